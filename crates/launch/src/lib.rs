@@ -1,0 +1,54 @@
+//! What the runner tells the engine before a run.
+//!
+//! The runner writes a [`Launch`] (postcard) to a file, names it in the environment variable
+//! [`CONFIG_VARIABLE`], and starts the program with the runtime preloaded, address randomisation off
+//! and a fixed stack limit. The engine, when the run ends however it ends, writes a
+//! `recording::Run` to [`Launch::output`]. Without the variable the runtime stays out of the way.
+#![no_std]
+extern crate alloc;
+
+use alloc::{string::String, vec::Vec};
+use corefold_model::Machine;
+use serde::{Deserialize, Serialize};
+
+/// Path of the file that holds the encoded [`Launch`].
+pub const CONFIG_VARIABLE: &str = "COREFOLD_LAUNCH";
+/// File name of the runtime.
+pub const RUNTIME: &str = "libcorefold_rt.so";
+/// The soft and hard stack limit (bytes) that every run starts with: the kernel places mappings by it.
+pub const STACK_LIMIT: u64 = 8 << 20;
+/// The engine ends the process with these where the program did not end by itself. The recording's
+/// `Status` says the same in full.
+pub const EXIT_DEADLOCK: i32 = 90;
+pub const EXIT_UNSUPPORTED: i32 = 91;
+pub const EXIT_TIMED_OUT: i32 = 92;
+pub const EXIT_OUT_OF_MEMORY: i32 = 93;
+pub const EXIT_CRASHED: i32 = 94;
+pub const EXIT_ENGINE: i32 = 95;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    pub machine: Machine,
+    /// CPUs the program sees, 1 to `machine.cpus()`.
+    pub cpus: u32,
+    pub seed: u64,
+    /// Mean cycles between two samples.
+    pub sample_period: u64,
+    /// Cycles that a CPU may run ahead of the others on private data.
+    pub slack: u64,
+    /// The program and its arguments, for the recording.
+    pub argv: Vec<String>,
+    /// Where the engine writes its `Run`.
+    pub output: String,
+    /// Bytes of heap the program may have; 0: no limit.
+    pub memory_limit: u64,
+}
+
+pub fn encode(launch: &Launch) -> Vec<u8> {
+    postcard::to_allocvec(launch).expect("a Launch has only lengths that postcard knows")
+}
+
+/// `None` if the bytes are not a [`Launch`] of this version.
+pub fn decode(bytes: &[u8]) -> Option<Launch> {
+    postcard::from_bytes(bytes).ok()
+}

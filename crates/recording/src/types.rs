@@ -1,0 +1,242 @@
+//! What a run leaves behind.
+use alloc::{string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// One simulated run of a program at one number of CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The program and its arguments, after `{cpus}` was replaced.
+    pub argv: Vec<String>,
+    /// Name of the machine profile.
+    pub machine: String,
+    pub clock_hz: u64,
+    /// CPUs the program saw.
+    pub cpus: u32,
+    pub seed: u64,
+    pub status: Status,
+    /// Virtual time of the region of interest: the whole program where it marks none.
+    pub cycles: u64,
+    /// Where threads' time went, added over all threads, in cycles.
+    pub time: Time,
+    /// Virtual cycles between two samples of a CPU, in the mean.
+    pub sample_period: u64,
+    pub threads: u32,
+    pub modules: Vec<Module>,
+    pub progress: Vec<Progress>,
+    pub stacks: Vec<Stack>,
+    pub lines: Vec<Line>,
+    pub locks: Vec<Lock>,
+    pub labels: Vec<Label>,
+    /// What [`Object::site`] refers to.
+    pub allocations: Vec<AllocSite>,
+    /// What could not be simulated, or was simulated as something simpler.
+    pub notes: Vec<Note>,
+    /// Transfers over all lines, by [`Class`].
+    pub transfers: [u64; CLASSES],
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Status {
+    #[default]
+    Unfinished,
+    Exited(i32),
+    /// A fatal signal; `stack` is the faulting thread's, innermost first.
+    Crashed { signal: i32, address: u64, thread: u32, stack: Vec<u64> },
+    /// Every thread waits for another.
+    Deadlock { waiters: Vec<Waiter> },
+    /// Stopped from outside (`--timeout`); `stacks` of the threads that were running, by thread.
+    TimedOut { running: Vec<Running> },
+    /// The program did something that cannot be simulated; the sentence says what and what to do.
+    Unsupported { what: String, stack: Vec<u64> },
+    OutOfMemory { bytes: u64, stack: Vec<u64> },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    pub thread: u32,
+    pub stack: Vec<u64>,
+}
+
+/// A thread that waits, in a deadlock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waiter {
+    pub thread: u32,
+    /// What it waits in, as its user calls it: `pthread_mutex_lock`, `futex`, `pthread_join`, `read`.
+    pub call: String,
+    /// Address of the object, thread number for a join, or file descriptor.
+    pub on: u64,
+    /// Threads that could end the wait, where known (the mutex's owner, the joined thread).
+    pub held_by: Vec<u32>,
+    pub stack: Vec<u64>,
+}
+
+/// Cycles by what they went to. Their sum is the thread's (or stack's, or run's) time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Time {
+    pub compute: u64,
+    /// Waiting for a line to arrive.
+    pub stall: u64,
+    /// Looking again and again at a line that another thread has to change.
+    pub spin: u64,
+    /// Off the CPU: futex, sleep, I/O, or waiting for a CPU. Joins of the main thread do not count.
+    pub block: u64,
+}
+
+impl Time {
+    pub fn total(&self) -> u64 {
+        self.compute + self.stall + self.spin + self.block
+    }
+}
+
+/// An ELF file that was mapped: `address - base` is an address as the file's symbols have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Module {
+    pub path: String,
+    pub build_id: Vec<u8>,
+    pub base: u64,
+    pub start: u64,
+    pub end: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    pub name: String,
+    pub visits: u64,
+}
+
+/// Samples of one call stack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stack {
+    /// Code addresses, innermost first; all but the first are return addresses.
+    pub frames: Vec<u64>,
+    pub time: Time,
+}
+
+/// How far a line came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Class {
+    /// The other hardware thread of the same core.
+    Smt = 0,
+    /// Same socket, not modified elsewhere: from the shared cache.
+    LocalClean = 1,
+    /// Same socket, modified in another core's cache.
+    LocalModified = 2,
+    RemoteClean = 3,
+    RemoteModified = 4,
+    Memory = 5,
+    /// Own copy was there, the others' had to be invalidated.
+    Upgrade = 6,
+}
+pub const CLASSES: usize = 7;
+pub const CLASS_NAMES: [&str; CLASSES] =
+    ["SMT sibling", "local clean", "local modified", "remote clean", "remote modified", "memory", "upgrade"];
+
+/// A cache line that moved between CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Address of its first byte.
+    pub address: u64,
+    pub bytes: u32,
+    pub objects: Vec<Object>,
+    pub transfers: [u64; CLASSES],
+    /// Cycles that CPUs waited for it.
+    pub stall: u64,
+    /// Cycles that CPUs spun on it.
+    pub spin: u64,
+    /// CPUs that touched it after it was first shared.
+    pub cpus: u32,
+    pub sites: Vec<Site>,
+}
+
+/// A heap object that lies on a line, wholly or in part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Object {
+    pub address: u64,
+    /// What the program asked for.
+    pub bytes: u64,
+    /// Index into [`Run::allocations`].
+    pub site: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AllocSite {
+    /// Return address of the allocating call first, then its callers'.
+    pub stack: Vec<u64>,
+    pub count: u64,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum AccessKind {
+    Read,
+    Write,
+    AtomicLoad,
+    AtomicStore,
+    /// Read-modify-write.
+    Rmw,
+}
+
+/// A place in the code that touched a line, at one offset of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Return address of the access.
+    pub pc: u64,
+    pub kind: AccessKind,
+    /// Offset of the first byte in the line, and size in bytes.
+    pub offset: u8,
+    pub size: u8,
+    /// Accesses that moved the line.
+    pub transfers: u64,
+    pub stall: u64,
+    pub spin: u64,
+    /// CPUs that accessed from here.
+    pub cpus: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LockKind {
+    Mutex,
+    RwLock,
+    Spinlock,
+    Semaphore,
+    Barrier,
+    CondVar,
+    /// A word that threads spin on and take by an atomic read-modify-write.
+    SpunWord,
+    /// A futex that the program itself waits on.
+    Futex,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    pub address: u64,
+    pub kind: LockKind,
+    /// The heap object that it lies in, if any.
+    pub object: Option<Object>,
+    pub acquisitions: u64,
+    /// Acquisitions that had to wait.
+    pub contended: u64,
+    pub wait_cycles: u64,
+    /// Zero where it cannot be known (condition variables, barriers, spun words).
+    pub hold_cycles: u64,
+    /// Where it was waited for longest: return address of the call.
+    pub wait_pc: u64,
+}
+
+/// A name that the program gave to a piece of memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Label {
+    pub address: u64,
+    pub bytes: u64,
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    pub text: String,
+    /// Where it happened; 0 if nowhere in particular.
+    pub pc: u64,
+    pub count: u64,
+}
