@@ -1,0 +1,276 @@
+//! What a run means, in words: the plain data that reports are made of.
+//!
+//! Percentages: a function's are of all the time that threads were on a CPU (compute, stall and spin),
+//! as `perf report` has them; a line's `stall_percent` and `spin_percent` add up to its share of all
+//! cycles that the run stalled or spun. Lists stand in the order in which they are to be shown.
+use corefold_recording::{AccessKind, CLASSES, LockKind, Progress, Time};
+use std::fmt;
+
+/// One run, explained.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Explained {
+    pub run: RunFacts,
+    pub ending: Ending,
+    /// By self time, the most first.
+    pub functions: Vec<Function>,
+    /// By cycles stalled and spun, the most first.
+    pub lines: Vec<HotLine>,
+    /// By cycles waited, the most first.
+    pub locks: Vec<LockUse>,
+}
+
+/// What is known of a run as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFacts {
+    pub argv: Vec<String>,
+    /// Name of the machine profile.
+    pub machine: String,
+    pub cpus: u32,
+    pub threads: u32,
+    pub clock_hz: u64,
+    pub seed: u64,
+    /// Virtual time, in cycles and in seconds.
+    pub cycles: u64,
+    pub seconds: f64,
+    /// Where the threads' time went, added over all of them, in cycles.
+    pub time: Time,
+    pub progress: Vec<Progress>,
+    /// Transfers over all lines by `corefold_recording::Class`, and their sum.
+    pub transfers_by_class: [u64; CLASSES],
+    pub transfers: u64,
+    /// What could not be simulated, or not be told for want of debug information.
+    pub notes: Vec<Note>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Note {
+    pub text: String,
+    pub at: Option<Place>,
+    pub count: u64,
+}
+
+/// How the run ended, in words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ending {
+    /// The program ended by itself with exit code 0.
+    pub success: bool,
+    /// One sentence without a full stop: `exited with code 3`, `crashed: SIGSEGV at address 0x10 in thread 4`.
+    pub summary: String,
+    /// In a deadlock, one sentence a waiting thread, then the circle if there is one.
+    pub details: Vec<String>,
+    /// Of the threads that matter to the ending.
+    pub stacks: Vec<ThreadStack>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadStack {
+    /// `None` where the recording does not say which.
+    pub thread: Option<u32>,
+    /// Innermost first; inlined functions are frames of their own.
+    pub frames: Vec<Place>,
+}
+
+/// A place in the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Demangled; `module+0x1234` where nothing better is known.
+    pub function: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+}
+
+/// `function (file.c:12)`, with the file's last component only.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.function)?;
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, " ({}:{line})", base_name(file)),
+            (Some(file), None) => write!(f, " ({})", base_name(file)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The last component of a path, as tables have room for no more.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Function {
+    pub name: String,
+    /// Where the function begins.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub self_time: Time,
+    /// Including what it called; counted once a stack, however often it stands in it.
+    pub total_time: Time,
+    pub self_percent: f64,
+    pub total_percent: f64,
+}
+
+/// A cache line that moved between CPUs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HotLine {
+    pub address: u64,
+    pub bytes: u32,
+    /// The objects that were accessed on the line, in one phrase: `struct pcc at counter.c:42 (heap, 640 bytes)`.
+    pub object: String,
+    pub objects: Vec<ObjectUse>,
+    /// What was accessed, by offset in the line.
+    pub fields: Vec<FieldUse>,
+    pub transfers: u64,
+    /// By `corefold_recording::Class`.
+    pub transfers_by_class: [u64; CLASSES],
+    pub stall: u64,
+    pub stall_percent: f64,
+    pub spin: u64,
+    pub spin_percent: f64,
+    /// CPUs that touched it after it was first shared.
+    pub cpus: u32,
+    pub verdict: Verdict,
+    /// By cycles stalled and spun, the most first.
+    pub sites: Vec<SiteUse>,
+}
+
+/// An object that lies on a line, wholly or in part.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectUse {
+    /// `struct pcc at counter.c:42 (heap, 640 bytes)`, `counter (counter.c:7)`, or the program's own label.
+    pub name: String,
+    pub address: u64,
+    pub bytes: u64,
+    /// As the source has it, arrays with their length: `struct slot[80]`.
+    pub type_name: Option<String>,
+    pub storage: Storage,
+    /// Where it was allocated, or where the variable is declared.
+    pub origin: Option<Place>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Storage {
+    Heap,
+    Global,
+    /// Neither on the heap nor in a variable that the debug information knows: a stack, a mapping.
+    #[default]
+    Unknown,
+}
+
+/// A field on a line, and who uses it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldUse {
+    /// From the object's type or variable on: `pcc.counters[3].delta`; `+0x18` where the type is not known.
+    pub name: String,
+    pub type_name: Option<String>,
+    /// Index into [`HotLine::objects`].
+    pub object: Option<usize>,
+    pub offset_in_object: u64,
+    /// Negative where the field begins on an earlier line.
+    pub offset_in_line: i64,
+    pub size: u64,
+    /// CPUs that read it and that wrote it: the most that one place in the code had, so at least so many.
+    pub readers: u32,
+    pub writers: u32,
+    /// Accesses to it that moved the line, and the cycles they cost.
+    pub transfers: u64,
+    pub stall: u64,
+    pub spin: u64,
+}
+
+/// Why a line moves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    pub sharing: Sharing,
+    /// One sentence without a full stop, naming the fields of both parties.
+    pub sentence: String,
+    /// Names of the fields that are written, and of those that are only read.
+    pub written: Vec<String>,
+    pub only_read: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// CPUs disturb each other though they use different bytes: padding removes it.
+    False,
+    /// CPUs use the same bytes, and some write them: the algorithm has to change.
+    True,
+    /// Bytes that are truly shared, and others that suffer for lying beside them.
+    Both,
+    /// Nobody writes it.
+    ReadOnly,
+    /// Too little was recorded to tell.
+    #[default]
+    Unknown,
+}
+
+/// `false sharing`, as a table has it.
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Sharing::False => "false sharing",
+            Sharing::True => "true sharing",
+            Sharing::Both => "true and false sharing",
+            Sharing::ReadOnly => "only read",
+            Sharing::Unknown => "unknown",
+        })
+    }
+}
+
+/// A place in the code that touches a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteUse {
+    /// The innermost function, inlined or not.
+    pub function: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// The functions that it is inlined into, inner before outer.
+    pub inlined_into: Vec<Place>,
+    pub kind: AccessKind,
+    /// Name of the field, as in [`HotLine::fields`], and its index there.
+    pub field: String,
+    pub field_index: usize,
+    pub transfers: u64,
+    pub stall: u64,
+    pub spin: u64,
+    pub cpus: u32,
+}
+
+/// `atomic load`, as a table has it.
+pub fn kind_name(kind: AccessKind) -> &'static str {
+    match kind {
+        AccessKind::Read => "read",
+        AccessKind::Write => "write",
+        AccessKind::AtomicLoad => "atomic load",
+        AccessKind::AtomicStore => "atomic store",
+        AccessKind::Rmw => "atomic rmw",
+    }
+}
+
+/// A lock, or another thing that threads wait for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockUse {
+    /// A label, a variable, or a field of an object; else `mutex at 0x… waited for in f`.
+    pub name: String,
+    pub kind: LockKind,
+    pub address: u64,
+    pub acquisitions: u64,
+    pub contended: u64,
+    pub wait_cycles: u64,
+    pub hold_cycles: u64,
+    /// Where it was waited for longest.
+    pub waited_at: Option<Place>,
+}
+
+/// `mutex`, as a table has it.
+pub fn lock_kind_name(kind: LockKind) -> &'static str {
+    match kind {
+        LockKind::Mutex => "mutex",
+        LockKind::RwLock => "rwlock",
+        LockKind::Spinlock => "spinlock",
+        LockKind::Semaphore => "semaphore",
+        LockKind::Barrier => "barrier",
+        LockKind::CondVar => "condition variable",
+        LockKind::SpunWord => "spun word",
+        LockKind::Futex => "futex",
+    }
+}
