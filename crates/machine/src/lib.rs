@@ -1,1 +1,94 @@
+//! Machine profiles: TOML in, a checked [`Machine`] out.
+//!
+//! A profile states facts about one machine and nothing else. Every number stands as
+//! `key = { value = 40.5, unit = "ns", source = "…" }`, or with `estimated = "from what"` in place of
+//! `source`: a number that nobody can vouch for has to say so. Unknown keys are refused, since a
+//! misspelt latency would otherwise fall silently back to nothing.
+mod builtin;
+mod error;
+mod keys;
+mod profile;
+mod spelling;
+mod text;
 
+use std::path::Path;
+
+pub use builtin::{Builtin, DEFAULT, builtin, larger_than};
+pub use corefold_model::Machine;
+pub use error::Error;
+pub use profile::{Fact, Origin, Profile};
+pub use spelling::nearest;
+
+/// Loads a built-in profile by its name, or a profile file by its path. A name is taken for a path
+/// when it has a slash or ends in `.toml`.
+pub fn load(name_or_path: &str) -> Result<Profile, Error> {
+    if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
+        return load_file(Path::new(name_or_path));
+    }
+    match builtin().iter().find(|b| b.name == name_or_path) {
+        Some(found) => profile::parse(found.file, found.text),
+        None => Err(unknown(name_or_path)),
+    }
+}
+
+fn load_file(path: &Path) -> Result<Profile, Error> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => profile::parse(&file, &text),
+        Err(e) => Err(Error::file(&file, format!("cannot read this profile: {e}"))),
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    let known: Vec<&str> = builtin().iter().map(|b| b.name).collect();
+    let hint = match nearest(name, known.iter().copied()) {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => String::new(),
+    };
+    Error::plain(format!(
+        "unknown machine {name:?}{hint} Known: {}. A profile of your own is named by its path (./m.toml).",
+        known.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_lists_the_known_and_the_nearest() {
+        let said = load("skylake-2s-81").unwrap_err().to_string();
+        assert!(said.contains("did you mean \"skylake-2s-80\"?"), "{said}");
+        assert!(
+            said.contains("xeon-4s-80") && said.contains("generic-1024"),
+            "{said}"
+        );
+        assert!(
+            !load("pdp11")
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean")
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let said = load("./no/such.toml").unwrap_err().to_string();
+        assert!(
+            said.starts_with("./no/such.toml: cannot read this profile"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_path() {
+        let path = format!(
+            "{}/../../machines/xeon-4s-80.toml",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        assert_eq!(
+            load(&path).unwrap().machine,
+            load("xeon-4s-80").unwrap().machine
+        );
+    }
+}

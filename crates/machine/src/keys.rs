@@ -1,0 +1,90 @@
+//! The keys of a profile: what each measures, and what it may be.
+use Dimension::*;
+
+/// What a number measures; decides the units it may be given in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// `ns` or `cycles` of the machine's clock.
+    Time,
+    /// `count`: a whole number.
+    Count,
+    /// `bytes`: a whole number.
+    Bytes,
+    /// `percent`.
+    Percent,
+    /// `MHz`.
+    Frequency,
+}
+
+impl Dimension {
+    pub fn units(self) -> &'static [&'static str] {
+        match self {
+            Time => &["ns", "cycles"],
+            Count => &["count"],
+            Bytes => &["bytes"],
+            Percent => &["percent"],
+            Frequency => &["MHz"],
+        }
+    }
+}
+
+pub struct Key {
+    pub name: &'static str,
+    pub dimension: Dimension,
+    /// Least and greatest value, after conversion to cycles where it is a time.
+    pub least: u64,
+    pub most: u64,
+}
+
+const fn key(name: &'static str, dimension: Dimension, least: u64, most: u64) -> Key {
+    Key {
+        name,
+        dimension,
+        least,
+        most,
+    }
+}
+
+/// A second or so: no cost of one operation is longer.
+const LONG: u64 = 4_000_000_000;
+
+/// Every number of a profile, in the order in which they are shown.
+pub const KEYS: &[Key] = &[
+    key("topology.sockets", Count, 1, 64),
+    key("topology.cores_per_socket", Count, 1, 512),
+    key("topology.threads_per_core", Count, 1, 8),
+    key("topology.line_bytes", Bytes, 64, 128),
+    key("topology.clock", Frequency, 1, 100_000),
+    key("latency.smt", Time, 0, LONG),
+    key("latency.local_clean", Time, 1, LONG),
+    key("latency.local_modified", Time, 1, LONG),
+    key("latency.remote_clean", Time, 1, LONG),
+    key("latency.remote_modified", Time, 1, LONG),
+    key("latency.memory", Time, 1, LONG),
+    key("latency.request_percent", Percent, 0, 100),
+    key("latency.snoop_percent", Percent, 0, 100),
+    key("latency.home_busy", Time, 0, LONG),
+    key("core.width", Count, 1, 64),
+    key("core.rmw", Time, 1, LONG),
+    key("core.fence", Time, 0, LONG),
+    key("core.pause", Time, 1, LONG),
+    key("core.store_buffer", Count, 1, 1024),
+    key("core.misses", Count, 1, 1024),
+    key("core.window", Time, 1, LONG),
+    key("core.smt_percent", Percent, 100, 800),
+    key("system.syscall", Time, 1, LONG),
+    key("system.wake", Time, 1, LONG),
+    key("system.context_switch", Time, 1, LONG),
+    key("system.timeslice", Time, 1, 100 * LONG),
+    key("system.thread_create", Time, 1, LONG),
+    key("system.allocation", Time, 1, LONG),
+    key("system.clock_read", Time, 1, LONG),
+];
+
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|k| k.name == name)
+}
+
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|k| k.name)
+}
