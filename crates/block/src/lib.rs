@@ -1,1 +1,97 @@
+//! How long a basic block of x86-64 code takes, counting the program's own instructions only.
+//!
+//! gcc puts `call __sanitizer_cov_trace_pc` at the head of each basic block and hooks of the thread
+//! sanitizer beside each access; the return address of the former names the block. From there this crate
+//! 1. decodes up to the next block ([`walk`]),
+//! 2. describes each instruction by what it reads, writes and takes ([`op`], [`latency`]),
+//! 3. leaves out what instrumentation added: arguments of hooks, spills around them, separately stepped
+//!    pointers and counters ([`liveness`], [`folding`]),
+//! 4. sums issue slots and, for blocks of a loop, runs the loop through a small out-of-order
+//!    pipeline, so that chains of dependent instructions cost their latency ([`pipeline`], [`cycles`]).
+//!
+//! Loads are first-level hits here: what a miss or an atomic operation adds is the model's to say.
+//! Mispredicted branches are not modelled.
+#![no_std]
+extern crate alloc;
 
+mod cycles;
+mod folding;
+mod latency;
+mod liveness;
+mod op;
+mod path;
+mod pipeline;
+mod set;
+mod target;
+mod values;
+mod walk;
+
+use path::Path;
+
+/// The code that blocks are read from, and what the engine knows of it.
+pub trait Code {
+    /// Up to `len` bytes at `address`; fewer where readable memory ends, none where it is not readable.
+    /// Asked for instructions and for slots of the global offset table.
+    fn bytes(&self, address: u64, len: usize) -> &[u8];
+    /// Whether a call to `target` is a hook of the runtime. `target` is where the call ends up, after any
+    /// stub of the procedure linkage table.
+    fn hook(&self, target: u64) -> Option<Hook>;
+}
+
+/// What a function of the runtime stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// `__sanitizer_cov_trace_pc`: a basic block begins.
+    Block,
+    /// Plain accesses and function entry and exit: no instruction of the program.
+    Access,
+    /// `__tsan_atomic*`: the call replaces one instruction, whose latency the model adds.
+    Atomic,
+}
+
+/// The facts of a core that a block's time depends on, in cycles of its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Core {
+    /// Instructions issued a cycle; at least 1.
+    pub width: u32,
+    pub pause: u32,
+    /// A locked read-modify-write that no hook replaces, as inline assembly and bare libraries have.
+    pub rmw: u32,
+    /// A full fence that no hook replaces.
+    pub fence: u32,
+}
+
+/// What one visit of a block costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Sixteenths of a cycle: blocks of one instruction take a fraction of a cycle.
+    pub sixteenths: u32,
+    /// The program's own instructions; moves between registers, spills and stack adjustment not counted.
+    pub instructions: u32,
+}
+
+impl Cost {
+    pub fn cycles(&self) -> f64 {
+        f64::from(self.sixteenths) / 16.0
+    }
+}
+
+/// The cost of the block whose `__sanitizer_cov_trace_pc` call returns to `return_address`.
+///
+/// Pure in its arguments: callers cache the answer. An unreadable address costs nothing.
+pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
+    let walk = walk::walk(code, return_address);
+    let path = Path::of(&walk.steps, core);
+    let flat = path.flat_ticks(core);
+    let ticks = cycles::in_loops(code, return_address, walk, flat, core);
+    Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
+}
+
+/// The cost of instructions executed in the order of `addresses`, as single-stepping a program without
+/// hooks records them: the yardstick that [`cost`] is held against.
+pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {
+    let steps = walk::follow(code, addresses);
+    let path = Path::of(&steps, core);
+    let ticks = pipeline::run(path.ops.iter(), core).max(path.flat_ticks(core));
+    Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
+}

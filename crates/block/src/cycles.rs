@@ -1,0 +1,98 @@
+//! Blocks in loops: a chain of dependent instructions from one round to the next can make the loop
+//! slower than its issue slots. What it adds is spread over the blocks of the loop.
+use crate::path::Path;
+use crate::walk::{Step, Walk, walk};
+use crate::{Code, Core, pipeline};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// Loops of more blocks are rarely bound by one chain.
+const MOST_BLOCKS: usize = 8;
+const MOST_LOOPS: usize = 6;
+/// Paths looked at in the search.
+const MOST_PATHS: usize = 64;
+
+/// A way through a block to the head of the next.
+struct Edge {
+    steps: Vec<Step>,
+    next: u64,
+}
+
+/// A way through some blocks, from the one in question.
+struct Route {
+    blocks: Vec<u64>,
+    steps: Vec<Step>,
+    at: u64,
+}
+
+/// Time of the block `head`, whose issue slots alone take `flat`, in the loops around it. Where several
+/// paths lead round, as through the arms of an `if`, the mean of their slow-downs holds.
+pub fn in_loops(code: &impl Code, head: u64, block: Walk, flat: u64, core: &Core) -> u64 {
+    if block.next == Some(head) {
+        return flat.max(pipeline::steady(&block.steps, core));
+    }
+    let loops = loops(code, head, block);
+    if loops.is_empty() {
+        return flat;
+    }
+    let count = loops.len() as u64;
+    let scale: u64 = loops.iter().map(|steps| slow_down(steps, core)).sum();
+    flat * scale / (count * UNITY)
+}
+
+const UNITY: u64 = 1 << 10;
+
+/// Time of a round over its time by issue slots alone, in 1/[`UNITY`].
+fn slow_down(steps: &[Step], core: &Core) -> u64 {
+    let flat = Path::of(steps, core).flat_ticks(core).max(1);
+    (pipeline::steady(steps, core) * UNITY / flat).max(UNITY)
+}
+
+/// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
+/// block are left out: its rounds, not the way past it, set their time.
+fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Vec<Step>> {
+    let mut found: Vec<Vec<Step>> = Vec::new();
+    let mut longest = MOST_BLOCKS;
+    let mut routes: VecDeque<Route> = extend(Route { blocks: Vec::new(), steps: Vec::new(), at: head }, edges(code, block));
+    for _ in 0..MOST_PATHS {
+        let Some(route) = routes.pop_front() else { break };
+        if route.blocks.len() > longest || found.len() == MOST_LOOPS {
+            break;
+        }
+        if route.at == head {
+            longest = longest.min(route.blocks.len() * 2);
+            found.push(route.steps);
+        } else if !route.blocks.contains(&route.at) {
+            let block = walk(code, route.at);
+            if block.next != Some(route.at) {
+                routes.extend(extend(route, edges(code, block)));
+            }
+        }
+    }
+    found
+}
+
+fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
+    let longer = |edge: Edge| Route {
+        blocks: route.blocks.iter().copied().chain([route.at]).collect(),
+        steps: route.steps.iter().cloned().chain(edge.steps).collect(),
+        at: edge.next,
+    };
+    edges.into_iter().map(longer).collect()
+}
+
+fn edges(code: &impl Code, block: Walk) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    for exit in &block.exits {
+        let rest = walk(code, exit.address);
+        let Some(next) = rest.next else { continue };
+        let mut steps = block.steps[..exit.steps].to_vec();
+        if let Some(Step::Run(_, taken)) = steps.last_mut() {
+            *taken = exit.taken;
+        }
+        steps.extend(rest.steps);
+        edges.push(Edge { steps, next });
+    }
+    edges.extend(block.next.map(|next| Edge { steps: block.steps, next }));
+    edges
+}

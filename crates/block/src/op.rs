@@ -1,0 +1,305 @@
+//! One instruction as the pipeline sees it: what it waits for, what it gives, what it takes.
+use crate::latency::{LOAD, Timing, timing};
+use crate::set::{FLAGS, Place, Set, place};
+use crate::values::{Address, Value, Values};
+use crate::{Core, Hook};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
+
+#[derive(Clone, Debug)]
+pub struct Op {
+    pub instruction: Instruction,
+    pub kind: Kind,
+    pub reads: Set,
+    /// Registers that address a load: needed earlier than the other operands.
+    pub load_address: Set,
+    pub writes: Set,
+    pub load: Option<Address>,
+    pub store: Option<Address>,
+    pub timing: Timing,
+    pub instructions: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Left out when nothing reads its result.
+    Pure,
+    /// A copy between registers and spill slots: free, and left out when nothing reads it.
+    Copy,
+    /// Stores, and whatever else matters though no register shows it.
+    Effect,
+    Branch { taken: bool },
+    Call,
+    Hook(Hook),
+}
+
+pub struct Builder<'a> {
+    pub values: Values,
+    info: InstructionInfoFactory,
+    core: &'a Core,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(core: &'a Core) -> Builder<'a> {
+        Builder { values: Values::new(), info: InstructionInfoFactory::new(), core }
+    }
+
+    pub fn hook(&mut self, hook: Hook) -> Op {
+        if hook == Hook::Access {
+            self.values.hook_access();
+        }
+        let atomic = u32::from(hook == Hook::Atomic);
+        let timing = Timing { latency: 1, slots: atomic as u16, ..Timing::FREE };
+        self.called(Instruction::default(), Kind::Hook(hook), Set::EMPTY, timing, atomic)
+    }
+
+    /// An ordinary call, and what its callee does before its first block.
+    pub fn call(&mut self, call: Instruction, prologue_slots: u16, prologue_instructions: u32) -> Op {
+        let timing = Timing { latency: 1, slots: 1 + prologue_slots, ..Timing::FREE };
+        self.called(call, Kind::Call, Set::ARGUMENTS, timing, 1 + prologue_instructions)
+    }
+
+    fn called(&mut self, instruction: Instruction, kind: Kind, reads: Set, timing: Timing, instructions: u32) -> Op {
+        self.values.forget(Set::CALLER_SAVED);
+        let writes = Set::CALLER_SAVED;
+        Op { instruction, kind, reads, load_address: Set::EMPTY, writes, load: None, store: None, timing, instructions }
+    }
+
+    pub fn run(&mut self, instruction: Instruction, taken: bool) -> Op {
+        let mut op = self.operands(&instruction);
+        self.stack(&mut op);
+        op.kind = kind(&op, taken);
+        self.values_after(&op);
+        if op.kind == Kind::Copy || unissued(&instruction) {
+            op.timing = Timing::FREE;
+            op.instructions = 0;
+        }
+        op
+    }
+
+    fn operands(&mut self, instruction: &Instruction) -> Op {
+        let timing = timing(instruction, self.core);
+        let mut op = Op {
+            instruction: *instruction,
+            kind: Kind::Pure,
+            reads: Set::EMPTY,
+            load_address: Set::EMPTY,
+            writes: Set::EMPTY,
+            load: None,
+            store: None,
+            timing,
+            instructions: 1,
+        };
+        self.registers(&mut op);
+        self.memory(&mut op);
+        flags(&mut op);
+        op
+    }
+
+    fn registers(&mut self, op: &mut Op) {
+        let addresses = address_registers(&op.instruction);
+        let info = self.info.info(&op.instruction);
+        for used in info.used_registers() {
+            let Some(place) = place(used.register()) else { continue };
+            let (mut reads, writes) = access(used.access());
+            reads |= writes && partial(used.register());
+            if reads && !(addresses.contains(place) && !op_reads(info, &op.instruction, place)) {
+                op.reads.insert(place);
+            }
+            if writes {
+                op.writes.insert(place);
+            }
+        }
+        if is_zeroing(&op.instruction) {
+            op.reads = Set::EMPTY;
+        }
+    }
+
+    /// The memory operand, as an address or, when it is a spill slot, as one more register.
+    fn memory(&mut self, op: &mut Op) {
+        let Some(operand) = op.instruction.op_kinds().position(|kind| kind == OpKind::Memory) else { return };
+        let (reads, writes) = access(self.info.info(&op.instruction).op_access(operand as u32));
+        let addresses = address_registers(&op.instruction);
+        if !reads && !writes {
+            op.reads = op.reads.union(addresses); // lea and prefetches compute with them
+            return;
+        }
+        let address = self.values.address(&op.instruction);
+        if let Some(slot) = self.values.slot(address) {
+            op.reads = if reads { op.reads.union(Set::one(slot)) } else { op.reads };
+            op.writes = if writes { op.writes.union(Set::one(slot)) } else { op.writes };
+            return;
+        }
+        op.load = reads.then_some(address);
+        op.store = writes.then_some(address);
+        op.load_address = addresses;
+        op.timing.slots += u16::from(reads && writes);
+        if reads && is_loading(&op.instruction) {
+            op.timing.latency = 0;
+        }
+    }
+
+    /// push and pop are copies between a register and the slot at the top of the stack.
+    fn stack(&mut self, op: &mut Op) {
+        let rsp = Set::one(4);
+        match op.instruction.mnemonic() {
+            Mnemonic::Push => {
+                self.values.move_stack(-8);
+                op.writes = self.values.top().map_or(Set::EMPTY, Set::one).union(rsp);
+            }
+            Mnemonic::Pop => {
+                op.reads = self.values.top().map_or(Set::EMPTY, Set::one);
+                self.values.move_stack(8);
+            }
+            Mnemonic::Call => self.values.move_stack(-8),
+            Mnemonic::Ret => self.values.move_stack(8),
+            _ => return,
+        }
+        op.reads = op.reads.without(rsp);
+        op.writes = op.writes.without(rsp);
+    }
+
+    fn values_after(&mut self, op: &Op) {
+        let known = self.known_result(op);
+        self.values.forget(if moves_stack(&op.instruction) { op.writes.without(Set::one(4)) } else { op.writes });
+        if let Some((place, value)) = known {
+            self.values.set(place, value);
+        }
+    }
+
+    /// The place an instruction gives a value that can be told: a copy, or a sum with a constant.
+    fn known_result(&self, op: &Op) -> Option<(Place, Value)> {
+        let only = |set: Set| set.iter().next();
+        let i = &op.instruction;
+        match i.mnemonic() {
+            _ if op.kind == Kind::Copy => Some((only(op.writes)?, self.values.at(only(op.reads)?))),
+            Mnemonic::Lea if i.memory_index() == Register::None => {
+                Some((place(i.op0_register())?, self.values.of(i.memory_base())?.plus(i.memory_displacement64() as i64)))
+            }
+            _ => {
+                let register = place(i.op0_register())?;
+                Some((register, self.values.at(register).plus(step(i)?)))
+            }
+        }
+    }
+}
+
+/// The constant that an instruction adds to its register.
+pub fn step(instruction: &Instruction) -> Option<i64> {
+    if instruction.op0_kind() != OpKind::Register || partial(instruction.op0_register()) {
+        return None;
+    }
+    match instruction.mnemonic() {
+        Mnemonic::Inc => Some(1),
+        Mnemonic::Dec => Some(-1),
+        Mnemonic::Add => instruction.try_immediate(1).ok().map(|by| by as i64),
+        Mnemonic::Sub => instruction.try_immediate(1).ok().map(|by| (by as i64).wrapping_neg()),
+        _ => None,
+    }
+}
+
+fn kind(op: &Op, taken: bool) -> Kind {
+    let i = &op.instruction;
+    match i.flow_control() {
+        FlowControl::Next if is_copy(op) => Kind::Copy,
+        FlowControl::Next if op.store.is_some() || op.timing.serial > 0 || op.writes.is_empty() => Kind::Effect,
+        FlowControl::Next => Kind::Pure,
+        FlowControl::Call | FlowControl::IndirectCall => Kind::Effect,
+        _ => Kind::Branch { taken },
+    }
+}
+
+/// Copies are done by renaming registers; a spill slot stands for the register that it saves.
+fn is_copy(op: &Op) -> bool {
+    let stack = matches!(op.instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
+    let constant = op.reads.is_empty();
+    stack || (is_plain_move(&op.instruction) && op.load.is_none() && op.store.is_none() && !constant)
+}
+
+pub fn is_plain_move(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    let between_banks = instruction.op_kinds().all(|kind| kind == OpKind::Register)
+        && instruction.op0_register().is_gpr() != instruction.op1_register().is_gpr();
+    let moves = matches!(
+        instruction.mnemonic(),
+        Mov | Movaps | Movapd | Movups | Movupd | Movdqa | Movdqu | Movsd | Movss | Movq | Movd | Vmovaps | Vmovapd
+            | Vmovups | Vmovupd | Vmovdqa | Vmovdqu | Vmovsd | Vmovss | Vmovq | Vmovd
+    );
+    moves && !between_banks && !instruction.has_rep_prefix()
+}
+
+/// Loads that do nothing more: extension is part of the load.
+fn is_loading(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    is_plain_move(instruction) || matches!(instruction.mnemonic(), Movzx | Movsx | Movsxd)
+}
+
+/// Not sent to execution at all: padding, landing pads, adjustment of the stack pointer.
+fn unissued(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    let padding = matches!(instruction.mnemonic(), Nop | Endbr64 | Leave | Push | Pop);
+    padding || instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
+}
+
+fn moves_stack(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret)
+        || instruction.op0_register() == Register::RSP && step(instruction).is_some()
+}
+
+pub fn is_zeroing(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    let idiom = matches!(instruction.mnemonic(), Xor | Sub | Pxor | Xorps | Xorpd);
+    idiom && instruction.op1_kind() == OpKind::Register && instruction.op0_register() == instruction.op1_register()
+}
+
+fn address_registers(instruction: &Instruction) -> Set {
+    let mut set = Set::EMPTY;
+    for register in [instruction.memory_base(), instruction.memory_index()] {
+        if let Some(place) = place(register) {
+            set.insert(place);
+        }
+    }
+    set
+}
+
+/// Whether a register that is part of the address is also an operand that is read.
+fn op_reads(info: &iced_x86::InstructionInfo, instruction: &Instruction, wanted: Place) -> bool {
+    (0..instruction.op_count()).any(|operand| {
+        instruction.op_kind(operand) == OpKind::Register
+            && place(instruction.op_register(operand)) == Some(wanted)
+            && access(info.op_access(operand)).0
+    })
+}
+
+/// Whether an access reads, and whether it writes. What is written only sometimes keeps its old value
+/// otherwise, and so is read.
+fn access(access: OpAccess) -> (bool, bool) {
+    match access {
+        OpAccess::Read | OpAccess::CondRead => (true, false),
+        OpAccess::Write => (false, true),
+        OpAccess::ReadWrite | OpAccess::ReadCondWrite | OpAccess::CondWrite => (true, true),
+        OpAccess::None | OpAccess::NoMemAccess => (false, false),
+    }
+}
+
+/// A write to part of a register merges with the rest.
+fn partial(register: Register) -> bool {
+    register.is_gpr8() || register.is_gpr16()
+}
+
+fn flags(op: &mut Op) {
+    let i = &op.instruction;
+    let arithmetic = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
+    if i.rflags_read() & arithmetic != 0 {
+        op.reads.insert(FLAGS);
+    }
+    if i.rflags_modified() & arithmetic != 0 {
+        op.writes.insert(FLAGS);
+    }
+}
+
+impl Op {
+    /// Cycles from the address being known to the loaded value being there.
+    pub fn load_latency(&self) -> u16 {
+        if self.load.is_some() { LOAD } else { 0 }
+    }
+}

@@ -1,0 +1,47 @@
+//! A path through the code as operations of the program alone.
+use crate::op::{Builder, Op};
+use crate::pipeline::TICKS;
+use crate::walk::Step;
+use crate::{Core, folding, liveness};
+use alloc::vec::Vec;
+
+pub struct Path {
+    pub ops: Vec<Op>,
+}
+
+impl Path {
+    pub fn of<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Path {
+        let mut builder = Builder::new(core);
+        let mut ops = steps.into_iter().map(|step| build(&mut builder, step, core)).collect();
+        liveness::leave_out(&mut ops);
+        folding::fuse(&mut ops);
+        Path { ops }
+    }
+
+    /// Time without any waiting for operands.
+    pub fn flat_ticks(&self, core: &Core) -> u64 {
+        let sum = |of: fn(&Op) -> u64| self.ops.iter().map(of).sum::<u64>();
+        let issue = sum(|op| op.timing.slots.into()) * TICKS / u64::from(core.width);
+        let divider = sum(|op| op.timing.divider.into()) * TICKS;
+        issue.max(divider) + sum(|op| op.timing.serial.into()) * TICKS
+    }
+
+    pub fn instructions(&self) -> u32 {
+        self.ops.iter().map(|op| op.instructions).sum()
+    }
+
+    fn slots(&self) -> u16 {
+        self.ops.iter().map(|op| op.timing.slots).sum()
+    }
+}
+
+fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {
+    match step {
+        Step::Run(instruction, taken) => builder.run(*instruction, *taken),
+        Step::Hook(hook) => builder.hook(*hook),
+        Step::Call(call, prologue) => {
+            let prologue = Path::of(prologue, core);
+            builder.call(*call, prologue.slots(), prologue.instructions())
+        }
+    }
+}

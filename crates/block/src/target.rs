@@ -1,0 +1,42 @@
+//! Where a call or jump really goes: through stubs of the linkage table to their targets.
+use crate::Code;
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+
+const LONGEST: usize = 15;
+
+/// The instruction at `address`; none where nothing readable or decodable is.
+pub fn decode(code: &impl Code, address: u64) -> Option<Instruction> {
+    let bytes = code.bytes(address, LONGEST);
+    let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    let instruction = decoder.decode();
+    (!instruction.is_invalid()).then_some(instruction)
+}
+
+/// Where `branch`, a call or jump, goes, if its bytes and the offset table tell. A slot of lazy binding
+/// that is not bound yet leads into the stub again, and so to an address that is no hook.
+pub fn target(code: &impl Code, branch: &Instruction) -> Option<u64> {
+    if branch.is_ip_rel_memory_operand() {
+        return slot(code, branch.ip_rel_memory_address());
+    }
+    let direct = matches!(branch.op0_kind(), iced_x86::OpKind::NearBranch64);
+    direct.then(|| stub(code, branch.near_branch_target()).unwrap_or(branch.near_branch_target()))
+}
+
+/// Whether a branch leaves through a stub or a slot: for another module, whose blocks are its own affair.
+pub fn leaves_module(code: &impl Code, branch: &Instruction) -> bool {
+    branch.is_ip_rel_memory_operand() || stub(code, branch.near_branch_target()).is_some()
+}
+
+fn slot(code: &impl Code, address: u64) -> Option<u64> {
+    code.bytes(address, 8).try_into().ok().map(u64::from_le_bytes)
+}
+
+/// The target of the stub `[endbr64] [bnd] jmp *[rip+d]` at `address`.
+fn stub(code: &impl Code, address: u64) -> Option<u64> {
+    let mut first = decode(code, address)?;
+    if first.mnemonic() == Mnemonic::Endbr64 {
+        first = decode(code, first.next_ip())?;
+    }
+    let jumps = first.flow_control() == FlowControl::IndirectBranch && first.is_ip_rel_memory_operand();
+    jumps.then(|| slot(code, first.ip_rel_memory_address())).flatten()
+}

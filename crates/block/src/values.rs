@@ -1,0 +1,124 @@
+//! What the registers hold, as far as can be told without running: a copy of an earlier value, plus a
+//! constant. Tells which memory operands name the same place, and which are slots of the stack frame.
+use crate::set::{PLACES, Place, SLOTS, Set, place};
+use alloc::vec::Vec;
+use iced_x86::{Instruction, Register};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Value {
+    root: u32,
+    offset: i64,
+}
+
+impl Value {
+    pub fn plus(self, by: i64) -> Value {
+        Value { offset: self.offset.wrapping_add(by), ..self }
+    }
+}
+
+/// An address: a base and a scaled index, both symbolic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    base: u32,
+    index: u32,
+    scale: u8,
+    offset: i64,
+}
+
+/// The stack pointer's root is its own number, as is every register's at first.
+const RSP: Place = 4;
+const NOTHING: u32 = u32::MAX;
+const SEGMENT: u32 = u32::MAX - 1;
+/// A realigned stack pointer is this far from the old one: its slots are slots, but none of the old.
+const ELSEWHERE: i64 = 1 << 32;
+
+pub struct Values {
+    held: [Value; PLACES],
+    roots: u32,
+    slots: Vec<i64>,
+    hooked: Vec<i64>,
+}
+
+impl Values {
+    pub fn new() -> Values {
+        let held = core::array::from_fn(|place| Value { root: place as u32, offset: 0 });
+        Values { held, roots: PLACES as u32, slots: Vec::new(), hooked: Vec::new() }
+    }
+
+    pub fn of(&self, register: Register) -> Option<Value> {
+        place(register).map(|place| self.held[usize::from(place)])
+    }
+
+    pub fn at(&self, place: Place) -> Value {
+        self.held[usize::from(place)]
+    }
+
+    pub fn set(&mut self, place: Place, value: Value) {
+        self.held[usize::from(place)] = value;
+    }
+
+    /// The places now hold something unknown. The stack pointer stays a stack pointer.
+    pub fn forget(&mut self, places: Set) {
+        for place in places.iter() {
+            let fresh = if place == RSP {
+                Value { root: u32::from(RSP), offset: self.at(RSP).offset.wrapping_sub(ELSEWHERE) }
+            } else {
+                self.roots += 1;
+                Value { root: self.roots, offset: 0 }
+            };
+            self.set(place, fresh);
+        }
+    }
+
+    pub fn move_stack(&mut self, bytes: i64) {
+        self.held[usize::from(RSP)].offset += bytes;
+    }
+
+    /// A hook was called with the address in rdi: an access of the program follows there.
+    pub fn hook_access(&mut self) {
+        if let Some(Value { root, offset }) = self.of(Register::RDI)
+            && root == u32::from(RSP)
+        {
+            self.hooked.push(offset);
+        }
+    }
+
+    pub fn address(&self, instruction: &Instruction) -> Address {
+        let displacement = instruction.memory_displacement64() as i64;
+        let mut address = Address { base: NOTHING, index: NOTHING, scale: 1, offset: displacement };
+        if let Some(base) = self.of(instruction.memory_base()) {
+            address.base = base.root;
+            address.offset = address.offset.wrapping_add(base.offset);
+        }
+        if let Some(index) = self.of(instruction.memory_index()) {
+            let scale = instruction.memory_index_scale() as u8;
+            (address.index, address.scale) = (index.root, scale);
+            address.offset = address.offset.wrapping_add(index.offset.wrapping_mul(i64::from(scale)));
+        }
+        if instruction.has_segment_prefix() {
+            address.index = SEGMENT;
+        }
+        address
+    }
+
+    /// The slot at `address`, if that is one the compiler made: the program's own locals on the stack are
+    /// reached through hooks or with an index.
+    pub fn slot(&mut self, address: Address) -> Option<Place> {
+        let frame = address.base == u32::from(RSP) && address.index == NOTHING;
+        if !frame || self.hooked.contains(&address.offset) {
+            return None;
+        }
+        let known = self.slots.iter().position(|&offset| offset == address.offset);
+        if known.is_none() && self.slots.len() < PLACES - usize::from(SLOTS) {
+            self.slots.push(address.offset);
+        }
+        let number = known.unwrap_or(self.slots.len() - 1);
+        Some(SLOTS + number as Place)
+    }
+
+    /// The slot that the stack pointer points at.
+    pub fn top(&mut self) -> Option<Place> {
+        let Value { root, offset } = self.at(RSP);
+        self.slot(Address { base: root, index: NOTHING, scale: 1, offset })
+    }
+}

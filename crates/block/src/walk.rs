@@ -1,0 +1,148 @@
+//! Following the code from the head of a block to the head of the next.
+use crate::target::{decode, leaves_module, target};
+use crate::{Code, Hook};
+use alloc::vec::Vec;
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+
+/// A block without hooks inside it cannot be trusted to end: bounds what is followed.
+const MOST_STEPS: usize = 512;
+/// Instructions of a called function looked at for the head of its first block.
+const MOST_PROLOGUE: usize = 64;
+
+/// A thing that happens on a path.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// An instruction, and whether it is a branch that was taken.
+    Run(Instruction, bool),
+    Hook(Hook),
+    /// An ordinary call; the steps are those of the callee before its first block.
+    Call(Instruction, Vec<Step>),
+}
+
+/// A conditional branch whose other side was followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Exit {
+    /// Steps up to and including the branch.
+    pub steps: usize,
+    pub address: u64,
+    /// Whether going to `address` takes the branch.
+    pub taken: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Walk {
+    pub steps: Vec<Step>,
+    pub exits: Vec<Exit>,
+    /// The return address that names the next block, when the walk ends at one.
+    pub next: Option<u64>,
+}
+
+/// Walks from `start` to the next block, return or indirect jump. Of a conditional branch it takes the
+/// side that loops make likely: backward branches are taken, forward ones are not.
+pub fn walk(code: &impl Code, start: u64) -> Walk {
+    let mut walk = Walk::default();
+    let mut at = Some(start);
+    while let Some(address) = at
+        && walk.steps.len() < MOST_STEPS
+        && let Some(instruction) = decode(code, address)
+    {
+        at = walk.step(code, instruction);
+    }
+    walk
+}
+
+impl Walk {
+    /// Appends one instruction and says where to go on.
+    fn step(&mut self, code: &impl Code, instruction: Instruction) -> Option<u64> {
+        match instruction.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall => self.call(code, instruction),
+            FlowControl::ConditionalBranch => Some(self.branch(instruction)),
+            FlowControl::UnconditionalBranch => self.jump(code, instruction),
+            FlowControl::Return | FlowControl::IndirectBranch => self.run(instruction, true, None),
+            FlowControl::Exception | FlowControl::Interrupt => None,
+            _ => self.run(instruction, false, Some(instruction.next_ip())),
+        }
+    }
+
+    fn run(&mut self, instruction: Instruction, taken: bool, next: Option<u64>) -> Option<u64> {
+        self.steps.push(Step::Run(instruction, taken));
+        next
+    }
+
+    fn call(&mut self, code: &impl Code, instruction: Instruction) -> Option<u64> {
+        let next = instruction.next_ip();
+        if instruction.mnemonic() == Mnemonic::Syscall {
+            return self.run(instruction, false, Some(next));
+        }
+        let target = target(code, &instruction);
+        match target.and_then(|target| code.hook(target)) {
+            Some(Hook::Block) => {
+                self.steps.push(Step::Hook(Hook::Block));
+                self.next = Some(next);
+                return None;
+            }
+            Some(hook) => self.steps.push(Step::Hook(hook)),
+            None => self.steps.push(Step::Call(instruction, prologue(code, target).unwrap_or_default())),
+        }
+        Some(next)
+    }
+
+    /// A branch back into this very walk is an unhooked loop inside the block: left after one round.
+    fn branch(&mut self, instruction: Instruction) -> u64 {
+        let (target, next) = (instruction.near_branch_target(), instruction.next_ip());
+        let taken = target <= instruction.ip() && !self.visited(target);
+        self.steps.push(Step::Run(instruction, taken));
+        let address = if taken { next } else { target };
+        self.exits.push(Exit { steps: self.steps.len(), address, taken: !taken });
+        if taken { target } else { next }
+    }
+
+    /// A jump to a hook is a hooked tail call, `func_exit` and return in one. One to another module is a call.
+    fn jump(&mut self, code: &impl Code, instruction: Instruction) -> Option<u64> {
+        let target = target(code, &instruction)?;
+        if let Some(hook) = code.hook(target) {
+            self.steps.push(Step::Hook(hook));
+            return None;
+        }
+        let stays = !leaves_module(code, &instruction) && !self.visited(target);
+        self.run(instruction, true, stays.then_some(target))
+    }
+
+    fn visited(&self, address: u64) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Run(i, _) if i.ip() == address))
+    }
+}
+
+/// What a called function does before its first block, which no hook of its own stands for. None when
+/// it has no blocks: not instrumented, or not to be found from here.
+fn prologue(code: &impl Code, target: Option<u64>) -> Option<Vec<Step>> {
+    let mut walk = Walk::default();
+    let mut at = target?;
+    while walk.next.is_none() && walk.steps.len() < MOST_PROLOGUE {
+        let instruction = decode(code, at)?;
+        match instruction.flow_control() {
+            FlowControl::Next => {}
+            FlowControl::Call | FlowControl::IndirectCall => {
+                code.hook(crate::target::target(code, &instruction)?)?;
+            }
+            _ => return None,
+        }
+        at = walk.step(code, instruction).unwrap_or_default();
+    }
+    walk.next.map(|_| walk.steps)
+}
+
+/// The steps of instructions executed one after another.
+pub fn follow(code: &impl Code, addresses: &[u64]) -> Vec<Step> {
+    let next = addresses.iter().skip(1).copied().map(Some).chain([None]);
+    addresses
+        .iter()
+        .zip(next)
+        .filter_map(|(&address, next)| {
+            let instruction = decode(code, address)?;
+            let branches = instruction.flow_control() != FlowControl::Next;
+            let taken = branches && next.is_some_and(|next| next != instruction.next_ip());
+            Some(Step::Run(instruction, taken))
+        })
+        .collect()
+}

@@ -1,0 +1,59 @@
+//! An instrumented loop costs what the plain build of it does.
+mod support;
+
+use corefold_block::{Core, Cost, cost, trace};
+use std::collections::HashMap;
+use support::{Program, Recorded};
+
+const ROUNDS: f64 = 800.0;
+const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33 };
+
+#[derive(Clone, Copy)]
+struct Figures {
+    cycles: f64,
+    instructions: f64,
+}
+
+fn plain_figures(program: &Program, recorded: &Recorded) -> Figures {
+    let all = trace(&program.image, &recorded.addresses, &CORE);
+    Figures { cycles: all.cycles() / ROUNDS, instructions: f64::from(all.instructions) / ROUNDS }
+}
+
+/// Adds what the engine adds to the blocks: the latency of atomic operations.
+fn instrumented_figures(program: &Program, recorded: &Recorded) -> Figures {
+    let mut costs: HashMap<u64, Cost> = HashMap::new();
+    let blocks = recorded.addresses.iter().map(|&ra| *costs.entry(ra).or_insert_with(|| cost(&program.image, ra, &CORE)));
+    let (cycles, instructions) = blocks.fold((0.0, 0), |(c, i), cost| (c + cost.cycles(), i + cost.instructions));
+    let atomics = f64::from(recorded.atomics * CORE.rmw);
+    Figures { cycles: (cycles + atomics) / ROUNDS, instructions: f64::from(instructions) / ROUNDS }
+}
+
+/// Prints the table of all loops and returns the names of those over the tolerance.
+fn compare(flags: &[&str]) -> Vec<String> {
+    let (plain, instrumented) = (support::plain(flags), support::instrumented(flags));
+    println!("{flags:?}\n{:16} {:>8} {:>8} {:>7}   {:>6} {:>6}", "loop", "plain", "hooked", "error", "insns", "hooked");
+    let mut missed = Vec::new();
+    for (name, recorded) in &plain.loops {
+        let base = plain_figures(&plain, recorded);
+        let hooked = instrumented_figures(&instrumented, &instrumented.loops[name]);
+        let error = hooked.cycles / base.cycles * 100.0 - 100.0;
+        println!(
+            "{name:16} {:8.2} {:8.2} {error:6.1}%   {:6.2} {:6.2}",
+            base.cycles, hooked.cycles, base.instructions, hooked.instructions
+        );
+        if error.abs() > 10.0 {
+            missed.push(format!("{name}: {error:.1} %"));
+        }
+    }
+    missed
+}
+
+#[test]
+fn hooks_through_the_linkage_table() {
+    assert_eq!(compare(&["-O2"]), [""; 0]);
+}
+
+#[test]
+fn hooks_through_the_offset_table() {
+    assert_eq!(compare(&["-O2", "-fno-plt"]), [""; 0]);
+}
