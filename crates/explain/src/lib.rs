@@ -3,23 +3,71 @@
 //! [`explain`] reads the debug information of the program's own ELF files through [`Images`] and names
 //! functions, source lines, objects, fields and locks. Whatever is missing makes an answer coarser,
 //! never an error.
+//!
+//! The way down: `images` loads files (`symbols`, `dwarf`), `space` lays them out as the run had them,
+//! `code` names code addresses, `memory` and `heap` name data addresses; `functions`, `lines` (with
+//! `verdict`), `locks` and `ending` each make one part of the [`Explained`] from these.
+mod code;
+mod dwarf;
+mod ending;
+mod functions;
+mod heap;
+mod images;
+mod lines;
+mod locks;
+mod memory;
+mod space;
+mod symbols;
 mod types;
+mod verdict;
 
+pub use images::Images;
 pub use types::*;
 
 use corefold_recording::Run;
-
-/// The ELF files of runs, loaded once and kept.
-#[derive(Default)]
-pub struct Images {}
-
-impl Images {
-    pub fn new() -> Images {
-        Images::default()
-    }
-}
+use space::Space;
 
 /// Says in words what `run` recorded.
-pub fn explain(_run: &Run, _images: &mut Images) -> anyhow::Result<Explained> {
-    Ok(Explained::default())
+pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
+    images.load(&run.modules);
+    let space = Space::new(&run.modules, images);
+    let memory = memory::Memory::new(run, &space);
+    let mut explained = Explained {
+        run: facts(run),
+        ending: ending::ending(run, &space, &memory),
+        functions: functions::functions(&run.stacks, &space),
+        lines: lines::lines(run, &space, &memory),
+        locks: locks::locks(run, &space, &memory),
+    };
+    let at = |pc| space.call_place(pc);
+    let own = run.notes.iter().map(|note| Note {
+        text: note.text.clone(),
+        at: at(note.pc),
+        count: note.count,
+    });
+    explained.run.notes = own.collect();
+    explained.run.notes.extend(space.notes());
+    Ok(explained)
+}
+
+fn facts(run: &Run) -> RunFacts {
+    RunFacts {
+        argv: run.argv.clone(),
+        machine: run.machine.clone(),
+        cpus: run.cpus,
+        threads: run.threads,
+        clock_hz: run.clock_hz,
+        seed: run.seed,
+        cycles: run.cycles,
+        seconds: if run.clock_hz == 0 {
+            0.0
+        } else {
+            run.cycles as f64 / run.clock_hz as f64
+        },
+        time: run.time,
+        progress: run.progress.clone(),
+        transfers_by_class: run.transfers,
+        transfers: run.transfers.iter().sum(),
+        notes: Vec::new(),
+    }
 }

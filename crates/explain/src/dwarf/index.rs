@@ -1,0 +1,294 @@
+//! One quick pass over all debug information: types by name, variables by address.
+//!
+//! Only names and addresses are kept; everything else is read from the entry when it is wanted.
+use super::{Debug, Die, Reader};
+use gimli::{Attribute, AttributeValue, DwTag, constants as c};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A variable with a fixed address.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub address: u64,
+    pub die: Die,
+    /// Names of the namespaces, classes or function around it, joined by `::`.
+    pub scope: Arc<str>,
+}
+
+/// A definition of a type.
+#[derive(Clone, Debug)]
+pub struct TypeEntry {
+    pub tag: DwTag,
+    pub die: Die,
+    pub scope: Arc<str>,
+}
+
+#[derive(Default)]
+pub struct Index {
+    /// By address.
+    variables: Vec<Variable>,
+    /// By unqualified name.
+    types: HashMap<String, Vec<TypeEntry>>,
+}
+
+impl Index {
+    pub fn build(debug: &Debug) -> Index {
+        let mut index = Index::default();
+        for unit in 0..debug.units.len() {
+            // A unit that cannot be read to its end still gives what came before the damage.
+            let _ = Scan {
+                debug,
+                unit,
+                scopes: Vec::new(),
+                index: &mut index,
+            }
+            .run();
+        }
+        index.variables.sort_by_key(|variable| variable.address);
+        index
+    }
+
+    /// The variable whose bytes `address` is among.
+    pub fn variable_at(&self, debug: &Debug, address: u64) -> Option<&Variable> {
+        let end = self
+            .variables
+            .partition_point(|variable| variable.address <= address);
+        // Enough to step over an alias or a variable of size zero at the same place.
+        self.variables[..end].iter().rev().take(4).find(|variable| {
+            let bytes = debug
+                .type_of(variable.die)
+                .and_then(|kind| debug.size_of(kind))
+                .unwrap_or(1);
+            address < variable.address + bytes
+        })
+    }
+
+    /// The type that `name` (perhaps qualified) means in unit `near`'s eyes: a definition of the same
+    /// unit first, for two units may have different types of one name.
+    pub fn type_named(&self, name: &str, tag: Option<DwTag>, near: Option<Die>) -> Option<Die> {
+        let (scope, last) = split_qualified(name);
+        let fits = |entry: &&TypeEntry| {
+            let tag_fits = match tag {
+                Some(c::DW_TAG_structure_type) => {
+                    matches!(entry.tag, c::DW_TAG_structure_type | c::DW_TAG_class_type)
+                }
+                Some(tag) => entry.tag == tag,
+                None => true,
+            };
+            tag_fits
+                && (scope.is_empty()
+                    || &*entry.scope == scope
+                    || entry.scope.ends_with(&format!("::{scope}")))
+        };
+        let entries = || self.types.get(last).into_iter().flatten().filter(fits);
+        near.and_then(|near| entries().find(|entry| entry.die.unit == near.unit))
+            .or_else(|| entries().next())
+            .map(|entry| entry.die)
+    }
+}
+
+/// `a::b<c::d>::e` into `a::b<c::d>` and `e`.
+fn split_qualified(name: &str) -> (&str, &str) {
+    let mut depth = 0;
+    let mut cut = None;
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth -= 1,
+            b':' if depth == 0 && name[at..].starts_with("::") => cut = Some(at),
+            _ => {}
+        }
+    }
+    cut.map_or(("", name), |at| (&name[..at], &name[at + 2..]))
+}
+
+/// The scope that an entry opens for its children.
+#[derive(Clone)]
+enum Scope {
+    Named(Arc<str>),
+    /// An instance of a function, whose name is elsewhere; resolved only for the few with static variables.
+    Instance {
+        outer: Arc<str>,
+        die: Die,
+    },
+}
+
+struct Scan<'a> {
+    debug: &'a Debug,
+    unit: usize,
+    scopes: Vec<(isize, Rc<Scope>)>,
+    index: &'a mut Index,
+}
+
+/// The attributes that the index is made of.
+#[derive(Default)]
+struct Facts {
+    name: Option<AttributeValue<Reader>>,
+    location: Option<u64>,
+    declaration: bool,
+}
+
+impl Scan<'_> {
+    fn run(&mut self) -> gimli::Result<()> {
+        let unit = &self.debug.units[self.unit];
+        let mut entries = unit.entries_raw(None)?;
+        while !entries.is_empty() {
+            let (offset, depth) = (entries.next_offset(), entries.next_depth());
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
+            let tag = abbreviation.tag();
+            if !is_wanted(tag) {
+                entries.skip_attributes(abbreviation.attributes())?;
+                continue;
+            }
+            let mut facts = Facts::default();
+            for specification in abbreviation.attributes() {
+                self.note(&mut facts, entries.read_attribute(*specification)?);
+            }
+            while self.scopes.last().is_some_and(|scope| scope.0 >= depth) {
+                self.scopes.pop();
+            }
+            let die = Die {
+                unit: self.unit as u32,
+                offset: offset.0,
+            };
+            self.enter(
+                tag,
+                die,
+                facts,
+                abbreviation.has_children().then_some(depth),
+            );
+        }
+        Ok(())
+    }
+
+    fn note(&self, facts: &mut Facts, attribute: Attribute<Reader>) {
+        match attribute.name() {
+            c::DW_AT_name => facts.name = Some(attribute.value()),
+            c::DW_AT_location => facts.location = self.fixed_address(attribute.value()),
+            c::DW_AT_declaration => facts.declaration = true,
+            _ => {}
+        }
+    }
+
+    fn fixed_address(&self, value: AttributeValue<Reader>) -> Option<u64> {
+        let unit = &self.debug.units[self.unit];
+        let mut operations = value.exprloc_value()?.operations(unit.encoding());
+        let address = match operations.next().ok()?? {
+            gimli::Operation::Address { address } => address,
+            gimli::Operation::AddressIndex { index } => {
+                self.debug.dwarf.address(unit, index).ok()?
+            }
+            _ => return None,
+        };
+        // More operations: not simply an address (a thread-local variable, a constant).
+        (operations.next().ok()?.is_none() && address != 0).then_some(address)
+    }
+
+    fn enter(&mut self, tag: DwTag, die: Die, facts: Facts, depth_if_parent: Option<isize>) {
+        match tag {
+            c::DW_TAG_variable => {
+                if let Some(address) = facts.location {
+                    let scope = self.scope_name();
+                    self.index.variables.push(Variable {
+                        address,
+                        die,
+                        scope,
+                    });
+                }
+            }
+            c::DW_TAG_namespace | c::DW_TAG_subprogram => {
+                self.open(tag, die, facts.name, depth_if_parent)
+            }
+            _ => {
+                if let (Some(name), false) = (&facts.name, facts.declaration) {
+                    self.define(tag, die, name.clone());
+                }
+                self.open(tag, die, facts.name, depth_if_parent);
+            }
+        }
+    }
+
+    fn define(&mut self, tag: DwTag, die: Die, name: AttributeValue<Reader>) {
+        let Some(name) = self.debug.string(self.unit, name) else {
+            return;
+        };
+        let scope = self.scope_name();
+        let entries = self.index.types.entry(name).or_default();
+        // A type used inside many function scopes or headers: one entry a unit and scope is enough.
+        if !entries
+            .iter()
+            .rev()
+            .take(4)
+            .any(|e| e.die.unit == die.unit && e.tag == tag && e.scope == scope)
+        {
+            entries.push(TypeEntry { tag, die, scope });
+        }
+    }
+
+    fn open(
+        &mut self,
+        tag: DwTag,
+        die: Die,
+        name: Option<AttributeValue<Reader>>,
+        depth: Option<isize>,
+    ) {
+        let Some(depth) = depth else { return };
+        let outer = self.scope_name();
+        let name = name.and_then(|name| self.debug.string(self.unit, name));
+        let scope = match name {
+            Some(name) if outer.is_empty() => Scope::Named(name.into()),
+            Some(name) => Scope::Named(format!("{outer}::{name}").into()),
+            None if tag == c::DW_TAG_subprogram => Scope::Instance { outer, die },
+            None => Scope::Named(outer),
+        };
+        self.scopes.push((depth, Rc::new(scope)));
+    }
+
+    fn scope_name(&mut self) -> Arc<str> {
+        let Some((_, scope)) = self.scopes.last() else {
+            return "".into();
+        };
+        let (outer, die) = match &**scope {
+            Scope::Named(name) => return name.clone(),
+            Scope::Instance { outer, die } => (outer, *die),
+        };
+        let name: Arc<str> = match self.debug.name(die) {
+            Some(name) if outer.is_empty() => name.into(),
+            Some(name) => format!("{outer}::{name}").into(),
+            None => outer.clone(),
+        };
+        let depth = self.scopes.pop().map_or(0, |scope| scope.0);
+        self.scopes
+            .push((depth, Rc::new(Scope::Named(name.clone()))));
+        name
+    }
+}
+
+fn is_wanted(tag: DwTag) -> bool {
+    matches!(
+        tag,
+        c::DW_TAG_variable
+            | c::DW_TAG_namespace
+            | c::DW_TAG_subprogram
+            | c::DW_TAG_structure_type
+            | c::DW_TAG_class_type
+            | c::DW_TAG_union_type
+            | c::DW_TAG_enumeration_type
+            | c::DW_TAG_typedef
+            | c::DW_TAG_base_type
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_qualified;
+
+    #[test]
+    fn a_qualified_name_is_cut_outside_of_template_arguments() {
+        assert_eq!(split_qualified("a::b<c::d>::e"), ("a::b<c::d>", "e"));
+        assert_eq!(split_qualified("map<a::b, c>"), ("", "map<a::b, c>"));
+    }
+}

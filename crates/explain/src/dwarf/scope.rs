@@ -1,0 +1,69 @@
+//! What a name in a function's source means: its variables, and those outside of it.
+use super::{Debug, Die};
+use gimli::constants as c;
+
+/// A variable or parameter of a function.
+pub struct Local {
+    pub name: String,
+    pub kind: Die,
+}
+
+impl Debug {
+    /// The function as it was written, from one of its instances.
+    pub fn written_function(&self, function: Die) -> Die {
+        self.link(function, c::DW_AT_abstract_origin)
+            .unwrap_or(function)
+    }
+
+    /// All variables of a function, those of inner blocks too; inlined functions' are not its own.
+    pub fn locals(&self, function: Die) -> Vec<Local> {
+        let mut locals = Vec::new();
+        self.collect_locals(self.written_function(function), &mut locals);
+        locals
+    }
+
+    fn collect_locals(&self, block: Die, locals: &mut Vec<Local>) {
+        for (tag, die) in self.children(block) {
+            match tag {
+                c::DW_TAG_variable | c::DW_TAG_formal_parameter => {
+                    if let (Some(name), Some(kind)) = (self.name(die), self.type_of(die)) {
+                        locals.push(Local { name, kind });
+                    }
+                }
+                c::DW_TAG_lexical_block => self.collect_locals(die, locals),
+                _ => {}
+            }
+        }
+    }
+
+    /// The type of the variable that `name` means in `function`: its own, a member of `this`, or a global.
+    pub fn variable_type(&self, function: Die, name: &str) -> Option<Die> {
+        let locals = self.locals(function);
+        if let Some(local) = locals.iter().find(|local| local.name == name) {
+            return Some(local.kind);
+        }
+        let this = locals.iter().find(|local| local.name == "this");
+        this.and_then(|this| self.member_type(self.pointee(this.kind)?, name))
+            .or_else(|| self.global_type(function, name))
+    }
+
+    fn global_type(&self, near: Die, name: &str) -> Option<Die> {
+        let root = self.root(near)?;
+        let mut globals = self
+            .children(root)
+            .into_iter()
+            .filter(|child| child.0 == c::DW_TAG_variable);
+        let (_, global) = globals.find(|(_, die)| self.name(*die).as_deref() == Some(name))?;
+        self.type_of(global)
+    }
+
+    fn root(&self, die: Die) -> Option<Die> {
+        let mut entries = self.unit(die).entries_raw(None).ok()?;
+        let offset = entries.next_offset().0;
+        entries.read_abbreviation().ok()??;
+        Some(Die {
+            unit: die.unit,
+            offset,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! What types are called, how large they are, and what they are beneath their qualifiers.
+use super::{Debug, Die};
+use gimli::{DwTag, constants as c};
+
+/// A guard against debug information that refers to itself.
+const DEEPEST: usize = 32;
+
+impl Debug {
+    /// The type without typedefs and qualifiers, and a definition where it was only a declaration.
+    pub fn strip(&self, kind: Die) -> Die {
+        let mut kind = kind;
+        for _ in 0..DEEPEST {
+            let wrapper = matches!(
+                self.tag(kind),
+                Some(
+                    c::DW_TAG_typedef
+                        | c::DW_TAG_const_type
+                        | c::DW_TAG_volatile_type
+                        | c::DW_TAG_atomic_type
+                        | c::DW_TAG_restrict_type
+                        | c::DW_TAG_packed_type
+                )
+            );
+            match self.link(kind, c::DW_AT_type) {
+                Some(inner) if wrapper => kind = inner,
+                _ => break,
+            }
+        }
+        self.definition(kind)
+    }
+
+    fn definition(&self, kind: Die) -> Die {
+        if !self.flag(kind, c::DW_AT_declaration) {
+            return kind;
+        }
+        self.link(kind, c::DW_AT_signature)
+            .or_else(|| {
+                self.index().type_named(
+                    &self.text(kind, c::DW_AT_name)?,
+                    self.tag(kind),
+                    Some(kind),
+                )
+            })
+            .unwrap_or(kind)
+    }
+
+    /// What a pointer or reference points to; `None` also for `void *`.
+    pub fn pointee(&self, kind: Die) -> Option<Die> {
+        let kind = self.strip(kind);
+        match self.tag(kind)? {
+            c::DW_TAG_pointer_type | c::DW_TAG_reference_type | c::DW_TAG_rvalue_reference_type => {
+                self.link(kind, c::DW_AT_type)
+            }
+            _ => None,
+        }
+    }
+
+    pub fn is_pointer(&self, kind: Die) -> bool {
+        self.tag(self.strip(kind)) == Some(c::DW_TAG_pointer_type)
+    }
+
+    /// `None` for functions, incomplete types and arrays without a bound.
+    pub fn size_of(&self, kind: Die) -> Option<u64> {
+        let kind = self.strip(kind);
+        if let Some(bytes) = self.number(kind, c::DW_AT_byte_size) {
+            return Some(bytes);
+        }
+        match self.tag(kind)? {
+            c::DW_TAG_array_type => {
+                let element = self.size_of(self.link(kind, c::DW_AT_type)?)?;
+                self.bounds(kind)
+                    .into_iter()
+                    .try_fold(element, |bytes, bound| bytes.checked_mul(bound?))
+            }
+            c::DW_TAG_pointer_type | c::DW_TAG_reference_type | c::DW_TAG_rvalue_reference_type => {
+                Some(u64::from(self.unit(kind).encoding().address_size))
+            }
+            _ => None,
+        }
+    }
+
+    /// An array's number of elements, a dimension at a time; `None` where it is open.
+    pub fn bounds(&self, array: Die) -> Vec<Option<u64>> {
+        self.children(array)
+            .into_iter()
+            .filter(|child| child.0 == c::DW_TAG_subrange_type)
+            .map(|(_, range)| {
+                let last = self.number(range, c::DW_AT_upper_bound);
+                // `T[0]` has an upper bound of -1.
+                self.number(range, c::DW_AT_count)
+                    .or_else(|| last.map(|last| last.wrapping_add(1)))
+            })
+            .map(|bound| bound.filter(|bound| *bound != 0 && *bound <= u64::from(u32::MAX)))
+            .collect()
+    }
+
+    /// As its user would write it: `struct foo`, `unsigned long`, `node *[8]`.
+    pub fn type_name(&self, kind: Die) -> String {
+        self.name_within(kind, DEEPEST)
+    }
+
+    fn name_within(&self, kind: Die, depth: usize) -> String {
+        let inner = || match self.link(kind, c::DW_AT_type) {
+            Some(inner) if depth > 0 => self.name_within(inner, depth - 1),
+            _ => "void".to_owned(),
+        };
+        match self.tag(kind) {
+            Some(c::DW_TAG_const_type) => format!("const {}", inner()),
+            Some(c::DW_TAG_volatile_type) => format!("volatile {}", inner()),
+            Some(c::DW_TAG_atomic_type) => format!("_Atomic {}", inner()),
+            Some(c::DW_TAG_restrict_type | c::DW_TAG_packed_type) => inner(),
+            Some(c::DW_TAG_pointer_type) => self.pointer_name(kind, inner),
+            Some(c::DW_TAG_reference_type) => format!("{} &", inner()),
+            Some(c::DW_TAG_rvalue_reference_type) => format!("{} &&", inner()),
+            Some(c::DW_TAG_array_type) => self.array_name(kind, &inner()),
+            Some(c::DW_TAG_subroutine_type) => format!("{} (*)()", inner()),
+            Some(tag) => self.own_name(kind, tag),
+            None => "?".to_owned(),
+        }
+    }
+
+    fn pointer_name(&self, kind: Die, inner: impl Fn() -> String) -> String {
+        let target = self.link(kind, c::DW_AT_type);
+        if target.is_some_and(|target| self.tag(target) == Some(c::DW_TAG_subroutine_type)) {
+            return inner();
+        }
+        // Rust gives its pointers names of their own: `&T`, `*mut T`.
+        self.text(kind, c::DW_AT_name)
+            .unwrap_or_else(|| match inner() {
+                name if name.ends_with('*') => format!("{name}*"),
+                name => format!("{name} *"),
+            })
+    }
+
+    fn array_name(&self, kind: Die, element: &str) -> String {
+        let bounds: String = self
+            .bounds(kind)
+            .into_iter()
+            .map(|bound| bound.map_or("[]".to_owned(), |n| format!("[{n}]")))
+            .collect();
+        format!("{element}{bounds}")
+    }
+
+    fn own_name(&self, kind: Die, tag: DwTag) -> String {
+        let keyword = match tag {
+            c::DW_TAG_structure_type => "struct",
+            c::DW_TAG_union_type => "union",
+            c::DW_TAG_enumeration_type => "enum",
+            c::DW_TAG_class_type => "class",
+            _ => "",
+        };
+        match self.text(kind, c::DW_AT_name) {
+            Some(name) if !keyword.is_empty() && self.has_tags(kind) => format!("{keyword} {name}"),
+            Some(name) => common_spelling(&name).to_owned(),
+            None => format!("{keyword} {{…}}"),
+        }
+    }
+
+    /// The name without a keyword or qualifiers, as a field's path starts with it.
+    pub fn short_name(&self, kind: Die) -> String {
+        let mut kind = kind;
+        while self.text(kind, c::DW_AT_name).is_none() {
+            match self.link(kind, c::DW_AT_type) {
+                Some(inner) => kind = inner,
+                None => break,
+            }
+        }
+        self.text(kind, c::DW_AT_name).map_or_else(
+            || self.type_name(kind),
+            |name| common_spelling(&name).to_owned(),
+        )
+    }
+}
+
+/// Compilers spell `unsigned long` as no one else does.
+pub fn common_spelling(name: &str) -> &str {
+    match name {
+        "long unsigned int" => "unsigned long",
+        "long int" => "long",
+        "long long unsigned int" => "unsigned long long",
+        "long long int" => "long long",
+        "short unsigned int" => "unsigned short",
+        "short int" => "short",
+        other => other,
+    }
+}

@@ -1,0 +1,236 @@
+//! How a run ended, in words.
+use crate::memory::Memory;
+use crate::space::Space;
+use crate::types::{Ending, ThreadStack};
+use corefold_recording::{Run, Status, Waiter};
+
+pub(crate) fn ending(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Ending {
+    let teller = Teller { run, space, memory };
+    let (summary, stacks) = match &run.status {
+        Status::Unfinished => ("did not finish".to_owned(), Vec::new()),
+        Status::Exited(code) => (format!("exited with code {code}"), Vec::new()),
+        Status::Crashed {
+            signal,
+            address,
+            thread,
+            stack,
+        } => {
+            let summary = format!(
+                "crashed: {} at address {address:#x} in thread {thread}",
+                signal_name(*signal)
+            );
+            (
+                summary,
+                vec![teller.stack(Some(*thread), stack, Top::Instruction)],
+            )
+        }
+        Status::Deadlock { waiters } => return teller.deadlock(waiters),
+        Status::TimedOut { running } => {
+            let stacks = running
+                .iter()
+                .map(|one| teller.stack(Some(one.thread), &one.stack, Top::Call))
+                .collect();
+            ("stopped because its time was up".to_owned(), stacks)
+        }
+        Status::Unsupported { what, stack } => (
+            format!("cannot be simulated: {what}"),
+            vec![teller.stack(None, stack, Top::Call)],
+        ),
+        Status::OutOfMemory { bytes, stack } => (
+            format!("out of memory: {bytes} bytes were asked for"),
+            vec![teller.stack(None, stack, Top::Call)],
+        ),
+    };
+    Ending {
+        success: run.status == Status::Exited(0),
+        summary,
+        details: Vec::new(),
+        stacks,
+    }
+}
+
+/// What the innermost address of a stack is.
+enum Top {
+    Instruction,
+    Call,
+}
+
+struct Teller<'a> {
+    run: &'a Run,
+    space: &'a Space<'a>,
+    memory: &'a Memory<'a>,
+}
+
+impl Teller<'_> {
+    fn stack(&self, thread: Option<u32>, addresses: &[u64], top: Top) -> ThreadStack {
+        let frames = addresses.iter().enumerate().flat_map(|(depth, pc)| {
+            let exact = depth == 0 && matches!(top, Top::Instruction);
+            let frames = if exact {
+                self.space.frames_at(*pc)
+            } else {
+                self.space.callers_at(*pc)
+            };
+            frames.iter().map(|frame| frame.place()).collect::<Vec<_>>()
+        });
+        ThreadStack {
+            thread,
+            frames: frames.collect(),
+        }
+    }
+
+    fn deadlock(&self, waiters: &[Waiter]) -> Ending {
+        let mut details: Vec<String> = waiters.iter().map(|waiter| self.wait(waiter)).collect();
+        details.extend(circle(waiters).map(|circle| circle_sentence(&circle)));
+        let threads = if waiters.len() == 1 {
+            "the only thread waits"
+        } else {
+            "every thread waits for another"
+        };
+        Ending {
+            success: false,
+            summary: format!("deadlock: {threads}"),
+            details,
+            stacks: waiters
+                .iter()
+                .map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call))
+                .collect(),
+        }
+    }
+
+    /// `thread 3 waits for mutex `b` (held by thread 2) in pthread_mutex_lock, at f (x.c:12)`.
+    fn wait(&self, waiter: &Waiter) -> String {
+        let (object, joins) = self.awaited(waiter);
+        let held = match waiter.held_by.as_slice() {
+            [] => String::new(),
+            _ if joins => String::new(),
+            [one] => format!(" (held by thread {one})"),
+            several => {
+                format!(
+                    " (held by threads {})",
+                    several
+                        .iter()
+                        .map(u32::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
+            }
+        };
+        let at = waiter
+            .stack
+            .first()
+            .and_then(|pc| self.space.call_place(*pc));
+        let at = at.map(|place| format!(", at {place}")).unwrap_or_default();
+        format!(
+            "thread {} waits for {object}{held} in {}{at}",
+            waiter.thread, waiter.call
+        )
+    }
+
+    /// What it waits for, and whether that is a thread's end.
+    fn awaited(&self, waiter: &Waiter) -> (String, bool) {
+        if waiter.call.contains("join") {
+            return (format!("the end of thread {}", waiter.on), true);
+        }
+        match object_kind(&waiter.call) {
+            Some(kind) => (format!("{kind} {}", self.object_name(waiter.on)), false),
+            None => (format!("file descriptor {}", waiter.on), false),
+        }
+    }
+
+    fn object_name(&self, address: u64) -> String {
+        let inside = |object: &&corefold_recording::Object| {
+            (object.address..object.address + object.bytes.max(1)).contains(&address)
+        };
+        let objects = self.run.locks.iter().flat_map(|lock| &lock.object);
+        let object = objects
+            .chain(self.run.lines.iter().flat_map(|line| &line.objects))
+            .find(inside);
+        let found = self
+            .memory
+            .at(address, 1, object.map_or(&[], std::slice::from_ref));
+        match found.object.storage {
+            crate::types::Storage::Unknown => format!("at {address:#x}"),
+            _ if found.field.name.starts_with('+') => {
+                format!("at {} of {}", found.field.name, found.object.name)
+            }
+            _ => format!("`{}`", found.field.name),
+        }
+    }
+}
+
+/// The kind of object that a call waits for; `None` for those that wait for a file descriptor.
+fn object_kind(call: &str) -> Option<&'static str> {
+    let kinds = [
+        ("mutex", "mutex"),
+        ("mtx", "mutex"),
+        ("rwlock", "rwlock"),
+        ("cond", "condition variable"),
+        ("cnd", "condition variable"),
+        ("barrier", "barrier"),
+        ("spin", "spinlock"),
+        ("sem", "semaphore"),
+        ("once", "once"),
+        ("futex", "futex"),
+    ];
+    kinds
+        .iter()
+        .find(|(part, _)| call.contains(part))
+        .map(|(_, kind)| *kind)
+}
+
+/// Threads that wait for each other in a circle, the lowest first.
+fn circle(waiters: &[Waiter]) -> Option<Vec<u32>> {
+    let next = |thread: u32| {
+        let waiter = waiters.iter().find(|waiter| waiter.thread == thread)?;
+        waiter
+            .held_by
+            .iter()
+            .copied()
+            .find(|holder| waiters.iter().any(|other| other.thread == *holder))
+    };
+    waiters.iter().find_map(|start| {
+        let mut path = vec![start.thread];
+        while let Some(thread) = next(path[path.len() - 1]) {
+            if let Some(first) = path.iter().position(|seen| *seen == thread) {
+                let mut circle = path.split_off(first);
+                let lowest = circle
+                    .iter()
+                    .enumerate()
+                    .min_by_key(|(_, thread)| **thread)
+                    .map_or(0, |(at, _)| at);
+                circle.rotate_left(lowest);
+                return Some(circle);
+            }
+            path.push(thread);
+        }
+        None
+    })
+}
+
+fn circle_sentence(circle: &[u32]) -> String {
+    match circle {
+        [one] => format!("thread {one} waits for itself"),
+        several => {
+            let threads: Vec<String> = several
+                .iter()
+                .chain(&several[..1])
+                .map(|t| format!("thread {t}"))
+                .collect();
+            format!("they wait in a circle: {}", threads.join(" → "))
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        11 => "SIGSEGV",
+        31 => "SIGSYS",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}

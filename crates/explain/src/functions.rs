@@ -1,0 +1,117 @@
+//! Where the time went, by function: `perf report`'s two columns.
+use crate::code::Frame;
+use crate::space::Space;
+use crate::types::Function;
+use corefold_recording::{Stack, Time};
+use std::collections::{HashMap, HashSet};
+
+/// A function's name, and where it begins: two files may have a static function of one name.
+type Key = (String, Option<(String, u32)>);
+
+/// Functions by self time. Time blocked is off the CPU and counts for no share.
+pub(crate) fn functions(stacks: &[Stack], space: &Space<'_>) -> Vec<Function> {
+    let mut found: HashMap<Key, (Time, Time)> = HashMap::new();
+    let mut keys = Keys {
+        space,
+        known: HashMap::new(),
+    };
+    for stack in stacks {
+        let mut seen = HashSet::new();
+        for (depth, key) in keys.of_stack(&stack.frames).into_iter().enumerate() {
+            let (own, total) = found.entry(key.clone()).or_default();
+            if depth == 0 {
+                add(own, &stack.time);
+            }
+            if seen.insert(key) {
+                add(total, &stack.time);
+            }
+        }
+    }
+    let all: u64 = stacks.iter().map(|stack| on_cpu(&stack.time)).sum();
+    let mut functions: Vec<Function> = found
+        .into_iter()
+        .map(|(key, times)| function(key, times, all))
+        .collect();
+    functions.sort_by(|a, b| {
+        let order = |f: &Function| (on_cpu(&f.self_time), on_cpu(&f.total_time));
+        order(b)
+            .cmp(&order(a))
+            .then_with(|| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)))
+    });
+    functions
+}
+
+fn function((name, declared): Key, (self_time, total_time): (Time, Time), all: u64) -> Function {
+    let (file, line) = declared.unzip();
+    let (self_percent, total_percent) = (
+        percent(on_cpu(&self_time), all),
+        percent(on_cpu(&total_time), all),
+    );
+    Function {
+        name,
+        file,
+        line,
+        self_time,
+        total_time,
+        self_percent,
+        total_percent,
+    }
+}
+
+struct Keys<'a, 'b> {
+    space: &'a Space<'b>,
+    known: HashMap<u64, Vec<Key>>,
+}
+
+impl Keys<'_, '_> {
+    /// All functions of a stack, innermost first, inlined ones included.
+    fn of_stack(&mut self, frames: &[u64]) -> Vec<Key> {
+        let mut keys = Vec::new();
+        for (depth, address) in frames.iter().enumerate() {
+            // All but the innermost are return addresses: the call is before them.
+            let pc = if depth == 0 {
+                *address
+            } else {
+                address.saturating_sub(1)
+            };
+            let space = self.space;
+            let known = self.known.entry(pc).or_insert_with(|| {
+                space
+                    .frames_at(pc)
+                    .iter()
+                    .map(|frame| key(space, pc, frame))
+                    .collect()
+            });
+            keys.extend(known.iter().cloned());
+        }
+        keys
+    }
+}
+
+fn key(space: &Space<'_>, pc: u64, frame: &Frame) -> Key {
+    let declared = space
+        .debug_at(pc)
+        .zip(frame.die)
+        .and_then(|(debug, die)| debug.declared(die));
+    (frame.function.clone(), declared)
+}
+
+fn add(sum: &mut Time, time: &Time) {
+    sum.compute += time.compute;
+    sum.stall += time.stall;
+    sum.spin += time.spin;
+    sum.block += time.block;
+}
+
+fn on_cpu(time: &Time) -> u64 {
+    time.compute + time.stall + time.spin
+}
+
+/// `part` of `whole` in percent; 0 of nothing.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 * 100.0 / whole as f64
+    }
+}

@@ -1,0 +1,86 @@
+//! The ELF files that a program consists of.
+use crate::dwarf::Debug;
+use crate::symbols::Symbols;
+use corefold_recording::Module;
+use object::Object;
+use std::collections::HashMap;
+
+/// The ELF files of runs, loaded once and kept.
+#[derive(Default)]
+pub struct Images {
+    by_path: HashMap<String, Image>,
+}
+
+impl Images {
+    pub fn new() -> Images {
+        Images::default()
+    }
+
+    /// Loads what is not loaded yet; a file that cannot be read becomes an empty image.
+    pub(crate) fn load(&mut self, modules: &[Module]) {
+        for module in modules {
+            self.by_path
+                .entry(module.path.clone())
+                .or_insert_with(|| Image::open(&module.path));
+        }
+    }
+
+    /// `None` for a module that [`Images::load`] was not given.
+    pub(crate) fn get(&self, path: &str) -> Option<&Image> {
+        self.by_path.get(path)
+    }
+}
+
+/// One ELF file: as much of it as could be read.
+#[derive(Default)]
+pub(crate) struct Image {
+    pub symbols: Symbols,
+    pub debug: Option<Debug>,
+    pub build_id: Vec<u8>,
+    /// Why there is nothing here, or no debug information.
+    pub problem: Option<String>,
+}
+
+impl Image {
+    fn open(path: &str) -> Image {
+        Image::try_open(path).unwrap_or_else(|error| Image {
+            problem: Some(format!("cannot read it ({error:#})")),
+            ..Image::default()
+        })
+    }
+
+    fn try_open(path: &str) -> anyhow::Result<Image> {
+        let bytes = std::fs::read(path)?;
+        let file = object::File::parse(&*bytes)?;
+        let build_id = file.build_id()?.unwrap_or_default().to_vec();
+        let mut image = Image {
+            symbols: Symbols::read(&file),
+            build_id,
+            ..Image::default()
+        };
+        match Image::load_debug(&file, &image.build_id) {
+            Ok(Some(debug)) => image.debug = Some(debug),
+            Ok(None) => image.problem = Some("it has no debug information".to_owned()),
+            Err(error) => {
+                image.problem = Some(format!("its debug information is damaged ({error:#})"))
+            }
+        }
+        Ok(image)
+    }
+
+    /// The file's own, or what the distribution keeps apart from it.
+    fn load_debug(file: &object::File<'_>, build_id: &[u8]) -> anyhow::Result<Option<Debug>> {
+        if let Some(debug) = Debug::load(file)? {
+            return Ok(Some(debug));
+        }
+        let Some((first, rest)) = build_id.split_first() else {
+            return Ok(None);
+        };
+        let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let Ok(bytes) = std::fs::read(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"))
+        else {
+            return Ok(None);
+        };
+        Debug::load(&object::File::parse(&*bytes)?)
+    }
+}

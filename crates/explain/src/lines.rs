@@ -1,0 +1,211 @@
+//! Lines that move: their objects, fields and places in the code.
+use crate::functions::percent;
+use crate::memory::{Field, Memory};
+use crate::space::Space;
+use crate::types::{FieldUse, HotLine, ObjectUse, SiteUse, Storage};
+use crate::verdict::{self, Toucher};
+use corefold_recording::{AccessKind, Line, Run, Site};
+
+/// The lines of a run, those that cost most first.
+pub(crate) fn lines(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<HotLine> {
+    let waited = run
+        .lines
+        .iter()
+        .map(|line| line.stall + line.spin)
+        .sum::<u64>();
+    // The run's own sum also holds what was stalled on lines too cold to be recorded.
+    let waited = waited.max(run.time.stall + run.time.spin);
+    let mut lines: Vec<HotLine> = run
+        .lines
+        .iter()
+        .map(|line| Teller::new(line, space, memory).tell(waited))
+        .collect();
+    lines.sort_by(|a, b| {
+        let order = |line: &HotLine| (line.stall + line.spin, line.transfers);
+        order(b).cmp(&order(a)).then(a.address.cmp(&b.address))
+    });
+    lines
+}
+
+struct Teller<'a> {
+    line: &'a Line,
+    space: &'a Space<'a>,
+    memory: &'a Memory<'a>,
+    objects: Vec<ObjectUse>,
+    fields: Vec<FieldUse>,
+    sites: Vec<SiteUse>,
+    touchers: Vec<Toucher>,
+}
+
+impl<'a> Teller<'a> {
+    fn new(line: &'a Line, space: &'a Space<'a>, memory: &'a Memory<'a>) -> Teller<'a> {
+        let (objects, fields, sites, touchers) = Default::default();
+        Teller {
+            line,
+            space,
+            memory,
+            objects,
+            fields,
+            sites,
+            touchers,
+        }
+    }
+
+    fn tell(mut self, waited: u64) -> HotLine {
+        for site in &self.line.sites {
+            self.add(site);
+        }
+        self.sort();
+        let line = self.line;
+        let names: Vec<&str> = self
+            .fields
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect();
+        HotLine {
+            address: line.address,
+            bytes: line.bytes,
+            object: phrase(&self.objects),
+            verdict: verdict::judge(&self.touchers, &names, line.cpus),
+            objects: self.objects,
+            fields: self.fields,
+            transfers: line.transfers.iter().sum(),
+            transfers_by_class: line.transfers,
+            stall: line.stall,
+            stall_percent: percent(line.stall, waited),
+            spin: line.spin,
+            spin_percent: percent(line.spin, waited),
+            cpus: line.cpus,
+            sites: self.sites,
+        }
+    }
+
+    fn add(&mut self, site: &Site) {
+        let address = self.line.address + u64::from(site.offset);
+        let found = self
+            .memory
+            .at(address, u64::from(site.size), &self.line.objects);
+        let field_index = self.field(found.object, found.field);
+        let field = &mut self.fields[field_index];
+        if reads(site.kind) {
+            field.readers = field.readers.max(site.cpus);
+        }
+        if writes(site.kind) {
+            field.writers = field.writers.max(site.cpus);
+        }
+        field.transfers += site.transfers;
+        field.stall += site.stall;
+        field.spin += site.spin;
+        let frames = self.space.callers_at(site.pc);
+        let outermost = frames[frames.len() - 1].function.clone();
+        self.touchers
+            .push(Toucher::new(site, field_index, outermost));
+        self.sites.push(SiteUse {
+            function: frames[0].function.clone(),
+            file: frames[0].file.clone(),
+            line: frames[0].line,
+            inlined_into: frames[1..].iter().map(|frame| frame.place()).collect(),
+            kind: site.kind,
+            field: field.name.clone(),
+            field_index,
+            transfers: site.transfers,
+            stall: site.stall,
+            spin: site.spin,
+            cpus: site.cpus,
+        });
+    }
+
+    /// The number of this field among those seen, as a new one if need be.
+    fn field(&mut self, object: ObjectUse, field: Field) -> usize {
+        let address = object.address + field.offset;
+        let number = self
+            .objects
+            .iter()
+            .position(|known| *known == object)
+            .unwrap_or(self.objects.len());
+        if number == self.objects.len() {
+            self.objects.push(object);
+        }
+        let same = |known: &FieldUse| known.object == Some(number) && known.name == field.name;
+        self.fields.iter().position(same).unwrap_or_else(|| {
+            self.fields.push(FieldUse {
+                name: field.name,
+                type_name: field.type_name,
+                object: Some(number),
+                offset_in_object: field.offset,
+                offset_in_line: address.wrapping_sub(self.line.address) as i64,
+                size: field.size,
+                ..FieldUse::default()
+            });
+            self.fields.len() - 1
+        })
+    }
+
+    fn sort(&mut self) {
+        let mut order: Vec<usize> = (0..self.fields.len()).collect();
+        order.sort_by_key(|number| (self.fields[*number].offset_in_line, *number));
+        let mut place = vec![0; order.len()];
+        for (new, old) in order.iter().enumerate() {
+            place[*old] = new;
+        }
+        self.fields = order.iter().map(|old| self.fields[*old].clone()).collect();
+        self.sites
+            .iter_mut()
+            .for_each(|site| site.field_index = place[site.field_index]);
+        self.touchers
+            .iter_mut()
+            .for_each(|toucher| toucher.field = place[toucher.field]);
+        self.objects_by_address();
+        self.sites.sort_by(|a, b| {
+            let order = |site: &SiteUse| (site.stall + site.spin, site.transfers);
+            order(b).cmp(&order(a)).then_with(|| {
+                (&a.file, a.line, a.field_index).cmp(&(&b.file, b.line, b.field_index))
+            })
+        });
+    }
+
+    fn objects_by_address(&mut self) {
+        let mut order: Vec<usize> = (0..self.objects.len()).collect();
+        order.sort_by_key(|number| self.objects[*number].address);
+        for field in &mut self.fields {
+            field.object = order.iter().position(|old| Some(*old) == field.object);
+        }
+        self.objects = order.iter().map(|old| self.objects[*old].clone()).collect();
+    }
+}
+
+/// The objects of a line in one phrase; those of unknown origin only if there are no others.
+fn phrase(objects: &[ObjectUse]) -> String {
+    let known = |object: &&ObjectUse| object.storage != Storage::Unknown;
+    let mut names: Vec<&str> = objects
+        .iter()
+        .filter(known)
+        .map(|object| object.name.as_str())
+        .collect();
+    if names.is_empty() {
+        names = objects
+            .iter()
+            .take(1)
+            .map(|object| object.name.as_str())
+            .collect();
+    }
+    match names.as_slice() {
+        [] => "memory of unknown origin".to_owned(),
+        some if some.len() <= 3 => some.join(", "),
+        some => format!("{} and {} more", some[..2].join(", "), some.len() - 2),
+    }
+}
+
+pub(crate) fn reads(kind: AccessKind) -> bool {
+    matches!(
+        kind,
+        AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Rmw
+    )
+}
+
+pub(crate) fn writes(kind: AccessKind) -> bool {
+    matches!(
+        kind,
+        AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw
+    )
+}

@@ -1,0 +1,55 @@
+//! Locks by name.
+use crate::memory::Memory;
+use crate::space::Space;
+use crate::types::{LockUse, Storage, lock_kind_name};
+use corefold_recording::{Lock, Run};
+
+/// The locks of a run, those that were waited for longest first.
+pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<LockUse> {
+    let mut locks: Vec<LockUse> = run
+        .locks
+        .iter()
+        .map(|lock| lock_use(lock, space, memory))
+        .collect();
+    locks.sort_by(|a, b| {
+        let order = |lock: &LockUse| (lock.wait_cycles, lock.contended, lock.acquisitions);
+        order(b).cmp(&order(a)).then(a.address.cmp(&b.address))
+    });
+    locks
+}
+
+fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
+    let waited_at = space.call_place(lock.wait_pc);
+    let name = memory_name(lock, memory).unwrap_or_else(|| {
+        let at = waited_at
+            .as_ref()
+            .map(|place| format!(" waited for in {}", place.function))
+            .unwrap_or_default();
+        format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
+    });
+    LockUse {
+        name,
+        kind: lock.kind,
+        address: lock.address,
+        acquisitions: lock.acquisitions,
+        contended: lock.contended,
+        wait_cycles: lock.wait_cycles,
+        hold_cycles: lock.hold_cycles,
+        waited_at,
+    }
+}
+
+/// What the memory it lies in is called; `None` where that has no name.
+pub(crate) fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<String> {
+    let found = memory.at(lock.address, 1, lock.object.as_slice());
+    match (found.object.storage, found.object.type_name) {
+        (Storage::Unknown, _) => None,
+        (Storage::Heap, None) if found.field.name.starts_with('+') => Some(format!(
+            "{} at {} of {}",
+            lock_kind_name(lock.kind),
+            found.field.name,
+            found.object.name
+        )),
+        _ => Some(found.field.name),
+    }
+}

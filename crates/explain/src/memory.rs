@@ -1,0 +1,257 @@
+//! From a data address to the object and field there: labels, heap objects, variables, symbols.
+use crate::dwarf::{Debug, Die};
+use crate::heap::{Heap, Layout};
+use crate::space::{Space, Spot};
+use crate::symbols::demangle;
+use crate::types::{ObjectUse, Place, Storage, base_name};
+use corefold_recording::{Label, Object, Run};
+
+/// What lies at an address.
+pub(crate) struct Found {
+    pub object: ObjectUse,
+    pub field: Field,
+}
+
+/// A part of an object.
+pub(crate) struct Field {
+    pub name: String,
+    pub type_name: Option<String>,
+    /// In the object.
+    pub offset: u64,
+    pub size: u64,
+}
+
+/// Everything that gives names to the data of one run.
+pub(crate) struct Memory<'a> {
+    space: &'a Space<'a>,
+    heap: Heap<'a>,
+    labels: &'a [Label],
+}
+
+/// An object, and what is known of its insides.
+struct Thing<'a> {
+    object: ObjectUse,
+    /// What names of fields begin with.
+    base: String,
+    layout: Option<(&'a Debug, Layout)>,
+}
+
+impl<'a> Memory<'a> {
+    pub fn new(run: &'a Run, space: &'a Space<'a>) -> Memory<'a> {
+        Memory {
+            space,
+            heap: Heap::new(&run.allocations, space),
+            labels: &run.labels,
+        }
+    }
+
+    /// What an access of `bytes` at `address` touches; `objects` are the heap objects thereabouts.
+    pub fn at(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
+        let inside = |object: &&Object| {
+            (object.address..object.address + object.bytes.max(1)).contains(&address)
+        };
+        let thing = match objects.iter().find(inside) {
+            Some(object) => self.heap_object(object),
+            None => self.global(address),
+        };
+        let thing = match self.label_at(address) {
+            Some(label) => thing.labelled(label),
+            None => thing,
+        };
+        let field = thing.field(address, bytes);
+        Found {
+            object: thing.object,
+            field,
+        }
+    }
+
+    /// The narrowest label around `address`.
+    fn label_at(&self, address: u64) -> Option<&'a Label> {
+        let around =
+            |label: &&Label| (label.address..label.address + label.bytes.max(1)).contains(&address);
+        self.labels
+            .iter()
+            .filter(around)
+            .min_by_key(|label| label.bytes)
+    }
+
+    fn heap_object(&self, object: &Object) -> Thing<'a> {
+        let (typed, origin) = self.heap.object(object);
+        let (type_name, base) = match &typed {
+            Some((debug, layout)) => (Some(layout.type_name(debug)), layout.short_name(debug)),
+            None => (None, String::new()),
+        };
+        let name = format!(
+            "{}{} (heap, {} bytes)",
+            type_name.as_deref().unwrap_or("object"),
+            origin
+                .as_ref()
+                .map(|place| format!(" at {}", spot_name(place)))
+                .unwrap_or_default(),
+            object.bytes
+        );
+        let object = ObjectUse {
+            name,
+            address: object.address,
+            bytes: object.bytes,
+            type_name,
+            storage: Storage::Heap,
+            origin,
+        };
+        Thing {
+            object,
+            base,
+            layout: typed,
+        }
+    }
+
+    fn global(&self, address: u64) -> Thing<'a> {
+        let Some(spot) = self.space.spot(address) else {
+            return Thing::unknown(address);
+        };
+        let variable = spot
+            .image
+            .debug
+            .as_ref()
+            .and_then(|debug| Some((debug, debug.index().variable_at(debug, spot.address)?)));
+        match variable {
+            Some((debug, variable)) => {
+                let name = debug.name(variable.die).unwrap_or_default();
+                let name = if variable.scope.is_empty() {
+                    name
+                } else {
+                    format!("{}::{name}", variable.scope)
+                };
+                Thing::variable(
+                    debug,
+                    variable.die,
+                    name,
+                    spot.module.base + variable.address,
+                )
+            }
+            None => self.symbol(spot),
+        }
+    }
+
+    fn symbol(&self, spot: Spot<'a>) -> Thing<'a> {
+        self.space.miss(spot);
+        let (name, start, bytes) = match spot.image.symbols.data_at(spot.address) {
+            Some(symbol) => (demangle(&symbol.raw_name), symbol.address, symbol.bytes),
+            None => (spot.as_offset(), spot.address, 0),
+        };
+        let address = spot.module.base.wrapping_add(start);
+        let object = ObjectUse {
+            name: name.clone(),
+            address,
+            bytes,
+            storage: Storage::Global,
+            ..ObjectUse::default()
+        };
+        Thing {
+            object,
+            base: name,
+            layout: None,
+        }
+    }
+}
+
+impl<'a> Thing<'a> {
+    fn unknown(address: u64) -> Thing<'a> {
+        let object = ObjectUse {
+            name: "memory of unknown origin".to_owned(),
+            address,
+            ..ObjectUse::default()
+        };
+        Thing {
+            object,
+            base: format!("{address:#x}"),
+            layout: None,
+        }
+    }
+
+    fn variable(debug: &'a Debug, die: Die, name: String, address: u64) -> Thing<'a> {
+        let kind = debug.type_of(die);
+        let origin = debug.declared(die).map(|(file, line)| Place {
+            function: name.clone(),
+            file: Some(file),
+            line: Some(line),
+        });
+        let object = ObjectUse {
+            name: origin.as_ref().map_or(name.clone(), Place::to_string),
+            address,
+            bytes: kind.and_then(|kind| debug.size_of(kind)).unwrap_or(0),
+            type_name: kind.map(|kind| debug.type_name(kind)),
+            storage: Storage::Global,
+            origin,
+        };
+        Thing {
+            object,
+            base: name,
+            layout: kind.map(|kind| (debug, Layout::single(kind))),
+        }
+    }
+
+    /// The part of this that the program gave a name of its own.
+    fn labelled(self, label: &Label) -> Thing<'a> {
+        let offset = label.address.saturating_sub(self.object.address);
+        let layout = self.layout.and_then(|(debug, layout)| {
+            if offset == 0 && label.bytes >= self.object.bytes {
+                return Some((debug, layout));
+            }
+            let part = layout.part(debug, offset, label.bytes);
+            (part.offset == offset && part.size == label.bytes)
+                .then(|| (debug, Layout::single(part.kind)))
+        });
+        let object = ObjectUse {
+            name: label.name.clone(),
+            address: label.address,
+            bytes: label.bytes,
+            type_name: layout
+                .as_ref()
+                .map(|(debug, layout)| layout.type_name(debug)),
+            ..self.object
+        };
+        Thing {
+            object,
+            base: label.name.clone(),
+            layout,
+        }
+    }
+
+    fn field(&self, address: u64, bytes: u64) -> Field {
+        let offset = address.saturating_sub(self.object.address);
+        match &self.layout {
+            Some((debug, layout)) => {
+                let part = layout.part(debug, offset, bytes);
+                Field {
+                    name: format!("{}{}", self.base, part.path),
+                    type_name: Some(part.type_name),
+                    offset: part.offset,
+                    size: part.size,
+                }
+            }
+            None => {
+                let whole = offset == 0 && !self.base.is_empty();
+                let name = if whole {
+                    self.base.clone()
+                } else {
+                    format!("{}+{offset:#x}", self.base)
+                };
+                Field {
+                    name,
+                    type_name: None,
+                    offset,
+                    size: bytes,
+                }
+            }
+        }
+    }
+}
+
+/// `counter.c:42`, or the function where the line is not known.
+fn spot_name(place: &Place) -> String {
+    match (&place.file, place.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", base_name(file)),
+        _ => place.function.clone(),
+    }
+}

@@ -1,0 +1,151 @@
+//! The address space of one run: which file an address belongs to, and what stands there.
+use crate::code::{self, Frame};
+use crate::dwarf::Debug;
+use crate::images::{Image, Images};
+use crate::symbols::demangle;
+use crate::types::{Note, Place, base_name};
+use corefold_recording::Module;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// The modules of one run with their files.
+pub(crate) struct Space<'a> {
+    modules: Vec<(&'a Module, &'a Image)>,
+    frames: RefCell<HashMap<u64, Rc<[Frame]>>>,
+    /// Numbers of modules that were asked for something they did not know.
+    wanting: RefCell<BTreeSet<usize>>,
+}
+
+/// An address in a module, as the module's file has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'a> {
+    number: usize,
+    pub module: &'a Module,
+    pub image: &'a Image,
+    pub address: u64,
+}
+
+impl<'a> Space<'a> {
+    pub fn new(modules: &'a [Module], images: &'a Images) -> Space<'a> {
+        let modules = modules
+            .iter()
+            .filter_map(|module| Some((module, images.get(&module.path)?)))
+            .collect();
+        Space {
+            modules,
+            frames: RefCell::default(),
+            wanting: RefCell::default(),
+        }
+    }
+
+    pub fn spot(&self, address: u64) -> Option<Spot<'a>> {
+        let number = self
+            .modules
+            .iter()
+            .position(|(module, _)| (module.start..module.end).contains(&address))?;
+        let (module, image) = self.modules[number];
+        Some(Spot {
+            number,
+            module,
+            image,
+            address: address.wrapping_sub(module.base),
+        })
+    }
+
+    /// The functions at `pc`, innermost first; at least one, if only `0x1234`.
+    pub fn frames_at(&self, pc: u64) -> Rc<[Frame]> {
+        if let Some(frames) = self.frames.borrow().get(&pc) {
+            return frames.clone();
+        }
+        let frames: Rc<[Frame]> = self.find_frames(pc).into();
+        self.frames.borrow_mut().insert(pc, frames.clone());
+        frames
+    }
+
+    /// The functions at the call that returns to `pc`: the call may be the last thing its line does.
+    pub fn callers_at(&self, pc: u64) -> Rc<[Frame]> {
+        self.frames_at(pc.saturating_sub(1))
+    }
+
+    /// Where the call that returns to `pc` stands; `None` for address 0.
+    pub fn call_place(&self, pc: u64) -> Option<Place> {
+        (pc != 0).then(|| self.callers_at(pc)[0].place())
+    }
+
+    fn find_frames(&self, pc: u64) -> Vec<Frame> {
+        let Some(spot) = self.spot(pc) else {
+            return vec![Frame::named(format!("{pc:#x}"))];
+        };
+        let symbol = spot
+            .image
+            .symbols
+            .code_at(spot.address)
+            .map(|symbol| demangle(&symbol.raw_name));
+        if let Some(debug) = &spot.image.debug {
+            let frames = code::frames(debug, spot.address, symbol.clone());
+            if !frames.is_empty() {
+                return frames;
+            }
+        }
+        self.miss(spot);
+        vec![Frame::named(symbol.unwrap_or_else(|| spot.as_offset()))]
+    }
+
+    /// The debug information that names what is at `pc`.
+    pub fn debug_at(&self, pc: u64) -> Option<&'a Debug> {
+        self.spot(pc)?.image.debug.as_ref()
+    }
+
+    /// Remembers that this module's file had to be done without.
+    pub fn miss(&self, spot: Spot<'_>) {
+        self.wanting.borrow_mut().insert(spot.number);
+    }
+
+    /// What could not be told, and why. A system library without debug information is no surprise.
+    pub fn notes(&self) -> Vec<Note> {
+        let mut notes: Vec<Note> = self
+            .modules
+            .iter()
+            .filter_map(|(module, image)| changed(module, image))
+            .collect();
+        for number in self.wanting.borrow().iter() {
+            let (module, image) = self.modules[*number];
+            let system = module.path.starts_with("/lib/") || module.path.starts_with("/usr/lib/");
+            if let (Some(problem), false) = (&image.problem, system) {
+                let text = format!(
+                    "{}: {problem}, so what lies in it is named by symbol or offset only",
+                    module.path
+                );
+                notes.push(Note {
+                    text,
+                    at: None,
+                    count: 1,
+                });
+            }
+        }
+        notes
+    }
+}
+
+impl Spot<'_> {
+    /// `libfoo.so+0x1234`.
+    pub fn as_offset(&self) -> String {
+        format!("{}+{:#x}", base_name(&self.module.path), self.address)
+    }
+}
+
+fn changed(module: &Module, image: &Image) -> Option<Note> {
+    let differs = !module.build_id.is_empty()
+        && !image.build_id.is_empty()
+        && module.build_id != image.build_id;
+    let text = format!(
+        "{}: the file has changed since the run (its build ID differs), so names may be wrong",
+        module.path
+    );
+    differs.then_some(Note {
+        text,
+        at: None,
+        count: 1,
+    })
+}
