@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * corefold.h: what a program can tell the simulator.
+ *
+ * Each macro is a call when the program runs under `corefold run` and costs one test of an address
+ * that the linker knew when it does not; nothing has to be linked. `corefold cc` finds this file by
+ * itself and defines __COREFOLD__; for other compilers, copy the file. Programs that already mark
+ * progress with coz's COZ_PROGRESS need none of this: those points count too.
+ *
+ *   COREFOLD_PROGRESS("request")       one unit of work is done: throughput = visits / virtual time
+ *   COREFOLD_BEGIN(), COREFOLD_END()   the region of interest; without one it is the whole program
+ *   COREFOLD_LABEL(p, n, "table lock") names n bytes at p in reports, until they are freed
+ *   COREFOLD_ACCESS_READ(p, n), _WRITE(p, n), _RMW(p, n)
+ *                                      what the inline assembly before or after it does to memory
+ *
+ * What may overlap: everything with everything, from every thread. BEGIN and END are counted, not
+ * nested: the region lasts from the first BEGIN to the END that no later BEGIN follows.
+ *
+ * Arguments: a name is a string that lives as long as the program; the same text is the same point.
+ * Addresses are evaluated once. An access must not cross a cache line.
+ *
+ * Cost when simulated: none in virtual time for PROGRESS, BEGIN, END and LABEL. An ACCESS costs
+ * what the access costs; the assembly itself costs the instructions that it is made of.
+ *
+ * Five lines:
+ *   COREFOLD_BEGIN();
+ *   for (i = 0; i < n; i++) { serve(i); COREFOLD_PROGRESS("request"); }
+ *   COREFOLD_END();
+ *
+ * Limit: the functions are weak. A program that is linked without the runtime and not as
+ * position-independent code has their addresses fixed as null, and stays silent.
+ */
+#ifndef COREFOLD_H
+#define COREFOLD_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The runtime defines these; elsewhere they are null. Call them through the macros. */
+__attribute__((weak)) void corefold_progress(const char *name);
+__attribute__((weak)) void corefold_region_begin(void);
+__attribute__((weak)) void corefold_region_end(void);
+__attribute__((weak)) void corefold_label(const void *address, size_t bytes, const char *name);
+__attribute__((weak)) void corefold_access(const void *address, size_t bytes, int kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The kinds of corefold_access. */
+#define COREFOLD_READ 0
+#define COREFOLD_WRITE 1
+#define COREFOLD_RMW 2
+
+#define COREFOLD_CALL_(function, arguments) \
+	do { \
+		if (function) \
+			function arguments; \
+	} while (0)
+
+#define COREFOLD_PROGRESS(name) COREFOLD_CALL_(corefold_progress, (name))
+#define COREFOLD_BEGIN() COREFOLD_CALL_(corefold_region_begin, ())
+#define COREFOLD_END() COREFOLD_CALL_(corefold_region_end, ())
+#define COREFOLD_LABEL(address, bytes, name) COREFOLD_CALL_(corefold_label, ((address), (bytes), (name)))
+#define COREFOLD_ACCESS_READ(address, bytes) COREFOLD_CALL_(corefold_access, ((address), (bytes), COREFOLD_READ))
+#define COREFOLD_ACCESS_WRITE(address, bytes) COREFOLD_CALL_(corefold_access, ((address), (bytes), COREFOLD_WRITE))
+#define COREFOLD_ACCESS_RMW(address, bytes) COREFOLD_CALL_(corefold_access, ((address), (bytes), COREFOLD_RMW))
+
+#endif

@@ -1,0 +1,86 @@
+//! `corefold cc` and `corefold c++`: gcc, with the hooks compiled in and the runtime linked.
+//!
+//! The arguments go to gcc as they are. What is ours goes into a specs file: options for the compiler
+//! proper, which gcc's driver never sees (given `-fsanitize=thread` itself, it would link TSan's
+//! runtime), and the runtime for the linker, which `-c` then never warns about.
+mod arguments;
+mod cache;
+mod response;
+mod specs;
+
+use crate::exit::bad_input;
+use crate::runtime;
+use anyhow::Result;
+use arguments::Arguments;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    C,
+    Cxx,
+}
+
+impl Language {
+    /// The environment variable that names another compiler, and the usual one.
+    fn compiler(self) -> (&'static str, &'static str) {
+        match self {
+            Language::C => ("COREFOLD_CC", "gcc"),
+            Language::Cxx => ("COREFOLD_CXX", "g++"),
+        }
+    }
+}
+
+/// Becomes the compiler; returns only if it cannot.
+pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
+    match command(language, args) {
+        Ok(mut command) => {
+            let error = command.exec();
+            let (variable, _) = language.compiler();
+            bad_input!(
+                "cannot start {}: {error} ({variable} names another)",
+                command.get_program().display()
+            )
+        }
+        Err(error) => error,
+    }
+}
+
+fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
+    let (variable, usual) = language.compiler();
+    let named = std::env::var(variable).unwrap_or_default();
+    let mut words = if named.trim().is_empty() {
+        usual
+    } else {
+        &named
+    }
+    .split_whitespace();
+    let compiler = words.next().expect("not empty: looked at above");
+    if named.contains("clang") {
+        return Err(bad_input!(
+            "{variable}={named}: clang reads no specs files; use gcc"
+        ));
+    }
+    let args = Arguments::check(args)?;
+    let runtime = if args.links {
+        Some(runtime::find()?)
+    } else {
+        runtime::find().ok()
+    };
+    let files = specs::install(runtime.as_deref())?;
+    let mut command = Command::new(compiler);
+    command.args(words).arg(joined("-specs=", &files.specs));
+    command
+        .arg("-D__COREFOLD__=1")
+        .arg("-isystem")
+        .arg(&files.include)
+        .args(args.cleaned);
+    Ok(command)
+}
+
+fn joined(option: &str, path: &std::path::Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(OsStr::new(path));
+    word
+}

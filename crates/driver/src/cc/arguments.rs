@@ -1,0 +1,278 @@
+//! What the user's arguments ask of the compiler, and what of it cannot be simulated.
+use super::response;
+use crate::exit::bad_input;
+use anyhow::Result;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// The user's own, less `-fsanitize=thread`: given to gcc's driver, that would link TSan's runtime.
+    pub cleaned: Vec<OsString>,
+    /// gcc will call the linker for a program or a shared library.
+    pub links: bool,
+}
+
+/// Options that end before the link, or ask gcc about itself.
+const NO_LINK: &[&str] = &[
+    "-c",
+    "-S",
+    "-E",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "-r",
+    "--version",
+    "--help",
+    "-dumpversion",
+];
+
+/// Options whose value is the next argument, which therefore is no option, however it looks.
+const WITH_VALUE: &[&str] = &[
+    "-o",
+    "-x",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-u",
+    "-z",
+    "-T",
+    "-A",
+    "-B",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-isysroot",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpdir",
+    "-wrapper",
+    "--param",
+];
+
+const STATIC: &[&str] = &["-static", "--static", "-static-pie"];
+const OTHER_WIDTH: &[&str] = &["-m32", "-mx32", "-m16"];
+const OTHER_SANITIZERS: &[&str] = &[
+    "address",
+    "kernel-address",
+    "hwaddress",
+    "kernel-hwaddress",
+    "leak",
+];
+
+impl Arguments {
+    pub fn check(args: Vec<OsString>) -> Result<Arguments> {
+        let seen = Seen::of(&args);
+        seen.refuse()?;
+        let mut cleaned = Vec::with_capacity(args.len());
+        let mut value = false;
+        for arg in args {
+            cleaned.extend(if value {
+                Some(arg.clone())
+            } else {
+                without_thread(&arg)
+            });
+            value = !value && takes_value(&arg);
+        }
+        Ok(Arguments {
+            cleaned,
+            links: seen.links(),
+        })
+    }
+}
+
+/// The options alone, response files read, and whether there is any input.
+#[derive(Default)]
+struct Seen {
+    options: Vec<String>,
+    /// Options that came out of response files, which go to gcc as they are.
+    in_files: Vec<String>,
+    input: bool,
+}
+
+impl Seen {
+    fn of(args: &[OsString]) -> Seen {
+        let mut seen = Seen::default();
+        let mut value = false;
+        for arg in args {
+            for word in response::expand(arg) {
+                if !value {
+                    seen.add(&word, arg.as_bytes().starts_with(b"@"));
+                }
+                value = !value && takes_value(&word);
+            }
+        }
+        seen
+    }
+
+    fn add(&mut self, word: &OsString, in_file: bool) {
+        let word = word.to_string_lossy().into_owned();
+        self.input |= !word.starts_with('-') || word == "-" || word.starts_with("-l");
+        if in_file {
+            self.in_files.push(word.clone());
+        }
+        self.options.push(word);
+    }
+
+    fn has(&self, any_of: &[&str]) -> Option<&str> {
+        self.options
+            .iter()
+            .map(String::as_str)
+            .find(|o| any_of.contains(o))
+    }
+
+    fn links(&self) -> bool {
+        self.input && self.has(NO_LINK).is_none()
+    }
+
+    fn refuse(&self) -> Result<()> {
+        if let Some(option) = self.has(OTHER_WIDTH) {
+            return Err(bad_input!(
+                "{option}: corefold simulates x86-64 programs only"
+            ));
+        }
+        if let (true, Some(option)) = (self.links(), self.has(STATIC)) {
+            return Err(bad_input!(
+                "{option}: a fully static program has its own copy of libc, whose calls (pthread_create, futex, \
+                 clock_gettime) cannot be taken over; link it without {option}"
+            ));
+        }
+        for option in &self.options {
+            if let Some(other) = sanitizers(option).find(|s| OTHER_SANITIZERS.contains(s)) {
+                return Err(bad_input!(
+                    "-fsanitize={other} cannot be combined with the hooks of the simulation: build without it"
+                ));
+            }
+        }
+        match self
+            .in_files
+            .iter()
+            .any(|o| sanitizers(o).any(|s| s == "thread"))
+        {
+            true => Err(bad_input!(
+                "-fsanitize=thread in a response file would link TSan's runtime: take it out (the hooks are added anyway)"
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+fn takes_value(arg: &OsString) -> bool {
+    arg.to_str().is_some_and(|a| WITH_VALUE.contains(&a))
+}
+
+/// What `-fsanitize=a,b` names.
+fn sanitizers(option: &str) -> impl Iterator<Item = &str> {
+    option
+        .strip_prefix("-fsanitize=")
+        .into_iter()
+        .flat_map(|list| list.split(','))
+}
+
+/// The argument with `thread` taken from its `-fsanitize=` list; none if that was all.
+fn without_thread(arg: &OsString) -> Option<OsString> {
+    let Some(list) = arg.to_str().and_then(|a| a.strip_prefix("-fsanitize=")) else {
+        return Some(arg.clone());
+    };
+    let rest: Vec<&str> = list.split(',').filter(|&s| s != "thread").collect();
+    (!rest.is_empty()).then(|| format!("-fsanitize={}", rest.join(",")).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str) -> Result<Arguments> {
+        Arguments::check(line.split_whitespace().map(OsString::from).collect())
+    }
+
+    fn refused(line: &str) -> String {
+        check(line).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_arguments_go_through_untouched() {
+        let line =
+            "-O2 -Wall -DX=1 -o a.out a.c @rsp -lm -fsanitize=undefined -static-libgcc -nostdlib";
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(check(line).unwrap().cleaned, words);
+    }
+
+    #[test]
+    fn linking_is_told_from_compiling() {
+        for line in [
+            "a.c",
+            "a.o -o a",
+            "-shared a.o",
+            "-v a.c",
+            "-MD a.c",
+            "-lm",
+            "-x c -",
+        ] {
+            assert!(check(line).unwrap().links, "{line}");
+        }
+        for line in [
+            "-c a.c",
+            "-S a.c",
+            "-E a.c",
+            "-M a.c",
+            "-MM a.c",
+            "-r a.o",
+            "--version",
+            "-v",
+            "-print-prog-name=ld",
+            "",
+        ] {
+            assert!(!check(line).unwrap().links, "{line}");
+        }
+    }
+
+    #[test]
+    fn static_links_are_refused_with_the_reason() {
+        for line in ["-static a.c", "a.o -static-pie", "--static a.c"] {
+            assert!(refused(line).contains("cannot be taken over"), "{line}");
+        }
+        check("-static -c a.c").unwrap();
+        check("a.c -Wl,-Bstatic -lz -Wl,-Bdynamic").unwrap();
+        check("-o -static a.c").unwrap();
+    }
+
+    #[test]
+    fn response_files_are_looked_into() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("rsp");
+        let line = format!("a.c @{}", file.display());
+        std::fs::write(&file, "-O2 '-static'").unwrap();
+        assert!(refused(&line).starts_with("-static: "));
+        std::fs::write(&file, "-fsanitize=thread").unwrap();
+        assert!(refused(&line).contains("in a response file"));
+        std::fs::write(&file, "-c").unwrap();
+        assert!(!check(&line).unwrap().links);
+    }
+
+    #[test]
+    fn thread_sanitizer_is_dropped_and_others_are_refused() {
+        assert_eq!(check("-fsanitize=thread a.c").unwrap().cleaned, ["a.c"]);
+        assert_eq!(
+            check("-fsanitize=undefined,thread a.c").unwrap().cleaned,
+            ["-fsanitize=undefined", "a.c"]
+        );
+        assert!(
+            refused("-fsanitize=undefined,address a.c").starts_with("-fsanitize=address cannot")
+        );
+        assert!(refused("-c -fsanitize=leak a.c").starts_with("-fsanitize=leak cannot"));
+        assert!(refused("-m32 -c a.c").starts_with("-m32: "));
+    }
+}

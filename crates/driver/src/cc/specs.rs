@@ -1,0 +1,108 @@
+//! The specs file that makes gcc compile the hooks in and link the runtime, and the header.
+use super::cache;
+use anyhow::{Context, Result};
+use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const HEADER: &str = include_str!("../../include/corefold.h");
+
+/// What is appended to the options of the compiler proper, after the user's:
+/// - the hooks of memory accesses and of basic blocks;
+/// - `-g`, which raises the level to 2 and leaves 3 alone;
+/// - `-fno-lto`, since link-time optimisation would drop the hooks;
+/// - `-Wno-tsan`: gcc warns that TSan ignores fences. The simulator does not;
+/// - no `__SANITIZE_THREAD__`: a program should take the paths that it takes in production.
+const COMPILE: &str =
+    "-fsanitize=thread -fsanitize-coverage=trace-pc -g -fno-lto -Wno-tsan -U__SANITIZE_THREAD__";
+
+pub struct Files {
+    pub specs: PathBuf,
+    /// Directory of `corefold.h`.
+    pub include: PathBuf,
+}
+
+/// Puts the files into the cache, under a name that their content decides, so that compilers of
+/// several versions may run at once and ccache sees the same path again.
+pub fn install(runtime: Option<&Path>) -> Result<Files> {
+    let specs = text(runtime);
+    let mut hasher = DefaultHasher::new();
+    (&specs, HEADER).hash(&mut hasher);
+    let directory = cache::directory()?.join(format!("{:016x}", hasher.finish()));
+    let files = Files {
+        specs: directory.join("corefold.specs"),
+        include: directory.join("include"),
+    };
+    put(&files.specs, &specs)?;
+    put(&files.include.join("corefold.h"), HEADER.as_bytes())?;
+    Ok(files)
+}
+
+fn text(runtime: Option<&Path>) -> Vec<u8> {
+    let mut text = format!("*cc1_options:\n+ {COMPILE}\n\n").into_bytes();
+    if let Some(runtime) = runtime {
+        let directory = runtime.parent().unwrap_or(Path::new("/"));
+        // Not in `*lib:`, which -nostdlib leaves out; not for -r, which takes no shared library.
+        text.extend(b"*link:\n+ %{!r:--push-state --no-as-needed ");
+        quote(runtime.as_os_str(), &mut text);
+        text.extend(b" --pop-state -rpath ");
+        quote(directory.as_os_str(), &mut text);
+        text.extend(b"}\n\n");
+    }
+    text
+}
+
+/// A path as specs have it: what could mean something there stands behind a backslash.
+fn quote(path: &OsStr, text: &mut Vec<u8>) {
+    for &byte in path.as_bytes() {
+        if !byte.is_ascii_alphanumeric() && byte.is_ascii() && !b"/._-".contains(&byte) {
+            text.push(b'\\');
+        }
+        text.push(byte);
+    }
+}
+
+/// Writes the file unless it is there. Its name holds its hash: if it is there, it is this one.
+fn put(path: &Path, content: &[u8]) -> Result<()> {
+    if std::fs::metadata(path).is_ok_and(|m| m.len() == content.len() as u64) {
+        return Ok(());
+    }
+    let write = || -> std::io::Result<()> {
+        let directory = path.parent().expect("it lies in the cache");
+        std::fs::create_dir_all(directory)?;
+        let file = tempfile::NamedTempFile::new_in(directory)?;
+        std::fs::write(file.path(), content)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| {
+        format!(
+            "cannot write {} (XDG_CACHE_HOME names another place)",
+            path.display()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted() {
+        let text = String::from_utf8(text(Some(Path::new("/a b/100%/librt.so")))).unwrap();
+        assert!(
+            text.contains(r" /a\ b/100\%/librt.so --pop-state -rpath /a\ b/100\%}"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("}\n\n"),
+            "gcc wants an empty line at the end"
+        );
+    }
+
+    #[test]
+    fn without_a_runtime_there_is_nothing_to_link() {
+        assert!(!String::from_utf8(text(None)).unwrap().contains("*link"));
+    }
+}

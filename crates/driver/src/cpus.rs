@@ -1,0 +1,159 @@
+//! Lists of CPU counts: `1,2,4,8-80:8`.
+use crate::exit::bad_input;
+use anyhow::Result;
+use corefold_machine::{Machine, larger_than};
+
+/// The counts that a list names, sorted, each once: numbers and ranges with an optional step.
+pub fn parse(list: &str) -> Result<Vec<u32>> {
+    let mut counts = Vec::new();
+    for part in list.split(',') {
+        counts.extend(one(part.trim()).ok_or_else(|| malformed(list, part))?);
+    }
+    counts.sort_unstable();
+    counts.dedup();
+    Ok(counts)
+}
+
+/// Guards against a range that is a slip of the keyboard; no machine is near.
+const MOST: u32 = 1_000_000;
+
+fn one(part: &str) -> Option<Vec<u32>> {
+    let (range, step) = match part.split_once(':') {
+        Some((range, step)) => (range, number(step)?),
+        None => (part, 1),
+    };
+    let Some((first, last)) = range.split_once('-') else {
+        return if part.contains(':') {
+            None
+        } else {
+            number(range).map(|n| vec![n])
+        };
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    let fine = step >= 1 && first <= last && last <= MOST;
+    fine.then(|| (first..=last).step_by(step as usize).collect())
+}
+
+/// Digits only: `u32::from_str` would take a sign.
+fn number(digits: &str) -> Option<u32> {
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        digits.parse().ok()
+    } else {
+        None
+    }
+}
+
+fn malformed(list: &str, part: &str) -> anyhow::Error {
+    bad_input!("--cpus {list}: {part:?} is neither a number nor a range like 8-80 or 8-80:8")
+}
+
+/// Powers of two, and where the machine has an edge: a full socket, every core, every thread.
+pub fn default(machine: &Machine) -> Vec<u32> {
+    let all = machine.cpus();
+    let mut counts: Vec<u32> = (0..).map(|n| 1 << n).take_while(|&n| n <= all).collect();
+    counts.extend([u32::from(machine.cores_per_socket), machine.cores(), all]);
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Refuses counts that the machine does not have, and names one that does.
+pub fn check(counts: &[u32], machine: &Machine) -> Result<()> {
+    if counts.contains(&0) {
+        return Err(bad_input!("0 CPUs: a run needs at least 1"));
+    }
+    let Some(&most) = counts.iter().max().filter(|&&n| n > machine.cpus()) else {
+        return Ok(());
+    };
+    let way_out = match larger_than(most) {
+        Some(larger) => format!("{} has {}", larger.name, larger.cpus),
+        None => {
+            let largest = corefold_machine::builtin()
+                .iter()
+                .max_by_key(|b| b.cpus)
+                .expect("there are profiles");
+            format!(
+                "the largest machine, {}, has {}; a profile of your own can have more",
+                largest.name, largest.cpus
+            )
+        }
+    };
+    Err(bad_input!(
+        "{most} CPUs: {} has {}; {way_out} (--machine)",
+        machine.name,
+        machine.cpus()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(name: &str) -> Machine {
+        corefold_machine::load(name).unwrap().machine
+    }
+
+    #[test]
+    fn lists_are_sorted_and_deduplicated() {
+        assert_eq!(parse("1").unwrap(), [1]);
+        assert_eq!(
+            parse("1,2,4,8-80:8").unwrap(),
+            [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80]
+        );
+        assert_eq!(parse("4, 1-3,2").unwrap(), [1, 2, 3, 4]);
+        assert_eq!(parse("1-10:4").unwrap(), [1, 5, 9]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_quoted() {
+        for (list, part) in [
+            ("", ""),
+            ("1,,2", ""),
+            ("1,x", "x"),
+            ("8-4", "8-4"),
+            ("1-8:0", "1-8:0"),
+            ("3:1", "3:1"),
+        ] {
+            let said = parse(list).unwrap_err().to_string();
+            assert!(
+                said.starts_with(&format!("--cpus {list}: {part:?} is neither")),
+                "{said}"
+            );
+        }
+        for list in ["-1", "+1", "1-", "1-4000000000", "99999999999"] {
+            assert!(parse(list).is_err(), "{list}");
+        }
+    }
+
+    #[test]
+    fn the_default_shows_the_edges() {
+        assert_eq!(
+            default(&machine("skylake-2s-80")),
+            [1, 2, 4, 8, 16, 20, 32, 40, 64, 80]
+        );
+        assert_eq!(
+            default(&machine("xeon-4s-80")),
+            [1, 2, 4, 8, 10, 16, 32, 40, 64, 80]
+        );
+    }
+
+    #[test]
+    fn too_many_cpus_name_a_larger_machine() {
+        let skylake = machine("skylake-2s-80");
+        check(&[1, 80], &skylake).unwrap();
+        let said = check(&[1, 81], &skylake).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "81 CPUs: skylake-2s-80 has 80; generic-1024 has 1024 (--machine)"
+        );
+        let said = check(&[5000], &skylake).unwrap_err().to_string();
+        assert!(
+            said.contains("the largest machine, generic-1024, has 1024"),
+            "{said}"
+        );
+        assert_eq!(
+            check(&[0, 1], &skylake).unwrap_err().to_string(),
+            "0 CPUs: a run needs at least 1"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Whether a program can be simulated, said before it is started.
+use crate::exit::bad_input;
+use anyhow::Result;
+use object::elf::{ET_DYN, ET_EXEC, PT_INTERP};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Endianness, FileKind, Object, ObjectSymbol};
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+const COMPILE: &str = "compile and link it with `corefold cc` or `corefold c++`";
+
+/// The program's path if it can be simulated. A name without a slash is looked up in `PATH`, as
+/// a shell does.
+pub fn check(name: &OsStr) -> Result<PathBuf> {
+    let path = resolve(name)?;
+    executable(&path)?;
+    let bytes =
+        std::fs::read(&path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
+    contents(&path.display().to_string(), &bytes)?;
+    Ok(path)
+}
+
+fn resolve(name: &OsStr) -> Result<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Ok(PathBuf::from(name));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .map(|d| d.join(name))
+        .find(|p| executable(p).is_ok());
+    let here = Path::new(name).exists();
+    found.ok_or_else(|| match here {
+        true => bad_input!(
+            "{0} is not in PATH; for the one in this directory say ./{0}",
+            name.display()
+        ),
+        false => bad_input!("there is no program {} in PATH", name.display()),
+    })
+}
+
+fn executable(path: &Path) -> Result<()> {
+    let shown = path.display();
+    let meta = std::fs::metadata(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => bad_input!("{shown} does not exist"),
+        _ => bad_input!("cannot look at {shown}: {e}"),
+    })?;
+    let mode = meta.permissions().mode();
+    if !meta.is_file() {
+        return Err(bad_input!("{shown} is not a file"));
+    }
+    if mode & 0o111 == 0 {
+        return Err(bad_input!("{shown} is not executable"));
+    }
+    if mode & 0o6000 != 0 {
+        return Err(bad_input!(
+            "{shown} is set-user-ID or set-group-ID: the loader ignores preloaded libraries for it"
+        ));
+    }
+    Ok(())
+}
+
+fn contents(shown: &str, bytes: &[u8]) -> Result<()> {
+    if bytes.starts_with(b"#!") {
+        return Err(bad_input!(
+            "{shown} is a script: name the program that it starts"
+        ));
+    }
+    let elf = match FileKind::parse(bytes) {
+        Ok(FileKind::Elf64) => ElfFile64::<Endianness>::parse(bytes),
+        Ok(FileKind::Elf32) => return Err(wrong_architecture(shown, "a 32-bit processor")),
+        _ => return Err(bad_input!("{shown} is not an ELF program")),
+    };
+    let elf = elf.map_err(|e| bad_input!("{shown} is a damaged ELF file: {e}"))?;
+    header(shown, &elf)?;
+    instrumented(shown, &elf)
+}
+
+fn header(shown: &str, elf: &ElfFile64) -> Result<()> {
+    if elf.architecture() != object::Architecture::X86_64 {
+        return Err(wrong_architecture(
+            shown,
+            &format!("{:?}", elf.architecture()),
+        ));
+    }
+    let endian = elf.endian();
+    if ![ET_EXEC, ET_DYN].contains(&elf.elf_header().e_type(endian)) {
+        return Err(bad_input!("{shown} is an ELF file but not a program"));
+    }
+    if !elf
+        .elf_program_headers()
+        .iter()
+        .any(|p| p.p_type(endian) == PT_INTERP)
+    {
+        return Err(bad_input!(
+            "{shown} is linked statically (or is a library): the calls it makes inside its own copy of libc cannot be \
+             taken over. Link it without -static"
+        ));
+    }
+    Ok(())
+}
+
+fn wrong_architecture(shown: &str, what: &str) -> anyhow::Error {
+    bad_input!("{shown} is built for {what}: corefold simulates x86-64 programs")
+}
+
+fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
+    let mut hooks = false;
+    for symbol in elf.dynamic_symbols() {
+        let name = symbol.name().unwrap_or("");
+        if name == "__tsan_init" && symbol.is_definition() {
+            return Err(bad_input!(
+                "{shown} has TSan's own runtime linked into it, which cannot be replaced: {COMPILE}"
+            ));
+        }
+        hooks |= name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc";
+    }
+    if needs_libtsan(elf) {
+        return Err(bad_input!(
+            "{shown} is linked with TSan's runtime (libtsan): {COMPILE}, without -fsanitize=thread"
+        ));
+    }
+    if !hooks {
+        return Err(bad_input!(
+            "{shown} is not instrumented, so its memory accesses cannot be seen: {COMPILE}"
+        ));
+    }
+    Ok(())
+}
+
+fn needs_libtsan(elf: &ElfFile64) -> bool {
+    needed(elf).is_some_and(|names| names.iter().any(|name| name.starts_with(b"libtsan.so")))
+}
+
+/// The libraries that the program names (`DT_NEEDED`).
+fn needed<'d>(elf: &ElfFile64<'d>) -> Option<Vec<&'d [u8]>> {
+    use object::read::elf::Dyn;
+    let (endian, data) = (elf.endian(), elf.data());
+    let (entries, link) = elf.elf_section_table().dynamic(endian, data).ok()??;
+    let strings = elf.elf_section_table().strings(endian, data, link).ok()?;
+    let libraries = entries
+        .iter()
+        .filter(|d| d.tag32(endian) == Some(object::elf::DT_NEEDED));
+    libraries.map(|d| d.string(endian, strings).ok()).collect()
+}

@@ -1,0 +1,164 @@
+//! Simulated runs: one child process for each number of CPUs, as many at once as the host has cores.
+//!
+//! The largest count starts first, because it takes longest; results come in the order of counts.
+//! Whatever becomes of a child, there is a [`Run`] for it that says so.
+mod child;
+mod outcome;
+mod output;
+mod signals;
+mod wait;
+
+use crate::{cpus, program, runtime};
+use anyhow::{Context, Result};
+use child::Launched;
+use corefold_machine::Machine;
+use corefold_recording::Run;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Mean cycles between two samples: fine enough for short programs, cheap enough for long ones.
+const SAMPLE_PERIOD: u64 = 10_000;
+
+pub struct Options {
+    pub machine: Machine,
+    /// Counts to simulate; sorted, without duplicates.
+    pub cpus: Vec<u32>,
+    pub seed: u64,
+    pub slack: u64,
+    /// `{cpus}` in an argument stands for the count.
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    /// Of the host, for each count.
+    pub timeout: Option<Duration>,
+    /// Bytes of heap for each count; none: what the host can spare.
+    pub memory_limit: Option<u64>,
+    /// Counts simulated at once; none: one for each core of the host.
+    pub jobs: Option<NonZero<usize>>,
+}
+
+pub struct Finished {
+    /// In the order of CPUs.
+    pub runs: Vec<Run>,
+    /// The signal that ended it early.
+    pub interrupted: Option<i32>,
+}
+
+/// Checks what can be checked, then simulates.
+pub fn run(options: &Options) -> Result<Finished> {
+    cpus::check(&options.cpus, &options.machine)?;
+    let program = program::check(&options.program)?;
+    let runtime = runtime::find()?;
+    let directory = tempfile::Builder::new()
+        .prefix("corefold-")
+        .tempdir()
+        .context("cannot make a temporary directory")?;
+    let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
+    let jobs = jobs(options);
+    let all = Points {
+        options,
+        launched: Launched {
+            program: &program,
+            runtime: &runtime,
+            directory: directory.path(),
+            memory_limit: options
+                .memory_limit
+                .unwrap_or_else(|| spare_memory() / jobs as u64),
+            alone: options.cpus.len() == 1,
+        },
+        interrupts: &interrupts,
+        next: AtomicUsize::new(options.cpus.len()),
+        done: Mutex::new(BTreeMap::new()),
+        bar: bar(options.cpus.len()),
+    };
+    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| all.work()))));
+    all.bar.finish_and_clear();
+    let runs = all.done.into_inner().expect("no worker panics").into_iter();
+    let runs = runs.map(|(_, run)| run).collect::<Result<Vec<Run>>>()?;
+    output::show(&all.launched, &runs);
+    Ok(Finished {
+        runs,
+        interrupted: interrupts.caught(),
+    })
+}
+
+fn jobs(options: &Options) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    options
+        .jobs
+        .map_or_else(cores, NonZero::get)
+        .min(options.cpus.len())
+        .max(1)
+}
+
+/// Three quarters of what the host has left, so that a program that leaks ends with a message and
+/// not with the host's out-of-memory killer.
+fn spare_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kib.map_or(0, |kib| kib * 1024 / 4 * 3)
+}
+
+/// Hidden by itself where stderr is no terminal; one count needs none, its program prints by itself.
+fn bar(points: usize) -> ProgressBar {
+    if points == 1 {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(
+        "simulating {wide_bar} {pos}/{len} counts of CPUs, {eta} left",
+    );
+    let bar =
+        ProgressBar::new(points as u64).with_style(style.expect("the template is well formed"));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// The counts still to do, and what became of the others.
+struct Points<'a> {
+    options: &'a Options,
+    launched: Launched<'a>,
+    interrupts: &'a signals::Interrupts,
+    /// How many of `options.cpus`, from the front, are not yet started.
+    next: AtomicUsize,
+    done: Mutex<BTreeMap<u32, Result<Run>>>,
+    bar: ProgressBar,
+}
+
+impl Points<'_> {
+    /// What each worker does until nothing is left. The thread that starts a child waits for it: the
+    /// kernel kills the child if that thread ends.
+    fn work(&self) {
+        while let Some(cpus) = self.take() {
+            let run = self.point(cpus).with_context(|| format!("at {cpus} CPUs"));
+            self.done
+                .lock()
+                .expect("no worker panics")
+                .insert(cpus, run);
+            self.bar.inc(1);
+        }
+    }
+
+    fn take(&self) -> Option<u32> {
+        if self.interrupts.caught().is_some() {
+            return None;
+        }
+        let one_less = |n: usize| n.checked_sub(1);
+        let left = self
+            .next
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+            .ok()?;
+        Some(self.options.cpus[left - 1])
+    }
+
+    fn point(&self, cpus: u32) -> Result<Run> {
+        let launch = self.launched.launch(self.options, cpus);
+        let mut child = self.launched.start(self.options, &launch)?;
+        let ended = wait::wait(&mut child, self.options.timeout, self.interrupts)?;
+        Ok(outcome::run(&launch, &ended))
+    }
+}

@@ -1,0 +1,196 @@
+//! What became of a child: its own recording, or one made up that says why there is none.
+use super::wait::{Ended, Stopped};
+use corefold_launch as launch;
+use corefold_launch::Launch;
+use corefold_recording::{Note, Run, Status};
+use std::os::unix::process::ExitStatusExt;
+
+pub fn run(launch: &Launch, ended: &Ended) -> Run {
+    let read = std::fs::read(&launch.output);
+    let decoded = read.as_deref().map(corefold_recording::decode_run);
+    match decoded {
+        Ok(Ok(run)) => amended(run, ended),
+        Ok(Err(e)) => made_up(
+            launch,
+            ended,
+            &format!("The engine's recording cannot be read: {e}"),
+        ),
+        Err(_) => made_up(launch, ended, "The engine left no recording"),
+    }
+}
+
+/// A program can die after the engine wrote that it exited; and a program that we stopped as it ended
+/// was stopped.
+fn amended(mut run: Run, ended: &Ended) -> Run {
+    if let (Status::Exited(_) | Status::Unfinished, Some(_)) = (&run.status, ended.status.signal())
+    {
+        run.status = status(ended);
+        run.notes.push(note(format!(
+            "The process {} after the recording was written.",
+            how(ended)
+        )));
+    }
+    run
+}
+
+fn made_up(launch: &Launch, ended: &Ended, why: &str) -> Run {
+    Run {
+        argv: launch.argv.clone(),
+        machine: launch.machine.name.clone(),
+        clock_hz: launch.machine.clock_hz,
+        cpus: launch.cpus,
+        seed: launch.seed,
+        status: status(ended),
+        sample_period: launch.sample_period,
+        notes: vec![note(format!("{why}; the process {}.", how(ended)))],
+        ..Run::default()
+    }
+}
+
+fn note(text: String) -> Note {
+    Note {
+        text,
+        pc: 0,
+        count: 1,
+    }
+}
+
+/// What the process's end alone tells.
+fn status(ended: &Ended) -> Status {
+    if ended.stopped.is_some() {
+        return Status::TimedOut {
+            running: Vec::new(),
+        };
+    }
+    if let Some(signal) = ended.status.signal() {
+        return Status::Crashed {
+            signal,
+            address: 0,
+            thread: 0,
+            stack: Vec::new(),
+        };
+    }
+    match ended.status.code().unwrap_or(launch::EXIT_ENGINE) {
+        launch::EXIT_DEADLOCK => Status::Deadlock {
+            waiters: Vec::new(),
+        },
+        launch::EXIT_UNSUPPORTED => Status::Unsupported {
+            what: "see what the engine printed".into(),
+            stack: Vec::new(),
+        },
+        launch::EXIT_TIMED_OUT => Status::TimedOut {
+            running: Vec::new(),
+        },
+        launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory {
+            bytes: 0,
+            stack: Vec::new(),
+        },
+        launch::EXIT_CRASHED => Status::Crashed {
+            signal: 0,
+            address: 0,
+            thread: 0,
+            stack: Vec::new(),
+        },
+        _ => Status::Unfinished,
+    }
+}
+
+/// `was stopped at its timeout and killed by signal 9 (SIGKILL)`.
+fn how(ended: &Ended) -> String {
+    let stopped = match ended.stopped {
+        Some(Stopped::Timeout) => "was stopped at its timeout and ",
+        Some(Stopped::Interrupt) => "was stopped by an interrupt and ",
+        None => "",
+    };
+    let end = match (ended.status.signal(), ended.status.code()) {
+        (Some(libc::SIGKILL), _) if stopped.is_empty() => {
+            "was killed (signal 9), perhaps for want of memory".into()
+        }
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("exited with status {code}"),
+        (None, None) => "ended".into(),
+    };
+    format!("{stopped}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::ExitStatus;
+
+    fn launch(output: &std::path::Path) -> Launch {
+        Launch {
+            machine: corefold_machine::load(corefold_machine::DEFAULT)
+                .unwrap()
+                .machine,
+            cpus: 8,
+            seed: 7,
+            sample_period: 100,
+            slack: 0,
+            argv: vec!["./a".into(), "8".into()],
+            output: output.display().to_string(),
+            memory_limit: 0,
+        }
+    }
+
+    /// `wait`'s encoding: a signal as it is, an exit status shifted.
+    fn ended(raw: i32, stopped: Option<Stopped>) -> Ended {
+        Ended {
+            status: ExitStatus::from_raw(raw),
+            stopped,
+        }
+    }
+
+    #[test]
+    fn the_engines_own_recording_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("8.run");
+        let written = Run {
+            cpus: 8,
+            cycles: 1234,
+            status: Status::Exited(3),
+            ..Run::default()
+        };
+        std::fs::write(&file, corefold_recording::encode_run(&written)).unwrap();
+        assert_eq!(run(&launch(&file), &ended(3 << 8, None)), written);
+        let died = run(&launch(&file), &ended(11, None));
+        assert!(matches!(died.status, Status::Crashed { signal: 11, .. }) && died.cycles == 1234);
+    }
+
+    #[test]
+    fn without_a_recording_the_end_is_told() {
+        let file = std::path::Path::new("/no/such/file");
+        let crashed = run(&launch(file), &ended(11, None));
+        assert!(matches!(crashed.status, Status::Crashed { signal: 11, .. }));
+        assert_eq!((crashed.cpus, crashed.seed, crashed.argv.len()), (8, 7, 2));
+        assert_eq!(
+            crashed.notes[0].text,
+            "The engine left no recording; the process was ended by signal 11."
+        );
+        let stopped = run(&launch(file), &ended(9, Some(Stopped::Timeout)));
+        assert!(matches!(stopped.status, Status::TimedOut { .. }));
+        let locked = run(
+            &launch(file),
+            &ended(corefold_launch::EXIT_DEADLOCK << 8, None),
+        );
+        assert!(matches!(locked.status, Status::Deadlock { .. }));
+        assert_eq!(
+            run(&launch(file), &ended(0, None)).status,
+            Status::Unfinished
+        );
+    }
+
+    #[test]
+    fn a_damaged_recording_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("8.run");
+        std::fs::write(&file, [0xff; 3]).unwrap();
+        let run = run(&launch(&file), &ended(0, None));
+        assert_eq!(run.status, Status::Unfinished);
+        assert!(
+            run.notes[0].text.contains("cut short or damaged"),
+            "{}",
+            run.notes[0].text
+        );
+    }
+}

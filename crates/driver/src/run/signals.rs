@@ -1,0 +1,79 @@
+//! Being interrupted without leaving children behind.
+//!
+//! The handler writes to a pipe that nobody reads: from then on it is readable, so every thread that
+//! polls it wakes up and stops its child. A second signal of the same kind ends corefold at once, and
+//! the kernel the children with it.
+use std::io::{self, PipeReader};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+const WATCHED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// What the handler writes to. The descriptor is never closed, so it never comes to mean another file.
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+static CAUGHT: AtomicI32 = AtomicI32::new(0);
+
+pub struct Interrupts {
+    pipe: PipeReader,
+}
+
+impl Interrupts {
+    pub fn install() -> io::Result<Interrupts> {
+        let (pipe, writer) = io::pipe()?;
+        CAUGHT.store(0, Ordering::SeqCst);
+        PIPE.store(writer.into_raw_fd(), Ordering::SeqCst);
+        for signal in WATCHED {
+            handle(signal)?;
+        }
+        Ok(Interrupts { pipe })
+    }
+
+    /// Readable as soon as a signal was caught.
+    pub fn descriptor(&self) -> RawFd {
+        self.pipe.as_raw_fd()
+    }
+
+    pub fn caught(&self) -> Option<i32> {
+        Some(CAUGHT.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
+    }
+}
+
+impl Drop for Interrupts {
+    /// What comes after the runs needs no care: a signal ends it as it ends any program.
+    fn drop(&mut self) {
+        for signal in WATCHED {
+            // SAFETY: SIG_DFL is a valid disposition for each of these.
+            unsafe {
+                if libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN {
+                    libc::signal(signal, libc::SIG_IGN);
+                }
+            }
+        }
+    }
+}
+
+fn handle(signal: i32) -> io::Result<()> {
+    // SAFETY: `action` is fully initialised (zero is a valid sigaction), and `on_signal` does only
+    // what a signal handler may.
+    unsafe {
+        let mut before: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut before);
+        if before.sa_sigaction == libc::SIG_IGN {
+            return Ok(()); // nohup
+        }
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as extern "C" fn(i32) as usize;
+        action.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
+        match libc::sigaction(signal, &action, std::ptr::null_mut()) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+extern "C" fn on_signal(signal: i32) {
+    CAUGHT.store(signal, Ordering::SeqCst);
+    let byte = 0u8;
+    // SAFETY: write may be called here; it reads one byte, and the descriptor is never closed.
+    unsafe { libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
+}
