@@ -26,10 +26,11 @@ struct Route {
 }
 
 /// Time of the block `head`, whose issue slots alone take `flat`, in the loops around it. Where several
-/// paths lead round, as through the arms of an `if`, the mean of their slow-downs holds.
+/// paths lead round, as through the arms of an `if`, the mean of their slow-downs holds. A block that
+/// jumps to itself takes a cycle at least, for no core takes more than one branch in a cycle.
 pub fn in_loops(code: &impl Code, head: u64, block: Walk, flat: u64, core: &Core) -> u64 {
     if block.next == Some(head) {
-        return flat.max(pipeline::steady(&block.steps, core));
+        return flat.max(pipeline::steady(&block.steps, core)).max(pipeline::TICKS);
     }
     let loops = loops(code, head, block);
     if loops.is_empty() {
@@ -44,7 +45,7 @@ const UNITY: u64 = 1 << 10;
 
 /// Time of a round over its time by issue slots alone, in 1/[`UNITY`].
 fn slow_down(steps: &[Step], core: &Core) -> u64 {
-    let flat = Path::of(steps, core).flat_ticks(core).max(1);
+    let flat = Path::hooked(steps, core).flat_ticks(core).max(1);
     (pipeline::steady(steps, core) * UNITY / flat).max(UNITY)
 }
 

@@ -1,5 +1,10 @@
-//! Instructions that share an issue slot.
-use crate::op::{Kind, Op};
+//! Instructions that share an issue slot, and those that would if no hook stood between them.
+//!
+//! A hook wants an address in a register before the access, and clobbers what the access loaded. So gcc
+//! cannot fold addresses and updates into memory operands as it does in a plain build.
+use crate::Hook;
+use crate::op::{Kind, Op, is_plain_move};
+use crate::set::Place;
 use iced_x86::{FlowControl, Mnemonic, OpKind};
 
 /// A comparison and the conditional branch on it issue as one.
@@ -18,4 +23,74 @@ fn fuses(op: &Op) -> bool {
     let compares = matches!(op.instruction.mnemonic(), Cmp | Test | Add | Sub | And | Inc | Dec);
     let with_constant = op.load.is_some() && op.instruction.op1_kind() != OpKind::Register;
     compares && !with_constant
+}
+
+/// Folds addresses and updates that only hooks kept apart.
+pub fn fold(ops: &mut [Op]) {
+    for at in 0..ops.len() {
+        if is_address(ops, at) {
+            ops[at].leave_out();
+            ops[at].timing.latency = 0;
+        } else if let Some(store) = update(ops, at) {
+            ops[at].leave_out();
+            ops[store].instructions = 0; // the operation between them stands for all three
+        }
+    }
+}
+
+/// Whether the `lea` at `at` only addresses accesses that come after a hook.
+fn is_address(ops: &[Op], at: usize) -> bool {
+    if ops[at].instruction.mnemonic() != Mnemonic::Lea {
+        return false;
+    }
+    let place = result(&ops[at]);
+    let mut hooked = false;
+    let mut addresses = false;
+    for op in &ops[at + 1..] {
+        hooked |= op.kind == Kind::Hook(Hook::Access);
+        if place.is_none_or(|place| op.reads.contains(place)) {
+            return false;
+        }
+        addresses |= hooked && place.is_some_and(|place| op.address.contains(place));
+        if place.is_some_and(|place| op.writes.contains(place)) {
+            break;
+        }
+    }
+    addresses
+}
+
+/// If the load at `at` feeds one operation, whose result only goes back to the same address: that store.
+fn update(ops: &[Op], at: usize) -> Option<usize> {
+    let address = ops[at].load.filter(|_| is_plain_move(&ops[at].instruction))?;
+    let operation = only_reader(ops, at)?;
+    let changes = &ops[operation];
+    if changes.kind != Kind::Pure || changes.load.is_some() || changes.timing.slots != 1 {
+        return None;
+    }
+    let store = only_reader(ops, operation)?;
+    let hooked = ops[at..store].iter().any(|op| op.kind == Kind::Hook(Hook::Access));
+    (hooked && ops[store].store == Some(address) && is_plain_move(&ops[store].instruction)).then_some(store)
+}
+
+/// The one operation that reads the result of the one at `at`, and reads it as an operand.
+fn only_reader(ops: &[Op], at: usize) -> Option<usize> {
+    let place = result(&ops[at])?;
+    let mut reader = None;
+    for (index, op) in ops.iter().enumerate().skip(at + 1) {
+        if op.address.contains(place) || (op.reads.contains(place) && reader.is_some()) {
+            return None;
+        }
+        if op.reads.contains(place) {
+            reader = Some(index);
+        }
+        if op.writes.contains(place) {
+            break;
+        }
+    }
+    reader
+}
+
+/// The register that an operation gives, beside flags.
+fn result(op: &Op) -> Option<Place> {
+    op.writes.iter().next().filter(|&place| place < crate::set::FLAGS)
 }

@@ -5,7 +5,7 @@
 //! 1. decodes up to the next block ([`walk`]),
 //! 2. describes each instruction by what it reads, writes and takes ([`op`], [`latency`]),
 //! 3. leaves out what instrumentation added: arguments of hooks, spills around them, separately stepped
-//!    pointers and counters ([`liveness`], [`folding`]),
+//!    pointers and counters ([`liveness`], [`folding`], [`counters`]),
 //! 4. sums issue slots and, for blocks of a loop, runs the loop through a small out-of-order
 //!    pipeline, so that chains of dependent instructions cost their latency ([`pipeline`], [`cycles`]).
 //!
@@ -14,6 +14,7 @@
 #![no_std]
 extern crate alloc;
 
+mod counters;
 mod cycles;
 mod folding;
 mod latency;
@@ -81,7 +82,7 @@ impl Cost {
 /// Pure in its arguments: callers cache the answer. An unreadable address costs nothing.
 pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
     let walk = walk::walk(code, return_address);
-    let path = Path::of(&walk.steps, core);
+    let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
     let ticks = cycles::in_loops(code, return_address, walk, flat, core);
     Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
@@ -91,7 +92,7 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
 /// hooks records them: the yardstick that [`cost`] is held against.
 pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {
     let steps = walk::follow(code, addresses);
-    let path = Path::of(&steps, core);
+    let path = Path::plain(&steps, core);
     let ticks = pipeline::run(path.ops.iter(), core).max(path.flat_ticks(core));
     Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
 }

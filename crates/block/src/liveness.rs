@@ -25,7 +25,7 @@ fn visit(op: &Op, live: &mut Set, atomic: &mut Set) -> bool {
     let needed = read || !matches!(op.kind, Kind::Pure | Kind::Copy);
     *atomic = atomic.without(op.writes);
     if needed {
-        *live = live.without(op.writes).union(op.reads).union(op.load_address);
+        *live = live.without(op.writes).union(op.reads).union(op.address);
     }
     if op.kind == Kind::Hook(Hook::Atomic) {
         *atomic = Set::ATOMIC_OPERANDS;

@@ -10,8 +10,8 @@ pub struct Op {
     pub instruction: Instruction,
     pub kind: Kind,
     pub reads: Set,
-    /// Registers that address a load: needed earlier than the other operands.
-    pub load_address: Set,
+    /// Registers that make the address of a load or store: a load needs them before the other operands.
+    pub address: Set,
     pub writes: Set,
     pub load: Option<Address>,
     pub store: Option<Address>,
@@ -61,7 +61,7 @@ impl<'a> Builder<'a> {
     fn called(&mut self, instruction: Instruction, kind: Kind, reads: Set, timing: Timing, instructions: u32) -> Op {
         self.values.forget(Set::CALLER_SAVED);
         let writes = Set::CALLER_SAVED;
-        Op { instruction, kind, reads, load_address: Set::EMPTY, writes, load: None, store: None, timing, instructions }
+        Op { instruction, kind, reads, address: Set::EMPTY, writes, load: None, store: None, timing, instructions }
     }
 
     pub fn run(&mut self, instruction: Instruction, taken: bool) -> Op {
@@ -82,7 +82,7 @@ impl<'a> Builder<'a> {
             instruction: *instruction,
             kind: Kind::Pure,
             reads: Set::EMPTY,
-            load_address: Set::EMPTY,
+            address: Set::EMPTY,
             writes: Set::EMPTY,
             load: None,
             store: None,
@@ -131,9 +131,9 @@ impl<'a> Builder<'a> {
         }
         op.load = reads.then_some(address);
         op.store = writes.then_some(address);
-        op.load_address = addresses;
+        op.address = addresses;
         op.timing.slots += u16::from(reads && writes);
-        if reads && is_loading(&op.instruction) {
+        if is_transfer(&op.instruction) {
             op.timing.latency = 0;
         }
     }
@@ -217,18 +217,26 @@ fn is_copy(op: &Op) -> bool {
 
 pub fn is_plain_move(instruction: &Instruction) -> bool {
     use Mnemonic::*;
-    let between_banks = instruction.op_kinds().all(|kind| kind == OpKind::Register)
-        && instruction.op0_register().is_gpr() != instruction.op1_register().is_gpr();
     let moves = matches!(
         instruction.mnemonic(),
         Mov | Movaps | Movapd | Movups | Movupd | Movdqa | Movdqu | Movsd | Movss | Movq | Movd | Vmovaps | Vmovapd
             | Vmovups | Vmovupd | Vmovdqa | Vmovdqu | Vmovsd | Vmovss | Vmovq | Vmovd
     );
-    moves && !between_banks && !instruction.has_rep_prefix()
+    moves && !converts(instruction) && !instruction.has_rep_prefix()
 }
 
-/// Loads that do nothing more: extension is part of the load.
-fn is_loading(instruction: &Instruction) -> bool {
+/// Whether a move goes between general and vector registers. Not so when a call keeps the general one:
+/// that is how gcc keeps a vector value across hooks, a spill.
+fn converts(instruction: &Instruction) -> bool {
+    let (to, from) = (instruction.op0_register(), instruction.op1_register());
+    let registers = instruction.op_kinds().all(|kind| kind == OpKind::Register);
+    let general = if to.is_gpr() { to } else { from };
+    let kept = place(general).is_some_and(|place| !Set::CALLER_SAVED.contains(place));
+    registers && to.is_gpr() != from.is_gpr() && !kept
+}
+
+/// Loads and stores that do nothing more: extension is part of the load.
+fn is_transfer(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     is_plain_move(instruction) || matches!(instruction.mnemonic(), Movzx | Movsx | Movsxd)
 }
@@ -298,6 +306,12 @@ fn flags(op: &mut Op) {
 }
 
 impl Op {
+    /// Takes no time to issue, and is no instruction of the program.
+    pub fn leave_out(&mut self) {
+        self.timing.slots = 0;
+        self.instructions = 0;
+    }
+
     /// Cycles from the address being known to the loaded value being there.
     pub fn load_latency(&self) -> u16 {
         if self.load.is_some() { LOAD } else { 0 }

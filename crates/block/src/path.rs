@@ -2,7 +2,7 @@
 use crate::op::{Builder, Op};
 use crate::pipeline::TICKS;
 use crate::walk::Step;
-use crate::{Core, folding, liveness};
+use crate::{Core, counters, folding, liveness};
 use alloc::vec::Vec;
 
 pub struct Path {
@@ -10,12 +10,21 @@ pub struct Path {
 }
 
 impl Path {
-    pub fn of<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Path {
-        let mut builder = Builder::new(core);
-        let mut ops = steps.into_iter().map(|step| build(&mut builder, step, core)).collect();
-        liveness::leave_out(&mut ops);
-        folding::fuse(&mut ops);
-        Path { ops }
+    /// Code with hooks, as if it had none.
+    pub fn hooked<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Path {
+        let mut path = Path { ops: build_all(steps, core) };
+        liveness::leave_out(&mut path.ops);
+        folding::fold(&mut path.ops);
+        counters::merge(&mut path.ops);
+        folding::fuse(&mut path.ops);
+        path
+    }
+
+    /// Code that has none.
+    pub fn plain<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Path {
+        let mut path = Path { ops: build_all(steps, core) };
+        folding::fuse(&mut path.ops);
+        path
     }
 
     /// Time without any waiting for operands.
@@ -35,12 +44,17 @@ impl Path {
     }
 }
 
+fn build_all<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Vec<Op> {
+    let mut builder = Builder::new(core);
+    steps.into_iter().map(|step| build(&mut builder, step, core)).collect()
+}
+
 fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {
     match step {
         Step::Run(instruction, taken) => builder.run(*instruction, *taken),
         Step::Hook(hook) => builder.hook(*hook),
         Step::Call(call, prologue) => {
-            let prologue = Path::of(prologue, core);
+            let prologue = Path::hooked(prologue, core);
             builder.call(*call, prologue.slots(), prologue.instructions())
         }
     }

@@ -1,8 +1,8 @@
 //! An out-of-order core in small: instructions issue in order, `width` a cycle, start when their operands
 //! are there, and retire in order from a buffer of limited length. Execution units are without limit but
-//! for the divider, and at most one branch is taken a cycle.
+//! for the divider.
 use crate::Core;
-use crate::op::{Kind, Op};
+use crate::op::Op;
 use crate::path::Path;
 use crate::set::PLACES;
 use crate::values::Address;
@@ -32,7 +32,7 @@ pub fn run<'a>(ops: impl Iterator<Item = &'a Op>, core: &Core) -> u64 {
 pub fn steady(steps: &[Step], core: &Core) -> u64 {
     let rounds = (LOOP_OPS / steps.len().max(1)).clamp(4, 64) & !1;
     let repeated = core::iter::repeat_n(steps, rounds).flatten();
-    let path = Path::of(repeated, core);
+    let path = Path::hooked(repeated, core);
     let half = path.ops.len() / 2;
     let mut pipeline = Pipeline::new(core);
     path.ops[..half].iter().for_each(|op| pipeline.step(op));
@@ -46,7 +46,6 @@ struct Pipeline {
     slot: u64,
     retired: u64,
     divider: u64,
-    branch: u64,
     ready: [u64; PLACES],
     stores: BTreeMap<Address, u64>,
     reorder: Vec<u64>,
@@ -60,7 +59,6 @@ impl Pipeline {
             slot: TICKS / u64::from(core.width),
             retired: 0,
             divider: 0,
-            branch: 0,
             ready: [0; PLACES],
             stores: BTreeMap::new(),
             reorder: alloc::vec![0; REORDER],
@@ -83,10 +81,6 @@ impl Pipeline {
     /// Takes the issue slots of `op`; copies and what was left out take none, and wait for none.
     fn issue(&mut self, op: &Op) -> u64 {
         self.issued = self.issued.max(self.reorder[self.next]);
-        if op.kind == (Kind::Branch { taken: true }) {
-            self.issued = self.issued.max(self.branch);
-            self.branch = self.issued + TICKS;
-        }
         self.issued += u64::from(op.timing.slots) * self.slot + u64::from(op.timing.serial) * TICKS;
         self.issued
     }
@@ -95,7 +89,7 @@ impl Pipeline {
         let latest = |set: crate::set::Set| set.iter().map(|place| self.ready[usize::from(place)]).max();
         let mut start = issue.max(latest(op.reads).unwrap_or(0));
         if let Some(address) = op.load {
-            let addressed = issue.max(latest(op.load_address).unwrap_or(0));
+            let addressed = issue.max(latest(op.address).unwrap_or(0));
             let stored = self.stores.get(&address).copied().unwrap_or(0);
             start = start.max(addressed.max(stored) + u64::from(op.load_latency()) * TICKS);
         }

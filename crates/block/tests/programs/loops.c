@@ -212,9 +212,9 @@ LOOP void switches(struct data *data, u64 rounds)
 LOOP void matrix(struct data *data, u64 rounds)
 {
 	const double *rows = data->row, *columns = data->column;
-	for (u64 i = 0; i < rounds / 16; i++) {
+	for (u64 i = 0; i < rounds / 100; i++) {
 		double total = 0;
-		for (u64 k = 0; k < 16; k++)
+		for (u64 k = 0; k < 100; k++)
 			total += rows[k] * columns[k * 16 + i % 16];
 		data->copy_row[i % 16] = total;
 	}
