@@ -1,1 +1,35 @@
-fn main(){}
+//! The `corefold` command: argument parsing, and which crate does what in which order.
+mod cli;
+mod machine;
+mod run;
+mod screen;
+mod show;
+mod size;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use corefold_driver::{cc, exit};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before any parsing of ours: a compiler's arguments are nobody else's business.
+    if let Some((language, args)) = cli::compiler_call(std::env::args_os()) {
+        return failed("corefold cc", &cc::compile(language, args));
+    }
+    let done = match Cli::parse().command {
+        Command::Cc { .. } | Command::Cxx { .. } => unreachable!("taken above"),
+        Command::Run(args) => run::run(args),
+        Command::Report(args) => show::report(&args),
+        Command::Machine(machine::Command::List) => machine::list(),
+        Command::Machine(machine::Command::Show { name }) => machine::show(&name),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => failed("corefold", &error),
+    }
+}
+
+fn failed(who: &str, error: &anyhow::Error) -> ExitCode {
+    eprintln!("{who}: error: {error:#}");
+    ExitCode::from(exit::of_error(error))
+}

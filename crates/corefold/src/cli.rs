@@ -1,0 +1,217 @@
+//! What the command line may say.
+use crate::size;
+use clap::builder::TypedValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use corefold_driver::cc::Language;
+use corefold_driver::exit;
+use std::ffi::OsString;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  corefold cc -O2 -o bench bench.c -pthread       compile for simulation
+  CC=\"corefold cc\" CXX=\"corefold c++\" make        a whole project
+  corefold run -- ./bench --threads {cpus}        a scaling curve, and what bends it
+  corefold run --cpus 1,8-80:8 --json - -- ./bench {cpus} > curve.json
+  corefold report corefold.rec                    the last report again
+  corefold machine show skylake-2s-80             what is simulated, with sources";
+
+/// Finds and explains multicore scaling collapses: runs a real program on a simulated machine of as many CPUs as you name.
+#[derive(Parser)]
+#[command(name = "corefold", version, after_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Compile or link C: gcc with the hooks of the simulation.
+    ///
+    /// All arguments go to gcc (COREFOLD_CC names another).
+    #[command(disable_help_flag = true)]
+    Cc {
+        #[arg(
+            value_name = "ARGS",
+            trailing_var_arg = true,
+            allow_hyphen_values = true
+        )]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C++: g++ with the hooks of the simulation.
+    ///
+    /// All arguments go to g++ (COREFOLD_CXX names another).
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx {
+        #[arg(
+            value_name = "ARGS",
+            trailing_var_arg = true,
+            allow_hyphen_values = true
+        )]
+        args: Vec<OsString>,
+    },
+    /// Simulate a program at several numbers of CPUs, and report.
+    #[command(after_help = exit::HELP)]
+    Run(RunArgs),
+    /// Print the report of a recording.
+    Report(ReportArgs),
+    /// The machines that can be simulated.
+    #[command(subcommand)]
+    Machine(crate::machine::Command),
+}
+
+#[derive(Args)]
+pub struct RunArgs {
+    /// A machine's name (see `corefold machine list`) or a profile file.
+    #[arg(long, value_name = "NAME|FILE", default_value = corefold_machine::DEFAULT)]
+    pub machine: String,
+    /// Numbers of CPUs, like 1,2,4,8-80:8 [default: powers of two, full sockets, all cores, all CPUs].
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// What the program's randomness comes from: the same seed, the same recording.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Where the recording goes.
+    #[arg(short, long, value_name = "FILE", default_value = "corefold.rec")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub report: ReportOptions,
+    /// End a run after that many seconds of the host; what it had recorded is kept.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds())]
+    pub timeout: Option<Duration>,
+    /// Heap that the program may have in one run, like 512M [default: what the host can spare].
+    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    pub memory: Option<u64>,
+    /// Runs at once [default: one for each core of the host].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZero<usize>>,
+    /// Cycles that a CPU may run ahead of the others; 0 is exact and slower.
+    #[arg(long, value_name = "CYCLES", default_value_t = 200)]
+    pub slack: u64,
+    /// The program and its arguments, in which {cpus} stands for the number of CPUs.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    pub program: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct ReportArgs {
+    /// A recording, as `corefold run` leaves it.
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    #[command(flatten)]
+    pub options: ReportOptions,
+}
+
+#[derive(Args)]
+pub struct ReportOptions {
+    /// How the work grows, where the program marks no progress.
+    #[arg(long, value_enum, default_value_t = Work::Total)]
+    pub work: Work,
+    /// Also write the report as JSON; - is standard output, in place of the text.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Work {
+    /// The same work at every count
+    Total,
+    /// Each CPU does the same work
+    PerCpu,
+}
+
+impl From<Work> for corefold_report::Work {
+    fn from(work: Work) -> Self {
+        match work {
+            Work::Total => corefold_report::Work::Total,
+            Work::PerCpu => corefold_report::Work::PerCpu,
+        }
+    }
+}
+
+/// A duration in seconds, more than none.
+fn seconds() -> impl TypedValueParser<Value = Duration> {
+    clap::builder::NonEmptyStringValueParser::new().try_map(|text| {
+        let seconds = text
+            .parse()
+            .ok()
+            .and_then(|s| Duration::try_from_secs_f64(s).ok());
+        seconds
+            .filter(|s| !s.is_zero())
+            .ok_or("must be a number of seconds, more than 0")
+    })
+}
+
+/// The compiler's arguments, if this is a call of the compiler.
+pub fn compiler_call(
+    mut args: impl Iterator<Item = OsString>,
+) -> Option<(Language, Vec<OsString>)> {
+    let language = match args.nth(1)?.to_str()? {
+        "cc" => Language::C,
+        "c++" => Language::Cxx,
+        _ => return None,
+    };
+    Some((language, args.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    fn run(line: &str) -> Result<RunArgs, clap::Error> {
+        Cli::try_parse_from(line.split(' ')).map(|cli| match cli.command {
+            Command::Run(args) => args,
+            _ => panic!("not run"),
+        })
+    }
+
+    #[test]
+    fn what_follows_the_program_is_the_programs() {
+        let args = run("corefold run --cpus 1,2 -- ./a --cpus {cpus} -o x").unwrap();
+        assert_eq!(args.program, ["./a", "--cpus", "{cpus}", "-o", "x"]);
+        assert_eq!(
+            (args.cpus.as_deref(), args.output.to_str()),
+            (Some("1,2"), Some("corefold.rec"))
+        );
+        assert_eq!(run("corefold run ./a -x").unwrap().program, ["./a", "-x"]);
+        assert!(run("corefold run --cpsu 1 -- ./a").is_err());
+        assert!(run("corefold run --cpus 1").is_err());
+    }
+
+    #[test]
+    fn seconds_may_be_fractions() {
+        assert_eq!(
+            run("corefold run --timeout 0.5 ./a").unwrap().timeout,
+            Some(Duration::from_millis(500))
+        );
+        for bad in ["0", "-1", "x", "nan", "inf", "1e300"] {
+            assert!(
+                run(&format!("corefold run --timeout={bad} ./a")).is_err(),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn compilers_are_called_by_name() {
+        let call = |line: &str| compiler_call(line.split(' ').map(OsString::from));
+        assert_eq!(
+            call("corefold cc --help -- -x"),
+            Some((
+                Language::C,
+                ["--help", "--", "-x"].map(OsString::from).into()
+            ))
+        );
+        assert_eq!(call("corefold c++").unwrap().0, Language::Cxx);
+        assert_eq!(call("corefold run cc"), None);
+        assert_eq!(call("corefold"), None);
+    }
+}

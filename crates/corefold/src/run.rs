@@ -1,0 +1,59 @@
+//! `corefold run`.
+use crate::cli::RunArgs;
+use crate::show;
+use anyhow::Result;
+use corefold_driver::run::{Finished, Options};
+use corefold_driver::save::Recording;
+use corefold_driver::{cpus, exit};
+use std::path::Path;
+
+/// Simulates, saves, shows; the exit code says how the program fared.
+pub fn run(args: RunArgs) -> Result<u8> {
+    let options = options(&args)?;
+    let recording = Recording::create(&args.output)?;
+    let finished = corefold_driver::run::run(&options)?;
+    if !finished.runs.is_empty() {
+        recording.write(&finished.runs)?;
+    }
+    if let Some(signal) = finished.interrupted {
+        interrupted(&finished, &options, &args.output);
+        return Ok(128 + signal as u8);
+    }
+    show::show(&finished.runs, &args.report)?;
+    eprintln!("recording: {}", args.output.display());
+    Ok(exit::of_runs(&finished.runs))
+}
+
+fn options(args: &RunArgs) -> Result<Options> {
+    let profile = corefold_machine::load(&args.machine)?;
+    profile
+        .warnings
+        .iter()
+        .for_each(|w| eprintln!("warning: {w}"));
+    let (program, rest) = args.program.split_first().expect("clap wants one");
+    Ok(Options {
+        cpus: match &args.cpus {
+            Some(list) => cpus::parse(list)?,
+            None => cpus::default(&profile.machine),
+        },
+        machine: profile.machine,
+        seed: args.seed,
+        slack: args.slack,
+        program: program.clone(),
+        args: rest.to_vec(),
+        timeout: args.timeout,
+        memory_limit: args.memory,
+        jobs: args.jobs,
+    })
+}
+
+fn interrupted(finished: &Finished, options: &Options, output: &Path) {
+    let (had, of) = (finished.runs.len(), options.cpus.len());
+    match had {
+        0 => eprintln!("corefold: interrupted before anything was simulated"),
+        _ => eprintln!(
+            "corefold: interrupted; {had} of {of} counts are in {}",
+            output.display()
+        ),
+    }
+}

@@ -1,0 +1,34 @@
+//! From a recording to its report.
+use crate::cli::{ReportArgs, ReportOptions};
+use crate::screen;
+use anyhow::{Context, Result};
+use corefold_driver::{exit, save};
+use corefold_explain::{Images, explain};
+use corefold_recording::Run;
+use std::path::Path;
+
+/// `corefold report`. That the recorded program failed does not make the report fail.
+pub fn report(args: &ReportArgs) -> Result<u8> {
+    show(&save::load(&args.recording)?, &args.options)?;
+    Ok(exit::FINE)
+}
+
+/// Explains the runs, and prints them as the options say.
+pub fn show(runs: &[Run], options: &ReportOptions) -> Result<()> {
+    let mut images = Images::new();
+    let explained = runs
+        .iter()
+        .map(|run| explain(run, &mut images))
+        .collect::<Result<Vec<_>>>()?;
+    let look = screen::options(options.work.into());
+    let json = || corefold_report::json(&explained, &look);
+    match options.json.as_deref() {
+        Some(path) if path == Path::new("-") => return screen::print(&json()),
+        Some(path) => {
+            std::fs::write(path, json())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => {}
+    }
+    screen::print(&corefold_report::text(&explained, &look))
+}
