@@ -1,1 +1,56 @@
+//! What a recording says, for people ([`text`]) and for programs ([`json`]).
+//!
+//! Both begin with the same [`Curve`](curve): speed-up is progress a second where the program marks
+//! progress, and time for its work where it does not. Failed runs stand in the table with their reason
+//! and take no part in any figure.
+mod curve;
+mod finding;
+#[cfg(test)]
+mod golden;
+mod hot;
+mod json;
+mod law;
+mod plot;
+#[cfg(test)]
+mod sample;
+mod style;
+mod table;
+mod text;
+mod units;
+mod usl;
 
+pub use json::json;
+pub use text::text;
+
+/// How work grows with the number of CPUs, where the program marks no progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Work {
+    /// All CPUs together do the same work at every count.
+    #[default]
+    Total,
+    /// Each CPU does the same work at every count.
+    PerCpu,
+}
+
+/// How to show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub work: Work,
+    /// Escape codes for colour; for terminals only.
+    pub color: bool,
+    /// Characters a line; at least 80 are used.
+    pub width: usize,
+    /// No braille, no blocks: for terminals that have ASCII only in their graphics.
+    pub ascii: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            work: Work::Total,
+            color: false,
+            width: 100,
+            ascii: false,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+use super::*;
+use crate::Work;
+use crate::sample::*;
+use corefold_explain::Explained;
+use corefold_recording::Time;
+
+fn said(runs: &[Explained]) -> String {
+    finding(&Curve::new(runs, Work::Total)).text()
+}
+
+/// A run of 8 CPUs whose hottest line costs this share of its CPU time, in percent.
+fn with_line(percent: u64) -> Vec<Explained> {
+    let mut run = spend(timed(8, 1_000_000), 40, 60, 0, 0);
+    run.lines = vec![hot_line(0x1000, "counter (c.c:1)", percent * 80_000)];
+    vec![timed(1, 1_000_000), run]
+}
+
+#[test]
+fn a_line_is_named_from_five_percent_on() {
+    assert!(
+        said(&with_line(5))
+            .contains("5.0% of CPU time waits for one cache line of counter (c.c:1)")
+    );
+    assert!(!said(&with_line(4)).contains("counter (c.c:1)"));
+    assert!(said(&with_line(4)).contains("no single object, line or lock stands out"));
+}
+
+#[test]
+fn private_work_blames_nothing() {
+    let mut runs = scaling();
+    let text = said(&runs);
+    assert!(
+        text.ends_with("No line, lock or function stands out: it scales."),
+        "{text}"
+    );
+    // On hardware threads that share a core, everything gets slower alike.
+    let slower = spend(timed(80, 2_000_000), 99, 1, 0, 0);
+    runs.last_mut().unwrap().run = slower.run;
+    let text = said(&runs);
+    assert!(
+        text.contains("No line, lock or function stands out"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("as on hardware threads that share a core."),
+        "{text}"
+    );
+}
+
+#[test]
+fn false_sharing_adds_up_over_the_lines_of_an_object() {
+    let text = said(&false_sharing());
+    assert!(
+        text.starts_with(
+            "At 80 CPUs the program is 3.1× as fast as on one; it was fastest at 16 CPUs"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("68% of CPU time waits for 10 cache lines of struct pcc at counter.c:52"),
+        "{text}"
+    );
+    assert!(text.contains("padding removes it"), "{text}");
+}
+
+#[test]
+fn a_lock_is_named_rather_than_the_line_it_lies_on() {
+    let mut runs = one_lock();
+    let text = said(&runs);
+    assert!(
+        text.starts_with("At 80 CPUs the program is 8.0× slower than on one."),
+        "{text}"
+    );
+    assert!(
+        text.contains("waits for the spun word queue.lock, longest in push (queue.c:18): 97%"),
+        "{text}"
+    );
+    // A lock elsewhere that costs less than the line leaves the line to blame.
+    let last = runs.last_mut().unwrap();
+    last.locks.truncate(1);
+    last.locks[0].address = 0x9_9999;
+    last.locks[0].wait_cycles /= 2;
+    assert!(said(&runs).contains("waits for one cache line of queue (queue.c:7)"));
+}
+
+#[test]
+fn idle_cpus_are_told_from_slow_ones() {
+    let mut idle = timed(8, 1_000_000);
+    idle.run.time = Time {
+        compute: 1_500_000,
+        ..Time::default()
+    };
+    let text = said(&[timed(1, 1_200_000), idle]);
+    assert!(
+        text.contains("only 1.5 of the 8 CPUs have a thread to run"),
+        "{text}"
+    );
+}
+
+#[test]
+fn work_that_grows_names_its_function() {
+    let mut runs = [timed(1, 1_000_000), timed(8, 1_000_000)];
+    runs[0].functions = vec![
+        function("add", 10, 90.0, 90.0, 0.0),
+        function("sum", 20, 10.0, 10.0, 0.0),
+    ];
+    runs[1].functions = vec![
+        function("sum", 20, 85.0, 85.0, 0.0),
+        function("add", 10, 15.0, 15.0, 0.0),
+    ];
+    let text = said(&runs);
+    assert!(
+        text.contains(
+            "the same work takes 8.0× the CPU time, and sum (counter.c:20) grew most, to 85%"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_run_alone_has_no_speed_but_a_cause() {
+    let runs = [false_sharing().pop().unwrap()];
+    assert!(said(&runs).starts_with("68% of CPU time waits for 10 cache lines"));
+    assert_eq!(
+        said(&[timed(1, 10)]),
+        "No line, lock or function stands out."
+    );
+}
+
+#[test]
+fn failures_come_first() {
+    let text = said(&failing());
+    assert!(text.starts_with(
+        "At 80 CPUs the program was stopped after 60 s (--timeout) (and 2 more runs failed)."
+    ));
+    assert_eq!(
+        said(&[failed(1, "exited with code 3")]),
+        "At 1 CPU the program exited with code 3."
+    );
+    assert_eq!(said(&[]), "");
+}
+
+#[test]
+fn equal_speeds_are_called_equal() {
+    assert!(
+        said(&[timed(1, 1000), timed(8, 1010)])
+            .starts_with("At 8 CPUs the program is no faster than on one.")
+    );
+    let on_eight = said(&[timed(8, 1000), timed(16, 500)]);
+    assert!(
+        on_eight.starts_with("At 16 CPUs the program is 2.0× as fast as on 8."),
+        "{on_eight}"
+    );
+}

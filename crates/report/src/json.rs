@@ -1,0 +1,208 @@
+//! The report as one JSON document, for other tools: an [`Explained`] in the shape of [`shape`].
+mod shape;
+
+use crate::curve::{Basis, Curve, Point};
+use crate::finding::finding;
+use crate::usl::{self, Fit};
+use crate::{Options, Work, units};
+use corefold_explain::{self as explain, Explained, HotLine, kind_name, lock_kind_name};
+use corefold_recording::{CLASS_NAMES, CLASSES};
+use shape::*;
+
+/// The whole report.
+pub fn json(runs: &[Explained], options: &Options) -> String {
+    let curve = Curve::new(runs, options.work);
+    let first = runs.first().map(|r| &r.run);
+    let found = finding(&curve);
+    let document = Document {
+        schema: SCHEMA,
+        machine: first.map(|r| r.machine.as_str()),
+        clock_hz: first.map(|r| r.clock_hz),
+        seed: first.map(|r| r.seed),
+        work: if options.work == Work::Total {
+            "total"
+        } else {
+            "per-cpu"
+        },
+        speedup_from: if matches!(curve.basis, Basis::Progress(_)) {
+            "progress"
+        } else {
+            "time"
+        },
+        finding: FindingOut {
+            cause: found.name,
+            text: found.text(),
+        },
+        usl: usl::fit(&curve.measurements()).ok().map(|fit| law(&fit)),
+        runs: curve.points.iter().map(run).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&document).expect("strings, numbers and lists");
+    text.push('\n');
+    text
+}
+
+fn law(fit: &Fit) -> Law {
+    let (peak_cpus, peak) = match fit.shape() {
+        usl::Shape::Peaks { cpus, at } => (Some(cpus), Some(at)),
+        _ => (None, None),
+    };
+    let Fit {
+        lambda,
+        sigma,
+        kappa,
+        r_squared,
+        worst,
+        ..
+    } = *fit;
+    Law {
+        lambda,
+        sigma,
+        kappa,
+        r_squared,
+        worst_miss: worst.1,
+        peak_cpus,
+        peak,
+    }
+}
+
+fn run<'a>(point: &Point<'a>) -> Run<'a> {
+    let explained = point.explained;
+    let facts = &explained.run;
+    Run {
+        cpus: facts.cpus,
+        cycles: facts.cycles,
+        seconds: facts.seconds,
+        throughput: point.throughput,
+        speedup: point.speedup,
+        efficiency: point.efficiency,
+        argv: &facts.argv,
+        threads: facts.threads,
+        finished: point.finished(),
+        ending: ending(&explained.ending),
+        time: Time::from(facts.time),
+        progress: facts
+            .progress
+            .iter()
+            .map(|p| Progress {
+                name: &p.name,
+                visits: p.visits,
+            })
+            .collect(),
+        transfers: facts.transfers,
+        transfers_by_class: classes(&facts.transfers_by_class),
+        functions: explained.functions.iter().map(function).collect(),
+        lines: explained.lines.iter().map(|l| line(l, explained)).collect(),
+        locks: explained.locks.iter().map(lock).collect(),
+        notes: facts.notes.iter().map(note).collect(),
+    }
+}
+
+fn ending(ending: &explain::Ending) -> Ending<'_> {
+    Ending {
+        summary: &ending.summary,
+        details: &ending.details,
+        stacks: ending.stacks.iter().map(stack).collect(),
+    }
+}
+
+fn stack(stack: &explain::ThreadStack) -> Stack<'_> {
+    Stack {
+        thread: stack.thread,
+        frames: stack.frames.iter().map(place).collect(),
+    }
+}
+
+fn place(place: &explain::Place) -> Place<'_> {
+    Place {
+        function: &place.function,
+        file: place.file.as_deref(),
+        line: place.line,
+    }
+}
+
+fn note(note: &explain::Note) -> Note<'_> {
+    Note {
+        text: &note.text,
+        count: note.count,
+        at: note.at.as_ref().map(place),
+    }
+}
+
+fn function(function: &explain::Function) -> Function<'_> {
+    Function {
+        name: &function.name,
+        file: function.file.as_deref(),
+        line: function.line,
+        self_percent: function.self_percent,
+        total_percent: function.total_percent,
+        self_time: Time::from(function.self_time),
+    }
+}
+
+fn line<'a>(line: &'a HotLine, explained: &Explained) -> Line<'a> {
+    let time = explained.run.time;
+    Line {
+        address: line.address,
+        object: &line.object,
+        fields: line.fields.iter().map(|f| f.name.as_str()).collect(),
+        transfers: line.transfers,
+        stall_percent: 100.0 * units::share(line.stall, time.stall),
+        wait_percent: 100.0 * units::share(line.stall + line.spin, time.stall + time.spin),
+        sharing: line.verdict.sharing.to_string(),
+        verdict: &line.verdict.sentence,
+        cpus: line.cpus,
+        transfers_by_class: classes(&line.transfers_by_class),
+        stall_cycles: line.stall,
+        spin_cycles: line.spin,
+        field_uses: line.fields.iter().map(field).collect(),
+        sites: line.sites.iter().map(site).collect(),
+    }
+}
+
+fn field(field: &explain::FieldUse) -> Field<'_> {
+    Field {
+        name: &field.name,
+        type_name: field.type_name.as_deref(),
+        offset: field.offset_in_line,
+        size: field.size,
+        readers: field.readers,
+        writers: field.writers,
+        transfers: field.transfers,
+        stall_cycles: field.stall,
+        spin_cycles: field.spin,
+    }
+}
+
+fn site(site: &explain::SiteUse) -> Site<'_> {
+    Site {
+        function: &site.function,
+        file: site.file.as_deref(),
+        line: site.line,
+        kind: kind_name(site.kind),
+        field: &site.field,
+        transfers: site.transfers,
+        stall_cycles: site.stall,
+        spin_cycles: site.spin,
+        cpus: site.cpus,
+    }
+}
+
+fn lock(lock: &explain::LockUse) -> Lock<'_> {
+    Lock {
+        name: &lock.name,
+        kind: lock_kind_name(lock.kind),
+        address: lock.address,
+        acquisitions: lock.acquisitions,
+        contended: lock.contended,
+        wait_cycles: lock.wait_cycles,
+        hold_cycles: lock.hold_cycles,
+        waited_at: lock.waited_at.as_ref().map(place),
+    }
+}
+
+fn classes(transfers: &[u64; CLASSES]) -> Classes {
+    let named = CLASS_NAMES.iter().zip(transfers).filter(|(_, n)| **n > 0);
+    named
+        .map(|(name, n)| (name.replace(' ', "_").to_lowercase(), *n))
+        .collect()
+}

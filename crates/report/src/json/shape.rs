@@ -1,0 +1,201 @@
+//! The document's shape. `schema` is raised when a key changes its meaning or goes away; keys may be
+//! added at any time.
+//!
+//! Times are cycles of the simulated machine unless a key says seconds. Percentages run from 0 to 100.
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+pub const SCHEMA: u32 = 1;
+
+/// Transfers by class name, classes that did not occur left out.
+pub type Classes = BTreeMap<String, u64>;
+
+#[derive(Serialize)]
+pub struct Document<'a> {
+    pub schema: u32,
+    pub machine: Option<&'a str>,
+    pub clock_hz: Option<u64>,
+    pub seed: Option<u64>,
+    /// `total` or `per-cpu`; decides only where `speedup_from` is `time`.
+    pub work: &'static str,
+    /// `progress` or `time`.
+    pub speedup_from: &'static str,
+    pub finding: FindingOut,
+    /// Null with fewer than three counts that finished.
+    pub usl: Option<Law>,
+    /// By CPUs, the fewest first.
+    pub runs: Vec<Run<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct FindingOut {
+    /// `lines`, `lock`, `many lines`, `idle`, `function`, `nothing`, or `unknown`.
+    pub cause: &'static str,
+    pub text: String,
+}
+
+/// The Universal Scalability Law, fitted to throughput or else to speed-up.
+#[derive(Serialize)]
+pub struct Law {
+    pub lambda: f64,
+    pub sigma: f64,
+    pub kappa: f64,
+    pub r_squared: Option<f64>,
+    /// The largest |measured ÷ fitted − 1|.
+    pub worst_miss: f64,
+    pub peak_cpus: Option<u32>,
+    pub peak: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub struct Run<'a> {
+    pub cpus: u32,
+    pub cycles: u64,
+    pub seconds: f64,
+    /// Visits of all progress points a second; null without any, or if the run failed.
+    pub throughput: Option<f64>,
+    pub speedup: Option<f64>,
+    pub efficiency: Option<f64>,
+    pub argv: &'a [String],
+    pub threads: u32,
+    /// Whether the program ended by itself, with exit code 0.
+    pub finished: bool,
+    pub ending: Ending<'a>,
+    pub time: Time,
+    pub progress: Vec<Progress<'a>>,
+    pub transfers: u64,
+    pub transfers_by_class: Classes,
+    pub functions: Vec<Function<'a>>,
+    pub lines: Vec<Line<'a>>,
+    pub locks: Vec<Lock<'a>>,
+    pub notes: Vec<Note<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Ending<'a> {
+    pub summary: &'a str,
+    pub details: &'a [String],
+    pub stacks: Vec<Stack<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Stack<'a> {
+    pub thread: Option<u32>,
+    /// Innermost first.
+    pub frames: Vec<Place<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Place<'a> {
+    pub function: &'a str,
+    pub file: Option<&'a str>,
+    pub line: Option<u32>,
+}
+
+/// Cycles, added over threads.
+#[derive(Serialize)]
+pub struct Time {
+    pub compute: u64,
+    pub stall: u64,
+    pub spin: u64,
+    pub block: u64,
+}
+
+impl From<corefold_recording::Time> for Time {
+    fn from(time: corefold_recording::Time) -> Time {
+        Time {
+            compute: time.compute,
+            stall: time.stall,
+            spin: time.spin,
+            block: time.block,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub struct Progress<'a> {
+    pub name: &'a str,
+    pub visits: u64,
+}
+
+#[derive(Serialize)]
+pub struct Function<'a> {
+    pub name: &'a str,
+    pub file: Option<&'a str>,
+    pub line: Option<u32>,
+    /// Of the time that threads were on a CPU.
+    pub self_percent: f64,
+    pub total_percent: f64,
+    pub self_time: Time,
+}
+
+#[derive(Serialize)]
+pub struct Line<'a> {
+    pub address: u64,
+    pub object: &'a str,
+    pub fields: Vec<&'a str>,
+    pub transfers: u64,
+    /// Of all the cycles that the run stalled.
+    pub stall_percent: f64,
+    /// Of all the cycles that the run stalled or spun.
+    pub wait_percent: f64,
+    /// `false sharing`, `true sharing`, `true and false sharing`, `only read` or `unknown`.
+    pub sharing: String,
+    pub verdict: &'a str,
+    pub cpus: u32,
+    pub transfers_by_class: Classes,
+    pub stall_cycles: u64,
+    pub spin_cycles: u64,
+    /// One for each of `fields`.
+    pub field_uses: Vec<Field<'a>>,
+    pub sites: Vec<Site<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Field<'a> {
+    pub name: &'a str,
+    #[serde(rename = "type")]
+    pub type_name: Option<&'a str>,
+    /// In the line; negative where the field begins on an earlier one.
+    pub offset: i64,
+    pub size: u64,
+    pub readers: u32,
+    pub writers: u32,
+    pub transfers: u64,
+    pub stall_cycles: u64,
+    pub spin_cycles: u64,
+}
+
+#[derive(Serialize)]
+pub struct Site<'a> {
+    pub function: &'a str,
+    pub file: Option<&'a str>,
+    pub line: Option<u32>,
+    /// `read`, `write`, `atomic load`, `atomic store` or `atomic rmw`.
+    pub kind: &'static str,
+    pub field: &'a str,
+    pub transfers: u64,
+    pub stall_cycles: u64,
+    pub spin_cycles: u64,
+    pub cpus: u32,
+}
+
+#[derive(Serialize)]
+pub struct Lock<'a> {
+    pub name: &'a str,
+    pub kind: &'static str,
+    pub address: u64,
+    pub acquisitions: u64,
+    pub contended: u64,
+    pub wait_cycles: u64,
+    pub hold_cycles: u64,
+    /// Where it was waited for longest.
+    pub waited_at: Option<Place<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Note<'a> {
+    pub text: &'a str,
+    pub count: u64,
+    pub at: Option<Place<'a>>,
+}

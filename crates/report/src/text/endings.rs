@@ -1,0 +1,105 @@
+//! Runs that failed, with their stacks; and the notes.
+use super::{Screen, paragraph};
+use crate::curve::Curve;
+use crate::style::{clip, wrap};
+use crate::units;
+use corefold_explain::{Explained, ThreadStack};
+use corefold_recording::Progress;
+
+/// Frames shown of a stack, and stacks of a run.
+const FRAMES: usize = 12;
+const STACKS: usize = 8;
+
+pub fn failures(screen: &Screen, curve: &Curve) -> String {
+    curve
+        .failed()
+        .map(|point| failure(screen, point.explained))
+        .collect()
+}
+
+fn failure(screen: &Screen, run: &Explained) -> String {
+    let at = units::counted(run.run.cpus, "CPU");
+    let title = format!("At {at} the program {}", run.ending.summary);
+    let mut out = String::from("\n");
+    out += &paragraph(&title, screen.width(), |line| screen.style.alarm(line));
+    for detail in &run.ending.details {
+        out += &wrap(detail, screen.width(), 2);
+    }
+    for stack in run.ending.stacks.iter().take(STACKS) {
+        out += &frames(screen, stack);
+    }
+    if run.ending.stacks.len() > STACKS {
+        out += &format!("  and {} more threads\n", run.ending.stacks.len() - STACKS);
+    }
+    out + &progress_until_then(&run.run.progress)
+}
+
+fn frames(screen: &Screen, stack: &ThreadStack) -> String {
+    let mut out = match stack.thread {
+        Some(thread) => format!("  thread {thread}\n"),
+        None => String::new(),
+    };
+    for (i, place) in stack.frames.iter().take(FRAMES).enumerate() {
+        out += &clip(&format!("    #{i:<2} {place}"), screen.width());
+        out.push('\n');
+    }
+    if stack.frames.len() > FRAMES {
+        out += &format!("    and {} more frames\n", stack.frames.len() - FRAMES);
+    }
+    out
+}
+
+/// A run that was stopped may have done much; a run that was stuck did nothing.
+fn progress_until_then(progress: &[Progress]) -> String {
+    let visited: Vec<String> = progress
+        .iter()
+        .map(|p| format!("{} {}", p.visits, p.name))
+        .collect();
+    if visited.is_empty() {
+        String::new()
+    } else {
+        format!("  progress until then: {}\n", visited.join(", "))
+    }
+}
+
+/// Every note once, with the counts it holds for.
+pub fn notes(screen: &Screen, curve: &Curve) -> String {
+    let mut notes: Vec<(String, u64, Vec<u32>)> = Vec::new();
+    for run in curve.points.iter().map(|p| &p.explained.run) {
+        for note in &run.notes {
+            let text = match &note.at {
+                Some(place) => format!("{} in {place}", note.text),
+                None => note.text.clone(),
+            };
+            match notes.iter_mut().find(|n| n.0 == text) {
+                Some(same) => {
+                    same.1 = same.1.max(note.count);
+                    same.2.push(run.cpus);
+                }
+                None => notes.push((text, note.count, vec![run.cpus])),
+            }
+        }
+    }
+    if notes.is_empty() {
+        return String::new();
+    }
+    let lines = notes.iter().map(|n| note(screen, curve, n));
+    screen.title("Notes") + &lines.collect::<String>()
+}
+
+fn note(screen: &Screen, curve: &Curve, (text, count, at): &(String, u64, Vec<u32>)) -> String {
+    let times = if *count > 1 {
+        format!(" ({count} times)")
+    } else {
+        String::new()
+    };
+    let only = if at.len() == curve.points.len() {
+        String::new()
+    } else {
+        format!(
+            " (at {} CPUs)",
+            at.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+        )
+    };
+    wrap(&format!("{text}{times}{only}"), screen.width(), 2)
+}

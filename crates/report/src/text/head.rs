@@ -1,0 +1,57 @@
+//! Title and finding.
+use super::{Screen, paragraph};
+use crate::curve::Curve;
+use crate::finding::finding;
+use crate::style::clip;
+use crate::units;
+use corefold_explain::base_name;
+
+pub fn head(screen: &Screen, curve: &Curve) -> String {
+    let run = &curve.points[curve.points.len() - 1].explained.run;
+    let machine = format!(
+        " on {}, {}, seed {}",
+        run.machine,
+        units::hertz(run.clock_hz as f64),
+        run.seed
+    );
+    let program = clip(
+        &command(curve),
+        screen.width().saturating_sub(machine.chars().count()),
+    );
+    let finding = finding(curve);
+    let mut out = format!("{}{machine}\n", screen.style.bold(&program));
+    if !finding.text().is_empty() {
+        out.push('\n');
+        out += &paragraph(&finding.text(), screen.width(), |line| {
+            screen.style.bold(line)
+        });
+    }
+    out
+}
+
+/// The command line; an argument that follows the CPU count is `{cpus}` again.
+pub fn command(curve: &Curve) -> String {
+    let runs: Vec<_> = curve.points.iter().map(|p| &p.explained.run).collect();
+    let last = runs[runs.len() - 1];
+    let word = |i: usize, word: &str| {
+        let at = |r: usize| runs[r].argv.get(i).map(String::as_str);
+        let same = (0..runs.len()).all(|r| at(r) == Some(word));
+        let follows = (0..runs.len()).all(|r| at(r) == Some(&runs[r].cpus.to_string()));
+        match (same, follows) {
+            (true, _) => word.to_string(),
+            (_, true) => "{cpus}".into(),
+            _ => "…".into(),
+        }
+    };
+    let words = last.argv.iter().enumerate();
+    words
+        .map(|(i, w)| {
+            if i == 0 {
+                base_name(w).to_string()
+            } else {
+                word(i, w)
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}

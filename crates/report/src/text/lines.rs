@@ -1,0 +1,145 @@
+//! The cache lines that move most, by object.
+use super::{Screen, source};
+use crate::curve::Point;
+use crate::finding::cpu_time;
+use crate::hot::{Group, Spot, groups, one_name};
+use crate::style::wrap;
+use crate::table::{Align, Table};
+use crate::units;
+use corefold_explain::{Sharing, kind_name};
+use corefold_recording::CLASS_NAMES;
+
+/// Objects shown, and places in the code for each.
+const MOST: usize = 5;
+const MOST_SPOTS: usize = 6;
+/// Objects whose lines cost less of the CPU time than this are only counted.
+const LEAST: f64 = 0.001;
+
+pub fn section(screen: &Screen, point: &Point) -> String {
+    let groups = groups(point.explained);
+    let worth = |g: &&Group| units::share(g.wait(), cpu_time(point)) >= LEAST;
+    let shown: Vec<&Group> = groups.iter().filter(worth).take(MOST).collect();
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut out =
+        screen.title("Cache lines that move most (wait: share of what the object's lines cost)");
+    for (i, group) in shown.iter().enumerate() {
+        out += &entry(screen, point, i + 1, group);
+    }
+    let (rest, least) = (groups.len() - shown.len(), units::about(LEAST));
+    match (rest, shown.len()) {
+        (0, _) => {}
+        (_, 0) => {
+            out += &screen.footer(&format!(
+                "none that waits for {least} of CPU time ({rest} moved)"
+            ))
+        }
+        (_, MOST) => out += &screen.footer(&format!("and {rest} more")),
+        _ => out += &screen.footer(&format!("and {rest} more below {least} of CPU time")),
+    }
+    out
+}
+
+fn entry(screen: &Screen, point: &Point, number: usize, group: &Group) -> String {
+    let time = point.explained.run.time;
+    let hottest = group.hottest();
+    let lines = match group.lines.len() {
+        1 => format!("line {:#x}", hottest.address),
+        n => format!("{n} lines, the hottest {:#x}", hottest.address),
+    };
+    let cost = format!(
+        "{} of CPU time, {} of all stall and spin; {lines}",
+        units::about(units::share(group.wait(), cpu_time(point))),
+        units::about(units::share(group.wait(), time.stall + time.spin)),
+    );
+    let mut out = wrap(&format!("{number}. {}", hottest.object), screen.width(), 2);
+    out += &wrap(&cost, screen.width(), 5);
+    out += &verdict(screen, group);
+    out += &wrap(&movement(group), screen.width(), 5);
+    out + &spots(screen, group)
+}
+
+fn verdict(screen: &Screen, group: &Group) -> String {
+    let verdict = &group.hottest().verdict;
+    if verdict.sharing == Sharing::Unknown && verdict.sentence.is_empty() {
+        return String::new();
+    }
+    let name = verdict.sharing.to_string().to_uppercase();
+    let colon = if verdict.sentence.is_empty() {
+        ""
+    } else {
+        ": "
+    };
+    let text = wrap(
+        &format!("{name}{colon}{}", verdict.sentence),
+        screen.width(),
+        5,
+    );
+    let alarming = matches!(verdict.sharing, Sharing::False | Sharing::Both);
+    if alarming {
+        text.replacen(&name, &screen.style.alarm(&name), 1)
+    } else {
+        text
+    }
+}
+
+/// How often the lines moved, and from how far.
+fn movement(group: &Group) -> String {
+    let mut classes: Vec<(usize, u64)> = group
+        .transfers_by_class
+        .iter()
+        .copied()
+        .enumerate()
+        .collect();
+    classes.retain(|c| c.1 > 0);
+    classes.sort_by_key(|c| std::cmp::Reverse(c.1));
+    let classes = classes.iter().map(|&(class, n)| {
+        format!(
+            "{} {}",
+            CLASS_NAMES[class],
+            units::about(units::share(n, group.transfers))
+        )
+    });
+    let list = classes.collect::<Vec<_>>().join(", ");
+    let colon = if list.is_empty() { "" } else { ": " };
+    let transfers = units::count(group.transfers as f64);
+    let each = if group.lines.len() > 1 { " a line" } else { "" };
+    format!(
+        "{transfers} transfers between {} CPUs{each}{colon}{list}",
+        group.cpus
+    )
+}
+
+fn spots(screen: &Screen, group: &Group) -> String {
+    let columns = [
+        ("wait", Align::Right),
+        ("transfers", Align::Right),
+        ("CPUs", Align::Right),
+        ("access", Align::Left),
+        ("field", Align::Left),
+        ("in", Align::Left),
+        ("source", Align::Left),
+    ];
+    let mut table = Table::new(&columns, &[4, 5]).indent(5);
+    for spot in group.sites.iter().take(MOST_SPOTS) {
+        table.row(spot_row(spot, group));
+    }
+    if group.sites.is_empty() {
+        String::new()
+    } else {
+        table.print(screen.width(), screen.style)
+    }
+}
+
+fn spot_row(spot: &Spot, group: &Group) -> Vec<String> {
+    vec![
+        units::about(units::share(spot.wait(), group.wait())),
+        units::count(spot.transfers as f64),
+        spot.cpus.to_string(),
+        kind_name(spot.site.kind).into(),
+        one_name(&spot.fields),
+        spot.site.function.clone(),
+        source(spot.site.file.as_deref(), spot.site.line),
+    ]
+}

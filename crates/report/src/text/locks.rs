@@ -1,0 +1,87 @@
+//! Locks, and whatever else threads wait for, by wait.
+use super::{Screen, source};
+use crate::curve::Point;
+use crate::table::{Align, Table};
+use crate::units;
+use corefold_explain::{LockUse, lock_kind_name};
+
+const MOST: usize = 8;
+/// Locks that nobody waited for this share of thread time are only counted.
+const LEAST: f64 = 0.001;
+
+pub fn section(screen: &Screen, point: &Point) -> String {
+    let run = &point.explained.run;
+    let all = &point.explained.locks;
+    let waited = |l: &&LockUse| units::share(l.wait_cycles, run.time.total()) >= LEAST;
+    let shown: Vec<&LockUse> = all.iter().filter(waited).take(MOST).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut out =
+        screen.title("Locks by wait (share: waiting, of thread time; wait and hold: in the mean)");
+    if !shown.is_empty() {
+        out += &table(&shown, point).print(screen.width(), screen.style);
+    }
+    let (rest, least) = (all.len() - shown.len(), units::about(LEAST));
+    match (rest, shown.len()) {
+        (0, _) => {}
+        (_, 0) => {
+            out += &screen.footer(&format!(
+                "none that costs {least} of thread time ({rest} used)"
+            ))
+        }
+        (_, MOST) => out += &screen.footer(&format!("and {rest} more")),
+        _ => out += &screen.footer(&format!("and {rest} more below {least} of thread time")),
+    }
+    out
+}
+
+fn table(shown: &[&LockUse], point: &Point) -> Table {
+    let columns = [
+        ("share", Align::Right),
+        ("taken", Align::Right),
+        ("contended", Align::Right),
+        ("wait", Align::Right),
+        ("hold", Align::Right),
+        ("lock", Align::Left),
+        ("wanted in", Align::Left),
+        ("source", Align::Left),
+    ];
+    let mut table = Table::new(&columns, &[5, 6]);
+    for lock in shown {
+        table.row(row(lock, point));
+    }
+    table
+}
+
+fn row(lock: &LockUse, point: &Point) -> Vec<String> {
+    let (run, place) = (&point.explained.run, lock.waited_at.as_ref());
+    let seconds = |cycles: u64, times: u64| match (cycles, times) {
+        (0, _) | (_, 0) => "-".into(),
+        _ => units::duration(cycles as f64 / times as f64 / run.clock_hz.max(1) as f64),
+    };
+    vec![
+        units::percent(units::share(lock.wait_cycles, run.time.total())),
+        units::count(lock.acquisitions as f64),
+        if lock.acquisitions == 0 {
+            "-".into()
+        } else {
+            units::about(units::share(lock.contended, lock.acquisitions))
+        },
+        seconds(lock.wait_cycles, lock.contended),
+        seconds(lock.hold_cycles, lock.acquisitions),
+        name(lock),
+        place.map_or(String::new(), |p| p.function.clone()),
+        place.map_or(String::new(), |p| source(p.file.as_deref(), p.line)),
+    ]
+}
+
+/// The kind is said unless the name says it.
+fn name(lock: &LockUse) -> String {
+    let kind = lock_kind_name(lock.kind);
+    if lock.name.contains(kind) {
+        lock.name.clone()
+    } else {
+        format!("{} ({kind})", lock.name)
+    }
+}
