@@ -22,47 +22,57 @@ struct Edge {
 struct Route {
     blocks: Vec<u64>,
     steps: Vec<Step>,
+    /// How many of the steps are those of the first block.
+    first: usize,
     at: u64,
 }
 
 /// Time of the block `head`, whose issue slots alone take `flat`, in the loops around it. Where several
-/// paths lead round, as through the arms of an `if`, the mean of their slow-downs holds. A block that
+/// paths lead round, as through the arms of an `if`, the mean of what they add holds. A block that
 /// jumps to itself takes a cycle at least, for no core takes more than one branch in a cycle.
 pub fn in_loops(code: &impl Code, head: u64, block: Walk, flat: u64, core: &Core) -> u64 {
     if block.next == Some(head) {
-        return flat.max(pipeline::steady(&block.steps, core)).max(pipeline::TICKS);
+        let settled = pipeline::steady(&block.steps, |_| true, core);
+        return flat.max(settled.ticks).max(pipeline::TICKS);
     }
     let loops = loops(code, head, block);
-    if loops.is_empty() {
-        return flat;
-    }
-    let count = loops.len() as u64;
-    let scale: u64 = loops.iter().map(|steps| slow_down(steps, core)).sum();
-    flat * scale / (count * UNITY)
+    let added: u64 = loops.iter().map(|route| added(route, core)).sum();
+    flat + added / loops.len().max(1) as u64
 }
 
-const UNITY: u64 = 1 << 10;
-
-/// Time of a round over its time by issue slots alone, in 1/[`UNITY`].
-fn slow_down(steps: &[Step], core: &Core) -> u64 {
-    let flat = Path::hooked(steps, core).flat_ticks(core).max(1);
-    (pipeline::steady(steps, core) * UNITY / flat).max(UNITY)
+/// What the loop takes beyond its issue slots, as far as the chain it waits for is in the first block.
+fn added(route: &Route, core: &Core) -> u64 {
+    let own: Vec<u64> = route.steps[..route.first]
+        .iter()
+        .filter_map(Step::ip)
+        .collect();
+    let flat = Path::hooked(&route.steps, core).flat_ticks(core);
+    let settled = pipeline::steady(&route.steps, |ip| own.contains(&ip), core);
+    settled.ticks.saturating_sub(flat) * settled.own / settled.chain.max(1)
 }
 
 /// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
 /// block are left out: its rounds, not the way past it, set their time.
-fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Vec<Step>> {
-    let mut found: Vec<Vec<Step>> = Vec::new();
+fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Route> {
+    let mut found: Vec<Route> = Vec::new();
     let mut longest = MOST_BLOCKS;
-    let mut routes: VecDeque<Route> = extend(Route { blocks: Vec::new(), steps: Vec::new(), at: head }, edges(code, block));
+    let start = Route {
+        blocks: Vec::new(),
+        steps: Vec::new(),
+        first: 0,
+        at: head,
+    };
+    let mut routes = extend(start, edges(code, block));
     for _ in 0..MOST_PATHS {
-        let Some(route) = routes.pop_front() else { break };
+        let Some(route) = routes.pop_front() else {
+            break;
+        };
         if route.blocks.len() > longest || found.len() == MOST_LOOPS {
             break;
         }
         if route.at == head {
             longest = longest.min(route.blocks.len() * 2);
-            found.push(route.steps);
+            found.push(route);
         } else if !route.blocks.contains(&route.at) {
             let block = walk(code, route.at);
             if block.next != Some(route.at) {
@@ -76,6 +86,11 @@ fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Vec<Step>> {
 fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
     let longer = |edge: Edge| Route {
         blocks: route.blocks.iter().copied().chain([route.at]).collect(),
+        first: if route.blocks.is_empty() {
+            edge.steps.len()
+        } else {
+            route.first
+        },
         steps: route.steps.iter().cloned().chain(edge.steps).collect(),
         at: edge.next,
     };
@@ -94,6 +109,9 @@ fn edges(code: &impl Code, block: Walk) -> Vec<Edge> {
         steps.extend(rest.steps);
         edges.push(Edge { steps, next });
     }
-    edges.extend(block.next.map(|next| Edge { steps: block.steps, next }));
+    edges.extend(block.next.map(|next| Edge {
+        steps: block.steps,
+        next,
+    }));
     edges
 }

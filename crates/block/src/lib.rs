@@ -85,7 +85,10 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
     let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
     let ticks = cycles::in_loops(code, return_address, walk, flat, core);
-    Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
+    Cost {
+        sixteenths: pipeline::sixteenths(ticks),
+        instructions: path.instructions(),
+    }
 }
 
 /// The cost of instructions executed in the order of `addresses`, as single-stepping a program without
@@ -94,5 +97,8 @@ pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {
     let steps = walk::follow(code, addresses);
     let path = Path::plain(&steps, core);
     let ticks = pipeline::run(path.ops.iter(), core).max(path.flat_ticks(core));
-    Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
+    Cost {
+        sixteenths: pipeline::sixteenths(ticks),
+        instructions: path.instructions(),
+    }
 }

@@ -3,7 +3,10 @@ use crate::latency::{LOAD, Timing, timing};
 use crate::set::{FLAGS, Place, Set, place};
 use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
-use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
+use iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    RflagsBits,
+};
 
 #[derive(Clone, Debug)]
 pub struct Op {
@@ -27,7 +30,9 @@ pub enum Kind {
     Copy,
     /// Stores, and whatever else matters though no register shows it.
     Effect,
-    Branch { taken: bool },
+    Branch {
+        taken: bool,
+    },
     Call,
     Hook(Hook),
 }
@@ -40,7 +45,11 @@ pub struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub fn new(core: &'a Core) -> Builder<'a> {
-        Builder { values: Values::new(), info: InstructionInfoFactory::new(), core }
+        Builder {
+            values: Values::new(),
+            info: InstructionInfoFactory::new(),
+            core,
+        }
     }
 
     pub fn hook(&mut self, hook: Hook) -> Op {
@@ -48,20 +57,62 @@ impl<'a> Builder<'a> {
             self.values.hook_access();
         }
         let atomic = u32::from(hook == Hook::Atomic);
-        let timing = Timing { latency: 1, slots: atomic as u16, ..Timing::FREE };
-        self.called(Instruction::default(), Kind::Hook(hook), Set::EMPTY, timing, atomic)
+        let timing = Timing {
+            latency: 1,
+            slots: atomic as u16,
+            ..Timing::FREE
+        };
+        self.called(
+            Instruction::default(),
+            Kind::Hook(hook),
+            Set::EMPTY,
+            timing,
+            atomic,
+        )
     }
 
     /// An ordinary call, and what its callee does before its first block.
-    pub fn call(&mut self, call: Instruction, prologue_slots: u16, prologue_instructions: u32) -> Op {
-        let timing = Timing { latency: 1, slots: 1 + prologue_slots, ..Timing::FREE };
-        self.called(call, Kind::Call, Set::ARGUMENTS, timing, 1 + prologue_instructions)
+    pub fn call(
+        &mut self,
+        call: Instruction,
+        prologue_slots: u16,
+        prologue_instructions: u32,
+    ) -> Op {
+        let timing = Timing {
+            latency: 1,
+            slots: 1 + prologue_slots,
+            ..Timing::FREE
+        };
+        self.called(
+            call,
+            Kind::Call,
+            Set::ARGUMENTS,
+            timing,
+            1 + prologue_instructions,
+        )
     }
 
-    fn called(&mut self, instruction: Instruction, kind: Kind, reads: Set, timing: Timing, instructions: u32) -> Op {
+    fn called(
+        &mut self,
+        instruction: Instruction,
+        kind: Kind,
+        reads: Set,
+        timing: Timing,
+        instructions: u32,
+    ) -> Op {
         self.values.forget(Set::CALLER_SAVED);
         let writes = Set::CALLER_SAVED;
-        Op { instruction, kind, reads, address: Set::EMPTY, writes, load: None, store: None, timing, instructions }
+        Op {
+            instruction,
+            kind,
+            reads,
+            address: Set::EMPTY,
+            writes,
+            load: None,
+            store: None,
+            timing,
+            instructions,
+        }
     }
 
     pub fn run(&mut self, instruction: Instruction, taken: bool) -> Op {
@@ -99,10 +150,12 @@ impl<'a> Builder<'a> {
         let addresses = address_registers(&op.instruction);
         let info = self.info.info(&op.instruction);
         for used in info.used_registers() {
-            let Some(place) = place(used.register()) else { continue };
+            let Some(place) = place(used.register()) else {
+                continue;
+            };
             let (mut reads, writes) = access(used.access());
             reads |= writes && partial(used.register());
-            if reads && !(addresses.contains(place) && !op_reads(info, &op.instruction, place)) {
+            if reads && (!addresses.contains(place) || op_reads(info, &op.instruction, place)) {
                 op.reads.insert(place);
             }
             if writes {
@@ -116,7 +169,13 @@ impl<'a> Builder<'a> {
 
     /// The memory operand, as an address or, when it is a spill slot, as one more register.
     fn memory(&mut self, op: &mut Op) {
-        let Some(operand) = op.instruction.op_kinds().position(|kind| kind == OpKind::Memory) else { return };
+        let Some(operand) = op
+            .instruction
+            .op_kinds()
+            .position(|kind| kind == OpKind::Memory)
+        else {
+            return;
+        };
         let (reads, writes) = access(self.info.info(&op.instruction).op_access(operand as u32));
         let addresses = address_registers(&op.instruction);
         if !reads && !writes {
@@ -124,9 +183,18 @@ impl<'a> Builder<'a> {
             return;
         }
         let address = self.values.address(&op.instruction);
-        if let Some(slot) = self.values.slot(address) {
-            op.reads = if reads { op.reads.union(Set::one(slot)) } else { op.reads };
-            op.writes = if writes { op.writes.union(Set::one(slot)) } else { op.writes };
+        let frame = op.instruction.memory_base() == Register::RSP; // a frame pointer is only known in some blocks
+        if let Some(slot) = self.values.slot(address).filter(|_| frame) {
+            op.reads = if reads {
+                op.reads.union(Set::one(slot))
+            } else {
+                op.reads
+            };
+            op.writes = if writes {
+                op.writes.union(Set::one(slot))
+            } else {
+                op.writes
+            };
             return;
         }
         op.load = reads.then_some(address);
@@ -160,7 +228,11 @@ impl<'a> Builder<'a> {
 
     fn values_after(&mut self, op: &Op) {
         let known = self.known_result(op);
-        self.values.forget(if moves_stack(&op.instruction) { op.writes.without(Set::one(4)) } else { op.writes });
+        self.values.forget(if moves_stack(&op.instruction) {
+            op.writes.without(Set::one(4))
+        } else {
+            op.writes
+        });
         if let Some((place, value)) = known {
             self.values.set(place, value);
         }
@@ -172,9 +244,12 @@ impl<'a> Builder<'a> {
         let i = &op.instruction;
         match i.mnemonic() {
             _ if op.kind == Kind::Copy => Some((only(op.writes)?, self.values.at(only(op.reads)?))),
-            Mnemonic::Lea if i.memory_index() == Register::None => {
-                Some((place(i.op0_register())?, self.values.of(i.memory_base())?.plus(i.memory_displacement64() as i64)))
-            }
+            Mnemonic::Lea if i.memory_index() == Register::None => Some((
+                place(i.op0_register())?,
+                self.values
+                    .of(i.memory_base())?
+                    .plus(i.memory_displacement64() as i64),
+            )),
             _ => {
                 let register = place(i.op0_register())?;
                 Some((register, self.values.at(register).plus(step(i)?)))
@@ -192,7 +267,10 @@ pub fn step(instruction: &Instruction) -> Option<i64> {
         Mnemonic::Inc => Some(1),
         Mnemonic::Dec => Some(-1),
         Mnemonic::Add => instruction.try_immediate(1).ok().map(|by| by as i64),
-        Mnemonic::Sub => instruction.try_immediate(1).ok().map(|by| (by as i64).wrapping_neg()),
+        Mnemonic::Sub => instruction
+            .try_immediate(1)
+            .ok()
+            .map(|by| (by as i64).wrapping_neg()),
         _ => None,
     }
 }
@@ -201,7 +279,9 @@ fn kind(op: &Op, taken: bool) -> Kind {
     let i = &op.instruction;
     match i.flow_control() {
         FlowControl::Next if is_copy(op) => Kind::Copy,
-        FlowControl::Next if op.store.is_some() || op.timing.serial > 0 || op.writes.is_empty() => Kind::Effect,
+        FlowControl::Next if op.store.is_some() || op.timing.serial > 0 || op.writes.is_empty() => {
+            Kind::Effect
+        }
         FlowControl::Next => Kind::Pure,
         FlowControl::Call | FlowControl::IndirectCall => Kind::Effect,
         _ => Kind::Branch { taken },
@@ -212,15 +292,34 @@ fn kind(op: &Op, taken: bool) -> Kind {
 fn is_copy(op: &Op) -> bool {
     let stack = matches!(op.instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     let constant = op.reads.is_empty();
-    stack || (is_plain_move(&op.instruction) && op.load.is_none() && op.store.is_none() && !constant)
+    stack
+        || (is_plain_move(&op.instruction) && op.load.is_none() && op.store.is_none() && !constant)
 }
 
 pub fn is_plain_move(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     let moves = matches!(
         instruction.mnemonic(),
-        Mov | Movaps | Movapd | Movups | Movupd | Movdqa | Movdqu | Movsd | Movss | Movq | Movd | Vmovaps | Vmovapd
-            | Vmovups | Vmovupd | Vmovdqa | Vmovdqu | Vmovsd | Vmovss | Vmovq | Vmovd
+        Mov | Movaps
+            | Movapd
+            | Movups
+            | Movupd
+            | Movdqa
+            | Movdqu
+            | Movsd
+            | Movss
+            | Movq
+            | Movd
+            | Vmovaps
+            | Vmovapd
+            | Vmovups
+            | Vmovupd
+            | Vmovdqa
+            | Vmovdqu
+            | Vmovsd
+            | Vmovss
+            | Vmovq
+            | Vmovd
     );
     moves && !converts(instruction) && !instruction.has_rep_prefix()
 }
@@ -245,18 +344,23 @@ fn is_transfer(instruction: &Instruction) -> bool {
 fn unissued(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     let padding = matches!(instruction.mnemonic(), Nop | Endbr64 | Leave | Push | Pop);
-    padding || instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
+    padding
+        || instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
 }
 
 fn moves_stack(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret)
-        || instruction.op0_register() == Register::RSP && step(instruction).is_some()
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret
+    ) || instruction.op0_register() == Register::RSP && step(instruction).is_some()
 }
 
 pub fn is_zeroing(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     let idiom = matches!(instruction.mnemonic(), Xor | Sub | Pxor | Xorps | Xorpd);
-    idiom && instruction.op1_kind() == OpKind::Register && instruction.op0_register() == instruction.op1_register()
+    idiom
+        && instruction.op1_kind() == OpKind::Register
+        && instruction.op0_register() == instruction.op1_register()
 }
 
 fn address_registers(instruction: &Instruction) -> Set {
@@ -296,7 +400,12 @@ fn partial(register: Register) -> bool {
 
 fn flags(op: &mut Op) {
     let i = &op.instruction;
-    let arithmetic = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
+    let arithmetic = RflagsBits::OF
+        | RflagsBits::SF
+        | RflagsBits::ZF
+        | RflagsBits::AF
+        | RflagsBits::CF
+        | RflagsBits::PF;
     if i.rflags_read() & arithmetic != 0 {
         op.reads.insert(FLAGS);
     }

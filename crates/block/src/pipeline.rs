@@ -4,7 +4,7 @@
 use crate::Core;
 use crate::op::Op;
 use crate::path::Path;
-use crate::set::PLACES;
+use crate::set::{PLACES, Set};
 use crate::values::Address;
 use crate::walk::Step;
 use alloc::collections::BTreeMap;
@@ -28,28 +28,53 @@ pub fn run<'a>(ops: impl Iterator<Item = &'a Op>, core: &Core) -> u64 {
     pipeline.retired
 }
 
-/// Time of a round of the loop `steps`, once it has settled.
-pub fn steady(steps: &[Step], core: &Core) -> u64 {
+/// A loop that has settled.
+pub struct Steady {
+    /// Time of a round.
+    pub ticks: u64,
+    /// Latency along the chain of instructions that each waited for the one before, and of that the
+    /// part of the instructions asked for.
+    pub chain: u64,
+    pub own: u64,
+}
+
+/// Runs rounds of the loop `steps`; `owns` tells by address the instructions whose part is wanted.
+pub fn steady(steps: &[Step], owns: impl Fn(u64) -> bool, core: &Core) -> Steady {
     let rounds = (LOOP_OPS / steps.len().max(1)).clamp(4, 64) & !1;
-    let repeated = core::iter::repeat_n(steps, rounds).flatten();
-    let path = Path::hooked(repeated, core);
+    let path = Path::hooked(core::iter::repeat_n(steps, rounds).flatten(), core);
     let half = path.ops.len() / 2;
     let mut pipeline = Pipeline::new(core);
     path.ops[..half].iter().for_each(|op| pipeline.step(op));
     let middle = pipeline.retired;
     path.ops[half..].iter().for_each(|op| pipeline.step(op));
-    (pipeline.retired - middle) * 2 / rounds as u64
+    let ticks = (pipeline.retired - middle) * 2 / rounds as u64;
+    let links = pipeline
+        .chain()
+        .map(|(at, ticks)| (owns(path.ops[at].instruction.ip()), ticks));
+    let (chain, own) = links.fold((0, 0), |(all, own), (is_own, ticks)| {
+        (all + ticks, own + if is_own { ticks } else { 0 })
+    });
+    Steady { ticks, chain, own }
+}
+
+/// When a result is there, and which operation gives it; none for what was there from the start.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Ready {
+    at: u64,
+    by: Option<usize>,
 }
 
 struct Pipeline {
     issued: u64,
     slot: u64,
     retired: u64,
-    divider: u64,
-    ready: [u64; PLACES],
-    stores: BTreeMap<Address, u64>,
-    reorder: Vec<u64>,
-    next: usize,
+    divider: Ready,
+    places: [Ready; PLACES],
+    stores: BTreeMap<Address, Ready>,
+    /// When each operation was done, and the one it waited for last.
+    done: Vec<(u64, Option<usize>)>,
+    /// When each operation retired, in a ring.
+    reorder: [u64; REORDER],
 }
 
 impl Pipeline {
@@ -58,51 +83,81 @@ impl Pipeline {
             issued: 0,
             slot: TICKS / u64::from(core.width),
             retired: 0,
-            divider: 0,
-            ready: [0; PLACES],
+            divider: Ready::default(),
+            places: [Ready::default(); PLACES],
             stores: BTreeMap::new(),
-            reorder: alloc::vec![0; REORDER],
-            next: 0,
+            done: Vec::new(),
+            reorder: [0; REORDER],
         }
     }
 
     fn step(&mut self, op: &Op) {
         let issue = self.issue(op);
-        let done = self.execute(op, issue);
+        let start = self.start(op, issue);
+        let ready = Ready {
+            at: start.at + u64::from(op.timing.latency) * TICKS,
+            by: Some(self.done.len()),
+        };
         for place in op.writes.iter() {
-            self.ready[usize::from(place)] = done;
+            self.places[usize::from(place)] = ready;
         }
         if let Some(address) = op.store {
-            self.stores.insert(address, done);
+            self.stores.insert(address, ready);
         }
-        self.retire(done);
+        self.retired = self.retired.max(ready.at);
+        self.reorder[self.done.len() % REORDER] = self.retired;
+        self.done.push((ready.at, start.by));
     }
 
-    /// Takes the issue slots of `op`; copies and what was left out take none, and wait for none.
+    /// Takes the issue slots of `op`. Copies and what was left out take none.
     fn issue(&mut self, op: &Op) -> u64 {
-        self.issued = self.issued.max(self.reorder[self.next]);
+        self.issued = self.issued.max(self.reorder[self.done.len() % REORDER]);
         self.issued += u64::from(op.timing.slots) * self.slot + u64::from(op.timing.serial) * TICKS;
         self.issued
     }
 
-    fn execute(&mut self, op: &Op, issue: u64) -> u64 {
-        let latest = |set: crate::set::Set| set.iter().map(|place| self.ready[usize::from(place)]).max();
-        let mut start = issue.max(latest(op.reads).unwrap_or(0));
+    /// When the last of what `op` waits for is there, and what that is.
+    fn start(&mut self, op: &Op, issue: u64) -> Ready {
+        let mut start = self.latest(op.reads, issue);
         if let Some(address) = op.load {
-            let addressed = issue.max(latest(op.address).unwrap_or(0));
-            let stored = self.stores.get(&address).copied().unwrap_or(0);
-            start = start.max(addressed.max(stored) + u64::from(op.load_latency()) * TICKS);
+            let addressed = self.latest(op.address, issue);
+            let stored = self.stores.get(&address).copied().unwrap_or_default();
+            let mut loaded = addressed.max(stored);
+            loaded.at += u64::from(op.load_latency()) * TICKS;
+            start = start.max(loaded);
         }
         if op.timing.divider > 0 {
             start = start.max(self.divider);
-            self.divider = start + u64::from(op.timing.divider) * TICKS;
+            let free = start.at + u64::from(op.timing.divider) * TICKS;
+            self.divider = Ready {
+                at: free,
+                by: Some(self.done.len()),
+            };
         }
-        start + u64::from(op.timing.latency) * TICKS
+        start
     }
 
-    fn retire(&mut self, done: u64) {
-        self.retired = self.retired.max(done);
-        self.reorder[self.next] = self.retired;
-        self.next = (self.next + 1) % REORDER;
+    fn latest(&self, set: Set, issue: u64) -> Ready {
+        let ready = set.iter().map(|place| self.places[usize::from(place)]);
+        ready.fold(
+            Ready {
+                at: issue,
+                by: None,
+            },
+            Ready::max,
+        )
+    }
+
+    /// The operations that the last result hung on, backwards, each with what it added.
+    fn chain(&self) -> impl Iterator<Item = (usize, u64)> {
+        let last = (0..self.done.len()).rev().max_by_key(|&at| self.done[at].0);
+        let waits = |&at: &usize| self.done[at].1;
+        core::iter::successors(last, waits).map(move |at| {
+            let (done, before) = self.done[at];
+            (
+                at,
+                done.saturating_sub(before.map_or(done, |before| self.done[before].0)),
+            )
+        })
     }
 }

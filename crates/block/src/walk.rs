@@ -19,6 +19,16 @@ pub enum Step {
     Call(Instruction, Vec<Step>),
 }
 
+impl Step {
+    /// The address of its instruction, unless that is a hook.
+    pub fn ip(&self) -> Option<u64> {
+        match self {
+            Step::Run(instruction, _) | Step::Call(instruction, _) => Some(instruction.ip()),
+            Step::Hook(_) => None,
+        }
+    }
+}
+
 /// A conditional branch whose other side was followed.
 #[derive(Clone, Copy, Debug)]
 pub struct Exit {
@@ -82,7 +92,10 @@ impl Walk {
                 return None;
             }
             Some(hook) => self.steps.push(Step::Hook(hook)),
-            None => self.steps.push(Step::Call(instruction, prologue(code, target).unwrap_or_default())),
+            None => self.steps.push(Step::Call(
+                instruction,
+                prologue(code, target).unwrap_or_default(),
+            )),
         }
         Some(next)
     }
@@ -90,10 +103,14 @@ impl Walk {
     /// A branch back into this very walk is an unhooked loop inside the block: left after one round.
     fn branch(&mut self, instruction: Instruction) -> u64 {
         let (target, next) = (instruction.near_branch_target(), instruction.next_ip());
-        let taken = target <= instruction.ip() && !self.visited(target);
+        let taken = target < instruction.ip() && !self.visited(target);
         self.steps.push(Step::Run(instruction, taken));
         let address = if taken { next } else { target };
-        self.exits.push(Exit { steps: self.steps.len(), address, taken: !taken });
+        self.exits.push(Exit {
+            steps: self.steps.len(),
+            address,
+            taken: !taken,
+        });
         if taken { target } else { next }
     }
 
@@ -104,12 +121,14 @@ impl Walk {
             self.steps.push(Step::Hook(hook));
             return None;
         }
-        let stays = !leaves_module(code, &instruction) && !self.visited(target);
-        self.run(instruction, true, stays.then_some(target))
+        self.run(instruction, true, None);
+        (!leaves_module(code, &instruction) && !self.visited(target)).then_some(target)
     }
 
     fn visited(&self, address: u64) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Run(i, _) if i.ip() == address))
+        self.steps
+            .iter()
+            .any(|step| matches!(step, Step::Run(i, _) if i.ip() == address))
     }
 }
 

@@ -23,7 +23,11 @@ const SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fsanitize-coverage=trac
 pub fn plain(flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
     let object = compile("loops.c", flags, directory.path());
-    let driver = compile("driver.c", &["-O2", "-DPLAIN", "-mno-red-zone"], directory.path());
+    let driver = compile(
+        "driver.c",
+        &["-O2", "-DPLAIN", "-mno-red-zone"],
+        directory.path(),
+    );
     finish(link(directory.path(), &[object, driver]))
 }
 
@@ -32,10 +36,21 @@ pub fn instrumented(flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("specs"), SPECS).unwrap();
     let specs = format!("-specs={}", directory.path().join("specs").display());
-    let object = compile("loops.c", &[&[specs.as_str()], flags].concat(), directory.path());
+    let object = compile(
+        "loops.c",
+        &[&[specs.as_str()], flags].concat(),
+        directory.path(),
+    );
     let driver = compile("driver.c", &["-O2"], directory.path());
     let library = directory.path().join("libhooks.so");
-    gcc(&["-O2", "-fPIC", "-shared", &source("hooks.c"), "-o", text(&library)]);
+    gcc(&[
+        "-O2",
+        "-fPIC",
+        "-shared",
+        &source("hooks.c"),
+        "-o",
+        text(&library),
+    ]);
     finish(link(directory.path(), &[object, driver, library]))
 }
 
@@ -48,13 +63,20 @@ fn text(path: &Path) -> &str {
 }
 
 fn gcc(arguments: &[&str]) {
-    let status = Command::new("gcc").args(arguments).status().expect("gcc runs");
+    let status = Command::new("gcc")
+        .args(arguments)
+        .status()
+        .expect("gcc runs");
     assert!(status.success(), "gcc {arguments:?}");
 }
 
 fn compile(name: &str, flags: &[&str], directory: &Path) -> PathBuf {
     let output = directory.join(name).with_extension("o");
-    gcc(&[flags, &["-fno-pie", "-c", &source(name), "-o", text(&output)]].concat());
+    gcc(&[
+        flags,
+        &["-fno-pie", "-c", &source(name), "-o", text(&output)],
+    ]
+    .concat());
     output
 }
 
@@ -62,15 +84,27 @@ fn link(directory: &Path, inputs: &[PathBuf]) -> PathBuf {
     let program = directory.join("program");
     let rpath = format!("-Wl,-rpath,{}", directory.display());
     let inputs: Vec<&str> = inputs.iter().map(|input| text(input)).collect();
-    gcc(&[inputs.as_slice(), &["-no-pie", "-rdynamic", "-o", text(&program), &rpath]].concat());
+    gcc(&[
+        inputs.as_slice(),
+        &["-no-pie", "-rdynamic", "-o", text(&program), &rpath],
+    ]
+    .concat());
     program
 }
 
 fn finish(program: PathBuf) -> Program {
     let output = Command::new(&program).output().unwrap();
-    assert!(output.status.success(), "{}: {}", program.display(), output.status);
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        program.display(),
+        output.status
+    );
     let image = Image::load(&std::fs::read(&program).unwrap());
-    Program { image, loops: parse(&String::from_utf8(output.stdout).unwrap()) }
+    Program {
+        image,
+        loops: parse(&String::from_utf8(output.stdout).unwrap()),
+    }
 }
 
 fn parse(output: &str) -> BTreeMap<String, Recorded> {
@@ -85,7 +119,9 @@ fn parse(output: &str) -> BTreeMap<String, Recorded> {
         let recorded = loops.get_mut(name).expect("a loop line first");
         match line {
             "atomic" => recorded.atomics += 1,
-            address => recorded.addresses.push(u64::from_str_radix(address, 16).unwrap()),
+            address => recorded
+                .addresses
+                .push(u64::from_str_radix(address, 16).unwrap()),
         }
     }
     loops
@@ -100,10 +136,18 @@ pub struct Image {
 impl Image {
     fn load(file: &[u8]) -> Image {
         let file = object::File::parse(file).unwrap();
-        let segments = file.segments().map(|s| (s.address(), s.data().unwrap().to_vec())).collect();
-        let mut image = Image { segments, hooks: HashMap::new() };
+        let segments = file
+            .segments()
+            .map(|s| (s.address(), s.data().unwrap().to_vec()))
+            .collect();
+        let mut image = Image {
+            segments,
+            hooks: HashMap::new(),
+        };
         for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
-            let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
+            let RelocationTarget::Symbol(symbol) = relocation.target() else {
+                continue;
+            };
             let name = file.dynamic_symbol_table().unwrap();
             let name = object::ObjectSymbolTable::symbol_by_index(&name, symbol).unwrap();
             image.bind(slot, name.name().unwrap());
@@ -114,7 +158,10 @@ impl Image {
     /// Gives an imported function an address that nothing else has, and puts it in its slot.
     fn bind(&mut self, slot: u64, name: &str) {
         let address = 0x7f00_0000_0000 + slot;
-        let place = self.segments.iter_mut().find(|(start, data)| (*start..start + data.len() as u64).contains(&slot));
+        let place = self
+            .segments
+            .iter_mut()
+            .find(|(start, data)| (*start..start + data.len() as u64).contains(&slot));
         let Some((start, data)) = place else { return };
         let offset = (slot - *start) as usize;
         data[offset..offset + 8].copy_from_slice(&address.to_le_bytes());
@@ -135,8 +182,12 @@ fn hook(name: &str) -> Option<Hook> {
 
 impl Code for Image {
     fn bytes(&self, address: u64, len: usize) -> &[u8] {
-        let inside = |(start, data): &&(u64, Vec<u8>)| (*start..start + data.len() as u64).contains(&address);
-        let Some((start, data)) = self.segments.iter().find(inside) else { return &[] };
+        let inside = |(start, data): &&(u64, Vec<u8>)| {
+            (*start..start + data.len() as u64).contains(&address)
+        };
+        let Some((start, data)) = self.segments.iter().find(inside) else {
+            return &[];
+        };
         let rest = &data[(address - start) as usize..];
         &rest[..len.min(rest.len())]
     }

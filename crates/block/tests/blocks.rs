@@ -1,0 +1,162 @@
+//! Single blocks, as bytes.
+use corefold_block::{Code, Core, Hook, cost};
+
+const CORE: Core = Core {
+    width: 4,
+    pause: 140,
+    rmw: 18,
+    fence: 33,
+};
+const BLOCK: u64 = 0x9000;
+const ACCESS: u64 = 0x9100;
+const ATOMIC: u64 = 0x9200;
+const START: u64 = 0x1000;
+
+struct Bytes(Vec<u8>);
+
+impl Code for Bytes {
+    fn bytes(&self, address: u64, len: usize) -> &[u8] {
+        let rest = address
+            .checked_sub(START)
+            .and_then(|offset| self.0.get(offset as usize..));
+        rest.map_or(&[], |rest| &rest[..len.min(rest.len())])
+    }
+    fn hook(&self, target: u64) -> Option<Hook> {
+        match target {
+            BLOCK => Some(Hook::Block),
+            ACCESS => Some(Hook::Access),
+            ATOMIC => Some(Hook::Atomic),
+            _ => None,
+        }
+    }
+}
+
+impl Bytes {
+    fn new() -> Bytes {
+        Bytes(Vec::new())
+    }
+    fn then(mut self, bytes: &[u8]) -> Bytes {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+    fn call(self, target: u64) -> Bytes {
+        let next = START + self.0.len() as u64 + 5;
+        let distance = (target.wrapping_sub(next) as u32).to_le_bytes();
+        self.then(&[0xe8]).then(&distance)
+    }
+    fn cost(self) -> (f64, u32) {
+        let cost = cost(&self.call(BLOCK), START, &CORE);
+        (cost.cycles(), cost.instructions)
+    }
+}
+
+const ADD_RBX_1: &[u8] = &[0x48, 0x83, 0xc3, 0x01];
+const MOV_RDI_RBX: &[u8] = &[0x48, 0x89, 0xdf];
+const LEA_RDI_8_RBX: &[u8] = &[0x48, 0x8d, 0x7b, 0x08];
+const LOAD_RAX_8_RBX: &[u8] = &[0x48, 0x8b, 0x43, 0x08];
+const ADD_R12_RAX: &[u8] = &[0x49, 0x01, 0xc4];
+
+#[test]
+fn unreadable_code_costs_nothing() {
+    assert_eq!(cost(&Bytes::new(), 0xdead_0000, &CORE).sixteenths, 0);
+}
+
+#[test]
+fn a_block_ends_at_the_next() {
+    let code = Bytes::new().then(ADD_RBX_1).call(BLOCK).then(ADD_RBX_1);
+    assert_eq!(code.cost(), (0.25, 1));
+}
+
+#[test]
+fn arguments_of_hooks_are_left_out() {
+    let hooked = Bytes::new()
+        .then(LEA_RDI_8_RBX)
+        .call(ACCESS)
+        .then(LOAD_RAX_8_RBX)
+        .then(ADD_R12_RAX)
+        .cost();
+    let plain = Bytes::new().then(LOAD_RAX_8_RBX).then(ADD_R12_RAX).cost();
+    assert_eq!(hooked, plain);
+    assert_eq!(plain, (0.5, 2));
+}
+
+#[test]
+fn arguments_of_ordinary_calls_are_the_programs() {
+    let code = || Bytes::new().then(LEA_RDI_8_RBX);
+    assert_eq!(code().call(ACCESS).cost(), (0.0, 0));
+    assert_eq!(code().call(0x9900).cost(), (0.5, 2));
+}
+
+#[test]
+fn spills_are_free() {
+    // mov [rsp+8], rax; call hook; add rbx, [rsp+8]
+    let code = Bytes::new()
+        .then(&[0x48, 0x89, 0x44, 0x24, 0x08])
+        .call(ACCESS)
+        .then(&[0x48, 0x03, 0x5c, 0x24, 0x08]);
+    assert_eq!(code.cost(), (0.25, 1));
+}
+
+#[test]
+fn locals_of_the_program_are_not_spills() {
+    // lea rdi, [rsp+8]; call hook; mov rax, [rsp+8]; add r12, rax
+    let code = Bytes::new()
+        .then(&[0x48, 0x8d, 0x7c, 0x24, 0x08])
+        .call(ACCESS);
+    assert_eq!(
+        code.then(&[0x48, 0x8b, 0x44, 0x24, 0x08])
+            .then(ADD_R12_RAX)
+            .cost(),
+        (0.5, 2)
+    );
+}
+
+#[test]
+fn an_atomic_hook_is_one_instruction_and_its_computed_operand_another() {
+    // mov esi, 1; mov edx, 5
+    let constant = Bytes::new()
+        .then(MOV_RDI_RBX)
+        .then(&[0xbe, 1, 0, 0, 0, 0xba, 5, 0, 0, 0])
+        .call(ATOMIC);
+    assert_eq!(constant.cost(), (0.25, 1));
+    // lea rsi, [r12+1]
+    let computed = Bytes::new()
+        .then(MOV_RDI_RBX)
+        .then(&[0x49, 0x8d, 0x74, 0x24, 0x01])
+        .call(ATOMIC);
+    assert_eq!(computed.cost(), (0.5, 2));
+}
+
+#[test]
+fn pause_and_bare_locked_instructions_take_what_the_machine_says() {
+    assert_eq!(Bytes::new().then(&[0xf3, 0x90]).cost(), (140.25, 1));
+    // lock add qword [rbx], 1
+    let (cycles, instructions) = Bytes::new().then(&[0xf0, 0x48, 0x83, 0x03, 0x01]).cost();
+    assert!((18.0..19.0).contains(&cycles), "{cycles}");
+    assert_eq!(instructions, 1);
+}
+
+#[test]
+fn a_block_that_jumps_to_itself_waits_for_its_chain() {
+    // The block's own call, then imul rbx, rbx; jmp back to the call.
+    let code = Bytes::new()
+        .then(&[0x48, 0x0f, 0xaf, 0xdb])
+        .then(&[0xeb, 0xf5])
+        .0;
+    let looped = Bytes([&call_before(), code.as_slice()].concat());
+    assert_eq!(cost(&looped, START + 5, &CORE).cycles(), 3.0);
+}
+
+fn call_before() -> Vec<u8> {
+    Bytes::new().call(BLOCK).0
+}
+
+#[test]
+fn a_loop_without_hooks_ends_the_walk() {
+    // jmp to itself; and jne to itself, then ret
+    assert_eq!(cost(&Bytes(vec![0xeb, 0xfe]), START, &CORE).instructions, 1);
+    assert_eq!(
+        cost(&Bytes(vec![0x75, 0xfe, 0xc3]), START, &CORE).instructions,
+        2
+    );
+}
