@@ -1,6 +1,47 @@
+//! The runtime inside the simulated program. It is preloaded, supplies the hooks that gcc's
+//! `-fsanitize=thread -fsanitize-coverage=trace-pc` calls and stand-ins for pthread and libc, runs all
+//! threads as fibers on the carrier thread in virtual time, and leaves a recording.
+//!
+//! No `std`: thread-local storage follows the running fiber, so the runtime must use none. Without the
+//! launch variable it only passes through, and the program runs natively.
 #![no_std]
+extern crate alloc;
+
+mod access;
+mod atomics;
+mod blocks;
+mod futex;
+mod io;
+mod spin;
+mod clock;
+mod crash;
+mod engine;
+mod fiber;
+mod heap;
+mod hot;
+mod keys;
+mod layout;
+mod locks;
+mod malloc;
+mod mapping;
+mod memory;
+mod modules;
+mod mutex;
+mod pending;
+mod progress;
+mod real;
+mod record;
+mod sample;
+mod sched;
+mod sites;
+mod stacks;
+mod start;
+mod string;
+mod sys;
+mod thread;
+mod unwind;
+
 #[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! { loop {} }
-struct A;
-unsafe impl core::alloc::GlobalAlloc for A { unsafe fn alloc(&self, _: core::alloc::Layout)->*mut u8 {core::ptr::null_mut()} unsafe fn dealloc(&self,_:*mut u8,_:core::alloc::Layout){} }
-#[global_allocator] static G: A = A;
+fn panic(info: &core::panic::PanicInfo) -> ! {
+    crash::engine_fault(&alloc::format!("{info}"))
+}

@@ -1,7 +1,27 @@
 //! The simulated machine and the coherence of its caches: pure, without I/O.
+//!
+//! [`Model::access`] is asked, in order of virtual time, what each memory access costs; what it knows
+//! of a line hangs on a [`Tag`] that the caller keeps wherever it likes. See `docs/model.md` for what
+//! is modelled and what is not.
 #![no_std]
 extern crate alloc;
 
+mod cpu;
+mod line;
 mod machine;
+mod model;
+mod tag;
 
+pub use cpu::Load;
 pub use machine::{Core, Latency, Machine, System};
+pub use model::{Access, Class, Kind, Model, Outcome};
+pub use tag::Tag;
+
+/// Virtual time, in sixteenths of a cycle since the run began.
+pub type Ticks = u64;
+pub const TICKS_PER_CYCLE: u64 = 16;
+
+/// Whole cycles as ticks.
+pub const fn ticks(cycles: u32) -> Ticks {
+    cycles as u64 * TICKS_PER_CYCLE
+}

@@ -1,0 +1,143 @@
+//! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
+use crate::engine::{self, active, engine};
+use crate::fiber::{State, Wait};
+use crate::hot::hot;
+use crate::{record, sys};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+use corefold_launch::{EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_TIMED_OUT, EXIT_UNSUPPORTED};
+use corefold_recording::{Running, Status, Waiter};
+
+/// Set by SIGTERM: the runner wants what there is.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// A fault of the runtime itself.
+pub fn engine_fault(what: &str) -> ! {
+    sys::write(2, b"corefold: fault in the runtime: ");
+    sys::write(2, what.as_bytes());
+    sys::write(2, b"\n");
+    sys::exit_group(EXIT_ENGINE)
+}
+
+/// Records how the run ended and ends the process.
+fn end_with(status: Status, code: i32) -> ! {
+    record::finish(status);
+    sys::exit_group(code)
+}
+
+/// The running fiber's calls, innermost first.
+pub fn stack_here(pc: u64) -> Vec<u64> {
+    let mut stack = alloc::vec![pc];
+    stack.extend(engine::current().calls(hot!().frames).take(64));
+    stack
+}
+
+fn stack_of(fiber: usize) -> Vec<u64> {
+    let e = engine();
+    let top = if fiber == e.sched.fiber { hot!().frames } else { e.fibers[fiber].frames };
+    e.fibers[fiber].calls(top).take(64).collect()
+}
+
+/// The program does what cannot be simulated.
+pub fn unsupported(what: &str, pc: u64) -> ! {
+    end_with(Status::Unsupported { what: what.to_string(), stack: stack_here(pc) }, EXIT_UNSUPPORTED)
+}
+
+pub fn out_of_memory(bytes: u64, pc: u64) -> ! {
+    end_with(Status::OutOfMemory { bytes, stack: stack_here(pc) }, corefold_launch::EXIT_OUT_OF_MEMORY)
+}
+
+/// Nothing can run any more.
+pub fn deadlock() -> ! {
+    let e = engine();
+    let blocked: Vec<usize> = (0..e.fibers.len()).filter(|f| e.fibers[*f].state == State::Blocked).collect();
+    let waiters = blocked.into_iter().map(waiter).collect();
+    end_with(Status::Deadlock { waiters }, EXIT_DEADLOCK)
+}
+
+fn waiter(fiber: usize) -> Waiter {
+    let f = &engine().fibers[fiber];
+    let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait {
+        Wait::Futex { address, call } => (call, address, crate::futex::holders(address, call)),
+        Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
+        Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
+        Wait::Sleep => ("sleep", 0, Vec::new()),
+        Wait::Nothing => ("nothing", 0, Vec::new()),
+    };
+    Waiter { thread: fiber as u32, call: String::from(call), on, held_by, stack: stack_of(fiber) }
+}
+
+/// Ends the run if the runner has asked for it; the running fiber is at `pc`.
+#[inline]
+pub fn check_stop(pc: u64) {
+    if STOP.load(Ordering::Relaxed) {
+        timed_out(pc);
+    }
+}
+
+fn timed_out(pc: u64) -> ! {
+    let e = engine();
+    let runs = |f: &usize| e.fibers[*f].state == State::Running;
+    let mut running: Vec<Running> =
+        (0..e.fibers.len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
+    for r in &mut running {
+        if r.thread as usize == e.sched.fiber {
+            r.stack.insert(0, pc);
+        }
+    }
+    end_with(Status::TimedOut { running }, EXIT_TIMED_OUT)
+}
+
+extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    if STOP.swap(true, Ordering::Relaxed) {
+        // Asked twice: the program does not come to a hook.
+        timed_out(0);
+    }
+    hot!().limit = 0;
+    // SAFETY: a plain system call; asks again in a second.
+    unsafe { libc::alarm(1) };
+}
+
+extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes both for SA_SIGINFO handlers.
+    let (address, registers) =
+        unsafe { ((*info).si_addr() as u64, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
+    if signal == libc::SIGSEGV && crate::clock::emulate_rdtsc(registers) {
+        return;
+    }
+    if !active() {
+        sys::exit_group(EXIT_CRASHED);
+    }
+    let pc = registers[libc::REG_RIP as usize] as u64;
+    let thread = engine().sched.fiber as u32;
+    // A fault address is code's next instruction minus one in the report's eyes, so point past it.
+    let stack = stack_here(pc + 1);
+    end_with(Status::Crashed { signal, address, thread, stack }, EXIT_CRASHED)
+}
+
+const HANDLER_STACK: usize = 64 << 10;
+
+/// Takes over the signals that end a process.
+pub fn install() {
+    let stack = alloc::vec![0u8; HANDLER_STACK].leak();
+    let ss = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: HANDLER_STACK };
+    // SAFETY: the stack lives for ever.
+    unsafe { libc::sigaltstack(&ss, core::ptr::null_mut()) };
+    for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
+        handle(signal, on_fault);
+    }
+    handle(libc::SIGTERM, on_stop);
+    handle(libc::SIGALRM, on_stop);
+}
+
+fn handle(signal: c_int, handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)) {
+    // SAFETY: a zeroed sigaction is valid; handlers have the SA_SIGINFO type.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        libc::sigaction(signal, &action, core::ptr::null_mut());
+    }
+}

@@ -1,0 +1,128 @@
+//! The state of a simulation, and the one way to reach it.
+use crate::fiber::Fiber;
+use crate::hot::{HOT, hot};
+use crate::layout::SHADOW;
+use crate::pending::Pending;
+use crate::sample::Samples;
+use crate::sched::Scheduler;
+use crate::sites::Sites;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use corefold_launch::Launch;
+use corefold_model::{Model, Tag, Ticks, ticks};
+use corefold_recording::{Label, Note, Progress};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+pub struct Engine {
+    pub launch: Launch,
+    pub model: Model,
+    pub sched: Scheduler,
+    pub fibers: Vec<Box<Fiber>>,
+    pub pending: Pending,
+    pub samples: Samples,
+    pub sites: Sites,
+    pub heap: crate::heap::Heap,
+    pub locks: crate::locks::Locks,
+    pub progress: Vec<Progress>,
+    pub labels: Vec<Label>,
+    pub notes: Vec<Note>,
+    pub region: crate::progress::Region,
+}
+
+struct Slot(UnsafeCell<Option<Engine>>);
+// SAFETY: only the carrier thread touches the engine; all others are parked or not simulated.
+unsafe impl Sync for Slot {}
+static ENGINE: Slot = Slot(UnsafeCell::new(None));
+/// Read by threads that are not simulated, too: Relaxed, as it changes only while there is one thread.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Is a simulation running?
+#[inline]
+pub fn active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
+/// The simulation. Take it anew after anything that may switch fibers, rather than keeping it.
+#[inline]
+pub fn engine() -> &'static mut Engine {
+    // SAFETY: one carrier; callers do not keep the reference across a switch.
+    match unsafe { &mut *ENGINE.0.get() } {
+        Some(engine) => engine,
+        None => crate::crash::engine_fault("asked for the simulation before it began"),
+    }
+}
+
+/// Begins the simulation with the calling thread as its first fiber.
+pub fn begin(launch: Launch) {
+    let model = Model::new(&launch.machine);
+    let sched = Scheduler::new(&launch, &model);
+    hot!().line_shift = launch.machine.line_bytes.trailing_zeros();
+    let samples = Samples::new(&launch);
+    let engine = Engine {
+        model,
+        sched,
+        samples,
+        launch,
+        fibers: Vec::new(),
+        pending: Pending::default(),
+        sites: Sites::default(),
+        heap: crate::heap::Heap::default(),
+        locks: crate::locks::Locks::default(),
+        progress: Vec::new(),
+        labels: Vec::new(),
+        notes: Vec::new(),
+        region: crate::progress::Region::default(),
+    };
+    // SAFETY: the process has one thread as yet.
+    unsafe { *ENGINE.0.get() = Some(engine) };
+    ACTIVE.store(true, Ordering::Relaxed);
+}
+
+/// Nothing is simulated from here on: the process is about to end.
+pub fn end() {
+    ACTIVE.store(false, Ordering::Relaxed);
+    hot!().limit = u64::MAX;
+}
+
+/// The running CPU's clock.
+#[inline]
+pub fn now() -> Ticks {
+    hot!().clock
+}
+
+/// Lets the running fiber compute for so many cycles.
+#[inline]
+pub fn charge(cycles: u32) {
+    hot!().clock += ticks(cycles);
+}
+
+/// What is known of the line that `address` lies on.
+#[inline]
+pub fn tag_of(address: u64) -> &'static mut Tag {
+    let line = address >> hot!().line_shift;
+    // SAFETY: the shadow covers every user address, and only the carrier touches it.
+    unsafe { &mut *((SHADOW + line * 4) as *mut Tag) }
+}
+
+/// The running fiber.
+#[inline]
+pub fn current() -> &'static mut Fiber {
+    let engine = engine();
+    &mut engine.fibers[engine.sched.fiber]
+}
+
+/// Says aloud, once for each place, that something is not simulated as it is.
+pub fn note(text: &str, pc: u64) {
+    let notes = &mut engine().notes;
+    match notes.iter_mut().find(|n| n.text == text && n.pc == pc) {
+        Some(note) => note.count += 1,
+        None => notes.push(Note { text: String::from(text), pc, count: 1 }),
+    }
+}
+
+/// The first byte of the line that `address` lies on.
+pub fn line_start(address: u64) -> u64 {
+    address >> hot!().line_shift << hot!().line_shift
+}

@@ -1,0 +1,216 @@
+//! The hot state of the running fiber, and the hooks that touch nothing else.
+//!
+//! A plain access to a line that the running CPU already has alone costs one comparison, and a basic
+//! block one addition: both are written in assembly, because they need their return address (it names
+//! the block) and run hundreds of millions of times a second. All else goes to a slow path in Rust.
+use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
+use core::arch::naked_asm;
+
+#[repr(C)]
+pub struct Hot {
+    /// `Tag::private_clean` of the running CPU; 0 (an untouched line's tag) while nothing is simulated.
+    pub tag: u32,
+    pub tag_dirty: u32,
+    /// log2 of a line's bytes.
+    pub line_shift: u32,
+    /// 0, or 16 while the SMT sibling is busy: which half of a block's cost counts.
+    pub cost_shift: u32,
+    /// The running CPU's clock.
+    pub clock: u64,
+    /// The clock at which the slow path has something to do.
+    pub limit: u64,
+    /// Top of the running fiber's stack of return addresses.
+    pub frames: *mut u64,
+    /// 8, or 0 while nothing is simulated: threads may then run at once, and must not move `frames`.
+    pub frame_step: u64,
+    /// Set by every store: a loop that stores is working, not spinning.
+    pub wrote: u8,
+}
+
+/// Ordinary memory that only the carrier touches while a simulation runs.
+pub static mut HOT: Hot = Hot {
+    tag: 0,
+    tag_dirty: 0,
+    line_shift: 6,
+    cost_shift: 0,
+    clock: 0,
+    limit: u64::MAX,
+    frames: core::ptr::null_mut(),
+    frame_step: 0,
+    wrote: 0,
+};
+
+/// The return-address stack of a process that is not simulated: one slot that is written and not read.
+pub static mut IDLE_FRAME: [u64; 2] = [0; 2];
+
+macro_rules! hot {
+    () => {
+        // SAFETY: only the carrier thread runs simulated code, and hooks do not nest.
+        unsafe { &mut *(&raw mut crate::hot::HOT) }
+    };
+}
+pub(crate) use hot;
+
+/// A basic block begins: `return address` names it, its cost is in a table indexed by that address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __sanitizer_cov_trace_pc() {
+    naked_asm!(
+        "mov rdi, [rsp]",
+        "mov rax, {mask}",
+        "and rax, rdi",
+        "mov rdx, {table}",
+        "mov ecx, [rip + {hot} + 12]",
+        "mov eax, [rax + rdx]",
+        "shr eax, cl",
+        "movzx eax, ax",
+        "test eax, eax",
+        "jz 2f",
+        "add rax, [rip + {hot} + 16]",
+        "mov [rip + {hot} + 16], rax",
+        "cmp rax, [rip + {hot} + 24]",
+        "jae 3f",
+        "ret",
+        "2: jmp {unknown}",
+        "3: jmp {limit}",
+        mask = const BLOCK_MASK,
+        table = const BLOCK_COSTS,
+        hot = sym HOT,
+        unknown = sym crate::blocks::unknown_block,
+        limit = sym crate::sched::at_limit,
+    )
+}
+
+/// A function begins: `rdi` is its return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_entry(_return_address: u64) {
+    naked_asm!(
+        "mov rax, [rip + {hot} + 32]",
+        "mov [rax], rdi",
+        "add rax, [rip + {hot} + 40]",
+        "mov [rip + {hot} + 32], rax",
+        "ret",
+        hot = sym HOT,
+    )
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_exit() {
+    naked_asm!(
+        "mov rax, [rip + {hot} + 40]",
+        "sub [rip + {hot} + 32], rax",
+        "ret",
+        hot = sym HOT,
+    )
+}
+
+/// A plain access of a size that cannot cross a line. `$slow` gets (address, return address, size).
+macro_rules! read_hook {
+    ($($name:ident $size:literal)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64) {
+            naked_asm!(
+                "mov ecx, [rip + {hot} + 8]",
+                "mov rax, rdi",
+                "shr rax, cl",
+                "mov rdx, {shadow}",
+                "mov eax, [rdx + rax * 4]",
+                "and eax, -2",
+                "cmp eax, [rip + {hot}]",
+                "jne 2f",
+                "ret",
+                "2: mov rsi, [rsp]",
+                "mov edx, {size}",
+                "jmp {slow}",
+                hot = sym HOT,
+                shadow = const SHADOW,
+                size = const $size,
+                slow = sym crate::access::plain_read,
+            )
+        }
+    )*};
+}
+
+macro_rules! write_hook {
+    ($($name:ident $size:literal)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64) {
+            naked_asm!(
+                "mov ecx, [rip + {hot} + 8]",
+                "mov rax, rdi",
+                "shr rax, cl",
+                "mov rdx, {shadow}",
+                "mov byte ptr [rip + {hot} + 48], 1",
+                "mov eax, [rdx + rax * 4]",
+                "cmp eax, [rip + {hot} + 4]",
+                "jne 2f",
+                "ret",
+                "2: mov rsi, [rsp]",
+                "mov edx, {size}",
+                "jmp {slow}",
+                hot = sym HOT,
+                shadow = const SHADOW,
+                size = const $size,
+                slow = sym crate::access::plain_write,
+            )
+        }
+    )*};
+}
+
+read_hook! { __tsan_read1 1 __tsan_read2 2 __tsan_read4 4 __tsan_read8 8 __tsan_read16 16
+__tsan_volatile_read1 1 __tsan_volatile_read2 2 __tsan_volatile_read4 4 __tsan_volatile_read8 8 __tsan_volatile_read16 16 }
+write_hook! { __tsan_write1 1 __tsan_write2 2 __tsan_write4 4 __tsan_write8 8 __tsan_write16 16
+__tsan_volatile_write1 1 __tsan_volatile_write2 2 __tsan_volatile_write4 4 __tsan_volatile_write8 8 __tsan_volatile_write16 16 }
+
+/// Accesses that may cross a line, or need two steps: `$slow` gets (address, return address, size).
+macro_rules! sized_hook {
+    ($($name:ident $size:literal $slow:ident)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64) {
+            naked_asm!(
+                "mov rsi, [rsp]",
+                "mov edx, {size}",
+                "jmp {slow}",
+                size = const $size,
+                slow = sym crate::access::$slow,
+            )
+        }
+    )*};
+}
+
+sized_hook! {
+    __tsan_unaligned_read2 2 range_read __tsan_unaligned_read4 4 range_read
+    __tsan_unaligned_read8 8 range_read __tsan_unaligned_read16 16 range_read
+    __tsan_unaligned_write2 2 range_write __tsan_unaligned_write4 4 range_write
+    __tsan_unaligned_write8 8 range_write __tsan_unaligned_write16 16 range_write
+    __tsan_unaligned_volatile_read2 2 range_read __tsan_unaligned_volatile_read4 4 range_read
+    __tsan_unaligned_volatile_read8 8 range_read __tsan_unaligned_volatile_read16 16 range_read
+    __tsan_unaligned_volatile_write2 2 range_write __tsan_unaligned_volatile_write4 4 range_write
+    __tsan_unaligned_volatile_write8 8 range_write __tsan_unaligned_volatile_write16 16 range_write
+    __tsan_read_write1 1 range_update __tsan_read_write2 2 range_update __tsan_read_write4 4 range_update
+    __tsan_read_write8 8 range_update __tsan_read_write16 16 range_update
+    __tsan_unaligned_read_write2 2 range_update __tsan_unaligned_read_write4 4 range_update
+    __tsan_unaligned_read_write8 8 range_update __tsan_unaligned_read_write16 16 range_update
+    __tsan_vptr_read 8 range_read __tsan_vptr_update 8 range_write
+}
+
+/// (address, size): the size stands in `rsi`, where the slow path expects the return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_read_range(_address: u64, _size: u64) {
+    naked_asm!("mov rdx, rsi", "mov rsi, [rsp]", "jmp {slow}", slow = sym crate::access::range_read)
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_write_range(_address: u64, _size: u64) {
+    naked_asm!("mov rdx, rsi", "mov rsi, [rsp]", "jmp {slow}", slow = sym crate::access::range_write)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_init() {}

@@ -1,0 +1,137 @@
+//! Thread-specific data, and the destructors that run when a thread ends: in the simulation, because
+//! the program's destructors are instrumented too.
+use crate::engine::{active, current};
+use crate::real::real;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+
+type Destructor = extern "C" fn(*mut c_void);
+
+/// A C++ thread_local's destructor.
+pub struct AtExit {
+    function: Destructor,
+    object: usize,
+}
+
+struct Keys(UnsafeCell<Vec<Option<Option<Destructor>>>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Keys {}
+/// For each key that was made: its destructor; `None` once deleted.
+static KEYS: Keys = Keys(UnsafeCell::new(Vec::new()));
+
+fn keys() -> &'static mut Vec<Option<Option<Destructor>>> {
+    // SAFETY: as above; no reference outlives its statement.
+    unsafe { &mut *KEYS.0.get() }
+}
+
+const MOST_KEYS: usize = 1024;
+const ROUNDS: usize = 4;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_key_create(key: *mut u32, destructor: Option<Destructor>) -> c_int {
+    if !active() {
+        real! { fn pthread_key_create(key: *mut u32, destructor: Option<Destructor>) -> c_int; }
+        return pthread_key_create(key, destructor);
+    }
+    let free = keys().iter().position(|k| k.is_none()).unwrap_or(keys().len());
+    if free == MOST_KEYS {
+        return libc::EAGAIN;
+    }
+    if free == keys().len() {
+        keys().push(None);
+    }
+    keys()[free] = Some(destructor);
+    // SAFETY: the caller's variable. Keys of ours are told from libc's by their high number.
+    unsafe { *key = OURS | free as u32 };
+    0
+}
+
+/// Keys made while nothing was simulated stay libc's.
+const OURS: u32 = 1 << 20;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_key_delete(key: u32) -> c_int {
+    if key & OURS == 0 {
+        real! { fn pthread_key_delete(key: u32) -> c_int; }
+        return pthread_key_delete(key);
+    }
+    match keys().get_mut((key ^ OURS) as usize) {
+        Some(slot @ Some(_)) => {
+            *slot = None;
+            for fiber in &mut crate::engine::engine().fibers {
+                if let Some(value) = fiber.thread.keys.get_mut((key ^ OURS) as usize) {
+                    *value = 0;
+                }
+            }
+            0
+        }
+        _ => libc::EINVAL,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_setspecific(key: u32, value: *const c_void) -> c_int {
+    if key & OURS == 0 {
+        real! { fn pthread_setspecific(key: u32, value: *const c_void) -> c_int; }
+        return pthread_setspecific(key, value);
+    }
+    let key = (key ^ OURS) as usize;
+    if !matches!(keys().get(key), Some(Some(_))) {
+        return libc::EINVAL;
+    }
+    let values = &mut current().thread.keys;
+    if values.len() <= key {
+        values.resize(key + 1, 0);
+    }
+    values[key] = value as usize;
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_getspecific(key: u32) -> *mut c_void {
+    if key & OURS == 0 {
+        real! { fn pthread_getspecific(key: u32) -> *mut c_void; }
+        return pthread_getspecific(key);
+    }
+    let value = current().thread.keys.get((key ^ OURS) as usize);
+    value.copied().unwrap_or(0) as *mut c_void
+}
+
+/// libstdc++ registers the destructors of thread_local objects here.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cxa_thread_atexit_impl(function: Destructor, object: *mut c_void, module: *mut c_void) -> c_int {
+    // The main thread's run when the process exits, which is libc's business.
+    if !active() || crate::engine::engine().sched.fiber == 0 {
+        real! {
+            fn __cxa_thread_atexit_impl(function: Destructor, object: *mut c_void, module: *mut c_void) -> c_int;
+        }
+        return __cxa_thread_atexit_impl(function, object, module);
+    }
+    current().thread.at_exit.push(AtExit { function, object: object as usize });
+    0
+}
+
+/// Runs what the running thread has registered for its end: C++ objects, newest first, then keys.
+pub fn run_destructors() {
+    while let Some(AtExit { function, object }) = current().thread.at_exit.pop() {
+        function(object as *mut c_void);
+    }
+    for _ in 0..ROUNDS {
+        if !run_key_destructors() {
+            return;
+        }
+    }
+}
+
+fn run_key_destructors() -> bool {
+    let mut ran = false;
+    for key in 0..current().thread.keys.len() {
+        let value = core::mem::take(&mut current().thread.keys[key]);
+        if let (true, Some(Some(Some(destructor)))) = (value != 0, keys().get(key)) {
+            destructor(value as *mut c_void);
+            ran = true;
+        }
+    }
+    ran
+}

@@ -1,0 +1,26 @@
+//! Where things lie in the simulated process. With fixed places, addresses do not depend on the host,
+//! the environment or the directory, and what is known of an address is found by arithmetic.
+
+/// A [`corefold_model::Tag`] for every line of the address space.
+pub const SHADOW: u64 = 0x1000_0000_0000;
+pub const SHADOW_BYTES: u64 = 1 << 43;
+/// The cost of every basic block, by its address: 4 bytes for each 4 bytes of code.
+pub const BLOCK_COSTS: u64 = 0x2000_0000_0000;
+pub const BLOCK_BYTES: u64 = 1 << 38;
+/// Which bits of a code address index the table. Modules 256 GiB apart would share entries; without
+/// address randomisation a program's lie within two narrow bands that do not.
+pub const BLOCK_MASK: u64 = (BLOCK_BYTES - 1) & !3;
+/// The runtime's own memory.
+pub const RUNTIME: u64 = 0x3000_0000_0000;
+pub const RUNTIME_BYTES: u64 = 1 << 40;
+/// Thread stacks, each with its stack of return addresses.
+pub const STACKS: u64 = 0x4000_0000_0000;
+pub const STACKS_BYTES: u64 = 1 << 42;
+/// The program's anonymous and file mappings.
+pub const MAPPINGS: u64 = 0x5000_0000_0000;
+pub const MAPPINGS_BYTES: u64 = 1 << 42;
+/// One bit for every 16 bytes of the heap: does an object begin there?
+pub const HEAP_STARTS: u64 = 0x3800_0000_0000;
+/// The program's heap.
+pub const HEAP: u64 = 0x6000_0000_0000;
+pub const HEAP_BYTES: u64 = 1 << 42;

@@ -1,0 +1,68 @@
+//! The runtime's own memory: dlmalloc over a region of its own, so that neither the program's heap nor
+//! libc's sees it.
+use crate::layout::{RUNTIME, RUNTIME_BYTES};
+use crate::sys;
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+
+/// Hands out the region from below; nothing goes back.
+struct Region {
+    used: UnsafeCell<u64>,
+}
+
+// SAFETY: the mapping is only extended, and each piece is handed out once.
+unsafe impl dlmalloc::Allocator for Region {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        // SAFETY: one thread at a time allocates, see `Memory`.
+        let used = unsafe { &mut *self.used.get() };
+        let size = (size as u64).next_multiple_of(1 << 20);
+        if *used + size > RUNTIME_BYTES || !sys::map_at(RUNTIME + *used, size) {
+            return (core::ptr::null_mut(), 0, 0);
+        }
+        *used += size;
+        ((RUNTIME + *used - size) as *mut u8, size as usize, 0)
+    }
+    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
+        core::ptr::null_mut()
+    }
+    fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
+        false
+    }
+    fn free(&self, _: *mut u8, _: usize) -> bool {
+        false
+    }
+    fn can_release_part(&self, _: u32) -> bool {
+        false
+    }
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+    fn page_size(&self) -> usize {
+        4096
+    }
+}
+
+struct Memory(UnsafeCell<dlmalloc::Dlmalloc<Region>>);
+
+// SAFETY: the runtime allocates only on the carrier; other threads of the process are parked.
+unsafe impl Sync for Memory {}
+
+// SAFETY: dlmalloc keeps the contract.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: see `Sync`.
+        unsafe { (*self.0.get()).malloc(layout.size(), layout.align()) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: see `Sync`.
+        unsafe { (*self.0.get()).free(at, layout.size(), layout.align()) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: see `Sync`.
+        unsafe { (*self.0.get()).realloc(at, layout.size(), layout.align(), size) }
+    }
+}
+
+#[global_allocator]
+static MEMORY: Memory =
+    Memory(UnsafeCell::new(dlmalloc::Dlmalloc::new_with_allocator(Region { used: UnsafeCell::new(0) })));

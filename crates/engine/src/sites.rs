@@ -1,0 +1,142 @@
+//! Which line moved how often, from which places in the code.
+use crate::engine::{engine, line_start};
+use crate::spin::Spun;
+use alloc::vec::Vec;
+use corefold_model::{Access, Outcome, Ticks};
+use corefold_recording::{AccessKind, CLASSES, Class, Line, Object, Site};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    line: u32,
+    pc: u64,
+    offset: u8,
+    size: u8,
+    kind: AccessKindCode,
+}
+
+type AccessKindCode = u8;
+
+#[derive(Default)]
+struct Counts {
+    transfers: u64,
+    stall: Ticks,
+    spin: Ticks,
+    cpus: Vec<u64>,
+}
+
+/// A line that two or more CPUs touched; the model's records and these have the same numbers.
+struct Shared {
+    address: u64,
+    objects: Vec<Object>,
+    transfers: [u64; CLASSES],
+}
+
+#[derive(Default)]
+pub struct Sites {
+    lines: Vec<Shared>,
+    counts: HashMap<Key, Counts, FxBuildHasher>,
+}
+
+const KINDS: [AccessKind; 5] =
+    [AccessKind::Read, AccessKind::Write, AccessKind::AtomicLoad, AccessKind::AtomicStore, AccessKind::Rmw];
+
+/// A second CPU has come to the line: notes what lies there now, for it may be freed later.
+pub fn line_shared(address: u64) {
+    let line = line_start(address);
+    let objects = crate::heap::objects_on(line, engine().launch.machine.line_bytes.into());
+    engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES] });
+}
+
+impl Sites {
+    fn at(&mut self, line: u32, pc: u64, kind: AccessKind, address: u64, size: u8, cpu: u32) -> &mut Counts {
+        let offset = (address - self.lines[line as usize].address) as u8;
+        let key = Key { line, pc, offset, size, kind: kind as u8 };
+        let counts = self.counts.entry(key).or_default();
+        let word = cpu as usize / 64;
+        if counts.cpus.len() <= word {
+            counts.cpus.resize(word + 1, 0);
+        }
+        counts.cpus[word] |= 1 << (cpu % 64);
+        counts
+    }
+
+    pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
+        let counts = self.at(line, pc, kind, access.address, access.size as u8, access.cpu);
+        counts.stall += outcome.stall;
+        if let Some(class) = outcome.transfer {
+            counts.transfers += 1;
+            self.lines[line as usize].transfers[class as usize] += 1;
+        }
+    }
+
+    pub fn spun(&mut self, line: u32, pc: u64, kind: AccessKind, address: u64, size: u8, spun: &Spun) {
+        let cpu = engine().sched.cpu as u32;
+        let counts = self.at(line, pc, kind, address, size, cpu);
+        counts.spin += spun.time;
+        counts.stall = counts.stall.saturating_sub(spun.stall);
+    }
+
+    /// Forgets all counts: the region of interest begins.
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        self.lines.iter_mut().for_each(|l| l.transfers = [0; CLASSES]);
+    }
+
+    /// Transfers over all lines, by class.
+    pub fn totals(&self) -> [u64; CLASSES] {
+        let mut totals = [0; CLASSES];
+        for line in &self.lines {
+            totals.iter_mut().zip(line.transfers).for_each(|(t, n)| *t += n);
+        }
+        totals
+    }
+
+    /// The `most` lines that cost most, dearest first, with their sites.
+    pub fn lines(&self, most: usize, line_bytes: u32) -> Vec<Line> {
+        let mut keys: Vec<&Key> = self.counts.keys().collect();
+        keys.sort_unstable();
+        let mut lines: Vec<Line> = Vec::new();
+        let mut last = None;
+        for key in keys {
+            if last != Some(key.line) {
+                last = Some(key.line);
+                lines.push(self.line(key.line, line_bytes));
+            }
+            let line = lines.last_mut().expect("just pushed");
+            self.add_site(line, key);
+        }
+        lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
+        lines.truncate(most);
+        lines
+    }
+
+    fn line(&self, index: u32, bytes: u32) -> Line {
+        let shared = &self.lines[index as usize];
+        let (address, objects) = (shared.address, shared.objects.clone());
+        Line { address, bytes, objects, transfers: shared.transfers, stall: 0, spin: 0, cpus: 0, sites: Vec::new() }
+    }
+
+    fn add_site(&self, line: &mut Line, key: &Key) {
+        let counts = &self.counts[key];
+        let cycles = |t: Ticks| t / corefold_model::TICKS_PER_CYCLE;
+        let cpus = counts.cpus.iter().map(|w| w.count_ones()).sum();
+        let site = Site {
+            pc: key.pc,
+            kind: KINDS[key.kind as usize],
+            offset: key.offset,
+            size: key.size,
+            transfers: counts.transfers,
+            stall: cycles(counts.stall),
+            spin: cycles(counts.spin),
+            cpus,
+        };
+        line.stall += site.stall;
+        line.spin += site.spin;
+        line.cpus = line.cpus.max(cpus);
+        line.sites.push(site);
+    }
+}
+
+const _: () = assert!(Class::Upgrade as usize == corefold_model::Class::Upgrade as usize);

@@ -1,0 +1,31 @@
+//! Which thread stacks are in use; one that was given back is used again.
+use alloc::collections::BTreeSet;
+
+#[derive(Default)]
+pub struct Stacks {
+    used: usize,
+    mapped: usize,
+    free: BTreeSet<usize>,
+}
+
+impl Stacks {
+    /// Is this the first use of the stack? Asked once for each.
+    pub fn is_new(&mut self, slot: usize) -> bool {
+        let new = slot >= self.mapped;
+        self.mapped = self.mapped.max(slot + 1);
+        new
+    }
+
+    /// The next stack, counted from 0.
+    pub fn take(&mut self) -> usize {
+        if let Some(slot) = self.free.pop_first() {
+            return slot;
+        }
+        self.used += 1;
+        self.used - 1
+    }
+
+    pub fn give_back(&mut self, slot: usize) {
+        self.free.insert(slot);
+    }
+}

@@ -1,0 +1,191 @@
+//! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
+//! wants, moves the program to a stack of ours and lets libc go on there.
+use crate::hot::{HOT, IDLE_FRAME, hot};
+use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_BYTES};
+use crate::{clock, crash, engine, heap, record, sched, sys, thread};
+use alloc::vec::Vec;
+use core::arch::global_asm;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use corefold_recording::Status;
+
+static FSGSBASE: AtomicBool = AtomicBool::new(false);
+static RSEQ_OFFSET: AtomicI64 = AtomicI64::new(0);
+
+pub fn has_fsgsbase() -> bool {
+    FSGSBASE.load(Ordering::Relaxed)
+}
+
+/// Where a thread's rseq area lies relative to its FS base; 0 if glibc registers none.
+pub fn rseq_offset() -> i64 {
+    RSEQ_OFFSET.load(Ordering::Relaxed)
+}
+
+/// Runs before the program's own constructors: the hooks need their tables, simulated or not.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INIT: extern "C" fn() = initialise;
+
+extern "C" fn initialise() {
+    if hot!().frames.is_null() {
+        hot!().frames = &raw mut IDLE_FRAME as *mut u64;
+        if !sys::map_at(SHADOW, SHADOW_BYTES) || !sys::map_at(BLOCK_COSTS, BLOCK_BYTES) {
+            crash::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
+        }
+    }
+}
+
+type Main = extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+type Hook = Option<extern "C" fn()>;
+
+/// What glibc's `__libc_start_main` is called with.
+#[repr(C)]
+struct StartArguments {
+    main: Main,
+    argc: c_int,
+    argv: *mut *mut c_char,
+    init: Hook,
+    fini: Hook,
+    rtld_fini: Hook,
+    stack_end: *mut c_void,
+}
+
+fn libc_start(a: &StartArguments) -> c_int {
+    crate::real::real! {
+        fn __libc_start_main(main: Main, argc: c_int, argv: *mut *mut c_char, init: Hook, fini: Hook, rtld_fini: Hook,
+            stack_end: *mut c_void) -> c_int;
+    }
+    __libc_start_main(a.main, a.argc, a.argv, a.init, a.fini, a.rtld_fini, a.stack_end)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __libc_start_main(
+    main: Main, argc: c_int, argv: *mut *mut c_char, init: Hook, fini: Hook, rtld_fini: Hook, stack_end: *mut c_void,
+) -> c_int {
+    initialise();
+    let mut arguments = StartArguments { main, argc, argv, init, fini, rtld_fini, stack_end };
+    let Some(path) = launch_path() else { return libc_start(&arguments) };
+    let bytes = sys::read_file(&path).unwrap_or_default();
+    let Some(launch) = corefold_launch::decode(&bytes) else {
+        crash::engine_fault("cannot read what the runner wants: are runner and runtime of one version?")
+    };
+    let stack = begin(launch);
+    arguments.argv = copy_arguments(argc, argv);
+    // SAFETY: the stack is mapped and free; `go` does not return.
+    unsafe { corefold_call_on(stack, go, (&raw mut arguments).cast()) };
+    0
+}
+
+extern "C" fn go(arguments: *mut c_void) {
+    // SAFETY: on the original stack, which stays.
+    libc_start(unsafe { &*arguments.cast::<StartArguments>() });
+}
+
+unsafe extern "C" {
+    fn corefold_call_on(stack: u64, function: extern "C" fn(*mut c_void), argument: *mut c_void);
+}
+
+global_asm!(
+    ".globl corefold_call_on",
+    ".hidden corefold_call_on",
+    "corefold_call_on:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "push rbp",
+    "mov rbp, rsp",
+    "mov rsp, rdi",
+    "mov rdi, rdx",
+    "call rsi",
+    "mov rsp, rbp",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+);
+
+/// Path of the launch file, with its final zero byte.
+fn launch_path() -> Option<Vec<u8>> {
+    let mut name = corefold_launch::CONFIG_VARIABLE.as_bytes().to_vec();
+    name.push(0);
+    // SAFETY: a terminated string; the environment does not change here.
+    let value = unsafe { libc::getenv(name.as_ptr().cast()) };
+    // SAFETY: getenv's result is a terminated string.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes_with_nul().to_vec())
+}
+
+/// Sets the simulation up with this thread as its first. Returns the end of the stack it is to use.
+fn begin(launch: corefold_launch::Launch) -> u64 {
+    read_abilities();
+    if !heap::map() || !sys::map_at(MAPPINGS, MAPPINGS_BYTES) {
+        crash::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
+    }
+    engine::begin(launch);
+    let stack = thread::adopt_main();
+    unregister_rseq();
+    crash::install();
+    clock::trap_rdtsc();
+    sched::adopt_first();
+    // SAFETY: registered before the program's own handlers, so it runs after them.
+    unsafe { on_exit(at_exit, core::ptr::null_mut()) };
+    let _ = &raw const HOT;
+    stack
+}
+
+unsafe extern "C" {
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+extern "C" fn at_exit(code: c_int, _: *mut c_void) {
+    record::finish(Status::Exited(code));
+}
+
+fn read_abilities() {
+    const FSGSBASE_BIT: u64 = 2;
+    // SAFETY: no preconditions.
+    let bits = unsafe { libc::getauxval(libc::AT_HWCAP2) };
+    FSGSBASE.store(bits & FSGSBASE_BIT != 0, Ordering::Relaxed);
+    // SAFETY: terminated strings; glibc 2.35 and later export both symbols.
+    unsafe {
+        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
+        if !offset.is_null() && !size.is_null() && *size != 0 {
+            RSEQ_OFFSET.store(*offset as i64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The kernel would write the host's CPU number into the area of the thread that runs, the carrier's.
+pub fn unregister_rseq() {
+    const RSEQ_BYTES: u64 = 32;
+    const UNREGISTER: u64 = 1;
+    const SIGNATURE: u64 = 0x5305_3053;
+    let offset = rseq_offset();
+    if offset != 0 {
+        let area = crate::fiber::read_fs().wrapping_add_signed(offset);
+        // SAFETY: the area that glibc registered for this thread.
+        unsafe { sys::syscall!(libc::SYS_rseq, area, RSEQ_BYTES, UNREGISTER, SIGNATURE; 0, 0) };
+    }
+}
+
+/// The arguments at an address that does not depend on the environment's size; the environment after
+/// them, where libc looks for it.
+fn copy_arguments(argc: c_int, argv: *mut *mut c_char) -> *mut *mut c_char {
+    let mut words: Vec<*mut c_char> = Vec::new();
+    let mut at = 0;
+    let mut nulls = 0;
+    while nulls < 2 {
+        // SAFETY: argv ends in a null, and the environment behind it in another.
+        let word = unsafe { *argv.add(at) };
+        if word.is_null() {
+            nulls += 1;
+        }
+        words.push(if at < argc as usize { copy_string(word) } else { word });
+        at += 1;
+    }
+    words.leak().as_mut_ptr()
+}
+
+fn copy_string(from: *mut c_char) -> *mut c_char {
+    // SAFETY: an argument is a terminated string.
+    let bytes = unsafe { CStr::from_ptr(from) }.to_bytes_with_nul();
+    bytes.to_vec().leak().as_mut_ptr().cast()
+}

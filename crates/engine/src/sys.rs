@@ -1,0 +1,112 @@
+//! System calls made directly, past every stand-in of ours and past libc's `errno`.
+use core::arch::asm;
+
+/// # Safety
+/// The call must be one that is sound with these arguments.
+#[inline]
+pub unsafe fn syscall6(n: i64, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> i64 {
+    let result;
+    // SAFETY: the kernel's calling convention; clobbers as documented.
+    unsafe {
+        asm!("syscall", inlateout("rax") n => result, in("rdi") a, in("rsi") b, in("rdx") c,
+            in("r10") d, in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _);
+    }
+    result
+}
+
+macro_rules! syscall {
+    ($n:expr $(, $arg:expr)* ; $($zero:expr),*) => { $crate::sys::syscall6($n, $($arg as u64,)* $($zero),*) };
+}
+
+pub fn write(fd: i32, bytes: &[u8]) -> i64 {
+    // SAFETY: the slice is readable.
+    unsafe { syscall!(libc::SYS_write, fd, bytes.as_ptr(), bytes.len(); 0, 0, 0) }
+}
+
+/// Anonymous memory at exactly this address; false if it cannot be had.
+pub fn map_at(address: u64, bytes: u64) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: FIXED_NOREPLACE does not touch existing mappings.
+    let got = unsafe { syscall6(libc::SYS_mmap, address, bytes, protection as u64, flags as u64, u64::MAX, 0) };
+    got as u64 == address
+}
+
+/// Gives the pages back; they read as zeroes afterwards.
+pub fn drop_pages(address: u64, bytes: u64) {
+    // SAFETY: only called for mappings of our own.
+    unsafe { syscall!(libc::SYS_madvise, address, bytes, libc::MADV_DONTNEED; 0, 0, 0) };
+}
+
+pub fn futex_wait(word: *const u32, value: u32) {
+    // SAFETY: the kernel checks the address.
+    unsafe { syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, value; 0, 0, 0) };
+}
+
+pub fn futex_wake(word: *const u32) {
+    // SAFETY: as above.
+    unsafe { syscall!(libc::SYS_futex, word, libc::FUTEX_WAKE, i32::MAX; 0, 0, 0) };
+}
+
+pub fn exit_group(code: i32) -> ! {
+    loop {
+        // SAFETY: ends the process.
+        unsafe { syscall!(libc::SYS_exit_group, code; 0, 0, 0, 0, 0) };
+    }
+}
+
+/// Opens a file; `path` must end in a zero byte.
+pub fn open(path: &[u8], flags: i32, mode: u32) -> i64 {
+    assert_eq!(path.last(), Some(&0));
+    // SAFETY: a terminated string.
+    unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode; 0, 0) }
+}
+
+pub fn read(fd: i32, into: &mut [u8]) -> i64 {
+    // SAFETY: the slice is writable.
+    unsafe { syscall!(libc::SYS_read, fd, into.as_mut_ptr(), into.len(); 0, 0, 0) }
+}
+
+pub fn close(fd: i32) {
+    // SAFETY: only called for descriptors of our own.
+    unsafe { syscall!(libc::SYS_close, fd; 0, 0, 0, 0, 0) };
+}
+
+/// A whole file; `None` if it cannot be read.
+pub fn read_file(path: &[u8]) -> Option<alloc::vec::Vec<u8>> {
+    let fd = i32::try_from(open(path, libc::O_RDONLY | libc::O_CLOEXEC, 0)).ok().filter(|fd| *fd >= 0)?;
+    let mut all = alloc::vec::Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        match read(fd, &mut piece) {
+            n if n > 0 => all.extend_from_slice(&piece[..n as usize]),
+            n => {
+                close(fd);
+                return (n == 0).then_some(all);
+            }
+        }
+    }
+}
+
+/// Writes a whole file through a temporary name, so that a reader never sees half of it.
+pub fn write_file(path: &[u8], bytes: &[u8]) -> Result<(), i64> {
+    let fd = open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC, 0o644);
+    if fd < 0 {
+        return Err(-fd);
+    }
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match write(fd as i32, rest) {
+            n if n > 0 => rest = &rest[n as usize..],
+            n if -n == i64::from(libc::EINTR) => {}
+            n => {
+                close(fd as i32);
+                return Err(-n);
+            }
+        }
+    }
+    close(fd as i32);
+    Ok(())
+}
+
+pub(crate) use syscall;

@@ -1,0 +1,140 @@
+//! What a CPU has under way: loads that it runs past, and stores in its buffer.
+use crate::Ticks;
+use alloc::collections::VecDeque;
+
+/// A load whose line has not arrived yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    pub address: u64,
+    pub line: u64,
+    /// When the CPU issued it, moved on by the stalls that came after.
+    issued: Ticks,
+    pub done: Ticks,
+}
+
+/// A line's worth of stores that wait for the line.
+#[derive(Clone, Copy, Debug)]
+struct Store {
+    line: u64,
+    /// The bytes of the line that were stored, a bit each (of a 128-byte line, one for two bytes).
+    mask: u64,
+    commit: Ticks,
+}
+
+pub(crate) struct Cpu {
+    loads: VecDeque<Load>,
+    stores: VecDeque<Store>,
+    last_commit: Ticks,
+}
+
+/// What a load finds in the CPU's own store buffer.
+pub(crate) enum Forward {
+    None,
+    All,
+    /// Some of the bytes: the load has to wait until they are in the cache.
+    Part(Ticks),
+}
+
+impl Cpu {
+    pub fn new() -> Self {
+        Cpu { loads: VecDeque::new(), stores: VecDeque::new(), last_commit: 0 }
+    }
+
+    #[inline]
+    pub fn idle(&self) -> bool {
+        self.loads.is_empty() && self.stores.is_empty()
+    }
+
+    /// Retires what is done by `now`. Returns the time to which the CPU gets: later than `now` if it
+    /// ran more than `window` past a load that was not done.
+    pub fn retire(&mut self, now: Ticks, window: Ticks) -> Ticks {
+        let mut now = now;
+        while let Some(load) = self.loads.front().copied() {
+            if now <= load.issued + window && now < load.done {
+                break;
+            }
+            self.loads.pop_front();
+            let stall = load.done.saturating_sub(load.issued + window);
+            now += stall;
+            self.loads.iter_mut().for_each(|l| l.issued += stall);
+        }
+        while self.stores.front().is_some_and(|s| s.commit <= now) {
+            self.stores.pop_front();
+        }
+        now
+    }
+
+    /// Waits for all loads, as an operation that must not be speculated does.
+    pub fn await_loads(&mut self, now: Ticks, window: Ticks) -> Ticks {
+        let mut now = self.retire(now, window);
+        if let Some(last) = self.loads.iter().map(|l| l.done).max() {
+            now = now.max(last);
+        }
+        self.loads.clear();
+        now
+    }
+
+    pub fn await_stores(&mut self, now: Ticks) -> Ticks {
+        self.stores.clear();
+        now.max(self.last_commit)
+    }
+
+    pub fn last_commit(&self) -> Ticks {
+        self.last_commit
+    }
+
+    /// Begins a load that is done at `done`; with `limit` of them under way the oldest is awaited
+    /// first. Returns the time at which the CPU goes on.
+    pub fn load(&mut self, address: u64, line: u64, now: Ticks, done: Ticks, limit: usize) -> Ticks {
+        let mut now = now;
+        if self.loads.len() >= limit
+            && let Some(oldest) = self.loads.pop_front()
+        {
+            now = now.max(oldest.done);
+        }
+        self.loads.push_back(Load { address, line, issued: now, done });
+        now
+    }
+
+    pub fn loads(&self) -> impl Iterator<Item = &Load> {
+        self.loads.iter()
+    }
+
+    /// When the line arrives that a load or store of this CPU already asked for.
+    pub fn awaited(&self, line: u64, now: Ticks) -> Option<Ticks> {
+        let load = self.loads.iter().find(|l| l.line == line && l.done > now).map(|l| l.done);
+        load.or_else(|| self.stores.iter().find(|s| s.line == line && s.commit > now).map(|s| s.commit))
+    }
+
+    pub fn forward(&self, line: u64, mask: u64) -> Forward {
+        match self.stores.iter().rev().find(|s| s.line == line && s.mask & mask != 0) {
+            None => Forward::None,
+            Some(s) if s.mask & mask == mask => Forward::All,
+            Some(s) => Forward::Part(s.commit),
+        }
+    }
+
+    /// Adds a store to one that already waits for the line.
+    pub fn merge(&mut self, line: u64, mask: u64) -> Option<Ticks> {
+        let store = self.stores.iter_mut().rev().find(|s| s.line == line)?;
+        store.mask |= mask;
+        Some(store.commit)
+    }
+
+    /// Makes room for a store; returns when there is.
+    pub fn room(&mut self, now: Ticks, capacity: usize) -> Ticks {
+        if self.stores.len() < capacity {
+            return now;
+        }
+        let oldest = self.stores.pop_front().map_or(now, |s| s.commit);
+        now.max(oldest)
+    }
+
+    /// Puts a store into the buffer whose line arrives at `arrival`; stores commit in order. Returns
+    /// when it commits.
+    pub fn store(&mut self, line: u64, mask: u64, arrival: Ticks) -> Ticks {
+        self.last_commit = self.last_commit.max(arrival);
+        self.stores.push_back(Store { line, mask, commit: self.last_commit });
+        self.last_commit
+    }
+}

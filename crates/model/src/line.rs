@@ -1,0 +1,141 @@
+//! A line that more than one CPU has touched: who has it, and who is about to get it.
+//!
+//! Requests queue at the line's home, so the moment at which each is served is known as soon as it is
+//! made. A line therefore has two states: what holds *now*, and the *tail*, what will hold when every
+//! request in the queue has been served. Until the snoop of the first queued request arrives, the
+//! present owner keeps hitting.
+use crate::Ticks;
+use alloc::{collections::VecDeque, vec, vec::Vec};
+
+pub(crate) const NOBODY: u16 = u16::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    /// The core that alone has the line, or [`NOBODY`].
+    pub owner: u16,
+    pub dirty: bool,
+    /// When the owner's copy arrived or will have arrived and served the access it was fetched for.
+    pub settled: Ticks,
+}
+
+/// A request whose time is known and that has not yet taken effect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub core: u16,
+    /// The core gets the line alone: it wrote, or nobody else had it.
+    pub alone: bool,
+    pub dirty: bool,
+    /// The snoop arrives: others have lost the line, or their exclusive hold on it.
+    pub snoop: Ticks,
+    /// The line arrives.
+    pub arrival: Ticks,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub now: State,
+    pub tail: State,
+    /// When the home can begin to serve the next request.
+    pub home_free: Ticks,
+    /// The CPU that last wrote: tells SMT siblings apart, which share a core's copy.
+    pub writer: u16,
+    pub queue: VecDeque<Grant>,
+}
+
+/// The records of all lines that two or more CPUs touched, with their sets of sharers.
+pub(crate) struct Lines {
+    lines: Vec<Line>,
+    /// For each line two sets of cores (now, tail), `words` words each.
+    sets: Vec<u64>,
+    words: usize,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum When {
+    Now = 0,
+    Tail = 1,
+}
+
+impl Lines {
+    pub fn new(cores: u32) -> Self {
+        Lines { lines: Vec::new(), sets: Vec::new(), words: (cores as usize).div_ceil(64) }
+    }
+
+    /// A new record of a line that `owner` has alone.
+    pub fn add(&mut self, owner: u16, writer: u16, dirty: bool) -> u32 {
+        let state = State { owner, dirty, settled: 0 };
+        self.lines.push(Line { now: state, tail: state, home_free: 0, writer, queue: VecDeque::new() });
+        self.sets.extend(vec![0; 2 * self.words]);
+        let index = self.lines.len() - 1;
+        self.only(index, When::Now, owner);
+        self.only(index, When::Tail, owner);
+        index as u32
+    }
+
+    #[inline]
+    pub fn get(&mut self, index: usize) -> &mut Line {
+        &mut self.lines[index]
+    }
+
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    #[inline]
+    pub fn set(&self, index: usize, when: When) -> &[u64] {
+        let at = (2 * index + when as usize) * self.words;
+        &self.sets[at..at + self.words]
+    }
+
+    #[inline]
+    fn set_mut(&mut self, index: usize, when: When) -> &mut [u64] {
+        let at = (2 * index + when as usize) * self.words;
+        &mut self.sets[at..at + self.words]
+    }
+
+    #[inline]
+    pub fn has(&self, index: usize, when: When, core: u16) -> bool {
+        self.set(index, when)[usize::from(core >> 6)] >> (core & 63) & 1 != 0
+    }
+
+    pub fn insert(&mut self, index: usize, when: When, core: u16) {
+        self.set_mut(index, when)[usize::from(core >> 6)] |= 1 << (core & 63);
+    }
+
+    pub fn only(&mut self, index: usize, when: When, core: u16) {
+        self.set_mut(index, when).fill(0);
+        self.insert(index, when, core);
+    }
+
+    /// Lets every queued request take effect whose snoop has arrived by `time`.
+    #[inline]
+    pub fn settle(&mut self, index: usize, time: Ticks) {
+        while let Some(grant) = self.lines[index].queue.front().copied() {
+            if grant.snoop > time {
+                return;
+            }
+            self.lines[index].queue.pop_front();
+            self.apply(index, When::Now, &grant);
+        }
+    }
+
+    /// Queues a request: the tail state is what follows from it.
+    pub fn push(&mut self, index: usize, grant: Grant) {
+        self.apply(index, When::Tail, &grant);
+        self.lines[index].queue.push_back(grant);
+    }
+
+    fn apply(&mut self, index: usize, when: When, grant: &Grant) {
+        let state = if grant.alone {
+            self.only(index, when, grant.core);
+            State { owner: grant.core, dirty: grant.dirty, settled: grant.arrival }
+        } else {
+            self.insert(index, when, grant.core);
+            State { owner: NOBODY, dirty: false, settled: grant.arrival }
+        };
+        match when {
+            When::Now => self.lines[index].now = state,
+            When::Tail => self.lines[index].tail = state,
+        }
+    }
+}

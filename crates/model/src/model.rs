@@ -1,0 +1,410 @@
+//! What an access costs.
+use crate::cpu::{Cpu, Forward, Load};
+use crate::line::{Grant, Lines, NOBODY, When};
+use crate::{Machine, Tag, Ticks, ticks};
+use alloc::vec::Vec;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A load; the CPU runs on past it.
+    Load,
+    /// A load that the CPU cannot run past: its value decides what comes next (a spin).
+    LoadAwaited,
+    /// A store that other CPUs' loads may see at any time (a plain one).
+    Store,
+    /// A store that takes effect at [`Outcome::effect`].
+    AtomicStore,
+    /// Read-modify-write: waits for the CPU's own loads and stores first.
+    Rmw,
+}
+
+impl Kind {
+    fn writes(self) -> bool {
+        !matches!(self, Kind::Load | Kind::LoadAwaited)
+    }
+}
+
+/// How far a line came from; the numbers are those of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    Smt = 0,
+    LocalClean = 1,
+    LocalModified = 2,
+    RemoteClean = 3,
+    RemoteModified = 4,
+    Memory = 5,
+    Upgrade = 6,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    pub cpu: u32,
+    pub address: u64,
+    /// Bytes, all on one line.
+    pub size: u32,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// When the CPU goes on.
+    pub done: Ticks,
+    /// When the access takes effect: a load's value is that of this time, a store is visible from it.
+    pub effect: Ticks,
+    /// Cycles of `done - now` that were spent waiting, in ticks.
+    pub stall: Ticks,
+    /// Where the line came from, if it had to come.
+    pub transfer: Option<Class>,
+}
+
+/// Latencies in ticks, the transfer's split into legs.
+struct Costs {
+    legs: [Legs; 7],
+    home_busy: Ticks,
+    rmw: Ticks,
+    smt: Ticks,
+    window: Ticks,
+    misses: usize,
+    store_buffer: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Legs {
+    request: Ticks,
+    snoop: Ticks,
+    data: Ticks,
+}
+
+pub struct Model {
+    cores: u32,
+    cores_per_socket: u32,
+    line_shift: u32,
+    costs: Costs,
+    lines: Lines,
+    cpus: Vec<Cpu>,
+}
+
+impl Model {
+    pub fn new(machine: &Machine) -> Self {
+        Model {
+            cores: machine.cores(),
+            cores_per_socket: u32::from(machine.cores_per_socket),
+            line_shift: machine.line_bytes.trailing_zeros(),
+            costs: Costs::of(machine),
+            lines: Lines::new(machine.cores()),
+            cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
+        }
+    }
+
+    /// The time within which no other core can take a line from its owner: the request has to reach
+    /// the home, and the snoop the owner. A CPU that only hits may run ahead by this and stay exact.
+    pub fn lookahead(&self) -> Ticks {
+        let legs = self.costs.legs[Class::LocalModified as usize];
+        legs.request + legs.snoop
+    }
+
+    /// Loads of `cpu` under way, oldest first: an access whose address one of them delivers has to
+    /// wait for it.
+    pub fn loads(&self, cpu: u32) -> impl Iterator<Item = &Load> {
+        self.cpus[cpu as usize].loads()
+    }
+
+    /// Nothing is under way on this CPU.
+    #[inline]
+    pub fn is_idle(&self, cpu: u32) -> bool {
+        self.cpus[cpu as usize].idle()
+    }
+
+    /// Lets what is under way on `cpu` come to an end as far as it does by `now`; returns the time to
+    /// which that brings the CPU.
+    #[inline]
+    pub fn retire(&mut self, cpu: u32, now: Ticks) -> Ticks {
+        self.cpus[cpu as usize].retire(now, self.costs.window)
+    }
+
+    /// Drains the store buffer and waits for all loads: what a full fence or a system call does.
+    pub fn drain(&mut self, cpu: u32, now: Ticks) -> Ticks {
+        let cpu = &mut self.cpus[cpu as usize];
+        let now = cpu.await_loads(now, self.costs.window);
+        cpu.await_stores(now)
+    }
+
+    /// Would this access to a shared line be served from the CPU's own cache?
+    pub fn hits(&mut self, tag: Tag, access: &Access, now: Ticks) -> bool {
+        let Some(index) = tag.record_index() else { return tag.private_cpu() == Some(access.cpu) };
+        let index = index as usize;
+        self.lines.settle(index, now);
+        let core = self.core_of(access.cpu);
+        let line = self.lines.get(index);
+        let owns = line.now.owner == core && (!line.now.dirty || line.writer == access.cpu as u16);
+        owns || (!access.kind.writes() && line.now.owner == NOBODY && self.lines.has(index, When::Now, core))
+    }
+
+    /// Gives the line a record of its own, so that every access to it is seen: for a line with a value
+    /// still in a store buffer.
+    pub fn watch(&mut self, tag: &mut Tag) {
+        if let Some(owner) = tag.private_cpu() {
+            *tag = self.share(owner, tag.is_dirty());
+        }
+    }
+
+    /// Number of lines that two or more CPUs have touched.
+    pub fn shared_lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn core_of(&self, cpu: u32) -> u16 {
+        let cpu = cpu % self.cores;
+        cpu as u16
+    }
+
+    fn is_local(&self, a: u16, b: u16) -> bool {
+        u32::from(a) / self.cores_per_socket == u32::from(b) / self.cores_per_socket
+    }
+
+    fn mask(&self, access: &Access) -> u64 {
+        let scale = self.line_shift - 6;
+        let offset = (access.address & ((1 << self.line_shift) - 1)) as u32;
+        let (first, last) = (offset >> scale, (offset + access.size.max(1) - 1) >> scale);
+        (u64::MAX >> (63 - (last - first).min(63))) << first
+    }
+
+    /// Serves one access, made at `now`. Calls must come in order of `now`, give or take the slack that
+    /// the caller allows itself.
+    pub fn access(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        let cpu = access.cpu as usize;
+        let start = now;
+        let mut now = self.cpus[cpu].retire(now, self.costs.window);
+        if access.kind == Kind::Rmw {
+            now = self.drain(access.cpu, now);
+        }
+        let mut outcome = match tag.private_cpu() {
+            _ if tag.is_untouched() => self.first_touch(tag, access, now),
+            Some(owner) if owner == access.cpu => self.private_hit(tag, access, now),
+            Some(owner) => {
+                *tag = self.share(owner, tag.is_dirty());
+                self.shared(tag.record_index().expect("just shared") as usize, access, now)
+            }
+            None => self.shared(tag.record_index().expect("neither untouched nor private") as usize, access, now),
+        };
+        outcome.stall = outcome.done - start;
+        if access.kind == Kind::Rmw {
+            outcome.done += self.costs.rmw;
+        }
+        outcome
+    }
+
+    fn share(&mut self, owner: u32, dirty: bool) -> Tag {
+        Tag::record(self.lines.add(self.core_of(owner), owner as u16, dirty))
+    }
+
+    fn private_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        if access.kind.writes() {
+            *tag = Tag::private_dirty(access.cpu);
+        }
+        self.hit(access, now)
+    }
+
+    /// Nobody has the line: it comes from memory, and stays with this CPU alone.
+    fn first_touch(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        *tag = if access.kind.writes() { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) };
+        let legs = self.costs.legs[Class::Memory as usize];
+        self.miss(access, now, now + legs.request + legs.snoop + legs.data, Class::Memory)
+    }
+
+    fn hit(&mut self, access: &Access, now: Ticks) -> Outcome {
+        let mut effect = now;
+        if access.kind == Kind::AtomicStore {
+            let cpu = &mut self.cpus[access.cpu as usize];
+            effect = now.max(cpu.last_commit());
+        }
+        Outcome { done: now, effect, stall: 0, transfer: None }
+    }
+
+    /// The CPU's side of a line's arrival: what waits, and for how long.
+    fn miss(&mut self, access: &Access, now: Ticks, arrival: Ticks, class: Class) -> Outcome {
+        let line = access.address >> self.line_shift;
+        let mask = self.mask(access);
+        let cpu = &mut self.cpus[access.cpu as usize];
+        let (done, effect) = match access.kind {
+            Kind::Load => {
+                let done = cpu.load(access.address, line, now, arrival, self.costs.misses);
+                (done, done)
+            }
+            Kind::LoadAwaited | Kind::Rmw => (arrival, arrival),
+            Kind::Store | Kind::AtomicStore => {
+                let done = cpu.room(now, self.costs.store_buffer);
+                (done, cpu.store(line, mask, arrival))
+            }
+        };
+        Outcome { done, effect, stall: 0, transfer: Some(class) }
+    }
+
+    fn shared(&mut self, index: usize, access: &Access, now: Ticks) -> Outcome {
+        self.lines.settle(index, now);
+        if let Some(outcome) = self.from_own_buffers(access, now) {
+            return outcome;
+        }
+        let core = self.core_of(access.cpu);
+        let state = self.lines.get(index).now;
+        let owns = state.owner == core;
+        if owns || (!access.kind.writes() && self.lines.has(index, When::Now, core)) {
+            // A copy that is still on its way to a sibling's access is there for both when it arrives.
+            return self.shared_hit(index, access, if owns { now.max(state.settled) } else { now });
+        }
+        let (arrival, class) = self.request(index, access, core, now);
+        if access.kind.writes() {
+            self.lines.get(index).writer = access.cpu as u16;
+        }
+        self.miss(access, now, arrival, class)
+    }
+
+    /// The line is already on its way to this CPU, or the bytes are in its store buffer.
+    fn from_own_buffers(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
+        let line = access.address >> self.line_shift;
+        let mask = self.mask(access);
+        let cpu = &mut self.cpus[access.cpu as usize];
+        if cpu.idle() {
+            return None;
+        }
+        let at = |done, effect| Some(Outcome { done, effect, stall: 0, transfer: None });
+        match access.kind {
+            Kind::Load | Kind::LoadAwaited => match cpu.forward(line, mask) {
+                Forward::All => at(now, now),
+                Forward::Part(commit) => at(commit, commit),
+                Forward::None => {
+                    let arrival = cpu.awaited(line, now)?;
+                    if access.kind == Kind::LoadAwaited {
+                        return at(arrival, arrival);
+                    }
+                    let done = cpu.load(access.address, line, now, arrival, self.costs.misses);
+                    at(done, done)
+                }
+            },
+            Kind::Store | Kind::AtomicStore => {
+                let commit = cpu.merge(line, mask)?;
+                at(now, commit.max(cpu.last_commit()))
+            }
+            Kind::Rmw => None,
+        }
+    }
+
+    fn shared_hit(&mut self, index: usize, access: &Access, now: Ticks) -> Outcome {
+        let line = self.lines.get(index);
+        let from_sibling = line.writer != access.cpu as u16 && line.now.dirty;
+        if access.kind.writes() {
+            line.now.dirty = true;
+            if line.queue.is_empty() {
+                line.tail.dirty = true;
+            }
+        }
+        if !from_sibling {
+            return self.hit(access, now);
+        }
+        line.writer = access.cpu as u16;
+        self.miss(access, now, now + self.costs.smt, Class::Smt)
+    }
+
+    /// Queues a request at the line's home. Returns when the line arrives and from where.
+    fn request(&mut self, index: usize, access: &Access, core: u16, now: Ticks) -> (Ticks, Class) {
+        let tail = self.lines.get(index).tail;
+        let writes = access.kind.writes();
+        if tail.owner == core {
+            return (tail.settled.max(now), Class::Smt);
+        }
+        if !writes && self.lines.has(index, When::Tail, core) {
+            return (tail.settled.max(now), Class::Smt);
+        }
+        let class = self.class(index, core, tail.owner, tail.dirty, writes);
+        let legs = self.costs.legs[self.distance(index, core, class, writes) as usize];
+        let begin = (now + legs.request).max(self.lines.get(index).home_free);
+        let snooped = writes || tail.owner != NOBODY;
+        let (snoop, arrival, home_free) = if snooped {
+            let snoop = (begin + legs.snoop).max(tail.settled);
+            (snoop, snoop + legs.data, snoop + legs.data)
+        } else {
+            (begin, begin + legs.snoop + legs.data, begin + self.costs.home_busy)
+        };
+        let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
+        self.lines.get(index).home_free = home_free;
+        self.lines.push(index, Grant { core, alone: writes, dirty: writes, snoop, arrival: arrival + hold });
+        (arrival, class)
+    }
+
+    /// What the requester sees: where its data comes from.
+    fn class(&self, index: usize, core: u16, owner: u16, dirty: bool, writes: bool) -> Class {
+        if owner != NOBODY {
+            return match (self.is_local(core, owner), dirty) {
+                (true, true) => Class::LocalModified,
+                (true, false) => Class::LocalClean,
+                (false, true) => Class::RemoteModified,
+                (false, false) => Class::RemoteClean,
+            };
+        }
+        if writes && self.lines.has(index, When::Tail, core) {
+            return Class::Upgrade;
+        }
+        if self.any_sharer(index, core, true) { Class::LocalClean } else { Class::RemoteClean }
+    }
+
+    /// What decides the time: for a write to a shared line, the farthest copy that must be dropped.
+    fn distance(&self, index: usize, core: u16, class: Class, writes: bool) -> Class {
+        match class {
+            Class::Upgrade | Class::LocalClean | Class::RemoteClean if writes => {
+                if self.any_sharer(index, core, false) { Class::RemoteModified } else { Class::LocalModified }
+            }
+            other => other,
+        }
+    }
+
+    /// Is there a sharer on this core's socket (or, with `local` false, on another)?
+    fn any_sharer(&self, index: usize, core: u16, local: bool) -> bool {
+        let set = self.lines.set(index, When::Tail);
+        let per_socket = self.cores_per_socket;
+        let first = u32::from(core) / per_socket * per_socket;
+        set.iter().enumerate().any(|(word, &bits)| {
+            let mut mine = range_mask(word as u32, first, first + per_socket);
+            if !local {
+                mine = !mine;
+            }
+            bits & mine != 0
+        })
+    }
+}
+
+/// Bits of word `word` of a set that stand for members `from..to`.
+fn range_mask(word: u32, from: u32, to: u32) -> u64 {
+    let below = |n: u32| match n.saturating_sub(word * 64) {
+        n if n >= 64 => u64::MAX,
+        n => (1 << n) - 1,
+    };
+    below(to) & !below(from)
+}
+
+impl Costs {
+    fn of(machine: &Machine) -> Self {
+        let l = &machine.latency;
+        let split = |cycles: u32| {
+            let total = ticks(cycles);
+            let request = total * u64::from(l.request_percent) / 100;
+            let snoop = total * u64::from(l.snoop_percent) / 100;
+            Legs { request, snoop, data: total - request - snoop }
+        };
+        let mut legs = [Legs::default(); 7];
+        legs[Class::LocalClean as usize] = split(l.local_clean);
+        legs[Class::LocalModified as usize] = split(l.local_modified);
+        legs[Class::RemoteClean as usize] = split(l.remote_clean);
+        legs[Class::RemoteModified as usize] = split(l.remote_modified);
+        legs[Class::Memory as usize] = split(l.memory);
+        Costs {
+            legs,
+            home_busy: ticks(l.home_busy),
+            rmw: ticks(machine.core.rmw),
+            smt: ticks(l.smt),
+            window: ticks(machine.core.window),
+            misses: machine.core.misses.max(1) as usize,
+            store_buffer: machine.core.store_buffer.max(1) as usize,
+        }
+    }
+}

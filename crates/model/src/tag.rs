@@ -1,0 +1,68 @@
+//! What is known of a line, in four bytes.
+
+/// State of one line: untouched (0), private to a CPU, or the number of the model's record of it.
+///
+/// Most lines are only ever touched by one CPU: for those the tag is all there is, and a hit is one
+/// comparison. A line that a second CPU touches gets a record and keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Tag(u32);
+
+const PRIVATE: u32 = 1 << 31;
+const DIRTY: u32 = 1;
+
+impl Tag {
+    pub const UNTOUCHED: Tag = Tag(0);
+
+    /// The line is in this CPU's cache alone, unmodified.
+    pub const fn private_clean(cpu: u32) -> Tag {
+        Tag(PRIVATE | cpu << 1)
+    }
+    /// The line is in this CPU's cache alone, modified.
+    pub const fn private_dirty(cpu: u32) -> Tag {
+        Tag(PRIVATE | cpu << 1 | DIRTY)
+    }
+    pub(crate) const fn record(index: u32) -> Tag {
+        Tag(index + 1)
+    }
+    pub const fn is_untouched(self) -> bool {
+        self.0 == 0
+    }
+    pub const fn is_dirty(self) -> bool {
+        self.0 & (PRIVATE | DIRTY) == PRIVATE | DIRTY
+    }
+    /// The CPU that a private line belongs to.
+    pub const fn private_cpu(self) -> Option<u32> {
+        if self.0 & PRIVATE != 0 { Some((self.0 & !PRIVATE) >> 1) } else { None }
+    }
+    /// Number of the model's record, for a line that two or more CPUs have touched.
+    pub const fn record_index(self) -> Option<u32> {
+        if self.0 != 0 && self.0 & PRIVATE == 0 { Some(self.0 - 1) } else { None }
+    }
+    /// As a number, for fast paths that compare tags themselves: bit 0 of a private tag says dirty.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_states_are_told_apart() {
+        for cpu in [0, 1, 79, 1023] {
+            let (clean, dirty) = (Tag::private_clean(cpu), Tag::private_dirty(cpu));
+            assert_eq!((clean.private_cpu(), dirty.private_cpu()), (Some(cpu), Some(cpu)));
+            assert!(dirty.is_dirty() && !clean.is_dirty());
+            assert_eq!(clean.bits() | 1, dirty.bits());
+            assert_eq!((clean.record_index(), dirty.record_index()), (None, None));
+        }
+        for index in [0, 1, 7, 1 << 30] {
+            let tag = Tag::record(index);
+            assert_eq!((tag.record_index(), tag.private_cpu()), (Some(index), None));
+            assert!(!tag.is_untouched() && !tag.is_dirty());
+        }
+        assert!(Tag::UNTOUCHED.is_untouched());
+    }
+}
