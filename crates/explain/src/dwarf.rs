@@ -244,18 +244,34 @@ impl Debug {
 
     /// Whether types are called `struct foo`, as in C, rather than `foo`.
     pub fn has_tags(&self, die: Die) -> bool {
-        let root = self.unit(die).entries_tree(None).ok().and_then(|mut tree| {
-            let root = tree.root().ok()?;
-            root.entry().attr_value(gimli::DW_AT_language).ok()?
-        });
         use gimli::constants as c;
-        let Some(AttributeValue::Language(language)) = root else {
-            return false;
-        };
-        matches!(
-            language,
-            c::DW_LANG_C | c::DW_LANG_C89 | c::DW_LANG_C99 | c::DW_LANG_C11 | c::DW_LANG_C17
-        )
+        let tagged = [
+            c::DW_LANG_C,
+            c::DW_LANG_C89,
+            c::DW_LANG_C99,
+            c::DW_LANG_C11,
+            c::DW_LANG_C17,
+        ];
+        self.language(die)
+            .is_some_and(|language| tagged.contains(&language))
+    }
+
+    pub fn is_rust(&self, die: Die) -> bool {
+        self.language(die) == Some(gimli::DW_LANG_Rust)
+    }
+
+    fn language(&self, die: Die) -> Option<gimli::DwLang> {
+        let mut tree = self.unit(die).entries_tree(None).ok()?;
+        match tree
+            .root()
+            .ok()?
+            .entry()
+            .attr_value(gimli::DW_AT_language)
+            .ok()??
+        {
+            AttributeValue::Language(language) => Some(language),
+            _ => None,
+        }
     }
 }
 

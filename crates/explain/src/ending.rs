@@ -4,7 +4,7 @@ use crate::space::Space;
 use crate::types::{Ending, ThreadStack};
 use corefold_recording::{Run, Status, Waiter};
 
-pub(crate) fn ending(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Ending {
+pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending {
     let teller = Teller { run, space, memory };
     let (summary, stacks) = match &run.status {
         Status::Unfinished => ("did not finish".to_owned(), Vec::new()),
@@ -55,13 +55,13 @@ enum Top {
     Call,
 }
 
-struct Teller<'a> {
+struct Teller<'a, 'b> {
     run: &'a Run,
-    space: &'a Space<'a>,
-    memory: &'a Memory<'a>,
+    space: &'a Space<'b>,
+    memory: &'a Memory<'b>,
 }
 
-impl Teller<'_> {
+impl Teller<'_, '_> {
     fn stack(&self, thread: Option<u32>, addresses: &[u64], top: Top) -> ThreadStack {
         let frames = addresses.iter().enumerate().flat_map(|(depth, pc)| {
             let exact = depth == 0 && matches!(top, Top::Instruction);

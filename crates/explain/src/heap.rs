@@ -1,30 +1,177 @@
 //! The types of heap objects, from the code that allocated them.
+//!
+//! The call stack of an allocation is climbed from the call to `malloc` or `operator new` outwards,
+//! through wrappers that hand out untyped memory, to the first function that names a type. In each, the
+//! source is asked first (what does the statement say?), then the debug information (which of its
+//! pointers could this be?).
+mod evidence;
+mod fit;
 mod layout;
+mod names;
+mod statement;
+mod tokens;
 
 pub(crate) use layout::Layout;
 
-use crate::dwarf::Debug;
+use crate::code::Frame;
+use crate::dwarf::{Debug, Die};
 use crate::space::Space;
 use crate::types::Place;
 use corefold_recording::{AllocSite, Object};
+use evidence::{Ground, Guess, evidence};
+use gimli::constants as c;
+use layout::Element;
+use names::Scope;
+use statement::Sources;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// What an object is, if that can be told, and where it was allocated.
+type Answer<'a> = (Option<(&'a Debug, Layout)>, Option<Place>);
 
 /// Types by allocation site.
 pub(crate) struct Heap<'a> {
     sites: &'a [AllocSite],
     space: &'a Space<'a>,
+    sources: Sources,
+    /// By site and size: one site may allocate one object or a row of them.
+    known: RefCell<HashMap<(u32, u64), Answer<'a>>>,
 }
+
+/// No wrapper of `malloc` is deeper than this, not even a container's in a container.
+const HIGHEST: usize = 24;
 
 impl<'a> Heap<'a> {
     pub fn new(sites: &'a [AllocSite], space: &'a Space<'a>) -> Heap<'a> {
-        Heap { sites, space }
+        Heap {
+            sites,
+            space,
+            sources: Sources::default(),
+            known: RefCell::default(),
+        }
     }
 
-    /// What the object is, if that can be told, and where it was allocated.
-    pub fn object(&self, object: &Object) -> (Option<(&'a Debug, Layout)>, Option<Place>) {
-        let place = self
+    pub fn object(&self, object: &Object) -> Answer<'a> {
+        let key = (object.site, object.bytes);
+        if let Some(answer) = self.known.borrow().get(&key) {
+            return answer.clone();
+        }
+        let answer = self
             .sites
             .get(object.site as usize)
-            .and_then(|site| self.space.call_place(*site.stack.first()?));
-        (None, place)
+            .map(|site| self.climb(site, object.bytes));
+        let answer = answer.unwrap_or_default();
+        self.known.borrow_mut().insert(key, answer.clone());
+        answer
     }
+
+    fn climb(&self, site: &AllocSite, bytes: u64) -> Answer<'a> {
+        let calls = self.calls(site);
+        let mut climbed = 0;
+        for (debug, frame) in &calls {
+            climbed += 1;
+            let Some((debug, function)) = debug.zip(frame.die) else {
+                continue;
+            };
+            let scope = Scope { debug, function };
+            if let Some(layout) = self.layout(scope, frame, bytes) {
+                // A container names its elements, but its user knows where it was made.
+                let users = calls[climbed - 1..].iter().map(|call| &call.1);
+                return (Some((debug, layout)), first_of_user(users));
+            }
+            if !frame.is_standard_library() && !hands_out_untyped(scope) {
+                break;
+            }
+        }
+        (
+            None,
+            first_of_user(calls[..climbed].iter().rev().map(|call| &call.1)),
+        )
+    }
+
+    /// The functions on an allocation's stack, inlined ones too, innermost first.
+    fn calls(&self, site: &AllocSite) -> Vec<(Option<&'a Debug>, Frame)> {
+        let at = |pc: &u64| {
+            let debug = self.space.debug_at(*pc);
+            self.space
+                .callers_at(*pc)
+                .iter()
+                .map(|frame| (debug, frame.clone()))
+                .collect::<Vec<_>>()
+        };
+        site.stack.iter().flat_map(at).take(HIGHEST).collect()
+    }
+
+    fn layout(&self, scope: Scope<'a>, frame: &Frame, bytes: u64) -> Option<Layout> {
+        if frame.is_standard_library() {
+            return fit::choose(scope.debug, &library_guesses(scope), bytes);
+        }
+        let place = frame.file.as_deref().zip(frame.line);
+        match place.and_then(|(file, line)| self.sources.statement(file, line, frame.column)) {
+            Some(statement) => fit::choose(scope.debug, &evidence(&statement, scope), bytes),
+            None => fit::only(scope.debug, &possible_types(scope), bytes),
+        }
+    }
+}
+
+fn first_of_user<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> Option<Place> {
+    let user = frames.clone().find(|frame| !frame.is_standard_library());
+    user.or_else(|| frames.clone().next()).map(Frame::place)
+}
+
+/// A C++ allocator returns a `T *`; Rust's allocating functions are generic over `T`.
+fn library_guesses(scope: Scope<'_>) -> Vec<Guess> {
+    let name = scope.debug.name(scope.function).unwrap_or_default();
+    let kind = match name.as_str() {
+        "allocate" | "_M_allocate" => scope
+            .debug
+            .type_of(scope.function)
+            .and_then(|kind| scope.debug.pointee(kind)),
+        _ if scope.debug.is_rust(scope.function) => scope
+            .debug
+            .first_type_argument(scope.debug.written_function(scope.function)),
+        _ => None,
+    };
+    kind.map(|kind| Guess {
+        element: Element::Value(kind),
+        ground: Ground::New,
+    })
+    .into_iter()
+    .collect()
+}
+
+/// Without source: what the function's pointers point to, and what it returns.
+fn possible_types(scope: Scope<'_>) -> Vec<Element> {
+    let debug = scope.debug;
+    let locals = debug
+        .locals(scope.function)
+        .into_iter()
+        .map(|local| local.kind);
+    locals
+        .chain(debug.type_of(scope.function))
+        .filter_map(|kind| debug.pointee(kind))
+        .map(Element::Value)
+        .collect()
+}
+
+/// A function like `xmalloc`: whoever calls it knows the type. It returns a pointer to nothing in
+/// particular, or takes the address of one.
+fn hands_out_untyped(scope: Scope<'_>) -> bool {
+    let debug = scope.debug;
+    let untyped = |pointer: Die| {
+        debug.is_pointer(pointer)
+            && debug.pointee(pointer).is_none_or(|to| {
+                fit::element_size(debug, &Element::Value(to)).is_none() && !debug.is_pointer(to)
+            })
+    };
+    let sets_pointer = || {
+        let parameters = debug
+            .children(debug.written_function(scope.function))
+            .into_iter();
+        let mut kinds = parameters
+            .filter(|child| child.0 == c::DW_TAG_formal_parameter)
+            .filter_map(|(_, parameter)| debug.pointee(debug.type_of(parameter)?));
+        kinds.any(untyped)
+    };
+    debug.type_of(scope.function).is_some_and(untyped) || sets_pointer()
 }

@@ -7,7 +7,7 @@ use crate::verdict::{self, Toucher};
 use corefold_recording::{AccessKind, Line, Run, Site};
 
 /// The lines of a run, those that cost most first.
-pub(crate) fn lines(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<HotLine> {
+pub(crate) fn lines<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Vec<HotLine> {
     let waited = run
         .lines
         .iter()
@@ -27,18 +27,18 @@ pub(crate) fn lines(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Ho
     lines
 }
 
-struct Teller<'a> {
+struct Teller<'a, 'b> {
     line: &'a Line,
-    space: &'a Space<'a>,
-    memory: &'a Memory<'a>,
+    space: &'a Space<'b>,
+    memory: &'a Memory<'b>,
     objects: Vec<ObjectUse>,
     fields: Vec<FieldUse>,
     sites: Vec<SiteUse>,
     touchers: Vec<Toucher>,
 }
 
-impl<'a> Teller<'a> {
-    fn new(line: &'a Line, space: &'a Space<'a>, memory: &'a Memory<'a>) -> Teller<'a> {
+impl<'a, 'b> Teller<'a, 'b> {
+    fn new(line: &'a Line, space: &'a Space<'b>, memory: &'a Memory<'b>) -> Teller<'a, 'b> {
         let (objects, fields, sites, touchers) = Default::default();
         Teller {
             line,

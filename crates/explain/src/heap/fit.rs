@@ -1,0 +1,110 @@
+//! Whether a type fits an object's size, and how many of it make up the object.
+use super::evidence::{Ground, Guess};
+use super::layout::{Element, Layout};
+use crate::dwarf::{Debug, Die};
+use gimli::constants as c;
+
+/// The first guess that can be true of an object of `bytes`.
+pub(crate) fn choose(debug: &Debug, guesses: &[Guess], bytes: u64) -> Option<Layout> {
+    guesses.iter().find_map(|guess| fit(debug, guess, bytes))
+}
+
+/// The type among `elements` that an object of `bytes` can be, if there is but one: by its exact size,
+/// else by a multiple.
+pub(crate) fn only(debug: &Debug, elements: &[Element], bytes: u64) -> Option<Layout> {
+    let fitting = |exactly: bool| {
+        let mut names = Vec::new();
+        let mut layouts: Vec<Layout> = elements
+            .iter()
+            .filter_map(|element| {
+                fit(
+                    debug,
+                    &Guess {
+                        element: element.clone(),
+                        ground: Ground::Possible,
+                    },
+                    bytes,
+                )
+            })
+            .filter(|layout| !exactly || layout.count.is_none())
+            .collect();
+        layouts.retain(|layout| {
+            let name = layout.type_name(debug);
+            let new = !names.contains(&name);
+            names.push(name);
+            new
+        });
+        layouts
+    };
+    match (fitting(true).as_slice(), fitting(false).as_slice()) {
+        ([one], _) | ([], [one]) => Some(one.clone()),
+        _ => None,
+    }
+}
+
+fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
+    let size = element_size(debug, &guess.element)?;
+    let layout = |count, start| {
+        Some(Layout {
+            element: guess.element.clone(),
+            count,
+            start,
+        })
+    };
+    if bytes < size {
+        return None;
+    }
+    if guess.ground == Ground::NewArray {
+        let start = array_cookie(debug, &guess.element)
+            .filter(|start| (bytes - start) % size == 0)
+            .unwrap_or(0);
+        return layout(Some((bytes - start) / size), start);
+    }
+    if bytes == size || is_flexible(debug, &guess.element) || guess.ground == Ground::SizeWithTail {
+        return layout(None, 0);
+    }
+    // A size named in the source holds even if the request was rounded up.
+    (bytes % size == 0 || guess.ground == Ground::Size).then(|| layout(Some(bytes / size), 0))?
+}
+
+/// `None` for what says nothing about the memory: `void`, and bytes.
+pub(crate) fn element_size(debug: &Debug, element: &Element) -> Option<u64> {
+    match element {
+        Element::Pointer(_) => Some(8),
+        Element::Value(kind) => debug
+            .size_of(*kind)
+            .filter(|size| *size > 1 && !is_byte(debug, *kind)),
+    }
+}
+
+fn is_byte(debug: &Debug, kind: Die) -> bool {
+    let kind = debug.strip(kind);
+    let element = if debug.tag(kind) == Some(c::DW_TAG_array_type) {
+        debug.link(kind, c::DW_AT_type)
+    } else {
+        None
+    };
+    element.is_some_and(|element| debug.size_of(element) == Some(1))
+}
+
+fn is_flexible(debug: &Debug, element: &Element) -> bool {
+    matches!(element, Element::Value(kind) if debug.is_flexible(*kind))
+}
+
+/// Bytes before the elements of `new T[n]`: their number, kept if they have to be destroyed.
+fn array_cookie(debug: &Debug, element: &Element) -> Option<u64> {
+    let Element::Value(kind) = element else {
+        return None;
+    };
+    let kind = debug.strip(*kind);
+    let is_destructor = |die: Die| {
+        debug
+            .text(die, c::DW_AT_name)
+            .is_some_and(|name| name.starts_with('~'))
+    };
+    let destroyed = debug
+        .children(kind)
+        .iter()
+        .any(|child| child.0 == c::DW_TAG_subprogram && is_destructor(child.1));
+    destroyed.then(|| debug.number(kind, c::DW_AT_alignment).unwrap_or(0).max(8))
+}

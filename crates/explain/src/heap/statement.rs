@@ -1,0 +1,93 @@
+//! The statement that an allocating call stands in.
+use super::tokens::{Token, tokens};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Source files by path, read once; `None` for those that cannot be read.
+#[derive(Default)]
+pub(crate) struct Sources {
+    files: RefCell<HashMap<String, Option<Rc<[Token]>>>>,
+}
+
+/// A statement as tokens, with the call in it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Statement {
+    pub tokens: Vec<Token>,
+    /// Index of the token where the call begins.
+    pub call: usize,
+}
+
+/// A statement that has no end within so many tokens is none.
+const LONGEST: usize = 400;
+
+impl Sources {
+    fn file(&self, path: &str) -> Option<Rc<[Token]>> {
+        let read = || {
+            std::fs::read(path)
+                .ok()
+                .map(|text| tokens(&String::from_utf8_lossy(&text)).into())
+        };
+        self.files
+            .borrow_mut()
+            .entry(path.to_owned())
+            .or_insert_with(read)
+            .clone()
+    }
+
+    /// The statement around a place; `None` if the file cannot be read or has no such place.
+    pub fn statement(&self, path: &str, line: u32, column: Option<u32>) -> Option<Statement> {
+        let all = self.file(path)?;
+        let call =
+            all.partition_point(|token| (token.line, token.column) < (line, column.unwrap_or(1)));
+        if all.get(call)?.line > line + 1 {
+            return None;
+        }
+        let before = all[..call].iter().rev().take(LONGEST);
+        let start = call
+            - before
+                .take_while(|token| !matches!(token.text.as_str(), ";" | "{" | "}"))
+                .count();
+        let length = all[call..]
+            .iter()
+            .take(LONGEST)
+            .take_while(|token| token.text != ";")
+            .count();
+        Some(Statement {
+            tokens: all[start..call + length].to_vec(),
+            call: call - start,
+        })
+    }
+}
+
+impl Statement {
+    /// The words from index `at` on.
+    pub fn words(&self, at: usize) -> &[Token] {
+        &self.tokens[at.min(self.tokens.len())..]
+    }
+
+    /// The indices of what stands in the call's parentheses; the rest of the statement if it has none.
+    pub fn arguments(&self) -> std::ops::Range<usize> {
+        let rest = self.words(self.call);
+        match rest.iter().take(6).position(|token| token.text == "(") {
+            Some(open) => self.call + open + 1..self.call + matching(rest, open),
+            None => self.call..self.tokens.len(),
+        }
+    }
+}
+
+/// The index of what closes the bracket at `open`, or the end.
+pub(crate) fn matching(tokens: &[Token], open: usize) -> usize {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.text.as_str() {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    tokens.len()
+}
