@@ -1,7 +1,8 @@
 //! Registers that a loop steps by a constant. A plain build addresses several arrays with one index and
 //! ends the loop on it; with hooks, which take addresses, gcc steps a pointer for each array and a counter
 //! beside them. The extra ones are not the program's.
-use crate::op::{Op, step};
+use crate::instruction::step;
+use crate::op::Op;
 use crate::set::{Place, place};
 use alloc::vec::Vec;
 use iced_x86::{Mnemonic, OpKind};

@@ -3,7 +3,8 @@
 //! A hook wants an address in a register before the access, and clobbers what the access loaded. So gcc
 //! cannot fold addresses and updates into memory operands as it does in a plain build.
 use crate::Hook;
-use crate::op::{Kind, Op, is_plain_move};
+use crate::instruction::is_plain_move;
+use crate::op::{Kind, Op};
 use crate::set::Place;
 use iced_x86::{FlowControl, Mnemonic, OpKind};
 

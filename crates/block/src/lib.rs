@@ -17,6 +17,7 @@ extern crate alloc;
 mod counters;
 mod cycles;
 mod folding;
+mod instruction;
 mod latency;
 mod liveness;
 mod op;
@@ -35,7 +36,8 @@ pub trait Code {
     /// Asked for instructions and for slots of the global offset table.
     fn bytes(&self, address: u64, len: usize) -> &[u8];
     /// Whether a call to `target` is a hook of the runtime. `target` is where the call ends up, after any
-    /// stub of the procedure linkage table.
+    /// stub of the procedure linkage table. Stubs must be bound already (`LD_BIND_NOW`): a lazily bound one
+    /// leads nowhere known, and its hook would count as an ordinary call.
     fn hook(&self, target: u64) -> Option<Hook>;
 }
 

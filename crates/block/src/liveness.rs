@@ -1,6 +1,7 @@
 //! Leaving out what only instrumentation needs: results that hooks alone would read.
 use crate::Hook;
-use crate::op::{Kind, Op, is_zeroing};
+use crate::instruction::is_zeroing;
+use crate::op::{Kind, Op};
 use crate::set::Set;
 use alloc::vec::Vec;
 use iced_x86::{Mnemonic, OpKind};

@@ -1,11 +1,14 @@
 //! One instruction as the pipeline sees it: what it waits for, what it gives, what it takes.
+use crate::instruction::{
+    access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads,
+    partial, step, unissued,
+};
 use crate::latency::{LOAD, Timing, timing};
 use crate::set::{FLAGS, Place, Set, place};
 use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
 use iced_x86::{
-    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-    RflagsBits,
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, RflagsBits,
 };
 
 #[derive(Clone, Debug)]
@@ -185,16 +188,9 @@ impl<'a> Builder<'a> {
         let address = self.values.address(&op.instruction);
         let frame = op.instruction.memory_base() == Register::RSP; // a frame pointer is only known in some blocks
         if let Some(slot) = self.values.slot(address).filter(|_| frame) {
-            op.reads = if reads {
-                op.reads.union(Set::one(slot))
-            } else {
-                op.reads
-            };
-            op.writes = if writes {
-                op.writes.union(Set::one(slot))
-            } else {
-                op.writes
-            };
+            let touched = |does: bool| if does { Set::one(slot) } else { Set::EMPTY };
+            op.reads = op.reads.union(touched(reads));
+            op.writes = op.writes.union(touched(writes));
             return;
         }
         op.load = reads.then_some(address);
@@ -258,23 +254,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The constant that an instruction adds to its register.
-pub fn step(instruction: &Instruction) -> Option<i64> {
-    if instruction.op0_kind() != OpKind::Register || partial(instruction.op0_register()) {
-        return None;
-    }
-    match instruction.mnemonic() {
-        Mnemonic::Inc => Some(1),
-        Mnemonic::Dec => Some(-1),
-        Mnemonic::Add => instruction.try_immediate(1).ok().map(|by| by as i64),
-        Mnemonic::Sub => instruction
-            .try_immediate(1)
-            .ok()
-            .map(|by| (by as i64).wrapping_neg()),
-        _ => None,
-    }
-}
-
 fn kind(op: &Op, taken: bool) -> Kind {
     let i = &op.instruction;
     match i.flow_control() {
@@ -294,108 +273,6 @@ fn is_copy(op: &Op) -> bool {
     let constant = op.reads.is_empty();
     stack
         || (is_plain_move(&op.instruction) && op.load.is_none() && op.store.is_none() && !constant)
-}
-
-pub fn is_plain_move(instruction: &Instruction) -> bool {
-    use Mnemonic::*;
-    let moves = matches!(
-        instruction.mnemonic(),
-        Mov | Movaps
-            | Movapd
-            | Movups
-            | Movupd
-            | Movdqa
-            | Movdqu
-            | Movsd
-            | Movss
-            | Movq
-            | Movd
-            | Vmovaps
-            | Vmovapd
-            | Vmovups
-            | Vmovupd
-            | Vmovdqa
-            | Vmovdqu
-            | Vmovsd
-            | Vmovss
-            | Vmovq
-            | Vmovd
-    );
-    moves && !converts(instruction) && !instruction.has_rep_prefix()
-}
-
-/// Whether a move goes between general and vector registers. Not so when a call keeps the general one:
-/// that is how gcc keeps a vector value across hooks, a spill.
-fn converts(instruction: &Instruction) -> bool {
-    let (to, from) = (instruction.op0_register(), instruction.op1_register());
-    let registers = instruction.op_kinds().all(|kind| kind == OpKind::Register);
-    let general = if to.is_gpr() { to } else { from };
-    let kept = place(general).is_some_and(|place| !Set::CALLER_SAVED.contains(place));
-    registers && to.is_gpr() != from.is_gpr() && !kept
-}
-
-/// Loads and stores that do nothing more: extension is part of the load.
-fn is_transfer(instruction: &Instruction) -> bool {
-    use Mnemonic::*;
-    is_plain_move(instruction) || matches!(instruction.mnemonic(), Movzx | Movsx | Movsxd)
-}
-
-/// Not sent to execution at all: padding, landing pads, adjustment of the stack pointer.
-fn unissued(instruction: &Instruction) -> bool {
-    use Mnemonic::*;
-    let padding = matches!(instruction.mnemonic(), Nop | Endbr64 | Leave | Push | Pop);
-    padding
-        || instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
-}
-
-fn moves_stack(instruction: &Instruction) -> bool {
-    matches!(
-        instruction.mnemonic(),
-        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret
-    ) || instruction.op0_register() == Register::RSP && step(instruction).is_some()
-}
-
-pub fn is_zeroing(instruction: &Instruction) -> bool {
-    use Mnemonic::*;
-    let idiom = matches!(instruction.mnemonic(), Xor | Sub | Pxor | Xorps | Xorpd);
-    idiom
-        && instruction.op1_kind() == OpKind::Register
-        && instruction.op0_register() == instruction.op1_register()
-}
-
-fn address_registers(instruction: &Instruction) -> Set {
-    let mut set = Set::EMPTY;
-    for register in [instruction.memory_base(), instruction.memory_index()] {
-        if let Some(place) = place(register) {
-            set.insert(place);
-        }
-    }
-    set
-}
-
-/// Whether a register that is part of the address is also an operand that is read.
-fn op_reads(info: &iced_x86::InstructionInfo, instruction: &Instruction, wanted: Place) -> bool {
-    (0..instruction.op_count()).any(|operand| {
-        instruction.op_kind(operand) == OpKind::Register
-            && place(instruction.op_register(operand)) == Some(wanted)
-            && access(info.op_access(operand)).0
-    })
-}
-
-/// Whether an access reads, and whether it writes. What is written only sometimes keeps its old value
-/// otherwise, and so is read.
-fn access(access: OpAccess) -> (bool, bool) {
-    match access {
-        OpAccess::Read | OpAccess::CondRead => (true, false),
-        OpAccess::Write => (false, true),
-        OpAccess::ReadWrite | OpAccess::ReadCondWrite | OpAccess::CondWrite => (true, true),
-        OpAccess::None | OpAccess::NoMemAccess => (false, false),
-    }
-}
-
-/// A write to part of a register merges with the rest.
-fn partial(register: Register) -> bool {
-    register.is_gpr8() || register.is_gpr16()
 }
 
 fn flags(op: &mut Op) {

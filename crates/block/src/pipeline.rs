@@ -15,7 +15,7 @@ pub const TICKS: u64 = 240;
 /// Instructions between issue and retirement: Skylake's reorder buffer.
 const REORDER: usize = 224;
 /// Rounds of a loop are simulated until about this many instructions have run.
-const LOOP_OPS: usize = 400;
+const LOOP_OPS: usize = 240;
 
 pub fn sixteenths(ticks: u64) -> u32 {
     (ticks * 16).div_ceil(TICKS) as u32

@@ -152,6 +152,31 @@ fn call_before() -> Vec<u8> {
 }
 
 #[test]
+fn stubs_and_slots_lead_to_hooks() {
+    let slot = ACCESS.to_le_bytes();
+    // call *[rip+5]: past the block's closing call.
+    let direct = Bytes::new()
+        .then(&[0xff, 0x15, 5, 0, 0, 0])
+        .call(BLOCK)
+        .then(&slot);
+    assert_eq!(cost(&direct, START, &CORE).instructions, 0);
+    // call to the stub: endbr64; bnd jmp *[rip+0]
+    let stub = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0, 0, 0, 0];
+    let linked = Bytes::new()
+        .call(START + 10)
+        .call(BLOCK)
+        .then(&stub)
+        .then(&slot);
+    assert_eq!(cost(&linked, START, &CORE).instructions, 0);
+    let unbound = Bytes::new()
+        .call(START + 10)
+        .call(BLOCK)
+        .then(&stub)
+        .then(&[0; 8]);
+    assert_eq!(cost(&unbound, START, &CORE).instructions, 1);
+}
+
+#[test]
 fn a_loop_without_hooks_ends_the_walk() {
     // jmp to itself; and jne to itself, then ret
     assert_eq!(cost(&Bytes(vec![0xeb, 0xfe]), START, &CORE).instructions, 1);
