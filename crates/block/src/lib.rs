@@ -2,12 +2,12 @@
 //!
 //! gcc puts `call __sanitizer_cov_trace_pc` at the head of each basic block and hooks of the thread
 //! sanitizer beside each access; the return address of the former names the block. From there this crate
-//! 1. decodes up to the next block ([`walk`]),
-//! 2. describes each instruction by what it reads, writes and takes ([`op`], [`latency`]),
+//! 1. decodes up to the next block (`walk`),
+//! 2. describes each instruction by what it reads, writes and takes (`op`, `latency`),
 //! 3. leaves out what instrumentation added: arguments of hooks, spills around them, separately stepped
-//!    pointers and counters ([`liveness`], [`folding`], [`counters`]),
+//!    pointers and counters (`liveness`, `folding`, `counters`),
 //! 4. sums issue slots and, for blocks of a loop, runs the loop through a small out-of-order
-//!    pipeline, so that chains of dependent instructions cost their latency ([`pipeline`], [`cycles`]).
+//!    pipeline, so that chains of dependent instructions cost their latency (`pipeline`, `cycles`).
 //!
 //! Loads are first-level hits here: what a miss or an atomic operation adds is the model's to say.
 //! Mispredicted branches are not modelled.
