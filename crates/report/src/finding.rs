@@ -1,11 +1,15 @@
-//! The one or two sentences at the top, and every rule for what may be said there.
+//! What bends the curve: every rule for what may be blamed, and for what.
 //!
 //! A culprit is named only when what it costs is significant; a program whose CPUs work on private data
 //! must read that nothing stands out.
+mod words;
+
+pub use words::how_it_failed;
+
 use crate::curve::{Curve, Point};
-use crate::hot::{Group, groups, one_name};
+use crate::hot::{Group, groups};
 use crate::units;
-use corefold_explain::{Function, LockUse, Sharing, lock_kind_name};
+use corefold_explain::{Function, LockUse};
 use corefold_recording::LockKind;
 
 /// A line, object or lock that costs less than this share of the time is not to blame.
@@ -73,11 +77,11 @@ impl Finding {
 }
 
 pub fn finding(curve: &Curve) -> Finding {
-    let (speed, failure) = (speed(curve), failure(curve));
+    let (speed, failure) = (words::speed(curve), words::failure(curve));
     let (name, cause) = match curve.last() {
         Some(point) => {
             let cause = cause(curve, point);
-            (cause.name(), cause_sentence(curve, point, &cause))
+            (cause.name(), words::cause(curve, point, &cause))
         }
         None => ("unknown", String::new()),
     };
@@ -85,7 +89,7 @@ pub fn finding(curve: &Curve) -> Finding {
     let cause = match curve.last() {
         Some(_) if !failure.is_empty() && speed.is_empty() && name == "nothing" => String::new(),
         Some(point) if !failure.is_empty() && speed.is_empty() => {
-            format!("{}: {cause}", at(point.cpus()))
+            format!("{}: {cause}", words::at(point.cpus()))
         }
         _ => cause,
     };
@@ -95,62 +99,6 @@ pub fn finding(curve: &Curve) -> Finding {
         cause,
         failure,
     }
-}
-
-fn failure(curve: &Curve) -> String {
-    let Some(worst) = curve.failed().next_back() else {
-        return String::new();
-    };
-    let summary = &worst.explained.ending.summary;
-    let others = match curve.failed().count() - 1 {
-        0 => String::new(),
-        1 => " (and one more run failed)".into(),
-        n => format!(" (and {n} more runs failed)"),
-    };
-    format!("{} the program {summary}{others}.", at(worst.cpus()))
-}
-
-fn at(cpus: u32) -> String {
-    format!("At {}", units::counted(cpus, "CPU"))
-}
-
-fn speed(curve: &Curve) -> String {
-    let (Some(base), Some(last), Some(best)) = (curve.base(), curve.last(), curve.best()) else {
-        return String::new();
-    };
-    if base.cpus() == last.cpus() {
-        return String::new();
-    }
-    let gain = last.speedup.unwrap_or(0.0) / f64::from(base.cpus());
-    let on = if base.cpus() == 1 {
-        "on one".into()
-    } else {
-        format!("on {}", base.cpus())
-    };
-    let compared = match gain {
-        g if g >= 1.05 => format!("{}× as fast as {on}", units::factor(g)),
-        g if g > 0.95 => format!("no faster than {on}"),
-        g => format!("{}× slower than {on}", units::factor(1.0 / g)),
-    };
-    format!(
-        "{} the program is {compared}{}.",
-        at(last.cpus()),
-        peak(best, base, last)
-    )
-}
-
-/// Where the curve was highest, if it fell by more than a little since.
-fn peak(best: &Point, base: &Point, last: &Point) -> String {
-    let fallen = best.speedup.unwrap_or(0.0) > last.speedup.unwrap_or(0.0) * 1.05;
-    if !fallen || best.cpus() == base.cpus() {
-        return String::new();
-    }
-    let gain = best.speedup.unwrap_or(0.0) / f64::from(base.cpus());
-    format!(
-        "; it was fastest at {} CPUs, {}×",
-        best.cpus(),
-        units::factor(gain)
-    )
 }
 
 /// Cycles that threads were on a CPU.
@@ -165,13 +113,28 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let (on_cpu, all) = (cpu_time(point), run.time.total());
     let group = groups(point.explained).into_iter().next();
     let group = group.filter(|g| units::share(g.wait(), on_cpu) >= SIGNIFICANT);
-    let lock = point.explained.locks.iter().max_by_key(|l| l.wait_cycles);
-    let lock = lock.filter(|l| units::share(l.wait_cycles, all) >= SIGNIFICANT);
+    let lock = point
+        .explained
+        .locks
+        .iter()
+        .max_by_key(|l| blamable(l, run.cycles));
+    let lock = lock.filter(|l| units::share(blamable(l, run.cycles), all) >= SIGNIFICANT);
     match (group, lock) {
         (Some(group), Some(lock)) if leads(lock, &group) => Cause::Lock(lock),
         (Some(group), _) => Cause::Lines(group),
         (None, Some(lock)) => Cause::Lock(lock),
         (None, None) => spread_out(curve, point),
+    }
+}
+
+/// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
+/// others are done is how a program is made, and no fault of what it waits for.
+fn blamable(lock: &LockUse, cycles: u64) -> u64 {
+    match lock.kind {
+        LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => {
+            lock.wait_cycles.saturating_sub(cycles)
+        }
+        _ => lock.wait_cycles,
     }
 }
 
@@ -189,10 +152,7 @@ fn leads(lock: &LockUse, group: &Group) -> bool {
 /// No line and no lock: is it idleness, waiting all over, or more work?
 fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let time = point.explained.run.time;
-    let Some(efficiency) = point.efficiency else {
-        return Cause::Nothing;
-    };
-    if efficiency >= SCALES {
+    if point.efficiency.is_none() || scales(point) {
         return Cause::Nothing;
     }
     if busy(point) < BUSY {
@@ -205,6 +165,11 @@ fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
         .base()
         .and_then(|base| grown(base, point))
         .map_or(Cause::Nothing, Cause::Function)
+}
+
+/// Whether each CPU brings nearly as much as the first. A count without a speed-up is not known to.
+fn scales(point: &Point) -> bool {
+    point.efficiency.is_some_and(|e| e >= SCALES)
 }
 
 /// Share of the CPUs that a thread ran on, in the mean.
@@ -236,154 +201,11 @@ fn grown<'a>(base: &Point<'a>, point: &Point<'a>) -> Option<&'a Function> {
     (rise(most) >= GROWN).then_some(most)
 }
 
-fn cause_sentence(curve: &Curve, point: &Point, cause: &Cause) -> String {
-    match cause {
-        Cause::Lines(group) => lines_sentence(point, group),
-        Cause::Lock(lock) => lock_sentence(point, lock),
-        Cause::ManyLines => many_lines_sentence(point),
-        Cause::Idle => idle_sentence(point),
-        Cause::Function(function) => function_sentence(curve, point, function),
-        Cause::Nothing => nothing_sentence(curve, point),
-    }
-}
-
-fn lines_sentence(point: &Point, group: &Group) -> String {
-    let hottest = group.hottest();
-    let share = units::about(units::share(group.wait(), cpu_time(point)));
-    let lines = match group.lines.len() {
-        1 => "one cache line".into(),
-        n => format!("{n} cache lines"),
-    };
-    let object = if hottest.object.is_empty() {
-        format!("{:#x}", hottest.address)
-    } else {
-        hottest.object.clone()
-    };
-    let mut text = format!("{share} of CPU time waits for {lines} of {object}");
-    match &hottest.verdict.sentence {
-        sentence if !sentence.is_empty() => text += &format!(": {sentence}"),
-        _ => text += &written_by(group),
-    }
-    text + advice(hottest.verdict.sharing)
-}
-
-/// Who writes, where the verdict does not say.
-fn written_by(group: &Group) -> String {
-    match group.sites.iter().find(|s| s.writes()) {
-        Some(spot) => format!(
-            ": {} is written by {}",
-            one_name(&spot.fields),
-            spot.place()
-        ),
-        None => String::new(),
-    }
-}
-
-fn advice(sharing: Sharing) -> &'static str {
-    match sharing {
-        Sharing::False => ". The bytes are not shared, only their line is: padding removes it.",
-        Sharing::Both => ". Padding removes a part of it only: some of the bytes are shared.",
-        Sharing::True => ". The bytes themselves are shared: padding does not help.",
-        Sharing::ReadOnly | Sharing::Unknown => ".",
-    }
-}
-
-fn lock_sentence(point: &Point, lock: &LockUse) -> String {
-    let share = units::about(units::share(
-        lock.wait_cycles,
-        point.explained.run.time.total(),
-    ));
-    // A lock without a name is called by the function that waits for it.
-    let place = lock
-        .waited_at
-        .as_ref()
-        .filter(|p| !lock.name.contains(&p.function));
-    let place = place.map_or(String::new(), |p| format!(", longest in {p}"));
-    let kind = lock_kind_name(lock.kind);
-    let named = if lock.name.contains(kind) {
-        lock.name.clone()
-    } else {
-        format!("{kind} {}", lock.name)
-    };
-    let meaning = match lock.kind {
-        LockKind::Barrier => ". Threads come to it unevenly.".into(),
-        LockKind::CondVar => {
-            ". Either there is not enough work, or those who make it are too slow.".into()
-        }
-        _ => taken(lock),
-    };
-    format!("{share} of thread time waits for the {named}{place}{meaning}")
-}
-
-fn taken(lock: &LockUse) -> String {
-    if lock.acquisitions == 0 {
-        return ".".into();
-    }
-    let contended = units::about(units::share(lock.contended, lock.acquisitions));
-    format!(
-        ": {contended} of its {} acquisitions had to wait.",
-        units::count(lock.acquisitions as f64)
-    )
-}
-
-fn many_lines_sentence(point: &Point) -> String {
-    let time = point.explained.run.time;
-    let share = units::about(units::share(time.stall + time.spin, cpu_time(point)));
-    format!(
-        "{share} of CPU time waits for cache lines, but no single object, line or lock stands out."
-    )
-}
-
-fn idle_sentence(point: &Point) -> String {
-    let cpus = point.explained.run.cpus;
-    let busy = units::factor(busy(point) * f64::from(cpus));
-    format!(
-        "No line or lock stands out: in the mean only {busy} of the {cpus} CPUs have a thread to run. \
-         Look for parts that run alone, uneven shares of work, sleeping and I/O."
-    )
-}
-
-fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> String {
-    let place = match (&function.file, function.line) {
-        (Some(file), Some(line)) => format!(" ({}:{line})", corefold_explain::base_name(file)),
-        _ => String::new(),
-    };
-    let more = work_growth(curve, point).map_or(String::new(), |g| {
-        format!(
-            "the same work takes {}× the CPU time, and ",
-            units::factor(g)
-        )
-    });
-    format!(
-        "No line or lock stands out: {more}{}{place} grew most, to {} of it.",
-        function.name,
-        units::about(function.self_percent / 100.0)
-    )
-}
-
 /// CPU time for each unit of work, against the smallest count.
 fn work_growth(curve: &Curve, point: &Point) -> Option<f64> {
     let cost = |p: &Point| p.work.filter(|w| *w > 0.0).map(|w| cpu_time(p) as f64 / w);
     let growth = cost(point)? / cost(curve.base()?)?;
     (growth >= 1.05).then_some(growth)
-}
-
-fn nothing_sentence(curve: &Curve, point: &Point) -> String {
-    let nothing = "No line, lock or function stands out";
-    match point.efficiency {
-        Some(e) if e >= SCALES && curve.base().map(Point::cpus) != Some(point.cpus()) => {
-            format!("{nothing}: it scales.")
-        }
-        Some(e) if e < SCALES => match work_growth(curve, point) {
-            Some(growth) => format!(
-                "{nothing}: the same work takes {}× the CPU time, and all of it alike, as on hardware threads that \
-                 share a core.",
-                units::factor(growth)
-            ),
-            None => format!("{nothing}."),
-        },
-        _ => format!("{nothing}."),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! An array of per-CPU counters that share lines by mistake lies on ten lines, and is one mistake: its
 //! lines are one row of the report, with the places that touch them added up.
-use corefold_explain::{Explained, HotLine, Place, SiteUse};
+use crate::place::in_program;
+use corefold_explain::{Explained, HotLine, Place, SiteUse, Storage};
 use corefold_recording::{AccessKind, CLASSES};
 use std::collections::HashMap;
 
@@ -42,8 +43,8 @@ impl<'a> Group<'a> {
 /// A source line that touches a group, over all its lines and fields.
 #[derive(Debug)]
 pub struct Spot<'a> {
-    /// One of the accesses: where it is and of what kind.
-    pub site: &'a SiteUse,
+    pub place: Place,
+    pub kind: AccessKind,
     pub fields: Vec<&'a str>,
     pub transfers: u64,
     pub stall: u64,
@@ -56,18 +57,9 @@ impl Spot<'_> {
         self.stall + self.spin
     }
 
-    /// `add (counter.c:31)`.
-    pub fn place(&self) -> Place {
-        Place {
-            function: self.site.function.clone(),
-            file: self.site.file.clone(),
-            line: self.site.line,
-        }
-    }
-
     pub fn writes(&self) -> bool {
         matches!(
-            self.site.kind,
+            self.kind,
             AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw
         )
     }
@@ -89,7 +81,7 @@ pub fn groups(explained: &Explained) -> Vec<Group<'_>> {
     groups
 }
 
-/// The object on the line that costs most; without a known object every line is its own.
+/// The object on the line that costs most; where nobody knows the objects every line is its own.
 fn object_name(line: &HotLine) -> String {
     let mut costs = vec![0; line.objects.len()];
     for field in &line.fields {
@@ -97,11 +89,14 @@ fn object_name(line: &HotLine) -> String {
             *cost += field.stall + field.spin;
         }
     }
-    let dearest = (0..costs.len()).rev().max_by_key(|&o| costs[o]);
-    dearest.map_or_else(
-        || format!("{:#x}", line.address),
-        |o| line.objects[o].name.clone(),
-    )
+    let dearest = (0..costs.len())
+        .rev()
+        .max_by_key(|&o| costs[o])
+        .map(|o| &line.objects[o]);
+    match dearest.filter(|object| object.storage != Storage::Unknown) {
+        Some(object) => object.name.clone(),
+        None => format!("{:#x}", line.address),
+    }
 }
 
 fn group(mut lines: Vec<&HotLine>) -> Group<'_> {
@@ -128,11 +123,14 @@ fn spots<'a>(lines: &[&'a HotLine]) -> Vec<Spot<'a>> {
     let mut index = HashMap::new();
     let mut spots: Vec<Spot> = Vec::new();
     for site in lines.iter().flat_map(|l| &l.sites) {
-        let key = (&site.function, &site.file, site.line, site.kind as u8);
-        let at = *index.entry(key).or_insert(spots.len());
+        let (place, kind) = (in_program(site), site.kind);
+        let at = *index
+            .entry((place.clone(), kind as u8))
+            .or_insert(spots.len());
         if at == spots.len() {
             spots.push(Spot {
-                site,
+                place,
+                kind,
                 fields: Vec::new(),
                 transfers: 0,
                 stall: 0,
@@ -272,7 +270,8 @@ mod tests {
             hot_line(0x1000, "unknown", 50),
             hot_line(0x2000, "unknown", 30),
         ];
-        run.lines.iter_mut().for_each(|l| l.objects.clear());
+        run.lines[0].objects.clear();
+        run.lines[1].objects[0].storage = Storage::Unknown;
         assert_eq!(groups(&run).len(), 2);
     }
 }

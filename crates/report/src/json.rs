@@ -3,6 +3,7 @@ mod shape;
 
 use crate::curve::{Basis, Curve, Point};
 use crate::finding::finding;
+use crate::place::in_program;
 use crate::usl::{self, Fit};
 use crate::{Options, Work, units};
 use corefold_explain::{self as explain, Explained, HotLine, kind_name, lock_kind_name};
@@ -174,17 +175,34 @@ fn field(field: &explain::FieldUse) -> Field<'_> {
 }
 
 fn site(site: &explain::SiteUse) -> Site<'_> {
+    let program = in_program(site);
     Site {
-        function: &site.function,
-        file: site.file.as_deref(),
-        line: site.line,
+        function: program.function,
+        file: program.file,
+        line: program.line,
         kind: kind_name(site.kind),
         field: &site.field,
         transfers: site.transfers,
         stall_cycles: site.stall,
         spin_cycles: site.spin,
         cpus: site.cpus,
+        inlined: inlined(site),
     }
+}
+
+/// All functions at a site, where there is more than one.
+fn inlined(site: &explain::SiteUse) -> Vec<Place<'_>> {
+    if site.inlined_into.is_empty() {
+        return Vec::new();
+    }
+    let innermost = Place {
+        function: &site.function,
+        file: site.file.as_deref(),
+        line: site.line,
+    };
+    std::iter::once(innermost)
+        .chain(site.inlined_into.iter().map(place))
+        .collect()
 }
 
 fn lock(lock: &explain::LockUse) -> Lock<'_> {

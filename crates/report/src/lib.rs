@@ -10,6 +10,7 @@ mod golden;
 mod hot;
 mod json;
 mod law;
+mod place;
 mod plot;
 #[cfg(test)]
 mod sample;
@@ -38,7 +39,7 @@ pub struct Options {
     pub work: Work,
     /// Escape codes for colour; for terminals only.
     pub color: bool,
-    /// Characters a line; at least 80 are used.
+    /// Characters a line; at least 80 and at most 140 are used.
     pub width: usize,
     /// No braille, no blocks: for terminals that have ASCII only in their graphics.
     pub ascii: bool,

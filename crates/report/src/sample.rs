@@ -126,6 +126,7 @@ pub fn hot_line(address: u64, name: &str, stall: u64) -> HotLine {
         name: name.into(),
         address,
         bytes: 64,
+        storage: Storage::Global,
         ..ObjectUse::default()
     };
     HotLine {
@@ -250,10 +251,11 @@ fn counter_line(i: u64) -> HotLine {
     line.verdict = Verdict {
         sharing: Sharing::False,
         sentence: format!(
-            "{}, written by add() (counter.c:31), shares its line with {} and 6 more",
+            "different CPUs write `{}`, `{}` and 6 more, which lie on one line",
             field(0),
             field(1)
         ),
+        written: (0..8).map(field).collect(),
         ..Verdict::default()
     };
     line
@@ -286,8 +288,8 @@ pub fn one_lock() -> Vec<Explained> {
     line.transfers_by_class = [0, 0, line.transfers / 2, 0, line.transfers / 2, 0, 0];
     line.verdict = Verdict {
         sharing: Sharing::True,
-        sentence: "queue.lock is written by lock_take() (queue.c:12) and lock_drop() (queue.c:17)"
-            .into(),
+        sentence: "80 CPUs use `queue.lock`, which some of them write".into(),
+        written: vec!["queue.lock".into()],
         ..Verdict::default()
     };
     last.lines = vec![line, hot_line(0x4_2000, "stats (queue.c:9)", 2_000)];
@@ -336,11 +338,11 @@ pub fn failing() -> Vec<Explained> {
         place("pop", "queue.c", 33),
         place("worker", "main.c", 20),
     ])];
-    let mut deadlock = failed(16, "deadlocked: every thread waits for another");
+    let mut deadlock = failed(16, "deadlock: every thread waits for another");
     deadlock.ending.details = vec![
-        "thread 1 waits in pthread_mutex_lock for `b`, which thread 2 holds".into(),
-        "thread 2 waits in pthread_mutex_lock for `a`, which thread 1 holds".into(),
-        "so thread 1 waits for thread 2, and thread 2 for thread 1".into(),
+        "thread 1 waits for mutex `b` (held by thread 2) in pthread_mutex_lock, at left (main.c:14)".into(),
+        "thread 2 waits for mutex `a` (held by thread 1) in pthread_mutex_lock, at right (main.c:21)".into(),
+        "thread 1 waits for thread 2, and thread 2 for thread 1".into(),
     ];
     deadlock.ending.stacks = [(1, "left", 14), (2, "right", 21)]
         .map(|(thread, name, line)| ThreadStack {
@@ -348,7 +350,7 @@ pub fn failing() -> Vec<Explained> {
             frames: vec![place(name, "main.c", line)],
         })
         .to_vec();
-    let mut slow = failed(80, "was stopped after 60 s (--timeout)");
+    let mut slow = failed(80, "stopped because its time was up");
     slow.run.progress = vec![Progress {
         name: "op".into(),
         visits: 1234,

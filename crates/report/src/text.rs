@@ -20,7 +20,7 @@ pub(crate) struct Screen<'a> {
 
 impl Screen<'_> {
     fn width(&self) -> usize {
-        self.options.width.max(80)
+        self.options.width.clamp(80, 140)
     }
 
     /// A section's title: bold, after an empty line.

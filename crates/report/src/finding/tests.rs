@@ -1,8 +1,8 @@
 use super::*;
 use crate::Work;
 use crate::sample::*;
-use corefold_explain::Explained;
-use corefold_recording::Time;
+use corefold_explain::{Explained, Sharing};
+use corefold_recording::{AccessKind, Time};
 
 fn said(runs: &[Explained]) -> String {
     finding(&Curve::new(runs, Work::Total)).text()
@@ -60,7 +60,12 @@ fn false_sharing_adds_up_over_the_lines_of_an_object() {
         text.contains("68% of CPU time waits for 10 cache lines of struct pcc at counter.c:52"),
         "{text}"
     );
-    assert!(text.contains("padding removes it"), "{text}");
+    assert!(
+        text.ends_with(
+            "each CPU its own bytes of a line that others write too. Padding removes it."
+        ),
+        "{text}"
+    );
 }
 
 #[test]
@@ -130,14 +135,105 @@ fn one_run_alone_has_no_speed_but_a_cause() {
 #[test]
 fn failures_come_first() {
     let text = said(&failing());
-    assert!(text.starts_with(
-        "At 80 CPUs the program was stopped after 60 s (--timeout) (and 2 more runs failed)."
-    ));
+    assert_eq!(
+        text,
+        "The run at 80 CPUs was stopped because its time was up (and 2 more failed)."
+    );
     assert_eq!(
         said(&[failed(1, "exited with code 3")]),
-        "At 1 CPU the program exited with code 3."
+        "The run at 1 CPU exited with code 3."
     );
     assert_eq!(said(&[]), "");
+}
+
+#[test]
+fn every_ending_makes_a_sentence() {
+    for (summary, sentence) in [
+        (
+            "crashed: SIGSEGV at address 0x10 in thread 4",
+            "The run at 8 CPUs crashed: SIGSEGV at address 0x10 in thread 4.",
+        ),
+        (
+            "deadlock: every thread waits for another",
+            "The run at 8 CPUs ended in a deadlock: every thread waits for another.",
+        ),
+        (
+            "out of memory: 64 bytes were asked for",
+            "The run at 8 CPUs ran out of memory: 64 bytes were asked for.",
+        ),
+        (
+            "cannot be simulated: fork",
+            "The run at 8 CPUs cannot be simulated: fork.",
+        ),
+        ("did not finish", "The run at 8 CPUs did not finish."),
+        (
+            "eaten by a grue",
+            "The run at 8 CPUs failed: eaten by a grue.",
+        ),
+    ] {
+        assert_eq!(said(&[failed(8, summary)]), sentence);
+    }
+}
+
+#[test]
+fn a_thread_that_only_waits_for_the_others_is_no_fault() {
+    let waiting = |cycles| {
+        let mut run = spend(timed(8, 1_000_000), 80, 0, 0, 20);
+        run.locks = vec![lock("done", LockKind::CondVar, 0x9000, cycles)];
+        said(&[timed(1, 1_000_000), run])
+    };
+    assert!(
+        !waiting(1_300_000).contains("condition variable"),
+        "one thread, all the time"
+    );
+    assert!(
+        waiting(1_600_000).contains("20% of thread time waits for the condition variable done")
+    );
+}
+
+#[test]
+fn two_fields_of_one_line_are_both_named_with_their_writers() {
+    let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);
+    let mut line = hot_line(0x1000, "pair (pair.c:3)", 1_100_000);
+    let write = |name, line, field| {
+        site(
+            &place(name, "pair.c", line),
+            AccessKind::Rmw,
+            field,
+            550_000,
+            0,
+        )
+    };
+    line.sites = vec![write("left", 10, "pair.a"), write("right", 20, "pair.b")];
+    line.verdict.sharing = Sharing::False;
+    run.lines = vec![line];
+    let text = said(&[timed(1, 1_000_000), run.clone()]);
+    assert!(
+        text.contains(
+            "left (pair.c:10) and right (pair.c:20) write pair.a, pair.b, each CPU its own"
+        ),
+        "{text}"
+    );
+    // And a reader of what nobody writes is the victim.
+    run.lines[0].sites[1].kind = AccessKind::Read;
+    let text = said(&[timed(1, 1_000_000), run]);
+    assert!(
+        text.contains(
+            "left (pair.c:10) writes pair.a, and so takes the line from right (pair.c:20)"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_scales_is_not_blamed_as_if_it_did_not() {
+    let mut run = spend(timed(8, 125_000), 90, 10, 0, 0);
+    run.lines = vec![hot_line(0x1000, "counter (c.c:1)", 80_000)];
+    let text = said(&[timed(1, 1_000_000), run]);
+    assert!(
+        text.contains("It scales, yet 8.0% of CPU time waits for one cache line of counter"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -168,8 +168,9 @@ pub struct Field<'a> {
 
 #[derive(Serialize)]
 pub struct Site<'a> {
-    pub function: &'a str,
-    pub file: Option<&'a str>,
+    /// The program's own, where a standard library's is inlined into it.
+    pub function: String,
+    pub file: Option<String>,
     pub line: Option<u32>,
     /// `read`, `write`, `atomic load`, `atomic store` or `atomic rmw`.
     pub kind: &'static str,
@@ -178,6 +179,8 @@ pub struct Site<'a> {
     pub stall_cycles: u64,
     pub spin_cycles: u64,
     pub cpus: u32,
+    /// The functions inlined here, innermost first; empty where there is only the one.
+    pub inlined: Vec<Place<'a>>,
 }
 
 #[derive(Serialize)]

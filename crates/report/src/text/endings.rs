@@ -1,9 +1,9 @@
 //! Runs that failed, with their stacks; and the notes.
 use super::{Screen, paragraph};
-use crate::curve::Curve;
+use crate::curve::{Curve, Point};
+use crate::finding::how_it_failed;
 use crate::style::{clip, wrap};
-use crate::units;
-use corefold_explain::{Explained, ThreadStack};
+use corefold_explain::ThreadStack;
 use corefold_recording::Progress;
 
 /// Frames shown of a stack, and stacks of a run.
@@ -11,17 +11,15 @@ const FRAMES: usize = 12;
 const STACKS: usize = 8;
 
 pub fn failures(screen: &Screen, curve: &Curve) -> String {
-    curve
-        .failed()
-        .map(|point| failure(screen, point.explained))
-        .collect()
+    curve.failed().map(|point| failure(screen, point)).collect()
 }
 
-fn failure(screen: &Screen, run: &Explained) -> String {
-    let at = units::counted(run.run.cpus, "CPU");
-    let title = format!("At {at} the program {}", run.ending.summary);
+fn failure(screen: &Screen, point: &Point) -> String {
+    let run = point.explained;
     let mut out = String::from("\n");
-    out += &paragraph(&title, screen.width(), |line| screen.style.alarm(line));
+    out += &paragraph(&how_it_failed(point), screen.width(), |line| {
+        screen.style.alarm(line)
+    });
     for detail in &run.ending.details {
         out += &wrap(detail, screen.width(), 2);
     }

@@ -137,9 +137,9 @@ fn spot_row(spot: &Spot, group: &Group) -> Vec<String> {
         units::about(units::share(spot.wait(), group.wait())),
         units::count(spot.transfers as f64),
         spot.cpus.to_string(),
-        kind_name(spot.site.kind).into(),
+        kind_name(spot.kind).into(),
         one_name(&spot.fields),
-        spot.site.function.clone(),
-        source(spot.site.file.as_deref(), spot.site.line),
+        spot.place.function.clone(),
+        source(spot.place.file.as_deref(), spot.place.line),
     ]
 }

@@ -1,0 +1,282 @@
+//! The finding's sentences.
+use super::{Cause, busy, cpu_time, scales, work_growth};
+use crate::curve::{Curve, Point};
+use crate::hot::{Group, Spot, one_name};
+use crate::units;
+use corefold_explain::{Function, LockUse, Sharing, lock_kind_name};
+use corefold_recording::LockKind;
+
+pub fn failure(curve: &Curve) -> String {
+    let Some(largest) = curve.failed().next_back() else {
+        return String::new();
+    };
+    let others = match curve.failed().count() - 1 {
+        0 => String::new(),
+        1 => " (and one more failed)".into(),
+        n => format!(" (and {n} more failed)"),
+    };
+    format!("{}{others}.", how_it_failed(largest))
+}
+
+/// How a run failed, as a sentence without its full stop.
+pub fn how_it_failed(point: &Point) -> String {
+    let summary = &point.explained.ending.summary;
+    let verb = match summary.split([' ', ':']).next() {
+        Some("crashed" | "exited" | "did" | "cannot") => "",
+        Some("stopped") => "was ",
+        Some("deadlock") => "ended in a ",
+        Some("out") => "ran ",
+        _ => "failed: ",
+    };
+    format!(
+        "The run at {} {verb}{summary}",
+        units::counted(point.cpus(), "CPU")
+    )
+}
+
+pub fn at(cpus: u32) -> String {
+    format!("At {}", units::counted(cpus, "CPU"))
+}
+
+pub fn speed(curve: &Curve) -> String {
+    let (Some(base), Some(last), Some(best)) = (curve.base(), curve.last(), curve.best()) else {
+        return String::new();
+    };
+    if base.cpus() == last.cpus() {
+        return String::new();
+    }
+    let gain = last.speedup.unwrap_or(0.0) / f64::from(base.cpus());
+    let on = if base.cpus() == 1 {
+        "on one".into()
+    } else {
+        format!("on {}", base.cpus())
+    };
+    let compared = match gain {
+        g if g >= 1.05 => format!("{}× as fast as {on}", units::factor(g)),
+        g if g > 0.95 => format!("no faster than {on}"),
+        g => format!("{}× slower than {on}", units::factor(1.0 / g)),
+    };
+    format!(
+        "{} the program is {compared}{}.",
+        at(last.cpus()),
+        peak(best, base, last)
+    )
+}
+
+/// Where the curve was highest, if it fell by more than a little since.
+fn peak(best: &Point, base: &Point, last: &Point) -> String {
+    let fallen = best.speedup.unwrap_or(0.0) > last.speedup.unwrap_or(0.0) * 1.05;
+    if !fallen || best.cpus() == base.cpus() {
+        return String::new();
+    }
+    let gain = best.speedup.unwrap_or(0.0) / f64::from(base.cpus());
+    format!(
+        "; it was fastest at {} CPUs, {}×",
+        best.cpus(),
+        units::factor(gain)
+    )
+}
+
+pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
+    let though = if scales(point) && compared(curve, point) {
+        "It scales, yet "
+    } else {
+        ""
+    };
+    match cause {
+        Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
+        Cause::Lock(lock) => though.to_string() + &lock_sentence(point, lock),
+        Cause::ManyLines => many_lines_sentence(point),
+        Cause::Idle => idle_sentence(point),
+        Cause::Function(function) => function_sentence(curve, point, function),
+        Cause::Nothing => nothing_sentence(curve, point),
+    }
+}
+
+fn lines_sentence(point: &Point, group: &Group) -> String {
+    let hottest = group.hottest();
+    let share = units::about(units::share(group.wait(), cpu_time(point)));
+    let lines = match group.lines.len() {
+        1 => "one cache line".into(),
+        n => format!("{n} cache lines"),
+    };
+    let object = match hottest.object.as_str() {
+        "" => format!("{:#x}", hottest.address),
+        object => object.into(),
+    };
+    format!(
+        "{share} of CPU time waits for {lines} of {object}{}",
+        sharing(group)
+    )
+}
+
+/// Who takes the lines from whom, and whether padding helps.
+fn sharing(group: &Group) -> String {
+    let hottest = group.hottest();
+    let (writers, readers) = parties(group);
+    let (write, fields) = (verb(&writers, "write"), fields(&writers));
+    let (by, read_by) = (places(&writers), places(&readers));
+    match hottest.verdict.sharing {
+        _ if writers.is_empty() => ".".into(),
+        Sharing::False if readers.is_empty() => format!(
+            ". False sharing: {by} {write} {fields}, each CPU its own bytes of a line that others write too. \
+             Padding removes it."
+        ),
+        Sharing::False => format!(
+            ". False sharing: {by} {write} {fields}, and so {} the line from {read_by}, which only {} what lies \
+             beside. Padding removes it.",
+            verb(&writers, "take"),
+            verb(&readers, "read"),
+        ),
+        Sharing::True => format!(
+            ". True sharing: {by} {write} {fields}, which {} CPUs use. Padding does not help.",
+            group.cpus
+        ),
+        Sharing::Both => format!(
+            ". True and false sharing: {by} {write} {fields}, some of it used by several CPUs, some only lying \
+             beside. Padding removes a part of it."
+        ),
+        Sharing::ReadOnly | Sharing::Unknown => format!(": {by} {write} {fields}."),
+    }
+}
+
+/// Places shown on either side.
+const PARTIES: usize = 2;
+
+/// The places that write, and those that only read what no one writes, the dearest first. A place that
+/// hardly ever moved the lines is no party.
+fn parties<'a, 'b>(group: &'b Group<'a>) -> (Vec<&'b Spot<'a>>, Vec<&'b Spot<'a>>) {
+    let counts = |s: &&Spot| s.transfers * 100 >= group.transfers || s.wait() * 100 >= group.wait();
+    let (writers, others): (Vec<&Spot>, Vec<&Spot>) =
+        group.sites.iter().filter(counts).partition(|s| s.writes());
+    let written = |f: &&str| writers.iter().any(|w| w.fields.contains(f));
+    let readers = others
+        .into_iter()
+        .filter(|s| !s.fields.iter().any(&written))
+        .collect();
+    (writers, readers)
+}
+
+/// `add (counter.c:31) and drop (counter.c:40)`.
+fn places(spots: &[&Spot]) -> String {
+    let mut places: Vec<String> = spots.iter().map(|s| s.place.to_string()).collect();
+    places.dedup();
+    match places.len() {
+        0..=PARTIES => places.join(" and "),
+        more => format!(
+            "{} and {} more places",
+            places[..PARTIES].join(", "),
+            more - PARTIES
+        ),
+    }
+}
+
+fn verb(spots: &[&Spot], verb: &str) -> String {
+    if places(spots).contains(" and ") {
+        verb.into()
+    } else {
+        format!("{verb}s")
+    }
+}
+
+/// The fields that these places touch.
+fn fields(spots: &[&Spot]) -> String {
+    let mut names: Vec<&str> = spots
+        .iter()
+        .flat_map(|s| s.fields.iter().copied())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    one_name(&names)
+}
+
+fn lock_sentence(point: &Point, lock: &LockUse) -> String {
+    let share = units::about(units::share(
+        lock.wait_cycles,
+        point.explained.run.time.total(),
+    ));
+    // A lock without a name is called by the function that waits for it.
+    let place = lock
+        .waited_at
+        .as_ref()
+        .filter(|p| !lock.name.contains(&p.function));
+    let place = place.map_or(String::new(), |p| format!(", longest in {p}"));
+    let kind = lock_kind_name(lock.kind);
+    let named = if lock.name.contains(kind) {
+        lock.name.clone()
+    } else {
+        format!("{kind} {}", lock.name)
+    };
+    let meaning = match lock.kind {
+        LockKind::Barrier => ". Threads come to it unevenly.".into(),
+        LockKind::CondVar => {
+            ". Either there is not enough work, or those who make it are too slow.".into()
+        }
+        _ => taken(lock),
+    };
+    format!("{share} of thread time waits for the {named}{place}{meaning}")
+}
+
+fn taken(lock: &LockUse) -> String {
+    if lock.acquisitions == 0 {
+        return ".".into();
+    }
+    let contended = units::about(units::share(lock.contended, lock.acquisitions));
+    format!(
+        ": {contended} of its {} acquisitions had to wait.",
+        units::count(lock.acquisitions as f64)
+    )
+}
+
+fn many_lines_sentence(point: &Point) -> String {
+    let time = point.explained.run.time;
+    let share = units::about(units::share(time.stall + time.spin, cpu_time(point)));
+    format!(
+        "{share} of CPU time waits for cache lines, but no single object, line or lock stands out."
+    )
+}
+
+fn idle_sentence(point: &Point) -> String {
+    let cpus = point.explained.run.cpus;
+    let busy = units::factor(busy(point) * f64::from(cpus));
+    format!(
+        "No line or lock stands out: in the mean only {busy} of the {cpus} CPUs have a thread to run. \
+         Look for parts that run alone, uneven shares of work, sleeping and I/O."
+    )
+}
+
+fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> String {
+    let place = match (&function.file, function.line) {
+        (Some(file), Some(line)) => format!(" ({}:{line})", corefold_explain::base_name(file)),
+        _ => String::new(),
+    };
+    let more = work_growth(curve, point).map_or(String::new(), |g| {
+        format!(
+            "the same work takes {}× the CPU time, and ",
+            units::factor(g)
+        )
+    });
+    format!(
+        "No line or lock stands out: {more}{}{place} grew most, to {} of it.",
+        function.name,
+        units::about(function.self_percent / 100.0)
+    )
+}
+
+fn nothing_sentence(curve: &Curve, point: &Point) -> String {
+    let nothing = "No line, lock or function stands out";
+    let growth = work_growth(curve, point).map(units::factor);
+    match (scales(point), growth) {
+        (true, _) if compared(curve, point) => format!("{nothing}: it scales."),
+        (false, Some(growth)) => format!(
+            "{nothing}: the same work takes {growth}× the CPU time, and all of it alike, as on hardware threads that \
+             share a core."
+        ),
+        _ => format!("{nothing}."),
+    }
+}
+
+/// Whether there is a smaller count to compare with.
+fn compared(curve: &Curve, point: &Point) -> bool {
+    curve.base().is_some_and(|base| base.cpus() < point.cpus())
+}
