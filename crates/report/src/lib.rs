@@ -1,8 +1,8 @@
 //! What a recording says, for people ([`text`]) and for programs ([`json`]).
 //!
-//! Both begin with the same [`Curve`](curve): speed-up is progress a second where the program marks
-//! progress, and time for its work where it does not. Failed runs stand in the table with their reason
-//! and take no part in any figure.
+//! Both reckon alike: speed-up comes from progress a second where the program marks progress, and from
+//! time for its work where it does not. Failed runs stand in the table with their reason and take no
+//! part in any figure. What may be blamed, and from what cost on, is decided in `finding` alone.
 mod curve;
 mod finding;
 #[cfg(test)]
