@@ -12,7 +12,7 @@ const BAR: usize = 20;
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 pub fn section(screen: &Screen, curve: &Curve) -> String {
-    let mut out = screen.title(&format!("Scaling (speed-up: {})", curve.how()));
+    let mut out = screen.title(&format!("Scaling ({})", reckoned(curve)));
     out += &table(screen, curve).print(screen.width(), screen.style);
     out += &progress(screen, curve);
     let speedups: Vec<_> = curve
@@ -32,6 +32,14 @@ pub fn section(screen: &Screen, curve: &Curve) -> String {
         out += &format!("\n{}", wrap(&law::sentences(curve), screen.width(), 2));
     }
     out
+}
+
+/// How speed-up is reckoned, or why it is not.
+fn reckoned(curve: &Curve) -> String {
+    match curve.points.iter().any(|p| p.speedup.is_some()) {
+        true => format!("speed-up: {}", curve.how()),
+        false => "no speed-up: there is no smaller count that finished".into(),
+    }
 }
 
 fn table(screen: &Screen, curve: &Curve) -> Table {
