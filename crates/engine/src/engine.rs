@@ -1,6 +1,6 @@
 //! The state of a simulation, and the one way to reach it.
 use crate::fiber::Fiber;
-use crate::hot::{HOT, hot};
+use crate::hot::hot;
 use crate::layout::SHADOW;
 use crate::pending::Pending;
 use crate::sample::Samples;
@@ -28,6 +28,9 @@ pub struct Engine {
     pub progress: Vec<Progress>,
     pub labels: Vec<Label>,
     pub notes: Vec<Note>,
+    /// Mapped files, and the runtime's hooks by address: for decoding blocks.
+    pub modules: Vec<corefold_recording::Module>,
+    pub hooks: Vec<(u64, corefold_block::Hook)>,
     pub region: crate::progress::Region,
 }
 
@@ -73,6 +76,8 @@ pub fn begin(launch: Launch) {
         progress: Vec::new(),
         labels: Vec::new(),
         notes: Vec::new(),
+        modules: Vec::new(),
+        hooks: Vec::new(),
         region: crate::progress::Region::default(),
     };
     // SAFETY: the process has one thread as yet.

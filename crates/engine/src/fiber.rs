@@ -7,7 +7,6 @@ use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
-use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 use corefold_model::Ticks;
 use corefold_recording::Time;

@@ -45,3 +45,7 @@ mod unwind;
 fn panic(info: &core::panic::PanicInfo) -> ! {
     crash::engine_fault(&alloc::format!("{info}"))
 }
+
+/// The precompiled `core` and `alloc` refer to it in tables that nothing reads: panics abort.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}

@@ -1,7 +1,8 @@
 //! The ELF files that are mapped, so that a report can find their debug info.
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use corefold_block::Hook;
 use corefold_recording::Module;
 
 /// Every mapped ELF file but the runtime and the kernel's own, by address.
@@ -60,4 +61,77 @@ fn executable() -> String {
     // SAFETY: the buffer is writable.
     let n = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
     String::from_utf8_lossy(&path[..n.max(0) as usize]).into_owned()
+}
+
+/// Addresses of our own exported hooks, sorted.
+pub fn hooks() -> Vec<(u64, Hook)> {
+    let mut hooks: Vec<(u64, Hook)> = Vec::new();
+    // SAFETY: the callback gets the vector back as its argument.
+    unsafe { libc::dl_iterate_phdr(Some(add_hooks), (&raw mut hooks).cast()) };
+    hooks.sort_unstable_by_key(|(address, _)| *address);
+    hooks
+}
+
+unsafe extern "C" fn add_hooks(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
+    // SAFETY: as dl_iterate_phdr documents.
+    let (info, into) = unsafe { (&*info, &mut *into.cast::<Vec<(u64, Hook)>>()) };
+    // SAFETY: a terminated string.
+    let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
+    if name.ends_with(corefold_launch::RUNTIME.as_bytes()) {
+        for (symbol, address) in symbols(info) {
+            if let Some(hook) = hook_kind(symbol) {
+                into.push((address, hook));
+            }
+        }
+    }
+    0
+}
+
+fn hook_kind(symbol: &[u8]) -> Option<Hook> {
+    if symbol.starts_with(b"__tsan_atomic") {
+        Some(if symbol.ends_with(b"signal_fence") { Hook::Access } else { Hook::Atomic })
+    } else {
+        symbol.starts_with(b"__tsan_").then_some(Hook::Access)
+    }
+}
+
+/// Names and addresses of the functions that a loaded file exports.
+fn symbols(info: &libc::dl_phdr_info) -> Vec<(&'static [u8], u64)> {
+    const DT_STRTAB: u64 = 5;
+    const DT_SYMTAB: u64 = 6;
+    const DT_GNU_HASH: u64 = 0x6fff_fef5;
+    // SAFETY: the loader's own tables; it has relocated the dynamic section's addresses.
+    unsafe {
+        let headers = core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
+        let Some(dynamic) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC) else { return Vec::new() };
+        let entries = (info.dlpi_addr + dynamic.p_vaddr) as *const [u64; 2];
+        let all = core::slice::from_raw_parts(entries, (dynamic.p_memsz / 16) as usize);
+        let value = |tag| all.iter().find(|e| e[0] == tag).map_or(0, |e| e[1]);
+        let (strings, table) = (value(DT_STRTAB), value(DT_SYMTAB));
+        let count = symbol_count(value(DT_GNU_HASH) as *const u32);
+        let symbols = core::slice::from_raw_parts(table as *const libc::Elf64_Sym, count);
+        let name = |s: &libc::Elf64_Sym| CStr::from_ptr((strings + u64::from(s.st_name)) as *const c_char).to_bytes();
+        symbols.iter().filter(|s| s.st_value != 0).map(|s| (name(s), info.dlpi_addr + s.st_value)).collect()
+    }
+}
+
+/// The number of symbols, which stands nowhere: one more than the last in the hash table's chains.
+unsafe fn symbol_count(table: *const u32) -> usize {
+    if table.is_null() {
+        return 0;
+    }
+    // SAFETY: the GNU hash section: bucket count, first hashed symbol, words of the bloom filter, shift,
+    // the filter, the buckets, and a chain that ends in an odd hash.
+    unsafe {
+        let (buckets, first, bloom) = (*table as usize, *table.add(1) as usize, *table.add(2) as usize);
+        let heads = table.add(4 + 2 * bloom);
+        let chains = heads.add(buckets);
+        let Some(mut last) = (0..buckets).map(|b| *heads.add(b) as usize).max().filter(|l| *l >= first) else {
+            return first;
+        };
+        while *chains.add(last - first) & 1 == 0 {
+            last += 1;
+        }
+        last + 1
+    }
 }
