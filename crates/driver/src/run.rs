@@ -5,6 +5,7 @@
 mod child;
 mod outcome;
 mod output;
+mod preload;
 mod signals;
 mod wait;
 

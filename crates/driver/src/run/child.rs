@@ -1,5 +1,5 @@
 //! Starting one child: the same bytes in its memory at the same addresses, every time.
-use super::{Options, SAMPLE_PERIOD};
+use super::{Options, SAMPLE_PERIOD, preload};
 use anyhow::{Context, Result};
 use corefold_launch::{CONFIG_VARIABLE, Launch, STACK_LIMIT};
 use std::ffi::{OsStr, OsString};
@@ -65,8 +65,8 @@ impl Launched<'_> {
             .args(options.args.iter().map(|a| with_cpus(a, launch.cpus)));
         command
             .env(CONFIG_VARIABLE, &config)
-            .env("LD_PRELOAD", preloaded(self.runtime))
-            .env("LD_BIND_NOW", "1");
+            .env("LD_BIND_NOW", "1")
+            .envs(preload::variables(self.runtime)?);
         self.connect(&mut command, launch.cpus)
             .context("cannot prepare what the program prints to")?;
         // A process group in the background may not read from the terminal.
@@ -114,16 +114,6 @@ fn with_cpus(arg: &OsStr, cpus: u32) -> OsString {
     }
     out.extend_from_slice(left);
     OsString::from_vec(out)
-}
-
-/// The runtime goes first, so that its functions win.
-fn preloaded(runtime: &Path) -> OsString {
-    let mut list = runtime.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
-        list.push(":");
-        list.push(others);
-    }
-    list
 }
 
 fn prepare(command: &mut Command) {
