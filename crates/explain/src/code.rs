@@ -69,6 +69,8 @@ pub fn frames(debug: &Debug, address: u64, symbol: Option<String>) -> Vec<Frame>
         let Some(function) = raw.map(|raw| demangle(&raw)).or_else(|| symbol.clone()) else {
             continue;
         };
+        // Code that the compiler found equal to another function's has a symbol and lines, but no entry.
+        let die = die.or_else(|| debug.function_named(unit?, &function));
         let location = frame.location.as_ref();
         frames.push(Frame {
             function,

@@ -130,7 +130,10 @@ impl Debug {
     }
 
     pub fn number(&self, die: Die, at: DwAt) -> Option<u64> {
-        self.value(die, at)?.udata_value()
+        match self.value(die, at)? {
+            AttributeValue::FileIndex(number) => Some(number),
+            value => value.udata_value(),
+        }
     }
 
     pub fn flag(&self, die: Die, at: DwAt) -> bool {

@@ -107,7 +107,10 @@ impl<'a> Heap<'a> {
             return fit::choose(scope.debug, &library_guesses(scope), bytes);
         }
         let place = frame.file.as_deref().zip(frame.line);
-        match place.and_then(|(file, line)| self.sources.statement(file, line, frame.column)) {
+        let statement =
+            place.and_then(|(file, line)| self.sources.statement(file, line, frame.column));
+        let name = scope.debug.name(scope.function).unwrap_or_default();
+        match statement.filter(|statement| !statement.begins_function(&name)) {
             Some(statement) => fit::choose(scope.debug, &evidence(&statement, scope), bytes),
             None => fit::only(scope.debug, &possible_types(scope), bytes),
         }

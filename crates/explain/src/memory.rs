@@ -116,12 +116,7 @@ impl<'a> Memory<'a> {
             .and_then(|debug| Some((debug, debug.index().variable_at(debug, spot.address)?)));
         match variable {
             Some((debug, variable)) => {
-                let name = debug.name(variable.die).unwrap_or_default();
-                let name = if variable.scope.is_empty() {
-                    name
-                } else {
-                    format!("{}::{name}", variable.scope)
-                };
+                let name = variable.full_name(debug);
                 Thing::variable(
                     debug,
                     variable.die,

@@ -2,6 +2,7 @@
 //!
 //! Only names and addresses are kept; everything else is read from the entry when it is wanted.
 use super::{Debug, Die, Reader};
+use crate::symbols::demangle;
 use gimli::{Attribute, AttributeValue, DwTag, constants as c};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,6 +15,19 @@ pub struct Variable {
     pub die: Die,
     /// Names of the namespaces, classes or function around it, joined by `::`.
     pub scope: Arc<str>,
+}
+
+impl Variable {
+    /// `counter`, `ns::counter`, `function::counter`.
+    pub fn full_name(&self, debug: &Debug) -> String {
+        let name = debug.name(self.die).unwrap_or_default();
+        if !self.scope.is_empty() {
+            return format!("{}::{name}", self.scope);
+        }
+        // A member of a namespace or class may be defined outside of it; its mangled name knows where it belongs.
+        let linkage = debug.inherited(self.die, |die| debug.text(die, c::DW_AT_linkage_name));
+        linkage.map_or(name, |linkage| demangle(&linkage))
+    }
 }
 
 /// A definition of a type.
@@ -30,6 +44,8 @@ pub struct Index {
     variables: Vec<Variable>,
     /// By unqualified name.
     types: HashMap<String, Vec<TypeEntry>>,
+    /// Of types inside of something.
+    scopes: HashMap<Die, Arc<str>>,
 }
 
 impl Index {
@@ -62,6 +78,11 @@ impl Index {
                 .unwrap_or(1);
             address < variable.address + bytes
         })
+    }
+
+    /// The namespaces and classes around a type: `ns::outer`.
+    pub fn scope_of(&self, kind: Die) -> Option<&str> {
+        self.scopes.get(&kind).map(|scope| &**scope)
     }
 
     /// The type that `name` (perhaps qualified) means in unit `near`'s eyes: a definition of the same
@@ -216,6 +237,9 @@ impl Scan<'_> {
             return;
         };
         let scope = self.scope_name();
+        if !scope.is_empty() {
+            self.index.scopes.insert(die, scope.clone());
+        }
         let entries = self.index.types.entry(name).or_default();
         // A type used inside many function scopes or headers: one entry a unit and scope is enough.
         if !entries

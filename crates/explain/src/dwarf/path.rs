@@ -107,13 +107,7 @@ impl Debug {
 
     fn step_struct(&self, walk: &Walk, kind: Die, from: u64, bytes: u64) -> Step {
         if let Some(stored) = self.stored_type(kind) {
-            let size = self.size_of(stored).unwrap_or(walk.size);
-            return Step::Into(Walk {
-                path: walk.path.clone(),
-                kind: stored,
-                offset: walk.offset,
-                size,
-            });
+            return Step::Into(self.stored(walk, stored));
         }
         let members = self.members(kind);
         let met: Vec<&Member> = members
@@ -122,6 +116,7 @@ impl Debug {
             .collect();
         match met.as_slice() {
             [] if from == 0 && bytes >= walk.size => Step::End,
+            [] if from >= walk.size => Step::Across(format!("+{from:#x}")),
             [] => Step::Across(format!("+{from:#x} (padding)")),
             [member] if member.holds(from, bytes) || member.is_bits => {
                 Step::Into(self.step_into(walk, member, self.is_transparent(kind)))
@@ -129,6 +124,22 @@ impl Debug {
             // The whole structure is copied or cleared at once.
             _ if from == 0 && bytes >= walk.size => Step::End,
             several => Step::Across(span_name(several)),
+        }
+    }
+
+    /// The value in raw storage; how the library wraps it says nothing to its user.
+    fn stored(&self, walk: &Walk, kind: Die) -> Walk {
+        let path = walk
+            .path
+            .trim_end_matches("._M_storage")
+            .trim_end_matches("._M_impl")
+            .to_owned();
+        let size = self.size_of(kind).unwrap_or(walk.size);
+        Walk {
+            path,
+            kind,
+            offset: walk.offset,
+            size,
         }
     }
 
@@ -319,6 +330,13 @@ impl Debug {
     fn stored_type(&self, kind: Die) -> Option<Die> {
         let name = self.text(kind, c::DW_AT_name)?;
         (name.starts_with("__aligned_membuf<") || name.starts_with("__aligned_buffer<"))
+            .then(|| self.first_type_argument(kind))?
+    }
+
+    /// `T` of the block that `std::make_shared<T>` allocates: the counts and the value.
+    pub fn shared_value(&self, kind: Die) -> Option<Die> {
+        let name = self.text(kind, c::DW_AT_name)?;
+        name.starts_with("_Sp_counted_ptr_inplace<")
             .then(|| self.first_type_argument(kind))?
     }
 

@@ -57,6 +57,18 @@ impl Debug {
         self.type_of(global)
     }
 
+    /// The function `name` of the unit whose header is at `unit`.
+    pub fn function_named(&self, unit: gimli::UnitSectionOffset, name: &str) -> Option<Die> {
+        let root = self.root(self.die(unit, gimli::UnitOffset(0))?)?;
+        let mut functions = self
+            .children(root)
+            .into_iter()
+            .filter(|child| child.0 == c::DW_TAG_subprogram);
+        functions
+            .find(|(_, die)| self.text(*die, c::DW_AT_name).as_deref() == Some(name))
+            .map(|(_, die)| die)
+    }
+
     fn root(&self, die: Die) -> Option<Die> {
         let mut entries = self.unit(die).entries_raw(None).ok()?;
         let offset = entries.next_offset().0;

@@ -59,6 +59,10 @@ impl Debug {
         self.tag(self.strip(kind)) == Some(c::DW_TAG_pointer_type)
     }
 
+    pub fn is_base(&self, kind: Die) -> bool {
+        self.tag(self.strip(kind)) == Some(c::DW_TAG_base_type)
+    }
+
     /// `None` for functions, incomplete types and arrays without a bound.
     pub fn size_of(&self, kind: Die) -> Option<u64> {
         let kind = self.strip(kind);
@@ -151,36 +155,44 @@ impl Debug {
         };
         match self.text(kind, c::DW_AT_name) {
             Some(name) if !keyword.is_empty() && self.has_tags(kind) => format!("{keyword} {name}"),
-            Some(name) => common_spelling(&name).to_owned(),
+            Some(name) => match self.index().scope_of(kind) {
+                Some(scope) => format!("{scope}::{}", common_spelling(&name)),
+                None => common_spelling(&name),
+            },
             None => format!("{keyword} {{…}}"),
         }
     }
 
     /// The name without a keyword or qualifiers, as a field's path starts with it.
     pub fn short_name(&self, kind: Die) -> String {
-        let mut kind = kind;
-        while self.text(kind, c::DW_AT_name).is_none() {
-            match self.link(kind, c::DW_AT_type) {
-                Some(inner) => kind = inner,
-                None => break,
+        match (
+            self.text(kind, c::DW_AT_name),
+            self.tag(kind),
+            self.link(kind, c::DW_AT_type),
+        ) {
+            (Some(name), ..) => common_spelling(&name),
+            (None, Some(c::DW_TAG_pointer_type), Some(target)) => {
+                format!("({} *)", self.short_name(target))
             }
+            (None, _, Some(inner)) => self.short_name(inner),
+            _ => self.type_name(kind),
         }
-        self.text(kind, c::DW_AT_name).map_or_else(
-            || self.type_name(kind),
-            |name| common_spelling(&name).to_owned(),
-        )
     }
 }
 
-/// Compilers spell `unsigned long` as no one else does.
-pub fn common_spelling(name: &str) -> &str {
-    match name {
-        "long unsigned int" => "unsigned long",
-        "long int" => "long",
-        "long long unsigned int" => "unsigned long long",
-        "long long int" => "long long",
-        "short unsigned int" => "unsigned short",
-        "short int" => "short",
-        other => other,
-    }
+/// Compilers spell `unsigned long` as no one else does, in template arguments too.
+fn common_spelling(name: &str) -> String {
+    const SPELLINGS: [(&str, &str); 6] = [
+        ("long long unsigned int", "unsigned long long"),
+        ("long unsigned int", "unsigned long"),
+        ("long long int", "long long"),
+        ("long int", "long"),
+        ("short unsigned int", "unsigned short"),
+        ("short int", "short"),
+    ];
+    SPELLINGS
+        .iter()
+        .fold(name.to_owned(), |name, (theirs, ours)| {
+            name.replace(theirs, ours)
+        })
 }

@@ -19,6 +19,8 @@ pub(crate) enum Ground {
     Assigned,
     /// Named among the arguments in some other way.
     Mentioned,
+    /// A pointer to it is among the arguments, so it is believed for one object of exactly that size.
+    Argument,
     /// A variable of the function could hold it.
     Possible,
 }
@@ -43,10 +45,7 @@ pub(crate) fn evidence(statement: &Statement, scope: Scope<'_>) -> Vec<Guess> {
         element,
         ground: Ground::Assigned,
     }));
-    guesses.extend(reader.mentioned().into_iter().map(|element| Guess {
-        element,
-        ground: Ground::Mentioned,
-    }));
+    guesses.extend(reader.mentioned());
     guesses
 }
 
@@ -255,21 +254,29 @@ impl Reader<'_> {
     }
 
     /// Types named among the arguments, and what the variables there point to: `NEW(struct foo)`,
-    /// `posix_memalign(&p, …)`.
-    fn mentioned(&self) -> Vec<Element> {
+    /// `posix_memalign(&p, …)`, `ALLOCATE(p)`.
+    fn mentioned(&self) -> Vec<Guess> {
         let range = self.statement.arguments();
-        let arguments = &self.statement.tokens[range.start.min(range.end)..range.end];
-        let at = |start: usize| {
-            let tokens = &arguments[start..];
-            match self.scope.expression(tokens) {
-                // `&p`: the call sets `p`.
-                Some((Element::Pointer(kind), _)) if tokens[0].text == "&" => {
-                    self.scope.pointed_to(&Element::Value(kind))
-                }
-                Some((element, _)) => self.scope.pointed_to(&element),
-                None => self.scope.type_name(tokens).map(|read| read.0),
-            }
+        let (start, end) = (range.start.min(range.end), range.end);
+        (start..end)
+            .filter(|at| !matches!(self.word(at.wrapping_sub(1)), "->" | "."))
+            .filter_map(|at| self.mentioned_at(at, end))
+            .collect()
+    }
+
+    fn mentioned_at(&self, at: usize, end: usize) -> Option<Guess> {
+        let tokens = &self.statement.tokens[at..end];
+        let (element, ground) = match (self.scope.expression(tokens), self.word(at)) {
+            // `&p`: the call sets `p`.
+            (Some((Element::Pointer(kind), _)), "&") => (
+                self.scope.pointed_to(&Element::Value(kind))?,
+                Ground::Mentioned,
+            ),
+            (Some((element, _)), _) => (self.scope.pointed_to(&element)?, Ground::Argument),
+            (None, _) => (self.scope.type_name(tokens)?.0, Ground::Mentioned),
         };
-        (0..arguments.len()).filter_map(at).collect()
+        // `size_t` and the like may be in a cast, but are seldom what memory is for.
+        let is_base = matches!(element, Element::Value(kind) if self.scope.debug.is_base(kind));
+        (!is_base).then_some(Guess { element, ground })
     }
 }

@@ -51,7 +51,7 @@ fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
             start,
         })
     };
-    if bytes < size {
+    if bytes < size || (guess.ground == Ground::Argument && bytes != size) {
         return None;
     }
     if guess.ground == Ground::NewArray {

@@ -31,7 +31,10 @@ impl Layout {
     /// `struct slot[80]`.
     pub fn type_name(&self, debug: &Debug) -> String {
         let element = match self.element {
-            Element::Value(kind) => debug.type_name(kind),
+            Element::Value(kind) => match debug.shared_value(kind) {
+                Some(value) => format!("{} (shared)", debug.type_name(value)),
+                None => debug.type_name(kind),
+            },
             Element::Pointer(kind) => format!("{} *", debug.type_name(kind)),
         };
         self.count
@@ -41,7 +44,7 @@ impl Layout {
     /// What the names of its fields begin with: `slot`.
     pub fn short_name(&self, debug: &Debug) -> String {
         match self.element {
-            Element::Value(kind) => debug.short_name(kind),
+            Element::Value(kind) => debug.short_name(debug.shared_value(kind).unwrap_or(kind)),
             Element::Pointer(kind) => format!("({} *)", debug.short_name(kind)),
         }
     }

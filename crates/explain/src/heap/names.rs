@@ -222,17 +222,15 @@ fn closing_angle(tokens: &[Token], open: usize) -> Option<usize> {
 
 fn spell(tokens: &[Token]) -> String {
     let mut text = String::new();
-    for pair in tokens
-        .windows(2)
-        .map(|pair| (&pair[0], Some(&pair[1])))
-        .chain(tokens.last().map(|last| (last, None)))
-    {
-        text.push_str(&pair.0.text);
-        let words = pair
-            .1
-            .is_some_and(|next| next.is_name() && pair.0.is_name());
-        let angles = pair.0.text == ">" && pair.1.is_some_and(|next| next.text == ">");
-        if pair.0.text == "," || words || angles {
+    let mut at = 0;
+    while at < tokens.len() {
+        let (word, used) = base_type(&tokens[at..]).unwrap_or_else(|| (tokens[at].text.clone(), 1));
+        at += used;
+        text.push_str(&word);
+        let next = tokens.get(at);
+        let words = tokens[at - 1].is_name() && next.is_some_and(|next| next.is_name());
+        let angles = word == ">" && next.is_some_and(|next| next.text == ">");
+        if word == "," || words || angles {
             text.push(' ');
         }
     }
@@ -283,10 +281,10 @@ mod tests {
 
     #[test]
     fn template_arguments_belong_to_the_name() {
-        let read = qualified(&tokens("ns::pair<unsigned int,list<int>>*"));
+        let read = qualified(&tokens("ns::pair<unsigned,list<int>>*"));
         assert_eq!(
             read,
-            Some(("ns::pair<unsigned int, list<int> >".to_owned(), 12))
+            Some(("ns::pair<unsigned int, list<int> >".to_owned(), 11))
         );
     }
 }

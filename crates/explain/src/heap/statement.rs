@@ -61,6 +61,14 @@ impl Sources {
 }
 
 impl Statement {
+    /// The place is no call but the head of the function `name`: the compiler took another function's
+    /// code for it, as they are equal, and its lines are lost.
+    pub fn begins_function(&self, name: &str) -> bool {
+        self.words(self.call)
+            .first()
+            .is_some_and(|token| token.text == name)
+    }
+
     /// The words from index `at` on.
     pub fn words(&self, at: usize) -> &[Token] {
         &self.tokens[at.min(self.tokens.len())..]

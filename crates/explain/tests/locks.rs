@@ -1,0 +1,201 @@
+//! Locks, labels, and how runs end.
+mod common;
+use common::*;
+use corefold_recording::*;
+
+const C: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+struct table { long used; pthread_mutex_t guard; };
+pthread_mutex_t a, b;
+struct table *make(void) { return malloc(sizeof(struct table)); }
+void first(void) {
+    pthread_mutex_lock(&b);
+    rand();
+}
+void second(void) { pthread_mutex_lock(&a); rand(); }
+int main(void) { return 0; }
+"#;
+
+fn program() -> Program {
+    Program::new("locks.c", C, &[])
+}
+
+fn lock(address: u64, wait_pc: u64, object: Option<Object>) -> Lock {
+    Lock {
+        address,
+        kind: LockKind::Mutex,
+        object,
+        acquisitions: 10,
+        contended: 5,
+        wait_cycles: 1000 - address % 7,
+        hold_cycles: 3,
+        wait_pc,
+    }
+}
+
+fn names(run: &Run) -> Vec<String> {
+    let mut locks = told(run).locks;
+    locks.sort_by_key(|lock| lock.address);
+    locks.into_iter().map(|lock| lock.name).collect()
+}
+
+#[test]
+fn locks_have_the_name_of_their_memory() {
+    let program = program();
+    let mut run = program.run();
+    let pc = program.call("first", "pthread_mutex_lock");
+    let object = Object {
+        address: HEAP,
+        bytes: 48,
+        site: 0,
+    };
+    run.allocations.push(AllocSite {
+        stack: vec![program.call("make", "malloc")],
+        count: 1,
+        bytes: 48,
+    });
+    run.locks = vec![
+        lock(0x9000, pc, None),
+        lock(program.symbol("a"), pc, None),
+        lock(HEAP + 8, pc, Some(object)),
+    ];
+    assert_eq!(
+        names(&run),
+        ["mutex at 0x9000 waited for in first", "a", "table.guard"]
+    );
+    let waited = told(&run).locks[0].waited_at.clone().unwrap();
+    assert_eq!(waited.to_string(), "first (locks.c:8)");
+    run.allocations[0].stack = vec![pc];
+    assert_eq!(
+        names(&run)[2],
+        "mutex at +0x8 of object at locks.c:8 (heap, 48 bytes)"
+    );
+}
+
+#[test]
+fn labels_win() {
+    let program = program();
+    let mut run = program.run();
+    run.allocations.push(AllocSite {
+        stack: vec![program.call("make", "malloc")],
+        count: 1,
+        bytes: 48,
+    });
+    let object = Object {
+        address: HEAP,
+        bytes: 48,
+        site: 0,
+    };
+    run.locks = vec![
+        lock(program.symbol("a"), 0, None),
+        lock(HEAP + 8, 0, Some(object.clone())),
+    ];
+    let label = |address: u64, bytes: u64, name: &str| Label {
+        address,
+        bytes,
+        name: name.to_owned(),
+    };
+    run.labels = vec![
+        label(program.symbol("a"), 40, "the big lock"),
+        label(HEAP, 48, "symbols"),
+    ];
+    assert_eq!(names(&run), ["the big lock", "symbols.guard"]);
+    run.labels.push(label(HEAP + 8, 40, "symbol lock"));
+    assert_eq!(names(&run), ["the big lock", "symbol lock"]);
+    run.labels = vec![label(0x9000, 16, "mapped")];
+    run.locks = vec![lock(0x9000, 0, None), lock(0x9008, 0, None)];
+    assert_eq!(names(&run), ["mapped", "mapped+0x8"]);
+}
+
+#[test]
+fn a_deadlock_is_told() {
+    let program = program();
+    let mut run = program.run();
+    let waiter = |thread, call: &str, on, held_by: &[u32], pc: u64| Waiter {
+        thread,
+        call: call.to_owned(),
+        on,
+        held_by: held_by.to_vec(),
+        stack: vec![pc],
+    };
+    let (first, second) = (
+        program.call("first", "pthread_mutex_lock"),
+        program.call("second", "pthread_mutex_lock"),
+    );
+    run.status = Status::Deadlock {
+        waiters: vec![
+            waiter(0, "pthread_join", 3, &[3], program.symbol("main") + 1),
+            waiter(3, "pthread_mutex_lock", program.symbol("b"), &[2], first),
+            waiter(2, "pthread_mutex_lock", program.symbol("a"), &[3], second),
+            waiter(4, "read", 7, &[], program.symbol("main") + 1),
+        ],
+    };
+    let ending = told(&run).ending;
+    assert!(!ending.success);
+    assert_eq!(
+        ending.details,
+        [
+            "thread 0 waits for the end of thread 3 in pthread_join, at main (locks.c:12)",
+            "thread 3 waits for mutex `b` (held by thread 2) in pthread_mutex_lock, at first (locks.c:8)",
+            "thread 2 waits for mutex `a` (held by thread 3) in pthread_mutex_lock, at second (locks.c:11)",
+            "thread 4 waits for file descriptor 7 in read, at main (locks.c:12)",
+            "they wait in a circle: thread 2 → thread 3 → thread 2",
+        ]
+    );
+    assert_eq!(ending.stacks.len(), 4);
+}
+
+#[test]
+fn a_crash_has_the_stack_of_its_thread() {
+    let program = program();
+    let mut run = program.run();
+    let stack = vec![
+        program.symbol("second"),
+        program.call("first", "pthread_mutex_lock"),
+    ];
+    run.status = Status::Crashed {
+        signal: 11,
+        address: 0x10,
+        thread: 4,
+        stack,
+    };
+    let ending = told(&run).ending;
+    assert_eq!(
+        ending.summary,
+        "crashed: SIGSEGV at address 0x10 in thread 4"
+    );
+    let frames: Vec<String> = ending.stacks[0]
+        .frames
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(frames, ["second (locks.c:11)", "first (locks.c:8)"]);
+}
+
+#[test]
+fn other_endings() {
+    let summary = |status: Status| {
+        let mut run = program().run();
+        run.status = status;
+        let ending = told(&run).ending;
+        (ending.success, ending.summary)
+    };
+    assert_eq!(
+        summary(Status::Exited(0)),
+        (true, "exited with code 0".to_owned())
+    );
+    assert_eq!(
+        summary(Status::Exited(3)),
+        (false, "exited with code 3".to_owned())
+    );
+    assert!(!summary(Status::Unfinished).0);
+    assert_eq!(
+        summary(Status::OutOfMemory {
+            bytes: 12,
+            stack: vec![]
+        })
+        .1,
+        "out of memory: 12 bytes were asked for"
+    );
+}
