@@ -10,9 +10,12 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if !active() {
         return;
     }
-    let shared = tag_of(address).record_index().is_some();
-    if !shared {
+    let Some(index) = tag_of(address).record_index() else {
         timed(address, pc, size as u32, Kind::Load, AccessKind::Read);
+        return;
+    };
+    let engine = engine();
+    if engine.model.quiet_read(index, engine.sched.cpu as u32) && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
         return;
     }
     pending::flush_range(address, size);

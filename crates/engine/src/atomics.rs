@@ -21,6 +21,13 @@ pub fn load(address: u64, size: u8, pc: u64) -> u64 {
     if !active() || is_ours(address) {
         return read_value(address, size);
     }
+    let cpu = engine().sched.cpu as u32;
+    if let Some(index) = tag_of(address).record_index()
+        && engine().model.quiet_read(index, cpu)
+        && sched::within_lookahead()
+    {
+        return loaded(address, size, pc);
+    }
     let fiber = crate::engine::current();
     let again = hot!().wrote == 0 && fiber.spins.continues(pc, address);
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
@@ -28,6 +35,11 @@ pub fn load(address: u64, size: u8, pc: u64) -> u64 {
     if kind == Kind::LoadAwaited {
         sched_if_ahead();
     }
+    loaded(address, size, pc)
+}
+
+/// The value that a load finds now.
+fn loaded(address: u64, size: u8, pc: u64) -> u64 {
     pending::flush(hot!().clock);
     let cpu = engine().sched.cpu as u32;
     let value = pending::forwarded(cpu, address, size).unwrap_or_else(|| read_value(address, size));
@@ -52,7 +64,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if outcome.effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
-    engine().model.watch(tag_of(address));
+    engine().model.watch(tag_of(address), address);
     pending::defer(cpu, address, size, value, outcome.effect);
 }
 

@@ -16,6 +16,7 @@ struct Look {
 #[derive(Default)]
 pub struct Spins {
     looks: [Look; 4],
+    last: (u64, u64),
     spinning: bool,
 }
 
@@ -40,6 +41,14 @@ impl Spins {
         look.pc == pc && look.address == address
     }
 
+    /// Is this the very read that came last, with no store since? If not, it is the last from now on.
+    #[inline]
+    pub fn again(&mut self, pc: u64, address: u64) -> bool {
+        let same = self.last == (pc, address) && !crate::access::wrote();
+        self.last = (pc, address);
+        same
+    }
+
     /// The fiber found `value`; `stall` is all it has stalled so far. At most `longest` of computing
     /// makes it a spin.
     pub fn look(&mut self, pc: u64, address: u64, value: u64, at: Ticks, stall: Ticks, longest: Ticks) -> Option<Spun> {
@@ -55,7 +64,8 @@ impl Spins {
 
     /// The fiber did something that a spin does not do.
     pub fn forget(&mut self) {
-        *self = Spins::default();
+        self.looks.iter_mut().for_each(|look| look.pc = 0);
+        self.spinning = false;
     }
 
     pub fn spinning(&self) -> bool {

@@ -39,6 +39,8 @@ pub(crate) struct Line {
     pub home_free: Ticks,
     /// The CPU that last wrote: tells SMT siblings apart, which share a core's copy.
     pub writer: u16,
+    /// Hits of the owner in a row.
+    pub hits: u8,
     pub queue: VecDeque<Grant>,
 }
 
@@ -64,12 +66,24 @@ impl Lines {
     /// A new record of a line that `owner` has alone.
     pub fn add(&mut self, owner: u16, writer: u16, dirty: bool) -> u32 {
         let state = State { owner, dirty, settled: 0 };
-        self.lines.push(Line { now: state, tail: state, home_free: 0, writer, queue: VecDeque::new() });
+        self.lines.push(Line { now: state, tail: state, home_free: 0, writer, hits: 0, queue: VecDeque::new() });
         self.sets.extend(vec![0; 2 * self.words]);
         let index = self.lines.len() - 1;
         self.only(index, When::Now, owner);
         self.only(index, When::Tail, owner);
         index as u32
+    }
+
+    /// The record of a line that `owner` had to itself for a while is needed again.
+    pub fn revive(&mut self, index: usize, owner: u16, writer: u16, dirty: bool) {
+        let line = &mut self.lines[index];
+        let settled = line.now.settled;
+        line.now = State { owner, dirty, settled };
+        line.tail = line.now;
+        line.writer = writer;
+        line.hits = 0;
+        self.only(index, When::Now, owner);
+        self.only(index, When::Tail, owner);
     }
 
     #[inline]

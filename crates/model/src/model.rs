@@ -3,6 +3,8 @@ use crate::cpu::{Cpu, Forward, Load};
 use crate::line::{Grant, Lines, NOBODY, When};
 use crate::{Machine, Tag, Ticks, ticks};
 use alloc::vec::Vec;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -76,12 +78,17 @@ struct Legs {
     data: Ticks,
 }
 
+/// Hits in a row after which a line counts as its owner's alone.
+const HITS_TO_REST: u8 = 12;
+
 pub struct Model {
     cores: u32,
     cores_per_socket: u32,
     line_shift: u32,
     costs: Costs,
     lines: Lines,
+    /// Records of lines that went back to being private, by line.
+    resting: HashMap<u64, u32, FxBuildHasher>,
     cpus: Vec<Cpu>,
 }
 
@@ -93,6 +100,7 @@ impl Model {
             line_shift: machine.line_bytes.trailing_zeros(),
             costs: Costs::of(machine),
             lines: Lines::new(machine.cores()),
+            resting: HashMap::default(),
             cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
         }
     }
@@ -141,11 +149,22 @@ impl Model {
         owns || (!access.kind.writes() && line.now.owner == NOBODY && self.lines.has(index, When::Now, core))
     }
 
+    /// Is a plain read of this shared line by `cpu` a hit that changes nothing? The cheap half of
+    /// [`Model::hits`]: with nobody queued for the line, whoever has a copy keeps it.
+    #[inline]
+    pub fn quiet_read(&mut self, index: u32, cpu: u32) -> bool {
+        let core = self.core_of(cpu);
+        let line = self.lines.get(index as usize);
+        line.queue.is_empty()
+            && (line.now.owner == NOBODY || line.writer == cpu as u16)
+            && self.lines.has(index as usize, When::Now, core)
+    }
+
     /// Gives the line a record of its own, so that every access to it is seen: for a line with a value
     /// still in a store buffer.
-    pub fn watch(&mut self, tag: &mut Tag) {
+    pub fn watch(&mut self, tag: &mut Tag, address: u64) {
         if let Some(owner) = tag.private_cpu() {
-            *tag = self.share(owner, tag.is_dirty());
+            *tag = self.share(address, owner, tag.is_dirty());
         }
     }
 
@@ -183,10 +202,10 @@ impl Model {
             _ if tag.is_untouched() => self.first_touch(tag, access, now),
             Some(owner) if owner == access.cpu => self.private_hit(tag, access, now),
             Some(owner) => {
-                *tag = self.share(owner, tag.is_dirty());
-                self.shared(tag.record_index().expect("just shared") as usize, access, now)
+                *tag = self.share(access.address, owner, tag.is_dirty());
+                self.shared(tag, access, now)
             }
-            None => self.shared(tag.record_index().expect("neither untouched nor private") as usize, access, now),
+            None => self.shared(tag, access, now),
         };
         outcome.stall = outcome.done - start;
         if access.kind == Kind::Rmw {
@@ -195,8 +214,27 @@ impl Model {
         outcome
     }
 
-    fn share(&mut self, owner: u32, dirty: bool) -> Tag {
-        Tag::record(self.lines.add(self.core_of(owner), owner as u16, dirty))
+    fn share(&mut self, address: u64, owner: u32, dirty: bool) -> Tag {
+        let core = self.core_of(owner);
+        match self.resting.remove(&(address >> self.line_shift)) {
+            Some(index) => {
+                self.lines.revive(index as usize, core, owner as u16, dirty);
+                Tag::record(index)
+            }
+            None => Tag::record(self.lines.add(core, owner as u16, dirty)),
+        }
+    }
+
+    /// A line that one CPU alone has used for a while is private again, and its hits cost nothing.
+    fn rest(&mut self, tag: &mut Tag, access: &Access) {
+        if let Some(index) = tag.record_index()
+            && self.lines.get(index as usize).queue.is_empty()
+            && self.is_idle(access.cpu)
+        {
+            let dirty = self.lines.get(index as usize).now.dirty;
+            self.resting.insert(access.address >> self.line_shift, index);
+            *tag = if dirty { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) };
+        }
     }
 
     fn private_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
@@ -241,7 +279,8 @@ impl Model {
         Outcome { done, effect, stall: 0, transfer: Some(class) }
     }
 
-    fn shared(&mut self, index: usize, access: &Access, now: Ticks) -> Outcome {
+    fn shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        let index = tag.record_index().expect("a line with a record") as usize;
         self.lines.settle(index, now);
         if let Some(outcome) = self.from_own_buffers(access, now) {
             return outcome;
@@ -251,9 +290,10 @@ impl Model {
         let owns = state.owner == core;
         if owns || (!access.kind.writes() && self.lines.has(index, When::Now, core)) {
             // A copy that is still on its way to a sibling's access is there for both when it arrives.
-            return self.shared_hit(index, access, if owns { now.max(state.settled) } else { now });
+            return self.shared_hit(tag, access, if owns { now.max(state.settled) } else { now });
         }
         let (arrival, class) = self.request(index, access, core, now);
+        self.lines.get(index).hits = 0;
         if access.kind.writes() {
             self.lines.get(index).writer = access.cpu as u16;
         }
@@ -290,7 +330,8 @@ impl Model {
         }
     }
 
-    fn shared_hit(&mut self, index: usize, access: &Access, now: Ticks) -> Outcome {
+    fn shared_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        let index = tag.record_index().expect("a line with a record") as usize;
         let line = self.lines.get(index);
         let from_sibling = line.writer != access.cpu as u16 && line.now.dirty;
         if access.kind.writes() {
@@ -300,6 +341,10 @@ impl Model {
             }
         }
         if !from_sibling {
+            line.hits = line.hits.saturating_add(1);
+            if line.hits >= HITS_TO_REST && line.now.owner != NOBODY && line.writer == access.cpu as u16 {
+                self.rest(tag, access);
+            }
             return self.hit(access, now);
         }
         line.writer = access.cpu as u16;

@@ -1,0 +1,39 @@
+// Every thread works on memory of its own: what a simulated access costs when nothing is shared.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORDS = 512 };
+
+static long accesses_each;
+
+static void *work(void *argument) {
+    long *mine = argument;
+    for (long round = 0; round < accesses_each / (2 * WORDS); round++)
+        for (int i = 0; i < WORDS; i++)
+            mine[i] += round ^ i; // one read, one write
+    return NULL;
+}
+
+// private THREADS ACCESSES: so many in all, two for each step.
+int main(int argc, char **argv) {
+    long threads = argc > 1 ? atol(argv[1]) : 1;
+    long accesses = argc > 2 ? atol(argv[2]) : 100000000;
+    accesses_each = accesses / threads;
+    pthread_t thread[threads];
+    long *data[threads];
+    for (long t = 0; t < threads; t++) {
+        data[t] = aligned_alloc(4096, WORDS * sizeof(long));
+        for (int i = 0; i < WORDS; i++)
+            data[t][i] = t;
+        pthread_create(&thread[t], NULL, work, data[t]);
+    }
+    long sum = 0;
+    for (long t = 0; t < threads; t++) {
+        pthread_join(thread[t], NULL);
+        for (int i = 0; i < WORDS; i++)
+            sum += data[t][i];
+    }
+    printf("%ld\n", sum);
+    return 0;
+}
