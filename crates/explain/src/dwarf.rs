@@ -1,5 +1,7 @@
 //! The debug information of one ELF file, read as it is asked for.
 pub mod index;
+mod library;
+mod member;
 pub mod path;
 pub mod scope;
 pub mod shape;
@@ -132,6 +134,7 @@ impl Debug {
     pub fn number(&self, die: Die, at: DwAt) -> Option<u64> {
         match self.value(die, at)? {
             AttributeValue::FileIndex(number) => Some(number),
+            AttributeValue::Virtuality(virtuality) => Some(u64::from(virtuality.0)),
             value => value.udata_value(),
         }
     }

@@ -148,12 +148,10 @@ impl Teller<'_, '_> {
         let found = self
             .memory
             .at(address, 1, object.map_or(&[], std::slice::from_ref));
-        match found.object.storage {
-            crate::types::Storage::Unknown => format!("at {address:#x}"),
-            _ if found.field.name.starts_with('+') => {
-                format!("at {} of {}", found.field.name, found.object.name)
-            }
-            _ => format!("`{}`", found.field.name),
+        match found.field.name {
+            _ if !found.object.is_known() => format!("at {address:#x}"),
+            field if field.starts_with('+') => format!("at {field} of {}", found.object.name),
+            field => format!("`{field}`"),
         }
     }
 }

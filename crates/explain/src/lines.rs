@@ -2,7 +2,7 @@
 use crate::functions::percent;
 use crate::memory::{Field, Memory};
 use crate::space::Space;
-use crate::types::{FieldUse, HotLine, ObjectUse, SiteUse, Storage};
+use crate::types::{FieldUse, HotLine, ObjectUse, SiteUse, UNKNOWN_OBJECT};
 use crate::verdict::{self, Toucher};
 use corefold_recording::{AccessKind, Line, Run, Site};
 
@@ -176,10 +176,9 @@ impl<'a, 'b> Teller<'a, 'b> {
 
 /// The objects of a line in one phrase; those of unknown origin only if there are no others.
 fn phrase(objects: &[ObjectUse]) -> String {
-    let known = |object: &&ObjectUse| object.storage != Storage::Unknown;
     let mut names: Vec<&str> = objects
         .iter()
-        .filter(known)
+        .filter(|object| object.is_known())
         .map(|object| object.name.as_str())
         .collect();
     if names.is_empty() {
@@ -190,7 +189,7 @@ fn phrase(objects: &[ObjectUse]) -> String {
             .collect();
     }
     match names.as_slice() {
-        [] => "memory of unknown origin".to_owned(),
+        [] => UNKNOWN_OBJECT.to_owned(),
         some if some.len() <= 3 => some.join(", "),
         some => format!("{} and {} more", some[..2].join(", "), some.len() - 2),
     }

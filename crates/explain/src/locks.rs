@@ -1,7 +1,7 @@
 //! Locks by name.
 use crate::memory::Memory;
 use crate::space::Space;
-use crate::types::{LockUse, Storage, lock_kind_name};
+use crate::types::{LockUse, lock_kind_name};
 use corefold_recording::{Lock, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -42,14 +42,12 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
 /// What the memory it lies in is called; `None` where that has no name.
 pub(crate) fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<String> {
     let found = memory.at(lock.address, 1, lock.object.as_slice());
-    match (found.object.storage, found.object.type_name) {
-        (Storage::Unknown, _) => None,
-        (Storage::Heap, None) if found.field.name.starts_with('+') => Some(format!(
-            "{} at {} of {}",
-            lock_kind_name(lock.kind),
-            found.field.name,
-            found.object.name
-        )),
-        _ => Some(found.field.name),
+    if !found.object.is_known() {
+        return None;
     }
+    if found.field.name.starts_with('+') {
+        let (kind, field) = (lock_kind_name(lock.kind), found.field.name);
+        return Some(format!("{kind} at {field} of {}", found.object.name));
+    }
+    Some(found.field.name)
 }

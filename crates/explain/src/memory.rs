@@ -3,7 +3,7 @@ use crate::dwarf::{Debug, Die};
 use crate::heap::{Heap, Layout};
 use crate::space::{Space, Spot};
 use crate::symbols::demangle;
-use crate::types::{ObjectUse, Place, Storage, base_name};
+use crate::types::{ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
 use corefold_recording::{Label, Object, Run};
 
 /// What lies at an address.
@@ -153,7 +153,7 @@ impl<'a> Memory<'a> {
 impl<'a> Thing<'a> {
     fn unknown(address: u64) -> Thing<'a> {
         let object = ObjectUse {
-            name: "memory of unknown origin".to_owned(),
+            name: UNKNOWN_OBJECT.to_owned(),
             address,
             ..ObjectUse::default()
         };

@@ -147,6 +147,16 @@ pub struct ObjectUse {
     pub origin: Option<Place>,
 }
 
+impl ObjectUse {
+    /// Whether anything is known of it: a variable, an allocation or a label.
+    pub fn is_known(&self) -> bool {
+        self.storage != Storage::Unknown || self.name != UNKNOWN_OBJECT
+    }
+}
+
+/// What [`ObjectUse::name`] is where nothing is known.
+pub const UNKNOWN_OBJECT: &str = "memory of unknown origin";
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
     Heap,

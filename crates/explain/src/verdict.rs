@@ -202,13 +202,62 @@ fn sentence(verdict: &Verdict, cpus: u32) -> String {
     }
 }
 
-/// Names in backquotes; many that differ in one subscript are drawn together.
+/// Names in backquotes; those that differ in one subscript only are drawn together.
 fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let quoted: Vec<String> = gather(names)
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect();
     match quoted.as_slice() {
         [] => "nothing".to_owned(),
         [one] => one.clone(),
         [some @ .., last] if some.len() <= 2 => format!("{} and {last}", some.join(", ")),
         [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
+    }
+}
+
+/// `slots[0].delta`, `slots[1].delta`, `slots[2].delta` as `slots[0…2].delta`.
+fn gather(names: &[String]) -> Vec<String> {
+    let mut gathered: Vec<String> = Vec::new();
+    let mut row: Option<(&str, &str, u64, u64)> = None;
+    for name in names {
+        let subscript = last_subscript(name);
+        row = match (row, subscript) {
+            (Some((head, tail, first, last)), Some((h, n, t)))
+                if (head, tail) == (h, t) && n == last + 1 =>
+            {
+                gathered.pop();
+                gathered.push(format!("{head}[{first}…{n}]{tail}"));
+                Some((head, tail, first, n))
+            }
+            (_, subscript) => {
+                gathered.push(name.clone());
+                subscript.map(|(head, n, tail)| (head, tail, n, n))
+            }
+        };
+    }
+    gathered
+}
+
+/// `a[1].b[2].c` into `a[1].b`, 2 and `.c`.
+fn last_subscript(name: &str) -> Option<(&str, u64, &str)> {
+    let open = name.rfind('[')?;
+    let close = open + name[open..].find(']')?;
+    Some((
+        &name[..open],
+        name[open + 1..close].parse().ok()?,
+        &name[close + 1..],
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gather;
+
+    #[test]
+    fn rows_are_drawn_together() {
+        let names =
+            ["a", "s[0].x", "s[1].x", "s[2].x", "s[2].y", "t[4]", "t[6]"].map(str::to_owned);
+        assert_eq!(gather(&names), ["a", "s[0…2].x", "s[2].y", "t[4]", "t[6]"]);
     }
 }

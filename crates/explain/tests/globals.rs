@@ -68,8 +68,9 @@ const CPP: &str = r#"
 #include <atomic>
 #include <mutex>
 namespace ns {
+struct nothing {};
 struct base { long first; };
-struct derived : base { std::atomic<long> hits; std::mutex lock; long last; };
+struct derived : nothing, base { std::atomic<long> hits; std::mutex lock; long last; };
 derived shared;
 struct holder { static long count; };
 long holder::count = 5;

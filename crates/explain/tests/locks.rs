@@ -8,7 +8,8 @@ const C: &str = r#"
 #include <stdlib.h>
 struct table { long used; pthread_mutex_t guard; };
 pthread_mutex_t a, b;
-struct table *make(void) { return malloc(sizeof(struct table)); }
+struct table *made;
+void make(void) { made = malloc(sizeof(struct table)); }
 void first(void) {
     pthread_mutex_lock(&b);
     rand();
@@ -65,11 +66,11 @@ fn locks_have_the_name_of_their_memory() {
         ["mutex at 0x9000 waited for in first", "a", "table.guard"]
     );
     let waited = told(&run).locks[0].waited_at.clone().unwrap();
-    assert_eq!(waited.to_string(), "first (locks.c:8)");
+    assert_eq!(waited.to_string(), "first (locks.c:9)");
     run.allocations[0].stack = vec![pc];
     assert_eq!(
         names(&run)[2],
-        "mutex at +0x8 of object at locks.c:8 (heap, 48 bytes)"
+        "mutex at +0x8 of object at locks.c:9 (heap, 48 bytes)"
     );
 }
 
@@ -136,10 +137,10 @@ fn a_deadlock_is_told() {
     assert_eq!(
         ending.details,
         [
-            "thread 0 waits for the end of thread 3 in pthread_join, at main (locks.c:12)",
-            "thread 3 waits for mutex `b` (held by thread 2) in pthread_mutex_lock, at first (locks.c:8)",
-            "thread 2 waits for mutex `a` (held by thread 3) in pthread_mutex_lock, at second (locks.c:11)",
-            "thread 4 waits for file descriptor 7 in read, at main (locks.c:12)",
+            "thread 0 waits for the end of thread 3 in pthread_join, at main (locks.c:13)",
+            "thread 3 waits for mutex `b` (held by thread 2) in pthread_mutex_lock, at first (locks.c:9)",
+            "thread 2 waits for mutex `a` (held by thread 3) in pthread_mutex_lock, at second (locks.c:12)",
+            "thread 4 waits for file descriptor 7 in read, at main (locks.c:13)",
             "they wait in a circle: thread 2 → thread 3 → thread 2",
         ]
     );
@@ -170,7 +171,7 @@ fn a_crash_has_the_stack_of_its_thread() {
         .iter()
         .map(ToString::to_string)
         .collect();
-    assert_eq!(frames, ["second (locks.c:11)", "first (locks.c:8)"]);
+    assert_eq!(frames, ["second (locks.c:12)", "first (locks.c:9)"]);
 }
 
 #[test]

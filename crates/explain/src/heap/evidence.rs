@@ -172,7 +172,8 @@ impl Reader<'_> {
     /// The cast before the call, if any, and where call and cast begin.
     fn before_call(&self) -> (Option<Element>, usize) {
         let mut at = self.statement.call;
-        while at >= 2 && self.word(at - 1) == "::" {
+        // `arena->allocate(…)`, `std::malloc(…)`
+        while at >= 2 && matches!(self.word(at - 1), "::" | "->" | ".") {
             at -= 2;
         }
         loop {

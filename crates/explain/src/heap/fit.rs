@@ -56,7 +56,7 @@ fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
     }
     if guess.ground == Ground::NewArray {
         let start = array_cookie(debug, &guess.element)
-            .filter(|start| (bytes - start) % size == 0)
+            .filter(|start| (bytes - start).is_multiple_of(size))
             .unwrap_or(0);
         return layout(Some((bytes - start) / size), start);
     }
@@ -64,7 +64,8 @@ fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
         return layout(None, 0);
     }
     // A size named in the source holds even if the request was rounded up.
-    (bytes % size == 0 || guess.ground == Ground::Size).then(|| layout(Some(bytes / size), 0))?
+    (bytes.is_multiple_of(size) || guess.ground == Ground::Size)
+        .then(|| layout(Some(bytes / size), 0))?
 }
 
 /// `None` for what says nothing about the memory: `void`, and bytes.

@@ -38,16 +38,16 @@ impl Sources {
     /// The statement around a place; `None` if the file cannot be read or has no such place.
     pub fn statement(&self, path: &str, line: u32, column: Option<u32>) -> Option<Statement> {
         let all = self.file(path)?;
-        let call =
+        let mut call =
             all.partition_point(|token| (token.line, token.column) < (line, column.unwrap_or(1)));
         if all.get(call)?.line > line + 1 {
             return None;
         }
-        let before = all[..call].iter().rev().take(LONGEST);
-        let start = call
-            - before
-                .take_while(|token| !matches!(token.text.as_str(), ";" | "{" | "}"))
-                .count();
+        // gcc places a call at its name, g++ at its parenthesis.
+        if call > 0 && all[call].text == "(" && all[call - 1].is_name() {
+            call -= 1;
+        }
+        let start = start_of_statement(&all, call);
         let length = all[call..]
             .iter()
             .take(LONGEST)
@@ -58,6 +58,31 @@ impl Sources {
             call: call - start,
         })
     }
+}
+
+/// The index after what ended the statement before the token `at`.
+fn start_of_statement(tokens: &[Token], at: usize) -> usize {
+    let lowest = at.saturating_sub(LONGEST);
+    let ends_statement = |index: &usize| match tokens[*index].text.as_str() {
+        ";" | "}" => true,
+        "{" => !opens_initialiser(&tokens[..*index]),
+        _ => false,
+    };
+    (lowest..at)
+        .rev()
+        .find(ends_statement)
+        .map_or(lowest, |end| end + 1)
+}
+
+/// Whether a brace after `before` begins a value, as in `new T{1, 2}`, and not a block.
+fn opens_initialiser(before: &[Token]) -> bool {
+    before
+        .last()
+        .is_some_and(|token| match token.text.as_str() {
+            ">" | "]" | "=" | "," | "(" | "return" => true,
+            "else" | "do" | "try" | "const" | "noexcept" | "override" => false,
+            _ => token.is_name(),
+        })
 }
 
 impl Statement {
