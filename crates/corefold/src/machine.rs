@@ -36,7 +36,7 @@ pub fn show(name: &str) -> Result<u8> {
     profile
         .warnings
         .iter()
-        .for_each(|w| eprintln!("warning: {w}"));
+        .for_each(|w| screen::note(&format!("warning: {w}")));
     screen::print(&table(&profile)?)?;
     Ok(exit::FINE)
 }

@@ -30,6 +30,6 @@ fn main() -> ExitCode {
 }
 
 fn failed(who: &str, error: &anyhow::Error) -> ExitCode {
-    eprintln!("{who}: error: {error:#}");
+    screen::note(&format!("{who}: error: {error:#}"));
     ExitCode::from(exit::of_error(error))
 }

@@ -1,6 +1,6 @@
 //! `corefold run`.
 use crate::cli::RunArgs;
-use crate::show;
+use crate::{screen, show};
 use anyhow::Result;
 use corefold_driver::run::{Finished, Options};
 use corefold_driver::save::Recording;
@@ -20,7 +20,7 @@ pub fn run(args: RunArgs) -> Result<u8> {
         return Ok(128 + signal as u8);
     }
     show::show(&finished.runs, &args.report)?;
-    eprintln!("recording: {}", args.output.display());
+    screen::note(&format!("recording: {}", args.output.display()));
     Ok(exit::of_runs(&finished.runs))
 }
 
@@ -29,7 +29,7 @@ fn options(args: &RunArgs) -> Result<Options> {
     profile
         .warnings
         .iter()
-        .for_each(|w| eprintln!("warning: {w}"));
+        .for_each(|w| screen::note(&format!("warning: {w}")));
     let (program, rest) = args.program.split_first().expect("clap wants one");
     Ok(Options {
         cpus: match &args.cpus {
@@ -49,11 +49,11 @@ fn options(args: &RunArgs) -> Result<Options> {
 
 fn interrupted(finished: &Finished, options: &Options, output: &Path) {
     let (had, of) = (finished.runs.len(), options.cpus.len());
-    match had {
-        0 => eprintln!("corefold: interrupted before anything was simulated"),
-        _ => eprintln!(
+    screen::note(&match had {
+        0 => "corefold: interrupted before anything was simulated".to_string(),
+        _ => format!(
             "corefold: interrupted; {had} of {of} counts are in {}",
             output.display()
         ),
-    }
+    });
 }

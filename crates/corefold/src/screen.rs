@@ -13,6 +13,11 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// Says a line on standard error. Where that is closed too, nobody is left to be told.
+pub fn note(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// How the report is to look there.
 pub fn options(work: corefold_report::Work) -> corefold_report::Options {
     let terminal = io::stdout().is_terminal();

@@ -50,4 +50,12 @@ fn a_reader_that_goes_away_is_no_error() {
         corefold()
     ));
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let place = Place::new();
+    place.build("good", "int main(void) { return 0; }");
+    // 8: the stub left no recording. A panic would be 134.
+    let script = format!(
+        "('{}' run --cpus 1 -- ./good; echo $? > code) 2>&1 | true; cat code",
+        corefold()
+    );
+    assert_eq!(place.sh(&script).out, "8\n");
 }

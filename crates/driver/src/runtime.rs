@@ -23,8 +23,8 @@ pub fn find() -> Result<PathBuf> {
     let executable = executable.canonicalize().unwrap_or(executable);
     beside(&executable).ok_or_else(|| {
         bad_input!(
-            "the runtime {RUNTIME} is neither beside {} nor in ../lib/corefold/: build it with `cargo build \
-             --release` (the whole workspace), or name it in {VARIABLE}",
+            "the runtime {RUNTIME} is neither beside {} nor in ../lib/corefold/: build it (`cargo build --release \
+             -p corefold-engine`), or name it in {VARIABLE}",
             executable.display()
         )
     })

@@ -1,6 +1,7 @@
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
 use crate::engine::{active, current, engine, tag_of};
 use crate::hot::hot;
+use crate::spin::Found;
 use crate::{pending, sample, sched};
 use corefold_model::{Access, Kind, Outcome, Ticks};
 use corefold_recording::AccessKind;
@@ -15,7 +16,8 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
         return;
     };
     let engine = engine();
-    if engine.model.quiet_read(index, engine.sched.cpu as u32) && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
+    let quiet = engine.model.quiet_read(index, engine.sched.cpu as u32, hot!().clock);
+    if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
         return;
     }
     pending::flush_range(address, size);
@@ -160,16 +162,15 @@ fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access,
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
 pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind) {
-    let fiber = current();
+    let engine = engine();
+    let fiber = &mut engine.fibers[engine.sched.fiber];
     if wrote() {
         fiber.spins.forget();
         hot!().wrote = 0;
     }
-    let longest = engine().sched.longest_spin;
-    let Some(spun) = fiber.spins.look(pc, address, value, hot!().clock, fiber.time.stall, longest) else { return };
-    fiber.time.stall -= spun.stall;
-    fiber.time.spin += spun.time;
-    if let Some(index) = tag_of(address).record_index() {
-        engine().sites.spun(index, pc, what, address, size, &spun);
+    let found = Found { pc, address, size, value, what, at: hot!().clock, stall: fiber.time.stall };
+    if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
+        fiber.time.stall -= spun.stall;
+        fiber.time.spin += spun.time;
     }
 }

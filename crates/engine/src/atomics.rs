@@ -23,7 +23,7 @@ pub fn load(address: u64, size: u8, pc: u64) -> u64 {
     }
     let cpu = engine().sched.cpu as u32;
     if let Some(index) = tag_of(address).record_index()
-        && engine().model.quiet_read(index, cpu)
+        && engine().model.quiet_read(index, cpu, hot!().clock)
         && sched::within_lookahead()
     {
         return loaded(address, size, pc);

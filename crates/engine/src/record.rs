@@ -30,6 +30,7 @@ fn cycles(ticks: Ticks) -> u64 {
 
 fn run(status: Status) -> Run {
     let e = engine();
+    e.fibers.iter_mut().for_each(|f| f.spins.forget());
     let end = e.sched.latest_clock().max(now());
     let line_bytes = e.launch.machine.line_bytes;
     Run {

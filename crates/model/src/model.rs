@@ -150,12 +150,12 @@ impl Model {
     }
 
     /// Is a plain read of this shared line by `cpu` a hit that changes nothing? The cheap half of
-    /// [`Model::hits`]: with nobody queued for the line, whoever has a copy keeps it.
+    /// [`Model::hits`]: until the first snoop in the queue arrives, whoever has a copy keeps it.
     #[inline]
-    pub fn quiet_read(&mut self, index: u32, cpu: u32) -> bool {
+    pub fn quiet_read(&mut self, index: u32, cpu: u32, now: Ticks) -> bool {
         let core = self.core_of(cpu);
         let line = self.lines.get(index as usize);
-        line.queue.is_empty()
+        line.queue.front().is_none_or(|first| first.snoop > now)
             && (line.now.owner == NOBODY || line.writer == cpu as u16)
             && self.lines.has(index as usize, When::Now, core)
     }
