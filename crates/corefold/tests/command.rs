@@ -54,7 +54,7 @@ fn a_reader_that_goes_away_is_no_error() {
     place.build("good", "int main(void) { return 0; }");
     // 8: the stub left no recording. A panic would be 134.
     let script = format!(
-        "('{}' run --cpus 1 -- ./good; echo $? > code) 2>&1 | true; cat code",
+        "('{}' run --cpus 1 -- ./good || echo $? > code) 2>&1 | true; cat code",
         corefold()
     );
     assert_eq!(place.sh(&script).out, "8\n");

@@ -68,7 +68,7 @@ fn each_line(address: u64, size: u64, mut f: impl FnMut(u64, u64)) {
     if !active() {
         return;
     }
-    let line = 1 << hot!().line_shift;
+    let line = crate::engine::line_bytes();
     let mut at = address;
     while at < address + size {
         let next = ((at / line + 1) * line).min(address + size);

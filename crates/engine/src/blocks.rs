@@ -13,7 +13,7 @@ pub extern "C" fn unknown_block(pc: u64) {
     unsafe { entry.write(cost) };
     let hot = hot!();
     if active() {
-        hot.clock += u64::from(cost >> hot.cost_shift & 0xffff);
+        hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
         if hot.clock >= hot.limit {
             crate::sched::at_limit(pc);
         }

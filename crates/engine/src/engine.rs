@@ -1,7 +1,7 @@
 //! The state of a simulation, and the one way to reach it.
 use crate::fiber::Fiber;
 use crate::hot::hot;
-use crate::layout::SHADOW;
+use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::pending::Pending;
 use crate::sample::Samples;
 use crate::sched::Scheduler;
@@ -61,7 +61,6 @@ pub fn engine() -> &'static mut Engine {
 pub fn begin(launch: Launch) {
     let model = Model::new(&launch.machine);
     let sched = Scheduler::new(&launch, &model);
-    hot!().line_shift = launch.machine.line_bytes.trailing_zeros();
     let samples = Samples::new(&launch);
     let engine = Engine {
         model,
@@ -103,12 +102,13 @@ pub fn charge(cycles: u32) {
     hot!().clock += ticks(cycles);
 }
 
-/// What is known of the line that `address` lies on.
+/// What is known of the line that `address` lies on. The shadow has a place for every 64 bytes, as the
+/// hooks index it so; of a longer line the first is used, and the others always lead to the slow path.
 #[inline]
 pub fn tag_of(address: u64) -> &'static mut Tag {
-    let line = address >> hot!().line_shift;
+    let first = line_start(address) >> SHADOW_SHIFT;
     // SAFETY: the shadow covers every user address, and only the carrier touches it.
-    unsafe { &mut *((SHADOW + line * 4) as *mut Tag) }
+    unsafe { &mut *((SHADOW + first * 4) as *mut Tag) }
 }
 
 /// The running fiber.
@@ -128,6 +128,12 @@ pub fn note(text: &str, pc: u64) {
 }
 
 /// The first byte of the line that `address` lies on.
+#[inline]
 pub fn line_start(address: u64) -> u64 {
-    address >> hot!().line_shift << hot!().line_shift
+    address & !(line_bytes() - 1)
+}
+
+#[inline]
+pub fn line_bytes() -> u64 {
+    u64::from(engine().launch.machine.line_bytes)
 }

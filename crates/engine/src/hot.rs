@@ -11,10 +11,8 @@ pub struct Hot {
     /// `Tag::private_clean` of the running CPU; 0 (an untouched line's tag) while nothing is simulated.
     pub tag: u32,
     pub tag_dirty: u32,
-    /// log2 of a line's bytes.
-    pub line_shift: u32,
-    /// 0, or 16 while the SMT sibling is busy: which half of a block's cost counts.
-    pub cost_shift: u32,
+    /// 0, or 2 while the SMT sibling is busy: which half of a block's cost counts.
+    pub cost_half: u64,
     /// The running CPU's clock.
     pub clock: u64,
     /// The clock at which the slow path has something to do.
@@ -31,8 +29,7 @@ pub struct Hot {
 pub static mut HOT: Hot = Hot {
     tag: 0,
     tag_dirty: 0,
-    line_shift: 6,
-    cost_shift: 0,
+    cost_half: 0,
     clock: 0,
     limit: u64::MAX,
     frames: core::ptr::null_mut(),
@@ -60,10 +57,8 @@ pub extern "C" fn __sanitizer_cov_trace_pc() {
         "mov rax, {mask}",
         "and rax, rdi",
         "mov rdx, {table}",
-        "mov ecx, [rip + {hot} + 12]",
-        "mov eax, [rax + rdx]",
-        "shr eax, cl",
-        "movzx eax, ax",
+        "add rdx, [rip + {hot} + 8]",
+        "movzx eax, word ptr [rax + rdx]",
         "test eax, eax",
         "jz 2f",
         "add rax, [rip + {hot} + 16]",
@@ -113,9 +108,8 @@ macro_rules! read_hook {
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(_address: u64) {
             naked_asm!(
-                "mov ecx, [rip + {hot} + 8]",
                 "mov rax, rdi",
-                "shr rax, cl",
+                "shr rax, 6",
                 "mov rdx, {shadow}",
                 "mov eax, [rdx + rax * 4]",
                 "and eax, -2",
@@ -140,9 +134,8 @@ macro_rules! write_hook {
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(_address: u64) {
             naked_asm!(
-                "mov ecx, [rip + {hot} + 8]",
                 "mov rax, rdi",
-                "shr rax, cl",
+                "shr rax, 6",
                 "mov rdx, {shadow}",
                 "mov byte ptr [rip + {hot} + 48], 1",
                 "mov eax, [rdx + rax * 4]",

@@ -187,7 +187,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     e.sched.fiber = to;
     hot.tag = Tag::private_clean(cpu as u32).bits();
     hot.tag_dirty = Tag::private_dirty(cpu as u32).bits();
-    hot.cost_shift = if e.sched.sibling_busy(cpu) { 16 } else { 0 };
+    hot.cost_half = if e.sched.sibling_busy(cpu) { 2 } else { 0 };
     hot.clock = clock;
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
