@@ -17,31 +17,20 @@ pub struct Frame {
 
 impl Frame {
     pub fn named(function: String) -> Frame {
-        Frame {
-            function,
-            file: None,
-            line: None,
-            column: None,
-            die: None,
-        }
+        Frame { function, file: None, line: None, column: None, die: None }
     }
 
     pub fn place(&self) -> Place {
-        Place {
-            function: self.function.clone(),
-            file: self.file.clone(),
-            line: self.line,
-        }
+        Place { function: self.function.clone(), file: self.file.clone(), line: self.line }
     }
 
     /// Belongs to the C++ or Rust standard library: seldom what its user wants to read about.
     pub fn is_standard_library(&self) -> bool {
-        let name = self.function.trim_start_matches('<');
-        let by_name = ["std::", "__gnu_cxx::", "core::", "alloc::"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix));
-        let by_file =
-            |file: &str| file.contains("/include/c++/") || file.contains("/library/alloc/src/");
+        let by_name = ["std::", "__gnu_cxx::"].iter().any(|prefix| self.function.starts_with(prefix));
+        let by_file = |file: &str| {
+            let rust = ["alloc", "core", "std"].iter().any(|name| file.contains(&format!("/library/{name}/src/")));
+            rust || file.contains("/include/c++/")
+        };
         by_name || self.file.as_deref().is_some_and(by_file)
     }
 }
@@ -49,23 +38,14 @@ impl Frame {
 /// The functions at `address` (as the file has it), innermost first; empty where the debug information
 /// does not cover it. A function without a name of its own gets the one of `symbol`.
 pub fn frames(debug: &Debug, address: u64, symbol: Option<String>) -> Vec<Frame> {
-    let unit = debug
-        .lines()
-        .find_dwarf_and_unit(address)
-        .skip_all_loads()
-        .map(|unit| unit.header.offset());
+    let unit = debug.lines().find_dwarf_and_unit(address).skip_all_loads().map(|unit| unit.header.offset());
     let Ok(mut found) = debug.lines().find_frames(address).skip_all_loads() else {
         return Vec::new();
     };
     let mut frames = Vec::new();
     while let Ok(Some(frame)) = found.next() {
-        let die = unit
-            .zip(frame.dw_die_offset)
-            .and_then(|(unit, offset)| debug.die(unit, offset));
-        let raw = frame
-            .function
-            .as_ref()
-            .and_then(|name| Some(name.raw_name().ok()?.into_owned()));
+        let die = unit.zip(frame.dw_die_offset).and_then(|(unit, offset)| debug.die(unit, offset));
+        let raw = frame.function.as_ref().and_then(|name| Some(name.raw_name().ok()?.into_owned()));
         let Some(function) = raw.map(|raw| demangle(&raw)).or_else(|| symbol.clone()) else {
             continue;
         };

@@ -41,16 +41,10 @@ impl Debug {
         if file.section_by_name(".debug_info").is_none() {
             return Ok(None);
         }
-        let endian = if file.is_little_endian() {
-            RunTimeEndian::Little
-        } else {
-            RunTimeEndian::Big
-        };
+        let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let load = |id: gimli::SectionId| -> anyhow::Result<Reader> {
             let data = match file.section_by_name(id.name()) {
-                Some(section) => section
-                    .uncompressed_data()
-                    .with_context(|| format!("section {}", id.name()))?,
+                Some(section) => section.uncompressed_data().with_context(|| format!("section {}", id.name()))?,
                 None => Default::default(),
             };
             Ok(Reader::new(Arc::from(&*data), endian))
@@ -72,19 +66,8 @@ impl Debug {
         while let Some(header) = headers.next()? {
             units.push(dwarf.unit(header)?);
         }
-        let signatures = units
-            .iter()
-            .enumerate()
-            .filter_map(|(number, unit)| signature(number, unit))
-            .collect();
-        Ok(Debug {
-            dwarf,
-            lines,
-            units,
-            first_type_unit,
-            signatures,
-            index: OnceCell::new(),
-        })
+        let signatures = units.iter().enumerate().filter_map(|(number, unit)| signature(number, unit)).collect();
+        Ok(Debug { dwarf, lines, units, first_type_unit, signatures, index: OnceCell::new() })
     }
 
     /// Names of types and addresses of variables, collected in one pass when first asked for.
@@ -96,16 +79,18 @@ impl Debug {
         &self.lines
     }
 
+    /// Whether units have their debug information in files of their own, which are not read.
+    pub fn is_split(&self) -> bool {
+        self.units.iter().any(|unit| matches!(unit.dwo_name(), Ok(Some(_))))
+    }
+
     /// The entry at `offset` of the unit whose header is at `unit`.
     pub fn die(&self, unit: gimli::UnitSectionOffset, offset: UnitOffset) -> Option<Die> {
         let number = match unit {
             gimli::UnitSectionOffset::DebugInfoOffset(at) => self.unit_at(at.0)?,
             gimli::UnitSectionOffset::DebugTypesOffset(_) => return None,
         };
-        Some(Die {
-            unit: number as u32,
-            offset: offset.0,
-        })
+        Some(Die { unit: number as u32, offset: offset.0 })
     }
 
     /// The number of the unit that holds the byte at `offset` of `.debug_info`.
@@ -160,16 +145,10 @@ impl Debug {
 
     fn target(&self, unit: usize, value: AttributeValue<Reader>) -> Option<Die> {
         match value {
-            AttributeValue::UnitRef(offset) => Some(Die {
-                unit: unit as u32,
-                offset: offset.0,
-            }),
+            AttributeValue::UnitRef(offset) => Some(Die { unit: unit as u32, offset: offset.0 }),
             AttributeValue::DebugInfoRef(offset) => {
                 let unit = self.unit_at(offset.0)?;
-                Some(Die {
-                    unit: unit as u32,
-                    offset: offset.0 - unit_start(&self.units[unit]),
-                })
+                Some(Die { unit: unit as u32, offset: offset.0 - unit_start(&self.units[unit]) })
             }
             AttributeValue::DebugTypesRef(signature) => self.signatures.get(&signature.0).copied(),
             _ => None,
@@ -184,9 +163,8 @@ impl Debug {
             if let Some(found) = get(die) {
                 return Some(found);
             }
-            die = self
-                .link(die, gimli::DW_AT_abstract_origin)
-                .or_else(|| self.link(die, gimli::DW_AT_specification))?;
+            die =
+                self.link(die, gimli::DW_AT_abstract_origin).or_else(|| self.link(die, gimli::DW_AT_specification))?;
         }
         None
     }
@@ -203,9 +181,8 @@ impl Debug {
     /// Where it is declared.
     pub fn declared(&self, die: Die) -> Option<(String, u32)> {
         let line = self.inherited(die, |die| self.number(die, gimli::DW_AT_decl_line))?;
-        let file = self.inherited(die, |die| {
-            self.file(die.unit as usize, self.number(die, gimli::DW_AT_decl_file)?)
-        })?;
+        let file =
+            self.inherited(die, |die| self.file(die.unit as usize, self.number(die, gimli::DW_AT_decl_file)?))?;
         Some((file, line as u32))
     }
 
@@ -237,13 +214,7 @@ impl Debug {
         let mut found = Vec::new();
         while let Some(child) = children.next()? {
             let entry = child.entry();
-            found.push((
-                entry.tag(),
-                Die {
-                    unit: die.unit,
-                    offset: entry.offset().0,
-                },
-            ));
+            found.push((entry.tag(), Die { unit: die.unit, offset: entry.offset().0 }));
         }
         Ok(found)
     }
@@ -251,15 +222,8 @@ impl Debug {
     /// Whether types are called `struct foo`, as in C, rather than `foo`.
     pub fn has_tags(&self, die: Die) -> bool {
         use gimli::constants as c;
-        let tagged = [
-            c::DW_LANG_C,
-            c::DW_LANG_C89,
-            c::DW_LANG_C99,
-            c::DW_LANG_C11,
-            c::DW_LANG_C17,
-        ];
-        self.language(die)
-            .is_some_and(|language| tagged.contains(&language))
+        let tagged = [c::DW_LANG_C, c::DW_LANG_C89, c::DW_LANG_C99, c::DW_LANG_C11, c::DW_LANG_C17];
+        self.language(die).is_some_and(|language| tagged.contains(&language))
     }
 
     pub fn is_rust(&self, die: Die) -> bool {
@@ -268,13 +232,7 @@ impl Debug {
 
     fn language(&self, die: Die) -> Option<gimli::DwLang> {
         let mut tree = self.unit(die).entries_tree(None).ok()?;
-        match tree
-            .root()
-            .ok()?
-            .entry()
-            .attr_value(gimli::DW_AT_language)
-            .ok()??
-        {
+        match tree.root().ok()?.entry().attr_value(gimli::DW_AT_language).ok()?? {
             AttributeValue::Language(language) => Some(language),
             _ => None,
         }
@@ -290,16 +248,9 @@ fn unit_start(unit: &gimli::Unit<Reader>) -> usize {
 
 fn signature(number: usize, unit: &gimli::Unit<Reader>) -> Option<(u64, Die)> {
     match unit.header.type_() {
-        gimli::UnitType::Type {
-            type_signature,
-            type_offset,
-        } => Some((
-            type_signature.0,
-            Die {
-                unit: number as u32,
-                offset: type_offset.0,
-            },
-        )),
+        gimli::UnitType::Type { type_signature, type_offset } => {
+            Some((type_signature.0, Die { unit: number as u32, offset: type_offset.0 }))
+        }
         _ => None,
     }
 }

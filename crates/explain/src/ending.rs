@@ -9,44 +9,23 @@ pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> E
     let (summary, stacks) = match &run.status {
         Status::Unfinished => ("did not finish".to_owned(), Vec::new()),
         Status::Exited(code) => (format!("exited with code {code}"), Vec::new()),
-        Status::Crashed {
-            signal,
-            address,
-            thread,
-            stack,
-        } => {
-            let summary = format!(
-                "crashed: {} at address {address:#x} in thread {thread}",
-                signal_name(*signal)
-            );
-            (
-                summary,
-                vec![teller.stack(Some(*thread), stack, Top::Instruction)],
-            )
+        Status::Crashed { signal, address, thread, stack } => {
+            let summary = format!("crashed: {} at address {address:#x} in thread {thread}", signal_name(*signal));
+            (summary, vec![teller.stack(Some(*thread), stack, Top::Instruction)])
         }
         Status::Deadlock { waiters } => return teller.deadlock(waiters),
         Status::TimedOut { running } => {
-            let stacks = running
-                .iter()
-                .map(|one| teller.stack(Some(one.thread), &one.stack, Top::Call))
-                .collect();
+            let stacks = running.iter().map(|one| teller.stack(Some(one.thread), &one.stack, Top::Call)).collect();
             ("stopped because its time was up".to_owned(), stacks)
         }
-        Status::Unsupported { what, stack } => (
-            format!("cannot be simulated: {what}"),
-            vec![teller.stack(None, stack, Top::Call)],
-        ),
-        Status::OutOfMemory { bytes, stack } => (
-            format!("out of memory: {bytes} bytes were asked for"),
-            vec![teller.stack(None, stack, Top::Call)],
-        ),
+        Status::Unsupported { what, stack } => {
+            (format!("cannot be simulated: {what}"), vec![teller.stack(None, stack, Top::Call)])
+        }
+        Status::OutOfMemory { bytes, stack } => {
+            (format!("out of memory: {bytes} bytes were asked for"), vec![teller.stack(None, stack, Top::Call)])
+        }
     };
-    Ending {
-        success: run.status == Status::Exited(0),
-        summary,
-        details: Vec::new(),
-        stacks,
-    }
+    Ending { success: run.status == Status::Exited(0), summary, details: Vec::new(), stacks }
 }
 
 /// What the innermost address of a stack is.
@@ -63,37 +42,25 @@ struct Teller<'a, 'b> {
 
 impl Teller<'_, '_> {
     fn stack(&self, thread: Option<u32>, addresses: &[u64], top: Top) -> ThreadStack {
-        let frames = addresses.iter().enumerate().flat_map(|(depth, pc)| {
+        // Addresses outside of all modules are the simulation's own; a lone one is still worth telling.
+        let known = |pc: &u64| addresses.len() == 1 || self.space.spot(*pc).is_some();
+        let frames = addresses.iter().enumerate().filter(|(_, pc)| known(pc)).flat_map(|(depth, pc)| {
             let exact = depth == 0 && matches!(top, Top::Instruction);
-            let frames = if exact {
-                self.space.frames_at(*pc)
-            } else {
-                self.space.callers_at(*pc)
-            };
+            let frames = if exact { self.space.frames_at(*pc) } else { self.space.callers_at(*pc) };
             frames.iter().map(|frame| frame.place()).collect::<Vec<_>>()
         });
-        ThreadStack {
-            thread,
-            frames: frames.collect(),
-        }
+        ThreadStack { thread, frames: frames.collect() }
     }
 
     fn deadlock(&self, waiters: &[Waiter]) -> Ending {
         let mut details: Vec<String> = waiters.iter().map(|waiter| self.wait(waiter)).collect();
         details.extend(circle(waiters).map(|circle| circle_sentence(&circle)));
-        let threads = if waiters.len() == 1 {
-            "the only thread waits"
-        } else {
-            "every thread waits for another"
-        };
+        let threads = if waiters.len() == 1 { "the only thread waits" } else { "every thread waits for another" };
         Ending {
             success: false,
             summary: format!("deadlock: {threads}"),
             details,
-            stacks: waiters
-                .iter()
-                .map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call))
-                .collect(),
+            stacks: waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call)).collect(),
         }
     }
 
@@ -105,25 +72,12 @@ impl Teller<'_, '_> {
             _ if joins => String::new(),
             [one] => format!(" (held by thread {one})"),
             several => {
-                format!(
-                    " (held by threads {})",
-                    several
-                        .iter()
-                        .map(u32::to_string)
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )
+                format!(" (held by threads {})", several.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
             }
         };
-        let at = waiter
-            .stack
-            .first()
-            .and_then(|pc| self.space.call_place(*pc));
+        let at = waiter.stack.first().and_then(|pc| self.space.call_place(*pc));
         let at = at.map(|place| format!(", at {place}")).unwrap_or_default();
-        format!(
-            "thread {} waits for {object}{held} in {}{at}",
-            waiter.thread, waiter.call
-        )
+        format!("thread {} waits for {object}{held} in {}{at}", waiter.thread, waiter.call)
     }
 
     /// What it waits for, and whether that is a thread's end.
@@ -142,12 +96,8 @@ impl Teller<'_, '_> {
             (object.address..object.address + object.bytes.max(1)).contains(&address)
         };
         let objects = self.run.locks.iter().flat_map(|lock| &lock.object);
-        let object = objects
-            .chain(self.run.lines.iter().flat_map(|line| &line.objects))
-            .find(inside);
-        let found = self
-            .memory
-            .at(address, 1, object.map_or(&[], std::slice::from_ref));
+        let object = objects.chain(self.run.lines.iter().flat_map(|line| &line.objects)).find(inside);
+        let found = self.memory.at(address, 1, object.map_or(&[], std::slice::from_ref));
         match found.field.name {
             _ if !found.object.is_known() => format!("at {address:#x}"),
             field if field.starts_with('+') => format!("at {field} of {}", found.object.name),
@@ -170,32 +120,21 @@ fn object_kind(call: &str) -> Option<&'static str> {
         ("once", "once"),
         ("futex", "futex"),
     ];
-    kinds
-        .iter()
-        .find(|(part, _)| call.contains(part))
-        .map(|(_, kind)| *kind)
+    kinds.iter().find(|(part, _)| call.contains(part)).map(|(_, kind)| *kind)
 }
 
 /// Threads that wait for each other in a circle, the lowest first.
 fn circle(waiters: &[Waiter]) -> Option<Vec<u32>> {
     let next = |thread: u32| {
         let waiter = waiters.iter().find(|waiter| waiter.thread == thread)?;
-        waiter
-            .held_by
-            .iter()
-            .copied()
-            .find(|holder| waiters.iter().any(|other| other.thread == *holder))
+        waiter.held_by.iter().copied().find(|holder| waiters.iter().any(|other| other.thread == *holder))
     };
     waiters.iter().find_map(|start| {
         let mut path = vec![start.thread];
         while let Some(thread) = next(path[path.len() - 1]) {
             if let Some(first) = path.iter().position(|seen| *seen == thread) {
                 let mut circle = path.split_off(first);
-                let lowest = circle
-                    .iter()
-                    .enumerate()
-                    .min_by_key(|(_, thread)| **thread)
-                    .map_or(0, |(at, _)| at);
+                let lowest = circle.iter().enumerate().min_by_key(|(_, thread)| **thread).map_or(0, |(at, _)| at);
                 circle.rotate_left(lowest);
                 return Some(circle);
             }
@@ -209,11 +148,7 @@ fn circle_sentence(circle: &[u32]) -> String {
     match circle {
         [one] => format!("thread {one} waits for itself"),
         several => {
-            let threads: Vec<String> = several
-                .iter()
-                .chain(&several[..1])
-                .map(|t| format!("thread {t}"))
-                .collect();
+            let threads: Vec<String> = several.iter().chain(&several[..1]).map(|t| format!("thread {t}")).collect();
             format!("they wait in a circle: {}", threads.join(" → "))
         }
     }

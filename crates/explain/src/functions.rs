@@ -11,10 +11,7 @@ type Key = (String, Option<(String, u32)>);
 /// Functions by self time. Time blocked is off the CPU and counts for no share.
 pub(crate) fn functions(stacks: &[Stack], space: &Space<'_>) -> Vec<Function> {
     let mut found: HashMap<Key, (Time, Time)> = HashMap::new();
-    let mut keys = Keys {
-        space,
-        known: HashMap::new(),
-    };
+    let mut keys = Keys { space, known: HashMap::new() };
     for stack in stacks {
         let mut seen = HashSet::new();
         for (depth, key) in keys.of_stack(&stack.frames).into_iter().enumerate() {
@@ -28,34 +25,18 @@ pub(crate) fn functions(stacks: &[Stack], space: &Space<'_>) -> Vec<Function> {
         }
     }
     let all: u64 = stacks.iter().map(|stack| on_cpu(&stack.time)).sum();
-    let mut functions: Vec<Function> = found
-        .into_iter()
-        .map(|(key, times)| function(key, times, all))
-        .collect();
+    let mut functions: Vec<Function> = found.into_iter().map(|(key, times)| function(key, times, all)).collect();
     functions.sort_by(|a, b| {
         let order = |f: &Function| (on_cpu(&f.self_time), on_cpu(&f.total_time));
-        order(b)
-            .cmp(&order(a))
-            .then_with(|| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)))
+        order(b).cmp(&order(a)).then_with(|| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)))
     });
     functions
 }
 
 fn function((name, declared): Key, (self_time, total_time): (Time, Time), all: u64) -> Function {
     let (file, line) = declared.unzip();
-    let (self_percent, total_percent) = (
-        percent(on_cpu(&self_time), all),
-        percent(on_cpu(&total_time), all),
-    );
-    Function {
-        name,
-        file,
-        line,
-        self_time,
-        total_time,
-        self_percent,
-        total_percent,
-    }
+    let (self_percent, total_percent) = (percent(on_cpu(&self_time), all), percent(on_cpu(&total_time), all));
+    Function { name, file, line, self_time, total_time, self_percent, total_percent }
 }
 
 struct Keys<'a, 'b> {
@@ -69,19 +50,16 @@ impl Keys<'_, '_> {
         let mut keys = Vec::new();
         for (depth, address) in frames.iter().enumerate() {
             // All but the innermost are return addresses: the call is before them.
-            let pc = if depth == 0 {
-                *address
-            } else {
-                address.saturating_sub(1)
-            };
+            let pc = if depth == 0 { *address } else { address.saturating_sub(1) };
+            // Callers outside of all modules are the simulation's own: they start threads.
+            if depth > 0 && self.space.spot(pc).is_none() {
+                continue;
+            }
             let space = self.space;
-            let known = self.known.entry(pc).or_insert_with(|| {
-                space
-                    .frames_at(pc)
-                    .iter()
-                    .map(|frame| key(space, pc, frame))
-                    .collect()
-            });
+            let known = self
+                .known
+                .entry(pc)
+                .or_insert_with(|| space.frames_at(pc).iter().map(|frame| key(space, pc, frame)).collect());
             keys.extend(known.iter().cloned());
         }
         keys
@@ -89,10 +67,7 @@ impl Keys<'_, '_> {
 }
 
 fn key(space: &Space<'_>, pc: u64, frame: &Frame) -> Key {
-    let declared = space
-        .debug_at(pc)
-        .zip(frame.die)
-        .and_then(|(debug, die)| debug.declared(die));
+    let declared = space.debug_at(pc).zip(frame.die).and_then(|(debug, die)| debug.declared(die));
     (frame.function.clone(), declared)
 }
 
@@ -109,9 +84,5 @@ fn on_cpu(time: &Time) -> u64 {
 
 /// `part` of `whole` in percent; 0 of nothing.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 * 100.0 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }

@@ -43,12 +43,7 @@ const HIGHEST: usize = 24;
 
 impl<'a> Heap<'a> {
     pub fn new(sites: &'a [AllocSite], space: &'a Space<'a>) -> Heap<'a> {
-        Heap {
-            sites,
-            space,
-            sources: Sources::default(),
-            known: RefCell::default(),
-        }
+        Heap { sites, space, sources: Sources::default(), known: RefCell::default() }
     }
 
     pub fn object(&self, object: &Object) -> Answer<'a> {
@@ -56,10 +51,7 @@ impl<'a> Heap<'a> {
         if let Some(answer) = self.known.borrow().get(&key) {
             return answer.clone();
         }
-        let answer = self
-            .sites
-            .get(object.site as usize)
-            .map(|site| self.climb(site, object.bytes));
+        let answer = self.sites.get(object.site as usize).map(|site| self.climb(site, object.bytes));
         let answer = answer.unwrap_or_default();
         self.known.borrow_mut().insert(key, answer.clone());
         answer
@@ -83,21 +75,14 @@ impl<'a> Heap<'a> {
                 break;
             }
         }
-        (
-            None,
-            first_of_user(calls[..climbed].iter().rev().map(|call| &call.1)),
-        )
+        (None, first_of_user(calls[..climbed].iter().rev().map(|call| &call.1)))
     }
 
     /// The functions on an allocation's stack, inlined ones too, innermost first.
     fn calls(&self, site: &AllocSite) -> Vec<(Option<&'a Debug>, Frame)> {
         let at = |pc: &u64| {
             let debug = self.space.debug_at(*pc);
-            self.space
-                .callers_at(*pc)
-                .iter()
-                .map(|frame| (debug, frame.clone()))
-                .collect::<Vec<_>>()
+            self.space.callers_at(*pc).iter().map(|frame| (debug, frame.clone())).collect::<Vec<_>>()
         };
         site.stack.iter().flat_map(at).take(HIGHEST).collect()
     }
@@ -107,8 +92,7 @@ impl<'a> Heap<'a> {
             return fit::choose(scope.debug, &library_guesses(scope), bytes);
         }
         let place = frame.file.as_deref().zip(frame.line);
-        let statement =
-            place.and_then(|(file, line)| self.sources.statement(file, line, frame.column));
+        let statement = place.and_then(|(file, line)| self.sources.statement(file, line, frame.column));
         let name = scope.debug.name(scope.function).unwrap_or_default();
         match statement.filter(|statement| !statement.begins_function(&name)) {
             Some(statement) => fit::choose(scope.debug, &evidence(&statement, scope), bytes),
@@ -126,35 +110,20 @@ fn first_of_user<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> Option<
 fn library_guesses(scope: Scope<'_>) -> Vec<Guess> {
     let name = scope.debug.name(scope.function).unwrap_or_default();
     let kind = match name.as_str() {
-        "allocate" | "_M_allocate" => scope
-            .debug
-            .type_of(scope.function)
-            .and_then(|kind| scope.debug.pointee(kind)),
-        _ if scope.debug.is_rust(scope.function) => scope
-            .debug
-            .first_type_argument(scope.debug.written_function(scope.function)),
+        "allocate" | "_M_allocate" => scope.debug.type_of(scope.function).and_then(|kind| scope.debug.pointee(kind)),
+        _ if scope.debug.is_rust(scope.function) => {
+            scope.debug.first_type_argument(scope.debug.written_function(scope.function))
+        }
         _ => None,
     };
-    kind.map(|kind| Guess {
-        element: Element::Value(kind),
-        ground: Ground::New,
-    })
-    .into_iter()
-    .collect()
+    kind.map(|kind| Guess { element: Element::Value(kind), ground: Ground::New }).into_iter().collect()
 }
 
 /// Without source: what the function's pointers point to, and what it returns.
 fn possible_types(scope: Scope<'_>) -> Vec<Element> {
     let debug = scope.debug;
-    let locals = debug
-        .locals(scope.function)
-        .into_iter()
-        .map(|local| local.kind);
-    locals
-        .chain(debug.type_of(scope.function))
-        .filter_map(|kind| debug.pointee(kind))
-        .map(Element::Value)
-        .collect()
+    let locals = debug.locals(scope.function).into_iter().map(|local| local.kind);
+    locals.chain(debug.type_of(scope.function)).filter_map(|kind| debug.pointee(kind)).map(Element::Value).collect()
 }
 
 /// A function like `xmalloc`: whoever calls it knows the type. It returns a pointer to nothing in
@@ -163,14 +132,12 @@ fn hands_out_untyped(scope: Scope<'_>) -> bool {
     let debug = scope.debug;
     let untyped = |pointer: Die| {
         debug.is_pointer(pointer)
-            && debug.pointee(pointer).is_none_or(|to| {
-                fit::element_size(debug, &Element::Value(to)).is_none() && !debug.is_pointer(to)
-            })
+            && debug
+                .pointee(pointer)
+                .is_none_or(|to| fit::element_size(debug, &Element::Value(to)).is_none() && !debug.is_pointer(to))
     };
     let sets_pointer = || {
-        let parameters = debug
-            .children(debug.written_function(scope.function))
-            .into_iter();
+        let parameters = debug.children(debug.written_function(scope.function)).into_iter();
         let mut kinds = parameters
             .filter(|child| child.0 == c::DW_TAG_formal_parameter)
             .filter_map(|(_, parameter)| debug.pointee(debug.type_of(parameter)?));

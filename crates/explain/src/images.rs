@@ -19,9 +19,7 @@ impl Images {
     /// Loads what is not loaded yet; a file that cannot be read becomes an empty image.
     pub(crate) fn load(&mut self, modules: &[Module]) {
         for module in modules {
-            self.by_path
-                .entry(module.path.clone())
-                .or_insert_with(|| Image::open(&module.path));
+            self.by_path.entry(module.path.clone()).or_insert_with(|| Image::open(&module.path));
         }
     }
 
@@ -43,27 +41,23 @@ pub(crate) struct Image {
 
 impl Image {
     fn open(path: &str) -> Image {
-        Image::try_open(path).unwrap_or_else(|error| Image {
-            problem: Some(format!("cannot read it ({error:#})")),
-            ..Image::default()
-        })
+        Image::try_open(path)
+            .unwrap_or_else(|error| Image { problem: Some(format!("cannot read it ({error:#})")), ..Image::default() })
     }
 
     fn try_open(path: &str) -> anyhow::Result<Image> {
         let bytes = std::fs::read(path)?;
         let file = object::File::parse(&*bytes)?;
         let build_id = file.build_id()?.unwrap_or_default().to_vec();
-        let mut image = Image {
-            symbols: Symbols::read(&file),
-            build_id,
-            ..Image::default()
-        };
+        let mut image = Image { symbols: Symbols::read(&file), build_id, ..Image::default() };
         match Image::load_debug(&file, &image.build_id) {
-            Ok(Some(debug)) => image.debug = Some(debug),
-            Ok(None) => image.problem = Some("it has no debug information".to_owned()),
-            Err(error) => {
-                image.problem = Some(format!("its debug information is damaged ({error:#})"))
+            Ok(Some(debug)) => {
+                let split = "its debug information is in other files (-gsplit-dwarf), which are not read";
+                image.problem = debug.is_split().then(|| split.to_owned());
+                image.debug = Some(debug);
             }
+            Ok(None) => image.problem = Some("it has no debug information".to_owned()),
+            Err(error) => image.problem = Some(format!("its debug information is damaged ({error:#})")),
         }
         Ok(image)
     }
@@ -77,8 +71,7 @@ impl Image {
             return Ok(None);
         };
         let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let Ok(bytes) = std::fs::read(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"))
-        else {
+        let Ok(bytes) = std::fs::read(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug")) else {
             return Ok(None);
         };
         Debug::load(&object::File::parse(&*bytes)?)

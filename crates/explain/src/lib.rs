@@ -40,11 +40,7 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
         locks: locks::locks(run, &space, &memory),
     };
     let at = |pc| space.call_place(pc);
-    let own = run.notes.iter().map(|note| Note {
-        text: note.text.clone(),
-        at: at(note.pc),
-        count: note.count,
-    });
+    let own = run.notes.iter().map(|note| Note { text: note.text.clone(), at: at(note.pc), count: note.count });
     explained.run.notes = own.collect();
     explained.run.notes.extend(space.notes());
     Ok(explained)
@@ -59,11 +55,7 @@ fn facts(run: &Run) -> RunFacts {
         clock_hz: run.clock_hz,
         seed: run.seed,
         cycles: run.cycles,
-        seconds: if run.clock_hz == 0 {
-            0.0
-        } else {
-            run.cycles as f64 / run.clock_hz as f64
-        },
+        seconds: if run.clock_hz == 0 { 0.0 } else { run.cycles as f64 / run.clock_hz as f64 },
         time: run.time,
         progress: run.progress.clone(),
         transfers_by_class: run.transfers,

@@ -8,18 +8,10 @@ use corefold_recording::{AccessKind, Line, Run, Site};
 
 /// The lines of a run, those that cost most first.
 pub(crate) fn lines<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Vec<HotLine> {
-    let waited = run
-        .lines
-        .iter()
-        .map(|line| line.stall + line.spin)
-        .sum::<u64>();
+    let waited = run.lines.iter().map(|line| line.stall + line.spin).sum::<u64>();
     // The run's own sum also holds what was stalled on lines too cold to be recorded.
     let waited = waited.max(run.time.stall + run.time.spin);
-    let mut lines: Vec<HotLine> = run
-        .lines
-        .iter()
-        .map(|line| Teller::new(line, space, memory).tell(waited))
-        .collect();
+    let mut lines: Vec<HotLine> = run.lines.iter().map(|line| Teller::new(line, space, memory).tell(waited)).collect();
     lines.sort_by(|a, b| {
         let order = |line: &HotLine| (line.stall + line.spin, line.transfers);
         order(b).cmp(&order(a)).then(a.address.cmp(&b.address))
@@ -40,15 +32,7 @@ struct Teller<'a, 'b> {
 impl<'a, 'b> Teller<'a, 'b> {
     fn new(line: &'a Line, space: &'a Space<'b>, memory: &'a Memory<'b>) -> Teller<'a, 'b> {
         let (objects, fields, sites, touchers) = Default::default();
-        Teller {
-            line,
-            space,
-            memory,
-            objects,
-            fields,
-            sites,
-            touchers,
-        }
+        Teller { line, space, memory, objects, fields, sites, touchers }
     }
 
     fn tell(mut self, waited: u64) -> HotLine {
@@ -57,11 +41,7 @@ impl<'a, 'b> Teller<'a, 'b> {
         }
         self.sort();
         let line = self.line;
-        let names: Vec<&str> = self
-            .fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
         HotLine {
             address: line.address,
             bytes: line.bytes,
@@ -82,9 +62,7 @@ impl<'a, 'b> Teller<'a, 'b> {
 
     fn add(&mut self, site: &Site) {
         let address = self.line.address + u64::from(site.offset);
-        let found = self
-            .memory
-            .at(address, u64::from(site.size), &self.line.objects);
+        let found = self.memory.at(address, u64::from(site.size), &self.line.objects);
         let field_index = self.field(found.object, found.field);
         let field = &mut self.fields[field_index];
         if reads(site.kind) {
@@ -98,8 +76,7 @@ impl<'a, 'b> Teller<'a, 'b> {
         field.spin += site.spin;
         let frames = self.space.callers_at(site.pc);
         let outermost = frames[frames.len() - 1].function.clone();
-        self.touchers
-            .push(Toucher::new(site, field_index, outermost));
+        self.touchers.push(Toucher::new(site, field_index, outermost));
         self.sites.push(SiteUse {
             function: frames[0].function.clone(),
             file: frames[0].file.clone(),
@@ -118,11 +95,7 @@ impl<'a, 'b> Teller<'a, 'b> {
     /// The number of this field among those seen, as a new one if need be.
     fn field(&mut self, object: ObjectUse, field: Field) -> usize {
         let address = object.address + field.offset;
-        let number = self
-            .objects
-            .iter()
-            .position(|known| *known == object)
-            .unwrap_or(self.objects.len());
+        let number = self.objects.iter().position(|known| *known == object).unwrap_or(self.objects.len());
         if number == self.objects.len() {
             self.objects.push(object);
         }
@@ -149,18 +122,14 @@ impl<'a, 'b> Teller<'a, 'b> {
             place[*old] = new;
         }
         self.fields = order.iter().map(|old| self.fields[*old].clone()).collect();
-        self.sites
-            .iter_mut()
-            .for_each(|site| site.field_index = place[site.field_index]);
-        self.touchers
-            .iter_mut()
-            .for_each(|toucher| toucher.field = place[toucher.field]);
+        self.sites.iter_mut().for_each(|site| site.field_index = place[site.field_index]);
+        self.touchers.iter_mut().for_each(|toucher| toucher.field = place[toucher.field]);
         self.objects_by_address();
         self.sites.sort_by(|a, b| {
             let order = |site: &SiteUse| (site.stall + site.spin, site.transfers);
-            order(b).cmp(&order(a)).then_with(|| {
-                (&a.file, a.line, a.field_index).cmp(&(&b.file, b.line, b.field_index))
-            })
+            order(b)
+                .cmp(&order(a))
+                .then_with(|| (&a.file, a.line, a.field_index).cmp(&(&b.file, b.line, b.field_index)))
         });
     }
 
@@ -176,17 +145,10 @@ impl<'a, 'b> Teller<'a, 'b> {
 
 /// The objects of a line in one phrase; those of unknown origin only if there are no others.
 fn phrase(objects: &[ObjectUse]) -> String {
-    let mut names: Vec<&str> = objects
-        .iter()
-        .filter(|object| object.is_known())
-        .map(|object| object.name.as_str())
-        .collect();
+    let mut names: Vec<&str> =
+        objects.iter().filter(|object| object.is_known()).map(|object| object.name.as_str()).collect();
     if names.is_empty() {
-        names = objects
-            .iter()
-            .take(1)
-            .map(|object| object.name.as_str())
-            .collect();
+        names = objects.iter().take(1).map(|object| object.name.as_str()).collect();
     }
     match names.as_slice() {
         [] => UNKNOWN_OBJECT.to_owned(),
@@ -196,15 +158,9 @@ fn phrase(objects: &[ObjectUse]) -> String {
 }
 
 pub(crate) fn reads(kind: AccessKind) -> bool {
-    matches!(
-        kind,
-        AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Rmw
-    )
+    matches!(kind, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Rmw)
 }
 
 pub(crate) fn writes(kind: AccessKind) -> bool {
-    matches!(
-        kind,
-        AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw
-    )
+    matches!(kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw)
 }

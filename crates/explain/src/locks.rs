@@ -6,11 +6,7 @@ use corefold_recording::{Lock, Run};
 
 /// The locks of a run, those that were waited for longest first.
 pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<LockUse> {
-    let mut locks: Vec<LockUse> = run
-        .locks
-        .iter()
-        .map(|lock| lock_use(lock, space, memory))
-        .collect();
+    let mut locks: Vec<LockUse> = run.locks.iter().map(|lock| lock_use(lock, space, memory)).collect();
     locks.sort_by(|a, b| {
         let order = |lock: &LockUse| (lock.wait_cycles, lock.contended, lock.acquisitions);
         order(b).cmp(&order(a)).then(a.address.cmp(&b.address))
@@ -21,10 +17,7 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
 fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     let waited_at = space.call_place(lock.wait_pc);
     let name = memory_name(lock, memory).unwrap_or_else(|| {
-        let at = waited_at
-            .as_ref()
-            .map(|place| format!(" waited for in {}", place.function))
-            .unwrap_or_default();
+        let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
         format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
     });
     LockUse {

@@ -38,18 +38,12 @@ struct Thing<'a> {
 
 impl<'a> Memory<'a> {
     pub fn new(run: &'a Run, space: &'a Space<'a>) -> Memory<'a> {
-        Memory {
-            space,
-            heap: Heap::new(&run.allocations, space),
-            labels: &run.labels,
-        }
+        Memory { space, heap: Heap::new(&run.allocations, space), labels: &run.labels }
     }
 
     /// What an access of `bytes` at `address` touches; `objects` are the heap objects thereabouts.
     pub fn at(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
-        let inside = |object: &&Object| {
-            (object.address..object.address + object.bytes.max(1)).contains(&address)
-        };
+        let inside = |object: &&Object| (object.address..object.address + object.bytes.max(1)).contains(&address);
         let thing = match objects.iter().find(inside) {
             Some(object) => self.heap_object(object),
             None => self.global(address),
@@ -59,20 +53,13 @@ impl<'a> Memory<'a> {
             None => thing,
         };
         let field = thing.field(address, bytes);
-        Found {
-            object: thing.object,
-            field,
-        }
+        Found { object: thing.object, field }
     }
 
     /// The narrowest label around `address`.
     fn label_at(&self, address: u64) -> Option<&'a Label> {
-        let around =
-            |label: &&Label| (label.address..label.address + label.bytes.max(1)).contains(&address);
-        self.labels
-            .iter()
-            .filter(around)
-            .min_by_key(|label| label.bytes)
+        let around = |label: &&Label| (label.address..label.address + label.bytes.max(1)).contains(&address);
+        self.labels.iter().filter(around).min_by_key(|label| label.bytes)
     }
 
     fn heap_object(&self, object: &Object) -> Thing<'a> {
@@ -84,45 +71,24 @@ impl<'a> Memory<'a> {
         let name = format!(
             "{}{} (heap, {} bytes)",
             type_name.as_deref().unwrap_or("object"),
-            origin
-                .as_ref()
-                .map(|place| format!(" at {}", spot_name(place)))
-                .unwrap_or_default(),
+            origin.as_ref().map(|place| format!(" at {}", spot_name(place))).unwrap_or_default(),
             object.bytes
         );
-        let object = ObjectUse {
-            name,
-            address: object.address,
-            bytes: object.bytes,
-            type_name,
-            storage: Storage::Heap,
-            origin,
-        };
-        Thing {
-            object,
-            base,
-            layout: typed,
-        }
+        let object =
+            ObjectUse { name, address: object.address, bytes: object.bytes, type_name, storage: Storage::Heap, origin };
+        Thing { object, base, layout: typed }
     }
 
     fn global(&self, address: u64) -> Thing<'a> {
         let Some(spot) = self.space.spot(address) else {
             return Thing::unknown(address);
         };
-        let variable = spot
-            .image
-            .debug
-            .as_ref()
-            .and_then(|debug| Some((debug, debug.index().variable_at(debug, spot.address)?)));
+        let variable =
+            spot.image.debug.as_ref().and_then(|debug| Some((debug, debug.index().variable_at(debug, spot.address)?)));
         match variable {
             Some((debug, variable)) => {
                 let name = variable.full_name(debug);
-                Thing::variable(
-                    debug,
-                    variable.die,
-                    name,
-                    spot.module.base + variable.address,
-                )
+                Thing::variable(debug, variable.die, name, spot.module.base + variable.address)
             }
             None => self.symbol(spot),
         }
@@ -135,33 +101,15 @@ impl<'a> Memory<'a> {
             None => (spot.as_offset(), spot.address, 0),
         };
         let address = spot.module.base.wrapping_add(start);
-        let object = ObjectUse {
-            name: name.clone(),
-            address,
-            bytes,
-            storage: Storage::Global,
-            ..ObjectUse::default()
-        };
-        Thing {
-            object,
-            base: name,
-            layout: None,
-        }
+        let object = ObjectUse { name: name.clone(), address, bytes, storage: Storage::Global, ..ObjectUse::default() };
+        Thing { object, base: name, layout: None }
     }
 }
 
 impl<'a> Thing<'a> {
     fn unknown(address: u64) -> Thing<'a> {
-        let object = ObjectUse {
-            name: UNKNOWN_OBJECT.to_owned(),
-            address,
-            ..ObjectUse::default()
-        };
-        Thing {
-            object,
-            base: format!("{address:#x}"),
-            layout: None,
-        }
+        let object = ObjectUse { name: UNKNOWN_OBJECT.to_owned(), address, ..ObjectUse::default() };
+        Thing { object, base: format!("{address:#x}"), layout: None }
     }
 
     fn variable(debug: &'a Debug, die: Die, name: String, address: u64) -> Thing<'a> {
@@ -179,11 +127,7 @@ impl<'a> Thing<'a> {
             storage: Storage::Global,
             origin,
         };
-        Thing {
-            object,
-            base: name,
-            layout: kind.map(|kind| (debug, Layout::single(kind))),
-        }
+        Thing { object, base: name, layout: kind.map(|kind| (debug, Layout::single(kind))) }
     }
 
     /// The part of this that the program gave a name of its own.
@@ -194,23 +138,16 @@ impl<'a> Thing<'a> {
                 return Some((debug, layout));
             }
             let part = layout.part(debug, offset, label.bytes);
-            (part.offset == offset && part.size == label.bytes)
-                .then(|| (debug, Layout::single(part.kind)))
+            (part.offset == offset && part.size == label.bytes).then(|| (debug, Layout::single(part.kind)))
         });
         let object = ObjectUse {
             name: label.name.clone(),
             address: label.address,
             bytes: label.bytes,
-            type_name: layout
-                .as_ref()
-                .map(|(debug, layout)| layout.type_name(debug)),
+            type_name: layout.as_ref().map(|(debug, layout)| layout.type_name(debug)),
             ..self.object
         };
-        Thing {
-            object,
-            base: label.name.clone(),
-            layout,
-        }
+        Thing { object, base: label.name.clone(), layout }
     }
 
     fn field(&self, address: u64, bytes: u64) -> Field {
@@ -227,17 +164,8 @@ impl<'a> Thing<'a> {
             }
             None => {
                 let whole = offset == 0 && !self.base.is_empty();
-                let name = if whole {
-                    self.base.clone()
-                } else {
-                    format!("{}+{offset:#x}", self.base)
-                };
-                Field {
-                    name,
-                    type_name: None,
-                    offset,
-                    size: bytes,
-                }
+                let name = if whole { self.base.clone() } else { format!("{}+{offset:#x}", self.base) };
+                Field { name, type_name: None, offset, size: bytes }
             }
         }
     }

@@ -28,29 +28,14 @@ pub(crate) struct Spot<'a> {
 
 impl<'a> Space<'a> {
     pub fn new(modules: &'a [Module], images: &'a Images) -> Space<'a> {
-        let modules = modules
-            .iter()
-            .filter_map(|module| Some((module, images.get(&module.path)?)))
-            .collect();
-        Space {
-            modules,
-            frames: RefCell::default(),
-            wanting: RefCell::default(),
-        }
+        let modules = modules.iter().filter_map(|module| Some((module, images.get(&module.path)?))).collect();
+        Space { modules, frames: RefCell::default(), wanting: RefCell::default() }
     }
 
     pub fn spot(&self, address: u64) -> Option<Spot<'a>> {
-        let number = self
-            .modules
-            .iter()
-            .position(|(module, _)| (module.start..module.end).contains(&address))?;
+        let number = self.modules.iter().position(|(module, _)| (module.start..module.end).contains(&address))?;
         let (module, image) = self.modules[number];
-        Some(Spot {
-            number,
-            module,
-            image,
-            address: address.wrapping_sub(module.base),
-        })
+        Some(Spot { number, module, image, address: address.wrapping_sub(module.base) })
     }
 
     /// The functions at `pc`, innermost first; at least one, if only `0x1234`.
@@ -77,11 +62,7 @@ impl<'a> Space<'a> {
         let Some(spot) = self.spot(pc) else {
             return vec![Frame::named(format!("{pc:#x}"))];
         };
-        let symbol = spot
-            .image
-            .symbols
-            .code_at(spot.address)
-            .map(|symbol| demangle(&symbol.raw_name));
+        let symbol = spot.image.symbols.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name));
         if let Some(debug) = &spot.image.debug {
             let frames = code::frames(debug, spot.address, symbol.clone());
             if !frames.is_empty() {
@@ -104,24 +85,13 @@ impl<'a> Space<'a> {
 
     /// What could not be told, and why. A system library without debug information is no surprise.
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes: Vec<Note> = self
-            .modules
-            .iter()
-            .filter_map(|(module, image)| changed(module, image))
-            .collect();
+        let mut notes: Vec<Note> = self.modules.iter().filter_map(|(module, image)| changed(module, image)).collect();
         for number in self.wanting.borrow().iter() {
             let (module, image) = self.modules[*number];
             let system = module.path.starts_with("/lib/") || module.path.starts_with("/usr/lib/");
             if let (Some(problem), false) = (&image.problem, system) {
-                let text = format!(
-                    "{}: {problem}, so what lies in it is named by symbol or offset only",
-                    module.path
-                );
-                notes.push(Note {
-                    text,
-                    at: None,
-                    count: 1,
-                });
+                let text = format!("{}: {problem}, so what lies in it is named by symbol or offset only", module.path);
+                notes.push(Note { text, at: None, count: 1 });
             }
         }
         notes
@@ -136,16 +106,8 @@ impl Spot<'_> {
 }
 
 fn changed(module: &Module, image: &Image) -> Option<Note> {
-    let differs = !module.build_id.is_empty()
-        && !image.build_id.is_empty()
-        && module.build_id != image.build_id;
-    let text = format!(
-        "{}: the file has changed since the run (its build ID differs), so names may be wrong",
-        module.path
-    );
-    differs.then_some(Note {
-        text,
-        at: None,
-        count: 1,
-    })
+    let differs = !module.build_id.is_empty() && !image.build_id.is_empty() && module.build_id != image.build_id;
+    let text =
+        format!("{}: the file has changed since the run (its build ID differs), so names may be wrong", module.path);
+    differs.then_some(Note { text, at: None, count: 1 })
 }

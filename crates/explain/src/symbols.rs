@@ -30,16 +30,10 @@ impl Symbols {
                 SymbolKind::Data => &mut symbols.data,
                 _ => continue,
             };
-            list.push(Symbol {
-                address: symbol.address(),
-                bytes: symbol.size(),
-                raw_name: name.to_owned(),
-            });
+            list.push(Symbol { address: symbol.address(), bytes: symbol.size(), raw_name: name.to_owned() });
         }
         for list in [&mut symbols.code, &mut symbols.data] {
-            list.sort_by(|a, b| {
-                (a.address, b.bytes, &a.raw_name).cmp(&(b.address, a.bytes, &b.raw_name))
-            });
+            list.sort_by(|a, b| (a.address, b.bytes, &a.raw_name).cmp(&(b.address, a.bytes, &b.raw_name)));
             list.dedup_by_key(|symbol| symbol.address);
         }
         symbols
@@ -54,8 +48,7 @@ impl Symbols {
 
     /// The variable that `address` lies in.
     pub fn data_at(&self, address: u64) -> Option<&Symbol> {
-        last_at_or_before(&self.data, address)
-            .filter(|symbol| address < symbol.address + symbol.bytes)
+        last_at_or_before(&self.data, address).filter(|symbol| address < symbol.address + symbol.bytes)
     }
 }
 
@@ -68,16 +61,10 @@ pub fn demangle(raw: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(raw) {
         return format!("{name:#}");
     }
-    let options = cpp_demangle::DemangleOptions::new()
-        .no_params()
-        .no_return_type();
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     // gcc marks parts and clones of a function by a suffix that is no part of the mangled name.
     let (mangled, suffix) = raw.split_once('.').unwrap_or((raw, ""));
-    let plain = if suffix.is_empty() || !mangled.starts_with("_Z") {
-        raw
-    } else {
-        mangled
-    };
+    let plain = if suffix.is_empty() || !mangled.starts_with("_Z") { raw } else { mangled };
     cpp_demangle::Symbol::new(plain)
         .ok()
         .and_then(|symbol| symbol.demangle(&options).ok())
@@ -91,14 +78,8 @@ mod tests {
     #[test]
     fn names_are_as_their_author_wrote_them() {
         assert_eq!(demangle("_ZN2ns3Foo3barEiPc"), "ns::Foo::bar");
-        assert_eq!(
-            demangle("_ZN2ns3FooIiE3barEi.constprop.0"),
-            "ns::Foo<int>::bar"
-        );
-        assert_eq!(
-            demangle("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"),
-            "core::fmt::Formatter::pad"
-        );
+        assert_eq!(demangle("_ZN2ns3FooIiE3barEi.constprop.0"), "ns::Foo<int>::bar");
+        assert_eq!(demangle("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
         assert_eq!(demangle("count.0"), "count.0");
         assert_eq!(demangle("main"), "main");
     }

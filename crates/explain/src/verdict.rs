@@ -50,20 +50,13 @@ const NEGLIGIBLE: f64 = 0.1;
 pub(crate) fn judge(touchers: &[Toucher], names: &[&str], cpus: u32) -> Verdict {
     let all: f64 = touchers.iter().map(|toucher| toucher.cost).sum();
     // A place that hardly ever moved the line (a first initialisation, say) is no party.
-    let parties: Vec<&Toucher> = touchers
-        .iter()
-        .filter(|toucher| toucher.cost >= all * 0.01)
-        .collect();
-    let mut verdict = Verdict {
-        sharing: sharing(&parties, cpus),
-        ..Verdict::default()
-    };
+    let parties: Vec<&Toucher> = touchers.iter().filter(|toucher| toucher.cost >= all * 0.01).collect();
+    // A line's count starts when it is first shared, a place's with its first access.
+    let seen = parties.iter().map(|party| party.cpus).max().unwrap_or(0);
+    let cpus = cpus.max(seen);
+    let mut verdict = Verdict { sharing: sharing(&parties, cpus), ..Verdict::default() };
     let used = |wanted: &dyn Fn(&Toucher) -> bool| -> Vec<usize> {
-        let mut fields: Vec<usize> = parties
-            .iter()
-            .filter(|party| wanted(party))
-            .map(|party| party.field)
-            .collect();
+        let mut fields: Vec<usize> = parties.iter().filter(|party| wanted(party)).map(|party| party.field).collect();
         fields.sort_unstable();
         fields.dedup();
         fields
@@ -71,20 +64,14 @@ pub(crate) fn judge(touchers: &[Toucher], names: &[&str], cpus: u32) -> Verdict 
     let written = used(&|party| party.writes);
     let mut only_read = used(&|party| party.reads);
     only_read.retain(|field| !written.contains(field));
-    verdict.written = written
-        .iter()
-        .map(|field| names[*field].to_owned())
-        .collect();
-    verdict.only_read = only_read
-        .iter()
-        .map(|field| names[*field].to_owned())
-        .collect();
+    verdict.written = written.iter().map(|field| names[*field].to_owned()).collect();
+    verdict.only_read = only_read.iter().map(|field| names[*field].to_owned()).collect();
     verdict.sentence = sentence(&verdict, cpus);
     verdict
 }
 
 fn sharing(parties: &[&Toucher], cpus: u32) -> Sharing {
-    if parties.is_empty() || cpus < 2 {
+    if parties.is_empty() || (cpus < 2 && pieces(parties).len() < 2) {
         return Sharing::Unknown;
     }
     if !parties.iter().any(|party| party.writes) {
@@ -120,24 +107,15 @@ impl<'a> Census<'a> {
     fn new(parties: &'a [&'a Toucher], cpus: u32) -> Census<'a> {
         let pieces = pieces(parties);
         let one_each = pieces.len() >= 3 && pieces.len() as u32 >= cpus;
-        Census {
-            parties,
-            crowded: cpus > pieces.iter().sum(),
-            one_each,
-        }
+        Census { parties, crowded: cpus > pieces.iter().sum(), one_each }
     }
 
     /// Transfers of those that take the line from `party`: for the same bytes, and for others.
     fn opponents(&self, party: &Toucher) -> (f64, f64) {
         let (mut same, mut other) = (0.0, 0.0);
-        for opponent in self
-            .parties
-            .iter()
-            .filter(|opponent| opponent.writes || party.writes)
-        {
+        for opponent in self.parties.iter().filter(|opponent| opponent.writes || party.writes) {
             if std::ptr::eq(*opponent, party) {
-                same += party.weight * f64::from(party.cpus.saturating_sub(1))
-                    / f64::from(party.cpus.max(1));
+                same += party.weight * f64::from(party.cpus.saturating_sub(1)) / f64::from(party.cpus.max(1));
             } else if !party.overlaps(opponent) {
                 other += opponent.weight;
             } else {
@@ -161,10 +139,7 @@ impl<'a> Census<'a> {
 
 /// Separate pieces of the line, each with the number of CPUs that surely used it.
 fn pieces(parties: &[&Toucher]) -> Vec<u32> {
-    let mut ranges: Vec<(u32, u32, u32)> = parties
-        .iter()
-        .map(|party| (party.from, party.to, party.cpus))
-        .collect();
+    let mut ranges: Vec<(u32, u32, u32)> = parties.iter().map(|party| (party.from, party.to, party.cpus)).collect();
     ranges.sort_unstable();
     let mut pieces: Vec<(u32, u32)> = Vec::new();
     for (from, to, cpus) in ranges {
@@ -178,11 +153,7 @@ fn pieces(parties: &[&Toucher]) -> Vec<u32> {
 
 fn sentence(verdict: &Verdict, cpus: u32) -> String {
     let (written, read) = (list(&verdict.written), list(&verdict.only_read));
-    let suffering = if verdict.only_read.is_empty() {
-        String::new()
-    } else {
-        format!("; {read} beside it only read")
-    };
+    let suffering = if verdict.only_read.is_empty() { String::new() } else { format!("; {read} beside it only read") };
     match verdict.sharing {
         Sharing::False if verdict.only_read.is_empty() => {
             format!("different CPUs write {written}, which lie on one line")
@@ -204,10 +175,7 @@ fn sentence(verdict: &Verdict, cpus: u32) -> String {
 
 /// Names in backquotes; those that differ in one subscript only are drawn together.
 fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = gather(names)
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let quoted: Vec<String> = gather(names).iter().map(|name| format!("`{name}`")).collect();
     match quoted.as_slice() {
         [] => "nothing".to_owned(),
         [one] => one.clone(),
@@ -223,9 +191,7 @@ fn gather(names: &[String]) -> Vec<String> {
     for name in names {
         let subscript = last_subscript(name);
         row = match (row, subscript) {
-            (Some((head, tail, first, last)), Some((h, n, t)))
-                if (head, tail) == (h, t) && n == last + 1 =>
-            {
+            (Some((head, tail, first, last)), Some((h, n, t))) if (head, tail) == (h, t) && n == last + 1 => {
                 gathered.pop();
                 gathered.push(format!("{head}[{first}…{n}]{tail}"));
                 Some((head, tail, first, n))
@@ -243,11 +209,7 @@ fn gather(names: &[String]) -> Vec<String> {
 fn last_subscript(name: &str) -> Option<(&str, u64, &str)> {
     let open = name.rfind('[')?;
     let close = open + name[open..].find(']')?;
-    Some((
-        &name[..open],
-        name[open + 1..close].parse().ok()?,
-        &name[close + 1..],
-    ))
+    Some((&name[..open], name[open + 1..close].parse().ok()?, &name[close + 1..]))
 }
 
 #[cfg(test)]
@@ -256,8 +218,7 @@ mod tests {
 
     #[test]
     fn rows_are_drawn_together() {
-        let names =
-            ["a", "s[0].x", "s[1].x", "s[2].x", "s[2].y", "t[4]", "t[6]"].map(str::to_owned);
+        let names = ["a", "s[0].x", "s[1].x", "s[2].x", "s[2].y", "t[4]", "t[6]"].map(str::to_owned);
         assert_eq!(gather(&names), ["a", "s[0…2].x", "s[2].y", "t[4]", "t[6]"]);
     }
 }

@@ -19,43 +19,21 @@ int main(void) { work(3); return rand(); }
 "#;
 
 fn stack(frames: &[u64], compute: u64, block: u64) -> Stack {
-    Stack {
-        frames: frames.to_vec(),
-        time: Time {
-            compute,
-            block,
-            ..Time::default()
-        },
-    }
+    Stack { frames: frames.to_vec(), time: Time { compute, block, ..Time::default() } }
 }
 
 #[test]
 fn self_and_total_shares() {
     let program = Program::new("code.c", C, &["-fno-optimize-sibling-calls"]);
-    let (in_add, in_main) = (
-        program.calls("work", "rand")[0],
-        program.call("main", "work"),
-    );
+    let (in_add, in_main) = (program.calls("work", "rand")[0], program.call("main", "work"));
     let recursive = program.call("work", "work");
     let mut run = program.run();
-    run.stacks = vec![
-        stack(&[in_add - 1, recursive, recursive, in_main], 60, 0),
-        stack(&[program.symbol("main")], 40, 900),
-    ];
+    run.stacks =
+        vec![stack(&[in_add - 1, recursive, recursive, in_main], 60, 0), stack(&[program.symbol("main")], 40, 900)];
     let explained = told(&run);
-    let shares: Vec<(&str, f64, f64)> = explained
-        .functions
-        .iter()
-        .map(|f| (f.name.as_str(), f.self_percent, f.total_percent))
-        .collect();
-    assert_eq!(
-        shares,
-        [
-            ("add", 60.0, 60.0),
-            ("main", 40.0, 100.0),
-            ("work", 0.0, 60.0)
-        ]
-    );
+    let shares: Vec<(&str, f64, f64)> =
+        explained.functions.iter().map(|f| (f.name.as_str(), f.self_percent, f.total_percent)).collect();
+    assert_eq!(shares, [("add", 60.0, 60.0), ("main", 40.0, 100.0), ("work", 0.0, 60.0)]);
     let add = &explained.functions[0];
     assert!(add.file.as_deref().unwrap().ends_with("/code.c"));
     assert_eq!(add.line, Some(4));
@@ -70,27 +48,12 @@ fn a_return_address_means_the_call_before_it() {
     run.lines.push(line(
         program.symbol("total") & !63,
         4,
-        vec![site(
-            pc,
-            AccessKind::Rmw,
-            (program.symbol("total") & 63) as u8,
-            8,
-            4,
-        )],
+        vec![site(pc, AccessKind::Rmw, (program.symbol("total") & 63) as u8, 8, 4)],
     ));
     let explained = told(&run);
     let site = &explained.lines[0].sites[0];
-    assert_eq!(
-        (site.function.as_str(), site.line, site.field.as_str()),
-        ("add", Some(6), "total")
-    );
-    assert_eq!(
-        site.inlined_into
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>(),
-        ["work (code.c:9)"]
-    );
+    assert_eq!((site.function.as_str(), site.line, site.field.as_str()), ("add", Some(6), "total"));
+    assert_eq!(site.inlined_into.iter().map(ToString::to_string).collect::<Vec<_>>(), ["work (code.c:9)"]);
     assert_eq!(explained.lines[0].stall_percent, 100.0);
 }
 
@@ -98,26 +61,13 @@ fn a_return_address_means_the_call_before_it() {
 fn shares_of_a_line_are_of_all_waiting() {
     let program = Program::new("code.c", C, &[]);
     let mut run = program.run();
-    run.time = Time {
-        stall: 1500,
-        spin: 500,
-        ..Time::default()
-    };
-    let mut hot = line(
-        program.symbol("total") & !63,
-        4,
-        vec![site(program.symbol("work") + 1, AccessKind::Rmw, 0, 8, 4)],
-    );
+    run.time = Time { stall: 1500, spin: 500, ..Time::default() };
+    let mut hot =
+        line(program.symbol("total") & !63, 4, vec![site(program.symbol("work") + 1, AccessKind::Rmw, 0, 8, 4)]);
     hot.spin = 250;
     run.lines.push(hot);
     let explained = told(&run);
-    assert_eq!(
-        (
-            explained.lines[0].stall_percent,
-            explained.lines[0].spin_percent
-        ),
-        (50.0, 12.5)
-    );
+    assert_eq!((explained.lines[0].stall_percent, explained.lines[0].spin_percent), (50.0, 12.5));
 }
 
 #[test]
@@ -126,19 +76,8 @@ fn a_stripped_program_keeps_its_symbols() {
     let mut run = program.run();
     run.stacks = vec![stack(&[program.symbol("work") + 4], 10, 0)];
     let explained = told(&run);
-    assert_eq!(
-        (
-            explained.functions[0].name.as_str(),
-            &explained.functions[0].file
-        ),
-        ("work", &None)
-    );
-    let notes: Vec<&str> = explained
-        .run
-        .notes
-        .iter()
-        .map(|note| note.text.as_str())
-        .collect();
+    assert_eq!((explained.functions[0].name.as_str(), &explained.functions[0].file), ("work", &None));
+    let notes: Vec<&str> = explained.run.notes.iter().map(|note| note.text.as_str()).collect();
     assert_eq!(notes.len(), 1);
     assert!(notes[0].contains("no debug information"), "{notes:?}");
 }
@@ -149,33 +88,14 @@ fn a_missing_file_leaves_offsets() {
     let mut run = program.run();
     run.modules[0].path = "/nowhere/program".to_owned();
     run.stacks = vec![stack(&[BASE + 0x1234], 10, 0), stack(&[0x10], 5, 0)];
-    run.notes.push(Note {
-        text: "a note".to_owned(),
-        pc: BASE + 0x2000,
-        count: 3,
-    });
-    run.lines.push(line(
-        BASE + 0x4000,
-        2,
-        vec![site(BASE + 0x1234, AccessKind::Read, 8, 8, 2)],
-    ));
+    run.notes.push(Note { text: "a note".to_owned(), pc: BASE + 0x2000, count: 3 });
+    run.lines.push(line(BASE + 0x4000, 2, vec![site(BASE + 0x1234, AccessKind::Read, 8, 8, 2)]));
     let explained = told(&run);
-    let names: Vec<&str> = explained
-        .functions
-        .iter()
-        .map(|f| f.name.as_str())
-        .collect();
+    let names: Vec<&str> = explained.functions.iter().map(|f| f.name.as_str()).collect();
     assert_eq!(names, ["program+0x1234", "0x10"]);
     assert_eq!(explained.lines[0].fields[0].name, "program+0x4008");
-    assert_eq!(
-        explained.run.notes[0].at.as_ref().unwrap().function,
-        "program+0x1fff"
-    );
-    assert!(
-        explained.run.notes[1].text.contains("cannot read"),
-        "{:?}",
-        explained.run.notes
-    );
+    assert_eq!(explained.run.notes[0].at.as_ref().unwrap().function, "program+0x1fff");
+    assert!(explained.run.notes[1].text.contains("cannot read"), "{:?}", explained.run.notes);
 }
 
 #[test]
@@ -184,9 +104,21 @@ fn a_changed_file_is_noted() {
     let mut run = program.run();
     assert_eq!(told(&run).run.notes, []);
     run.modules[0].build_id[0] ^= 1;
-    assert!(
-        told(&run).run.notes[0]
-            .text
-            .contains("changed since the run")
-    );
+    assert!(told(&run).run.notes[0].text.contains("changed since the run"));
+}
+
+#[test]
+fn split_debug_information_is_noted() {
+    let program = Program::new("code.c", C, &["-gsplit-dwarf"]);
+    let mut run = program.run();
+    run.stacks = vec![stack(&[program.symbol("work") + 4], 10, 0)];
+    run.lines.push(line(
+        program.symbol("total") & !63,
+        2,
+        vec![site(BASE, AccessKind::Read, (program.symbol("total") & 63) as u8, 8, 2)],
+    ));
+    let explained = told(&run);
+    assert_eq!(explained.functions[0].name, "work");
+    assert_eq!(explained.lines[0].fields[0].name, "total");
+    assert!(explained.run.notes[0].text.contains("-gsplit-dwarf"), "{:?}", explained.run.notes);
 }

@@ -28,13 +28,7 @@ fn fields_of_a_global_structure() {
     let program = Program::new("globals.c", C, &[]);
     let at = program.symbol("counter");
     let paths = |offset: u64, bytes: u8| global_fields(&program, &[(at + offset, bytes)]).remove(0);
-    assert_eq!(
-        paths(0, 8),
-        (
-            "counter (globals.c:14)".to_owned(),
-            "counter.total".to_owned()
-        )
-    );
+    assert_eq!(paths(0, 8), ("counter (globals.c:14)".to_owned(), "counter.total".to_owned()));
     assert_eq!(paths(8, 8).1, "counter.slots[0].delta");
     assert_eq!(paths(8 + 3 * 32 + 12, 4).1, "counter.slots[3].at.y");
     assert_eq!(paths(8 + 32 + 16 + 5, 1).1, "counter.slots[1].pad[5]");
@@ -54,11 +48,7 @@ fn fields_of_a_global_structure() {
 #[test]
 fn other_variables() {
     let program = Program::new("globals.c", C, &[]);
-    let name = |symbol: &str, offset: u64| {
-        global_fields(&program, &[(program.symbol(symbol) + offset, 8)])
-            .remove(0)
-            .1
-    };
+    let name = |symbol: &str, offset: u64| global_fields(&program, &[(program.symbol(symbol) + offset, 8)]).remove(0).1;
     assert_eq!(name("boxes", 24), "boxes[3].value");
     assert_eq!(name("plain", 0), "plain");
     assert_eq!(name("calls.0", 0), "bump::calls");
@@ -82,11 +72,7 @@ int main() { std::lock_guard<std::mutex> guard(ns::shared.lock); ns::holder::cou
 #[test]
 fn cpp_variables() {
     let program = Program::new("globals.cpp", CPP, &[]);
-    let name = |symbol: &str, offset: u64| {
-        global_fields(&program, &[(program.symbol(symbol) + offset, 8)])
-            .remove(0)
-            .1
-    };
+    let name = |symbol: &str, offset: u64| global_fields(&program, &[(program.symbol(symbol) + offset, 8)]).remove(0).1;
     assert_eq!(name("_ZN2ns6sharedE", 0), "ns::shared.first");
     assert_eq!(name("_ZN2ns6sharedE", 8), "ns::shared.hits");
     assert_eq!(name("_ZN2ns6sharedE", 24), "ns::shared.lock");
@@ -97,21 +83,14 @@ fn cpp_variables() {
 
 #[test]
 fn older_and_newer_debug_information_say_the_same() {
-    for options in [
-        &["-gdwarf-4"][..],
-        &["-gdwarf-3", "-gno-strict-dwarf"],
-        &["-gdwarf-5", "-gz"],
-        &["-fdebug-types-section"],
-    ] {
+    for options in
+        [&["-gdwarf-4"][..], &["-gdwarf-3", "-gno-strict-dwarf"], &["-gdwarf-5", "-gz"], &["-fdebug-types-section"]]
+    {
         let program = Program::new("globals.c", C, options);
         let at = program.symbol("counter");
         let found = global_fields(&program, &[(at + 8 + 3 * 32 + 12, 4)]).remove(0);
         assert_eq!(found.1, "counter.slots[3].at.y", "{options:?}");
-        assert_eq!(
-            global_fields(&program, &[(at + 139, 1)]).remove(0).1,
-            "counter.rest",
-            "{options:?}"
-        );
+        assert_eq!(global_fields(&program, &[(at + 139, 1)]).remove(0).1, "counter.rest", "{options:?}");
     }
 }
 

@@ -51,13 +51,7 @@ fn program() -> Program {
 /// Object and field for an access of 8 bytes at `offset`, allocated by `function`'s call of `callee`.
 fn field(function: &str, callee: &str, bytes: u64, offset: u64) -> (String, String) {
     let program = program();
-    heap_field(
-        &program,
-        &[program.call(function, callee)],
-        bytes,
-        offset,
-        8,
-    )
+    heap_field(&program, &[program.call(function, callee)], bytes, offset, 8)
 }
 
 fn is(found: (String, String), object: &str, field: &str) {
@@ -66,63 +60,27 @@ fn is(found: (String, String), object: &str, field: &str) {
 
 #[test]
 fn a_type_named_by_sizeof() {
-    is(
-        field("named", "malloc", 136, 40),
-        "struct pcc at heap.c:12 (heap, 136 bytes)",
-        "pcc.slots[1].delta",
-    );
-    is(
-        field("typedefed", "calloc", 80, 24),
-        "pair[10] at heap.c:13 (heap, 80 bytes)",
-        "pair[3]",
-    );
+    is(field("named", "malloc", 136, 40), "struct pcc at heap.c:12 (heap, 136 bytes)", "pcc.slots[1].delta");
+    is(field("typedefed", "calloc", 80, 24), "pair[10] at heap.c:13 (heap, 80 bytes)", "pair[3]");
 }
 
 #[test]
 fn an_expression_under_sizeof() {
-    is(
-        field("deref", "malloc", 136, 0),
-        "struct pcc at heap.c:14 (heap, 136 bytes)",
-        "pcc.total",
-    );
-    is(
-        field("member", "malloc", 136, 0),
-        "struct pcc at heap.c:15 (heap, 136 bytes)",
-        "pcc.total",
-    );
-    is(
-        field("row", "malloc", 80, 16),
-        "struct slot *[10] at heap.c:17 (heap, 80 bytes)",
-        "(slot *)[2]",
-    );
+    is(field("deref", "malloc", 136, 0), "struct pcc at heap.c:14 (heap, 136 bytes)", "pcc.total");
+    is(field("member", "malloc", 136, 0), "struct pcc at heap.c:15 (heap, 136 bytes)", "pcc.total");
+    is(field("row", "malloc", 80, 16), "struct slot *[10] at heap.c:17 (heap, 80 bytes)", "(slot *)[2]");
 }
 
 #[test]
 fn a_cast_and_an_assignment() {
-    is(
-        field("casted", "malloc", 64, 32),
-        "struct slot[2] at heap.c:20 (heap, 64 bytes)",
-        "slot[1].delta",
-    );
-    is(
-        field("assigned", "malloc", 136, 0),
-        "struct pcc at heap.c:21 (heap, 136 bytes)",
-        "pcc.total",
-    );
-    is(
-        field("posix", "posix_memalign", 136, 0),
-        "struct pcc at heap.c:23 (heap, 136 bytes)",
-        "pcc.total",
-    );
+    is(field("casted", "malloc", 64, 32), "struct slot[2] at heap.c:20 (heap, 64 bytes)", "slot[1].delta");
+    is(field("assigned", "malloc", 136, 0), "struct pcc at heap.c:21 (heap, 136 bytes)", "pcc.total");
+    is(field("posix", "posix_memalign", 136, 0), "struct pcc at heap.c:23 (heap, 136 bytes)", "pcc.total");
 }
 
 #[test]
 fn a_request_that_was_rounded_up() {
-    is(
-        field("aligned", "aligned_alloc", 128, 64),
-        "struct slot[4] at heap.c:22 (heap, 128 bytes)",
-        "slot[2].delta",
-    );
+    is(field("aligned", "aligned_alloc", 128, 64), "struct slot[4] at heap.c:22 (heap, 128 bytes)", "slot[2].delta");
 }
 
 #[test]
@@ -132,92 +90,38 @@ fn a_flexible_array_and_a_tail() {
         "struct list at heap.c:25 (heap, 104 bytes)",
         "list.items[2].delta",
     );
-    is(
-        field("tail", "malloc", 136 + 40, 144),
-        "struct pcc at heap.c:28 (heap, 176 bytes)",
-        "pcc+0x90",
-    );
+    is(field("tail", "malloc", 136 + 40, 144), "struct pcc at heap.c:28 (heap, 176 bytes)", "pcc+0x90");
 }
 
 #[test]
 fn two_allocations_in_one_statement() {
-    is(
-        field("both", "malloc", 136, 0),
-        "struct pcc at heap.c:36 (heap, 136 bytes)",
-        "pcc.total",
-    );
-    is(
-        field("both", "calloc", 32, 8),
-        "struct slot *[4] at heap.c:37 (heap, 32 bytes)",
-        "(slot *)[1]",
-    );
+    is(field("both", "malloc", 136, 0), "struct pcc at heap.c:36 (heap, 136 bytes)", "pcc.total");
+    is(field("both", "calloc", 32, 8), "struct slot *[4] at heap.c:37 (heap, 32 bytes)", "(slot *)[1]");
 }
 
 #[test]
 fn through_a_wrapper() {
     let program = program();
     let inner = program.call("xmalloc", "malloc");
-    let by = |function: &str| {
-        heap_field(
-            &program,
-            &[inner, program.call(function, "xmalloc")],
-            32,
-            0,
-            8,
-        )
-    };
-    is(
-        by("wrapped"),
-        "struct slot at heap.c:30 (heap, 32 bytes)",
-        "slot.delta",
-    );
-    is(
-        by("macro"),
-        "struct slot at heap.c:32 (heap, 32 bytes)",
-        "slot.delta",
-    );
+    let by = |function: &str| heap_field(&program, &[inner, program.call(function, "xmalloc")], 32, 0, 8);
+    is(by("wrapped"), "struct slot at heap.c:30 (heap, 32 bytes)", "slot.delta");
+    is(by("macro"), "struct slot at heap.c:32 (heap, 32 bytes)", "slot.delta");
 }
 
 #[test]
 fn what_no_code_names_is_left_unnamed() {
-    is(
-        field("unknown", "malloc", 64, 24),
-        "object at heap.c:33 (heap, 64 bytes)",
-        "+0x18",
-    );
-    is(
-        field("bytes", "malloc", 64, 24),
-        "object at heap.c:34 (heap, 64 bytes)",
-        "+0x18",
-    );
-    is(
-        field("assigned", "malloc", 100, 24),
-        "object at heap.c:21 (heap, 100 bytes)",
-        "+0x18",
-    );
+    is(field("unknown", "malloc", 64, 24), "object at heap.c:33 (heap, 64 bytes)", "+0x18");
+    is(field("bytes", "malloc", 64, 24), "object at heap.c:34 (heap, 64 bytes)", "+0x18");
+    is(field("assigned", "malloc", 100, 24), "object at heap.c:21 (heap, 100 bytes)", "+0x18");
 }
 
 #[test]
 fn without_source_the_pointers_of_the_function_tell() {
     let program = program().without_source("heap.c");
-    let found = |function: &str, bytes: u64| {
-        heap_field(&program, &[program.call(function, "malloc")], bytes, 0, 8)
-    };
-    is(
-        found("deref", 136),
-        "struct pcc at heap.c:14 (heap, 136 bytes)",
-        "pcc.total",
-    );
-    is(
-        found("flexible", 104),
-        "struct list at heap.c:25 (heap, 104 bytes)",
-        "list.length",
-    );
-    is(
-        found("named", 136),
-        "object at heap.c:12 (heap, 136 bytes)",
-        "+0x0",
-    );
+    let found = |function: &str, bytes: u64| heap_field(&program, &[program.call(function, "malloc")], bytes, 0, 8);
+    is(found("deref", 136), "struct pcc at heap.c:14 (heap, 136 bytes)", "pcc.total");
+    is(found("flexible", 104), "struct list at heap.c:25 (heap, 104 bytes)", "list.length");
+    is(found("named", 136), "object at heap.c:12 (heap, 136 bytes)", "+0x0");
 }
 
 #[test]
@@ -230,17 +134,7 @@ fn without_debug_information_the_function_is_left() {
 #[test]
 fn a_function_whose_code_the_compiler_shares_with_another() {
     let program = Program::new("heap.c", C, &["-fipa-icf"]);
-    let found = |function: &str, bytes: u64| {
-        heap_field(&program, &[program.call(function, "malloc")], bytes, 0, 8)
-    };
-    is(
-        found("deref", 136),
-        "struct pcc at heap.c:14 (heap, 136 bytes)",
-        "pcc.total",
-    );
-    is(
-        found("unknown", 64),
-        "object at heap.c:33 (heap, 64 bytes)",
-        "+0x0",
-    );
+    let found = |function: &str, bytes: u64| heap_field(&program, &[program.call(function, "malloc")], bytes, 0, 8);
+    is(found("deref", 136), "struct pcc at heap.c:14 (heap, 136 bytes)", "pcc.total");
+    is(found("unknown", 64), "object at heap.c:33 (heap, 64 bytes)", "+0x0");
 }

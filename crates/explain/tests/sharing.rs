@@ -17,40 +17,28 @@ type Touch = (&'static str, AccessKind, u8, u32, u64);
 fn judged(cpus: u32, touches: &[Touch]) -> HotLine {
     let program = Program::new("sharing.c", C, &["-O0"]);
     let mut run = program.run();
-    let sites = touches
-        .iter()
-        .map(|(function, kind, offset, cpus, transfers)| {
-            let mut site = site(program.symbol(function) + 1, *kind, *offset, 8, *cpus);
-            (site.transfers, site.stall) = (*transfers, *transfers * 100);
-            site
-        });
-    run.lines
-        .push(line(program.symbol("hot"), cpus, sites.collect()));
+    let sites = touches.iter().map(|(function, kind, offset, cpus, transfers)| {
+        let mut site = site(program.symbol(function) + 1, *kind, *offset, 8, *cpus);
+        (site.transfers, site.stall) = (*transfers, *transfers * 100);
+        site
+    });
+    run.lines.push(line(program.symbol("hot"), cpus, sites.collect()));
     told(&run).lines.remove(0)
 }
 
 #[test]
 fn one_slot_for_each_cpu_is_false_sharing() {
-    let slots: Vec<Touch> = (0..6)
-        .map(|slot| ("one", Rmw, 16 + 8 * slot, 1, 100))
-        .collect();
+    let slots: Vec<Touch> = (0..6).map(|slot| ("one", Rmw, 16 + 8 * slot, 1, 100)).collect();
     let line = judged(6, &slots);
     assert_eq!(line.verdict.sharing, Sharing::False);
     assert_eq!(line.verdict.written.len(), 6);
-    assert_eq!(
-        line.verdict.sentence,
-        "different CPUs write `hot.slots[0…5]`, which lie on one line"
-    );
+    assert_eq!(line.verdict.sentence, "different CPUs write `hot.slots[0…5]`, which lie on one line");
 }
 
 #[test]
 fn plain_increments_of_own_slots_are_false_sharing() {
-    let touches = [
-        ("one", Read, 0, 1, 50),
-        ("one", Write, 0, 1, 50),
-        ("two", Read, 8, 1, 50),
-        ("two", Write, 8, 1, 50),
-    ];
+    let touches =
+        [("one", Read, 0, 1, 50), ("one", Write, 0, 1, 50), ("two", Read, 8, 1, 50), ("two", Write, 8, 1, 50)];
     assert_eq!(judged(2, &touches).verdict.sharing, Sharing::False);
 }
 
@@ -58,38 +46,21 @@ fn plain_increments_of_own_slots_are_false_sharing() {
 fn a_counter_beside_what_others_only_read_is_false_sharing() {
     let line = judged(9, &[("one", Write, 0, 1, 100), ("two", Read, 8, 8, 800)]);
     assert_eq!(line.verdict.sharing, Sharing::False);
-    assert_eq!(
-        line.verdict.sentence,
-        "`hot.a` is written, and takes the line from readers of `hot.b`"
-    );
+    assert_eq!(line.verdict.sentence, "`hot.a` is written, and takes the line from readers of `hot.b`");
 }
 
 #[test]
 fn one_counter_for_all_is_true_sharing() {
-    let line = judged(
-        80,
-        &[("one", Rmw, 0, 80, 800), ("two", AtomicLoad, 0, 3, 3)],
-    );
+    let line = judged(80, &[("one", Rmw, 0, 80, 800), ("two", AtomicLoad, 0, 3, 3)]);
     assert_eq!(line.verdict.sharing, Sharing::True);
-    assert_eq!(
-        line.verdict.sentence,
-        "80 CPUs use `hot.a`, which some of them write"
-    );
+    assert_eq!(line.verdict.sentence, "80 CPUs use `hot.a`, which some of them write");
     assert_eq!((line.fields[0].readers, line.fields[0].writers), (80, 80));
 }
 
 #[test]
 fn one_writer_and_one_reader_of_the_same_bytes_are_true_sharing() {
     assert_eq!(
-        judged(
-            2,
-            &[
-                ("one", AtomicStore, 0, 1, 100),
-                ("two", AtomicLoad, 0, 1, 100)
-            ]
-        )
-        .verdict
-        .sharing,
+        judged(2, &[("one", AtomicStore, 0, 1, 100), ("two", AtomicLoad, 0, 1, 100)]).verdict.sharing,
         Sharing::True
     );
 }
@@ -97,11 +68,7 @@ fn one_writer_and_one_reader_of_the_same_bytes_are_true_sharing() {
 #[test]
 fn fields_written_under_one_lock_are_true_sharing() {
     // Who takes the lock has the line, so what it protects costs little more.
-    let touches = [
-        ("one", Rmw, 0, 8, 1000),
-        ("one", Write, 8, 8, 20),
-        ("one", Write, 16, 8, 10),
-    ];
+    let touches = [("one", Rmw, 0, 8, 1000), ("one", Write, 8, 8, 20), ("one", Write, 16, 8, 10)];
     assert_eq!(judged(8, &touches).verdict.sharing, Sharing::True);
 }
 
@@ -114,41 +81,21 @@ fn two_shared_counters_on_one_line_are_both() {
 
 #[test]
 fn a_rare_sum_over_the_slots_does_not_hide_false_sharing() {
-    let mut touches: Vec<Touch> = (0..4)
-        .map(|slot| ("one", Rmw, 16 + 8 * slot, 1, 1000))
-        .collect();
+    let mut touches: Vec<Touch> = (0..4).map(|slot| ("one", Rmw, 16 + 8 * slot, 1, 1000)).collect();
     touches.extend((0..4).map(|slot| ("two", Read, 16 + 8 * slot, 4, 20)));
     assert_eq!(judged(4, &touches).verdict.sharing, Sharing::False);
 }
 
 #[test]
 fn what_nobody_writes_is_only_read() {
-    assert_eq!(
-        judged(80, &[("one", Read, 0, 80, 80)]).verdict.sharing,
-        Sharing::ReadOnly
-    );
+    assert_eq!(judged(80, &[("one", Read, 0, 80, 80)]).verdict.sharing, Sharing::ReadOnly);
 }
 
 #[test]
 fn fields_stand_in_the_order_of_the_line() {
-    let line = judged(
-        3,
-        &[
-            ("one", Write, 24, 1, 10),
-            ("one", Write, 0, 1, 90),
-            ("two", Read, 8, 1, 40),
-        ],
-    );
-    let fields: Vec<(&str, i64)> = line
-        .fields
-        .iter()
-        .map(|f| (f.name.as_str(), f.offset_in_line))
-        .collect();
+    let line = judged(3, &[("one", Write, 24, 1, 10), ("one", Write, 0, 1, 90), ("two", Read, 8, 1, 40)]);
+    let fields: Vec<(&str, i64)> = line.fields.iter().map(|f| (f.name.as_str(), f.offset_in_line)).collect();
     assert_eq!(fields, [("hot.a", 0), ("hot.b", 8), ("hot.slots[1]", 24)]);
-    let sites: Vec<(&str, usize)> = line
-        .sites
-        .iter()
-        .map(|s| (s.field.as_str(), s.field_index))
-        .collect();
+    let sites: Vec<(&str, usize)> = line.sites.iter().map(|s| (s.field.as_str(), s.field_index)).collect();
     assert_eq!(sites, [("hot.a", 0), ("hot.b", 1), ("hot.slots[1]", 2)]);
 }

@@ -53,13 +53,7 @@ impl Index {
         let mut index = Index::default();
         for unit in 0..debug.units.len() {
             // A unit that cannot be read to its end still gives what came before the damage.
-            let _ = Scan {
-                debug,
-                unit,
-                scopes: Vec::new(),
-                index: &mut index,
-            }
-            .run();
+            let _ = Scan { debug, unit, scopes: Vec::new(), index: &mut index }.run();
         }
         index.variables.sort_by_key(|variable| variable.address);
         index
@@ -67,15 +61,10 @@ impl Index {
 
     /// The variable whose bytes `address` is among.
     pub fn variable_at(&self, debug: &Debug, address: u64) -> Option<&Variable> {
-        let end = self
-            .variables
-            .partition_point(|variable| variable.address <= address);
+        let end = self.variables.partition_point(|variable| variable.address <= address);
         // Enough to step over an alias or a variable of size zero at the same place.
         self.variables[..end].iter().rev().take(4).find(|variable| {
-            let bytes = debug
-                .type_of(variable.die)
-                .and_then(|kind| debug.size_of(kind))
-                .unwrap_or(1);
+            let bytes = debug.type_of(variable.die).and_then(|kind| debug.size_of(kind)).unwrap_or(1);
             address < variable.address + bytes
         })
     }
@@ -97,10 +86,7 @@ impl Index {
                 Some(tag) => entry.tag == tag,
                 None => true,
             };
-            tag_fits
-                && (scope.is_empty()
-                    || &*entry.scope == scope
-                    || entry.scope.ends_with(&format!("::{scope}")))
+            tag_fits && (scope.is_empty() || &*entry.scope == scope || entry.scope.ends_with(&format!("::{scope}")))
         };
         let entries = || self.types.get(last).into_iter().flatten().filter(fits);
         near.and_then(|near| entries().find(|entry| entry.die.unit == near.unit))
@@ -171,16 +157,8 @@ impl Scan<'_> {
             while self.scopes.last().is_some_and(|scope| scope.0 >= depth) {
                 self.scopes.pop();
             }
-            let die = Die {
-                unit: self.unit as u32,
-                offset: offset.0,
-            };
-            self.enter(
-                tag,
-                die,
-                facts,
-                abbreviation.has_children().then_some(depth),
-            );
+            let die = Die { unit: self.unit as u32, offset: offset.0 };
+            self.enter(tag, die, facts, abbreviation.has_children().then_some(depth));
         }
         Ok(())
     }
@@ -199,9 +177,7 @@ impl Scan<'_> {
         let mut operations = value.exprloc_value()?.operations(unit.encoding());
         let address = match operations.next().ok()?? {
             gimli::Operation::Address { address } => address,
-            gimli::Operation::AddressIndex { index } => {
-                self.debug.dwarf.address(unit, index).ok()?
-            }
+            gimli::Operation::AddressIndex { index } => self.debug.dwarf.address(unit, index).ok()?,
             _ => return None,
         };
         // More operations: not simply an address (a thread-local variable, a constant).
@@ -213,16 +189,10 @@ impl Scan<'_> {
             c::DW_TAG_variable => {
                 if let Some(address) = facts.location {
                     let scope = self.scope_name();
-                    self.index.variables.push(Variable {
-                        address,
-                        die,
-                        scope,
-                    });
+                    self.index.variables.push(Variable { address, die, scope });
                 }
             }
-            c::DW_TAG_namespace | c::DW_TAG_subprogram => {
-                self.open(tag, die, facts.name, depth_if_parent)
-            }
+            c::DW_TAG_namespace | c::DW_TAG_subprogram => self.open(tag, die, facts.name, depth_if_parent),
             _ => {
                 if let (Some(name), false) = (&facts.name, facts.declaration) {
                     self.define(tag, die, name.clone());
@@ -242,23 +212,12 @@ impl Scan<'_> {
         }
         let entries = self.index.types.entry(name).or_default();
         // A type used inside many function scopes or headers: one entry a unit and scope is enough.
-        if !entries
-            .iter()
-            .rev()
-            .take(4)
-            .any(|e| e.die.unit == die.unit && e.tag == tag && e.scope == scope)
-        {
+        if !entries.iter().rev().take(4).any(|e| e.die.unit == die.unit && e.tag == tag && e.scope == scope) {
             entries.push(TypeEntry { tag, die, scope });
         }
     }
 
-    fn open(
-        &mut self,
-        tag: DwTag,
-        die: Die,
-        name: Option<AttributeValue<Reader>>,
-        depth: Option<isize>,
-    ) {
+    fn open(&mut self, tag: DwTag, die: Die, name: Option<AttributeValue<Reader>>, depth: Option<isize>) {
         let Some(depth) = depth else { return };
         let outer = self.scope_name();
         let name = name.and_then(|name| self.debug.string(self.unit, name));
@@ -285,8 +244,7 @@ impl Scan<'_> {
             None => outer.clone(),
         };
         let depth = self.scopes.pop().map_or(0, |scope| scope.0);
-        self.scopes
-            .push((depth, Rc::new(Scope::Named(name.clone()))));
+        self.scopes.push((depth, Rc::new(Scope::Named(name.clone()))));
         name
     }
 }

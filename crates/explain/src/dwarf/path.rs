@@ -33,19 +33,10 @@ enum Step {
 impl Debug {
     /// The part of a `kind` that an access of `bytes` at `offset` touches.
     pub fn part_at(&self, kind: Die, offset: u64, bytes: u64) -> Part {
-        let mut walk = Walk {
-            path: String::new(),
-            kind,
-            offset: 0,
-            size: self.size_of(kind).unwrap_or(0),
-        };
+        let mut walk = Walk { path: String::new(), kind, offset: 0, size: self.size_of(kind).unwrap_or(0) };
         // Deeper nesting than this is a type that contains itself: broken debug information.
         for _ in 0..24 {
-            let step = if self.is_opaque(walk.kind) {
-                Step::End
-            } else {
-                self.step(&walk, offset, bytes.max(1))
-            };
+            let step = if self.is_opaque(walk.kind) { Step::End } else { self.step(&walk, offset, bytes.max(1)) };
             match step {
                 Step::Into(next) => walk = next,
                 Step::Across(names) => {
@@ -56,28 +47,15 @@ impl Debug {
                 Step::End => break,
             }
         }
-        let Walk {
-            path,
-            kind,
-            offset,
-            size,
-        } = walk;
-        Part {
-            path,
-            type_name: self.type_name(kind),
-            offset,
-            size,
-            kind,
-        }
+        let Walk { path, kind, offset, size } = walk;
+        Part { path, type_name: self.type_name(kind), offset, size, kind }
     }
 
     fn step(&self, walk: &Walk, offset: u64, bytes: u64) -> Step {
         let kind = self.strip(walk.kind);
         let from = offset - walk.offset;
         match self.tag(kind) {
-            Some(c::DW_TAG_structure_type | c::DW_TAG_class_type) => {
-                self.step_struct(walk, kind, from, bytes)
-            }
+            Some(c::DW_TAG_structure_type | c::DW_TAG_class_type) => self.step_struct(walk, kind, from, bytes),
             Some(c::DW_TAG_union_type) => self.step_union(walk, kind, from, bytes),
             Some(c::DW_TAG_array_type) => self.step_array(walk, kind, from, bytes),
             _ => Step::End,
@@ -89,13 +67,11 @@ impl Debug {
             return Step::Into(self.stored(walk, stored));
         }
         let members = self.members(kind);
-        let met: Vec<&Member> = members
-            .iter()
-            .filter(|member| member.meets(from, bytes))
-            .collect();
+        let met: Vec<&Member> = members.iter().filter(|member| member.meets(from, bytes)).collect();
         match met.as_slice() {
             [] if from == 0 && bytes >= walk.size => Step::End,
-            [] if from >= walk.size => Step::Across(format!("+{from:#x}")),
+            // Past the type's end, or in a variant of a Rust enumeration.
+            [] if from >= walk.size || self.has_variants(kind) => Step::Across(format!("+{from:#x}")),
             [] => Step::Across(format!("+{from:#x} (padding)")),
             [member] if member.holds(from, bytes) || member.is_bits => {
                 Step::Into(self.step_into(walk, member, self.is_transparent(kind)))
@@ -108,18 +84,9 @@ impl Debug {
 
     /// The value in raw storage; how the library wraps it says nothing to its user.
     fn stored(&self, walk: &Walk, kind: Die) -> Walk {
-        let path = walk
-            .path
-            .trim_end_matches("._M_storage")
-            .trim_end_matches("._M_impl")
-            .to_owned();
+        let path = walk.path.trim_end_matches("._M_storage").trim_end_matches("._M_impl").to_owned();
         let size = self.size_of(kind).unwrap_or(walk.size);
-        Walk {
-            path,
-            kind,
-            offset: walk.offset,
-            size,
-        }
+        Walk { path, kind, offset: walk.offset, size }
     }
 
     fn step_union(&self, walk: &Walk, kind: Die, from: u64, bytes: u64) -> Step {
@@ -140,12 +107,7 @@ impl Debug {
             Some(name) if !hide => format!("{}.{}", walk.path, name.trim_start_matches("__")),
             _ => walk.path.clone(),
         };
-        Walk {
-            path,
-            kind: member.kind,
-            offset: walk.offset + member.offset,
-            size: member.size.unwrap_or(0),
-        }
+        Walk { path, kind: member.kind, offset: walk.offset + member.offset, size: member.size.unwrap_or(0) }
     }
 
     fn step_array(&self, walk: &Walk, kind: Die, from: u64, bytes: u64) -> Step {
@@ -159,28 +121,16 @@ impl Debug {
         let bounds = self.bounds(kind);
         if first != last {
             let whole = walk.size != 0 && from == 0 && bytes >= walk.size;
-            return if whole {
-                Step::End
-            } else {
-                Step::Across(format!("[{first}…{last}]"))
-            };
+            return if whole { Step::End } else { Step::Across(format!("[{first}…{last}]")) };
         }
         let path = format!("{}{}", walk.path, subscripts(&bounds, first));
-        Step::Into(Walk {
-            path,
-            kind: element,
-            offset: walk.offset + first * size,
-            size,
-        })
+        Step::Into(Walk { path, kind: element, offset: walk.offset + first * size, size })
     }
 }
 
 /// `.first…last`, or `.{a,b}` for bits that share bytes.
 fn span_name(members: &[&Member]) -> String {
-    let names: Vec<&str> = members
-        .iter()
-        .map(|member| member.name.as_deref().unwrap_or("{…}"))
-        .collect();
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_deref().unwrap_or("{…}")).collect();
     if members.iter().all(|member| member.is_bits) {
         return format!(".{{{}}}", names.join(","));
     }
@@ -197,11 +147,7 @@ fn subscripts(bounds: &[Option<u64>], flat: u64) -> String {
         rest /= bound;
     }
     subscripts.push(rest);
-    subscripts
-        .iter()
-        .rev()
-        .map(|subscript| format!("[{subscript}]"))
-        .collect()
+    subscripts.iter().rev().map(|subscript| format!("[{subscript}]")).collect()
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ pub struct Local {
 impl Debug {
     /// The function as it was written, from one of its instances.
     pub fn written_function(&self, function: Die) -> Die {
-        self.link(function, c::DW_AT_abstract_origin)
-            .unwrap_or(function)
+        self.link(function, c::DW_AT_abstract_origin).unwrap_or(function)
     }
 
     /// All variables of a function, those of inner blocks too; inlined functions' are not its own.
@@ -49,10 +48,7 @@ impl Debug {
 
     fn global_type(&self, near: Die, name: &str) -> Option<Die> {
         let root = self.root(near)?;
-        let mut globals = self
-            .children(root)
-            .into_iter()
-            .filter(|child| child.0 == c::DW_TAG_variable);
+        let mut globals = self.children(root).into_iter().filter(|child| child.0 == c::DW_TAG_variable);
         let (_, global) = globals.find(|(_, die)| self.name(*die).as_deref() == Some(name))?;
         self.type_of(global)
     }
@@ -60,22 +56,14 @@ impl Debug {
     /// The function `name` of the unit whose header is at `unit`.
     pub fn function_named(&self, unit: gimli::UnitSectionOffset, name: &str) -> Option<Die> {
         let root = self.root(self.die(unit, gimli::UnitOffset(0))?)?;
-        let mut functions = self
-            .children(root)
-            .into_iter()
-            .filter(|child| child.0 == c::DW_TAG_subprogram);
-        functions
-            .find(|(_, die)| self.text(*die, c::DW_AT_name).as_deref() == Some(name))
-            .map(|(_, die)| die)
+        let mut functions = self.children(root).into_iter().filter(|child| child.0 == c::DW_TAG_subprogram);
+        functions.find(|(_, die)| self.text(*die, c::DW_AT_name).as_deref() == Some(name)).map(|(_, die)| die)
     }
 
     fn root(&self, die: Die) -> Option<Die> {
         let mut entries = self.unit(die).entries_raw(None).ok()?;
         let offset = entries.next_offset().0;
         entries.read_abbreviation().ok()??;
-        Some(Die {
-            unit: die.unit,
-            offset,
-        })
+        Some(Die { unit: die.unit, offset })
     }
 }

@@ -34,13 +34,7 @@ impl Debug {
             return kind;
         }
         self.link(kind, c::DW_AT_signature)
-            .or_else(|| {
-                self.index().type_named(
-                    &self.text(kind, c::DW_AT_name)?,
-                    self.tag(kind),
-                    Some(kind),
-                )
-            })
+            .or_else(|| self.index().type_named(&self.text(kind, c::DW_AT_name)?, self.tag(kind), Some(kind)))
             .unwrap_or(kind)
     }
 
@@ -72,9 +66,7 @@ impl Debug {
         match self.tag(kind)? {
             c::DW_TAG_array_type => {
                 let element = self.size_of(self.link(kind, c::DW_AT_type)?)?;
-                self.bounds(kind)
-                    .into_iter()
-                    .try_fold(element, |bytes, bound| bytes.checked_mul(bound?))
+                self.bounds(kind).into_iter().try_fold(element, |bytes, bound| bytes.checked_mul(bound?))
             }
             c::DW_TAG_pointer_type | c::DW_TAG_reference_type | c::DW_TAG_rvalue_reference_type => {
                 Some(u64::from(self.unit(kind).encoding().address_size))
@@ -91,8 +83,7 @@ impl Debug {
             .map(|(_, range)| {
                 let last = self.number(range, c::DW_AT_upper_bound);
                 // `T[0]` has an upper bound of -1.
-                self.number(range, c::DW_AT_count)
-                    .or_else(|| last.map(|last| last.wrapping_add(1)))
+                self.number(range, c::DW_AT_count).or_else(|| last.map(|last| last.wrapping_add(1)))
             })
             .map(|bound| bound.filter(|bound| *bound != 0 && *bound <= u64::from(u32::MAX)))
             .collect()
@@ -129,19 +120,15 @@ impl Debug {
             return inner();
         }
         // Rust gives its pointers names of their own: `&T`, `*mut T`.
-        self.text(kind, c::DW_AT_name)
-            .unwrap_or_else(|| match inner() {
-                name if name.ends_with('*') => format!("{name}*"),
-                name => format!("{name} *"),
-            })
+        self.text(kind, c::DW_AT_name).unwrap_or_else(|| match inner() {
+            name if name.ends_with('*') => format!("{name}*"),
+            name => format!("{name} *"),
+        })
     }
 
     fn array_name(&self, kind: Die, element: &str) -> String {
-        let bounds: String = self
-            .bounds(kind)
-            .into_iter()
-            .map(|bound| bound.map_or("[]".to_owned(), |n| format!("[{n}]")))
-            .collect();
+        let bounds: String =
+            self.bounds(kind).into_iter().map(|bound| bound.map_or("[]".to_owned(), |n| format!("[{n}]"))).collect();
         format!("{element}{bounds}")
     }
 
@@ -165,11 +152,7 @@ impl Debug {
 
     /// The name without a keyword or qualifiers, as a field's path starts with it.
     pub fn short_name(&self, kind: Die) -> String {
-        match (
-            self.text(kind, c::DW_AT_name),
-            self.tag(kind),
-            self.link(kind, c::DW_AT_type),
-        ) {
+        match (self.text(kind, c::DW_AT_name), self.tag(kind), self.link(kind, c::DW_AT_type)) {
             (Some(name), ..) => common_spelling(&name),
             (None, Some(c::DW_TAG_pointer_type), Some(target)) => {
                 format!("({} *)", self.short_name(target))
@@ -190,9 +173,5 @@ fn common_spelling(name: &str) -> String {
         ("short unsigned int", "unsigned short"),
         ("short int", "short"),
     ];
-    SPELLINGS
-        .iter()
-        .fold(name.to_owned(), |name, (theirs, ours)| {
-            name.replace(theirs, ours)
-        })
+    SPELLINGS.iter().fold(name.to_owned(), |name, (theirs, ours)| name.replace(theirs, ours))
 }

@@ -41,10 +41,7 @@ pub(crate) fn evidence(statement: &Statement, scope: Scope<'_>) -> Vec<Guess> {
     // Of several sizes, the one that the result is assigned as: `p = malloc(sizeof *p + n * sizeof(int))`.
     sizes.sort_by_key(|size| (Some(&size.element) != assigned.as_ref(), size.ground));
     guesses.extend(sizes);
-    guesses.extend(assigned.map(|element| Guess {
-        element,
-        ground: Ground::Assigned,
-    }));
+    guesses.extend(assigned.map(|element| Guess { element, ground: Ground::Assigned }));
     guesses.extend(reader.mentioned());
     guesses
 }
@@ -56,10 +53,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn word(&self, at: usize) -> &str {
-        self.statement
-            .tokens
-            .get(at)
-            .map_or("", |token| token.text.as_str())
+        self.statement.tokens.get(at).map_or("", |token| token.text.as_str())
     }
 
     /// `new T`, `new (place) T[n]`, `make_unique<T[]>`: the one nearest before the call's place, for
@@ -67,14 +61,8 @@ impl Reader<'_> {
     fn new_expression(&self) -> Vec<Guess> {
         let is_new = |at: &usize| matches!(self.word(*at), "new" | "make_unique");
         let count = self.statement.tokens.len();
-        let found = (0..count.min(self.statement.call + 1))
-            .rev()
-            .find(is_new)
-            .or_else(|| (0..count).find(is_new));
-        found
-            .and_then(|at| self.new_at(at + 1))
-            .into_iter()
-            .collect()
+        let found = (0..count.min(self.statement.call + 1)).rev().find(is_new).or_else(|| (0..count).find(is_new));
+        found.and_then(|at| self.new_at(at + 1)).into_iter().collect()
     }
 
     fn new_at(&self, at: usize) -> Option<Guess> {
@@ -85,28 +73,17 @@ impl Reader<'_> {
             _ => at,
         };
         let (element, used) = self.scope.type_name(self.statement.words(at))?;
-        let ground = if self.word(at + used) == "[" {
-            Ground::NewArray
-        } else {
-            Ground::New
-        };
+        let ground = if self.word(at + used) == "[" { Ground::NewArray } else { Ground::New };
         Some(Guess { element, ground })
     }
 
     /// Every `sizeof` among the call's arguments; of the whole statement if there is none.
     fn sizes(&self) -> Vec<Guess> {
         let sizes_in = |range: std::ops::Range<usize>| -> Vec<Guess> {
-            range
-                .filter(|at| self.word(*at) == "sizeof")
-                .filter_map(|at| self.size_at(at))
-                .collect()
+            range.filter(|at| self.word(*at) == "sizeof").filter_map(|at| self.size_at(at)).collect()
         };
         let own = sizes_in(self.statement.arguments());
-        if own.is_empty() {
-            sizes_in(0..self.statement.tokens.len())
-        } else {
-            own
-        }
+        if own.is_empty() { sizes_in(0..self.statement.tokens.len()) } else { own }
     }
 
     fn size_at(&self, at: usize) -> Option<Guess> {
@@ -114,10 +91,7 @@ impl Reader<'_> {
         let (element, end) = match rest.first()?.text.as_str() {
             "(" => {
                 let close = matching(rest, 0);
-                (
-                    self.type_or_expression(rest.get(1..close)?)?,
-                    at + 2 + close,
-                )
+                (self.type_or_expression(rest.get(1..close)?)?, at + 2 + close)
             }
             _ => {
                 let (element, used) = self.scope.expression(rest)?;
@@ -126,30 +100,15 @@ impl Reader<'_> {
         };
         let neighbours = [self.word(at.wrapping_sub(1)), self.word(end)];
         let sum = neighbours.contains(&"+") && !neighbours.contains(&"*");
-        Some(Guess {
-            element,
-            ground: if sum {
-                Ground::SizeWithTail
-            } else {
-                Ground::Size
-            },
-        })
+        Some(Guess { element, ground: if sum { Ground::SizeWithTail } else { Ground::Size } })
     }
 
     fn type_or_expression(&self, tokens: &[Token]) -> Option<Element> {
-        let whole = |read: Option<(Element, usize)>| {
-            read.filter(|read| read.1 == tokens.len())
-                .map(|read| read.0)
-        };
+        let whole = |read: Option<(Element, usize)>| read.filter(|read| read.1 == tokens.len()).map(|read| read.0);
         whole(self.scope.expression(tokens))
             .or_else(|| whole(self.scope.type_name(tokens)))
             // `sizeof(T[8])`: as many of `T`.
-            .or_else(|| {
-                self.scope
-                    .type_name(tokens)
-                    .filter(|read| tokens[read.1].text == "[")
-                    .map(|read| read.0)
-            })
+            .or_else(|| self.scope.type_name(tokens).filter(|read| tokens[read.1].text == "[").map(|read| read.0))
     }
 
     /// The type that the call's result is given by a cast, an assignment or a `return`.
@@ -179,15 +138,11 @@ impl Reader<'_> {
         loop {
             match self.word(at.wrapping_sub(1)) {
                 ")" => {
-                    let Some(open) = (0..at)
-                        .rev()
-                        .find(|open| matching(&self.statement.tokens, *open) == at - 1)
+                    let Some(open) = (0..at).rev().find(|open| matching(&self.statement.tokens, *open) == at - 1)
                     else {
                         return (None, at);
                     };
-                    let cast = self
-                        .scope
-                        .type_name(&self.statement.tokens[open + 1..at - 1]);
+                    let cast = self.scope.type_name(&self.statement.tokens[open + 1..at - 1]);
                     if let Some((Element::Pointer(kind), _)) = cast {
                         return (Some(Element::Value(kind)), open);
                     }
@@ -207,14 +162,9 @@ impl Reader<'_> {
 
     /// `static_cast<T *>(`, whose parenthesis is at `open`.
     fn static_cast(&self, open: usize) -> Option<Element> {
-        let start = (0..open)
-            .rev()
-            .take(12)
-            .find(|at| self.word(*at).ends_with("_cast"))?;
+        let start = (0..open).rev().take(12).find(|at| self.word(*at).ends_with("_cast"))?;
         match self.scope.type_name(self.statement.words(start + 2))? {
-            (Element::Pointer(kind), used) if start + 2 + used + 1 == open => {
-                Some(Element::Value(kind))
-            }
+            (Element::Pointer(kind), used) if start + 2 + used + 1 == open => Some(Element::Value(kind)),
             _ => None,
         }
     }
@@ -224,11 +174,7 @@ impl Reader<'_> {
         let tokens = &self.statement.tokens[..equals];
         let last = tokens.last().filter(|token| token.is_name());
         if let (Some(last), true) = (last, self.is_declaration(equals)) {
-            return self
-                .scope
-                .debug
-                .variable_type(self.scope.function, &last.text)
-                .map(Element::Value);
+            return self.scope.debug.variable_type(self.scope.function, &last.text).map(Element::Value);
         }
         (0..equals).find_map(|start| {
             let (element, used) = self.scope.expression(&tokens[start..])?;
@@ -238,19 +184,12 @@ impl Reader<'_> {
 
     /// `foo *p =` and `auto p =`, but not `*p =` nor `return *p =`.
     fn is_declaration(&self, equals: usize) -> bool {
-        let stars = (0..equals.saturating_sub(1))
-            .rev()
-            .take_while(|at| matches!(self.word(*at), "*" | "const"))
-            .count();
+        let stars =
+            (0..equals.saturating_sub(1)).rev().take_while(|at| matches!(self.word(*at), "*" | "const")).count();
         let before = equals.saturating_sub(2 + stars);
-        let word = self
-            .statement
-            .tokens
-            .get(before)
-            .filter(|_| equals >= 2 + stars);
+        let word = self.statement.tokens.get(before).filter(|_| equals >= 2 + stars);
         word.is_some_and(|word| {
-            (word.is_name() && !matches!(word.text.as_str(), "else" | "do" | "return"))
-                || word.text == ">"
+            (word.is_name() && !matches!(word.text.as_str(), "else" | "do" | "return")) || word.text == ">"
         })
     }
 
@@ -269,10 +208,9 @@ impl Reader<'_> {
         let tokens = &self.statement.tokens[at..end];
         let (element, ground) = match (self.scope.expression(tokens), self.word(at)) {
             // `&p`: the call sets `p`.
-            (Some((Element::Pointer(kind), _)), "&") => (
-                self.scope.pointed_to(&Element::Value(kind))?,
-                Ground::Mentioned,
-            ),
+            (Some((Element::Pointer(kind), _)), "&") => {
+                (self.scope.pointed_to(&Element::Value(kind))?, Ground::Mentioned)
+            }
             (Some((element, _)), _) => (self.scope.pointed_to(&element)?, Ground::Argument),
             (None, _) => (self.scope.type_name(tokens)?.0, Ground::Mentioned),
         };

@@ -16,16 +16,7 @@ pub(crate) fn only(debug: &Debug, elements: &[Element], bytes: u64) -> Option<La
         let mut names = Vec::new();
         let mut layouts: Vec<Layout> = elements
             .iter()
-            .filter_map(|element| {
-                fit(
-                    debug,
-                    &Guess {
-                        element: element.clone(),
-                        ground: Ground::Possible,
-                    },
-                    bytes,
-                )
-            })
+            .filter_map(|element| fit(debug, &Guess { element: element.clone(), ground: Ground::Possible }, bytes))
             .filter(|layout| !exactly || layout.count.is_none())
             .collect();
         layouts.retain(|layout| {
@@ -44,47 +35,33 @@ pub(crate) fn only(debug: &Debug, elements: &[Element], bytes: u64) -> Option<La
 
 fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
     let size = element_size(debug, &guess.element)?;
-    let layout = |count, start| {
-        Some(Layout {
-            element: guess.element.clone(),
-            count,
-            start,
-        })
-    };
+    let layout = |count, start| Some(Layout { element: guess.element.clone(), count, start });
     if bytes < size || (guess.ground == Ground::Argument && bytes != size) {
         return None;
     }
     if guess.ground == Ground::NewArray {
-        let start = array_cookie(debug, &guess.element)
-            .filter(|start| (bytes - start).is_multiple_of(size))
-            .unwrap_or(0);
+        let start =
+            array_cookie(debug, &guess.element).filter(|start| (bytes - start).is_multiple_of(size)).unwrap_or(0);
         return layout(Some((bytes - start) / size), start);
     }
     if bytes == size || is_flexible(debug, &guess.element) || guess.ground == Ground::SizeWithTail {
         return layout(None, 0);
     }
     // A size named in the source holds even if the request was rounded up.
-    (bytes.is_multiple_of(size) || guess.ground == Ground::Size)
-        .then(|| layout(Some(bytes / size), 0))?
+    (bytes.is_multiple_of(size) || guess.ground == Ground::Size).then(|| layout(Some(bytes / size), 0))?
 }
 
 /// `None` for what says nothing about the memory: `void`, and bytes.
 pub(crate) fn element_size(debug: &Debug, element: &Element) -> Option<u64> {
     match element {
         Element::Pointer(_) => Some(8),
-        Element::Value(kind) => debug
-            .size_of(*kind)
-            .filter(|size| *size > 1 && !is_byte(debug, *kind)),
+        Element::Value(kind) => debug.size_of(*kind).filter(|size| *size > 1 && !is_byte(debug, *kind)),
     }
 }
 
 fn is_byte(debug: &Debug, kind: Die) -> bool {
     let kind = debug.strip(kind);
-    let element = if debug.tag(kind) == Some(c::DW_TAG_array_type) {
-        debug.link(kind, c::DW_AT_type)
-    } else {
-        None
-    };
+    let element = if debug.tag(kind) == Some(c::DW_TAG_array_type) { debug.link(kind, c::DW_AT_type) } else { None };
     element.is_some_and(|element| debug.size_of(element) == Some(1))
 }
 
@@ -98,14 +75,7 @@ fn array_cookie(debug: &Debug, element: &Element) -> Option<u64> {
         return None;
     };
     let kind = debug.strip(*kind);
-    let is_destructor = |die: Die| {
-        debug
-            .text(die, c::DW_AT_name)
-            .is_some_and(|name| name.starts_with('~'))
-    };
-    let destroyed = debug
-        .children(kind)
-        .iter()
-        .any(|child| child.0 == c::DW_TAG_subprogram && is_destructor(child.1));
+    let is_destructor = |die: Die| debug.text(die, c::DW_AT_name).is_some_and(|name| name.starts_with('~'));
+    let destroyed = debug.children(kind).iter().any(|child| child.0 == c::DW_TAG_subprogram && is_destructor(child.1));
     destroyed.then(|| debug.number(kind, c::DW_AT_alignment).unwrap_or(0).max(8))
 }

@@ -21,11 +21,7 @@ pub(crate) enum Element {
 
 impl Layout {
     pub fn single(kind: Die) -> Layout {
-        Layout {
-            element: Element::Value(kind),
-            count: None,
-            start: 0,
-        }
+        Layout { element: Element::Value(kind), count: None, start: 0 }
     }
 
     /// `struct slot[80]`.
@@ -37,8 +33,7 @@ impl Layout {
             },
             Element::Pointer(kind) => format!("{} *", debug.type_name(kind)),
         };
-        self.count
-            .map_or(element.clone(), |count| format!("{element}[{count}]"))
+        self.count.map_or(element.clone(), |count| format!("{element}[{count}]"))
     }
 
     /// What the names of its fields begin with: `slot`.
@@ -55,20 +50,9 @@ impl Layout {
             Element::Value(kind) => (kind, debug.size_of(kind).unwrap_or(0)),
             Element::Pointer(kind) => (kind, 8),
         };
-        let whole = || Part {
-            path: String::new(),
-            type_name: self.type_name(debug),
-            offset: 0,
-            size: 0,
-            kind,
-        };
+        let whole = || Part { path: String::new(), type_name: self.type_name(debug), offset: 0, size: 0, kind };
         let Some(from) = offset.checked_sub(self.start) else {
-            return Part {
-                path: format!("+{offset:#x} (array length)"),
-                offset,
-                size: bytes,
-                ..whole()
-            };
+            return Part { path: format!("+{offset:#x} (array length)"), offset, size: bytes, ..whole() };
         };
         if self.count.is_none() || size == 0 {
             return self.element_part(debug, from, bytes);
@@ -76,19 +60,10 @@ impl Layout {
         let (first, last) = (from / size, (from + bytes.max(1) - 1) / size);
         if first != last {
             let (offset, size) = (self.start + first * size, (last - first + 1) * size);
-            return Part {
-                path: format!("[{first}…{last}]"),
-                offset,
-                size,
-                ..whole()
-            };
+            return Part { path: format!("[{first}…{last}]"), offset, size, ..whole() };
         }
         let part = self.element_part(debug, from % size, bytes);
-        Part {
-            path: format!("[{first}]{}", part.path),
-            offset: self.start + first * size + part.offset,
-            ..part
-        }
+        Part { path: format!("[{first}]{}", part.path), offset: self.start + first * size + part.offset, ..part }
     }
 
     fn element_part(&self, debug: &Debug, offset: u64, bytes: u64) -> Part {
@@ -96,13 +71,7 @@ impl Layout {
             Element::Value(kind) => debug.part_at(kind, offset, bytes),
             Element::Pointer(kind) => {
                 let type_name = format!("{} *", debug.type_name(kind));
-                Part {
-                    path: String::new(),
-                    type_name,
-                    offset: 0,
-                    size: 8,
-                    kind,
-                }
+                Part { path: String::new(), type_name, offset: 0, size: 8, kind }
             }
         }
     }

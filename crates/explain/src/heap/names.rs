@@ -37,56 +37,30 @@ impl Scope<'_> {
     fn plain_type(&self, tokens: &[Token]) -> Read<Die> {
         let word = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
         let mut at = 0;
-        while matches!(
-            word(at),
-            "const" | "volatile" | "typename" | "_Atomic" | "("
-        ) && at < 4
-        {
-            at += usize::from(word(at) != "(" || word(at.wrapping_sub(1)) == "_Atomic");
-            if word(at) == "(" && (at == 0 || word(at - 1) != "_Atomic") {
-                return None;
-            }
+        while matches!(word(at), "const" | "volatile" | "typename" | "_Atomic") {
+            at += 1;
         }
         let tag = tag_of(word(at));
         at += usize::from(tag.is_some());
-        let (name, used) = match tag {
-            None => base_type(&tokens[at.min(tokens.len())..])
-                .or_else(|| qualified(&tokens[at.min(tokens.len())..])),
-            Some(_) => qualified(&tokens[at.min(tokens.len())..]),
-        }?;
+        let rest = tokens.get(at..)?;
+        let base = if tag.is_none() { base_type(rest) } else { None };
+        let (name, used) = base.or_else(|| qualified(rest))?;
         Some((self.named(&name, tag)?, at + used))
     }
 
     fn named(&self, name: &str, tag: Option<DwTag>) -> Option<Die> {
-        let own = if tag.is_none() {
-            self.template_argument(name)
-        } else {
-            None
-        };
-        own.or_else(|| {
-            self.debug
-                .index()
-                .type_named(name, tag, Some(self.function))
-        })
+        let own = if tag.is_none() { self.template_argument(name) } else { None };
+        own.or_else(|| self.debug.index().type_named(name, tag, Some(self.function)))
     }
 
     /// `T`, where the function or its class is a template over it; or a typedef of the class.
     fn template_argument(&self, name: &str) -> Option<Die> {
-        let this = || {
-            self.debug
-                .variable_type(self.function, "this")
-                .and_then(|this| self.debug.pointee(this))
-        };
+        let this = || self.debug.variable_type(self.function, "this").and_then(|this| self.debug.pointee(this));
         let named = |parent: Die| {
             let children = self.debug.children(parent).into_iter();
-            let mut types = children.filter(|child| {
-                matches!(
-                    child.0,
-                    c::DW_TAG_template_type_parameter | c::DW_TAG_typedef
-                )
-            });
-            let (_, found) = types
-                .find(|(_, die)| self.debug.text(*die, c::DW_AT_name).as_deref() == Some(name))?;
+            let mut types =
+                children.filter(|child| matches!(child.0, c::DW_TAG_template_type_parameter | c::DW_TAG_typedef));
+            let (_, found) = types.find(|(_, die)| self.debug.text(*die, c::DW_AT_name).as_deref() == Some(name))?;
             self.debug.link(found, c::DW_AT_type)
         };
         named(self.debug.written_function(self.function)).or_else(|| named(this()?))
@@ -112,11 +86,7 @@ impl Scope<'_> {
         while let Some(operator) = tokens.get(at) {
             match operator.text.as_str() {
                 "->" | "." => {
-                    let holder = if operator.text == "->" {
-                        self.pointed_to(&element)?
-                    } else {
-                        element
-                    };
+                    let holder = if operator.text == "->" { self.pointed_to(&element)? } else { element };
                     let (Element::Value(kind), Some(name)) = (holder, tokens.get(at + 1)) else {
                         return None;
                     };
@@ -141,9 +111,7 @@ impl Scope<'_> {
             let (element, used) = self.expression(inner)?;
             return (used == inner.len()).then_some((element, close + 1));
         }
-        let kind = first
-            .is_name()
-            .then(|| self.debug.variable_type(self.function, &first.text))??;
+        let kind = first.is_name().then(|| self.debug.variable_type(self.function, &first.text))??;
         Some((Element::Value(kind), 1))
     }
 
@@ -155,11 +123,7 @@ impl Scope<'_> {
         };
         match self.debug.tag(kind)? {
             c::DW_TAG_array_type => self.debug.link(kind, c::DW_AT_type).map(Element::Value),
-            _ => self
-                .debug
-                .pointee(kind)
-                .or_else(|| self.smart_pointee(kind))
-                .map(Element::Value),
+            _ => self.debug.pointee(kind).or_else(|| self.smart_pointee(kind)).map(Element::Value),
         }
     }
 
@@ -239,14 +203,9 @@ fn spell(tokens: &[Token]) -> String {
 
 /// `unsigned long` as debug information spells it: `long unsigned int`.
 fn base_type(tokens: &[Token]) -> Read<String> {
-    const WORDS: [&str; 8] = [
-        "unsigned", "signed", "long", "short", "int", "char", "float", "double",
-    ];
-    let words: Vec<&str> = tokens
-        .iter()
-        .map(|token| token.text.as_str())
-        .take_while(|word| WORDS.contains(word))
-        .collect();
+    const WORDS: [&str; 8] = ["unsigned", "signed", "long", "short", "int", "char", "float", "double"];
+    let words: Vec<&str> =
+        tokens.iter().map(|token| token.text.as_str()).take_while(|word| WORDS.contains(word)).collect();
     let has = |word: &str| words.contains(&word);
     let longs = words.iter().filter(|word| **word == "long").count();
     let unsigned = if has("unsigned") { "unsigned " } else { "" };
@@ -270,10 +229,7 @@ mod tests {
     #[test]
     fn base_types_are_spelt_as_compilers_do() {
         let spelt = |text: &str| base_type(&tokens(text)).map(|read| read.0);
-        assert_eq!(
-            spelt("unsigned long)").as_deref(),
-            Some("long unsigned int")
-        );
+        assert_eq!(spelt("unsigned long)").as_deref(), Some("long unsigned int"));
         assert_eq!(spelt("unsigned").as_deref(), Some("unsigned int"));
         assert_eq!(spelt("long long *").as_deref(), Some("long long int"));
         assert_eq!(spelt("foo"), None);
@@ -282,9 +238,6 @@ mod tests {
     #[test]
     fn template_arguments_belong_to_the_name() {
         let read = qualified(&tokens("ns::pair<unsigned,list<int>>*"));
-        assert_eq!(
-            read,
-            Some(("ns::pair<unsigned int, list<int> >".to_owned(), 11))
-        );
+        assert_eq!(read, Some(("ns::pair<unsigned int, list<int> >".to_owned(), 11)));
     }
 }

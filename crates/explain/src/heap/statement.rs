@@ -23,23 +23,14 @@ const LONGEST: usize = 400;
 
 impl Sources {
     fn file(&self, path: &str) -> Option<Rc<[Token]>> {
-        let read = || {
-            std::fs::read(path)
-                .ok()
-                .map(|text| tokens(&String::from_utf8_lossy(&text)).into())
-        };
-        self.files
-            .borrow_mut()
-            .entry(path.to_owned())
-            .or_insert_with(read)
-            .clone()
+        let read = || std::fs::read(path).ok().map(|text| tokens(&String::from_utf8_lossy(&text)).into());
+        self.files.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }
 
     /// The statement around a place; `None` if the file cannot be read or has no such place.
     pub fn statement(&self, path: &str, line: u32, column: Option<u32>) -> Option<Statement> {
         let all = self.file(path)?;
-        let mut call =
-            all.partition_point(|token| (token.line, token.column) < (line, column.unwrap_or(1)));
+        let mut call = all.partition_point(|token| (token.line, token.column) < (line, column.unwrap_or(1)));
         if all.get(call)?.line > line + 1 {
             return None;
         }
@@ -48,15 +39,8 @@ impl Sources {
             call -= 1;
         }
         let start = start_of_statement(&all, call);
-        let length = all[call..]
-            .iter()
-            .take(LONGEST)
-            .take_while(|token| token.text != ";")
-            .count();
-        Some(Statement {
-            tokens: all[start..call + length].to_vec(),
-            call: call - start,
-        })
+        let length = all[call..].iter().take(LONGEST).take_while(|token| token.text != ";").count();
+        Some(Statement { tokens: all[start..call + length].to_vec(), call: call - start })
     }
 }
 
@@ -68,30 +52,23 @@ fn start_of_statement(tokens: &[Token], at: usize) -> usize {
         "{" => !opens_initialiser(&tokens[..*index]),
         _ => false,
     };
-    (lowest..at)
-        .rev()
-        .find(ends_statement)
-        .map_or(lowest, |end| end + 1)
+    (lowest..at).rev().find(ends_statement).map_or(lowest, |end| end + 1)
 }
 
 /// Whether a brace after `before` begins a value, as in `new T{1, 2}`, and not a block.
 fn opens_initialiser(before: &[Token]) -> bool {
-    before
-        .last()
-        .is_some_and(|token| match token.text.as_str() {
-            ">" | "]" | "=" | "," | "(" | "return" => true,
-            "else" | "do" | "try" | "const" | "noexcept" | "override" => false,
-            _ => token.is_name(),
-        })
+    before.last().is_some_and(|token| match token.text.as_str() {
+        ">" | "]" | "=" | "," | "(" | "return" => true,
+        "else" | "do" | "try" | "const" | "noexcept" | "override" => false,
+        _ => token.is_name(),
+    })
 }
 
 impl Statement {
     /// The place is no call but the head of the function `name`: the compiler took another function's
     /// code for it, as they are equal, and its lines are lost.
     pub fn begins_function(&self, name: &str) -> bool {
-        self.words(self.call)
-            .first()
-            .is_some_and(|token| token.text == name)
+        self.words(self.call).first().is_some_and(|token| token.text == name)
     }
 
     /// The words from index `at` on.

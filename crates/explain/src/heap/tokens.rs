@@ -10,8 +10,7 @@ pub(crate) struct Token {
 
 impl Token {
     pub fn is_name(&self) -> bool {
-        self.text
-            .starts_with(|first: char| first.is_alphabetic() || first == '_')
+        self.text.starts_with(|first: char| first.is_alphabetic() || first == '_')
     }
 }
 
@@ -21,12 +20,7 @@ const LONG: [&str; 5] = ["->", "::", "==", "!=", "&&"];
 /// The tokens of a whole file. Comments, strings, characters and preprocessor lines leave none: what
 /// they hold must not be taken for code.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
-    let mut reader = Reader {
-        rest: text,
-        line: 1,
-        column: 1,
-        fresh_line: true,
-    };
+    let mut reader = Reader { rest: text, line: 1, column: 1, fresh_line: true };
     let mut tokens = Vec::new();
     while let Some(token) = reader.next() {
         tokens.push(token);
@@ -53,9 +47,7 @@ impl Reader<'_> {
                 }
                 _ if first.is_whitespace() => self.skip(first.len_utf8()),
                 '#' if self.fresh_line => self.skip(self.directive()),
-                '/' if self.rest.starts_with("//") => {
-                    self.skip(self.rest.find('\n').unwrap_or(self.rest.len()))
-                }
+                '/' if self.rest.starts_with("//") => self.skip(self.rest.find('\n').unwrap_or(self.rest.len())),
                 '/' if self.rest.starts_with("/*") => {
                     self.skip(self.rest.find("*/").map_or(self.rest.len(), |n| n + 2))
                 }
@@ -67,23 +59,14 @@ impl Reader<'_> {
     }
 
     fn token(&mut self) -> Token {
-        let word = self
-            .rest
-            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .unwrap_or(self.rest.len());
-        let long = LONG
-            .iter()
-            .find(|operator| self.rest.starts_with(**operator));
+        let word = self.rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.rest.len());
+        let long = LONG.iter().find(|operator| self.rest.starts_with(**operator));
         let length = match (word, long) {
             (0, Some(operator)) => operator.len(),
             (0, None) => self.rest.chars().next().map_or(1, char::len_utf8),
             (word, _) => word,
         };
-        let token = Token {
-            text: self.rest[..length].to_owned(),
-            line: self.line,
-            column: self.column,
-        };
+        let token = Token { text: self.rest[..length].to_owned(), line: self.line, column: self.column };
         self.skip(length);
         self.fresh_line = false;
         token
@@ -142,8 +125,7 @@ mod tests {
 
     #[test]
     fn only_code_is_left() {
-        let source =
-            "a /* malloc(b) */ = \"c; \\\" d\"; // e\n#define F(x) \\\n  malloc(x)\n'\\'' g->h";
+        let source = "a /* malloc(b) */ = \"c; \\\" d\"; // e\n#define F(x) \\\n  malloc(x)\n'\\'' g->h";
         assert_eq!(texts(source), ["a", "=", ";", "g", "->", "h"]);
     }
 

@@ -22,10 +22,7 @@ impl Program {
     /// From C, or from C++ if `name` ends so.
     pub fn new(name: &str, source: &str, options: &[&str]) -> Program {
         let directory = tempfile::tempdir().unwrap();
-        let (file, path) = (
-            directory.path().join(name),
-            directory.path().join("program"),
-        );
+        let (file, path) = (directory.path().join(name), directory.path().join("program"));
         std::fs::write(&file, source).unwrap();
         let compiler = if name.ends_with("cpp") { "g++" } else { "gcc" };
         run(Command::new(compiler)
@@ -34,14 +31,18 @@ impl Program {
             .arg(&file)
             .arg("-o")
             .arg(&path));
-        let listing = run(Command::new("objdump")
-            .args(["-d", "--no-show-raw-insn"])
-            .arg(&path));
-        Program {
-            directory,
-            path,
-            listing,
-        }
+        let listing = run(Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(&path));
+        Program { directory, path, listing }
+    }
+
+    /// From Rust; the crate is called as the file.
+    pub fn rust(name: &str, source: &str) -> Program {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, path) = (directory.path().join(name), directory.path().join("program"));
+        std::fs::write(&file, source).unwrap();
+        run(Command::new("rustc").args(["-g", "-O", "--edition=2024"]).arg(&file).arg("-o").arg(&path));
+        let listing = run(Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(&path));
+        Program { directory, path, listing }
     }
 
     /// Takes the source away, as on a machine that only has the binary.
@@ -57,20 +58,9 @@ impl Program {
 
     pub fn module(&self) -> Module {
         let bytes = std::fs::read(&self.path).unwrap();
-        let build_id = object::File::parse(&*bytes)
-            .unwrap()
-            .build_id()
-            .unwrap()
-            .unwrap_or_default()
-            .to_vec();
+        let build_id = object::File::parse(&*bytes).unwrap().build_id().unwrap().unwrap_or_default().to_vec();
         let path = self.path.to_str().unwrap().to_owned();
-        Module {
-            path,
-            build_id,
-            base: BASE,
-            start: BASE,
-            end: BASE + 0x100_0000,
-        }
+        Module { path, build_id, base: BASE, start: BASE, end: BASE + 0x100_0000 }
     }
 
     /// Address in the run of a symbol.
@@ -78,33 +68,36 @@ impl Program {
         let bytes = std::fs::read(&self.path).unwrap();
         let file = object::File::parse(&*bytes).unwrap();
         let found = file.symbols().find(|symbol| symbol.name() == Ok(name));
-        BASE + found
-            .unwrap_or_else(|| panic!("no symbol {name}"))
-            .address()
+        BASE + found.unwrap_or_else(|| panic!("no symbol {name}")).address()
+    }
+
+    /// Address in the run of the one symbol whose mangled name contains `part`.
+    pub fn symbol_with(&self, part: &str) -> u64 {
+        let bytes = std::fs::read(&self.path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let mut found = file.symbols().filter(|symbol| symbol.name().is_ok_and(|name| name.contains(part)));
+        BASE + found.next().unwrap_or_else(|| panic!("no symbol with {part}")).address()
     }
 
     /// Return addresses of the calls to `callee` in `function`, in the order of the code.
     pub fn calls(&self, function: &str, callee: &str) -> Vec<u64> {
+        let (own, imported) = (format!("<{callee}>"), format!("<{callee}@plt>"));
+        let is_call = |line: &str| line.contains("call") && (line.contains(&own) || line.contains(&imported));
+        self.calls_where(function, is_call)
+    }
+
+    fn calls_where(&self, function: &str, is_call: impl Fn(&str) -> bool) -> Vec<u64> {
         let start = format!("<{function}>:");
-        let body = self
-            .listing
-            .lines()
-            .skip_while(|line| !line.ends_with(&start))
-            .skip(1)
-            .take_while(|l| !l.is_empty());
-        let lines: Vec<&str> = body.collect();
-        let is_call = |line: &str| {
-            line.contains("call")
-                && (line.contains(&format!("<{callee}>"))
-                    || line.contains(&format!("<{callee}@plt>")))
-        };
-        let after = lines
-            .windows(2)
-            .filter(|pair| is_call(pair[0]))
-            .map(|pair| pair[1]);
-        let address =
-            |line: &str| u64::from_str_radix(line.trim().split(':').next().unwrap(), 16).unwrap();
+        let body = self.listing.lines().skip_while(|line| !line.ends_with(&start)).skip(1);
+        let lines: Vec<&str> = body.take_while(|line| !line.is_empty()).collect();
+        let after = lines.windows(2).filter(|pair| is_call(pair[0])).map(|pair| pair[1]);
+        let address = |line: &str| u64::from_str_radix(line.trim().split(':').next().unwrap(), 16).unwrap();
         after.map(|line| BASE + address(line)).collect()
+    }
+
+    /// Return addresses of the calls through a pointer in `function`.
+    pub fn indirect_calls(&self, function: &str) -> Vec<u64> {
+        self.calls_where(function, |line| line.contains("call   *"))
     }
 
     /// The one call to `callee` in `function`.
@@ -115,12 +108,7 @@ impl Program {
     }
 
     pub fn run(&self) -> Run {
-        let time = Time {
-            compute: 1000,
-            stall: 600,
-            spin: 400,
-            block: 5000,
-        };
+        let time = Time { compute: 1000, stall: 600, spin: 400, block: 5000 };
         let modules = vec![self.module()];
         Run {
             cpus: 4,
@@ -136,11 +124,7 @@ impl Program {
 
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -150,30 +134,12 @@ pub fn told(run: &Run) -> Explained {
 
 /// An access to the line, by `cpus` CPUs.
 pub fn site(pc: u64, kind: AccessKind, offset: u8, size: u8, cpus: u32) -> Site {
-    Site {
-        pc,
-        kind,
-        offset,
-        size,
-        transfers: 100,
-        stall: 1000,
-        spin: 0,
-        cpus,
-    }
+    Site { pc, kind, offset, size, transfers: 100, stall: 1000, spin: 0, cpus }
 }
 
 pub fn line(address: u64, cpus: u32, sites: Vec<Site>) -> Line {
     let stall = sites.iter().map(|site| site.stall).sum();
-    Line {
-        address,
-        bytes: 64,
-        objects: vec![],
-        transfers: [1; CLASSES],
-        stall,
-        spin: 0,
-        cpus,
-        sites,
-    }
+    Line { address, bytes: 64, objects: vec![], transfers: [1; CLASSES], stall, spin: 0, cpus, sites }
 }
 
 /// Names of what reads of `bytes` at each address touch, objects before fields.
@@ -183,13 +149,7 @@ pub fn global_fields(program: &Program, accesses: &[(u64, u8)]) -> Vec<(String, 
         run.lines.push(line(
             address & !63,
             2,
-            vec![site(
-                program.symbol("main"),
-                AccessKind::Read,
-                (address & 63) as u8,
-                *bytes,
-                2,
-            )],
+            vec![site(program.symbol("main"), AccessKind::Read, (address & 63) as u8, *bytes, 2)],
         ));
     }
     let explained = told(&run);
@@ -214,36 +174,12 @@ pub fn global_fields(program: &Program, accesses: &[(u64, u8)]) -> Vec<(String, 
 }
 
 /// What a read of 8 bytes at `offset` of a heap object of `bytes` that was allocated at `stack` touches.
-pub fn heap_field(
-    program: &Program,
-    stack: &[u64],
-    bytes: u64,
-    offset: u64,
-    size: u8,
-) -> (String, String) {
+pub fn heap_field(program: &Program, stack: &[u64], bytes: u64, offset: u64, size: u8) -> (String, String) {
     let mut run = program.run();
-    run.allocations.push(AllocSite {
-        stack: stack.to_vec(),
-        count: 1,
-        bytes,
-    });
+    run.allocations.push(AllocSite { stack: stack.to_vec(), count: 1, bytes });
     let address = (HEAP + offset) & !63;
-    let mut line = line(
-        address,
-        2,
-        vec![site(
-            program.symbol("main"),
-            AccessKind::Read,
-            (offset & 63) as u8,
-            size,
-            2,
-        )],
-    );
-    line.objects.push(Object {
-        address: HEAP,
-        bytes,
-        site: 0,
-    });
+    let mut line = line(address, 2, vec![site(program.symbol("main"), AccessKind::Read, (offset & 63) as u8, size, 2)]);
+    line.objects.push(Object { address: HEAP, bytes, site: 0 });
     run.lines.push(line);
     let line = told(&run).lines.remove(0);
     (line.object, line.fields[0].name.clone())

@@ -1,0 +1,50 @@
+//! Rust programs: statics, and heap objects behind `Box`, `Vec` and `Arc`.
+mod common;
+use common::*;
+
+const RUST: &str = r#"
+#![allow(dead_code)]
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+pub struct Slot { pub delta: AtomicU64, pub spare: u64 }
+pub struct Pair { pub first: Slot, pub second: Slot }
+mod inner { pub static HITS: super::Pair = super::Pair { first: super::Slot { delta: super::AtomicU64::new(0), spare: 0 }, second: super::Slot { delta: super::AtomicU64::new(0), spare: 0 } }; }
+fn slot() -> Slot { Slot { delta: AtomicU64::new(1), spare: 2 } }
+#[unsafe(no_mangle)] #[inline(never)] pub fn boxed() -> Box<Pair> { Box::new(Pair { first: slot(), second: slot() }) }
+#[unsafe(no_mangle)] #[inline(never)] pub fn vector(n: usize) -> Vec<Slot> { Vec::with_capacity(n) }
+#[unsafe(no_mangle)] #[inline(never)] pub fn shared() -> Arc<Slot> { Arc::new(slot()) }
+fn main() {
+    inner::HITS.second.delta.fetch_add(1, Ordering::Relaxed);
+    let all = (boxed(), vector(std::env::args().count()), shared());
+    std::hint::black_box(&all);
+}
+"#;
+
+fn program() -> Program {
+    Program::rust("slots.rs", RUST)
+}
+
+#[test]
+fn a_static() {
+    let program = program();
+    let hits = program.symbol_with("HITS");
+    let found = global_fields(&program, &[(hits + 16, 8)]).remove(0);
+    assert_eq!(found, ("slots::inner::HITS (slots.rs:7)".to_owned(), "slots::inner::HITS.second.delta".to_owned()));
+}
+
+#[test]
+fn objects_behind_smart_pointers() {
+    let program = program();
+    let found = |function: &str, call: usize, bytes: u64, offset: u64| {
+        heap_field(&program, &[program.indirect_calls(function)[call]], bytes, offset, 8)
+    };
+    let is = |found: (String, String), object: &str, field: &str| {
+        assert_eq!(found, (object.to_owned(), field.to_owned()));
+    };
+    // The call before it is the allocator's marker that it is linked in.
+    is(found("boxed", 1, 32, 16), "slots::Pair at slots.rs:9 (heap, 32 bytes)", "Pair.second.delta");
+    is(found("vector", 0, 160, 24), "slots::Slot[10] at slots.rs:10 (heap, 160 bytes)", "Slot[1].spare");
+    let shared = "alloc::sync::ArcInner<slots::Slot> at slots.rs:11 (heap, 32 bytes)";
+    is(found("shared", 1, 32, 0), shared, "ArcInner<slots::Slot>.strong");
+    is(found("shared", 1, 32, 16), shared, "ArcInner<slots::Slot>.data.delta");
+}
