@@ -212,9 +212,10 @@ pub fn give_way() {
     leave_cpu();
 }
 
-/// Takes the running fiber off its CPU until [`wake`]. `wait` says what for.
+/// Takes the running fiber off its CPU until [`wake`]. `wait` says what for. Nobody else runs before it
+/// is off: the caller has just put it where wakers look, and one that came now would wake it too early.
 pub fn block(wait: Wait) {
-    quiesce();
+    drain();
     let fiber = current();
     fiber.state = State::Blocked;
     fiber.goes_away(hot!().clock);
@@ -229,14 +230,19 @@ pub fn enter_kernel() {
     crate::engine::charge(engine().launch.machine.system.syscall);
 }
 
-/// What a thread has under way ends before it leaves its CPU.
+/// What a thread has under way ends, and CPUs that are behind catch up.
 fn quiesce() {
+    drain();
+    sync();
+    crate::pending::flush(hot!().clock);
+}
+
+/// What a thread has under way ends before it leaves its CPU.
+fn drain() {
     let cpu = engine().sched.cpu as u32;
     let before = hot!().clock;
     hot!().clock = engine().model.drain(cpu, before);
     current().time.stall += hot!().clock - before;
-    sync();
-    crate::pending::flush(hot!().clock);
 }
 
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
@@ -324,9 +330,10 @@ pub fn adopt_first() {
     set_limit();
 }
 
-/// The running fiber has ended: its CPU goes to others. Returns on the fiber's own kernel thread.
+/// The running fiber has ended: its CPU goes to others. Returns on the fiber's own kernel thread. As in
+/// [`block`], nobody else runs first: whoever joins it may already be awake, and gives its stack away.
 pub fn finish_current() {
-    quiesce();
+    drain();
     let e = engine();
     e.sched.leaving = Some(e.sched.fiber);
     current().state = State::Finished;

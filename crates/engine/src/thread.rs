@@ -146,6 +146,7 @@ fn run_until_exit(start: Start, argument: usize) -> usize {
 /// The thread's work is done: its destructors run, and whoever joins it goes on.
 fn finish(value: usize) {
     keys::run_destructors();
+    sched::enter_kernel();
     let me = engine().sched.fiber;
     current().thread.value = value;
     let thread = &current().thread;
