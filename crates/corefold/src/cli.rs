@@ -215,3 +215,9 @@ mod tests {
         assert_eq!(call("corefold"), None);
     }
 }
+
+/// The arguments for `as`, if gcc calls this program in its place.
+pub fn assembler_call(mut args: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    let first = args.nth(1)?;
+    (first == corefold_driver::cc::ASSEMBLE).then(|| args.collect())
+}

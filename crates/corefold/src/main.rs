@@ -16,6 +16,12 @@ fn main() -> ExitCode {
     if let Some((language, args)) = cli::compiler_call(std::env::args_os()) {
         return failed("corefold cc", &cc::compile(language, args));
     }
+    if let Some(args) = cli::assembler_call(std::env::args_os()) {
+        return match cc::assemble(args) {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => failed("corefold cc", &error),
+        };
+    }
     let done = match Cli::parse().command {
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("taken above"),
         Command::Run(args) => run::run(args),

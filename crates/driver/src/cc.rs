@@ -4,9 +4,14 @@
 //! proper, which gcc's driver never sees (given `-fsanitize=thread` itself, it would link TSan's
 //! runtime), and the runtime for the linker, which `-c` then never warns about.
 mod arguments;
+mod assembler;
+mod assembly;
 mod cache;
 mod response;
 mod specs;
+
+pub use assembler::assemble;
+pub use specs::ASSEMBLE;
 
 use crate::exit::bad_input;
 use crate::runtime;

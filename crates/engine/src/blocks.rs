@@ -7,9 +7,13 @@ use corefold_recording::Module;
 
 /// The block that returns to `pc` is reached for the first time.
 pub extern "C" fn unknown_block(pc: u64) {
-    let entry = (BLOCK_COSTS + (pc & BLOCK_MASK)) as *mut u32;
+    learn((BLOCK_COSTS + (pc & BLOCK_MASK)) as *mut u32, pc);
+}
+
+/// Works out the block's cost, fills its `entry` and lets it pass.
+pub fn learn(entry: *mut u32, pc: u64) {
     let cost = if active() { packed_cost(pc) } else { NATIVE };
-    // SAFETY: the table covers every value of the mask.
+    // SAFETY: a place in the table, which covers every value of the mask, or a cell of the program's own.
     unsafe { entry.write(cost) };
     let hot = hot!();
     if active() {

@@ -25,25 +25,29 @@ pub struct Hot {
     pub wrote: u8,
 }
 
-/// Ordinary memory that only the carrier touches while a simulation runs.
-pub static mut HOT: Hot = Hot {
-    tag: 0,
-    tag_dirty: 0,
-    cost_half: 0,
-    clock: 0,
-    limit: u64::MAX,
-    frames: core::ptr::null_mut(),
-    frame_step: 0,
-    wrote: 0,
-};
+/// Where the hot state lies: `corefold cc` compiles this address in, so that an access needs no look-up
+/// of it. Below the lowest address of any program, above what the kernel forbids.
+pub const HOT: u64 = 0x10_0000;
+const _: () = assert!(core::mem::offset_of!(Hot, wrote) == 48);
+
+/// Maps the hot state, as it is while nothing is simulated.
+pub fn map() -> bool {
+    let mapped = crate::sys::map_at(HOT, 4096);
+    if mapped {
+        let hot = hot!();
+        hot.limit = u64::MAX;
+        hot.frames = &raw mut IDLE_FRAME as *mut u64;
+    }
+    mapped
+}
 
 /// The return-address stack of a process that is not simulated: one slot that is written and not read.
-pub static mut IDLE_FRAME: [u64; 2] = [0; 2];
+static mut IDLE_FRAME: [u64; 2] = [0; 2];
 
 macro_rules! hot {
     () => {
         // SAFETY: only the carrier thread runs simulated code, and hooks do not nest.
-        unsafe { &mut *(&raw mut crate::hot::HOT) }
+        unsafe { &mut *(crate::hot::HOT as *mut crate::hot::Hot) }
     };
 }
 pub(crate) use hot;
@@ -57,20 +61,20 @@ pub extern "C" fn __sanitizer_cov_trace_pc() {
         "mov rax, {mask}",
         "and rax, rdi",
         "mov rdx, {table}",
-        "add rdx, [rip + {hot} + 8]",
+        "add rdx, ds:[{hot} + 8]",
         "movzx eax, word ptr [rax + rdx]",
         "test eax, eax",
         "jz 2f",
-        "add rax, [rip + {hot} + 16]",
-        "mov [rip + {hot} + 16], rax",
-        "cmp rax, [rip + {hot} + 24]",
+        "add rax, ds:[{hot} + 16]",
+        "mov ds:[{hot} + 16], rax",
+        "cmp rax, ds:[{hot} + 24]",
         "jae 3f",
         "ret",
         "2: jmp {unknown}",
         "3: jmp {limit}",
         mask = const BLOCK_MASK,
         table = const BLOCK_COSTS,
-        hot = sym HOT,
+        hot = const HOT,
         unknown = sym crate::blocks::unknown_block,
         limit = sym crate::sched::at_limit,
     )
@@ -81,12 +85,12 @@ pub extern "C" fn __sanitizer_cov_trace_pc() {
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_func_entry(_return_address: u64) {
     naked_asm!(
-        "mov rax, [rip + {hot} + 32]",
+        "mov rax, ds:[{hot} + 32]",
         "mov [rax], rdi",
-        "add rax, [rip + {hot} + 40]",
-        "mov [rip + {hot} + 32], rax",
+        "add rax, ds:[{hot} + 40]",
+        "mov ds:[{hot} + 32], rax",
         "ret",
-        hot = sym HOT,
+        hot = const HOT,
     )
 }
 
@@ -94,10 +98,10 @@ pub extern "C" fn __tsan_func_entry(_return_address: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_func_exit() {
     naked_asm!(
-        "mov rax, [rip + {hot} + 40]",
-        "sub [rip + {hot} + 32], rax",
+        "mov rax, ds:[{hot} + 40]",
+        "sub ds:[{hot} + 32], rax",
         "ret",
-        hot = sym HOT,
+        hot = const HOT,
     )
 }
 
@@ -113,13 +117,13 @@ macro_rules! read_hook {
                 "mov rdx, {shadow}",
                 "mov eax, [rdx + rax * 4]",
                 "and eax, -2",
-                "cmp eax, [rip + {hot}]",
+                "cmp eax, ds:[{hot}]",
                 "jne 2f",
                 "ret",
                 "2: mov rsi, [rsp]",
                 "mov edx, {size}",
                 "jmp {slow}",
-                hot = sym HOT,
+                hot = const HOT,
                 shadow = const SHADOW,
                 size = const $size,
                 slow = sym crate::access::plain_read,
@@ -137,15 +141,15 @@ macro_rules! write_hook {
                 "mov rax, rdi",
                 "shr rax, 6",
                 "mov rdx, {shadow}",
-                "mov byte ptr [rip + {hot} + 48], 1",
+                "mov byte ptr ds:[{hot} + 48], 1",
                 "mov eax, [rdx + rax * 4]",
-                "cmp eax, [rip + {hot} + 4]",
+                "cmp eax, ds:[{hot} + 4]",
                 "jne 2f",
                 "ret",
                 "2: mov rsi, [rsp]",
                 "mov edx, {size}",
                 "jmp {slow}",
-                hot = sym HOT,
+                hot = const HOT,
                 shadow = const SHADOW,
                 size = const $size,
                 slow = sym crate::access::plain_write,
@@ -207,3 +211,32 @@ pub extern "C" fn __tsan_write_range(_address: u64, _size: u64) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {}
+
+/// The slow paths of inlined hooks (see `corefold cc`): `rsi` holds what would be the return address.
+macro_rules! inlined_slow {
+    ($($name:ident $size:literal $slow:ident)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64, _pc: u64) {
+            naked_asm!("mov edx, {size}", "jmp {slow}", size = const $size, slow = sym crate::access::$slow)
+        }
+    )*};
+}
+
+inlined_slow! {
+    corefold_slow_read1 1 plain_read corefold_slow_read2 2 plain_read corefold_slow_read4 4 plain_read
+    corefold_slow_read8 8 plain_read corefold_slow_read16 16 plain_read
+    corefold_slow_write1 1 plain_write corefold_slow_write2 2 plain_write corefold_slow_write4 4 plain_write
+    corefold_slow_write8 8 plain_write corefold_slow_write16 16 plain_write
+}
+
+/// A block whose cost cell is still empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_block_unknown(cell: *mut u32, pc: u64) {
+    crate::blocks::learn(cell, pc);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_block_limit(pc: u64) {
+    crate::sched::at_limit(pc);
+}

@@ -1,6 +1,6 @@
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
-use crate::hot::{HOT, IDLE_FRAME, hot};
+use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_BYTES};
 use crate::{clock, crash, engine, heap, record, sched, sys, thread};
 use alloc::vec::Vec;
@@ -9,6 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use corefold_recording::Status;
 
+static READY: AtomicBool = AtomicBool::new(false);
 static FSGSBASE: AtomicBool = AtomicBool::new(false);
 static RSEQ_OFFSET: AtomicI64 = AtomicI64::new(0);
 
@@ -27,11 +28,10 @@ pub fn rseq_offset() -> i64 {
 static INIT: extern "C" fn() = initialise;
 
 extern "C" fn initialise() {
-    if hot!().frames.is_null() {
-        hot!().frames = &raw mut IDLE_FRAME as *mut u64;
-        if !sys::map_at(SHADOW, SHADOW_BYTES) || !sys::map_at(BLOCK_COSTS, BLOCK_BYTES) {
-            crash::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
-        }
+    if !READY.swap(true, Ordering::Relaxed)
+        && !(hot::map() && sys::map_at(SHADOW, SHADOW_BYTES) && sys::map_at(BLOCK_COSTS, BLOCK_BYTES))
+    {
+        crash::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
     }
 }
 
@@ -126,7 +126,6 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     sched::adopt_first();
     // SAFETY: registered before the program's own handlers, so it runs after them.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
-    let _ = &raw const HOT;
     stack
 }
 

@@ -17,6 +17,9 @@ const HEADER: &str = include_str!("../../include/corefold.h");
 const COMPILE: &str =
     "-fsanitize=thread -fsanitize-coverage=trace-pc -g -fno-lto -Wno-tsan -U__SANITIZE_THREAD__";
 
+/// The subcommand that gcc calls in place of `as`.
+pub const ASSEMBLE: &str = "assemble";
+
 pub struct Files {
     pub specs: PathBuf,
     /// Directory of `corefold.h`.
@@ -26,7 +29,8 @@ pub struct Files {
 /// Puts the files into the cache, under a name that their content decides, so that compilers of
 /// several versions may run at once and ccache sees the same path again.
 pub fn install(runtime: Option<&Path>) -> Result<Files> {
-    let specs = text(runtime);
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let specs = text(&own, runtime);
     let mut hasher = DefaultHasher::new();
     (&specs, HEADER).hash(&mut hasher);
     let directory = cache::directory()?.join(format!("{:016x}", hasher.finish()));
@@ -39,8 +43,13 @@ pub fn install(runtime: Option<&Path>) -> Result<Files> {
     Ok(files)
 }
 
-fn text(runtime: Option<&Path>) -> Vec<u8> {
+fn text(own: &Path, runtime: Option<&Path>) -> Vec<u8> {
     let mut text = format!("*cc1_options:\n+ {COMPILE}\n\n").into_bytes();
+    // As gcc has it, but that this program stands where `as` stood: it filters and then runs that.
+    text.extend(b"*invoke_as:\n%{!fwpa*:   %{fcompare-debug=*|fdump-final-insns=*:%:compare-debug-dump-opt()}   ");
+    text.extend(b"%{!S:-o %|.s |\n ");
+    quote(own.as_os_str(), &mut text);
+    text.extend(format!(" {ASSEMBLE} %(asm_options) %m.s %A }}  }}\n\n").bytes());
     if let Some(runtime) = runtime {
         let directory = runtime.parent().unwrap_or(Path::new("/"));
         // Not in `*lib:`, which -nostdlib leaves out; not for -r, which takes no shared library.
@@ -90,7 +99,7 @@ mod tests {
 
     #[test]
     fn paths_are_quoted() {
-        let text = String::from_utf8(text(Some(Path::new("/a b/100%/librt.so")))).unwrap();
+        let text = String::from_utf8(text(Path::new("/c"), Some(Path::new("/a b/100%/librt.so")))).unwrap();
         assert!(
             text.contains(r" /a\ b/100\%/librt.so --pop-state -rpath /a\ b/100\%}"),
             "{text}"
@@ -103,6 +112,6 @@ mod tests {
 
     #[test]
     fn without_a_runtime_there_is_nothing_to_link() {
-        assert!(!String::from_utf8(text(None)).unwrap().contains("*link"));
+        assert!(!String::from_utf8(text(Path::new("/c"), None)).unwrap().contains("*link"));
     }
 }

@@ -1,0 +1,196 @@
+//! The compiler's assembly, on its way to the assembler: the hottest hooks become inline code.
+//!
+//! A call, its jump through the procedure linkage table and its return cost more than the hook's work.
+//! At these calls every caller-saved register is dead, so the work can stand in the call's place. The
+//! rare rest is out of line, in a subsection behind the section's code, and calls the runtime with the
+//! address that the hook's own return address would have been: all that is known of the place hangs on
+//! it. The runtime's `hot` module and the block decoder know these very sequences.
+/// The runtime's hot state (its `hot::Hot`) is mapped here.
+const HOT: u32 = 0x10_0000;
+const TAG: u32 = HOT;
+const TAG_DIRTY: u32 = HOT + 4;
+const COST_HALF: u32 = HOT + 8;
+const CLOCK: u32 = HOT + 16;
+const LIMIT: u32 = HOT + 24;
+const FRAMES: u32 = HOT + 32;
+const FRAME_STEP: u32 = HOT + 40;
+const WROTE: u32 = HOT + 48;
+/// The runtime's shadow of the address space.
+const SHADOW: u64 = 0x1000_0000_0000;
+
+/// Replaces the calls of hot hooks in one assembly file.
+pub fn inline_hooks(assembly: &str) -> String {
+    let mut out = String::with_capacity(assembly.len() * 2);
+    let mut sites = 0;
+    for line in assembly.split_inclusive('\n') {
+        match hook_call(line).and_then(|(hook, tail)| inline(hook, sites).map(|code| (code, tail))) {
+            Some((code, tail)) => {
+                sites += 1;
+                out += &code;
+                if tail {
+                    out += "\tret\n";
+                }
+            }
+            None => out += line,
+        }
+    }
+    out
+}
+
+/// The hook that a line calls, and whether it is a tail call.
+fn hook_call(line: &str) -> Option<(&str, bool)> {
+    let mut words = line.split_whitespace();
+    let tail = match words.next()? {
+        "call" => false,
+        "jmp" => true,
+        _ => return None,
+    };
+    let target = words.next()?.trim_start_matches('*');
+    let name = target.split(['@', '(']).next()?;
+    (words.next().is_none() && (name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc"))
+        .then_some((name, tail))
+}
+
+fn inline(hook: &str, site: usize) -> Option<String> {
+    if let Some(size) = hook.strip_prefix("__tsan_read").and_then(access_size) {
+        return Some(read(size, site));
+    }
+    if let Some(size) = hook.strip_prefix("__tsan_write").and_then(access_size) {
+        return Some(write(size, site));
+    }
+    match hook {
+        "__sanitizer_cov_trace_pc" => Some(block(site)),
+        "__tsan_func_entry" => Some(function_entry()),
+        "__tsan_func_exit" => Some(function_exit()),
+        _ => None,
+    }
+}
+
+fn access_size(digits: &str) -> Option<u32> {
+    digits.parse().ok().filter(|size| [1, 2, 4, 8, 16].contains(size))
+}
+
+fn read(size: u32, site: usize) -> String {
+    format!(
+        "\
+         \tmovq %rdi, %rax\n\
+         \tshrq $6, %rax\n\
+         \tmovabsq ${SHADOW:#x}, %rdx\n\
+         \tmovl (%rdx,%rax,4), %eax\n\
+         \tandl $-2, %eax\n\
+         \tcmpl {TAG:#x}, %eax\n\
+         \tjne .Lcorefold_slow{site}\n\
+         .Lcorefold_pc{site}:\n\
+        "
+    ) + &slow_access("read", size, site)
+}
+
+fn write(size: u32, site: usize) -> String {
+    format!(
+        "\
+         \tmovq %rdi, %rax\n\
+         \tshrq $6, %rax\n\
+         \tmovabsq ${SHADOW:#x}, %rdx\n\
+         \tmovb $1, {WROTE:#x}\n\
+         \tmovl (%rdx,%rax,4), %eax\n\
+         \tcmpl {TAG_DIRTY:#x}, %eax\n\
+         \tjne .Lcorefold_slow{site}\n\
+         .Lcorefold_pc{site}:\n\
+        "
+    ) + &slow_access("write", size, site)
+}
+
+fn slow_access(kind: &str, size: u32, site: usize) -> String {
+    format!(
+        "\
+         \t.subsection 1\n\
+         .Lcorefold_slow{site}:\n\
+         \tleaq .Lcorefold_pc{site}(%rip), %rsi\n\
+         \tcall corefold_slow_{kind}{size}@PLT\n\
+         \tjmp .Lcorefold_pc{site}\n\
+         \t.subsection 0\n\
+        "
+    )
+}
+
+/// A block's cost stands in a cell of its own, twice 16 bits, zero until it is known.
+fn block(site: usize) -> String {
+    format!(
+        "\
+         \t.pushsection .bss.corefold_blocks,\"aw\",@nobits\n\
+         \t.balign 4\n\
+         .Lcorefold_cell{site}:\n\
+         \t.zero 4\n\
+         \t.popsection\n\
+         \tleaq .Lcorefold_cell{site}(%rip), %rdi\n\
+         \tmovq {COST_HALF:#x}, %rax\n\
+         \tmovzwl (%rdi,%rax), %eax\n\
+         \ttestl %eax, %eax\n\
+         \tje .Lcorefold_unknown{site}\n\
+         \taddq {CLOCK:#x}, %rax\n\
+         \tmovq %rax, {CLOCK:#x}\n\
+         \tcmpq {LIMIT:#x}, %rax\n\
+         \tjae .Lcorefold_limit{site}\n\
+         .Lcorefold_pc{site}:\n\
+         \t.subsection 1\n\
+         .Lcorefold_unknown{site}:\n\
+         \tleaq .Lcorefold_pc{site}(%rip), %rsi\n\
+         \tcall corefold_block_unknown@PLT\n\
+         \tjmp .Lcorefold_pc{site}\n\
+         .Lcorefold_limit{site}:\n\
+         \tleaq .Lcorefold_pc{site}(%rip), %rdi\n\
+         \tcall corefold_block_limit@PLT\n\
+         \tjmp .Lcorefold_pc{site}\n\
+         \t.subsection 0\n\
+        "
+    )
+}
+
+fn function_entry() -> String {
+    format!(
+        "\
+         \tmovq {FRAMES:#x}, %rax\n\
+         \tmovq %rdi, (%rax)\n\
+         \taddq {FRAME_STEP:#x}, %rax\n\
+         \tmovq %rax, {FRAMES:#x}\n\
+        "
+    )
+}
+
+fn function_exit() -> String {
+    format!(
+        "\
+         \tmovq {FRAME_STEP:#x}, %rax\n\
+         \tsubq %rax, {FRAMES:#x}\n\
+        "
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_a_call_is_found() {
+        for call in [
+            "\tcall\t__tsan_read8@PLT\n",
+            "\tcall\t__tsan_read8\n",
+            "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n",
+        ] {
+            assert!(inline_hooks(call).contains("corefold_slow_read8@PLT"), "{call}");
+        }
+        assert!(inline_hooks("\tjmp\t__tsan_func_exit@PLT\n").ends_with("\tret\n"));
+    }
+
+    #[test]
+    fn other_lines_stay() {
+        let text = "main:\n\tcall\tputs@PLT\n\tcall\t__tsan_unaligned_read8@PLT\n\tcall\t__tsan_read_range@PLT\n";
+        assert_eq!(inline_hooks(text), text);
+    }
+
+    #[test]
+    fn labels_differ_from_site_to_site() {
+        let text = inline_hooks("\tcall\t__tsan_write4@PLT\n\tcall\t__tsan_write4@PLT\n");
+        assert!(text.contains(".Lcorefold_pc0:") && text.contains(".Lcorefold_pc1:"), "{text}");
+    }
+}
