@@ -28,9 +28,7 @@ pub fn merge(ops: &mut [Op]) {
             stands_for_count || same_pointer
         });
         if superfluous {
-            ops.iter_mut()
-                .filter(|op| op.instruction.ip() == one.ip)
-                .for_each(Op::leave_out);
+            ops.iter_mut().filter(|op| op.instruction.ip() == one.ip).for_each(Op::leave_out);
         }
     }
 }
@@ -51,29 +49,19 @@ fn stepped(ops: &[Op]) -> Vec<Stepped> {
 
 fn stepping(op: &Op) -> Option<(Place, i64)> {
     let by = step(&op.instruction).filter(|&by| by != 0)?;
-    (op.instruction.op1_kind() != OpKind::Register)
-        .then_some((place(op.instruction.op0_register())?, by))
+    (op.instruction.op1_kind() != OpKind::Register).then_some((place(op.instruction.op0_register())?, by))
 }
 
 fn written_only_at(ops: &[Op], register: Place, ip: u64) -> bool {
-    ops.iter()
-        .filter(|op| op.writes.contains(register))
-        .all(|op| op.instruction.ip() == ip)
+    ops.iter().filter(|op| op.writes.contains(register)).all(|op| op.instruction.ip() == ip)
 }
 
 fn classify(ops: &[Op], register: Place, ip: u64, by: i64) -> Stepped {
     let elsewhere = || ops.iter().filter(move |op| op.instruction.ip() != ip);
     let compares = |op: &Op| matches!(op.instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
-    let only_compared = elsewhere()
-        .filter(|op| op.reads.contains(register))
-        .all(compares);
+    let only_compared = elsewhere().filter(|op| op.reads.contains(register)).all(compares);
     let compared = elsewhere().any(|op| op.reads.contains(register) && compares(op));
     let addresses = elsewhere().any(|op| op.address.contains(register));
     let points = only_compared && addresses;
-    Stepped {
-        ip,
-        by,
-        counts: only_compared && compared && !addresses,
-        points,
-    }
+    Stepped { ip, by, counts: only_compared && compared && !addresses, points }
 }

@@ -42,10 +42,7 @@ pub fn in_loops(code: &impl Code, head: u64, block: Walk, flat: u64, core: &Core
 
 /// What the loop takes beyond its issue slots, as far as the chain it waits for is in the first block.
 fn added(route: &Route, core: &Core) -> u64 {
-    let own: Vec<u64> = route.steps[..route.first]
-        .iter()
-        .filter_map(Step::ip)
-        .collect();
+    let own: Vec<u64> = route.steps[..route.first].iter().filter_map(Step::ip).collect();
     let flat = Path::hooked(&route.steps, core).flat_ticks(core);
     let settled = pipeline::steady(&route.steps, |ip| own.contains(&ip), core);
     settled.ticks.saturating_sub(flat) * settled.own / settled.chain.max(1)
@@ -56,12 +53,7 @@ fn added(route: &Route, core: &Core) -> u64 {
 fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Route> {
     let mut found: Vec<Route> = Vec::new();
     let mut longest = MOST_BLOCKS;
-    let start = Route {
-        blocks: Vec::new(),
-        steps: Vec::new(),
-        first: 0,
-        at: head,
-    };
+    let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head };
     let mut routes = extend(start, edges(code, block));
     for _ in 0..MOST_PATHS {
         let Some(route) = routes.pop_front() else {
@@ -86,11 +78,7 @@ fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Route> {
 fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
     let longer = |edge: Edge| Route {
         blocks: route.blocks.iter().copied().chain([route.at]).collect(),
-        first: if route.blocks.is_empty() {
-            edge.steps.len()
-        } else {
-            route.first
-        },
+        first: if route.blocks.is_empty() { edge.steps.len() } else { route.first },
         steps: route.steps.iter().cloned().chain(edge.steps).collect(),
         at: edge.next,
     };
@@ -109,9 +97,6 @@ fn edges(code: &impl Code, block: Walk) -> Vec<Edge> {
         steps.extend(rest.steps);
         edges.push(Edge { steps, next });
     }
-    edges.extend(block.next.map(|next| Edge {
-        steps: block.steps,
-        next,
-    }));
+    edges.extend(block.next.map(|next| Edge { steps: block.steps, next }));
     edges
 }

@@ -21,10 +21,7 @@ pub fn fuse(ops: &mut [Op]) {
 
 fn fuses(op: &Op) -> bool {
     use Mnemonic::*;
-    let compares = matches!(
-        op.instruction.mnemonic(),
-        Cmp | Test | Add | Sub | And | Inc | Dec
-    );
+    let compares = matches!(op.instruction.mnemonic(), Cmp | Test | Add | Sub | And | Inc | Dec);
     let with_constant = op.load.is_some() && op.instruction.op1_kind() != OpKind::Register;
     compares && !with_constant
 }
@@ -34,8 +31,7 @@ fn fuses(op: &Op) -> bool {
 /// other operand in memory. The fetch is free here, so the load is counted apart.
 pub fn unfold(ops: &mut [Op]) {
     for at in 0..ops.len() {
-        let invariant =
-            ops[at].kind == Kind::Copy && !ops.iter().any(|op| op.writes.meets(ops[at].reads));
+        let invariant = ops[at].kind == Kind::Copy && !ops.iter().any(|op| op.writes.meets(ops[at].reads));
         let Some(place) = result(&ops[at]).filter(|_| invariant) else {
             continue;
         };
@@ -83,20 +79,15 @@ fn is_address(ops: &[Op], at: usize) -> bool {
 
 /// If the load at `at` feeds one operation, whose result only goes back to the same address: that store.
 fn update(ops: &[Op], at: usize) -> Option<usize> {
-    let address = ops[at]
-        .load
-        .filter(|_| is_plain_move(&ops[at].instruction))?;
+    let address = ops[at].load.filter(|_| is_plain_move(&ops[at].instruction))?;
     let operation = only_reader(ops, at)?;
     let changes = &ops[operation];
     if changes.kind != Kind::Pure || changes.load.is_some() || changes.timing.slots != 1 {
         return None;
     }
     let store = only_reader(ops, operation)?;
-    let hooked = ops[at..store]
-        .iter()
-        .any(|op| op.kind == Kind::Hook(Hook::Access));
-    (hooked && ops[store].store == Some(address) && is_plain_move(&ops[store].instruction))
-        .then_some(store)
+    let hooked = ops[at..store].iter().any(|op| op.kind == Kind::Hook(Hook::Access));
+    (hooked && ops[store].store == Some(address) && is_plain_move(&ops[store].instruction)).then_some(store)
 }
 
 /// The one operation that reads the result of the one at `at`, and reads it as an operand.
@@ -119,8 +110,5 @@ fn only_reader(ops: &[Op], at: usize) -> Option<usize> {
 
 /// The register that an operation gives, beside flags.
 fn result(op: &Op) -> Option<Place> {
-    op.writes
-        .iter()
-        .next()
-        .filter(|&place| place < crate::set::FLAGS)
+    op.writes.iter().next().filter(|&place| place < crate::set::FLAGS)
 }

@@ -11,10 +11,7 @@ pub fn step(instruction: &Instruction) -> Option<i64> {
         Mnemonic::Inc => Some(1),
         Mnemonic::Dec => Some(-1),
         Mnemonic::Add => instruction.try_immediate(1).ok().map(|by| by as i64),
-        Mnemonic::Sub => instruction
-            .try_immediate(1)
-            .ok()
-            .map(|by| (by as i64).wrapping_neg()),
+        Mnemonic::Sub => instruction.try_immediate(1).ok().map(|by| (by as i64).wrapping_neg()),
         _ => None,
     }
 }
@@ -67,23 +64,18 @@ pub fn is_transfer(instruction: &Instruction) -> bool {
 pub fn unissued(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     let padding = matches!(instruction.mnemonic(), Nop | Endbr64 | Leave | Push | Pop);
-    padding
-        || instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
+    padding || instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
 }
 
 pub fn moves_stack(instruction: &Instruction) -> bool {
-    matches!(
-        instruction.mnemonic(),
-        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret
-    ) || instruction.op0_register() == Register::RSP && step(instruction).is_some()
+    matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret)
+        || instruction.op0_register() == Register::RSP && step(instruction).is_some()
 }
 
 pub fn is_zeroing(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     let idiom = matches!(instruction.mnemonic(), Xor | Sub | Pxor | Xorps | Xorpd);
-    idiom
-        && instruction.op1_kind() == OpKind::Register
-        && instruction.op0_register() == instruction.op1_register()
+    idiom && instruction.op1_kind() == OpKind::Register && instruction.op0_register() == instruction.op1_register()
 }
 
 pub fn address_registers(instruction: &Instruction) -> Set {

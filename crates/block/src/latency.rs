@@ -20,36 +20,16 @@ pub struct Timing {
 }
 
 impl Timing {
-    pub const FREE: Timing = Timing {
-        latency: 0,
-        slots: 0,
-        divider: 0,
-        serial: 0,
-    };
+    pub const FREE: Timing = Timing { latency: 0, slots: 0, divider: 0, serial: 0 };
 
     const fn simple(latency: u16) -> Timing {
-        Timing {
-            latency,
-            slots: 1,
-            divider: 0,
-            serial: 0,
-        }
+        Timing { latency, slots: 1, divider: 0, serial: 0 }
     }
     const fn divide(slots: u16, latency: u16, divider: u16) -> Timing {
-        Timing {
-            latency,
-            slots,
-            divider,
-            serial: 0,
-        }
+        Timing { latency, slots, divider, serial: 0 }
     }
     const fn serial(cycles: u32) -> Timing {
-        Timing {
-            latency: 1,
-            slots: 1,
-            divider: 0,
-            serial: cycles,
-        }
+        Timing { latency: 1, slots: 1, divider: 0, serial: cycles }
     }
 }
 
@@ -66,8 +46,7 @@ pub fn timing(instruction: &Instruction, core: &Core) -> Timing {
 }
 
 fn locked(instruction: &Instruction) -> bool {
-    let exchange = instruction.mnemonic() == Mnemonic::Xchg
-        && instruction.op_kinds().any(|k| k == OpKind::Memory);
+    let exchange = instruction.mnemonic() == Mnemonic::Xchg && instruction.op_kinds().any(|k| k == OpKind::Memory);
     instruction.has_lock_prefix() || exchange
 }
 
@@ -123,17 +102,15 @@ fn latency(instruction: &Instruction) -> u16 {
         Imul | Mul | Mulx | Popcnt | Lzcnt | Tzcnt | Bsf | Bsr | Pdep | Pext | Crc32 => 3,
         Shld | Shrd => 3,
         Movd | Movq | Vmovd | Vmovq => 2,
-        Cvttsd2si | Cvttss2si | Cvtsd2si | Cvtss2si | Vcvttsd2si | Vcvttss2si | Vcvtsd2si
-        | Vcvtss2si => 6,
+        Cvttsd2si | Cvttss2si | Cvtsd2si | Cvtss2si | Vcvttsd2si | Vcvttss2si | Vcvtsd2si | Vcvtss2si => 6,
         Cvtsd2ss | Cvtss2sd | Vcvtsd2ss | Vcvtss2sd => 5,
         Ucomisd | Ucomiss | Comisd | Comiss | Vucomisd | Vucomiss | Vcomisd | Vcomiss => 2,
         Pmovmskb | Movmskps | Movmskpd | Vpmovmskb | Vmovmskps | Vmovmskpd | Ptest | Vptest => 3,
         Pmulld | Vpmulld => 10,
-        Aesenc | Aesenclast | Aesdec | Aesdeclast | Vaesenc | Vaesenclast | Vaesdec
-        | Vaesdeclast => 4,
+        Aesenc | Aesenclast | Aesdec | Aesdeclast | Vaesenc | Vaesenclast | Vaesdec | Vaesdeclast => 4,
         Pclmulqdq | Vpclmulqdq => 6,
-        Vperm2f128 | Vperm2i128 | Vpermq | Vpermd | Vpermps | Vpermpd | Vextractf128
-        | Vextracti128 | Vinsertf128 | Vinserti128 => 3,
+        Vperm2f128 | Vperm2i128 | Vpermq | Vpermd | Vpermps | Vpermpd | Vextractf128 | Vextracti128 | Vinsertf128
+        | Vinserti128 => 3,
         Cmpxchg => 5,
         Xchg | Xadd | Bswap => 2,
         mnemonic if floating(mnemonic) => 4,
@@ -146,11 +123,7 @@ fn latency(instruction: &Instruction) -> u16 {
 fn lea(instruction: &Instruction) -> u16 {
     let base = instruction.memory_base() != Register::None;
     let index = instruction.memory_index() != Register::None;
-    if base && index && instruction.memory_displacement64() != 0 {
-        3
-    } else {
-        1
-    }
+    if base && index && instruction.memory_displacement64() != 0 { 3 } else { 1 }
 }
 
 fn vector_multiply(mnemonic: Mnemonic) -> bool {

@@ -1,7 +1,9 @@
 //! How long a basic block of x86-64 code takes, counting the program's own instructions only.
 //!
 //! gcc puts `call __sanitizer_cov_trace_pc` at the head of each basic block and hooks of the thread
-//! sanitizer beside each access; the return address of the former names the block. From there this crate
+//! sanitizer beside each access; the return address of the former names the block. `corefold cc` may have
+//! put code in the place of such calls (`inline`): the end of that code is then the return address. From
+//! there this crate
 //! 1. decodes up to the next block (`walk`),
 //! 2. describes each instruction by what it reads, writes and takes (`op`, `latency`),
 //! 3. leaves out what instrumentation added: arguments of hooks, spills around them, separately stepped
@@ -17,6 +19,7 @@ extern crate alloc;
 mod counters;
 mod cycles;
 mod folding;
+pub mod inline;
 mod instruction;
 mod latency;
 mod liveness;
@@ -79,7 +82,8 @@ impl Cost {
     }
 }
 
-/// The cost of the block whose `__sanitizer_cov_trace_pc` call returns to `return_address`.
+/// The cost of the block whose `__sanitizer_cov_trace_pc` call returns to `return_address`, or whose inline
+/// hook ends there.
 ///
 /// Pure in its arguments: callers cache the answer. An unreadable address costs nothing.
 pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
@@ -87,10 +91,7 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
     let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
     let ticks = cycles::in_loops(code, return_address, walk, flat, core);
-    Cost {
-        sixteenths: pipeline::sixteenths(ticks),
-        instructions: path.instructions(),
-    }
+    Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
 }
 
 /// The cost of instructions executed in the order of `addresses`, as single-stepping a program without
@@ -99,8 +100,5 @@ pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {
     let steps = walk::follow(code, addresses);
     let path = Path::plain(&steps, core);
     let ticks = pipeline::run(path.ops.iter(), core).max(path.flat_ticks(core));
-    Cost {
-        sixteenths: pipeline::sixteenths(ticks),
-        instructions: path.instructions(),
-    }
+    Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
 }

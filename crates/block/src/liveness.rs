@@ -12,11 +12,7 @@ use iced_x86::{Mnemonic, OpKind};
 pub fn leave_out(ops: &mut Vec<Op>) {
     let mut live = Set::ALL;
     let mut atomic = Set::EMPTY;
-    let mut needed: Vec<bool> = ops
-        .iter()
-        .rev()
-        .map(|op| visit(op, &mut live, &mut atomic))
-        .collect();
+    let mut needed: Vec<bool> = ops.iter().rev().map(|op| visit(op, &mut live, &mut atomic)).collect();
     needed.reverse();
     let mut needed = needed.into_iter();
     ops.retain(|_| needed.next().unwrap_or(true));

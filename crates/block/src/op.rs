@@ -1,15 +1,12 @@
 //! One instruction as the pipeline sees it: what it waits for, what it gives, what it takes.
 use crate::instruction::{
-    access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads,
-    partial, step, unissued,
+    access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads, partial, step, unissued,
 };
 use crate::latency::{LOAD, Timing, timing};
 use crate::set::{FLAGS, Place, Set, place};
 use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
-use iced_x86::{
-    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, RflagsBits,
-};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, RflagsBits};
 
 #[derive(Clone, Debug)]
 pub struct Op {
@@ -48,11 +45,7 @@ pub struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub fn new(core: &'a Core) -> Builder<'a> {
-        Builder {
-            values: Values::new(),
-            info: InstructionInfoFactory::new(),
-            core,
-        }
+        Builder { values: Values::new(), info: InstructionInfoFactory::new(), core }
     }
 
     pub fn hook(&mut self, hook: Hook) -> Op {
@@ -60,62 +53,20 @@ impl<'a> Builder<'a> {
             self.values.hook_access();
         }
         let atomic = u32::from(hook == Hook::Atomic);
-        let timing = Timing {
-            latency: 1,
-            slots: atomic as u16,
-            ..Timing::FREE
-        };
-        self.called(
-            Instruction::default(),
-            Kind::Hook(hook),
-            Set::EMPTY,
-            timing,
-            atomic,
-        )
+        let timing = Timing { latency: 1, slots: atomic as u16, ..Timing::FREE };
+        self.called(Instruction::default(), Kind::Hook(hook), Set::EMPTY, timing, atomic)
     }
 
     /// An ordinary call, and what its callee does before its first block.
-    pub fn call(
-        &mut self,
-        call: Instruction,
-        prologue_slots: u16,
-        prologue_instructions: u32,
-    ) -> Op {
-        let timing = Timing {
-            latency: 1,
-            slots: 1 + prologue_slots,
-            ..Timing::FREE
-        };
-        self.called(
-            call,
-            Kind::Call,
-            Set::ARGUMENTS,
-            timing,
-            1 + prologue_instructions,
-        )
+    pub fn call(&mut self, call: Instruction, prologue_slots: u16, prologue_instructions: u32) -> Op {
+        let timing = Timing { latency: 1, slots: 1 + prologue_slots, ..Timing::FREE };
+        self.called(call, Kind::Call, Set::ARGUMENTS, timing, 1 + prologue_instructions)
     }
 
-    fn called(
-        &mut self,
-        instruction: Instruction,
-        kind: Kind,
-        reads: Set,
-        timing: Timing,
-        instructions: u32,
-    ) -> Op {
+    fn called(&mut self, instruction: Instruction, kind: Kind, reads: Set, timing: Timing, instructions: u32) -> Op {
         self.values.forget(Set::CALLER_SAVED);
         let writes = Set::CALLER_SAVED;
-        Op {
-            instruction,
-            kind,
-            reads,
-            address: Set::EMPTY,
-            writes,
-            load: None,
-            store: None,
-            timing,
-            instructions,
-        }
+        Op { instruction, kind, reads, address: Set::EMPTY, writes, load: None, store: None, timing, instructions }
     }
 
     pub fn run(&mut self, instruction: Instruction, taken: bool) -> Op {
@@ -172,11 +123,7 @@ impl<'a> Builder<'a> {
 
     /// The memory operand, as an address or, when it is a spill slot, as one more register.
     fn memory(&mut self, op: &mut Op) {
-        let Some(operand) = op
-            .instruction
-            .op_kinds()
-            .position(|kind| kind == OpKind::Memory)
-        else {
+        let Some(operand) = op.instruction.op_kinds().position(|kind| kind == OpKind::Memory) else {
             return;
         };
         let (reads, writes) = access(self.info.info(&op.instruction).op_access(operand as u32));
@@ -224,11 +171,7 @@ impl<'a> Builder<'a> {
 
     fn values_after(&mut self, op: &Op) {
         let known = self.known_result(op);
-        self.values.forget(if moves_stack(&op.instruction) {
-            op.writes.without(Set::one(4))
-        } else {
-            op.writes
-        });
+        self.values.forget(if moves_stack(&op.instruction) { op.writes.without(Set::one(4)) } else { op.writes });
         if let Some((place, value)) = known {
             self.values.set(place, value);
         }
@@ -242,9 +185,7 @@ impl<'a> Builder<'a> {
             _ if op.kind == Kind::Copy => Some((only(op.writes)?, self.values.at(only(op.reads)?))),
             Mnemonic::Lea if i.memory_index() == Register::None => Some((
                 place(i.op0_register())?,
-                self.values
-                    .of(i.memory_base())?
-                    .plus(i.memory_displacement64() as i64),
+                self.values.of(i.memory_base())?.plus(i.memory_displacement64() as i64),
             )),
             _ => {
                 let register = place(i.op0_register())?;
@@ -258,9 +199,7 @@ fn kind(op: &Op, taken: bool) -> Kind {
     let i = &op.instruction;
     match i.flow_control() {
         FlowControl::Next if is_copy(op) => Kind::Copy,
-        FlowControl::Next if op.store.is_some() || op.timing.serial > 0 || op.writes.is_empty() => {
-            Kind::Effect
-        }
+        FlowControl::Next if op.store.is_some() || op.timing.serial > 0 || op.writes.is_empty() => Kind::Effect,
         FlowControl::Next => Kind::Pure,
         FlowControl::Call | FlowControl::IndirectCall => Kind::Effect,
         _ => Kind::Branch { taken },
@@ -271,18 +210,13 @@ fn kind(op: &Op, taken: bool) -> Kind {
 fn is_copy(op: &Op) -> bool {
     let stack = matches!(op.instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     let constant = op.reads.is_empty();
-    stack
-        || (is_plain_move(&op.instruction) && op.load.is_none() && op.store.is_none() && !constant)
+    stack || (is_plain_move(&op.instruction) && op.load.is_none() && op.store.is_none() && !constant)
 }
 
 fn flags(op: &mut Op) {
     let i = &op.instruction;
-    let arithmetic = RflagsBits::OF
-        | RflagsBits::SF
-        | RflagsBits::ZF
-        | RflagsBits::AF
-        | RflagsBits::CF
-        | RflagsBits::PF;
+    let arithmetic =
+        RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
     if i.rflags_read() & arithmetic != 0 {
         op.reads.insert(FLAGS);
     }

@@ -12,9 +12,7 @@ pub struct Path {
 impl Path {
     /// Code with hooks, as if it had none.
     pub fn hooked<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Path {
-        let mut path = Path {
-            ops: build_all(steps, core),
-        };
+        let mut path = Path { ops: build_all(steps, core) };
         liveness::leave_out(&mut path.ops);
         folding::fold(&mut path.ops);
         folding::unfold(&mut path.ops);
@@ -25,9 +23,7 @@ impl Path {
 
     /// Code that has none.
     pub fn plain<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Path {
-        let mut path = Path {
-            ops: build_all(steps, core),
-        };
+        let mut path = Path { ops: build_all(steps, core) };
         folding::fuse(&mut path.ops);
         path
     }
@@ -51,10 +47,7 @@ impl Path {
 
 fn build_all<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Vec<Op> {
     let mut builder = Builder::new(core);
-    steps
-        .into_iter()
-        .map(|step| build(&mut builder, step, core))
-        .collect()
+    steps.into_iter().map(|step| build(&mut builder, step, core)).collect()
 }
 
 fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {

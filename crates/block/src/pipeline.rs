@@ -48,12 +48,9 @@ pub fn steady(steps: &[Step], owns: impl Fn(u64) -> bool, core: &Core) -> Steady
     let middle = pipeline.retired;
     path.ops[half..].iter().for_each(|op| pipeline.step(op));
     let ticks = (pipeline.retired - middle) * 2 / rounds as u64;
-    let links = pipeline
-        .chain()
-        .map(|(at, ticks)| (owns(path.ops[at].instruction.ip()), ticks));
-    let (chain, own) = links.fold((0, 0), |(all, own), (is_own, ticks)| {
-        (all + ticks, own + if is_own { ticks } else { 0 })
-    });
+    let links = pipeline.chain().map(|(at, ticks)| (owns(path.ops[at].instruction.ip()), ticks));
+    let (chain, own) =
+        links.fold((0, 0), |(all, own), (is_own, ticks)| (all + ticks, own + if is_own { ticks } else { 0 }));
     Steady { ticks, chain, own }
 }
 
@@ -94,10 +91,7 @@ impl Pipeline {
     fn step(&mut self, op: &Op) {
         let issue = self.issue(op);
         let start = self.start(op, issue);
-        let ready = Ready {
-            at: start.at + u64::from(op.timing.latency) * TICKS,
-            by: Some(self.done.len()),
-        };
+        let ready = Ready { at: start.at + u64::from(op.timing.latency) * TICKS, by: Some(self.done.len()) };
         for place in op.writes.iter() {
             self.places[usize::from(place)] = ready;
         }
@@ -129,23 +123,14 @@ impl Pipeline {
         if op.timing.divider > 0 {
             start = start.max(self.divider);
             let free = start.at + u64::from(op.timing.divider) * TICKS;
-            self.divider = Ready {
-                at: free,
-                by: Some(self.done.len()),
-            };
+            self.divider = Ready { at: free, by: Some(self.done.len()) };
         }
         start
     }
 
     fn latest(&self, set: Set, issue: u64) -> Ready {
         let ready = set.iter().map(|place| self.places[usize::from(place)]);
-        ready.fold(
-            Ready {
-                at: issue,
-                by: None,
-            },
-            Ready::max,
-        )
+        ready.fold(Ready { at: issue, by: None }, Ready::max)
     }
 
     /// The operations that the last result hung on, backwards, each with what it added.
@@ -154,10 +139,7 @@ impl Pipeline {
         let waits = |&at: &usize| self.done[at].1;
         core::iter::successors(last, waits).map(move |at| {
             let (done, before) = self.done[at];
-            (
-                at,
-                done.saturating_sub(before.map_or(done, |before| self.done[before].0)),
-            )
+            (at, done.saturating_sub(before.map_or(done, |before| self.done[before].0)))
         })
     }
 }

@@ -35,8 +35,7 @@ impl Set {
     pub const EMPTY: Set = Set(0);
     pub const ALL: Set = Set(!0);
     /// rax, rcx, rdx, rsi, rdi, r8 to r11, the flags and all vector registers.
-    pub const CALLER_SAVED: Set =
-        Set(0b1111_1100_0111 | 0xffff_ffff << 16 | 1 << FLAGS | 1 << X87 | 1 << MASKS);
+    pub const CALLER_SAVED: Set = Set(0b1111_1100_0111 | 0xffff_ffff << 16 | 1 << FLAGS | 1 << X87 | 1 << MASKS);
     /// rdi, rsi, rdx, rcx, r8, r9, rax (the count of vector arguments) and xmm0 to xmm7.
     pub const ARGUMENTS: Set = Set(0b11_1100_0111 | 0xff << 16);
     /// rsi, rdx: the values that an atomic hook takes.
@@ -87,18 +86,9 @@ mod tests {
 
     #[test]
     fn calls_keep_what_the_abi_says() {
-        let kept: alloc::vec::Vec<_> = (0..16)
-            .filter(|&r| !Set::CALLER_SAVED.contains(r))
-            .collect();
-        let names = [
-            Register::RBX,
-            Register::RSP,
-            Register::RBP,
-            Register::R12,
-            Register::R13,
-            Register::R14,
-            Register::R15,
-        ];
+        let kept: alloc::vec::Vec<_> = (0..16).filter(|&r| !Set::CALLER_SAVED.contains(r)).collect();
+        let names =
+            [Register::RBX, Register::RSP, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
         assert_eq!(kept, names.map(|r| place(r).unwrap()));
         assert!(Set::ATOMIC_OPERANDS.contains(place(Register::RSI).unwrap()));
         assert!(Set::ATOMIC_OPERANDS.contains(place(Register::RDX).unwrap()));

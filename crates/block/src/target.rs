@@ -28,10 +28,7 @@ pub fn leaves_module(code: &impl Code, branch: &Instruction) -> bool {
 }
 
 fn slot(code: &impl Code, address: u64) -> Option<u64> {
-    code.bytes(address, 8)
-        .try_into()
-        .ok()
-        .map(u64::from_le_bytes)
+    code.bytes(address, 8).try_into().ok().map(u64::from_le_bytes)
 }
 
 /// The target of the stub `[endbr64] [bnd] jmp *[rip+d]` at `address`.
@@ -40,9 +37,6 @@ fn stub(code: &impl Code, address: u64) -> Option<u64> {
     if first.mnemonic() == Mnemonic::Endbr64 {
         first = decode(code, first.next_ip())?;
     }
-    let jumps =
-        first.flow_control() == FlowControl::IndirectBranch && first.is_ip_rel_memory_operand();
-    jumps
-        .then(|| slot(code, first.ip_rel_memory_address()))
-        .flatten()
+    let jumps = first.flow_control() == FlowControl::IndirectBranch && first.is_ip_rel_memory_operand();
+    jumps.then(|| slot(code, first.ip_rel_memory_address())).flatten()
 }

@@ -12,10 +12,7 @@ pub struct Value {
 
 impl Value {
     pub fn plus(self, by: i64) -> Value {
-        Value {
-            offset: self.offset.wrapping_add(by),
-            ..self
-        }
+        Value { offset: self.offset.wrapping_add(by), ..self }
     }
 }
 
@@ -44,16 +41,8 @@ pub struct Values {
 
 impl Values {
     pub fn new() -> Values {
-        let held = core::array::from_fn(|place| Value {
-            root: place as u32,
-            offset: 0,
-        });
-        Values {
-            held,
-            roots: PLACES as u32,
-            slots: Vec::new(),
-            hooked: Vec::new(),
-        }
+        let held = core::array::from_fn(|place| Value { root: place as u32, offset: 0 });
+        Values { held, roots: PLACES as u32, slots: Vec::new(), hooked: Vec::new() }
     }
 
     pub fn of(&self, register: Register) -> Option<Value> {
@@ -72,16 +61,10 @@ impl Values {
     pub fn forget(&mut self, places: Set) {
         for place in places.iter() {
             let fresh = if place == RSP {
-                Value {
-                    root: u32::from(RSP),
-                    offset: self.at(RSP).offset.wrapping_sub(ELSEWHERE),
-                }
+                Value { root: u32::from(RSP), offset: self.at(RSP).offset.wrapping_sub(ELSEWHERE) }
             } else {
                 self.roots += 1;
-                Value {
-                    root: self.roots,
-                    offset: 0,
-                }
+                Value { root: self.roots, offset: 0 }
             };
             self.set(place, fresh);
         }
@@ -102,12 +85,7 @@ impl Values {
 
     pub fn address(&self, instruction: &Instruction) -> Address {
         let displacement = instruction.memory_displacement64() as i64;
-        let mut address = Address {
-            base: NOTHING,
-            index: NOTHING,
-            scale: 1,
-            offset: displacement,
-        };
+        let mut address = Address { base: NOTHING, index: NOTHING, scale: 1, offset: displacement };
         if let Some(base) = self.of(instruction.memory_base()) {
             address.base = base.root;
             address.offset = address.offset.wrapping_add(base.offset);
@@ -115,9 +93,7 @@ impl Values {
         if let Some(index) = self.of(instruction.memory_index()) {
             let scale = instruction.memory_index_scale() as u8;
             (address.index, address.scale) = (index.root, scale);
-            address.offset = address
-                .offset
-                .wrapping_add(index.offset.wrapping_mul(i64::from(scale)));
+            address.offset = address.offset.wrapping_add(index.offset.wrapping_mul(i64::from(scale)));
         }
         if instruction.has_segment_prefix() {
             address.index = SEGMENT;
@@ -132,10 +108,7 @@ impl Values {
         if !frame || self.hooked.contains(&address.offset) {
             return None;
         }
-        let known = self
-            .slots
-            .iter()
-            .position(|&offset| offset == address.offset);
+        let known = self.slots.iter().position(|&offset| offset == address.offset);
         if known.is_none() && self.slots.len() < PLACES - usize::from(SLOTS) {
             self.slots.push(address.offset);
         }
@@ -146,11 +119,6 @@ impl Values {
     /// The slot that the stack pointer points at.
     pub fn top(&mut self) -> Option<Place> {
         let Value { root, offset } = self.at(RSP);
-        self.slot(Address {
-            base: root,
-            index: NOTHING,
-            scale: 1,
-            offset,
-        })
+        self.slot(Address { base: root, index: NOTHING, scale: 1, offset })
     }
 }

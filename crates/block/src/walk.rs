@@ -1,6 +1,6 @@
 //! Following the code from the head of a block to the head of the next.
 use crate::target::{decode, leaves_module, target};
-use crate::{Code, Hook};
+use crate::{Code, Hook, inline};
 use alloc::vec::Vec;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
@@ -54,16 +54,37 @@ pub fn walk(code: &impl Code, start: u64) -> Walk {
     let mut at = Some(start);
     while let Some(address) = at
         && walk.steps.len() < MOST_STEPS
-        && let Some(instruction) = decode(code, address)
+        && let Some(unit) = unit(code, address)
     {
-        at = walk.step(code, instruction);
+        at = walk.step(code, unit);
     }
     walk
 }
 
+/// What is decoded as one.
+enum Unit {
+    Instruction(Instruction),
+    /// A hook in the code itself, and the address behind it.
+    Inline(Hook, u64),
+}
+
+fn unit(code: &impl Code, address: u64) -> Option<Unit> {
+    match inline::recognise(code.bytes(address, inline::LONGEST)) {
+        Some((hook, length)) => Some(Unit::Inline(hook, address + length as u64)),
+        None => decode(code, address).map(Unit::Instruction),
+    }
+}
+
 impl Walk {
-    /// Appends one instruction and says where to go on.
-    fn step(&mut self, code: &impl Code, instruction: Instruction) -> Option<u64> {
+    /// Appends one unit and says where to go on.
+    fn step(&mut self, code: &impl Code, unit: Unit) -> Option<u64> {
+        match unit {
+            Unit::Inline(hook, next) => self.hook(hook, next),
+            Unit::Instruction(instruction) => self.instruction(code, instruction),
+        }
+    }
+
+    fn instruction(&mut self, code: &impl Code, instruction: Instruction) -> Option<u64> {
         match instruction.flow_control() {
             FlowControl::Call | FlowControl::IndirectCall => self.call(code, instruction),
             FlowControl::ConditionalBranch => Some(self.branch(instruction)),
@@ -85,17 +106,20 @@ impl Walk {
             return self.run(instruction, false, Some(next));
         }
         let target = target(code, &instruction);
-        match target.and_then(|target| code.hook(target)) {
-            Some(Hook::Block) => {
-                self.steps.push(Step::Hook(Hook::Block));
-                self.next = Some(next);
-                return None;
-            }
-            Some(hook) => self.steps.push(Step::Hook(hook)),
-            None => self.steps.push(Step::Call(
-                instruction,
-                prologue(code, target).unwrap_or_default(),
-            )),
+        if let Some(hook) = target.and_then(|target| code.hook(target)) {
+            return self.hook(hook, next);
+        }
+        let prologue = prologue(code, target).unwrap_or_default();
+        self.steps.push(Step::Call(instruction, prologue));
+        Some(next)
+    }
+
+    /// A hook that returns to `next`: that of a block ends the walk.
+    fn hook(&mut self, hook: Hook, next: u64) -> Option<u64> {
+        self.steps.push(Step::Hook(hook));
+        if hook == Hook::Block {
+            self.next = Some(next);
+            return None;
         }
         Some(next)
     }
@@ -106,11 +130,7 @@ impl Walk {
         let taken = target < instruction.ip() && !self.visited(target);
         self.steps.push(Step::Run(instruction, taken));
         let address = if taken { next } else { target };
-        self.exits.push(Exit {
-            steps: self.steps.len(),
-            address,
-            taken: !taken,
-        });
+        self.exits.push(Exit { steps: self.steps.len(), address, taken: !taken });
         if taken { target } else { next }
     }
 
@@ -126,9 +146,7 @@ impl Walk {
     }
 
     fn visited(&self, address: u64) -> bool {
-        self.steps
-            .iter()
-            .any(|step| matches!(step, Step::Run(i, _) if i.ip() == address))
+        self.steps.iter().any(|step| matches!(step, Step::Run(i, _) if i.ip() == address))
     }
 }
 
@@ -138,15 +156,17 @@ fn prologue(code: &impl Code, target: Option<u64>) -> Option<Vec<Step>> {
     let mut walk = Walk::default();
     let mut at = target?;
     while walk.next.is_none() && walk.steps.len() < MOST_PROLOGUE {
-        let instruction = decode(code, at)?;
-        match instruction.flow_control() {
-            FlowControl::Next => {}
-            FlowControl::Call | FlowControl::IndirectCall => {
-                code.hook(crate::target::target(code, &instruction)?)?;
+        let unit = unit(code, at)?;
+        if let Unit::Instruction(instruction) = &unit {
+            match instruction.flow_control() {
+                FlowControl::Next => {}
+                FlowControl::Call | FlowControl::IndirectCall => {
+                    code.hook(crate::target::target(code, instruction)?)?;
+                }
+                _ => return None,
             }
-            _ => return None,
         }
-        at = walk.step(code, instruction).unwrap_or_default();
+        at = walk.step(code, unit).unwrap_or_default();
     }
     walk.next.map(|_| walk.steps)
 }

@@ -1,0 +1,153 @@
+//! Hooks that stand in the code itself: the sequences that `corefold cc` puts in the place of the hottest
+//! calls. Each counts as one call of its hook, and clobbers what the call would.
+//!
+//! The table below is the whole contract. A sequence differs from site to site only in the cell of a block
+//! and in the distance to its slow path, which lies behind the function and jumps back to the end of the
+//! sequence: the address that stands for the hook's return address.
+use crate::Hook;
+use Part::{Bytes, Cell, Hot, JumpIf, Shadow};
+
+/// Where the hot state of the runtime is mapped; its fields are addressed by the distance from here.
+pub const HOT: u32 = 0x10_0000;
+const TAG: u32 = HOT;
+const TAG_DIRTY: u32 = HOT + 4;
+const COST_HALF: u32 = HOT + 8;
+const CLOCK: u32 = HOT + 16;
+const LIMIT: u32 = HOT + 24;
+const FRAMES: u32 = HOT + 32;
+const FRAME_STEP: u32 = HOT + 40;
+const WROTE: u32 = HOT + 48;
+/// Where the shadow of the address space begins.
+pub const SHADOW: u64 = 0x1000_0000_0000;
+
+/// Bytes of the longest sequence.
+pub const LONGEST: usize = 64;
+
+/// A part of a sequence: bytes of code, or an operand that ends an instruction.
+enum Part {
+    Bytes(&'static [u8]),
+    /// The absolute address of a field of the hot state.
+    Hot(u32),
+    Shadow,
+    /// The distance to the block's cell.
+    Cell,
+    /// A jump to the slow path, with the condition of this number, in its short or its long form.
+    JumpIf(u8),
+}
+
+const EQUAL: u8 = 4;
+const NOT_EQUAL: u8 = 5;
+const ABOVE_OR_EQUAL: u8 = 3;
+
+/// Each sequence, and the hook that it is.
+const SEQUENCES: [(Hook, &[Part]); 5] =
+    [(Hook::Access, READ), (Hook::Access, WRITE), (Hook::Block, BLOCK), (Hook::Access, ENTRY), (Hook::Access, EXIT)];
+
+const READ: &[Part] = &[
+    Bytes(&[0x48, 0x89, 0xf8]),       // movq %rdi, %rax
+    Bytes(&[0x48, 0xc1, 0xe8, 0x06]), // shrq $6, %rax
+    Bytes(&[0x48, 0xba]),             // movabsq $SHADOW, %rdx
+    Shadow,
+    Bytes(&[0x8b, 0x04, 0x82]), // movl (%rdx,%rax,4), %eax
+    Bytes(&[0x83, 0xe0, 0xfe]), // andl $-2, %eax
+    Bytes(&[0x3b, 0x04, 0x25]), // cmpl TAG, %eax
+    Hot(TAG),
+    JumpIf(NOT_EQUAL),
+];
+
+const WRITE: &[Part] = &[
+    Bytes(&[0x48, 0x89, 0xf8]),       // movq %rdi, %rax
+    Bytes(&[0x48, 0xc1, 0xe8, 0x06]), // shrq $6, %rax
+    Bytes(&[0x48, 0xba]),             // movabsq $SHADOW, %rdx
+    Shadow,
+    Bytes(&[0xc6, 0x04, 0x25]), // movb $1, WROTE
+    Hot(WROTE),
+    Bytes(&[1]),
+    Bytes(&[0x8b, 0x04, 0x82]), // movl (%rdx,%rax,4), %eax
+    Bytes(&[0x3b, 0x04, 0x25]), // cmpl TAG_DIRTY, %eax
+    Hot(TAG_DIRTY),
+    JumpIf(NOT_EQUAL),
+];
+
+const BLOCK: &[Part] = &[
+    Bytes(&[0x48, 0x8d, 0x3d]), // leaq cell(%rip), %rdi
+    Cell,
+    Bytes(&[0x48, 0x8b, 0x04, 0x25]), // movq COST_HALF, %rax
+    Hot(COST_HALF),
+    Bytes(&[0x0f, 0xb7, 0x04, 0x07]), // movzwl (%rdi,%rax), %eax
+    Bytes(&[0x85, 0xc0]),             // testl %eax, %eax
+    JumpIf(EQUAL),
+    Bytes(&[0x48, 0x03, 0x04, 0x25]), // addq CLOCK, %rax
+    Hot(CLOCK),
+    Bytes(&[0x48, 0x89, 0x04, 0x25]), // movq %rax, CLOCK
+    Hot(CLOCK),
+    Bytes(&[0x48, 0x3b, 0x04, 0x25]), // cmpq LIMIT, %rax
+    Hot(LIMIT),
+    JumpIf(ABOVE_OR_EQUAL),
+];
+
+const ENTRY: &[Part] = &[
+    Bytes(&[0x48, 0x8b, 0x04, 0x25]), // movq FRAMES, %rax
+    Hot(FRAMES),
+    Bytes(&[0x48, 0x89, 0x38]),       // movq %rdi, (%rax)
+    Bytes(&[0x48, 0x03, 0x04, 0x25]), // addq FRAME_STEP, %rax
+    Hot(FRAME_STEP),
+    Bytes(&[0x48, 0x89, 0x04, 0x25]), // movq %rax, FRAMES
+    Hot(FRAMES),
+];
+
+const EXIT: &[Part] = &[
+    Bytes(&[0x48, 0x8b, 0x04, 0x25]), // movq FRAME_STEP, %rax
+    Hot(FRAME_STEP),
+    Bytes(&[0x48, 0x29, 0x04, 0x25]), // subq %rax, FRAMES
+    Hot(FRAMES),
+];
+
+/// The hook whose sequence `bytes` begin with, and the length of the sequence.
+pub fn recognise(bytes: &[u8]) -> Option<(Hook, usize)> {
+    SEQUENCES.iter().find_map(|(hook, parts)| {
+        let skip = |rest, part: &Part| part.skip(rest);
+        let rest = parts.iter().try_fold(bytes, skip)?;
+        Some((*hook, bytes.len() - rest.len()))
+    })
+}
+
+impl Part {
+    /// What follows this part, if `bytes` begin with it.
+    fn skip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        match self {
+            Bytes(code) => bytes.strip_prefix(*code),
+            Hot(address) => bytes.strip_prefix(&address.to_le_bytes()),
+            Shadow => bytes.strip_prefix(&SHADOW.to_le_bytes()),
+            Cell => bytes.get(4..),
+            JumpIf(condition) => match bytes {
+                [short, _, rest @ ..] if *short == 0x70 | condition => Some(rest),
+                [0x0f, long, _, _, _, _, rest @ ..] if *long == 0x80 | condition => Some(rest),
+                _ => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The length of a sequence whose jumps are all long.
+    fn longest(parts: &[Part]) -> usize {
+        let length = |part: &Part| match part {
+            Bytes(code) => code.len(),
+            Hot(_) | Cell => 4,
+            Shadow => 8,
+            JumpIf(_) => 6,
+        };
+        parts.iter().map(length).sum()
+    }
+
+    #[test]
+    fn every_sequence_fits_in_what_is_read_for_one() {
+        for (_, parts) in SEQUENCES {
+            assert!(longest(parts) <= LONGEST, "{}", longest(parts));
+        }
+    }
+}
