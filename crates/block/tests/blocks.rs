@@ -1,12 +1,7 @@
 //! Single blocks, as bytes.
 use corefold_block::{Code, Core, Hook, cost};
 
-const CORE: Core = Core {
-    width: 4,
-    pause: 140,
-    rmw: 18,
-    fence: 33,
-};
+const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33 };
 const BLOCK: u64 = 0x9000;
 const ACCESS: u64 = 0x9100;
 const ATOMIC: u64 = 0x9200;
@@ -16,9 +11,7 @@ struct Bytes(Vec<u8>);
 
 impl Code for Bytes {
     fn bytes(&self, address: u64, len: usize) -> &[u8] {
-        let rest = address
-            .checked_sub(START)
-            .and_then(|offset| self.0.get(offset as usize..));
+        let rest = address.checked_sub(START).and_then(|offset| self.0.get(offset as usize..));
         rest.map_or(&[], |rest| &rest[..len.min(rest.len())])
     }
     fn hook(&self, target: u64) -> Option<Hook> {
@@ -69,12 +62,7 @@ fn a_block_ends_at_the_next() {
 
 #[test]
 fn arguments_of_hooks_are_left_out() {
-    let hooked = Bytes::new()
-        .then(LEA_RDI_8_RBX)
-        .call(ACCESS)
-        .then(LOAD_RAX_8_RBX)
-        .then(ADD_R12_RAX)
-        .cost();
+    let hooked = Bytes::new().then(LEA_RDI_8_RBX).call(ACCESS).then(LOAD_RAX_8_RBX).then(ADD_R12_RAX).cost();
     let plain = Bytes::new().then(LOAD_RAX_8_RBX).then(ADD_R12_RAX).cost();
     assert_eq!(hooked, plain);
     assert_eq!(plain, (0.5, 2));
@@ -90,40 +78,24 @@ fn arguments_of_ordinary_calls_are_the_programs() {
 #[test]
 fn spills_are_free() {
     // mov [rsp+8], rax; call hook; add rbx, [rsp+8]
-    let code = Bytes::new()
-        .then(&[0x48, 0x89, 0x44, 0x24, 0x08])
-        .call(ACCESS)
-        .then(&[0x48, 0x03, 0x5c, 0x24, 0x08]);
+    let code = Bytes::new().then(&[0x48, 0x89, 0x44, 0x24, 0x08]).call(ACCESS).then(&[0x48, 0x03, 0x5c, 0x24, 0x08]);
     assert_eq!(code.cost(), (0.25, 1));
 }
 
 #[test]
 fn locals_of_the_program_are_not_spills() {
     // lea rdi, [rsp+8]; call hook; mov rax, [rsp+8]; add r12, rax
-    let code = Bytes::new()
-        .then(&[0x48, 0x8d, 0x7c, 0x24, 0x08])
-        .call(ACCESS);
-    assert_eq!(
-        code.then(&[0x48, 0x8b, 0x44, 0x24, 0x08])
-            .then(ADD_R12_RAX)
-            .cost(),
-        (0.5, 2)
-    );
+    let code = Bytes::new().then(&[0x48, 0x8d, 0x7c, 0x24, 0x08]).call(ACCESS);
+    assert_eq!(code.then(&[0x48, 0x8b, 0x44, 0x24, 0x08]).then(ADD_R12_RAX).cost(), (0.5, 2));
 }
 
 #[test]
 fn an_atomic_hook_is_one_instruction_and_its_computed_operand_another() {
     // mov esi, 1; mov edx, 5
-    let constant = Bytes::new()
-        .then(MOV_RDI_RBX)
-        .then(&[0xbe, 1, 0, 0, 0, 0xba, 5, 0, 0, 0])
-        .call(ATOMIC);
+    let constant = Bytes::new().then(MOV_RDI_RBX).then(&[0xbe, 1, 0, 0, 0, 0xba, 5, 0, 0, 0]).call(ATOMIC);
     assert_eq!(constant.cost(), (0.25, 1));
     // lea rsi, [r12+1]
-    let computed = Bytes::new()
-        .then(MOV_RDI_RBX)
-        .then(&[0x49, 0x8d, 0x74, 0x24, 0x01])
-        .call(ATOMIC);
+    let computed = Bytes::new().then(MOV_RDI_RBX).then(&[0x49, 0x8d, 0x74, 0x24, 0x01]).call(ATOMIC);
     assert_eq!(computed.cost(), (0.5, 2));
 }
 
@@ -139,10 +111,7 @@ fn pause_and_bare_locked_instructions_take_what_the_machine_says() {
 #[test]
 fn a_block_that_jumps_to_itself_waits_for_its_chain() {
     // The block's own call, then imul rbx, rbx; jmp back to the call.
-    let code = Bytes::new()
-        .then(&[0x48, 0x0f, 0xaf, 0xdb])
-        .then(&[0xeb, 0xf5])
-        .0;
+    let code = Bytes::new().then(&[0x48, 0x0f, 0xaf, 0xdb]).then(&[0xeb, 0xf5]).0;
     let looped = Bytes([&call_before(), code.as_slice()].concat());
     assert_eq!(cost(&looped, START + 5, &CORE).cycles(), 3.0);
 }
@@ -155,24 +124,13 @@ fn call_before() -> Vec<u8> {
 fn stubs_and_slots_lead_to_hooks() {
     let slot = ACCESS.to_le_bytes();
     // call *[rip+5]: past the block's closing call.
-    let direct = Bytes::new()
-        .then(&[0xff, 0x15, 5, 0, 0, 0])
-        .call(BLOCK)
-        .then(&slot);
+    let direct = Bytes::new().then(&[0xff, 0x15, 5, 0, 0, 0]).call(BLOCK).then(&slot);
     assert_eq!(cost(&direct, START, &CORE).instructions, 0);
     // call to the stub: endbr64; bnd jmp *[rip+0]
     let stub = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0, 0, 0, 0];
-    let linked = Bytes::new()
-        .call(START + 10)
-        .call(BLOCK)
-        .then(&stub)
-        .then(&slot);
+    let linked = Bytes::new().call(START + 10).call(BLOCK).then(&stub).then(&slot);
     assert_eq!(cost(&linked, START, &CORE).instructions, 0);
-    let unbound = Bytes::new()
-        .call(START + 10)
-        .call(BLOCK)
-        .then(&stub)
-        .then(&[0; 8]);
+    let unbound = Bytes::new().call(START + 10).call(BLOCK).then(&stub).then(&[0; 8]);
     assert_eq!(cost(&unbound, START, &CORE).instructions, 1);
 }
 
@@ -180,8 +138,5 @@ fn stubs_and_slots_lead_to_hooks() {
 fn a_loop_without_hooks_ends_the_walk() {
     // jmp to itself; and jne to itself, then ret
     assert_eq!(cost(&Bytes(vec![0xeb, 0xfe]), START, &CORE).instructions, 1);
-    assert_eq!(
-        cost(&Bytes(vec![0x75, 0xfe, 0xc3]), START, &CORE).instructions,
-        2
-    );
+    assert_eq!(cost(&Bytes(vec![0x75, 0xfe, 0xc3]), START, &CORE).instructions, 2);
 }

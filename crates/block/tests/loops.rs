@@ -3,26 +3,15 @@ mod support;
 
 use corefold_block::{Core, Cost, cost, trace};
 use std::collections::HashMap;
-use support::{Program, Recorded};
+use support::{Form, Program, Recorded};
 
 const ROUNDS: f64 = 800.0;
-const CORE: Core = Core {
-    width: 4,
-    pause: 140,
-    rmw: 18,
-    fence: 33,
-};
+const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33 };
 
 /// Printed but not held to the tolerance, and why.
 const LIMITS: [(&str, &str); 2] = [
-    (
-        "matrix",
-        "plain rounds of the outer loop overlap, which block by block cannot show",
-    ),
-    (
-        "switches",
-        "gcc steps a pointer and computes the index from it in one arm; the default arm leaves mid-block",
-    ),
+    ("matrix", "plain rounds of the outer loop overlap, which block by block cannot show"),
+    ("switches", "gcc steps a pointer and computes the index from it in one arm; the default arm leaves mid-block"),
 ];
 
 #[derive(Clone, Copy)]
@@ -33,35 +22,24 @@ struct Figures {
 
 fn plain_figures(program: &Program, recorded: &Recorded) -> Figures {
     let all = trace(&program.image, &recorded.addresses, &CORE);
-    Figures {
-        cycles: all.cycles() / ROUNDS,
-        instructions: f64::from(all.instructions) / ROUNDS,
-    }
+    Figures { cycles: all.cycles() / ROUNDS, instructions: f64::from(all.instructions) / ROUNDS }
 }
 
 /// Adds what the engine adds to the blocks: the latency of atomic operations.
 fn instrumented_figures(program: &Program, recorded: &Recorded) -> Figures {
     let mut costs: HashMap<u64, Cost> = HashMap::new();
-    let blocks = recorded.addresses.iter().map(|&ra| {
-        *costs
-            .entry(ra)
-            .or_insert_with(|| cost(&program.image, ra, &CORE))
-    });
-    let (cycles, instructions) = blocks.fold((0.0, 0), |(c, i), cost| {
-        (c + cost.cycles(), i + cost.instructions)
-    });
+    let blocks =
+        recorded.addresses.iter().map(|&ra| *costs.entry(ra).or_insert_with(|| cost(&program.image, ra, &CORE)));
+    let (cycles, instructions) = blocks.fold((0.0, 0), |(c, i), cost| (c + cost.cycles(), i + cost.instructions));
     let atomics = f64::from(recorded.atomics * CORE.rmw);
-    Figures {
-        cycles: (cycles + atomics) / ROUNDS,
-        instructions: f64::from(instructions) / ROUNDS,
-    }
+    Figures { cycles: (cycles + atomics) / ROUNDS, instructions: f64::from(instructions) / ROUNDS }
 }
 
 /// Prints the table of all loops and returns the names of those over the tolerance.
-fn compare(flags: &[&str]) -> Vec<String> {
-    let (plain, instrumented) = (support::plain(flags), support::instrumented(flags));
+fn compare(form: Form, flags: &[&str]) -> Vec<String> {
+    let (plain, instrumented) = (support::plain(flags), support::instrumented(form, flags));
     println!(
-        "{flags:?}\n{:16} {:>8} {:>8} {:>7}   {:>6} {:>6}",
+        "{form:?} {flags:?}\n{:16} {:>8} {:>8} {:>7}   {:>6} {:>6}",
         "loop", "plain", "hooked", "error", "insns", "hooked"
     );
     let mut missed = Vec::new();
@@ -86,12 +64,7 @@ fn compare(flags: &[&str]) -> Vec<String> {
 #[test]
 fn loops_take_the_latency_of_their_chain() {
     let plain = support::plain(&["-O2"]);
-    let expected = [
-        ("increment", 5.0, 6.1),
-        ("sum", 1.0, 1.3),
-        ("polynomial", 7.9, 8.1),
-        ("walk", 4.9, 5.1),
-    ];
+    let expected = [("increment", 5.0, 6.1), ("sum", 1.0, 1.3), ("polynomial", 7.9, 8.1), ("walk", 4.9, 5.1)];
     for (name, least, most) in expected {
         let cycles = plain_figures(&plain, &plain.loops[name]).cycles;
         assert!((least..=most).contains(&cycles), "{name}: {cycles}");
@@ -102,16 +75,28 @@ fn loops_take_the_latency_of_their_chain() {
 #[ignore = "other optimisation levels: a table to look at"]
 fn other_levels() {
     for level in ["-O1", "-O3", "-Os", "-O0"] {
-        println!("{:?}", compare(&[level]));
+        for form in [Form::Called, Form::Inline] {
+            println!("{:?}", compare(form, &[level]));
+        }
     }
 }
 
 #[test]
 fn hooks_through_the_linkage_table() {
-    assert_eq!(compare(&["-O2"]), [""; 0]);
+    assert_eq!(compare(Form::Called, &["-O2"]), [""; 0]);
 }
 
 #[test]
 fn hooks_through_the_offset_table() {
-    assert_eq!(compare(&["-O2", "-fno-plt"]), [""; 0]);
+    assert_eq!(compare(Form::Called, &["-O2", "-fno-plt"]), [""; 0]);
+}
+
+#[test]
+fn hooks_in_the_code_itself() {
+    assert_eq!(compare(Form::Inline, &["-O2"]), [""; 0]);
+}
+
+#[test]
+fn hooks_in_the_code_itself_and_in_the_offset_table() {
+    assert_eq!(compare(Form::Inline, &["-O2", "-fno-plt"]), [""; 0]);
 }

@@ -1,4 +1,7 @@
 //! Builds the test programs, runs them, and reads their code as the engine would in the process.
+mod rewriting;
+mod sequences;
+
 use corefold_block::{Code, Hook};
 use object::{Object, ObjectSegment, ObjectSymbol, RelocationTarget};
 use std::collections::{BTreeMap, HashMap};
@@ -23,35 +26,52 @@ const SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fsanitize-coverage=trac
 pub fn plain(flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
     let object = compile("loops.c", flags, directory.path());
-    let driver = compile(
-        "driver.c",
-        &["-O2", "-DPLAIN", "-mno-red-zone"],
-        directory.path(),
-    );
+    let driver = compile("driver.c", &["-O2", "-DPLAIN", "-mno-red-zone"], directory.path());
     finish(link(directory.path(), &[object, driver]))
 }
 
-/// The loops with hooks, which live in a shared library as the runtime does.
-pub fn instrumented(flags: &[&str]) -> Program {
+/// How hooks stand in the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// All are calls.
+    Called,
+    /// The hottest are code of their own.
+    Inline,
+}
+
+/// The loops with hooks. Those that are called live in a shared library, as the runtime does.
+pub fn instrumented(form: Form, flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("specs"), SPECS).unwrap();
-    let specs = format!("-specs={}", directory.path().join("specs").display());
-    let object = compile(
-        "loops.c",
-        &[&[specs.as_str()], flags].concat(),
-        directory.path(),
-    );
-    let driver = compile("driver.c", &["-O2"], directory.path());
-    let library = directory.path().join("libhooks.so");
-    gcc(&[
-        "-O2",
-        "-fPIC",
-        "-shared",
-        &source("hooks.c"),
-        "-o",
-        text(&library),
-    ]);
-    finish(link(directory.path(), &[object, driver, library]))
+    let directory = directory.path();
+    std::fs::write(directory.join("specs"), SPECS).unwrap();
+    let specs = format!("-specs={}", directory.join("specs").display());
+    let flags = [&[specs.as_str()], flags].concat();
+    let object = match form {
+        Form::Called => compile("loops.c", &flags, directory),
+        Form::Inline => compile_inline("loops.c", &flags, directory),
+    };
+    let driver = compile("driver.c", &["-O2"], directory);
+    let library = directory.join("libhooks.so");
+    let sources = [source("hooks.c"), source("inline.c")];
+    let sources = if form == Form::Inline { &sources[..] } else { &sources[..1] };
+    let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+    gcc(&[&["-O2", "-fPIC", "-shared", "-o", text(&library)], sources.as_slice()].concat());
+    finish(link(directory, &[object, driver, library]))
+}
+
+/// By way of assembly, in which calls of hooks become their code.
+fn compile_inline(name: &str, flags: &[&str], directory: &Path) -> PathBuf {
+    let assembly = directory.join(name).with_extension("s");
+    gcc(&[flags, &["-fno-pie", "-S", &source(name), "-o", text(&assembly)]].concat());
+    let called = std::fs::read_to_string(&assembly).unwrap();
+    let inline = rewriting::inline(&called);
+    for hook in ["__sanitizer_cov_trace_pc", "__tsan_read", "__tsan_write", "__tsan_func_"] {
+        assert!(called.contains(hook) && !inline.contains(hook), "{hook}");
+    }
+    std::fs::write(&assembly, inline).unwrap();
+    let output = assembly.with_extension("o");
+    gcc(&["-c", text(&assembly), "-o", text(&output)]);
+    output
 }
 
 fn source(name: &str) -> String {
@@ -63,20 +83,13 @@ fn text(path: &Path) -> &str {
 }
 
 fn gcc(arguments: &[&str]) {
-    let status = Command::new("gcc")
-        .args(arguments)
-        .status()
-        .expect("gcc runs");
+    let status = Command::new("gcc").args(arguments).status().expect("gcc runs");
     assert!(status.success(), "gcc {arguments:?}");
 }
 
 fn compile(name: &str, flags: &[&str], directory: &Path) -> PathBuf {
     let output = directory.join(name).with_extension("o");
-    gcc(&[
-        flags,
-        &["-fno-pie", "-c", &source(name), "-o", text(&output)],
-    ]
-    .concat());
+    gcc(&[flags, &["-fno-pie", "-c", &source(name), "-o", text(&output)]].concat());
     output
 }
 
@@ -84,27 +97,15 @@ fn link(directory: &Path, inputs: &[PathBuf]) -> PathBuf {
     let program = directory.join("program");
     let rpath = format!("-Wl,-rpath,{}", directory.display());
     let inputs: Vec<&str> = inputs.iter().map(|input| text(input)).collect();
-    gcc(&[
-        inputs.as_slice(),
-        &["-no-pie", "-rdynamic", "-o", text(&program), &rpath],
-    ]
-    .concat());
+    gcc(&[inputs.as_slice(), &["-no-pie", "-rdynamic", "-o", text(&program), &rpath]].concat());
     program
 }
 
 fn finish(program: PathBuf) -> Program {
     let output = Command::new(&program).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}: {}",
-        program.display(),
-        output.status
-    );
+    assert!(output.status.success(), "{}: {}", program.display(), output.status);
     let image = Image::load(&std::fs::read(&program).unwrap());
-    Program {
-        image,
-        loops: parse(&String::from_utf8(output.stdout).unwrap()),
-    }
+    Program { image, loops: parse(&String::from_utf8(output.stdout).unwrap()) }
 }
 
 fn parse(output: &str) -> BTreeMap<String, Recorded> {
@@ -119,9 +120,7 @@ fn parse(output: &str) -> BTreeMap<String, Recorded> {
         let recorded = loops.get_mut(name).expect("a loop line first");
         match line {
             "atomic" => recorded.atomics += 1,
-            address => recorded
-                .addresses
-                .push(u64::from_str_radix(address, 16).unwrap()),
+            address => recorded.addresses.push(u64::from_str_radix(address, 16).unwrap()),
         }
     }
     loops
@@ -136,14 +135,8 @@ pub struct Image {
 impl Image {
     fn load(file: &[u8]) -> Image {
         let file = object::File::parse(file).unwrap();
-        let segments = file
-            .segments()
-            .map(|s| (s.address(), s.data().unwrap().to_vec()))
-            .collect();
-        let mut image = Image {
-            segments,
-            hooks: HashMap::new(),
-        };
+        let segments = file.segments().map(|s| (s.address(), s.data().unwrap().to_vec())).collect();
+        let mut image = Image { segments, hooks: HashMap::new() };
         for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
             let RelocationTarget::Symbol(symbol) = relocation.target() else {
                 continue;
@@ -158,10 +151,7 @@ impl Image {
     /// Gives an imported function an address that nothing else has, and puts it in its slot.
     fn bind(&mut self, slot: u64, name: &str) {
         let address = 0x7f00_0000_0000 + slot;
-        let place = self
-            .segments
-            .iter_mut()
-            .find(|(start, data)| (*start..start + data.len() as u64).contains(&slot));
+        let place = self.segments.iter_mut().find(|(start, data)| (*start..start + data.len() as u64).contains(&slot));
         let Some((start, data)) = place else { return };
         let offset = (slot - *start) as usize;
         data[offset..offset + 8].copy_from_slice(&address.to_le_bytes());
@@ -182,9 +172,7 @@ fn hook(name: &str) -> Option<Hook> {
 
 impl Code for Image {
     fn bytes(&self, address: u64, len: usize) -> &[u8] {
-        let inside = |(start, data): &&(u64, Vec<u8>)| {
-            (*start..start + data.len() as u64).contains(&address)
-        };
+        let inside = |(start, data): &&(u64, Vec<u8>)| (*start..start + data.len() as u64).contains(&address);
         let Some((start, data)) = self.segments.iter().find(inside) else {
             return &[];
         };

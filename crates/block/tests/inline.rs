@@ -1,0 +1,68 @@
+//! Hooks in the code itself, as the assembler makes them.
+#[path = "support/sequences.rs"]
+mod sequences;
+
+use corefold_block::Hook;
+use corefold_block::inline::recognise;
+use object::{Object, ObjectSection};
+use std::process::Command;
+
+/// A sequence, its jumps to the slow path, and whether it has a cell.
+const SEQUENCES: [(Hook, &str, usize, usize); 5] = [
+    (Hook::Access, sequences::READ, 1, 0),
+    (Hook::Access, sequences::WRITE, 1, 0),
+    (Hook::Block, sequences::BLOCK, 2, 1),
+    (Hook::Access, sequences::ENTRY, 0, 0),
+    (Hook::Access, sequences::EXIT, 0, 0),
+];
+
+/// The code of `sequence` when its slow path is near or far.
+fn assemble(sequence: &str, far: bool) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, output) = (directory.path().join("x.s"), directory.path().join("x.o"));
+    let (distance, skip) = if far { (1000, "\t.skip 1000") } else { (0, "") };
+    std::fs::write(&source, format!("{sequence}\n{skip}\n1:\n")).unwrap();
+    let status = Command::new("gcc").arg("-c").arg(&source).arg("-o").arg(&output).status().expect("gcc runs");
+    assert!(status.success(), "{sequence}");
+    let file = std::fs::read(&output).unwrap();
+    let file = object::File::parse(file.as_slice()).unwrap();
+    let code = file.section_by_name(".text").unwrap().data().unwrap();
+    code[..code.len() - distance].to_vec()
+}
+
+#[test]
+fn sequences_are_recognised_whole() {
+    for (hook, sequence, jumps, _) in SEQUENCES {
+        let (near, far) = (assemble(sequence, false), assemble(sequence, true));
+        assert_eq!(far.len() - near.len(), jumps * 4, "{sequence}");
+        for code in [near, far] {
+            let followed = [code.as_slice(), &[0xc3, 0x90]].concat();
+            assert_eq!(recognise(&followed), Some((hook, code.len())), "{sequence}");
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_sequence_is_no_hook() {
+    for (_, sequence, ..) in SEQUENCES {
+        let code = assemble(sequence, true);
+        for length in 0..code.len() {
+            assert_eq!(recognise(&code[..length]), None, "{length} bytes of {sequence}");
+        }
+    }
+}
+
+/// Only distances may differ from site to site.
+#[test]
+fn code_that_differs_is_no_hook() {
+    for (_, sequence, jumps, cells) in SEQUENCES {
+        let code = assemble(sequence, true);
+        let recognised = |at: &usize| {
+            let mut other = code.clone();
+            other[*at] ^= 1;
+            recognise(&other).is_some()
+        };
+        let free = (0..code.len()).filter(recognised).count();
+        assert_eq!(free, (jumps + cells) * 4, "{sequence}");
+    }
+}
