@@ -88,7 +88,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
     /// Cycles that a CPU may run ahead of the others; 0 is exact and slower.
-    #[arg(long, value_name = "CYCLES", default_value_t = 200)]
+    #[arg(long, value_name = "CYCLES", default_value_t = 500)]
     pub slack: u64,
     /// The program and its arguments, in which {cpus} stands for the number of CPUs.
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]

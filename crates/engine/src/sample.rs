@@ -72,7 +72,8 @@ pub fn take_due(pc: u64, what: What) {
     let fiber = current();
     let mut frames = core::mem::take(&mut e.samples.scratch);
     frames.clear();
-    frames.push(pc);
+    // The call of the hook, not what comes after it: the report takes the first frame as it is.
+    frames.push(pc - 1);
     frames.extend(fiber.calls(hot!().frames).take(DEEPEST));
     let time = match e.samples.stacks.get_mut(frames.as_slice()) {
         Some(time) => time,

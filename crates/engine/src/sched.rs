@@ -6,6 +6,7 @@
 use crate::engine::{current, engine};
 use crate::fiber::{self, State, Wait};
 use crate::hot::hot;
+use crate::clocks::Clocks;
 use crate::{crash, sample};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -27,8 +28,8 @@ pub struct Scheduler {
     /// The running CPU and fiber.
     pub cpu: usize,
     pub fiber: usize,
-    /// CPUs that have a fiber to run, but for the running one, by clock.
-    heap: BinaryHeap<Reverse<(Ticks, u32)>>,
+    /// CPUs that have a fiber to run, but for the running one.
+    clocks: Clocks,
     timers: BinaryHeap<Reverse<(Ticks, u64, usize)>>,
     timer_count: u64,
     slack: Ticks,
@@ -49,7 +50,7 @@ impl Scheduler {
             cpus: (0..launch.cpus).map(|_| cpu()).collect(),
             cpu: 0,
             fiber: 0,
-            heap: BinaryHeap::new(),
+            clocks: Clocks::default(),
             timers: BinaryHeap::new(),
             timer_count: 0,
             slack: ticks(launch.slack as u32),
@@ -65,7 +66,7 @@ impl Scheduler {
     /// The smallest clock among the other CPUs.
     #[inline]
     fn others(&self) -> Ticks {
-        self.heap.peek().map_or(Ticks::MAX, |Reverse((clock, _))| *clock)
+        self.clocks.smallest()
     }
 
     fn next_timer(&self) -> Ticks {
@@ -128,8 +129,12 @@ pub fn sync() {
         return;
     }
     s.cpus[s.cpu].clock = clock;
-    s.heap.push(Reverse((clock, s.cpu as u32)));
-    run_next();
+    if s.next_timer() <= clock {
+        s.clocks.push(clock, s.cpu as u32);
+        return run_next();
+    }
+    let (clock, cpu) = s.clocks.exchange(clock, s.cpu as u32);
+    run_cpu(cpu as usize, clock);
 }
 
 /// May the running CPU act as if it were the last, on a line that it has?
@@ -153,7 +158,7 @@ fn run_next() {
     loop {
         fire_timers();
         let s = &mut engine().sched;
-        if let Some(Reverse((clock, cpu))) = s.heap.pop() {
+        if let Some((clock, cpu)) = s.clocks.pop() {
             return run_cpu(cpu as usize, clock);
         }
         if s.timers.is_empty() && !fiber::wait_for_world() {
@@ -277,7 +282,7 @@ fn place(fiber: usize, cpu: usize, clock: Ticks) {
     slot.slice_end = slot.clock + e.launch.machine.system.timeslice * corefold_model::TICKS_PER_CYCLE;
     slot.next_sample = slot.next_sample.max(slot.clock);
     let since = slot.clock;
-    e.sched.heap.push(Reverse((since, cpu as u32)));
+    e.sched.clocks.push(since, cpu as u32);
     e.fibers[fiber].comes_back(cpu, since);
 }
 

@@ -99,13 +99,17 @@ impl Sites {
         keys.sort_unstable();
         let mut lines: Vec<Line> = Vec::new();
         let mut last = None;
+        let mut cpus = Vec::new();
         for key in keys {
             if last != Some(key.line) {
                 last = Some(key.line);
+                cpus.clear();
                 lines.push(self.line(key.line, line_bytes));
             }
             let line = lines.last_mut().expect("just pushed");
             self.add_site(line, key);
+            union(&mut cpus, &self.counts[key].cpus);
+            line.cpus = cpus.iter().map(|w| w.count_ones()).sum();
         }
         lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
         lines.truncate(most);
@@ -134,9 +138,14 @@ impl Sites {
         };
         line.stall += site.stall;
         line.spin += site.spin;
-        line.cpus = line.cpus.max(cpus);
         line.sites.push(site);
     }
+}
+
+/// Adds the members of one set of CPUs to another.
+fn union(into: &mut Vec<u64>, from: &[u64]) {
+    into.resize(into.len().max(from.len()), 0);
+    into.iter_mut().zip(from).for_each(|(a, b)| *a |= b);
 }
 
 const _: () = assert!(Class::Upgrade as usize == corefold_model::Class::Upgrade as usize);

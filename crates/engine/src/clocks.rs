@@ -1,0 +1,79 @@
+//! The clocks of the CPUs that wait for their turn: a heap of four-way nodes, as the one operation that
+//! counts is to exchange the smallest for another.
+use alloc::vec::Vec;
+use corefold_model::Ticks;
+
+const CPU_BITS: u32 = 10;
+const WAYS: usize = 4;
+
+/// Clock and CPU in one word; equal clocks are ordered by CPU.
+#[derive(Default)]
+pub struct Clocks(Vec<u64>);
+
+fn key(clock: Ticks, cpu: u32) -> u64 {
+    clock << CPU_BITS | u64::from(cpu)
+}
+
+fn parts(key: u64) -> (Ticks, u32) {
+    (key >> CPU_BITS, key as u32 & ((1 << CPU_BITS) - 1))
+}
+
+impl Clocks {
+    /// The smallest clock.
+    #[inline]
+    pub fn smallest(&self) -> Ticks {
+        self.0.first().map_or(Ticks::MAX, |key| key >> CPU_BITS)
+    }
+
+    pub fn push(&mut self, clock: Ticks, cpu: u32) {
+        let mut at = self.0.len();
+        let new = key(clock, cpu);
+        self.0.push(new);
+        while at > 0 && self.0[(at - 1) / WAYS] > new {
+            self.0[at] = self.0[(at - 1) / WAYS];
+            at = (at - 1) / WAYS;
+        }
+        self.0[at] = new;
+    }
+
+    pub fn pop(&mut self) -> Option<(Ticks, u32)> {
+        let last = self.0.pop()?;
+        match self.0.first().copied() {
+            Some(first) => {
+                self.sink(last);
+                Some(parts(first))
+            }
+            None => Some(parts(last)),
+        }
+    }
+
+    /// Takes the smallest out and puts this one in; what comes out may be this one.
+    pub fn exchange(&mut self, clock: Ticks, cpu: u32) -> (Ticks, u32) {
+        let new = key(clock, cpu);
+        match self.0.first().copied() {
+            Some(first) if first < new => {
+                self.sink(new);
+                parts(first)
+            }
+            _ => (clock, cpu),
+        }
+    }
+
+    /// Puts `new` at the root's place and lets it sink to its own.
+    #[inline]
+    fn sink(&mut self, new: u64) {
+        let keys = self.0.as_mut_slice();
+        let mut at = 0;
+        loop {
+            let first = at * WAYS + 1;
+            let Some(children) = keys.get(first..(first + WAYS).min(keys.len())) else { break };
+            let Some(best) = (0..children.len()).min_by_key(|i| children[*i]) else { break };
+            if children[best] >= new {
+                break;
+            }
+            keys[at] = children[best];
+            at = first + best;
+        }
+        keys[at] = new;
+    }
+}
