@@ -39,7 +39,7 @@ struct Slot(UnsafeCell<Option<Engine>>);
 unsafe impl Sync for Slot {}
 static ENGINE: Slot = Slot(UnsafeCell::new(None));
 /// Read by threads that are not simulated, too: Relaxed, as it changes only while there is one thread.
-static ACTIVE: AtomicBool = AtomicBool::new(false);
+pub static ACTIVE: AtomicBool = AtomicBool::new(false);
 
 /// Is a simulation running?
 #[inline]

@@ -1,0 +1,140 @@
+//! Entry points that hand a call on to libc's function of the same name with every register as it was,
+//! so that nothing need be known of its arguments: variadic ones and floating point pass too.
+use core::arch::global_asm;
+use core::ffi::c_char;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// Where libc's function is. Until the first call, an entry that looks it up.
+#[repr(C)]
+pub struct Slot {
+    address: AtomicPtr<()>,
+    name: *const c_char,
+}
+
+// SAFETY: the name points to constant text.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    /// `name` ends in a zero byte.
+    pub const fn new(lookup: unsafe extern "C" fn(), name: &'static [u8]) -> Self {
+        Slot { address: AtomicPtr::new(lookup as *mut ()), name: name.as_ptr().cast() }
+    }
+
+    /// Relaxed: whoever reads an old value looks the function up again.
+    #[inline]
+    pub fn function(&self) -> *mut () {
+        self.address.load(Ordering::Relaxed)
+    }
+}
+
+/// The registers that hold a call's arguments, as they were saved on the stack.
+#[repr(C)]
+pub struct Arguments {
+    pub rdi: u64,
+    pub rsi: u64,
+    pub rdx: u64,
+    pub rcx: u64,
+    pub r8: u64,
+    pub r9: u64,
+    rax: u64,
+    slot: *const Slot,
+}
+
+/// What is done before libc's function gets the call. `pc` is the caller's.
+pub type Before = extern "C" fn(&Arguments, pc: u64);
+
+pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
+    // SAFETY: the entries below pass the address of a static.
+    let slot = unsafe { &*arguments.slot };
+    // SAFETY: a terminated string.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, slot.name) };
+    if found.is_null() {
+        crate::crash::engine_fault("libc lacks a function that the runtime stands in for");
+    }
+    slot.address.store(found.cast(), Ordering::Relaxed);
+}
+
+global_asm!(
+    // r10: what to do before, a `Before`; r11: the slot. Nothing is done before while nothing is simulated.
+    ".globl corefold_before",
+    ".hidden corefold_before",
+    ".type corefold_before,@function",
+    "corefold_before:",
+    "cmp byte ptr [rip + {active}], 0",
+    "jne corefold_always_before",
+    "jmp [r11]",
+    ".globl corefold_always_before",
+    ".hidden corefold_always_before",
+    ".type corefold_always_before,@function",
+    "corefold_always_before:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "sub rsp, 192",
+    "mov [rsp], rdi", "mov [rsp + 8], rsi", "mov [rsp + 16], rdx", "mov [rsp + 24], rcx",
+    "mov [rsp + 32], r8", "mov [rsp + 40], r9", "mov [rsp + 48], rax", "mov [rsp + 56], r11",
+    "movaps [rsp + 64], xmm0", "movaps [rsp + 80], xmm1", "movaps [rsp + 96], xmm2", "movaps [rsp + 112], xmm3",
+    "movaps [rsp + 128], xmm4", "movaps [rsp + 144], xmm5", "movaps [rsp + 160], xmm6", "movaps [rsp + 176], xmm7",
+    "mov rdi, rsp",
+    "mov rsi, [rbp + 8]",
+    "call r10",
+    "mov rdi, [rsp]", "mov rsi, [rsp + 8]", "mov rdx, [rsp + 16]", "mov rcx, [rsp + 24]",
+    "mov r8, [rsp + 32]", "mov r9, [rsp + 40]", "mov rax, [rsp + 48]", "mov r11, [rsp + 56]",
+    "movaps xmm0, [rsp + 64]", "movaps xmm1, [rsp + 80]", "movaps xmm2, [rsp + 96]", "movaps xmm3, [rsp + 112]",
+    "movaps xmm4, [rsp + 128]", "movaps xmm5, [rsp + 144]", "movaps xmm6, [rsp + 160]", "movaps xmm7, [rsp + 176]",
+    "leave",
+    ".cfi_def_cfa rsp, 8",
+    "jmp [r11]",
+    ".cfi_endproc",
+    active = sym crate::engine::ACTIVE,
+);
+
+unsafe extern "C" {
+    pub fn corefold_before();
+    pub fn corefold_always_before();
+}
+
+/// Declares `SLOT` for libc's function `$name` in the module that it is used in.
+macro_rules! slot {
+    ($name:ident) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn look_up() {
+            core::arch::naked_asm!(
+                "lea r10, [rip + {look_up}]",
+                "lea r11, [rip + {slot}]",
+                "jmp {always}",
+                look_up = sym $crate::passing::look_up,
+                slot = sym SLOT,
+                always = sym $crate::passing::corefold_always_before,
+            )
+        }
+        pub static SLOT: $crate::passing::Slot =
+            $crate::passing::Slot::new(look_up, concat!(stringify!($name), "\0").as_bytes());
+    };
+}
+pub(crate) use slot;
+
+/// Stand-ins that do something, a [`Before`], and then are libc's function.
+macro_rules! before {
+    ($($hook:path => $($name:ident)*;)*) => {$($(
+        mod $name {
+            $crate::passing::slot!($name);
+            #[unsafe(naked)]
+            #[unsafe(export_name = stringify!($name))]
+            extern "C" fn entry() {
+                core::arch::naked_asm!(
+                    "lea r10, [rip + {hook}]",
+                    "lea r11, [rip + {slot}]",
+                    "jmp {before}",
+                    hook = sym $hook,
+                    slot = sym SLOT,
+                    before = sym $crate::passing::corefold_before,
+                )
+            }
+        }
+    )*)*};
+}
+pub(crate) use before;
