@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Installs what a make target needs beside a C compiler and cargo, and only what is missing:
+#   scripts/setup.sh build | demo | test
+# Says what it is about to do before it does it.
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { echo "setup: $*" >&2; }
+fail() { say "$*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The Debian packages that stand for the tools a target calls.
+packages=
+need() { packages="$packages $1"; }
+
+have gcc || need gcc
+echo '#include <pthread.h>' | gcc -fsyntax-only -x c - 2>/dev/null || need libc6-dev
+if [ "$1" = test ]; then
+    have g++ || need g++
+    have cmake || need cmake
+fi
+
+if [ -n "$packages" ]; then
+    have apt-get || fail "please install:$packages (there is no apt-get here to do it with)"
+    as_root=
+    if [ "$(id -u)" != 0 ]; then
+        have sudo || fail "please install, as root: apt-get install$packages"
+        as_root=sudo
+    fi
+    say "installing with apt-get:$packages"
+    # shellcheck disable=SC2086 # words, on purpose
+    DEBIAN_FRONTEND=noninteractive $as_root sh -c "apt-get -q update && apt-get -qy install --no-install-recommends $packages"
+fi
+
+# The toolchain that rust-toolchain.toml names. rustup fetches it; any other cargo must be new enough.
+wanted=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+have cargo || fail "cargo is missing: https://rustup.rs installs it"
+if have rustup; then
+    if ! rustup run "$wanted" cargo fmt --version >/dev/null 2>&1 ||
+        ! rustup run "$wanted" cargo clippy --version >/dev/null 2>&1; then
+        say "installing Rust $wanted with rustup"
+        rustup toolchain install "$wanted" --profile minimal --component rustfmt --component clippy
+    fi
+else
+    version=$(cargo --version | cut -d ' ' -f 2)
+    oldest=$(printf '%s\n%s\n' "$wanted" "$version" | sort -V | head -n 1)
+    [ "$oldest" = "$wanted" ] ||
+        fail "cargo is $version, and corefold needs $wanted or later: https://rustup.rs installs it"
+fi

@@ -1,0 +1,87 @@
+//! Test programs, compiled once for a test run: with `corefold cc`, and by the compiler alone.
+use super::{corefold, place::said};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// A compiled test program.
+pub type Program = PathBuf;
+
+const COMMON: &[&str] = &["-O2", "-g", "-Wall", "-pthread"];
+
+/// A program of `tests/programs`, instrumented.
+pub fn program(source: &str) -> Program {
+    compiled(source, &[], true)
+}
+
+/// The same, with more options for the compiler.
+pub fn program_with(source: &str, options: &[&str]) -> Program {
+    compiled(source, options, true)
+}
+
+/// The same as the compiler alone makes it.
+pub fn native(source: &str) -> Program {
+    compiled(source, &[], false)
+}
+
+/// The sources in a directory of `tests/programs`, sorted.
+pub fn programs(directory: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(sources().join(directory)).unwrap_or_else(|e| panic!("{directory}: {e}"));
+    let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut found: Vec<String> =
+        names.filter(|n| n.ends_with(".c") || n.ends_with(".cpp")).map(|n| format!("{directory}/{n}")).collect();
+    found.sort();
+    found
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+/// Each is compiled by the first test that asks for it; others wait for that.
+fn compiled(source: &str, options: &[&str], instrumented: bool) -> Program {
+    type Built = Arc<OnceLock<Program>>;
+    static BUILT: Mutex<Option<HashMap<String, Built>>> = Mutex::new(None);
+    let form = if instrumented { "simulated" } else { "native" };
+    let name = format!("{source} {} {form}", options.join(" ")).replace(['/', ' '], "_");
+    let slot = {
+        let mut built = BUILT.lock().unwrap_or_else(|e| e.into_inner());
+        built.get_or_insert_default().entry(name.clone()).or_default().clone()
+    };
+    slot.get_or_init(|| compile(source, options, instrumented, &output().join(name))).clone()
+}
+
+fn compile(source: &str, options: &[&str], instrumented: bool, output: &Path) -> Program {
+    let cxx = source.ends_with(".cpp");
+    let mut command = match instrumented {
+        true => Command::new(corefold()),
+        false => Command::new(if cxx { "g++" } else { "gcc" }),
+    };
+    if instrumented {
+        command.arg(if cxx { "c++" } else { "cc" });
+    } else {
+        command.arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/driver/include"));
+    }
+    command.args(COMMON).args(cxx.then_some("-std=c++20")).args(options);
+    command.arg(source).arg("-o").arg(output).current_dir(sources());
+    let compiled = said(&mut command);
+    assert_eq!(compiled.code, Some(0), "{command:?}:\n{}", compiled.err);
+    output.to_owned()
+}
+
+/// Where programs of this test run are, until it ends.
+fn output() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let directory = tempfile::Builder::new().prefix("corefold-e2e-").tempdir().unwrap().keep();
+        // SAFETY: the function may be called at any time and never unwinds.
+        unsafe { libc::atexit(remove) };
+        directory
+    })
+}
+
+extern "C" fn remove() {
+    // Nothing can be done about what cannot be removed.
+    let _ = std::fs::remove_dir_all(output());
+}

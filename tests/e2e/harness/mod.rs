@@ -1,0 +1,12 @@
+//! What all tests share: the built command, compiled programs, and runs of both.
+mod build;
+mod compile;
+mod place;
+mod report;
+mod simulate;
+
+pub use build::{corefold, stress};
+pub use compile::{Program, native, program, program_with, programs};
+pub use place::{Place, Said, said};
+pub use report::{Line, Report, Run};
+pub use simulate::{Simulated, Simulation};

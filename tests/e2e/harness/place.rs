@@ -1,0 +1,57 @@
+//! A directory of one test's own, and commands run in it.
+use super::corefold;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub struct Place(tempfile::TempDir);
+
+/// What a command printed and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place(tempfile::Builder::new().prefix("corefold-e2e-").tempdir().unwrap())
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("it lies in the place")).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// `corefold`, here, with the words of a line.
+    pub fn corefold(&self, line: &str) -> Said {
+        said(self.command(corefold()).args(line.split_whitespace()))
+    }
+
+    /// A script, here, in which `$corefold` is the command.
+    pub fn sh(&self, script: &str) -> Said {
+        said(self.command("sh").args(["-ec", script]).env("corefold", corefold()))
+    }
+
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.directory());
+        command
+    }
+}
+
+pub fn said(command: &mut Command) -> Said {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}

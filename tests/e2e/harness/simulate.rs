@@ -1,0 +1,78 @@
+//! `corefold run` of a compiled program.
+use super::{Place, Program, Report, Said, corefold, said};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// What is to be simulated.
+pub struct Simulation {
+    command: Command,
+    place: Place,
+    program: Program,
+    args: Vec<String>,
+}
+
+/// What came of it.
+pub struct Simulated {
+    place: Place,
+    pub said: Said,
+}
+
+impl Simulation {
+    pub fn of(program: &Program) -> Simulation {
+        let place = Place::new();
+        let mut command = place.command(corefold());
+        command.args(["run", "--json", "report.json", "-o", "recording"]);
+        Simulation { command, place, program: program.clone(), args: Vec::new() }
+    }
+
+    pub fn cpus(self, list: &str) -> Simulation {
+        self.option("--cpus", list)
+    }
+
+    pub fn option(mut self, name: &str, value: &str) -> Simulation {
+        self.command.args([name, value]);
+        self
+    }
+
+    /// Arguments of the program, in one line.
+    pub fn args(mut self, line: &str) -> Simulation {
+        self.args.extend(line.split_whitespace().map(String::from));
+        self
+    }
+
+    /// Changes how the command itself is started.
+    pub fn with(mut self, change: impl FnOnce(&mut Command)) -> Simulation {
+        change(&mut self.command);
+        self
+    }
+
+    /// Runs it, however it ends.
+    pub fn run(mut self) -> Simulated {
+        self.command.arg("--").arg(self.program).args(self.args);
+        let said = said(&mut self.command);
+        Simulated { place: self.place, said }
+    }
+
+    /// Runs it; every count must end well.
+    pub fn report(self) -> Report {
+        let simulated = self.run();
+        assert_eq!(simulated.said.code, Some(0), "{}{}", simulated.said.out, simulated.said.err);
+        simulated.report()
+    }
+}
+
+impl Simulated {
+    pub fn report(&self) -> Report {
+        Report::read(&self.place.path("report.json"))
+    }
+
+    pub fn recording(&self) -> PathBuf {
+        self.place.path("recording")
+    }
+
+    /// What the program itself printed, when it ran at one count only.
+    pub fn printed(&self) -> &str {
+        let own = self.said.err.rfind("recording: ").unwrap_or(self.said.err.len());
+        &self.said.err[..own]
+    }
+}

@@ -1,0 +1,4 @@
+//! End-to-end tests: real programs, compiled by the built `corefold cc`, run by the built `corefold run`.
+mod harness;
+
+mod scaling;

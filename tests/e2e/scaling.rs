@@ -1,0 +1,112 @@
+//! Truths of multicore scaling that a simulation has to know.
+use crate::harness::{Report, Simulation, program_with};
+
+fn curve(source: &str, options: &[&str], cpus: &str, args: &str) -> Report {
+    let program = program_with(&format!("truths/{source}"), options);
+    Simulation::of(&program).cpus(cpus).args(args).report()
+}
+
+/// Is `value` within `percent` of `expected`?
+#[track_caller]
+fn close(value: f64, expected: f64, percent: f64) {
+    let off = 100.0 * (value / expected - 1.0).abs();
+    assert!(off <= percent, "{value:.3} is {off:.1} % off {expected:.3}, more than {percent} %");
+}
+
+/// What a core's two threads get done, against one alone: as the machine's profile says.
+const SMT: f64 = 1.25;
+
+#[test]
+fn private_work_scales_linearly_over_cores_and_as_the_profile_says_over_smt_siblings() {
+    let report = curve("private.c", &[], "1,2,8,20,40,80", "{cpus} 1000");
+    for cpus in [2, 8, 20, 40] {
+        close(report.gain(cpus, 1), cpus as f64, 3.0);
+    }
+    close(report.gain(80, 1), 40.0 * SMT, 4.0);
+    assert!(report.at(80).share("compute") > 0.95);
+}
+
+#[test]
+fn one_test_and_set_lock_collapses() {
+    let report = curve("tas.c", &[], "1,2,8,80", "{cpus} 16000");
+    assert!(report.gain(8, 1) < 0.5, "{}", report.gain(8, 1));
+    assert!(report.gain(80, 1) < 0.1, "{}", report.gain(80, 1));
+    let run = report.at(80);
+    assert!(run.share("spin") + run.share("stall") > 0.9);
+    let line = run.lines().next().expect("a line");
+    assert!(line.text("object").starts_with("lock (tas.c:"), "{}", line.text("object"));
+}
+
+#[test]
+#[ignore = "the engine does not yet record words that are spun on as locks"]
+fn a_spun_word_is_among_the_locks() {
+    let report = curve("tas.c", &[], "8", "{cpus} 16000");
+    let lock = &report.at(8).0["locks"][0];
+    assert!(lock["name"].as_str().unwrap_or_default().starts_with("lock (tas.c:"), "{lock}");
+    assert_eq!(lock["acquisitions"], 16000);
+    assert!(lock["contended"].as_u64() > Some(8000) && lock["wait_cycles"].as_u64() > Some(0), "{lock}");
+}
+
+/// Handing over costs the same however many wait. With two sockets it costs more, as the queue goes to
+/// and fro between them, but again not the more the more wait.
+#[test]
+fn a_queue_lock_holds_flat() {
+    let report = curve("mcs.c", &[], "8,20,40,80", "{cpus} 16000");
+    close(report.gain(20, 8), 1.0, 15.0);
+    assert!(report.gain(80, 40) > 0.85, "{}", report.gain(80, 40));
+    let tas = curve("tas.c", &[], "80", "{cpus} 16000");
+    assert!(report.throughput(80) > 3.0 * tas.throughput(80));
+}
+
+#[test]
+fn two_counters_in_one_line_are_false_sharing_by_field_and_padding_removes_it() {
+    let report = curve("two_counters.c", &[], "1,2", "{cpus} 20000");
+    assert!(report.gain(2, 1) < 1.0, "{}", report.gain(2, 1));
+    let line = report.at(2).lines().next().expect("a line");
+    assert_eq!(line.text("sharing"), "false sharing");
+    assert_eq!(line.fields(), ["counters.requests", "counters.replies"]);
+    assert!(line.percent("stall_percent") > 90.0);
+    for name in ["requests", "replies"] {
+        assert!(line.text("verdict").contains(name), "{}", line.text("verdict"));
+    }
+    for site in &line.sites()[..2] {
+        assert_eq!((site["function"].as_str(), site["kind"].as_str()), (Some("work"), Some("atomic rmw")));
+        assert!(site["file"].as_str().unwrap().ends_with("two_counters.c") && site["line"].as_u64() > Some(20));
+    }
+
+    let padded = curve("two_counters.c", &["-DPADDED"], "1,2", "{cpus} 20000");
+    close(padded.gain(2, 1), 2.0, 2.0);
+    assert!(padded.at(2).lines().all(|line| line.text("sharing") != "false sharing"));
+}
+
+#[test]
+fn a_read_mostly_line_costs_nothing() {
+    let shared = curve("read_mostly.c", &[], "1,40,80", "{cpus} 10000");
+    let own = curve("read_mostly.c", &["-DOWN_COPY"], "1,40,80", "{cpus} 10000");
+    for cpus in [1, 40, 80] {
+        close(shared.throughput(cpus), own.throughput(cpus), 2.0);
+    }
+    close(shared.gain(40, 1), 40.0, 4.0);
+}
+
+/// Nanoseconds a hop between CPU 0 and another.
+fn hop(partner: u32) -> f64 {
+    let report = curve("ping_pong.c", &[], "80", &format!("{partner} 1000"));
+    1e9 / report.throughput(80)
+}
+
+#[test]
+fn crossing_the_socket_shows_as_a_step() {
+    let [neighbour, last, across, farthest, sibling] = [1, 19, 20, 39, 40].map(hop);
+    close(neighbour, last, 2.0);
+    close(across, farthest, 2.0);
+    assert!(across > 2.0 * last, "{across} ns to the other socket, {last} ns within");
+    assert!(sibling < 0.7 * neighbour, "{sibling} ns to the sibling, {neighbour} ns to a neighbour");
+
+    // One counter of all: another CPU within the socket costs nothing, one across the socket does.
+    let report = curve("one_counter.c", &[], "16,18,20,22,24", "{cpus} 2000");
+    close(report.gain(20, 16), 1.0, 1.0);
+    assert!(report.gain(24, 20) < 0.97, "{}", report.gain(24, 20));
+    let classes = |cpus| report.at(cpus).0["transfers_by_class"].clone();
+    assert!(classes(20)["remote_modified"].is_null() && classes(24)["remote_modified"].as_u64() > Some(0));
+}
