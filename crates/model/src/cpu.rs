@@ -25,6 +25,8 @@ pub(crate) struct Cpu {
     loads: VecDeque<Load>,
     stores: VecDeque<Store>,
     last_commit: Ticks,
+    /// The line that this CPU last brought in from memory, and when its access is over.
+    fresh: (u64, Ticks),
 }
 
 /// What a load finds in the CPU's own store buffer.
@@ -37,7 +39,7 @@ pub(crate) enum Forward {
 
 impl Cpu {
     pub fn new() -> Self {
-        Cpu { loads: VecDeque::new(), stores: VecDeque::new(), last_commit: 0 }
+        Cpu { loads: VecDeque::new(), stores: VecDeque::new(), last_commit: 0, fresh: (0, 0) }
     }
 
     #[inline]
@@ -104,6 +106,16 @@ impl Cpu {
     pub fn awaited(&self, line: u64, now: Ticks) -> Option<Ticks> {
         let load = self.loads.iter().find(|l| l.line == line && l.done > now).map(|l| l.done);
         load.or_else(|| self.stores.iter().find(|s| s.line == line && s.commit > now).map(|s| s.commit))
+    }
+
+    pub fn touched_first(&mut self, line: u64, until: Ticks) {
+        self.fresh = (line, until);
+    }
+
+    /// From when on a line that only this CPU has touched can be taken from it.
+    pub fn owns_from(&self, line: u64) -> Ticks {
+        let fresh = if self.fresh.0 == line { self.fresh.1 } else { 0 };
+        self.awaited(line, 0).unwrap_or(0).max(fresh)
     }
 
     pub fn forward(&self, line: u64, mask: u64) -> Forward {

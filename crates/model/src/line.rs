@@ -13,6 +13,8 @@ pub(crate) const NOBODY: u16 = u16::MAX;
 pub(crate) struct State {
     /// The core that alone has the line, or [`NOBODY`].
     pub owner: u16,
+    /// The CPU of that core that last wrote: tells SMT siblings apart, which share a copy.
+    pub writer: u16,
     pub dirty: bool,
     /// When the owner's copy arrived or will have arrived and served the access it was fetched for.
     pub settled: Ticks,
@@ -22,6 +24,7 @@ pub(crate) struct State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
     pub core: u16,
+    pub cpu: u16,
     /// The core gets the line alone: it wrote, or nobody else had it.
     pub alone: bool,
     pub dirty: bool,
@@ -37,8 +40,6 @@ pub(crate) struct Line {
     pub tail: State,
     /// When the home can begin to serve the next request.
     pub home_free: Ticks,
-    /// The CPU that last wrote: tells SMT siblings apart, which share a core's copy.
-    pub writer: u16,
     /// Hits of the owner in a row.
     pub hits: u8,
     pub queue: VecDeque<Grant>,
@@ -63,27 +64,23 @@ impl Lines {
         Lines { lines: Vec::new(), sets: Vec::new(), words: (cores as usize).div_ceil(64) }
     }
 
-    /// A new record of a line that `owner` has alone.
-    pub fn add(&mut self, owner: u16, writer: u16, dirty: bool) -> u32 {
-        let state = State { owner, dirty, settled: 0 };
-        self.lines.push(Line { now: state, tail: state, home_free: 0, writer, hits: 0, queue: VecDeque::new() });
+    /// A new record of a line that one core has alone.
+    pub fn add(&mut self, state: State) -> u32 {
+        self.lines.push(Line { now: state, tail: state, home_free: 0, hits: 0, queue: VecDeque::new() });
         self.sets.extend(vec![0; 2 * self.words]);
         let index = self.lines.len() - 1;
-        self.only(index, When::Now, owner);
-        self.only(index, When::Tail, owner);
+        self.revive(index, state);
         index as u32
     }
 
-    /// The record of a line that `owner` had to itself for a while is needed again.
-    pub fn revive(&mut self, index: usize, owner: u16, writer: u16, dirty: bool) {
+    /// The record of a line that a core had to itself for a while is needed again.
+    pub fn revive(&mut self, index: usize, state: State) {
         let line = &mut self.lines[index];
-        let settled = line.now.settled;
-        line.now = State { owner, dirty, settled };
-        line.tail = line.now;
-        line.writer = writer;
+        line.now = state;
+        line.tail = state;
         line.hits = 0;
-        self.only(index, When::Now, owner);
-        self.only(index, When::Tail, owner);
+        self.only(index, When::Now, state.owner);
+        self.only(index, When::Tail, state.owner);
     }
 
     #[inline]
@@ -142,10 +139,10 @@ impl Lines {
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {
         let state = if grant.alone {
             self.only(index, when, grant.core);
-            State { owner: grant.core, dirty: grant.dirty, settled: grant.arrival }
+            State { owner: grant.core, writer: grant.cpu, dirty: grant.dirty, settled: grant.arrival }
         } else {
             self.insert(index, when, grant.core);
-            State { owner: NOBODY, dirty: false, settled: grant.arrival }
+            State { owner: NOBODY, writer: NOBODY, dirty: false, settled: grant.arrival }
         };
         match when {
             When::Now => self.lines[index].now = state,

@@ -1,6 +1,6 @@
 //! What an access costs.
 use crate::cpu::{Cpu, Forward, Load};
-use crate::line::{Grant, Lines, NOBODY, When};
+use crate::line::{Grant, Lines, NOBODY, State, When};
 use crate::{Machine, Tag, Ticks, ticks};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -145,7 +145,7 @@ impl Model {
         self.lines.settle(index, now);
         let core = self.core_of(access.cpu);
         let line = self.lines.get(index);
-        let owns = line.now.owner == core && (!line.now.dirty || line.writer == access.cpu as u16);
+        let owns = line.now.owner == core && (!line.now.dirty || line.now.writer == access.cpu as u16);
         owns || (!access.kind.writes() && line.now.owner == NOBODY && self.lines.has(index, When::Now, core))
     }
 
@@ -156,7 +156,7 @@ impl Model {
         let core = self.core_of(cpu);
         let line = self.lines.get(index as usize);
         line.queue.front().is_none_or(|first| first.snoop > now)
-            && (line.now.owner == NOBODY || line.writer == cpu as u16)
+            && (line.now.owner == NOBODY || line.now.writer == cpu as u16)
             && self.lines.has(index as usize, When::Now, core)
     }
 
@@ -214,14 +214,17 @@ impl Model {
         outcome
     }
 
+    /// A private line gets a record, its old one if it had one.
     fn share(&mut self, address: u64, owner: u32, dirty: bool) -> Tag {
-        let core = self.core_of(owner);
-        match self.resting.remove(&(address >> self.line_shift)) {
+        let line = address >> self.line_shift;
+        let settled = self.cpus[owner as usize].owns_from(line);
+        let state = State { owner: self.core_of(owner), writer: owner as u16, dirty, settled };
+        match self.resting.remove(&line) {
             Some(index) => {
-                self.lines.revive(index as usize, core, owner as u16, dirty);
+                self.lines.revive(index as usize, state);
                 Tag::record(index)
             }
-            None => Tag::record(self.lines.add(core, owner as u16, dirty)),
+            None => Tag::record(self.lines.add(state)),
         }
     }
 
@@ -248,7 +251,10 @@ impl Model {
     fn first_touch(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         *tag = if access.kind.writes() { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) };
         let legs = self.costs.legs[Class::Memory as usize];
-        self.miss(access, now, now + legs.request + legs.snoop + legs.data, Class::Memory)
+        let arrival = now + legs.request + legs.snoop + legs.data;
+        let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
+        self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, held);
+        self.miss(access, now, arrival, Class::Memory)
     }
 
     fn hit(&mut self, access: &Access, now: Ticks) -> Outcome {
@@ -294,9 +300,6 @@ impl Model {
         }
         let (arrival, class) = self.request(index, access, core, now);
         self.lines.get(index).hits = 0;
-        if access.kind.writes() {
-            self.lines.get(index).writer = access.cpu as u16;
-        }
         self.miss(access, now, arrival, class)
     }
 
@@ -333,7 +336,7 @@ impl Model {
     fn shared_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         let index = tag.record_index().expect("a line with a record") as usize;
         let line = self.lines.get(index);
-        let from_sibling = line.writer != access.cpu as u16 && line.now.dirty;
+        let from_sibling = line.now.dirty && line.now.writer != access.cpu as u16;
         if access.kind.writes() {
             line.now.dirty = true;
             if line.queue.is_empty() {
@@ -342,12 +345,12 @@ impl Model {
         }
         if !from_sibling {
             line.hits = line.hits.saturating_add(1);
-            if line.hits >= HITS_TO_REST && line.now.owner != NOBODY && line.writer == access.cpu as u16 {
+            if line.hits >= HITS_TO_REST && line.now.owner != NOBODY && line.now.writer == access.cpu as u16 {
                 self.rest(tag, access);
             }
             return self.hit(access, now);
         }
-        line.writer = access.cpu as u16;
+        line.now.writer = access.cpu as u16;
         self.miss(access, now, now + self.costs.smt, Class::Smt)
     }
 
@@ -373,7 +376,7 @@ impl Model {
         };
         let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
         self.lines.get(index).home_free = home_free;
-        self.lines.push(index, Grant { core, alone: writes, dirty: writes, snoop, arrival: arrival + hold });
+        self.lines.push(index, Grant { core, cpu: access.cpu as u16, alone: writes, dirty: writes, snoop, arrival: arrival + hold });
         (arrival, class)
     }
 

@@ -26,9 +26,11 @@ pub fn inline_hooks(assembly: &str) -> String {
         match hook_call(line).and_then(|(hook, tail)| inline(hook, sites).map(|code| (code, tail))) {
             Some((code, tail)) => {
                 sites += 1;
-                out += &code;
                 if tail {
-                    out += "\tret\n";
+                    // The slow paths call, and expect the stack as it is within a function.
+                    out += &format!("\tsubq $8, %rsp\n{code}\taddq $8, %rsp\n\tret\n");
+                } else {
+                    out += &code;
                 }
             }
             None => out += line,
@@ -179,7 +181,7 @@ mod tests {
         ] {
             assert!(inline_hooks(call).contains("corefold_slow_read8@PLT"), "{call}");
         }
-        assert!(inline_hooks("\tjmp\t__tsan_func_exit@PLT\n").ends_with("\tret\n"));
+        assert!(inline_hooks("\tjmp\t__tsan_func_exit@PLT\n").ends_with("\taddq $8, %rsp\n\tret\n"));
     }
 
     #[test]

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Properties that hold for every program: CPUs make random accesses to a few lines, always the one
+//! whose clock is smallest, as the engine has it with no slack.
+use corefold_model::{Access, Core, Kind, Latency, Machine, Model, Outcome, System, Tag, Ticks, ticks};
+use proptest::prelude::*;
+
+const LINES: u64 = 4;
+
+fn machine() -> Machine {
+    Machine {
+        name: "test".into(),
+        sockets: 2,
+        cores_per_socket: 2,
+        threads_per_core: 2,
+        line_bytes: 64,
+        clock_hz: 2_000_000_000,
+        latency: Latency {
+            smt: 5,
+            local_clean: 40,
+            local_modified: 60,
+            remote_clean: 150,
+            remote_modified: 200,
+            memory: 180,
+            request_percent: 33,
+            snoop_percent: 33,
+            home_busy: 6,
+        },
+        core: Core {
+            width: 4,
+            rmw: 20,
+            fence: 30,
+            pause: 10,
+            store_buffer: 4,
+            misses: 3,
+            window: 50,
+            smt_percent: 125,
+        },
+        system: System {
+            syscall: 300,
+            wake: 3000,
+            context_switch: 2000,
+            timeslice: 1_000_000,
+            thread_create: 10_000,
+            allocation: 50,
+            clock_read: 30,
+        },
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    line: u64,
+    offset: u64,
+    kind: Kind,
+    think: u32,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let kind = prop_oneof![
+        Just(Kind::Load),
+        Just(Kind::LoadAwaited),
+        Just(Kind::Store),
+        Just(Kind::AtomicStore),
+        Just(Kind::Rmw)
+    ];
+    (0..LINES, 0..8u64, kind, 0..120u32).prop_map(|(line, word, kind, think)| Step {
+        line,
+        offset: word * 8,
+        kind,
+        think,
+    })
+}
+
+fn programs() -> impl Strategy<Value = Vec<Vec<Step>>> {
+    prop::collection::vec(prop::collection::vec(step(), 0..60), 1..=8)
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Event {
+    cpu: u32,
+    line: u64,
+    kind: Kind,
+    asked: Ticks,
+    outcome: Outcome,
+}
+
+/// Runs one program a CPU; every access in the order it was asked for.
+fn run(programs: &[Vec<Step>]) -> Vec<Event> {
+    let mut model = Model::new(&machine());
+    let mut tags = [Tag::UNTOUCHED; LINES as usize];
+    let mut clocks = vec![0; programs.len()];
+    let mut next = vec![0; programs.len()];
+    let mut events = Vec::new();
+    while let Some(cpu) =
+        (0..programs.len()).filter(|c| next[*c] < programs[*c].len()).min_by_key(|c| (clocks[*c], *c))
+    {
+        let step = &programs[cpu][next[cpu]];
+        let access =
+            Access { cpu: cpu as u32, address: step.line * 64 + step.offset, size: 8, kind: step.kind };
+        let asked = clocks[cpu];
+        // As the engine does: what an atomic update has to wait for is waited for before it asks.
+        if step.kind == Kind::Rmw && !model.is_idle(access.cpu) {
+            clocks[cpu] = model.drain(access.cpu, asked);
+            continue;
+        }
+        let outcome = model.access(&mut tags[step.line as usize], &access, asked);
+        clocks[cpu] = outcome.done + ticks(step.think);
+        next[cpu] += 1;
+        events.push(Event { cpu: cpu as u32, line: step.line, kind: step.kind, asked, outcome });
+    }
+    events
+}
+
+fn core(cpu: u32) -> u32 {
+    machine().core_of(cpu)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn clocks_never_go_back(programs in programs()) {
+        for event in run(&programs) {
+            prop_assert!(event.outcome.done >= event.asked, "{event:?}");
+            prop_assert!(event.outcome.effect >= event.asked, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn no_access_is_lost(programs in programs()) {
+        prop_assert_eq!(run(&programs).len(), programs.iter().map(Vec::len).sum::<usize>());
+    }
+
+    #[test]
+    fn the_same_program_has_the_same_outcome(programs in programs()) {
+        prop_assert_eq!(run(&programs), run(&programs));
+    }
+
+    /// Read-modify-writes of one line by different cores never coincide: there is one owner at a time.
+    #[test]
+    fn a_line_has_one_owner(programs in programs()) {
+        let events = run(&programs);
+        for line in 0..LINES {
+            let mut updates: Vec<&Event> =
+                events.iter().filter(|e| e.line == line && e.kind == Kind::Rmw).collect();
+            updates.sort_by_key(|e| e.outcome.effect);
+            for pair in updates.windows(2) {
+                let apart = pair[0].outcome.effect < pair[1].outcome.effect;
+                prop_assert!(apart || core(pair[0].cpu) == core(pair[1].cpu), "{pair:?}");
+            }
+        }
+    }
+
+    /// A load served from the own cache is of a copy that came after the last write elsewhere: what it
+    /// returns is the last write in virtual time.
+    #[test]
+    fn a_hit_is_never_stale(mut programs in programs()) {
+        // A load that the CPU runs past tells when it was asked for, not when its copy came.
+        for step in programs.iter_mut().flatten().filter(|s| s.kind != Kind::Rmw) {
+            step.kind = Kind::LoadAwaited;
+        }
+        let events = run(&programs);
+        for (at, load) in events.iter().enumerate() {
+            if load.kind != Kind::LoadAwaited || load.outcome.transfer.is_some() || load.outcome.done != load.asked {
+                continue;
+            }
+            let before = &events[..at];
+            let here = |e: &&Event| e.line == load.line;
+            let own = before.iter().filter(here).filter(|e| core(e.cpu) == core(load.cpu));
+            let fetched = own.map(|e| e.outcome.effect).max();
+            let is_write = |e: &&Event| {
+                e.kind == Kind::Rmw && core(e.cpu) != core(load.cpu) && e.outcome.effect <= load.asked
+            };
+            let written = before.iter().filter(here).filter(is_write).map(|e| e.outcome.effect).max();
+            prop_assert!(written.is_none() || fetched >= written, "{load:?} after a write at {written:?}");
+        }
+    }
+
+    /// Stores of one CPU become visible in program order.
+    #[test]
+    fn stores_commit_in_order(programs in programs()) {
+        let events = run(&programs);
+        for cpu in 0..programs.len() as u32 {
+            let mine = |e: &&Event| e.cpu == cpu && matches!(e.kind, Kind::AtomicStore | Kind::Rmw);
+            let effects: Vec<Ticks> = events.iter().filter(mine).map(|e| e.outcome.effect).collect();
+            prop_assert!(effects.is_sorted(), "{effects:?}");
+        }
+    }
+}
+
+fn access(cpu: u32, address: u64, kind: Kind) -> Access {
+    Access { cpu, address, size: 8, kind }
+}
+
+/// Misses that do not depend on each other overlap; a chain of awaited ones does not.
+#[test]
+fn independent_misses_overlap() {
+    let time = |kind| {
+        let mut model = Model::new(&machine());
+        let mut tags = [Tag::UNTOUCHED; 3];
+        let mut now = 0;
+        for (line, tag) in tags.iter_mut().enumerate() {
+            now = model.access(tag, &access(0, line as u64 * 64, kind), now).done;
+        }
+        model.drain(0, now)
+    };
+    let one = ticks(machine().latency.memory);
+    assert_eq!(time(Kind::Load), one);
+    assert_eq!(time(Kind::LoadAwaited), 3 * one);
+}
+
+/// A store does not stall, and the same CPU's load of the stored bytes is served at once.
+#[test]
+fn the_store_buffer_hides_and_forwards() {
+    let mut model = Model::new(&machine());
+    let mut tag = Tag::UNTOUCHED;
+    model.access(&mut tag, &access(2, 0, Kind::Rmw), 0);
+    let late = ticks(10_000);
+    let store = model.access(&mut tag, &access(0, 8, Kind::Store), late);
+    assert_eq!((store.done, store.transfer.is_some()), (late, true));
+    assert_eq!(model.access(&mut tag, &access(0, 8, Kind::LoadAwaited), late).done, late);
+    assert!(model.access(&mut tag, &access(0, 16, Kind::LoadAwaited), late).done > late);
+}
+
+/// The owner goes on hitting until the other's request has had the time to reach it.
+#[test]
+fn an_owner_hits_until_the_snoop_arrives() {
+    let mut model = Model::new(&machine());
+    let mut tag = Tag::UNTOUCHED;
+    model.access(&mut tag, &access(0, 0, Kind::Rmw), 0);
+    let start = ticks(10_000);
+    let taken = model.access(&mut tag, &access(1, 0, Kind::Rmw), start);
+    let hit = model.access(&mut tag, &access(0, 0, Kind::Rmw), start + ticks(1));
+    assert_eq!(hit.transfer, None);
+    let lost = model.access(&mut tag, &access(0, 0, Kind::Rmw), start + model.lookahead());
+    assert!(lost.transfer.is_some() && lost.effect > taken.effect);
+}
+
+/// A line that one CPU keeps to itself costs nothing, however it was shared before.
+#[test]
+fn a_line_comes_to_rest() {
+    let mut model = Model::new(&machine());
+    let mut tag = Tag::UNTOUCHED;
+    model.access(&mut tag, &access(0, 0, Kind::Rmw), 0);
+    let mut now = ticks(1000);
+    for _ in 0..40 {
+        now = model.access(&mut tag, &access(1, 0, Kind::Rmw), now).done;
+    }
+    assert_eq!(tag.private_cpu(), Some(1));
+    let records = model.shared_lines();
+    assert!(model.access(&mut tag, &access(0, 0, Kind::Rmw), now).transfer.is_some());
+    assert_eq!(model.shared_lines(), records, "its record is used again");
+}
