@@ -55,6 +55,8 @@ pub struct Fiber {
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
     on_cpu_since: Ticks,
+    /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
+    ran: Ticks,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
     pub frames_base: *mut u64,
     pub frames: *mut u64,
@@ -86,6 +88,7 @@ impl Fiber {
             off_cpu_since: 0,
             time: Time::default(),
             on_cpu_since: 0,
+            ran: 0,
             frames_base: frames,
             frames,
             wrote: 0,
@@ -120,13 +123,21 @@ impl Fiber {
     /// The fiber leaves its CPU.
     pub fn goes_away(&mut self, clock: Ticks) {
         self.time.compute += clock.saturating_sub(self.on_cpu_since);
+        self.ran += clock.saturating_sub(self.on_cpu_since);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
+    }
+
+    /// Ticks that the fiber has spent on a CPU, at `clock`.
+    pub fn ran_until(&self, clock: Ticks) -> Ticks {
+        let now = if self.state == State::Running { clock.saturating_sub(self.on_cpu_since) } else { 0 };
+        self.ran + now
     }
 
     /// Accounts begin anew at `clock`: the region of interest begins.
     pub fn restart_accounts(&mut self, clock: Ticks) {
         self.time = Time::default();
+        self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
     }
