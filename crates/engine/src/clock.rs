@@ -1,21 +1,91 @@
 //! Virtual time as the program sees it.
-use crate::engine::{active, engine, now};
-use corefold_model::TICKS_PER_CYCLE;
+use crate::engine::{active, current, engine, now};
+use core::ffi::c_int;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
 
 /// What the wall clock says when a run begins: 1 January 2026, so that dates look sane.
 pub const EPOCH_SECONDS: i64 = 1_767_225_600;
 
 /// Nanoseconds since the run began.
 pub fn nanoseconds() -> u64 {
-    let cycles = u128::from(now() / TICKS_PER_CYCLE);
+    nanoseconds_of(now())
+}
+
+/// Nanoseconds that so many ticks last.
+pub fn nanoseconds_of(ticks: Ticks) -> u64 {
+    let cycles = u128::from(ticks / TICKS_PER_CYCLE);
     (cycles * 1_000_000_000 / u128::from(engine().launch.machine.clock_hz.max(1))) as u64
 }
 
 /// Ticks that last so many nanoseconds.
-pub fn ticks_of(nanoseconds: u64) -> u64 {
+pub fn ticks_of(nanoseconds: u64) -> Ticks {
     let ticks = u128::from(nanoseconds) * u128::from(engine().launch.machine.clock_hz) * u128::from(TICKS_PER_CYCLE);
     (ticks / 1_000_000_000).min(u128::from(u64::MAX / 4)) as u64
 }
+
+/// Nanoseconds of one of the clocks that time can be read from and waited for on; `None` if there is no
+/// such clock.
+pub fn read(clock: c_int) -> Option<u64> {
+    match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_REALTIME_ALARM | libc::CLOCK_TAI => {
+            Some(EPOCH_SECONDS as u64 * NANOSECONDS + nanoseconds())
+        }
+        libc::CLOCK_MONOTONIC
+        | libc::CLOCK_MONOTONIC_RAW
+        | libc::CLOCK_MONOTONIC_COARSE
+        | libc::CLOCK_BOOTTIME
+        | libc::CLOCK_BOOTTIME_ALARM => Some(nanoseconds()),
+        libc::CLOCK_PROCESS_CPUTIME_ID => Some(nanoseconds_of(process_ran())),
+        libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(current().ran_until(now()))),
+        _ => thread_of(clock).map(|fiber| nanoseconds_of(ran(fiber))),
+    }
+}
+
+/// Ticks that the fiber has been on a CPU.
+fn ran(fiber: usize) -> Ticks {
+    let e = engine();
+    let fiber = &e.fibers[fiber];
+    fiber.ran_until(e.sched.clock_of(fiber.cpu))
+}
+
+/// Ticks that all threads have been on CPUs.
+pub fn process_ran() -> Ticks {
+    (0..engine().fibers.len()).map(ran).sum()
+}
+
+/// The number of a clock that shows the CPU time of one thread, as Linux forms it from a thread id.
+pub fn of_thread(fiber: usize) -> c_int {
+    !(fiber as c_int) << 3 | PER_THREAD
+}
+
+const PER_THREAD: c_int = 6;
+
+fn thread_of(clock: c_int) -> Option<usize> {
+    let fiber = !(clock >> 3) as usize;
+    (clock < 0 && clock & 7 == PER_THREAD && fiber < engine().fibers.len()).then_some(fiber)
+}
+
+/// The ticks at which `clock` shows `nanoseconds`; what is past is 0.
+pub fn ticks_when(clock: c_int, nanoseconds: u64) -> Option<Ticks> {
+    let shows = read(clock)?;
+    Some(match nanoseconds.checked_sub(shows) {
+        Some(ahead) => now() + ticks_of(ahead),
+        None => 0,
+    })
+}
+
+/// Nanoseconds of a `timespec`; `None` if it is no valid one. What is before 0 is 0.
+pub fn nanoseconds_in(time: &libc::timespec) -> Option<u64> {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let rest = u64::try_from(time.tv_nsec).ok().filter(|n| *n < NANOSECONDS)?;
+    Some(if time.tv_sec < 0 { 0 } else { seconds.saturating_mul(NANOSECONDS).saturating_add(rest) })
+}
+
+pub fn timespec(nanoseconds: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (nanoseconds / NANOSECONDS) as i64, tv_nsec: (nanoseconds % NANOSECONDS) as i64 }
+}
+
+pub const NANOSECONDS: u64 = 1_000_000_000;
 
 /// `rdtsc` and `rdtscp` fault while a run is simulated; carries one out on the saved registers.
 pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {

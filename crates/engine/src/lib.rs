@@ -36,11 +36,14 @@ mod record;
 mod sample;
 mod sched;
 mod sites;
+mod sleep;
 mod stacks;
+mod stand_in;
 mod start;
 mod string;
 mod sys;
 mod thread;
+mod time;
 mod unwind;
 
 #[panic_handler]

@@ -1,0 +1,56 @@
+//! How stand-ins for libc's functions are declared. In each body, `own` is libc's function.
+
+/// Stand-ins that are libc's own functions while nothing is simulated.
+macro_rules! stand_ins {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block)*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($($arg: $type),*) -> $result {
+            #[allow(clippy::too_many_arguments)]
+            fn own($($arg: $type),*) -> $result {
+                $crate::real::real! { fn $name($($arg: $type),*) -> $result; }
+                $name($($arg),*)
+            }
+            if !$crate::engine::active() {
+                return own($($arg),*);
+            }
+            $body
+        }
+    )*};
+}
+pub(crate) use stand_ins;
+
+/// The same, for those that also have to know where they are called: `$pc` is the caller's address, and
+/// `$register` where an argument after the last one goes.
+macro_rules! stand_ins_at {
+    ($($register:literal fn $name:ident($($arg:ident: $type:ty),* ; $pc:ident) -> $result:ty $body:block)*) => {$(
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            #[allow(dead_code)]
+            pub fn own($($arg: $type),*) -> $result {
+                $crate::real::real! { fn $name($($arg: $type),*) -> $result; }
+                $name($($arg),*)
+            }
+            pub extern "C" fn body($($arg: $type,)* $pc: u64) -> $result {
+                if !$crate::engine::active() {
+                    return own($($arg),*);
+                }
+                $body
+            }
+            #[unsafe(naked)]
+            #[unsafe(export_name = stringify!($name))]
+            extern "C" fn entry() {
+                core::arch::naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {body}", body = sym body)
+            }
+        }
+    )*};
+}
+pub(crate) use stand_ins_at;
+
+/// Sets the running thread's `errno`, and returns what goes with it.
+pub fn failed(error: core::ffi::c_int) -> core::ffi::c_int {
+    // SAFETY: the running thread's own.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}
