@@ -47,6 +47,12 @@ impl Clocks {
         }
     }
 
+    /// The CPU does not wait for its turn any more.
+    pub fn remove(&mut self, cpu: u32) {
+        let others: Vec<u64> = self.0.drain(..).filter(|key| parts(*key).1 != cpu).collect();
+        others.into_iter().map(parts).for_each(|(clock, cpu)| self.push(clock, cpu));
+    }
+
     /// Takes the smallest out and puts this one in; what comes out may be this one.
     pub fn exchange(&mut self, clock: Ticks, cpu: u32) -> (Ticks, u32) {
         let new = key(clock, cpu);

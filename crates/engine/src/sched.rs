@@ -305,6 +305,38 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     set_limit();
 }
 
+/// The CPUs that the fiber may run on are others now: if its own is not among them, it leaves it.
+pub fn obey_affinity(fiber: usize) {
+    let e = engine();
+    let (state, cpu) = (e.fibers[fiber].state, e.fibers[fiber].cpu);
+    let now = hot!().clock;
+    let latency = ticks(e.launch.machine.system.context_switch);
+    match state {
+        State::Running if e.fibers[fiber].may_run_on(cpu) => {}
+        State::Running if fiber == e.sched.fiber => {
+            drain();
+            current().goes_away(hot!().clock);
+            wake(fiber, hot!().clock, latency);
+            leave_cpu();
+        }
+        State::Running => {
+            let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
+            e.sched.clocks.remove(cpu as u32);
+            e.fibers[fiber].goes_away(clock);
+            e.sched.cpus[cpu].fiber = None;
+            if let Some(next) = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
+                place(next, cpu, clock + latency);
+            }
+            wake(fiber, clock.max(now), latency);
+        }
+        State::Ready => {
+            e.sched.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
+            wake(fiber, now, latency);
+        }
+        State::Blocked | State::Finished => {}
+    }
+}
+
 /// Has [`fiber::timer_fired`] called for the fiber at `time`.
 pub fn set_timer(fiber: usize, time: Ticks) -> u64 {
     let s = &mut engine().sched;
