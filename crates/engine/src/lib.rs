@@ -8,6 +8,7 @@
 extern crate alloc;
 
 mod access;
+mod affinity;
 mod atomics;
 mod blocks;
 mod futex;
@@ -15,6 +16,7 @@ mod io;
 mod spin;
 mod clock;
 mod clocks;
+mod cpus;
 mod crash;
 mod engine;
 mod fiber;
@@ -31,6 +33,7 @@ mod mutex;
 mod passing;
 mod pending;
 mod progress;
+mod random;
 mod real;
 mod record;
 mod sample;

@@ -84,6 +84,10 @@ pub extern "C" fn pthread_create(
     if !active() {
         return real::pthread_create(thread, attr, start, argument);
     }
+    let affinity = match crate::affinity::of_new(attr) {
+        Ok(affinity) => affinity,
+        Err(error) => return error,
+    };
     sched::enter_kernel();
     let e = engine();
     let slot = e.sched.stacks.take();
@@ -91,7 +95,7 @@ pub extern "C" fn pthread_create(
     let bytes = stack_bytes(attr);
     let id = e.fibers.len();
     let mut fiber = Box::new(Fiber::new(id, id % e.sched.cpus.len(), frames));
-    fiber.affinity = current().affinity.clone();
+    fiber.affinity = affinity;
     fiber.off_cpu_since = hot!().clock;
     fiber.thread = Thread { start: Some(start), argument: argument as usize, slot, detached: is_detached(attr), ..Thread::default() };
     let code = start_kernel_thread(&mut fiber, end - bytes, bytes);
