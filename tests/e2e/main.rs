@@ -1,4 +1,6 @@
 //! End-to-end tests: real programs, compiled by the built `corefold cc`, run by the built `corefold run`.
 mod harness;
 
+mod determinism;
+mod endings;
 mod scaling;

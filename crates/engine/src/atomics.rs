@@ -102,6 +102,9 @@ pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64
             looked(address, pc, size, old, AccessKind::Rmw);
         } else {
             hot!().wrote = 1;
+            if old == 0 {
+                engine().locks.taken(address);
+            }
         }
     }
     old

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::{EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_TIMED_OUT, EXIT_UNSUPPORTED};
 use corefold_recording::{Running, Status, Waiter};
 
-/// Set by SIGTERM: the runner wants what there is.
+/// Set by SIGTERM or SIGINT: the runner wants what there is.
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A fault of the runtime itself.
@@ -129,6 +129,7 @@ pub fn install() {
         handle(signal, on_fault);
     }
     handle(libc::SIGTERM, on_stop);
+    handle(libc::SIGINT, on_stop);
     handle(libc::SIGALRM, on_stop);
 }
 

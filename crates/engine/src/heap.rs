@@ -10,7 +10,7 @@ use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
 use crate::{crash, pending, sys};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use corefold_recording::{AllocSite, Object};
+use corefold_recording::{AllocSite, Mapping, Object};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -52,7 +52,7 @@ pub struct Heap {
     large: BTreeMap<u64, u64>,
     large_free: BTreeMap<u64, Vec<u64>>,
     pub sites: Vec<AllocSite>,
-    site_numbers: HashMap<[u64; SITE_DEPTH], u32, FxBuildHasher>,
+    site_numbers: HashMap<([u64; SITE_DEPTH], Option<Mapping>), u32, FxBuildHasher>,
     in_use: u64,
 }
 
@@ -100,7 +100,7 @@ fn start_word(address: u64) -> (&'static mut u64, u64) {
 /// used before is not cleared. Returns the address and whether it reads as zeroes.
 pub fn allocate(size: u64, align: u64, pc: u64) -> (u64, bool) {
     charge(engine().launch.machine.system.allocation);
-    let site = site_number(pc, size);
+    let site = site_number(pc, size, None);
     let limit = engine().launch.memory_limit;
     heap().in_use += size;
     if size >= HEAP_BYTES / 4 || limit != 0 && heap().in_use > limit {
@@ -204,17 +204,20 @@ fn release_large(address: u64) -> bool {
     true
 }
 
-fn site_number(pc: u64, size: u64) -> u32 {
+/// The number of the place that allocates or maps `size` bytes now.
+pub fn site_number(pc: u64, size: u64, mapping: Option<Mapping>) -> u32 {
     let mut stack = [0; SITE_DEPTH];
     stack[0] = pc;
     let callers = current().calls(hot!().frames);
     stack[1..].iter_mut().zip(callers).for_each(|(slot, pc)| *slot = pc);
     let heap = heap();
     let next = heap.sites.len() as u32;
-    let number = *heap.site_numbers.entry(stack).or_insert(next);
+    let key = (stack, mapping);
+    let number = heap.site_numbers.get(&key).copied().unwrap_or(next);
     if number == next {
         let stack = stack.iter().copied().filter(|pc| *pc != 0).collect();
-        heap.sites.push(AllocSite { stack, count: 0, bytes: 0 });
+        heap.sites.push(AllocSite { stack, mapping: key.1.clone(), ..AllocSite::default() });
+        heap.site_numbers.insert(key, number);
     }
     let site = &mut heap.sites[number as usize];
     site.count += 1;
@@ -227,10 +230,13 @@ fn object_at(address: u64) -> Object {
     Object { address, bytes: size_of(address), site: site as u32 }
 }
 
-/// The live objects that lie on these bytes, wholly or in part.
+/// The live objects that lie on these bytes, wholly or in part; beyond the heap, what is mapped there.
 pub fn objects_on(begin: u64, bytes: u64) -> Vec<Object> {
-    if !active() || !is_ours(begin) {
+    if !active() {
         return Vec::new();
+    }
+    if !is_ours(begin) {
+        return crate::mapped::object_at(begin).into_iter().collect();
     }
     if begin >= LARGE_BEGIN {
         let last = heap().large.range(..begin + bytes).next_back().map(|(a, _)| object_at(*a));

@@ -26,6 +26,7 @@ mod keys;
 mod layout;
 mod locks;
 mod malloc;
+mod mapped;
 mod mapping;
 mod memory;
 mod modules;

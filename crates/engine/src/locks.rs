@@ -20,11 +20,14 @@ struct Record {
 }
 
 #[derive(Default)]
-pub struct Locks(HashMap<u64, Record, FxBuildHasher>);
+pub struct Locks {
+    records: HashMap<u64, Record, FxBuildHasher>,
+    any_spun: bool,
+}
 
 impl Locks {
     fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
-        self.0.entry(address).or_insert_with(|| Record {
+        self.records.entry(address).or_insert_with(|| Record {
             kind,
             object: crate::heap::objects_on(address, 1).pop(),
             acquisitions: 0,
@@ -37,14 +40,41 @@ impl Locks {
         })
     }
 
+    /// Threads spun on this word, and no more; it is noted at the first spin.
+    pub fn spun(&mut self, address: u64, wait: Ticks, pc: u64) {
+        let record = self.at(address, LockKind::SpunWord);
+        if record.kind != LockKind::SpunWord {
+            return;
+        }
+        record.contended += 1;
+        record.acquisitions = record.acquisitions.max(record.contended);
+        record.wait += wait;
+        if wait >= record.longest_wait {
+            record.longest_wait = wait;
+            record.wait_pc = pc;
+        }
+        self.any_spun = true;
+    }
+
+    /// A read-modify-write changed the word from zero: if threads spin on it, that is how it is taken.
+    #[inline]
+    pub fn taken(&mut self, address: u64) {
+        if self.any_spun
+            && let Some(record) = self.records.get_mut(&address)
+            && record.kind == LockKind::SpunWord
+        {
+            record.acquisitions += 1;
+        }
+    }
+
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.records.clear();
     }
 
     /// In the order of their wait, the longest first.
     pub fn all(&self) -> Vec<Lock> {
         let cycles = |t: Ticks| t / TICKS_PER_CYCLE;
-        let mut locks: Vec<Lock> = self.0.iter().map(|(address, r)| Lock {
+        let mut locks: Vec<Lock> = self.records.iter().map(|(address, r)| Lock {
             address: *address,
             kind: r.kind,
             object: r.object.clone(),
@@ -79,7 +109,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
 /// The lock is about to be let go.
 pub fn released(address: u64) {
     let now = hot!().clock;
-    if let Some(record) = engine().locks.0.get_mut(&address) {
+    if let Some(record) = engine().locks.records.get_mut(&address) {
         record.hold += now.saturating_sub(record.held_since);
     }
 }

@@ -123,8 +123,11 @@ impl Look {
     /// Accounts a spin that is over to its line.
     fn settle(&mut self) {
         let spun = core::mem::take(&mut self.spun);
-        if spun.time > 0
-            && let Some(index) = tag_of(self.address).record_index()
+        if spun.time == 0 {
+            return;
+        }
+        engine().locks.spun(self.address, spun.time, self.pc);
+        if let Some(index) = tag_of(self.address).record_index()
         {
             engine().sites.spun(index, self.pc, self.what, self.address, self.size, &spun);
         }

@@ -150,7 +150,7 @@ pub struct Line {
     pub sites: Vec<Site>,
 }
 
-/// A heap object that lies on a line, wholly or in part.
+/// A heap object or mapping that lies on a line, wholly or in part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Object {
     pub address: u64,
@@ -160,12 +160,23 @@ pub struct Object {
     pub site: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AllocSite {
     /// Return address of the allocating call first, then its callers'.
     pub stack: Vec<u64>,
     pub count: u64,
     pub bytes: u64,
+    /// What was mapped; `None` for heap objects.
+    pub mapping: Option<Mapping>,
+}
+
+/// Memory that the program did not take from the heap but mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Mapping {
+    /// The file's name without its directory, which may be another in each run; empty if there is no file.
+    pub file: String,
+    /// Where in the file the mapping begins.
+    pub offset: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 use super::{Place, Program, Report, Said, corefold, said};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// What is to be simulated.
 pub struct Simulation {
@@ -9,6 +10,7 @@ pub struct Simulation {
     place: Place,
     program: Program,
     args: Vec<String>,
+    timeout: Duration,
 }
 
 /// What came of it.
@@ -22,7 +24,7 @@ impl Simulation {
         let place = Place::new();
         let mut command = place.command(corefold());
         command.args(["run", "--json", "report.json", "-o", "recording"]);
-        Simulation { command, place, program: program.clone(), args: Vec::new() }
+        Simulation { command, place, program: program.clone(), args: Vec::new(), timeout: Duration::from_secs(120) }
     }
 
     pub fn cpus(self, list: &str) -> Simulation {
@@ -31,6 +33,12 @@ impl Simulation {
 
     pub fn option(mut self, name: &str, value: &str) -> Simulation {
         self.command.args([name, value]);
+        self
+    }
+
+    /// Seconds of the host after which a run is stopped; no test hangs.
+    pub fn timeout(mut self, timeout: Duration) -> Simulation {
+        self.timeout = timeout;
         self
     }
 
@@ -48,6 +56,7 @@ impl Simulation {
 
     /// Runs it, however it ends.
     pub fn run(mut self) -> Simulated {
+        self.command.args(["--timeout", &self.timeout.as_secs_f64().to_string()]);
         self.command.arg("--").arg(self.program).args(self.args);
         let said = said(&mut self.command);
         Simulated { place: self.place, said }
@@ -68,6 +77,11 @@ impl Simulated {
 
     pub fn recording(&self) -> PathBuf {
         self.place.path("recording")
+    }
+
+    /// `corefold report` of what was saved.
+    pub fn again(&self) -> Said {
+        self.place.corefold("report recording")
     }
 
     /// What the program itself printed, when it ran at one count only.

@@ -176,7 +176,7 @@ pub fn global_fields(program: &Program, accesses: &[(u64, u8)]) -> Vec<(String, 
 /// What a read of 8 bytes at `offset` of a heap object of `bytes` that was allocated at `stack` touches.
 pub fn heap_field(program: &Program, stack: &[u64], bytes: u64, offset: u64, size: u8) -> (String, String) {
     let mut run = program.run();
-    run.allocations.push(AllocSite { stack: stack.to_vec(), count: 1, bytes });
+    run.allocations.push(AllocSite { stack: stack.to_vec(), count: 1, bytes, ..AllocSite::default() });
     let address = (HEAP + offset) & !63;
     let mut line = line(address, 2, vec![site(program.symbol("main"), AccessKind::Read, (offset & 63) as u8, size, 2)]);
     line.objects.push(Object { address: HEAP, bytes, site: 0 });
