@@ -1,9 +1,9 @@
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::access::{looked, read_value, timed};
 use crate::engine::{active, engine, tag_of};
+use crate::entry::with_pc;
 use crate::hot::hot;
 use crate::{pending, sched};
-use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_model::{Kind, ticks};
 use corefold_recording::AccessKind;
@@ -121,17 +121,6 @@ pub fn fence() {
     crate::engine::current().time.stall += drained - before;
     hot!().clock = drained + ticks(engine().launch.machine.core.fence);
     pending::flush(hot!().clock);
-}
-
-/// A hook that hands its own return address to its body as one more argument.
-macro_rules! with_pc {
-    ($($name:ident $register:literal $body:path;)*) => {$(
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() {
-            naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {body}", body = sym $body)
-        }
-    )*};
 }
 
 macro_rules! atomic_hooks {

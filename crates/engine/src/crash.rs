@@ -60,13 +60,17 @@ pub fn deadlock() -> ! {
 fn waiter(fiber: usize) -> Waiter {
     let f = &engine().fibers[fiber];
     let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait {
-        Wait::Futex { address, call } => (call, address, crate::futex::holders(address, call)),
+        Wait::Futex { object, call, .. } => (call, object, crate::locks::holders(object)),
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
         Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
         Wait::Sleep => ("sleep", 0, Vec::new()),
         Wait::Nothing => ("nothing", 0, Vec::new()),
     };
-    Waiter { thread: fiber as u32, call: String::from(call), on, held_by, stack: stack_of(fiber) }
+    let mut stack = stack_of(fiber);
+    if f.blocked_at != 0 {
+        stack.insert(0, f.blocked_at);
+    }
+    Waiter { thread: fiber as u32, call: String::from(call), on, held_by, stack }
 }
 
 /// Ends the run if the runner has asked for it; the running fiber is at `pc`.

@@ -23,8 +23,8 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     Nothing,
-    /// `call` is what its user knows it as.
-    Futex { address: u64, call: &'static str },
+    /// `object` and `call` are what its user knows it as; `address` is the word that is waited on.
+    Futex { address: u64, object: u64, call: &'static str },
     /// Another thread's end. Not counted as blocked: a parent that waits for its children loses nothing.
     Join { thread: usize },
     Sleep,
@@ -46,6 +46,8 @@ pub struct Fiber {
     pub state: State,
     pub wait: Wait,
     pub woken: Woken,
+    /// Where it called what it blocks in; 0 if that is not known.
+    pub blocked_at: u64,
     pub timer: u64,
     /// The CPU it runs or last ran on.
     pub cpu: usize,
@@ -82,6 +84,7 @@ impl Fiber {
             state: State::Ready,
             wait: Wait::Nothing,
             woken: Woken::ByThread,
+            blocked_at: 0,
             timer: 0,
             cpu,
             affinity: Vec::new(),
@@ -113,6 +116,7 @@ impl Fiber {
             self.time.block += away;
         }
         self.wait = Wait::Nothing;
+        self.blocked_at = 0;
         self.on_cpu_since = clock;
         self.cpu = cpu;
         self.state = State::Running;

@@ -1,13 +1,14 @@
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
-use crate::atomics;
+use crate::access::{read_value, timed};
 use crate::engine::{charge, current, engine};
 use crate::fiber::{Wait, Woken};
 use crate::hot::hot;
+use crate::object::Object;
 use crate::sched;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use corefold_model::{Ticks, ticks};
+use corefold_model::{Kind, Ticks, ticks};
+use corefold_recording::AccessKind;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -20,6 +21,9 @@ struct Waiting {
     bits: u32,
 }
 
+/// Matches every waiter.
+pub const ANY: u32 = u32::MAX;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     Woken,
@@ -28,64 +32,92 @@ pub enum Waited {
     TimedOut,
 }
 
-/// Waits until [`wake`], if the word still holds `expected`. `call` is what the user calls this wait.
-pub fn wait(address: u64, expected: u32, bits: u32, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Waited {
+/// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
+pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
     sched::enter_kernel();
-    if atomics::load(address, 4, pc) as u32 != expected {
+    timed(address, object.call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
+    // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
+    sched::sync();
+    crate::pending::flush(hot!().clock);
+    if read_value(address, 4) as u32 != expected {
         return Waited::Changed;
+    }
+    if deadline.is_some_and(|d| d <= hot!().clock) {
+        return Waited::TimedOut;
     }
     let me = engine().sched.fiber;
     if let Some(deadline) = deadline {
-        if deadline <= hot!().clock {
-            return Waited::TimedOut;
-        }
         sched::set_timer(me, deadline);
     }
     engine().sched.queues.0.entry(address).or_default().push_back(Waiting { fiber: me, bits });
-    sched::block(Wait::Futex { address, call });
-    if current().woken == Woken::ByTimer {
-        return Waited::TimedOut;
-    }
-    sched::cancel_timer(me);
-    Waited::Woken
+    current().blocked_at = object.call.pc;
+    sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
+    if current().woken == Woken::ByTimer { Waited::TimedOut } else { Waited::Woken }
 }
 
 /// Wakes up to `most` fibers that wait with any of `bits`; returns how many.
 pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
     sched::enter_kernel();
+    sched::sync();
+    wake_queued(address, most, bits)
+}
+
+/// The part of a wake-up that the kernel does.
+fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let latency = ticks(engine().launch.machine.system.wake);
     let mut woken = 0;
     while woken < most {
-        let Some(fiber) = engine().sched.queues.take(address, bits) else { break };
+        let Some(waiting) = engine().sched.queues.take(address, bits) else { break };
         woken += 1;
         charge(engine().launch.machine.system.syscall / 4);
-        sched::wake(fiber, hot!().clock, latency);
+        // It has been woken: its time-out must not wake it once more.
+        sched::cancel_timer(waiting.fiber);
+        sched::wake(waiting.fiber, hot!().clock, latency);
     }
     woken
 }
 
+/// Wakes up to `wake` waiters, and has up to `moved` of the others wait at `to` from now on. Returns
+/// how many of each; `None` if the word does not hold `expected`.
+pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>) -> Option<(u32, u32)> {
+    sched::enter_kernel();
+    sched::sync();
+    if expected.is_some_and(|e| e != read_value(from, 4) as u32) {
+        return None;
+    }
+    let woken = wake_queued(from, wake, ANY);
+    let mut count = 0;
+    while count < moved {
+        let Some(waiting) = engine().sched.queues.take(from, ANY) else { break };
+        if let Wait::Futex { address, .. } = &mut engine().fibers[waiting.fiber].wait {
+            *address = to;
+        }
+        engine().sched.queues.0.entry(to).or_default().push_back(waiting);
+        count += 1;
+    }
+    Some((woken, count))
+}
+
 impl Queues {
-    fn take(&mut self, address: u64, bits: u32) -> Option<usize> {
+    fn take(&mut self, address: u64, bits: u32) -> Option<Waiting> {
         let queue = self.0.get_mut(&address)?;
         let at = queue.iter().position(|w| w.bits & bits != 0)?;
         let waiting = queue.remove(at)?;
         if queue.is_empty() {
             self.0.remove(&address);
         }
-        Some(waiting.fiber)
+        Some(waiting)
     }
 }
 
 /// The fiber waits no more: its timer fired.
 pub fn forget(fiber: usize) {
-    if let Wait::Futex { address, .. } = engine().fibers[fiber].wait
-        && let Some(queue) = engine().sched.queues.0.get_mut(&address)
-    {
+    let Wait::Futex { address, .. } = engine().fibers[fiber].wait else { return };
+    let queues = &mut engine().sched.queues.0;
+    if let Some(queue) = queues.get_mut(&address) {
         queue.retain(|w| w.fiber != fiber);
+        if queue.is_empty() {
+            queues.remove(&address);
+        }
     }
-}
-
-/// Threads that hold what is waited for at `address`, where the object says so.
-pub fn holders(address: u64, call: &str) -> Vec<u32> {
-    crate::mutex::owner(address, call).into_iter().collect()
 }

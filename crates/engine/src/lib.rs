@@ -10,18 +10,22 @@ extern crate alloc;
 mod access;
 mod affinity;
 mod atomics;
+mod barrier;
 mod blocks;
-mod futex;
-mod io;
-mod spin;
 mod clock;
 mod clocks;
+mod condvar;
 mod cpus;
 mod crash;
+mod deadline;
 mod engine;
+mod entry;
 mod fiber;
+mod futex;
+mod futex_call;
 mod heap;
 mod hot;
+mod io;
 mod keys;
 mod layout;
 mod locks;
@@ -31,21 +35,29 @@ mod mapping;
 mod memory;
 mod modules;
 mod mutex;
+mod object;
+mod once;
 mod passing;
 mod pending;
 mod progress;
 mod random;
 mod real;
 mod record;
+mod robust;
+mod rwlock;
 mod sample;
 mod sched;
+mod semaphore;
 mod sites;
 mod sleep;
+mod spin;
+mod spinlock;
 mod stacks;
 mod stand_in;
 mod start;
 mod string;
 mod sys;
+mod system_call;
 mod thread;
 mod time;
 mod unwind;
@@ -55,6 +67,10 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     crash::engine_fault(&alloc::format!("{info}"))
 }
 
-/// The precompiled `core` and `alloc` refer to it in tables that nothing reads: panics abort.
+/// What an unwinder asks at a frame of ours: there is nothing to clean up, it may go on. (pthread_exit
+/// unwinds past the frames of its own that called the unwinder.)
 #[unsafe(no_mangle)]
-extern "C" fn rust_eh_personality() {}
+extern "C" fn rust_eh_personality() -> core::ffi::c_int {
+    const CONTINUE_UNWIND: core::ffi::c_int = 8;
+    CONTINUE_UNWIND
+}

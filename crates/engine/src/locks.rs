@@ -1,4 +1,4 @@
-//! What is known of each lock: how often it was taken, and waited for.
+//! What is known of each lock: how often it was taken, waited for and held, and by whom it is held now.
 use crate::engine::engine;
 use crate::hot::hot;
 use alloc::vec::Vec;
@@ -10,11 +10,19 @@ use rustc_hash::FxBuildHasher;
 struct Record {
     kind: LockKind,
     object: Option<Object>,
+    counts: Counts,
+    /// Threads that hold it, each as often as it has taken it.
+    holders: Vec<u32>,
+    /// Since when somebody has.
+    held_since: Ticks,
+}
+
+#[derive(Default)]
+struct Counts {
     acquisitions: u64,
     contended: u64,
     wait: Ticks,
     hold: Ticks,
-    held_since: Ticks,
     longest_wait: Ticks,
     wait_pc: u64,
 }
@@ -30,13 +38,9 @@ impl Locks {
         self.records.entry(address).or_insert_with(|| Record {
             kind,
             object: crate::heap::objects_on(address, 1).pop(),
-            acquisitions: 0,
-            contended: 0,
-            wait: 0,
-            hold: 0,
+            counts: Counts::default(),
+            holders: Vec::new(),
             held_since: 0,
-            longest_wait: 0,
-            wait_pc: 0,
         })
     }
 
@@ -46,13 +50,9 @@ impl Locks {
         if record.kind != LockKind::SpunWord {
             return;
         }
-        record.contended += 1;
-        record.acquisitions = record.acquisitions.max(record.contended);
-        record.wait += wait;
-        if wait >= record.longest_wait {
-            record.longest_wait = wait;
-            record.wait_pc = pc;
-        }
+        let counts = &mut record.counts;
+        counts.waited(wait, pc);
+        counts.acquisitions = counts.acquisitions.max(counts.contended);
         self.any_spun = true;
     }
 
@@ -63,53 +63,108 @@ impl Locks {
             && let Some(record) = self.records.get_mut(&address)
             && record.kind == LockKind::SpunWord
         {
-            record.acquisitions += 1;
+            record.counts.acquisitions += 1;
         }
     }
 
+    /// Forgets all counts: the region of interest begins. What is held stays held.
     pub fn clear(&mut self) {
-        self.records.clear();
+        let now = hot!().clock;
+        self.records.retain(|_, r| !r.holders.is_empty());
+        for record in self.records.values_mut() {
+            record.counts = Counts::default();
+            record.held_since = now;
+        }
     }
 
     /// In the order of their wait, the longest first.
     pub fn all(&self) -> Vec<Lock> {
-        let cycles = |t: Ticks| t / TICKS_PER_CYCLE;
-        let mut locks: Vec<Lock> = self.records.iter().map(|(address, r)| Lock {
-            address: *address,
-            kind: r.kind,
-            object: r.object.clone(),
-            acquisitions: r.acquisitions,
-            contended: r.contended,
-            wait_cycles: cycles(r.wait),
-            hold_cycles: cycles(r.hold),
-            wait_pc: r.wait_pc,
-        }).collect();
+        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0);
+        let mut locks: Vec<Lock> = used.map(|(address, r)| r.lock(*address)).collect();
         locks.sort_by_key(|l| (core::cmp::Reverse(l.wait_cycles), l.address));
         locks
+    }
+}
+
+impl Counts {
+    fn waited(&mut self, wait: Ticks, pc: u64) {
+        self.contended += 1;
+        self.wait += wait;
+        if wait >= self.longest_wait {
+            self.longest_wait = wait;
+            self.wait_pc = pc;
+        }
+    }
+}
+
+impl Record {
+    fn lock(&self, address: u64) -> Lock {
+        Lock {
+            address,
+            kind: self.kind,
+            object: self.object.clone(),
+            acquisitions: self.counts.acquisitions,
+            contended: self.counts.contended,
+            wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
+            hold_cycles: self.counts.hold / TICKS_PER_CYCLE,
+            wait_pc: self.counts.wait_pc,
+        }
+    }
+
+    fn has_holders(&self) -> bool {
+        matches!(self.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock)
     }
 }
 
 /// The lock at `address` was taken now, after a wait that began at `since` (or none).
 pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
+    let thread = engine().sched.fiber as u32;
     let record = engine().locks.at(address, kind);
-    record.acquisitions += 1;
-    record.held_since = now;
-    if let Some(since) = since {
-        let wait = now.saturating_sub(since);
-        record.contended += 1;
-        record.wait += wait;
-        if wait >= record.longest_wait {
-            record.longest_wait = wait;
-            record.wait_pc = pc;
+    if record.kind != kind {
+        // Another object lay here before, or threads spun on the lock before it was first taken.
+        record.kind = kind;
+        record.counts = Counts::default();
+        record.holders.clear();
+    }
+    if record.has_holders() {
+        if record.holders.is_empty() {
+            record.held_since = now;
         }
+        record.holders.push(thread);
+    }
+    record.counts.acquisitions += 1;
+    if let Some(since) = since {
+        record.counts.waited(now.saturating_sub(since), pc);
     }
 }
 
-/// The lock is about to be let go.
+/// The lock is about to be let go, by the running thread or (some may) for another.
 pub fn released(address: u64) {
     let now = hot!().clock;
-    if let Some(record) = engine().locks.records.get_mut(&address) {
-        record.hold += now.saturating_sub(record.held_since);
+    let thread = engine().sched.fiber as u32;
+    let Some(record) = engine().locks.records.get_mut(&address) else { return };
+    if record.holders.is_empty() {
+        return;
     }
+    let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);
+    record.holders.swap_remove(at);
+    if record.holders.is_empty() {
+        record.counts.hold += now.saturating_sub(record.held_since);
+    }
+}
+
+/// Nobody holds what lies here: it is made, or done with. Its counts stay.
+pub fn forgotten(address: u64) {
+    if let Some(record) = engine().locks.records.get_mut(&address) {
+        record.holders.clear();
+    }
+}
+
+/// Threads that hold the lock at `address`.
+pub fn holders(address: u64) -> Vec<u32> {
+    let mut holders = engine().locks.records.get(&address).map(|r| r.holders.clone()).unwrap_or_default();
+    holders.sort_unstable();
+    holders.dedup();
+    holders
 }

@@ -1,8 +1,8 @@
 //! malloc and its family, C++ operators included: their own entry points, as the report names an object
 //! by the place that called them.
 use crate::engine::active;
+use crate::entry::with_pc;
 use crate::heap;
-use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
 unsafe extern "C" {
@@ -116,16 +116,6 @@ fn free_at(address: u64, pc: u64) {
 pub extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
     let address = at as u64;
     if at.is_null() || !heap::is_ours(address) { 0 } else { heap::size_of(address) as usize }
-}
-
-macro_rules! with_pc {
-    ($($name:ident $register:literal $body:ident;)*) => {$(
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() {
-            naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {body}", body = sym $body)
-        }
-    )*};
 }
 
 with_pc! {

@@ -48,6 +48,34 @@ macro_rules! stand_ins_at {
 }
 pub(crate) use stand_ins_at;
 
+/// The same, for those that make something of what they are called by, too: `$call` is a [`Call`].
+///
+/// [`Call`]: crate::entry::Call
+macro_rules! calls {
+    ($(fn $name:ident($($arg:ident: $type:ty),* ; $call:ident) -> $result:ty $body:block)*) => {$(
+        const _: () = {
+            extern "C" fn body($($arg: $type,)* pc: u64) -> $result {
+                if !$crate::engine::active() {
+                    $crate::real::real! { fn $name($($arg: $type),*) -> $result; }
+                    return $name($($arg),*);
+                }
+                let $call = $crate::entry::Call { name: stringify!($name), pc };
+                $body
+            }
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() {
+                core::arch::naked_asm!(
+                    concat!("mov ", $crate::entry::register!($($arg)*), ", [rsp]"),
+                    "jmp {body}",
+                    body = sym body,
+                )
+            }
+        };
+    )*};
+}
+pub(crate) use calls;
+
 /// Sets the running thread's `errno`, and returns what goes with it.
 pub fn failed(error: core::ffi::c_int) -> core::ffi::c_int {
     // SAFETY: the running thread's own.

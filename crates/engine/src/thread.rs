@@ -3,6 +3,7 @@ use crate::engine::{active, charge, current, engine};
 use crate::fiber::{self, Fiber, State, Wait};
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
+use crate::stand_in::calls;
 use crate::{crash, hot::hot, keys, sched, sys};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,6 +22,8 @@ pub struct Thread {
     slot: usize,
     pub keys: Vec<usize>,
     pub at_exit: Vec<keys::AtExit>,
+    /// Robust mutexes that it holds.
+    pub robust: Vec<u64>,
     /// Innermost pthread_cleanup_push buffer that glibc's macros registered.
     pub cleanup: usize,
 }
@@ -150,6 +153,7 @@ fn run_until_exit(start: Start, argument: usize) -> usize {
 /// The thread's work is done: its destructors run, and whoever joins it goes on.
 fn finish(value: usize) {
     keys::run_destructors();
+    crate::robust::thread_ends();
     sched::enter_kernel();
     let me = engine().sched.fiber;
     current().thread.value = value;
@@ -178,11 +182,13 @@ pub fn find(thread: libc::pthread_t) -> Option<usize> {
     engine().fibers.iter().rposition(|f| f.real == thread && !f.thread.joined)
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int {
-    if !active() {
-        return join_native(thread, value);
+calls! {
+    fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
+        join(thread, value, call.pc)
     }
+}
+
+fn join(thread: libc::pthread_t, value: *mut *mut c_void, pc: u64) -> c_int {
     let Some(target) = find(thread) else { return libc::ESRCH };
     let me = engine().sched.fiber;
     if target == me {
@@ -196,6 +202,7 @@ pub extern "C" fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void)
     let other = &mut engine().fibers[target];
     if other.state != State::Finished {
         other.thread.joiner = Some(me);
+        current().blocked_at = pc;
         sched::block(Wait::Join { thread: target });
     }
     if !value.is_null() {
@@ -204,11 +211,6 @@ pub extern "C" fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void)
     }
     give_back_stack(target);
     0
-}
-
-fn join_native(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int {
-    real::real! { fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int; }
-    pthread_join(thread, value)
 }
 
 #[unsafe(no_mangle)]

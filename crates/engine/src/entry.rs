@@ -1,0 +1,47 @@
+//! Exported functions that are told who called them: reports name the source line of a call, and the
+//! return address is what stands for it.
+
+/// Exported functions that hand their own return address to a body as one more argument, in the
+/// register that comes after those of the arguments.
+macro_rules! with_pc {
+    ($($name:ident $register:literal $body:path;)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() {
+            core::arch::naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {body}", body = sym $body)
+        }
+    )*};
+}
+pub(crate) use with_pc;
+
+/// A call that the program made.
+#[derive(Clone, Copy)]
+pub struct Call {
+    /// What the program calls it: `pthread_mutex_lock`.
+    pub name: &'static str,
+    /// Its return address.
+    pub pc: u64,
+}
+
+/// The register of the argument after these.
+macro_rules! register {
+    () => {
+        "rdi"
+    };
+    ($a:ident) => {
+        "rsi"
+    };
+    ($a:ident $b:ident) => {
+        "rdx"
+    };
+    ($a:ident $b:ident $c:ident) => {
+        "rcx"
+    };
+    ($a:ident $b:ident $c:ident $d:ident) => {
+        "r8"
+    };
+    ($a:ident $b:ident $c:ident $d:ident $e:ident) => {
+        "r9"
+    };
+}
+pub(crate) use register;
