@@ -42,6 +42,8 @@ pub(crate) struct Line {
     pub home_free: Ticks,
     /// Hits of the owner in a row.
     pub hits: u8,
+    /// It was written atomically: it is there to be shared, and never counts as one CPU's own.
+    pub atomic: bool,
     pub queue: VecDeque<Grant>,
 }
 
@@ -66,7 +68,7 @@ impl Lines {
 
     /// A new record of a line that one core has alone.
     pub fn add(&mut self, state: State) -> u32 {
-        self.lines.push(Line { now: state, tail: state, home_free: 0, hits: 0, queue: VecDeque::new() });
+        self.lines.push(Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, queue: VecDeque::new() });
         self.sets.extend(vec![0; 2 * self.words]);
         let index = self.lines.len() - 1;
         self.revive(index, state);

@@ -228,10 +228,12 @@ impl Model {
         }
     }
 
-    /// A line that one CPU alone has used for a while is private again, and its hits cost nothing.
+    /// A line that one CPU alone has used for a while is private again, and its hits cost nothing. Not one
+    /// that is written atomically: a CPU may run ahead on private lines further than on others.
     fn rest(&mut self, tag: &mut Tag, access: &Access) {
         if let Some(index) = tag.record_index()
             && self.lines.get(index as usize).queue.is_empty()
+            && !self.lines.get(index as usize).atomic
             && self.is_idle(access.cpu)
         {
             let dirty = self.lines.get(index as usize).now.dirty;
@@ -288,7 +290,8 @@ impl Model {
     fn shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         let index = tag.record_index().expect("a line with a record") as usize;
         self.lines.settle(index, now);
-        if let Some(outcome) = self.from_own_buffers(access, now) {
+        self.lines.get(index).atomic |= matches!(access.kind, Kind::AtomicStore | Kind::Rmw);
+        if let Some(outcome) = self.own_buffers_serve(access, now) {
             return outcome;
         }
         let core = self.core_of(access.cpu);
@@ -304,7 +307,7 @@ impl Model {
     }
 
     /// The line is already on its way to this CPU, or the bytes are in its store buffer.
-    fn from_own_buffers(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
+    fn own_buffers_serve(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
         let line = access.address >> self.line_shift;
         let mask = self.mask(access);
         let cpu = &mut self.cpus[access.cpu as usize];
@@ -376,7 +379,10 @@ impl Model {
         };
         let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
         self.lines.get(index).home_free = home_free;
-        self.lines.push(index, Grant { core, cpu: access.cpu as u16, alone: writes, dirty: writes, snoop, arrival: arrival + hold });
+        self.lines.push(
+            index,
+            Grant { core, cpu: access.cpu as u16, alone: writes, dirty: writes, snoop, arrival: arrival + hold },
+        );
         (arrival, class)
     }
 
