@@ -61,14 +61,15 @@ pub fn demangle(raw: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(raw) {
         return format!("{name:#}");
     }
+    // A C function named `f` must not come out as what `f` abbreviates in a mangled name: `float`.
+    if !raw.starts_with("_Z") {
+        return raw.to_owned();
+    }
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     // gcc marks parts and clones of a function by a suffix that is no part of the mangled name.
-    let (mangled, suffix) = raw.split_once('.').unwrap_or((raw, ""));
-    let plain = if suffix.is_empty() || !mangled.starts_with("_Z") { raw } else { mangled };
-    cpp_demangle::Symbol::new(plain)
-        .ok()
-        .and_then(|symbol| symbol.demangle(&options).ok())
-        .unwrap_or_else(|| plain.to_owned())
+    let mangled = raw.split_once('.').map_or(raw, |(mangled, _)| mangled);
+    let symbol = cpp_demangle::Symbol::new(mangled).ok();
+    symbol.and_then(|symbol| symbol.demangle(&options).ok()).unwrap_or_else(|| mangled.to_owned())
 }
 
 #[cfg(test)]
@@ -81,6 +82,8 @@ mod tests {
         assert_eq!(demangle("_ZN2ns3FooIiE3barEi.constprop.0"), "ns::Foo<int>::bar");
         assert_eq!(demangle("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
         assert_eq!(demangle("count.0"), "count.0");
-        assert_eq!(demangle("main"), "main");
+        for c_name in ["main", "f", "w", "i", "St"] {
+            assert_eq!(demangle(c_name), c_name);
+        }
     }
 }
