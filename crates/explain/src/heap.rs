@@ -17,7 +17,7 @@ use crate::code::Frame;
 use crate::dwarf::{Debug, Die};
 use crate::space::Space;
 use crate::types::Place;
-use corefold_recording::{AllocSite, Object};
+use corefold_recording::{AllocSite, Mapping, Object};
 use evidence::{Ground, Guess, evidence};
 use gimli::constants as c;
 use layout::Element;
@@ -55,6 +55,11 @@ impl<'a> Heap<'a> {
         let answer = answer.unwrap_or_default();
         self.known.borrow_mut().insert(key, answer.clone());
         answer
+    }
+
+    /// What was mapped, if the object is no heap object.
+    pub fn mapping(&self, object: &Object) -> Option<&'a Mapping> {
+        self.sites.get(object.site as usize)?.mapping.as_ref()
     }
 
     fn climb(&self, site: &AllocSite, bytes: u64) -> Answer<'a> {
@@ -95,7 +100,11 @@ impl<'a> Heap<'a> {
         let statement = place.and_then(|(file, line)| self.sources.statement(file, line, frame.column));
         let name = scope.debug.name(scope.function).unwrap_or_default();
         match statement.filter(|statement| !statement.begins_function(&name)) {
-            Some(statement) => fit::choose(scope.debug, &evidence(&statement, scope), bytes),
+            Some(statement) => fit::choose(scope.debug, &evidence(&statement, scope), bytes).or_else(|| {
+                let (file, line) = place?;
+                let passed_on = self.sources.passed_on(file, line, frame.column)?;
+                fit::choose(scope.debug, &evidence(&passed_on, scope), bytes)
+            }),
             None => fit::only(scope.debug, &possible_types(scope), bytes),
         }
     }

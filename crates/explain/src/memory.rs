@@ -4,7 +4,7 @@ use crate::heap::{Heap, Layout};
 use crate::space::{Space, Spot};
 use crate::symbols::demangle;
 use crate::types::{ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
-use corefold_recording::{Label, Object, Run};
+use corefold_recording::{Label, Mapping, Object, Run};
 
 /// What lies at an address.
 pub(crate) struct Found {
@@ -34,6 +34,8 @@ struct Thing<'a> {
     /// What names of fields begin with.
     base: String,
     layout: Option<(&'a Debug, Layout)>,
+    /// What offsets without a name are counted from: not 0 if only a later part of a file is mapped.
+    first_offset: u64,
 }
 
 impl<'a> Memory<'a> {
@@ -45,7 +47,7 @@ impl<'a> Memory<'a> {
     pub fn at(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
         let inside = |object: &&Object| (object.address..object.address + object.bytes.max(1)).contains(&address);
         let thing = match objects.iter().find(inside) {
-            Some(object) => self.heap_object(object),
+            Some(object) => self.allocated(object),
             None => self.global(address),
         };
         let thing = match self.label_at(address) {
@@ -62,21 +64,25 @@ impl<'a> Memory<'a> {
         self.labels.iter().filter(around).min_by_key(|label| label.bytes)
     }
 
-    fn heap_object(&self, object: &Object) -> Thing<'a> {
+    fn allocated(&self, object: &Object) -> Thing<'a> {
         let (typed, origin) = self.heap.object(object);
         let (type_name, base) = match &typed {
             Some((debug, layout)) => (Some(layout.type_name(debug)), layout.short_name(debug)),
             None => (None, String::new()),
         };
-        let name = format!(
-            "{}{} (heap, {} bytes)",
-            type_name.as_deref().unwrap_or("object"),
-            origin.as_ref().map(|place| format!(" at {}", spot_name(place))).unwrap_or_default(),
-            object.bytes
-        );
-        let object =
-            ObjectUse { name, address: object.address, bytes: object.bytes, type_name, storage: Storage::Heap, origin };
-        Thing { object, base, layout: typed }
+        let at = origin.as_ref().map(|place| format!(" at {}", spot_name(place))).unwrap_or_default();
+        let what = type_name.as_deref();
+        let mapping = self.heap.mapping(object);
+        let (name, storage) = match mapping {
+            None => (format!("{}{at} (heap, {} bytes)", what.unwrap_or("object"), object.bytes), Storage::Heap),
+            Some(mapping) => (mapping_name(what, &at, mapping, object.bytes), Storage::Mapping),
+        };
+        let (base, first_offset) = match mapping {
+            Some(mapping) if typed.is_none() => (mapping.file.clone(), mapping.offset),
+            _ => (base, 0),
+        };
+        let object = ObjectUse { name, address: object.address, bytes: object.bytes, type_name, storage, origin };
+        Thing { object, base, layout: typed, first_offset }
     }
 
     fn global(&self, address: u64) -> Thing<'a> {
@@ -102,14 +108,14 @@ impl<'a> Memory<'a> {
         };
         let address = spot.module.base.wrapping_add(start);
         let object = ObjectUse { name: name.clone(), address, bytes, storage: Storage::Global, ..ObjectUse::default() };
-        Thing { object, base: name, layout: None }
+        Thing { object, base: name, layout: None, first_offset: 0 }
     }
 }
 
 impl<'a> Thing<'a> {
     fn unknown(address: u64) -> Thing<'a> {
         let object = ObjectUse { name: UNKNOWN_OBJECT.to_owned(), address, ..ObjectUse::default() };
-        Thing { object, base: format!("{address:#x}"), layout: None }
+        Thing { object, base: format!("{address:#x}"), layout: None, first_offset: 0 }
     }
 
     fn variable(debug: &'a Debug, die: Die, name: String, address: u64) -> Thing<'a> {
@@ -127,7 +133,7 @@ impl<'a> Thing<'a> {
             storage: Storage::Global,
             origin,
         };
-        Thing { object, base: name, layout: kind.map(|kind| (debug, Layout::single(kind))) }
+        Thing { object, base: name, layout: kind.map(|kind| (debug, Layout::single(kind))), first_offset: 0 }
     }
 
     /// The part of this that the program gave a name of its own.
@@ -147,7 +153,7 @@ impl<'a> Thing<'a> {
             type_name: layout.as_ref().map(|(debug, layout)| layout.type_name(debug)),
             ..self.object
         };
-        Thing { object, base: label.name.clone(), layout }
+        Thing { object, base: label.name.clone(), layout, first_offset: 0 }
     }
 
     fn field(&self, address: u64, bytes: u64) -> Field {
@@ -163,11 +169,25 @@ impl<'a> Thing<'a> {
                 }
             }
             None => {
-                let whole = offset == 0 && !self.base.is_empty();
-                let name = if whole { self.base.clone() } else { format!("{}+{offset:#x}", self.base) };
+                let whole = offset + self.first_offset == 0 && !self.base.is_empty();
+                let shown = offset + self.first_offset;
+                let name = if whole { self.base.clone() } else { format!("{}+{shown:#x}", self.base) };
                 Field { name, type_name: None, offset, size: bytes }
             }
         }
+    }
+}
+
+/// `struct slot[8] at table.c:42 (mapping of table.db, 4096 bytes)`, or without the type if that is not known.
+fn mapping_name(type_name: Option<&str>, at: &str, mapping: &Mapping, bytes: u64) -> String {
+    let what = match (mapping.file.as_str(), mapping.offset) {
+        ("", _) => "anonymous mapping".to_owned(),
+        (file, 0) => format!("mapping of {file}"),
+        (file, offset) => format!("mapping of {file} from {offset:#x}"),
+    };
+    match type_name {
+        Some(name) => format!("{name}{at} ({what}, {bytes} bytes)"),
+        None => format!("{what}{at} ({bytes} bytes)"),
     }
 }
 

@@ -161,7 +161,9 @@ pub const UNKNOWN_OBJECT: &str = "memory of unknown origin";
 pub enum Storage {
     Heap,
     Global,
-    /// Neither on the heap nor in a variable that the debug information knows: a stack, a mapping.
+    /// Mapped by the program itself, from a file or not.
+    Mapping,
+    /// None of these that the debug information knows: a stack.
     #[default]
     Unknown,
 }

@@ -41,6 +41,12 @@ int both(struct owner *o) {
         !(o->table = calloc(4, sizeof *o->table))) return 1;
     return 0;
 }
+void passed_on(struct owner *o, size_t n) {
+    void *p = malloc(n);
+    if (!p)
+        abort();
+    o->mine = p;
+}
 int main(void) { return 0; }
 "#;
 
@@ -137,4 +143,9 @@ fn a_function_whose_code_the_compiler_shares_with_another() {
     let found = |function: &str, bytes: u64| heap_field(&program, &[program.call(function, "malloc")], bytes, 0, 8);
     is(found("deref", 136), "struct pcc at heap.c:14 (heap, 136 bytes)", "pcc.total");
     is(found("unknown", 64), "object at heap.c:33 (heap, 64 bytes)", "+0x0");
+}
+
+#[test]
+fn a_result_that_is_passed_on() {
+    is(field("passed_on", "malloc", 136, 0), "struct pcc at heap.c:41 (heap, 136 bytes)", "pcc.total");
 }

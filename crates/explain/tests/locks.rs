@@ -47,7 +47,12 @@ fn locks_have_the_name_of_their_memory() {
     let mut run = program.run();
     let pc = program.call("first", "pthread_mutex_lock");
     let object = Object { address: HEAP, bytes: 48, site: 0 };
-    run.allocations.push(AllocSite { stack: vec![program.call("make", "malloc")], count: 1, bytes: 48, ..AllocSite::default() });
+    run.allocations.push(AllocSite {
+        stack: vec![program.call("make", "malloc")],
+        count: 1,
+        bytes: 48,
+        ..AllocSite::default()
+    });
     run.locks = vec![lock(0x9000, pc, None), lock(program.symbol("a"), pc, None), lock(HEAP + 8, pc, Some(object))];
     assert_eq!(names(&run), ["mutex at 0x9000 waited for in first", "a", "table.guard"]);
     let waited = told(&run).locks[0].waited_at.clone().unwrap();
@@ -60,7 +65,12 @@ fn locks_have_the_name_of_their_memory() {
 fn labels_win() {
     let program = program();
     let mut run = program.run();
-    run.allocations.push(AllocSite { stack: vec![program.call("make", "malloc")], count: 1, bytes: 48, ..AllocSite::default() });
+    run.allocations.push(AllocSite {
+        stack: vec![program.call("make", "malloc")],
+        count: 1,
+        bytes: 48,
+        ..AllocSite::default()
+    });
     let object = Object { address: HEAP, bytes: 48, site: 0 };
     run.locks = vec![lock(program.symbol("a"), 0, None), lock(HEAP + 8, 0, Some(object.clone()))];
     let label = |address: u64, bytes: u64, name: &str| Label { address, bytes, name: name.to_owned() };

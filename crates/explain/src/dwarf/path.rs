@@ -66,7 +66,12 @@ impl Debug {
         if let Some(stored) = self.stored_type(kind) {
             return Step::Into(self.stored(walk, stored));
         }
-        let members = self.members(kind);
+        let mut members = self.members(kind);
+        // Only an object as a whole can be longer than its type.
+        let beyond = walk.offset == 0 && from + bytes > walk.size && self.is_flexible(kind);
+        if let Some(last) = members.last_mut().filter(|_| beyond) {
+            last.size = None;
+        }
         let met: Vec<&Member> = members.iter().filter(|member| member.meets(from, bytes)).collect();
         match met.as_slice() {
             [] if from == 0 && bytes >= walk.size => Step::End,

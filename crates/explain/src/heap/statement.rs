@@ -27,6 +27,18 @@ impl Sources {
         self.files.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }
 
+    /// Where the result of the call at a place is assigned on: `x->items = p;` after `void *p = malloc(n);`.
+    pub fn passed_on(&self, path: &str, line: u32, column: Option<u32>) -> Option<Statement> {
+        let variable = self.statement(path, line, column)?.plain_target()?;
+        let all = self.file(path)?;
+        let from = all.partition_point(|token| (token.line, token.column) < (line, column.unwrap_or(1)));
+        let rest = all[from..].windows(3).take(LONGEST);
+        let is_it = |w: &[Token]| w[0].text == "=" && w[1].text == variable && w[2].text == ";";
+        let call = from + rest.enumerate().find(|(_, w)| is_it(w))?.0 + 1;
+        let start = start_of_statement(&all, call);
+        Some(Statement { tokens: all[start..=call].to_vec(), call: call - start })
+    }
+
     /// The statement around a place; `None` if the file cannot be read or has no such place.
     pub fn statement(&self, path: &str, line: u32, column: Option<u32>) -> Option<Statement> {
         let all = self.file(path)?;
@@ -69,6 +81,14 @@ impl Statement {
     /// code for it, as they are equal, and its lines are lost.
     pub fn begins_function(&self, name: &str) -> bool {
         self.words(self.call).first().is_some_and(|token| token.text == name)
+    }
+
+    /// The variable that the call's result is assigned to, if it is one and not a part of something.
+    fn plain_target(&self) -> Option<String> {
+        let equals = self.call.checked_sub(1).filter(|at| self.tokens[*at].text == "=")?;
+        let target = self.tokens[..equals].last().filter(|token| token.is_name())?;
+        let before = equals.checked_sub(2).map(|at| self.tokens[at].text.as_str());
+        (!matches!(before, Some("." | "->" | "::"))).then(|| target.text.clone())
     }
 
     /// The words from index `at` on.
