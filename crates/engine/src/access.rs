@@ -111,7 +111,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     let shared = engine().model.shared_lines();
     let outcome = engine().model.access(tag, &access, before);
     if engine().model.shared_lines() != shared {
-        crate::sites::line_shared(address);
+        crate::sites::line_shared(address, pc);
     }
     hot!().clock = outcome.done;
     account(pc, what, *tag, &access, &outcome, before);

@@ -64,16 +64,16 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if outcome.effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
-    watch(address);
+    watch(address, pc);
     pending::defer(cpu, address, size, value, outcome.effect);
 }
 
 /// Has every access to the line come by here from now on.
-fn watch(address: u64) {
+fn watch(address: u64, pc: u64) {
     let shared = engine().model.shared_lines();
     engine().model.watch(tag_of(address), address);
     if engine().model.shared_lines() != shared {
-        crate::sites::line_shared(address);
+        crate::sites::line_shared(address, pc);
     }
 }
 

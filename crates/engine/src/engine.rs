@@ -7,11 +7,12 @@ use crate::sample::Samples;
 use crate::sched::Scheduler;
 use crate::sites::Sites;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{Model, Tag, Ticks, ticks};
-use corefold_recording::{Label, Note, Progress};
+use corefold_recording::{Frame, Label, Note, Progress};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,6 +29,8 @@ pub struct Engine {
     pub locks: crate::locks::Locks,
     pub progress: Vec<Progress>,
     pub labels: Vec<Label>,
+    /// Frames of threads' stacks that something shared lies in.
+    pub frames: BTreeSet<Frame>,
     pub notes: Vec<Note>,
     /// Mapped files, and the runtime's hooks by address: for decoding blocks.
     pub modules: Vec<corefold_recording::Module>,
@@ -76,6 +79,7 @@ pub fn begin(launch: Launch) {
         locks: crate::locks::Locks::default(),
         progress: Vec::new(),
         labels: Vec::new(),
+        frames: BTreeSet::new(),
         notes: Vec::new(),
         modules: Vec::new(),
         hooks: Vec::new(),

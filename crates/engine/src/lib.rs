@@ -21,6 +21,7 @@ mod deadline;
 mod engine;
 mod entry;
 mod fiber;
+mod frames;
 mod futex;
 mod futex_call;
 mod heap;

@@ -51,6 +51,7 @@ fn run(status: Status) -> Run {
         locks: e.locks.all(),
         labels: e.labels.clone(),
         allocations: e.heap.sites.clone(),
+        frames: e.frames.iter().cloned().collect(),
         notes: e.notes.clone(),
         transfers: e.sites.totals(),
     }

@@ -43,7 +43,8 @@ const KINDS: [AccessKind; 5] =
     [AccessKind::Read, AccessKind::Write, AccessKind::AtomicLoad, AccessKind::AtomicStore, AccessKind::Rmw];
 
 /// A second CPU has come to the line: notes what lies there now, for it may be freed later.
-pub fn line_shared(address: u64) {
+pub fn line_shared(address: u64, pc: u64) {
+    crate::frames::note(address, pc);
     let line = line_start(address);
     let objects = crate::heap::objects_on(line, engine().launch.machine.line_bytes.into());
     engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES] });

@@ -177,6 +177,17 @@ fn give_back_stack(fiber: usize) {
     engine().sched.stacks.give_back(slot);
 }
 
+/// The thread whose stack the address is on.
+pub fn on_stack(address: u64) -> Option<usize> {
+    let slot = ((address - STACKS) / SLOT) as usize;
+    engine().fibers.iter().rposition(|f| f.thread.slot == slot && f.state != State::Finished)
+}
+
+/// The end of the stack that the address is on.
+pub fn stack_end(address: u64) -> u64 {
+    STACKS + ((address - STACKS) / SLOT + 1) * SLOT
+}
+
 /// The fiber behind a pthread_t; the youngest, as a joined thread's may be used again.
 pub fn find(thread: libc::pthread_t) -> Option<usize> {
     engine().fibers.iter().rposition(|f| f.real == thread && !f.thread.joined)

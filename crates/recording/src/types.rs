@@ -29,6 +29,8 @@ pub struct Run {
     pub labels: Vec<Label>,
     /// What [`Object::site`] refers to.
     pub allocations: Vec<AllocSite>,
+    /// Stack frames that something shared lies in.
+    pub frames: Vec<Frame>,
     /// What could not be simulated, or was simulated as something simpler.
     pub notes: Vec<Note>,
     /// Transfers over all lines, by [`Class`].
@@ -148,6 +150,17 @@ pub struct Line {
     /// CPUs that touched it after it was first shared.
     pub cpus: u32,
     pub sites: Vec<Site>,
+}
+
+/// A function's frame on a thread's stack, when a line of it was first shared. An address on a stack
+/// belongs to the frame with the smallest `cfa` above it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Frame {
+    /// Canonical frame address: DWARF's locations of the function's variables count from it.
+    pub cfa: u64,
+    /// Return address of a call in the function.
+    pub pc: u64,
+    pub thread: u32,
 }
 
 /// A heap object or mapping that lies on a line, wholly or in part.
