@@ -31,6 +31,8 @@ struct Counts {
 pub struct Locks {
     records: HashMap<u64, Record, FxBuildHasher>,
     any_spun: bool,
+    /// When the region of interest began: waits count from then on.
+    counted_from: Ticks,
 }
 
 impl Locks {
@@ -70,6 +72,7 @@ impl Locks {
     /// Forgets all counts: the region of interest begins. What is held stays held.
     pub fn clear(&mut self) {
         let now = hot!().clock;
+        self.counted_from = now;
         self.records.retain(|_, r| !r.holders.is_empty());
         for record in self.records.values_mut() {
             record.counts = Counts::default();
@@ -120,6 +123,7 @@ impl Record {
 pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
+    let counted_from = engine().locks.counted_from;
     let record = engine().locks.at(address, kind);
     if record.kind != kind {
         // Another object lay here before, or threads spun on the lock before it was first taken.
@@ -135,7 +139,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     }
     record.counts.acquisitions += 1;
     if let Some(since) = since {
-        record.counts.waited(now.saturating_sub(since), pc);
+        record.counts.waited(now.saturating_sub(since.max(counted_from)), pc);
     }
 }
 
