@@ -56,6 +56,7 @@ mod spinlock;
 mod stacks;
 mod stand_in;
 mod start;
+mod stdio;
 mod string;
 mod sys;
 mod system_call;

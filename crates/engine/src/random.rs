@@ -58,7 +58,8 @@ pub fn sixteen_bytes() -> *const u8 {
     bytes.as_ptr()
 }
 
-fn fill_at(into: *mut c_void, bytes: usize, pc: u64) {
+/// The next bytes, into the program's memory.
+pub fn fill_at(into: *mut c_void, bytes: usize, pc: u64) {
     range_write(into as u64, pc, bytes as u64);
     // SAFETY: the caller's buffer.
     fill(unsafe { core::slice::from_raw_parts_mut(into.cast(), bytes) });

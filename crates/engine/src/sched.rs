@@ -106,6 +106,7 @@ pub extern "C" fn at_limit(pc: u64) {
     let cpu = engine().sched.cpu as u32;
     hot!().clock = engine().model.retire(cpu, hot!().clock);
     sample::take_due(pc, sample::What::Compute);
+    crate::io::glance();
     look_up();
 }
 
@@ -151,6 +152,12 @@ pub fn is_last() -> bool {
     let s = &engine().sched;
     let clock = hot!().clock;
     s.others() > clock && s.next_timer() > clock
+}
+
+/// Is the running thread the only one that can run, now or at a known time?
+pub fn alone() -> bool {
+    let s = &engine().sched;
+    s.others() == Ticks::MAX && s.timers.is_empty() && s.cpus[s.cpu].ready.is_empty()
 }
 
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.

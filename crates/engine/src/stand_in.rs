@@ -82,3 +82,8 @@ pub fn failed(error: core::ffi::c_int) -> core::ffi::c_int {
     unsafe { *libc::__errno_location() = error };
     -1
 }
+
+/// What a system call's wrapper returns for what the system call returned.
+pub fn result(code: i64) -> isize {
+    if code < 0 { failed(-code as core::ffi::c_int) as isize } else { code as isize }
+}

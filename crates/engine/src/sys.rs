@@ -72,6 +72,12 @@ pub fn close(fd: i32) {
     unsafe { syscall!(libc::SYS_close, fd; 0, 0, 0, 0, 0) };
 }
 
+/// How many of `fds` are ready, after waiting for up to so many milliseconds (-1: for ever).
+pub fn poll(fds: &mut [libc::pollfd], timeout: i32) -> i64 {
+    // SAFETY: the slice is writable.
+    unsafe { syscall!(libc::SYS_poll, fds.as_mut_ptr(), fds.len(), timeout; 0, 0, 0) }
+}
+
 /// A whole file; `None` if it cannot be read.
 pub fn read_file(path: &[u8]) -> Option<alloc::vec::Vec<u8>> {
     let fd = i32::try_from(open(path, libc::O_RDONLY | libc::O_CLOEXEC, 0)).ok().filter(|fd| *fd >= 0)?;

@@ -1,0 +1,86 @@
+//! What has to be known of a descriptor beyond what the kernel says: who can make it ready.
+use crate::sys;
+use alloc::collections::BTreeSet;
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+
+#[derive(Default)]
+struct Known {
+    /// Pipes and sockets whose both ends the program made: device and inode, which copies of the
+    /// descriptor share.
+    inside: BTreeSet<(u64, u64)>,
+    /// The same of what shares one inode with all of its kind: event descriptors, and epoll ones that
+    /// watch nothing else.
+    numbers: BTreeSet<c_int>,
+    /// Descriptors of the random devices.
+    random: BTreeSet<c_int>,
+}
+
+struct Table(UnsafeCell<Option<Known>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Table {}
+static TABLE: Table = Table(UnsafeCell::new(None));
+
+fn known() -> &'static mut Known {
+    // SAFETY: as above; no reference outlives its statement.
+    unsafe { &mut *TABLE.0.get() }.get_or_insert_default()
+}
+
+fn status(fd: c_int) -> Option<libc::stat> {
+    // SAFETY: a zeroed one is valid, and the kernel fills it.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let code = sys::syscall!(libc::SYS_fstat, fd, &raw mut status; 0, 0, 0, 0);
+        (code == 0).then_some(status)
+    }
+}
+
+/// Has the program made a pipe or a pair of sockets?
+pub fn any_inside() -> bool {
+    !known().inside.is_empty()
+}
+
+/// Can only this process make `fd` ready?
+pub fn is_inside(fd: c_int) -> bool {
+    known().numbers.contains(&fd) || status(fd).is_some_and(|s| known().inside.contains(&(s.st_dev, s.st_ino)))
+}
+
+/// A pipe, named or not.
+pub fn is_pipe(fd: c_int) -> bool {
+    status(fd).is_some_and(|s| s.st_mode & libc::S_IFMT == libc::S_IFIFO)
+}
+
+pub fn is_socket(fd: c_int) -> bool {
+    status(fd).is_some_and(|s| s.st_mode & libc::S_IFMT == libc::S_IFSOCK)
+}
+
+/// The program made `fd` and has its other end too.
+pub fn remember_inside(fd: c_int) {
+    if let Some(status) = status(fd) {
+        known().inside.insert((status.st_dev, status.st_ino));
+    }
+}
+
+pub fn remember_event(fd: c_int) {
+    known().numbers.insert(fd);
+}
+
+/// Until it watches a descriptor that the world has a part in.
+pub fn remember_epoll(fd: c_int) -> c_int {
+    remember_event(fd);
+    fd
+}
+
+pub fn remember_random(fd: c_int) {
+    known().random.insert(fd);
+}
+
+pub fn is_random(fd: c_int) -> bool {
+    known().random.contains(&fd)
+}
+
+/// The descriptor is closed, or becomes another's copy.
+pub fn forget(fd: c_int) {
+    known().numbers.remove(&fd);
+    known().random.remove(&fd);
+}
