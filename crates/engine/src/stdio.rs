@@ -79,7 +79,7 @@ fn pass_lock(stream: *mut Stream, pc: u64) {
     while is_others(stream) {
         sched::enter_kernel();
         if is_others(stream) {
-            sched::block(Wait::Futex { address: stream as u64, call: "flockfile" });
+            sched::block(Wait::Futex { address: stream as u64, object: stream as u64, call: "flockfile" });
         }
     }
 }
@@ -99,7 +99,7 @@ fn unlock(stream: *mut Stream) {
         return;
     }
     locks().remove(at);
-    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, call: "flockfile" } if address == stream as u64);
+    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, call: "flockfile", .. } if address == stream as u64);
     let waiting: Vec<usize> = engine().fibers.iter().filter(|f| waits(f.wait)).map(|f| f.id).collect();
     if !waiting.is_empty() {
         sched::enter_kernel();
