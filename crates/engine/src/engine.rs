@@ -7,12 +7,11 @@ use crate::sample::Samples;
 use crate::sched::Scheduler;
 use crate::sites::Sites;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{Model, Tag, Ticks, ticks};
-use corefold_recording::{Frame, Label, Note, Progress};
+use corefold_recording::{Label, Note, Progress};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,11 +25,12 @@ pub struct Engine {
     pub sites: Sites,
     pub heap: crate::heap::Heap,
     pub mapped: crate::mapped::Mapped,
+    pub places: crate::mapping::Places,
     pub locks: crate::locks::Locks,
     pub progress: Vec<Progress>,
     pub labels: Vec<Label>,
     /// Frames of threads' stacks that something shared lies in.
-    pub frames: BTreeSet<Frame>,
+    pub frames: crate::frames::Frames,
     pub notes: Vec<Note>,
     /// Mapped files, and the runtime's hooks by address: for decoding blocks.
     pub modules: Vec<corefold_recording::Module>,
@@ -76,10 +76,11 @@ pub fn begin(launch: Launch) {
         sites: Sites::default(),
         heap: crate::heap::Heap::default(),
         mapped: crate::mapped::Mapped::default(),
+        places: crate::mapping::Places::default(),
         locks: crate::locks::Locks::default(),
         progress: Vec::new(),
         labels: Vec::new(),
-        frames: BTreeSet::new(),
+        frames: crate::frames::Frames::default(),
         notes: Vec::new(),
         modules: Vec::new(),
         hooks: Vec::new(),

@@ -1,8 +1,8 @@
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
 use crate::hot;
-use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_BYTES};
-use crate::{clock, crash, engine, heap, record, sched, sys, thread};
+use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
+use crate::{clock, crash, engine, heap, mapping, record, sched, sys, thread};
 use alloc::vec::Vec;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -116,7 +116,7 @@ fn launch_path() -> Option<Vec<u8>> {
 fn begin(launch: corefold_launch::Launch) -> u64 {
     read_abilities();
     crate::string::entry::find_own_code();
-    if !heap::map() || !sys::map_at(MAPPINGS, MAPPINGS_BYTES) {
+    if !heap::map() || !mapping::reserve_all() {
         crash::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }
     engine::begin(launch);
