@@ -3,4 +3,5 @@ mod harness;
 
 mod determinism;
 mod endings;
+mod programs;
 mod scaling;

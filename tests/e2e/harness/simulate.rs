@@ -23,7 +23,7 @@ impl Simulation {
     pub fn of(program: &Program) -> Simulation {
         let place = Place::new();
         let mut command = place.command(corefold());
-        command.args(["run", "--json", "report.json", "-o", "recording"]);
+        command.arg("run").arg("--json").arg(place.path("report.json")).arg("-o").arg(place.path("recording"));
         Simulation { command, place, program: program.clone(), args: Vec::new(), timeout: Duration::from_secs(120) }
     }
 

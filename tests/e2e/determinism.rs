@@ -1,0 +1,87 @@
+//! The same program, arguments and seed give the same recording, to the byte: whatever the host is busy
+//! with, wherever and by whomever it is run.
+use crate::harness::{Place, Program, Simulation, program, stress};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Keeps the host's cores busy until it is dropped.
+struct Load(std::sync::Arc<AtomicBool>);
+
+impl Load {
+    fn begin() -> Load {
+        let going = std::sync::Arc::new(AtomicBool::new(true));
+        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+            let going = going.clone();
+            std::thread::spawn(move || while going.load(Ordering::Relaxed) {});
+        }
+        Load(going)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The recording of one simulation, made in a directory and environment that are different each time.
+fn record(program: &Program, args: &str, cpus: &str, time: usize) -> Vec<u8> {
+    let place = Place::new();
+    let deep = place.path(&"long/".repeat(time % 9));
+    std::fs::create_dir_all(&deep).unwrap();
+    let simulated = Simulation::of(program)
+        .cpus(cpus)
+        .args(args)
+        .with(|command| {
+            command
+                .current_dir(deep)
+                .env("HOME", place.directory())
+                .env("LANG", ["C", "de_DE.UTF-8", "C.UTF-8"][time % 3]);
+            command.env("CLUTTER", "x".repeat(997 * time)).env("XDG_CACHE_HOME", "/nowhere");
+        })
+        .run();
+    assert_eq!(simulated.said.code, Some(0), "{}{}", simulated.said.out, simulated.said.err);
+    std::fs::read(simulated.recording()).unwrap()
+}
+
+fn always_the_same(source: &str, args: &str, cpus: &str) {
+    let times = if stress() { 20 } else { 4 };
+    let program = program(source);
+    let first = record(&program, args, cpus, 0);
+    let _load = Load::begin();
+    for time in 1..times {
+        let again = record(&program, args, cpus, time);
+        assert!(first == again, "{source} {args}: recording {time} differs from the first");
+    }
+}
+
+#[test]
+fn a_contended_lock() {
+    always_the_same("truths/tas.c", "{cpus} 4000", "1,3,8,80");
+}
+
+#[test]
+fn a_queue_lock() {
+    always_the_same("truths/mcs.c", "{cpus} 4000", "1,3,8,80");
+}
+
+#[test]
+fn a_cxx_program_with_allocation_mutexes_and_condition_variables() {
+    always_the_same("determinism/exchange.cpp", "{cpus} 50", "1,3,8,80");
+}
+
+#[test]
+fn threads_that_sleep_time_out_and_print_addresses() {
+    always_the_same("determinism/sleepers.c", "{cpus}", "1,3,8,40");
+}
+
+/// Another seed is another run; the seed is not just written down.
+#[test]
+fn the_seed_decides() {
+    let program = program("determinism/exchange.cpp");
+    let cycles = |seed: &str| {
+        let report = Simulation::of(&program).cpus("8").option("--seed", seed).args("8 50").report();
+        report.at(8).cycles()
+    };
+    assert_eq!(cycles("7"), cycles("7"));
+    assert_ne!(cycles("7"), cycles("8"));
+}

@@ -1,0 +1,180 @@
+//! Programs that do not end well, and what cannot be simulated: a clear message, the documented exit
+//! code, nothing left running, and what was simulated before is saved.
+use crate::harness::{Place, Program, Said, Simulated, Simulation, native, program, said};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ENDS: &str = "endings/ends.c";
+
+/// Simulates a program that ends well at 1 and 2 CPUs, and at 4 and 8 in the way it is told.
+fn end(how: &str) -> Simulated {
+    end_with(how, |simulation| simulation)
+}
+
+fn end_with(how: &str, options: impl FnOnce(Simulation) -> Simulation) -> Simulated {
+    let simulation = Simulation::of(&program(ENDS)).cpus("1,2,4,8").args(&format!("{{cpus}} {how}"));
+    let simulated = options(simulation.timeout(Duration::from_secs(20))).run();
+    nothing_is_left(&program(ENDS), how);
+    simulated
+}
+
+/// No process of this program is left that has `argument` on its command line.
+fn nothing_is_left(program: &Program, argument: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while processes(program, argument) > 0 {
+        assert!(Instant::now() < deadline, "a process is left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn processes(program: &Program, argument: &str) -> usize {
+    let runs_it = |process: &Path| {
+        let words = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        std::fs::read_link(process.join("exe")).is_ok_and(|exe| exe == *program)
+            && words.split(|&b| b == 0).any(|word| word == argument.as_bytes())
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter(|entry| runs_it(&entry.path())).count()
+}
+
+/// The exit code is `code`, the report says `words`, and the counts before are there, and saved.
+#[track_caller]
+fn check(ended: &Simulated, code: i32, words: &[&str]) {
+    let Said { out, err, .. } = &ended.said;
+    assert_eq!(ended.said.code, Some(code), "{out}{err}");
+    for word in words {
+        assert!(out.contains(word), "{word:?} is not in:\n{out}");
+    }
+    let endings: Vec<String> = ended.report().runs().map(|r| r.ending().to_owned()).collect();
+    assert_eq!(endings.len(), 4);
+    assert_eq!(endings[..2], ["exited with code 0", "exited with code 0"]);
+    let again = ended.again();
+    assert_eq!((again.code, &again.out), (Some(0), out), "{}", again.err);
+}
+
+#[test]
+fn a_program_that_exits_with_another_status() {
+    check(&end("exit"), 1, &["exited with code 3"]);
+}
+
+#[test]
+fn a_crash_names_the_place() {
+    let ended = end("crash");
+    check(&ended, 3, &["SIGSEGV", "0x10", "store_through", "ends.c"]);
+}
+
+#[test]
+fn a_stack_overflow_and_an_abort_are_crashes_too() {
+    check(&end("overflow"), 3, &["SIGSEGV", "deeper"]);
+    check(&end("abort"), 3, &["SIGABRT"]);
+}
+
+#[test]
+fn a_deadlock_says_who_waits_for_whom() {
+    let ended = end("mutexes");
+    check(&ended, 4, &["deadlock", "left_then_right", "right_then_left", "pthread_mutex_lock"]);
+    let report = ended.report();
+    let details = report.at(4).0["ending"]["details"].as_array().unwrap();
+    for sentence in [
+        "thread 0 waits for the end of thread 1 in pthread_join",
+        "thread 1 waits for mutex `right` (held by thread 2) in pthread_mutex_lock",
+        "thread 2 waits for mutex `left` (held by thread 1) in pthread_mutex_lock",
+    ] {
+        assert!(details.iter().any(|d| d.as_str().unwrap().starts_with(sentence)), "{sentence}: {details:?}");
+    }
+}
+
+#[test]
+fn other_deadlocks_are_told_apart() {
+    check(&end("itself"), 4, &["deadlock", "pthread_mutex_lock", "left"]);
+    check(&end("join"), 4, &["deadlock", "pthread_join", "join_main"]);
+    check(&end("pipe"), 4, &["deadlock", "read"]);
+}
+
+#[test]
+fn a_program_that_never_ends_is_stopped() {
+    let begun = Instant::now();
+    let ended = end_with("endless", |s| s.timeout(Duration::from_secs(1)));
+    check(&ended, 5, &["main"]);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+/// Sleeping costs virtual time only, and that has no end.
+#[test]
+fn a_program_that_sleeps_for_ever_is_stopped() {
+    check(&end_with("sleeper", |s| s.timeout(Duration::from_secs(1))), 5, &[]);
+}
+
+#[test]
+#[ignore = "the engine does not yet refuse fork"]
+fn a_fork_is_refused() {
+    check(&end("fork"), 6, &["fork", "ends.c"]);
+}
+
+#[test]
+fn running_out_of_memory_is_said() {
+    check(&end_with("memory", |s| s.option("--memory", "64M")), 7, &["memory", "take_all_memory"]);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused() {
+    let place = Place::new();
+    let plain = native(ENDS);
+    let elf = std::fs::read(program(ENDS)).unwrap();
+    let mut other = elf.clone();
+    other[18..20].copy_from_slice(&183u16.to_le_bytes()); // e_machine: AArch64
+    place.file("other", &other);
+    place.file("text", "#include <stdio.h>\n");
+    place.sh("chmod +x other text");
+    for (program, reason) in [
+        (plain.to_str().unwrap(), "is not instrumented"),
+        ("./text", "is not an ELF program"),
+        ("./other", "is built for Aarch64"),
+        ("./nothing", "does not exist"),
+    ] {
+        refused(&place, &format!("run -- {program}"), reason);
+    }
+}
+
+#[test]
+fn a_machine_or_count_that_is_not_there_is_refused() {
+    let place = Place::new();
+    let good = program(ENDS);
+    place.file("bad.toml", "name = \"bad\"\ndescription = \"x\"\n[latency]\nsmt = { value = 1, unit = \"parsec\" }\n");
+    for (options, reason) in [
+        ("--machine cray-1", "cray-1"),
+        ("--machine ./bad.toml", "./bad.toml:4: latency.smt"),
+        ("--cpus 0", "0 CPUs: a run needs at least 1"),
+        ("--cpus 5000", "the largest machine, generic-1024, has 1024"),
+        ("--cpus 81", "generic-1024"),
+    ] {
+        refused(&place, &format!("run {options} -- {} 1 exit", good.display()), reason);
+    }
+}
+
+#[track_caller]
+fn refused(place: &Place, line: &str, reason: &str) {
+    let said = place.corefold(line);
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
+    assert!(said.err.contains(reason), "{line}: {}", said.err);
+    assert!(!place.path("corefold.rec").exists(), "{line}: nothing was simulated");
+}
+
+/// The codes that these tests expect are the documented ones.
+#[test]
+fn the_exit_codes_are_documented() {
+    let help = Place::new().corefold("run --help").out;
+    for (code, word) in
+        [(1, "status"), (2, "bad input"), (3, "crashed"), (4, "deadlock"), (5, "--timeout"), (6, "fork")]
+    {
+        let line = help.lines().find(|l| l.starts_with(&format!("  {code}  "))).expect("a line for the code");
+        assert!(line.contains(word), "{line}");
+    }
+}
+
+/// Compiled for another purpose, run by itself: an instrumented program is a program.
+#[test]
+fn an_instrumented_program_runs_by_itself() {
+    let said = said(Place::new().command(program(ENDS)).args(["1", "exit"]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}

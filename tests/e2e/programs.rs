@@ -1,0 +1,63 @@
+//! Programs that check themselves give the same, whether simulated or not, at every number of CPUs.
+use crate::harness::{Place, Program, Said, Simulation, native, program, programs, said};
+use std::sync::Mutex;
+
+const CPUS: [&str; 3] = ["1", "8", "80"];
+
+/// What a program says when it runs by itself. What it prints on stderr is its own affair.
+fn by_itself(program: &Program) -> Result<String, String> {
+    let Said { code, out, err } = said(&mut Place::new().command(program));
+    if code == Some(0) { Ok(out) } else { Err(format!("ends with {code:?}: {err}")) }
+}
+
+/// What it says when it is simulated, which `corefold run` passes on on its stderr.
+fn simulated(program: &Program, cpus: &str) -> Result<String, String> {
+    let simulated = Simulation::of(program).cpus(cpus).run();
+    if simulated.said.code == Some(0) {
+        Ok(simulated.printed().to_owned())
+    } else {
+        Err(format!("ends with {:?}: {}{}", simulated.said.code, simulated.said.err, simulated.said.out))
+    }
+}
+
+/// What is wrong with a program, if anything.
+fn check(source: &str) -> Result<(), String> {
+    let expected = by_itself(&native(source)).map_err(|e| format!("{source} by itself {e}"))?;
+    let program = program(source);
+    let same = |how: &str, got: Result<String, String>| match got {
+        Ok(text) if text == expected => Ok(()),
+        Ok(text) => Err(format!("{source} {how} prints\n{text}and not\n{expected}")),
+        Err(error) => Err(format!("{source} {how} {error}")),
+    };
+    same("with hooks, not simulated,", by_itself(&program))?;
+    CPUS.iter().try_for_each(|cpus| same(&format!("at {cpus} CPUs"), simulated(&program, cpus)))
+}
+
+/// Checks all programs of a directory, and says what is wrong with each.
+fn check_all(directory: &str) {
+    let sources = programs(directory);
+    assert!(!sources.is_empty(), "{directory} is empty");
+    let left = Mutex::new(sources.into_iter());
+    let wrong = Mutex::new(Vec::new());
+    let work = || {
+        let next = || left.lock().unwrap().next();
+        while let Some(source) = next() {
+            if let Err(error) = check(&source) {
+                wrong.lock().unwrap().push(error);
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} programs fail:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn pthread_objects() {
+    check_all("pthread");
+}
+
+#[test]
+fn libc_functions() {
+    check_all("libc");
+}
