@@ -50,6 +50,7 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
         sched::set_timer(me, deadline);
     }
     engine().sched.queues.0.entry(address).or_default().push_back(Waiting { fiber: me, bits });
+    crate::frames::stops_at(object.call.pc);
     current().blocked_at = object.call.pc;
     sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
     if current().woken == Woken::ByTimer { Waited::TimedOut } else { Waited::Woken }

@@ -51,7 +51,7 @@ fn run(status: Status) -> Run {
         locks: e.locks.all(),
         labels: e.labels.clone(),
         allocations: e.heap.sites.clone(),
-        frames: e.frames.iter().cloned().collect(),
+        frames: e.frames.list(),
         notes: e.notes.clone(),
         transfers: e.sites.totals(),
     }

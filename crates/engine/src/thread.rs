@@ -213,6 +213,7 @@ fn join(thread: libc::pthread_t, value: *mut *mut c_void, pc: u64) -> c_int {
     let other = &mut engine().fibers[target];
     if other.state != State::Finished {
         other.thread.joiner = Some(me);
+        crate::frames::stops_at(pc);
         current().blocked_at = pc;
         sched::block(Wait::Join { thread: target });
     }
