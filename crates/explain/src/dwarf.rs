@@ -1,12 +1,18 @@
 //! The debug information of one ELF file, read as it is asked for.
+mod code;
+mod frame;
 pub mod index;
 mod library;
 mod member;
 pub mod path;
+mod registers;
 pub mod scope;
 pub mod shape;
 
+pub use frame::FrameVariable;
+
 use anyhow::Context as _;
+use code::Code;
 use gimli::{AttributeValue, DwAt, DwTag, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection};
 use std::cell::OnceCell;
@@ -33,6 +39,7 @@ pub struct Debug {
     /// What a type unit defines, by signature.
     signatures: HashMap<u64, Die>,
     index: OnceCell<index::Index>,
+    code: Code,
 }
 
 impl Debug {
@@ -51,10 +58,10 @@ impl Debug {
         };
         let mut dwarf = gimli::Dwarf::load(load)?;
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        Debug::new(Arc::new(dwarf)).map(Some)
+        Debug::new(Arc::new(dwarf), Code::read(file)).map(Some)
     }
 
-    fn new(dwarf: Arc<gimli::Dwarf<Reader>>) -> anyhow::Result<Debug> {
+    fn new(dwarf: Arc<gimli::Dwarf<Reader>>, code: Code) -> anyhow::Result<Debug> {
         let lines = addr2line::Context::from_arc_dwarf(dwarf.clone())?;
         let mut units = Vec::new();
         let mut headers = dwarf.units();
@@ -67,7 +74,7 @@ impl Debug {
             units.push(dwarf.unit(header)?);
         }
         let signatures = units.iter().enumerate().filter_map(|(number, unit)| signature(number, unit)).collect();
-        Ok(Debug { dwarf, lines, units, first_type_unit, signatures, index: OnceCell::new() })
+        Ok(Debug { dwarf, lines, units, first_type_unit, signatures, index: OnceCell::new(), code })
     }
 
     /// Names of types and addresses of variables, collected in one pass when first asked for.
@@ -77,6 +84,11 @@ impl Debug {
 
     pub fn lines(&self) -> &addr2line::Context<Reader> {
         &self.lines
+    }
+
+    /// The file's machine code; empty where debug information is in a file of its own.
+    pub fn code(&self) -> &Code {
+        &self.code
     }
 
     /// Whether units have their debug information in files of their own, which are not read.

@@ -1,5 +1,5 @@
 //! How a run ended, in words.
-use crate::memory::Memory;
+use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{Ending, ThreadStack};
 use corefold_recording::{Run, Status, Waiter};
@@ -98,10 +98,11 @@ impl Teller<'_, '_> {
         let objects = self.run.locks.iter().flat_map(|lock| &lock.object);
         let object = objects.chain(self.run.lines.iter().flat_map(|line| &line.objects)).find(inside);
         let found = self.memory.at(address, 1, object.map_or(&[], std::slice::from_ref));
-        match found.field.name {
-            _ if !found.object.is_known() => format!("at {address:#x}"),
-            field if field.starts_with('+') => format!("at {field} of {}", found.object.name),
-            field => format!("`{field}`"),
+        match found.spoken() {
+            Some(Spoken::Field { name, function: Some(function) }) => format!("`{name}` in {function}"),
+            Some(Spoken::Field { name, function: None }) => format!("`{name}`"),
+            Some(Spoken::Place(place)) => place,
+            None => format!("at {address:#x}"),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! never an error.
 //!
 //! The way down: `images` loads files (`symbols`, `dwarf`), `space` lays them out as the run had them,
-//! `code` names code addresses, `memory` and `heap` name data addresses; `functions`, `lines` (with
+//! `code` names code addresses, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
 //! `verdict`), `locks` and `ending` each make one part of the [`Explained`] from these.
 mod code;
 mod dwarf;
@@ -17,6 +17,7 @@ mod lines;
 mod locks;
 mod memory;
 mod space;
+mod stack;
 mod symbols;
 mod types;
 mod verdict;

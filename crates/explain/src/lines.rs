@@ -5,6 +5,7 @@ use crate::space::Space;
 use crate::types::{FieldUse, HotLine, ObjectUse, SiteUse, UNKNOWN_OBJECT};
 use crate::verdict::{self, Toucher};
 use corefold_recording::{AccessKind, Line, Run, Site};
+use std::collections::HashSet;
 
 /// The lines of a run, those that cost most first.
 pub(crate) fn lines<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Vec<HotLine> {
@@ -150,6 +151,9 @@ fn phrase(objects: &[ObjectUse]) -> String {
     if names.is_empty() {
         names = objects.iter().take(1).map(|object| object.name.as_str()).collect();
     }
+    // Places on a stack that have no name have that of the frame.
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(*name));
     match names.as_slice() {
         [] => UNKNOWN_OBJECT.to_owned(),
         some if some.len() <= 3 => some.join(", "),

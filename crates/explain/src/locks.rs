@@ -1,5 +1,5 @@
 //! Locks by name.
-use crate::memory::Memory;
+use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{LockUse, lock_kind_name};
 use corefold_recording::{Lock, Run};
@@ -33,14 +33,10 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
 }
 
 /// What the memory it lies in is called; `None` where that has no name.
-pub(crate) fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<String> {
-    let found = memory.at(lock.address, 1, lock.object.as_slice());
-    if !found.object.is_known() {
-        return None;
-    }
-    if found.field.name.starts_with('+') {
-        let (kind, field) = (lock_kind_name(lock.kind), found.field.name);
-        return Some(format!("{kind} at {field} of {}", found.object.name));
-    }
-    Some(found.field.name)
+fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<String> {
+    Some(match memory.at(lock.address, 1, lock.object.as_slice()).spoken()? {
+        Spoken::Field { name, function: Some(function) } => format!("{name} in {function}"),
+        Spoken::Field { name, function: None } => name,
+        Spoken::Place(place) => format!("{} {place}", lock_kind_name(lock.kind)),
+    })
 }

@@ -1,7 +1,8 @@
-//! From a data address to the object and field there: labels, heap objects, variables, symbols.
+//! From a data address to the object and field there: labels, heap objects, stacks, variables, symbols.
 use crate::dwarf::{Debug, Die};
 use crate::heap::{Heap, Layout};
 use crate::space::{Space, Spot};
+use crate::stack::{StackSpot, Stacks};
 use crate::symbols::demangle;
 use crate::types::{ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
 use corefold_recording::{Label, Mapping, Object, Run};
@@ -10,6 +11,16 @@ use corefold_recording::{Label, Mapping, Object, Run};
 pub(crate) struct Found {
     pub object: ObjectUse,
     pub field: Field,
+    /// The function whose variable it is.
+    pub function: Option<String>,
+}
+
+/// What memory is called where nothing else is said of it.
+pub(crate) enum Spoken {
+    /// A field, and the function whose variable it is in.
+    Field { name: String, function: Option<String> },
+    /// `at +0x8 of object at x.c:12 (heap, 48 bytes)`.
+    Place(String),
 }
 
 /// A part of an object.
@@ -25,6 +36,7 @@ pub(crate) struct Field {
 pub(crate) struct Memory<'a> {
     space: &'a Space<'a>,
     heap: Heap<'a>,
+    stacks: Stacks<'a>,
     labels: &'a [Label],
 }
 
@@ -36,11 +48,28 @@ struct Thing<'a> {
     layout: Option<(&'a Debug, Layout)>,
     /// What offsets without a name are counted from: not 0 if only a later part of a file is mapped.
     first_offset: u64,
+    /// The function that has this on its stack.
+    function: Option<String>,
+}
+
+impl Found {
+    /// `None` where nothing is known.
+    pub fn spoken(self) -> Option<Spoken> {
+        let Found { object, field, function } = self;
+        let nameless = object.storage == Storage::Stack && object.bytes == 0;
+        match field.name {
+            _ if !object.is_known() => None,
+            _ if nameless => Some(Spoken::Place(format!("on {}", object.name))),
+            name if name.starts_with('+') => Some(Spoken::Place(format!("at {name} of {}", object.name))),
+            name => Some(Spoken::Field { name, function }),
+        }
+    }
 }
 
 impl<'a> Memory<'a> {
     pub fn new(run: &'a Run, space: &'a Space<'a>) -> Memory<'a> {
-        Memory { space, heap: Heap::new(&run.allocations, space), labels: &run.labels }
+        let (heap, stacks) = (Heap::new(&run.allocations, space), Stacks::new(&run.frames, space));
+        Memory { space, heap, stacks, labels: &run.labels }
     }
 
     /// What an access of `bytes` at `address` touches; `objects` are the heap objects thereabouts.
@@ -48,14 +77,14 @@ impl<'a> Memory<'a> {
         let inside = |object: &&Object| (object.address..object.address + object.bytes.max(1)).contains(&address);
         let thing = match objects.iter().find(inside) {
             Some(object) => self.allocated(object),
-            None => self.global(address),
+            None => self.stacks.at(address).map_or_else(|| self.global(address), |spot| self.on_stack(address, &spot)),
         };
         let thing = match self.label_at(address) {
             Some(label) => thing.labelled(label),
             None => thing,
         };
         let field = thing.field(address, bytes);
-        Found { object: thing.object, field }
+        Found { object: thing.object, field, function: thing.function }
     }
 
     /// The narrowest label around `address`.
@@ -82,7 +111,26 @@ impl<'a> Memory<'a> {
             _ => (base, 0),
         };
         let object = ObjectUse { name, address: object.address, bytes: object.bytes, type_name, storage, origin };
-        Thing { object, base, layout: typed, first_offset }
+        Thing { object, base, layout: typed, first_offset, function: None }
+    }
+
+    fn on_stack(&self, address: u64, spot: &StackSpot<'a>) -> Thing<'a> {
+        if let Some((debug, variable)) = spot.variable {
+            let name = debug.name(variable.die).unwrap_or_default();
+            let function = debug.function_name(variable.function);
+            let mut thing = Thing::variable(debug, variable.die, name.clone(), variable.address);
+            thing.object.name = spot.variable_name(&name, &function, thing.object.origin.as_ref());
+            thing.object.storage = Storage::Stack;
+            return Thing { function: Some(function), ..thing };
+        }
+        let owner = spot.frame.and_then(|frame| self.stacks.owner(frame));
+        let name = match &owner {
+            Some(owner) => format!("{}, in {owner}", spot.stack_name()),
+            None => spot.stack_name(),
+        };
+        let base = spot.frame.map_or(format!("{address:#x}"), |frame| format!("cfa-{:#x}", frame.cfa - address));
+        let object = ObjectUse { name, address, storage: Storage::Stack, origin: owner, ..ObjectUse::default() };
+        Thing { object, base, layout: None, first_offset: 0, function: None }
     }
 
     fn global(&self, address: u64) -> Thing<'a> {
@@ -108,14 +156,14 @@ impl<'a> Memory<'a> {
         };
         let address = spot.module.base.wrapping_add(start);
         let object = ObjectUse { name: name.clone(), address, bytes, storage: Storage::Global, ..ObjectUse::default() };
-        Thing { object, base: name, layout: None, first_offset: 0 }
+        Thing { object, base: name, layout: None, first_offset: 0, function: None }
     }
 }
 
 impl<'a> Thing<'a> {
     fn unknown(address: u64) -> Thing<'a> {
         let object = ObjectUse { name: UNKNOWN_OBJECT.to_owned(), address, ..ObjectUse::default() };
-        Thing { object, base: format!("{address:#x}"), layout: None, first_offset: 0 }
+        Thing { object, base: format!("{address:#x}"), layout: None, first_offset: 0, function: None }
     }
 
     fn variable(debug: &'a Debug, die: Die, name: String, address: u64) -> Thing<'a> {
@@ -133,7 +181,13 @@ impl<'a> Thing<'a> {
             storage: Storage::Global,
             origin,
         };
-        Thing { object, base: name, layout: kind.map(|kind| (debug, Layout::single(kind))), first_offset: 0 }
+        Thing {
+            object,
+            base: name,
+            layout: kind.map(|kind| (debug, Layout::single(kind))),
+            first_offset: 0,
+            function: None,
+        }
     }
 
     /// The part of this that the program gave a name of its own.
@@ -153,7 +207,7 @@ impl<'a> Thing<'a> {
             type_name: layout.as_ref().map(|(debug, layout)| layout.type_name(debug)),
             ..self.object
         };
-        Thing { object, base: label.name.clone(), layout, first_offset: 0 }
+        Thing { object, base: label.name.clone(), layout, first_offset: 0, function: None }
     }
 
     fn field(&self, address: u64, bytes: u64) -> Field {

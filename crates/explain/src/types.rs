@@ -136,7 +136,8 @@ pub struct HotLine {
 /// An object that lies on a line, wholly or in part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectUse {
-    /// `struct pcc at counter.c:42 (heap, 640 bytes)`, `counter (counter.c:7)`, or the program's own label.
+    /// `struct pcc at counter.c:42 (heap, 640 bytes)`, `counter (counter.c:7)`,
+    /// `jobs in main (stack of thread 0, queue.c:16)`, or the program's own label.
     pub name: String,
     pub address: u64,
     pub bytes: u64,
@@ -163,7 +164,9 @@ pub enum Storage {
     Global,
     /// Mapped by the program itself, from a file or not.
     Mapping,
-    /// None of these that the debug information knows: a stack.
+    /// A thread's stack.
+    Stack,
+    /// None of these.
     #[default]
     Unknown,
 }

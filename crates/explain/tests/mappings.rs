@@ -7,7 +7,8 @@ use corefold_recording::*;
 const C: &str = r#"
 #include <sys/mman.h>
 struct slot { long id; long owner; char pad[48]; };
-struct table { long length; char pad[56]; struct slot slots[1]; };
+struct head { long length; int lock; };
+struct table { union { struct head head; char pad[64]; } u; struct slot slots[1]; };
 struct store { struct table *table; char *bytes; } store;
 int lock(int fd, size_t size) {
     void *m = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -27,7 +28,7 @@ fn mapped(function: &str, mapping: Mapping, offset: u64) -> HotLine {
     let stack = vec![program.call(function, "mmap")];
     run.allocations.push(AllocSite { stack, count: 1, bytes: 8192, mapping: Some(mapping) });
     let at = HEAP + offset;
-    let access = site(program.symbol("main"), AccessKind::Read, (at & 63) as u8, 8, 2);
+    let access = site(program.symbol("main"), AccessKind::Read, (at & 63) as u8, 4, 2);
     let mut line = line(at & !63, 2, vec![access]);
     line.objects.push(Object { address: HEAP, bytes: 8192, site: 0 });
     run.lines.push(line);
@@ -41,21 +42,27 @@ fn file(name: &str, offset: u64) -> Mapping {
 #[test]
 fn a_mapping_has_the_type_of_the_pointer_that_gets_it() {
     let line = mapped("lock", file("lock.db", 0), 64 + 3 * 64 + 8);
-    assert_eq!(line.object, "struct table at maps.c:7 (mapping of lock.db, 8192 bytes)");
+    assert_eq!(line.object, "struct table at maps.c:8 (mapping of lock.db, 8192 bytes)");
     assert_eq!(line.fields[0].name, "table.slots[3].owner");
     assert_eq!(line.objects[0].storage, Storage::Mapping);
 }
 
 #[test]
+fn what_pads_a_union_is_not_what_is_used() {
+    let line = mapped("lock", file("lock.db", 0), 8);
+    assert_eq!(line.fields[0].name, "table.u.head.lock");
+}
+
+#[test]
 fn a_mapping_without_a_type_has_its_file() {
     let line = mapped("data", file("data.db", 0x2000), 0x48);
-    assert_eq!(line.object, "mapping of data.db from 0x2000 at maps.c:13 (8192 bytes)");
+    assert_eq!(line.object, "mapping of data.db from 0x2000 at maps.c:14 (8192 bytes)");
     assert_eq!(line.fields[0].name, "data.db+0x2048");
 }
 
 #[test]
 fn a_mapping_without_a_file() {
     let line = mapped("data", Mapping::default(), 0x48);
-    assert_eq!(line.object, "anonymous mapping at maps.c:13 (8192 bytes)");
+    assert_eq!(line.object, "anonymous mapping at maps.c:14 (8192 bytes)");
     assert_eq!(line.fields[0].name, "+0x48");
 }

@@ -96,7 +96,11 @@ impl Debug {
 
     fn step_union(&self, walk: &Walk, kind: Die, from: u64, bytes: u64) -> Step {
         let members = self.members(kind);
-        let holding = || members.iter().filter(|member| member.holds(from, bytes));
+        let all = || members.iter().filter(|member| member.holds(from, bytes));
+        // Bytes beside a structure are there to pad it, not to be used.
+        let is_structure = |member: &&Member| self.tag(self.strip(member.kind)) == Some(c::DW_TAG_structure_type);
+        let has_structure = all().any(|member| is_structure(&member));
+        let holding = || all().filter(|member| !has_structure || !self.is_bytes(member.kind));
         let exact = |member: &&Member| {
             let part = self.part_at(member.kind, from - member.offset, bytes);
             part.offset + member.offset == from && part.size == bytes
@@ -105,6 +109,12 @@ impl Debug {
             Some(member) => Step::Into(self.step_into(walk, member, false)),
             None => Step::End,
         }
+    }
+
+    fn is_bytes(&self, kind: Die) -> bool {
+        let kind = self.strip(kind);
+        let is_array = self.tag(kind) == Some(c::DW_TAG_array_type);
+        is_array && self.link(kind, c::DW_AT_type).is_some_and(|element| self.size_of(element) == Some(1))
     }
 
     fn step_into(&self, walk: &Walk, member: &Member, hide: bool) -> Walk {
