@@ -3,5 +3,8 @@ mod harness;
 
 mod determinism;
 mod endings;
+mod json;
+mod names;
 mod programs;
+mod projects;
 mod scaling;

@@ -8,6 +8,7 @@ use std::time::Duration;
 pub struct Simulation {
     command: Command,
     place: Place,
+    json: PathBuf,
     program: Program,
     args: Vec<String>,
     timeout: Duration,
@@ -23,8 +24,16 @@ impl Simulation {
     pub fn of(program: &Program) -> Simulation {
         let place = Place::new();
         let mut command = place.command(corefold());
-        command.arg("run").arg("--json").arg(place.path("report.json")).arg("-o").arg(place.path("recording"));
-        Simulation { command, place, program: program.clone(), args: Vec::new(), timeout: Duration::from_secs(120) }
+        command.arg("run").arg("-o").arg(place.path("recording"));
+        let json = place.path("report.json");
+        Simulation {
+            command,
+            place,
+            json,
+            program: program.clone(),
+            args: Vec::new(),
+            timeout: Duration::from_secs(120),
+        }
     }
 
     pub fn cpus(self, list: &str) -> Simulation {
@@ -42,6 +51,12 @@ impl Simulation {
         self
     }
 
+    /// The JSON document in place of the report.
+    pub fn json_to_stdout(mut self) -> Simulation {
+        self.json = "-".into();
+        self
+    }
+
     /// Arguments of the program, in one line.
     pub fn args(mut self, line: &str) -> Simulation {
         self.args.extend(line.split_whitespace().map(String::from));
@@ -56,6 +71,7 @@ impl Simulation {
 
     /// Runs it, however it ends.
     pub fn run(mut self) -> Simulated {
+        self.command.arg("--json").arg(self.json);
         self.command.args(["--timeout", &self.timeout.as_secs_f64().to_string()]);
         self.command.arg("--").arg(self.program).args(self.args);
         let said = said(&mut self.command);

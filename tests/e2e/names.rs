@@ -1,0 +1,62 @@
+//! Memory is called what the program calls it, in a real run: type and field of heap objects, functions,
+//! labels.
+use crate::harness::{Report, Simulation, program};
+
+/// Simulates a program whose two threads fight for two fields, and gives the report of it.
+fn fight(source: &str, how: &str) -> Report {
+    Simulation::of(&program(source)).cpus("2").args(how).report()
+}
+
+/// The line that moves most is one of `object`, and above all it is these fields of it, updated in `hammer`.
+#[track_caller]
+fn check(source: &str, how: &str, object: &str, fields: [&str; 2]) {
+    let report = fight(source, how);
+    let line = report.at(2).lines().next().expect("a line");
+    assert!(line.text("object").starts_with(object), "{how}: {} is no {object}", line.text("object"));
+    assert_eq!(line.fields()[..2], fields, "{how}");
+    assert_eq!(line.text("sharing"), "false sharing", "{how}");
+    for site in &line.sites()[..2] {
+        let file = site["file"].as_str().unwrap_or_default();
+        assert!(site["function"].as_str().unwrap_or_default().starts_with("hammer"), "{how}: {site}");
+        assert!(file.ends_with(source) && site["kind"] == "atomic rmw", "{how}: {site}");
+    }
+}
+
+#[test]
+fn heap_objects_of_c() {
+    let direct = ["mailbox.sent", "mailbox.received"];
+    for how in ["malloc", "calloc", "wrapper"] {
+        check("names/heap.c", how, "struct mailbox at heap.c:", direct);
+    }
+    // 64 bytes hold two.
+    let first = ["mailbox[0].sent", "mailbox[0].received"];
+    check("names/heap.c", "aligned", "struct mailbox[2] at heap.c:", first);
+    let nested = ["server[1].boxes[2].sent", "server[1].boxes[2].received"];
+    check("names/heap.c", "nested", "struct server[4] at heap.c:", nested);
+}
+
+#[test]
+fn heap_objects_of_cxx() {
+    for how in ["new", "unique"] {
+        check("names/heap.cpp", how, "shop::Till at heap.cpp:", ["Till.sales", "Till.returns"]);
+    }
+    check("names/heap.cpp", "template", "shop::Pair<long> at heap.cpp:", ["Pair<long>.low", "Pair<long>.high"]);
+    check("names/heap.cpp", "vector", "shop::Till[5] at heap.cpp:", ["Till[3].sales", "Till[3].returns"]);
+}
+
+#[test]
+fn labels_go_before_types() {
+    let report = fight("names/heap.c", "label");
+    let object = report.at(2).lines().next().expect("a line").text("object").to_owned();
+    assert!(object.contains("the arena"), "{object}");
+}
+
+#[test]
+fn functions_by_share() {
+    let report = fight("names/heap.c", "malloc");
+    let functions = report.at(2).0["functions"].as_array().unwrap();
+    assert_eq!(functions[0]["name"], "hammer");
+    assert!(functions[0]["self_percent"].as_f64() > Some(80.0), "{}", functions[0]);
+    let main = functions.iter().find(|f| f["name"] == "main").expect("main");
+    assert!(main["total_percent"].as_f64() > Some(30.0), "{main}");
+}
