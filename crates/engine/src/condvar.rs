@@ -54,7 +54,7 @@ fn own_clock(cond: Object) -> c_int {
     if cond.read(WAITERS) & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
-fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
+pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
     let deadline = match until.ticks() {
         Ok(deadline) => deadline,
         Err(code) => return code,
@@ -122,8 +122,9 @@ fn leave(cond: Object) {
 }
 
 /// Signals to `most` of those that wait and have no signal yet.
-fn signal(cond: Object, most: u32) -> c_int {
+pub fn signal(cond: Object, most: u32) -> c_int {
     if cond.load(WAITERS) < WAITER {
+        cond.is_done();
         return 0;
     }
     let mut new = 0;
@@ -140,7 +141,7 @@ fn signal(cond: Object, most: u32) -> c_int {
     0
 }
 
-fn init(cond: Object, attr: *const libc::pthread_condattr_t) -> c_int {
+pub fn init(cond: Object, attr: *const libc::pthread_condattr_t) -> c_int {
     cond.clear(BYTES);
     let mut clock = libc::CLOCK_REALTIME;
     if !attr.is_null() {
@@ -152,7 +153,7 @@ fn init(cond: Object, attr: *const libc::pthread_condattr_t) -> c_int {
 }
 
 /// Those who were signalled to may still be on their way out: the object must outlive them.
-fn destroy(cond: Object) -> c_int {
+pub fn destroy(cond: Object) -> c_int {
     loop {
         let waiters = cond.update(WAITERS, |old| (old >= WAITER).then_some(old | DESTROYED));
         if waiters < WAITER {

@@ -12,9 +12,12 @@ use corefold_recording::AccessKind;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-/// Fibers that wait, by address, in order of arrival.
 #[derive(Default)]
-pub struct Queues(HashMap<u64, VecDeque<Waiting>, FxBuildHasher>);
+pub struct Queues {
+    /// Fibers that wait, by address, in order of arrival.
+    waiting: HashMap<u64, VecDeque<Waiting>, FxBuildHasher>,
+    random: u64,
+}
 
 struct Waiting {
     fiber: usize,
@@ -34,12 +37,15 @@ pub enum Waited {
 
 /// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
 pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
-    sched::enter_kernel();
+    let (before, after) = parts_of_system_call();
+    sched::quiesce();
+    charge(before);
     timed(address, object.call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
     // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
     sched::sync();
     crate::pending::flush(hot!().clock);
     if read_value(address, 4) as u32 != expected {
+        charge(after);
         return Waited::Changed;
     }
     if deadline.is_some_and(|d| d <= hot!().clock) {
@@ -49,11 +55,28 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
     if let Some(deadline) = deadline {
         sched::set_timer(me, deadline);
     }
-    engine().sched.queues.0.entry(address).or_default().push_back(Waiting { fiber: me, bits });
+    engine().sched.queues.waiting.entry(address).or_default().push_back(Waiting { fiber: me, bits });
     crate::frames::stops_at(object.call.pc);
     current().blocked_at = object.call.pc;
     sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
     if current().woken == Woken::ByTimer { Waited::TimedOut } else { Waited::Woken }
+}
+
+/// A system call's time until the kernel looks at the word, and from then on. It varies from call to
+/// call: were it always the same, threads that fight for a lock would fall into step, and each would
+/// find the word changed, or none would.
+fn parts_of_system_call() -> (u32, u32) {
+    let all = engine().launch.machine.system.syscall;
+    let seed = engine().launch.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let random = &mut engine().sched.queues.random;
+    if *random == 0 {
+        *random = seed;
+    }
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    let before = all / 4 + (*random % u64::from(all / 2 + 1)) as u32;
+    (before, all - before)
 }
 
 /// Wakes up to `most` fibers that wait with any of `bits`; returns how many.
@@ -93,7 +116,7 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
         if let Wait::Futex { address, .. } = &mut engine().fibers[waiting.fiber].wait {
             *address = to;
         }
-        engine().sched.queues.0.entry(to).or_default().push_back(waiting);
+        engine().sched.queues.waiting.entry(to).or_default().push_back(waiting);
         count += 1;
     }
     Some((woken, count))
@@ -101,11 +124,11 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
 
 impl Queues {
     fn take(&mut self, address: u64, bits: u32) -> Option<Waiting> {
-        let queue = self.0.get_mut(&address)?;
+        let queue = self.waiting.get_mut(&address)?;
         let at = queue.iter().position(|w| w.bits & bits != 0)?;
         let waiting = queue.remove(at)?;
         if queue.is_empty() {
-            self.0.remove(&address);
+            self.waiting.remove(&address);
         }
         Some(waiting)
     }
@@ -114,7 +137,7 @@ impl Queues {
 /// The fiber waits no more: its timer fired.
 pub fn forget(fiber: usize) {
     let Wait::Futex { address, .. } = engine().fibers[fiber].wait else { return };
-    let queues = &mut engine().sched.queues.0;
+    let queues = &mut engine().sched.queues.waiting;
     if let Some(queue) = queues.get_mut(&address) {
         queue.retain(|w| w.fiber != fiber);
         if queue.is_empty() {

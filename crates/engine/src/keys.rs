@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 
-type Destructor = extern "C" fn(*mut c_void);
+pub type Destructor = extern "C" fn(*mut c_void);
 
 /// A C++ thread_local's destructor.
 pub struct AtExit {

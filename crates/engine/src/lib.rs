@@ -12,6 +12,7 @@ mod affinity;
 mod atomics;
 mod barrier;
 mod blocks;
+mod c11;
 mod clock;
 mod clocks;
 mod condvar;

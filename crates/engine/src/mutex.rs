@@ -25,10 +25,10 @@ const MOST_SPINS: u32 = 100;
 
 /// What glibc keeps in the `__kind` field.
 #[derive(Clone, Copy)]
-struct Kind(u32);
+pub struct Kind(u32);
 
 impl Kind {
-    const RECURSIVE: u32 = 1;
+    pub const RECURSIVE: u32 = 1;
     const ERROR_CHECKING: u32 = 2;
     const ADAPTIVE: u32 = 3;
     const ROBUST: u32 = 16;
@@ -69,7 +69,7 @@ calls! {
     fn pthread_mutex_trylock(mutex: u64; call) -> c_int { try_lock(Object::called(mutex, call)) }
     fn pthread_mutex_unlock(mutex: u64; call) -> c_int { unlock(Object::called(mutex, call)) }
     fn pthread_mutex_init(mutex: u64, attr: *const libc::pthread_mutexattr_t; call) -> c_int {
-        init(Object::called(mutex, call), attr)
+        init(Object::called(mutex, call), if attr.is_null() { 0 } else { kind_of(attr) })
     }
     fn pthread_mutex_destroy(mutex: u64; call) -> c_int { destroy(Object::called(mutex, call)) }
     fn pthread_mutex_consistent(mutex: u64; call) -> c_int { robust::make_consistent(Object::called(mutex, call)) }
@@ -93,7 +93,7 @@ pub fn lock(mutex: Object, until: Deadline) -> c_int {
     taken(mutex, kind, (!free).then_some(begin))
 }
 
-fn try_lock(mutex: Object) -> c_int {
+pub fn try_lock(mutex: Object) -> c_int {
     let kind = Kind::of(mutex);
     if let Some(result) = lock_again(mutex, kind) {
         return result;
@@ -191,10 +191,9 @@ pub fn release(mutex: Object) {
     }
 }
 
-fn init(mutex: Object, attr: *const libc::pthread_mutexattr_t) -> c_int {
+pub fn init(mutex: Object, kind: u32) -> c_int {
     mutex.clear(BYTES);
     locks::forgotten(mutex.address);
-    let kind = if attr.is_null() { 0 } else { kind_of(attr) };
     mutex.write(KIND, kind);
     0
 }
@@ -216,7 +215,7 @@ fn kind_of(attr: *const libc::pthread_mutexattr_t) -> u32 {
     kind as u32 & 3 | robust | shared
 }
 
-fn destroy(mutex: Object) -> c_int {
+pub fn destroy(mutex: Object) -> c_int {
     if mutex.read(LOCK) != FREE {
         return libc::EBUSY;
     }

@@ -91,6 +91,11 @@ impl Object {
         }
     }
 
+    /// The call had nothing to wait for, and looked only once: a loop of such calls is no spin.
+    pub fn is_done(self) {
+        hot!().wrote = 1;
+    }
+
     /// The object was taken, after a wait that began at `since`, if it was not free.
     pub fn acquired(self, kind: LockKind, since: Option<Ticks>) {
         locks::acquired(self.address, kind, since, self.call.pc);

@@ -85,6 +85,7 @@ extern "C" fn begin(once: u64, pc: u64) -> usize {
     let once = object(once, pc);
     loop {
         if once.load(STATE) == DONE {
+            once.is_done();
             return RETURN;
         }
         match once.update(STATE, |state| (state == NOT_BEGUN).then_some(RUNNING)) {

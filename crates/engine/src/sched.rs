@@ -243,7 +243,7 @@ pub fn enter_kernel() {
 }
 
 /// What a thread has under way ends, and CPUs that are behind catch up.
-fn quiesce() {
+pub fn quiesce() {
     drain();
     sync();
     crate::pending::flush(hot!().clock);

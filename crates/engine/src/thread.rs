@@ -1,5 +1,6 @@
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::engine::{active, charge, current, engine};
+use crate::entry::Call;
 use crate::fiber::{self, Fiber, State, Wait};
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
@@ -195,11 +196,11 @@ pub fn find(thread: libc::pthread_t) -> Option<usize> {
 
 calls! {
     fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
-        join(thread, value, call.pc)
+        join(thread, value, call)
     }
 }
 
-fn join(thread: libc::pthread_t, value: *mut *mut c_void, pc: u64) -> c_int {
+pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, call: Call) -> c_int {
     let Some(target) = find(thread) else { return libc::ESRCH };
     let me = engine().sched.fiber;
     if target == me {
@@ -213,8 +214,8 @@ fn join(thread: libc::pthread_t, value: *mut *mut c_void, pc: u64) -> c_int {
     let other = &mut engine().fibers[target];
     if other.state != State::Finished {
         other.thread.joiner = Some(me);
-        crate::frames::stops_at(pc);
-        current().blocked_at = pc;
+        crate::frames::stops_at(call.pc);
+        current().blocked_at = call.pc;
         sched::block(Wait::Join { thread: target });
     }
     if !value.is_null() {
