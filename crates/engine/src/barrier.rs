@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread barriers.
 use crate::engine::now;
 use crate::object::Object;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! C11 threads: pthread's objects under other names and with other results. libc's own would call its
 //! pthread functions past our stand-ins.
 use crate::condvar;

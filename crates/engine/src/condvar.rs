@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread condition variables.
 //!
 //! A waiter takes a ticket and waits until there is a signal for it; a signal is for every ticket given

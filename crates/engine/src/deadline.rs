@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Until when a call waits.
 use crate::clock;
 use core::ffi::c_int;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exported functions that are told who called them: reports name the source line of a call, and the
 //! return address is what stands for it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The futex system call, as programs make it themselves.
 use crate::atomics;
 use crate::clock;

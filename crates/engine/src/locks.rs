@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of each lock: how often it was taken, waited for and held, and by whom it is held now.
 use crate::engine::engine;
 use crate::hot::hot;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread mutexes, with glibc's layout and its way of locking: a word that is 0 when free, 1 when held
 //! and 2 when held with threads waiting for it.
 use crate::deadline::{self, Deadline};

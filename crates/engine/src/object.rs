@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A synchronisation object in the program's own memory, during one call of the program's.
 //!
 //! The simulated CPUs fight for its line as they would natively, so every access to it is accounted: what

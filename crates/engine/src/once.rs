@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread_once, which std::call_once is built on.
 //!
 //! The routine may throw, or end the thread: then the object must be free again for others. No foreign

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Robust mutexes: when a thread ends that holds one, the next to take it is told so.
 //!
 //! The owner's field then says which of three states the mutex is in; the word that is locked is as for

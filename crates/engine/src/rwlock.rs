@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread reader-writer locks.
 //!
 //! A reader adds itself to the state word and has the lock unless a writer does; so readers move one line

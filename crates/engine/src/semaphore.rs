@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! POSIX semaphores, with glibc's layout: one 64-bit word, its low half the value, its high half the
 //! number of waiters. Named ones lie in a file that libc maps, and are then like any other.
 use crate::atomics;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread spinlocks, as glibc has them on x86: 1 when free; taken by a locked decrement.
 use crate::engine::now;
 use crate::locks;
