@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The demonstration: demo/run.sh COREFOLD
+set -eu
+corefold=$(realpath "$1")
+cd "$(dirname "$0")"
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+
+cores=$(nproc)
+repetitions=5
+bold=; plain=
+if [ -t 1 ]; then bold=$(printf '\033[1m'); plain=$(printf '\033[0m'); fi
+
+say() { printf '\n%s\n\n' "$bold$1$plain"; }
+typed() { echo "  \$ $*"; }
+
+# The report of a simulated program; JSON goes to a file beside.
+simulate() {
+    typed corefold run --cpus 1,2,4,8-80:8 -- "./$1" '{cpus}'
+    echo
+    "$corefold" run --cpus 1,2,4,8-80:8 -o "$place/$1.rec" --json "$place/$1.json" -- "$place/$1" '{cpus}' \
+        2> "$place/errors" > "$place/$1.report" || { cat "$place/errors" "$place/$1.report"; exit 1; }
+    sed "s/^$1 {cpus}/.\/&/; s/^./  &/" "$place/$1.report"
+}
+
+# Millions of requests a second, the median of a few native runs.
+natively() {
+    for _ in $(seq $repetitions); do "$place/$1.native" "$2" 2000000; done |
+        cut -d ' ' -f 1 | sort -n | sed -n "$((repetitions / 2 + 1))p"
+}
+
+# The same from a simulation. A run's own number of CPUs is the last before its throughput.
+simulated() {
+    awk -v cpus="$2," '/"cpus":/ { at = $2 } /"throughput":/ && at == cpus { printf "%.1f", $2 / 1e6 }' "$place/$1.json"
+}
+
+# One line of the comparison: threads, then broken, fixed and their ratio, natively and simulated.
+compare() {
+    native_broken=-; native_fixed=-
+    if [ "$1" -le "$cores" ]; then
+        native_broken=$(natively counters "$1")
+        native_fixed=$(natively counters_fixed "$1")
+    fi
+    echo "$1 $native_broken $native_fixed $(simulated counters "$1") $(simulated counters_fixed "$1")" | awk '
+        function ratio(broken, fixed) { return broken + 0 > 0 ? sprintf("%.1f×", fixed / broken) : " -" }
+        { printf "  %7d %12s %8s %8s %14s %8s %8s\n", $1, $2, $3, ratio($2, $3), $4, $5, ratio($4, $5) }'
+}
+
+say "1. A request counter: each thread has a slot of its own, nobody waits for anybody. Does it scale?"
+typed corefold cc -O2 -g -pthread -o counters demo/counters.c
+for program in counters counters_fixed; do
+    "$corefold" cc -O2 -g -pthread -o "$place/$program" "$program.c"
+    gcc -O2 -I ../crates/driver/include -pthread -o "$place/$program.native" "$program.c"
+done
+simulate counters
+
+say "2. The slots of 16 threads share a cache line. Give each a line of its own:"
+typed diff demo/counters.c demo/counters_fixed.c
+diff -U 1 counters.c counters_fixed.c | sed -e 1,2d -e 's/^/  /' || true
+
+say "3. The same again:"
+simulate counters_fixed | sed '/speed-up (dotted/,$d'
+
+say "4. And on real cores? Million requests a second, natively (the median of $repetitions) and simulated:"
+echo "           -- this host, $cores cores --    -- simulated, 80 CPUs --"
+echo "  threads       broken    fixed    ratio         broken    fixed    ratio"
+for threads in 1 2 8 16 40 80; do compare "$threads"; done
+echo
+echo "  (Natively, \"gcc -O2\" without any instrumentation. The host's numbers move with what else it is doing;"
+echo "  the simulated ones are the same in every run, on every host.)"
