@@ -5,6 +5,7 @@ use crate::space::Space;
 use crate::types::{FieldUse, HotLine, ObjectUse, SiteUse, UNKNOWN_OBJECT};
 use crate::verdict::{self, Toucher};
 use corefold_recording::{AccessKind, Line, Run, Site};
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 /// The lines of a run, those that cost most first.
@@ -46,7 +47,7 @@ impl<'a, 'b> Teller<'a, 'b> {
         HotLine {
             address: line.address,
             bytes: line.bytes,
-            object: phrase(&self.objects),
+            object: phrase(&self.objects, &self.fields),
             verdict: verdict::judge(&self.touchers, &names, line.cpus),
             objects: self.objects,
             fields: self.fields,
@@ -144,20 +145,28 @@ impl<'a, 'b> Teller<'a, 'b> {
     }
 }
 
-/// The objects of a line in one phrase; those of unknown origin only if there are no others.
-fn phrase(objects: &[ObjectUse]) -> String {
-    let mut names: Vec<&str> =
-        objects.iter().filter(|object| object.is_known()).map(|object| object.name.as_str()).collect();
-    if names.is_empty() {
-        names = objects.iter().take(1).map(|object| object.name.as_str()).collect();
-    }
+/// The objects of a line in one phrase, the dearest first. Those that cost next to nothing are counted
+/// only, those of unknown origin stand there only if there are no others.
+fn phrase(objects: &[ObjectUse], fields: &[FieldUse]) -> String {
+    let cost = |object: usize| -> u64 {
+        let own = fields.iter().filter(|field| field.object == Some(object));
+        own.map(|field| field.stall + field.spin + field.transfers).sum()
+    };
+    let all: u64 = (0..objects.len()).map(cost).sum();
+    let mut order: Vec<usize> = (0..objects.len()).filter(|object| objects[*object].is_known()).collect();
+    order.sort_by_key(|object| Reverse(cost(*object)));
     // Places on a stack that have no name have that of the frame.
     let mut seen = HashSet::new();
-    names.retain(|name| seen.insert(*name));
-    match names.as_slice() {
-        [] => UNKNOWN_OBJECT.to_owned(),
-        some if some.len() <= 3 => some.join(", "),
-        some => format!("{} and {} more", some[..2].join(", "), some.len() - 2),
+    order.retain(|object| seen.insert(objects[*object].name.as_str()));
+    let Some(dearest) = order.first().or((!objects.is_empty()).then_some(&0)) else {
+        return UNKNOWN_OBJECT.to_owned();
+    };
+    let others = order.iter().skip(1).take_while(|object| percent(cost(**object), all) >= 1.0);
+    let shown: Vec<&str> =
+        std::iter::once(dearest).chain(others).take(3).map(|object| objects[*object].name.as_str()).collect();
+    match order.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

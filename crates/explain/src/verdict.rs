@@ -38,8 +38,9 @@ impl Toucher {
         }
     }
 
+    /// A field is the least that has a name: words of one lock are not told apart.
     fn overlaps(&self, other: &Toucher) -> bool {
-        self.from < other.to && other.from < self.to
+        self.field == other.field || (self.from < other.to && other.from < self.to)
     }
 }
 
@@ -49,8 +50,11 @@ const NEGLIGIBLE: f64 = 0.1;
 /// The verdict on a line that `cpus` CPUs touched; `names` are its fields'.
 pub(crate) fn judge(touchers: &[Toucher], names: &[&str], cpus: u32) -> Verdict {
     let all: f64 = touchers.iter().map(|toucher| toucher.cost).sum();
-    // A place that hardly ever moved the line (a first initialisation, say) is no party.
-    let parties: Vec<&Toucher> = touchers.iter().filter(|toucher| toucher.cost >= all * 0.01).collect();
+    let moves: f64 = touchers.iter().map(|toucher| toucher.weight).sum();
+    // A place that hardly ever moved the line (a first initialisation, say) is no party; one that moved it
+    // often is, though its stores may have waited for nothing.
+    let is_party = |one: &&Toucher| one.cost >= all * 0.01 || (one.weight > 1.0 && one.weight >= moves * 0.05);
+    let parties: Vec<&Toucher> = touchers.iter().filter(is_party).collect();
     // A line's count starts when it is first shared, a place's with its first access.
     let seen = parties.iter().map(|party| party.cpus).max().unwrap_or(0);
     let cpus = cpus.max(seen);

@@ -2,8 +2,34 @@
 use super::{Debug, Die};
 use gimli::constants as c;
 
+/// What C++ programs keep things in; what they hold lies elsewhere, on the heap.
+const CONTAINERS: [&str; 22] = [
+    "vector",
+    "deque",
+    "list",
+    "forward_list",
+    "map",
+    "multimap",
+    "set",
+    "multiset",
+    "unordered_map",
+    "unordered_multimap",
+    "unordered_set",
+    "unordered_multiset",
+    "queue",
+    "priority_queue",
+    "stack",
+    "basic_string",
+    "unique_ptr",
+    "shared_ptr",
+    "weak_ptr",
+    "function",
+    "thread",
+    "jthread",
+];
+
 impl Debug {
-    /// Types whose insides are the library's business: the lock or atomic is the field.
+    /// Types whose insides are the library's business: the lock, atomic or container is the field.
     pub(super) fn is_opaque(&self, kind: Die) -> bool {
         let mut kind = kind;
         loop {
@@ -24,8 +50,11 @@ impl Debug {
             || name.starts_with("__atomic_base<")
             || matches!(name, "atomic_flag" | "mutex" | "recursive_mutex" | "timed_mutex")
             || matches!(name, "shared_mutex" | "shared_timed_mutex" | "condition_variable" | "condition_variable_any");
+        let container = CONTAINERS
+            .iter()
+            .any(|container| name.strip_prefix(container).is_some_and(|rest| rest.is_empty() || rest.starts_with('<')));
         let rust = name.starts_with("Atomic") && self.members(kind).iter().any(|m| m.name.as_deref() == Some("v"));
-        posix || rust || (standard && self.is_from_libstdcxx(kind))
+        posix || rust || ((standard || container) && self.is_from_libstdcxx(kind))
     }
 
     fn is_from_libstdcxx(&self, kind: Die) -> bool {
