@@ -4,6 +4,7 @@ mod harness;
 mod determinism;
 mod endings;
 mod json;
+mod lmdb;
 mod names;
 mod programs;
 mod projects;

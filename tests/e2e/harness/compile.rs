@@ -25,6 +25,11 @@ pub fn native(source: &str) -> Program {
     compiled(source, &[], false)
 }
 
+/// The same, with more options for the compiler.
+pub fn native_with(source: &str, options: &[&str]) -> Program {
+    compiled(source, options, false)
+}
+
 /// The sources in a directory of `tests/programs`, sorted.
 pub fn programs(directory: &str) -> Vec<String> {
     let entries = std::fs::read_dir(sources().join(directory)).unwrap_or_else(|e| panic!("{directory}: {e}"));
@@ -44,7 +49,9 @@ fn compiled(source: &str, options: &[&str], instrumented: bool) -> Program {
     type Built = Arc<OnceLock<Program>>;
     static BUILT: Mutex<Option<HashMap<String, Built>>> = Mutex::new(None);
     let form = if instrumented { "simulated" } else { "native" };
-    let name = format!("{source} {} {form}", options.join(" ")).replace(['/', ' '], "_");
+    // Options may hold whole paths, and a file's name must not be as long as these.
+    let brief: Vec<&str> = options.iter().map(|option| option.rsplit('/').next().unwrap_or(option)).collect();
+    let name = format!("{source} {} {form}", brief.join(" ")).replace(['/', ' '], "_");
     let slot = {
         let mut built = BUILT.lock().unwrap_or_else(|e| e.into_inner());
         built.get_or_insert_default().entry(name.clone()).or_default().clone()
