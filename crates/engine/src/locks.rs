@@ -144,7 +144,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     }
 }
 
-/// The lock is about to be let go, by the running thread or (some may) for another.
+/// The lock was let go now, by the running thread or (some may) for another.
 pub fn released(address: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;

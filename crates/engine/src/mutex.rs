@@ -180,14 +180,16 @@ pub fn unlock(mutex: Object) -> c_int {
         }
     }
     mutex.write(OWNER, if kind.is_robust() { robust::owner_after(mutex) } else { 0 });
-    locks::released(mutex.address);
     release(mutex);
     0
 }
 
-/// Lets the mutex go and wakes one that waits for it.
+/// Lets the mutex go and wakes one that waits for it. It is held until the update takes effect, which
+/// waits for what the critical section has still under way.
 pub fn release(mutex: Object) {
-    if mutex.update(LOCK, |_| Some(FREE)) == WAITED_FOR {
+    let old = mutex.update(LOCK, |_| Some(FREE));
+    locks::released(mutex.address);
+    if old == WAITED_FOR {
         mutex.wake(LOCK, 1);
     }
 }

@@ -51,7 +51,6 @@ pub fn thread_ends() {
     while let Some(address) = current().thread.robust.pop() {
         let mutex = Object { address, call: Call { name: "the end of a thread", pc: 0 } };
         mutex.poke(OWNER, ENDED);
-        crate::locks::released(address);
         release(mutex);
     }
 }

@@ -241,7 +241,6 @@ fn try_write(lock: Object) -> c_int {
 }
 
 fn unlock(lock: Object) -> c_int {
-    locks::released(lock.address);
     if lock.read(OWNER) == me() {
         lock.write(OWNER, 0);
         release_write(lock);
@@ -261,6 +260,7 @@ fn release_read(lock: Object) {
         }
         Some(if handed_over { left | WRITER | HANDED_OVER } else { left })
     });
+    locks::released(lock.address);
     if handed_over {
         wake_writer(lock);
     }
@@ -281,6 +281,7 @@ fn release_write(lock: Object) {
         writer = waiting && state < READER;
         Some(state & !WRITER)
     });
+    locks::released(lock.address);
     if readers {
         lock.wake(CLOSED, u32::MAX);
     }

@@ -30,8 +30,8 @@ calls! {
         0
     }
     fn pthread_spin_unlock(lock: u64; call) -> c_int {
-        locks::released(lock);
         Object::called(lock, call).store(WORD, FREE);
+        locks::released(lock);
         0
     }
 }
