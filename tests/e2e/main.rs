@@ -5,6 +5,7 @@ mod determinism;
 mod endings;
 mod json;
 mod lmdb;
+mod locks;
 mod names;
 mod programs;
 mod projects;

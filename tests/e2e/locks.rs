@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the report says of locks: their names, who waits where, and for whom when nobody goes on.
+use crate::harness::{Run, Simulation, program};
+use serde_json::Value;
+
+/// A deadlock on the object that each way of `deadlocks/waits.c` is about: what is said of thread 2, which
+/// waits in all of them.
+#[track_caller]
+fn thread_2_waits(way: &str) -> String {
+    let ended = Simulation::of(&program("deadlocks/waits.c")).cpus("4").args(way).run();
+    assert_eq!(ended.said.code, Some(4), "{}{}", ended.said.out, ended.said.err);
+    let report = ended.report();
+    let details = report.at(4).0["ending"]["details"].as_array().expect("details").clone();
+    let told = details.iter().filter_map(Value::as_str).find(|d| d.starts_with("thread 2 "));
+    told.unwrap_or_else(|| panic!("nothing of thread 2 in {details:?}")).to_owned()
+}
+
+#[test]
+fn a_deadlock_names_the_object_its_holders_and_the_place() {
+    let expected = [
+        ("upgrade", "rwlock `gate.lock` (held by threads 1, 2) in pthread_rwlock_wrlock, at upgrade"),
+        ("writers", "rwlock `gate.lock` (held by thread 1) in pthread_rwlock_wrlock, at write_and_leave"),
+        ("missed", "condition variable `gate.opened` in pthread_cond_wait, at wait_then"),
+        ("semaphore", "semaphore `gate.tokens` in sem_wait, at take_two_tokens"),
+        ("barrier", "barrier `gate.meeting` in pthread_barrier_wait, at meet"),
+        ("futex", "futex `gate.word` in futex, at wait_on_word"),
+        ("once", "once `gate.once` in pthread_once, at do_once"),
+    ];
+    for (way, what) in expected {
+        let told = thread_2_waits(way);
+        assert!(told.contains(what) && told.contains("(waits.c:"), "{way}: {told}");
+    }
+}
+
+fn lock<'a>(run: Run<'a>, name: &str) -> &'a Value {
+    let locks = run.0["locks"].as_array().expect("locks");
+    locks.iter().find(|l| l["name"] == name).unwrap_or_else(|| panic!("no {name} in {locks:?}"))
+}
+
+#[test]
+fn every_kind_of_lock_is_counted_and_named_by_field() {
+    let report = Simulation::of(&program("names/locks.c")).cpus("8").args("{cpus} 100").report();
+    let taken = |name: &str| lock(report.at(8), name)["acquisitions"].clone();
+    assert_eq!(taken("office.door"), 800);
+    assert_eq!(taken("office.files"), 1600);
+    assert_eq!(taken("office.desk"), 800);
+    assert_eq!(taken("office.chairs"), 800);
+    assert_eq!(taken("office.lunch"), 800);
+    assert_eq!(lock(report.at(8), "office.lunch")["contended"], 700);
+    for name in ["office.door", "office.files", "office.lunch"] {
+        let lock = lock(report.at(8), name);
+        assert_eq!(lock["waited_at"]["function"], "visit");
+        assert!(lock["contended"].as_u64() > Some(0) && lock["wait_cycles"].as_u64() > Some(0), "{lock}");
+    }
+    // Held until what was written inside is on its way: at least the line that the visits are counted on.
+    assert!(lock(report.at(8), "office.door")["hold_cycles"].as_u64() > Some(800 * 40));
+}
+
+/// The machine's read-modify-write takes 18 cycles.
+#[test]
+fn an_uncontended_lock_costs_its_atomic_operations_and_little_else() {
+    let rounds = 10_000;
+    for (what, least, most) in [("mutex", 36, 55), ("rwlock", 36, 55), ("spinlock", 18, 40), ("semaphore", 36, 55)] {
+        let program = program("truths/uncontended.c");
+        let report = Simulation::of(&program).cpus("1").args(&format!("{what} {rounds}")).report();
+        let each = report.at(1).cycles() / rounds;
+        assert!((least..=most).contains(&each), "{what}: {each} cycles");
+    }
+}
