@@ -11,12 +11,13 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if !active() {
         return;
     }
-    let Some(index) = tag_of(address).record_index() else {
+    let tag = *tag_of(address);
+    if tag.is_untouched() || tag.private_cpu().is_some() {
         timed(address, pc, size as u32, Kind::Load, AccessKind::Read);
         return;
-    };
+    }
     let engine = engine();
-    let quiet = engine.model.quiet_read(index, engine.sched.cpu as u32, hot!().clock);
+    let quiet = engine.model.quiet_read(tag, engine.sched.cpu as u32, hot!().clock);
     if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
         return;
     }
@@ -149,10 +150,11 @@ fn address_known(cpu: u32, address: u64) -> Ticks {
 
 fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, before: Ticks) {
     current().time.stall += outcome.stall;
-    if let Some(index) = tag.record_index()
-        && (outcome.transfer.is_some() || outcome.stall > 0)
-    {
-        engine().sites.touched(index, pc, what, access, outcome);
+    if outcome.transfer.is_some() || outcome.stall > 0 {
+        match tag.record_index() {
+            Some(index) => engine().sites.touched(index, pc, what, access, outcome),
+            None => engine().sites.passed(pc, what, access, outcome),
+        }
     }
     if outcome.done >= engine().sched.cpus[access.cpu as usize].next_sample && outcome.done > before {
         sample::take_due(pc, sample::What::Stall);

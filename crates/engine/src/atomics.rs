@@ -22,10 +22,7 @@ pub fn load(address: u64, size: u8, pc: u64) -> u64 {
         return read_value(address, size);
     }
     let cpu = engine().sched.cpu as u32;
-    if let Some(index) = tag_of(address).record_index()
-        && engine().model.quiet_read(index, cpu, hot!().clock)
-        && sched::within_lookahead()
-    {
+    if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
         return loaded(address, size, pc);
     }
     let fiber = crate::engine::current();

@@ -26,6 +26,30 @@ struct Counts {
     cpus: Vec<u64>,
 }
 
+impl Counts {
+    fn seen_on(&mut self, cpu: u32) {
+        let word = cpu as usize / 64;
+        if self.cpus.len() <= word {
+            self.cpus.resize(word + 1, 0);
+        }
+        self.cpus[word] |= 1 << (cpu % 64);
+    }
+
+    fn site(&self, pc: u64, kind: AccessKindCode, offset: u8, size: u8) -> Site {
+        let cycles = |t: Ticks| t / corefold_model::TICKS_PER_CYCLE;
+        Site {
+            pc,
+            kind: KINDS[usize::from(kind)],
+            offset,
+            size,
+            transfers: self.transfers,
+            stall: cycles(self.stall),
+            spin: cycles(self.spin),
+            cpus: self.cpus.iter().map(|w| w.count_ones()).sum(),
+        }
+    }
+}
+
 /// A line that two or more CPUs touched; the model's records and these have the same numbers.
 struct Shared {
     address: u64,
@@ -33,8 +57,27 @@ struct Shared {
     transfers: [u64; CLASSES],
 }
 
+/// Lines that nobody fights for pass from CPU to CPU by the million: they are counted by the region they
+/// lie in and the place in the code, with one of them to stand for all.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Region {
+    number: u64,
+    pc: u64,
+    kind: AccessKindCode,
+}
+
+const REGION_SHIFT: u32 = 16;
+
+struct Passed {
+    address: u64,
+    size: u8,
+    transfers: [u64; CLASSES],
+    counts: Counts,
+}
+
 #[derive(Default)]
 pub struct Sites {
+    regions: HashMap<Region, Passed, FxBuildHasher>,
     lines: Vec<Shared>,
     counts: HashMap<Key, Counts, FxBuildHasher>,
 }
@@ -55,12 +98,22 @@ impl Sites {
         let offset = (address - self.lines[line as usize].address) as u8;
         let key = Key { line, pc, offset, size, kind: kind as u8 };
         let counts = self.counts.entry(key).or_default();
-        let word = cpu as usize / 64;
-        if counts.cpus.len() <= word {
-            counts.cpus.resize(word + 1, 0);
-        }
-        counts.cpus[word] |= 1 << (cpu % 64);
+        counts.seen_on(cpu);
         counts
+    }
+
+    /// A transfer of a line that nobody fights for.
+    pub fn passed(&mut self, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
+        let key = Region { number: access.address >> REGION_SHIFT, pc, kind: kind as u8 };
+        let (address, size) = (access.address, access.size as u8);
+        let first = || Passed { address, size, transfers: [0; CLASSES], counts: Counts::default() };
+        let passed = self.regions.entry(key).or_insert_with(first);
+        passed.counts.stall += outcome.stall;
+        passed.counts.seen_on(access.cpu);
+        if let Some(class) = outcome.transfer {
+            passed.transfers[class as usize] += 1;
+            passed.counts.transfers += 1;
+        }
     }
 
     pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
@@ -82,14 +135,16 @@ impl Sites {
     /// Forgets all counts: the region of interest begins.
     pub fn clear(&mut self) {
         self.counts.clear();
+        self.regions.clear();
         self.lines.iter_mut().for_each(|l| l.transfers = [0; CLASSES]);
     }
 
     /// Transfers over all lines, by class.
     pub fn totals(&self) -> [u64; CLASSES] {
         let mut totals = [0; CLASSES];
-        for line in &self.lines {
-            totals.iter_mut().zip(line.transfers).for_each(|(t, n)| *t += n);
+        let regions = self.regions.values().map(|r| r.transfers);
+        for transfers in self.lines.iter().map(|l| l.transfers).chain(regions) {
+            totals.iter_mut().zip(transfers).for_each(|(t, n)| *t += n);
         }
         totals
     }
@@ -112,9 +167,28 @@ impl Sites {
             union(&mut cpus, &self.counts[key].cpus);
             line.cpus = cpus.iter().map(|w| w.count_ones()).sum();
         }
+        self.add_regions(&mut lines, line_bytes);
         lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
         lines.truncate(most);
         lines
+    }
+
+    /// Each region's dearest place, as if all its transfers had been of the one line that stands for it.
+    fn add_regions(&self, lines: &mut Vec<Line>, bytes: u32) {
+        let mut keys: Vec<&Region> = self.regions.keys().collect();
+        keys.sort_unstable();
+        for key in keys {
+            let passed = &self.regions[key];
+            if passed.counts.stall == 0 || passed.transfers[Class::Memory as usize] == passed.counts.transfers {
+                continue;
+            }
+            let address = line_start(passed.address);
+            let objects = crate::heap::objects_on(address, bytes.into());
+            let site = passed.counts.site(key.pc, key.kind, (passed.address - address) as u8, passed.size);
+            let (stall, cpus) = (site.stall, site.cpus);
+            let sites = alloc::vec![site];
+            lines.push(Line { address, bytes, objects, transfers: passed.transfers, stall, spin: 0, cpus, sites });
+        }
     }
 
     fn line(&self, index: u32, bytes: u32) -> Line {
@@ -124,19 +198,7 @@ impl Sites {
     }
 
     fn add_site(&self, line: &mut Line, key: &Key) {
-        let counts = &self.counts[key];
-        let cycles = |t: Ticks| t / corefold_model::TICKS_PER_CYCLE;
-        let cpus = counts.cpus.iter().map(|w| w.count_ones()).sum();
-        let site = Site {
-            pc: key.pc,
-            kind: KINDS[key.kind as usize],
-            offset: key.offset,
-            size: key.size,
-            transfers: counts.transfers,
-            stall: cycles(counts.stall),
-            spin: cycles(counts.spin),
-            cpus,
-        };
+        let site = self.counts[key].site(key.pc, key.kind, key.offset, key.size);
         line.stall += site.stall;
         line.spin += site.spin;
         line.sites.push(site);

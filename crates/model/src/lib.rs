@@ -10,6 +10,7 @@ mod cpu;
 mod line;
 mod machine;
 mod model;
+mod readers;
 mod tag;
 
 pub use cpu::Load;

@@ -75,6 +75,14 @@ impl Lines {
         index as u32
     }
 
+    /// A new record of a line that some cores have read.
+    pub fn add_read(&mut self, state: State, readers: &[u64]) -> u32 {
+        self.lines.push(Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, queue: VecDeque::new() });
+        self.sets.extend_from_slice(readers);
+        self.sets.extend_from_slice(readers);
+        self.lines.len() as u32 - 1
+    }
+
     /// The record of a line that a core had to itself for a while is needed again.
     pub fn revive(&mut self, index: usize, state: State) {
         let line = &mut self.lines[index];

@@ -1,7 +1,9 @@
 //! What an access costs.
 use crate::cpu::{Cpu, Forward, Load};
 use crate::line::{Grant, Lines, NOBODY, State, When};
+use crate::readers::Readers;
 use crate::{Machine, Tag, Ticks, ticks};
+use alloc::vec;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -81,6 +83,9 @@ struct Legs {
 /// Hits in a row after which a line counts as its owner's alone.
 const HITS_TO_REST: u8 = 12;
 
+/// Places for lines that were handed over; a power of two.
+const HANDED: usize = 4096;
+
 pub struct Model {
     cores: u32,
     cores_per_socket: u32,
@@ -89,6 +94,9 @@ pub struct Model {
     lines: Lines,
     /// Records of lines that went back to being private, by line.
     resting: HashMap<u64, u32, FxBuildHasher>,
+    readers: Readers,
+    /// The lines that last went from one CPU to another whole: those that do so twice get a record.
+    handed: Vec<u64>,
     cpus: Vec<Cpu>,
 }
 
@@ -101,6 +109,8 @@ impl Model {
             costs: Costs::of(machine),
             lines: Lines::new(machine.cores()),
             resting: HashMap::default(),
+            readers: Readers::new(machine.cores()),
+            handed: vec![u64::MAX; HANDED],
             cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
         }
     }
@@ -138,22 +148,29 @@ impl Model {
         cpu.await_stores(now)
     }
 
-    /// Would this access to a shared line be served from the CPU's own cache?
+    /// Would this access be served from the CPU's own cache?
     pub fn hits(&mut self, tag: Tag, access: &Access, now: Ticks) -> bool {
+        let core = self.core_of(access.cpu);
+        if let Some(set) = tag.readers() {
+            return !access.kind.writes() && self.readers.has(set, core);
+        }
         let Some(index) = tag.record_index() else { return tag.private_cpu() == Some(access.cpu) };
         let index = index as usize;
         self.lines.settle(index, now);
-        let core = self.core_of(access.cpu);
         let line = self.lines.get(index);
         let owns = line.now.owner == core && (!line.now.dirty || line.now.writer == access.cpu as u16);
         owns || (!access.kind.writes() && line.now.owner == NOBODY && self.lines.has(index, When::Now, core))
     }
 
-    /// Is a plain read of this shared line by `cpu` a hit that changes nothing? The cheap half of
-    /// [`Model::hits`]: until the first snoop in the queue arrives, whoever has a copy keeps it.
+    /// Is a read of this line by `cpu` a hit that changes nothing? The cheap half of [`Model::hits`]:
+    /// until the first snoop in the queue arrives, whoever has a copy keeps it.
     #[inline]
-    pub fn quiet_read(&mut self, index: u32, cpu: u32, now: Ticks) -> bool {
+    pub fn quiet_read(&mut self, tag: Tag, cpu: u32, now: Ticks) -> bool {
         let core = self.core_of(cpu);
+        if let Some(set) = tag.readers() {
+            return self.readers.has(set, core);
+        }
+        let Some(index) = tag.record_index() else { return false };
         let line = self.lines.get(index as usize);
         line.queue.front().is_none_or(|first| first.snoop > now)
             && (line.now.owner == NOBODY || line.now.writer == cpu as u16)
@@ -165,10 +182,12 @@ impl Model {
     pub fn watch(&mut self, tag: &mut Tag, address: u64) {
         if let Some(owner) = tag.private_cpu() {
             *tag = self.share(address, owner, tag.is_dirty());
+        } else if let Some(set) = tag.readers() {
+            *tag = self.record_readers(set);
         }
     }
 
-    /// Number of lines that two or more CPUs have touched.
+    /// Number of lines that have a record: that are fought for.
     pub fn shared_lines(&self) -> usize {
         self.lines.len()
     }
@@ -198,20 +217,86 @@ impl Model {
         if access.kind == Kind::Rmw {
             now = self.drain(access.cpu, now);
         }
-        let mut outcome = match tag.private_cpu() {
+        let mut outcome = match (tag.private_cpu(), tag.readers()) {
             _ if tag.is_untouched() => self.first_touch(tag, access, now),
-            Some(owner) if owner == access.cpu => self.private_hit(tag, access, now),
-            Some(owner) => {
-                *tag = self.share(access.address, owner, tag.is_dirty());
-                self.shared(tag, access, now)
-            }
-            None => self.shared(tag, access, now),
+            (Some(owner), _) if owner == access.cpu => self.private_hit(tag, access, now),
+            (Some(owner), _) => self.of_another(tag, owner, access, now),
+            (None, Some(set)) => self.read_before(tag, set, access, now),
+            (None, None) => self.shared(tag, access, now),
         };
         outcome.stall = outcome.done - start;
         if access.kind == Kind::Rmw {
             outcome.done += self.costs.rmw;
         }
         outcome
+    }
+
+    /// Another CPU has had the line to itself.
+    fn of_another(&mut self, tag: &mut Tag, owner: u32, access: &Access, now: Ticks) -> Outcome {
+        let line = access.address >> self.line_shift;
+        let (mine, other) = (self.core_of(access.cpu), self.core_of(owner));
+        let plain = matches!(access.kind, Kind::Load | Kind::LoadAwaited | Kind::Store);
+        let first = self.handed[line as usize % HANDED] != line;
+        let settled = self.cpus[owner as usize].owns_from(line) <= now;
+        if plain && first && settled && !self.resting.contains_key(&line) {
+            let next = if access.kind.writes() {
+                self.handed[line as usize % HANDED] = line;
+                Some(Tag::private_dirty(access.cpu))
+            } else {
+                let set = self.readers.only(other).and_then(|set| self.readers.add(set, mine));
+                set.map(Tag::read_by)
+            };
+            if let Some(next) = next {
+                return self.hand_over(tag, next, other, access, now);
+            }
+        }
+        *tag = self.share(access.address, owner, tag.is_dirty());
+        self.shared(tag, access, now)
+    }
+
+    /// The line comes from the one core that has it, without a queue: nobody else has asked for it.
+    fn hand_over(&mut self, tag: &mut Tag, next: Tag, owner: u16, access: &Access, now: Ticks) -> Outcome {
+        let core = self.core_of(access.cpu);
+        let (class, arrival) = if core == owner {
+            (Class::Smt, now + self.costs.smt)
+        } else {
+            let class = self.class_of_owner(core, owner, tag.is_dirty());
+            (class, self.costs.arrival(class, now))
+        };
+        *tag = next;
+        self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, arrival);
+        self.miss(access, now, arrival, class)
+    }
+
+    /// Nobody has written the line since it was first shared.
+    fn read_before(&mut self, tag: &mut Tag, set: u32, access: &Access, now: Ticks) -> Outcome {
+        let core = self.core_of(access.cpu);
+        let next = if access.kind.writes() {
+            None
+        } else if self.readers.has(set, core) {
+            return self.own_buffers_serve(access, now).unwrap_or_else(|| self.hit(access, now));
+        } else {
+            self.readers.add(set, core)
+        };
+        match next {
+            Some(next) => {
+                *tag = Tag::read_by(next);
+                let local = self.any_in(self.readers.get(set), core, true);
+                let class = if local { Class::LocalClean } else { Class::RemoteClean };
+                let arrival = self.costs.arrival(class, now);
+                self.miss(access, now, arrival, class)
+            }
+            None => {
+                *tag = self.record_readers(set);
+                self.shared(tag, access, now)
+            }
+        }
+    }
+
+    /// A record for a line that was only read until now.
+    fn record_readers(&mut self, set: u32) -> Tag {
+        let state = State { owner: NOBODY, writer: NOBODY, dirty: false, settled: 0 };
+        Tag::record(self.lines.add_read(state, self.readers.get(set)))
     }
 
     /// A private line gets a record, its old one if it had one.
@@ -252,8 +337,7 @@ impl Model {
     /// Nobody has the line: it comes from memory, and stays with this CPU alone.
     fn first_touch(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         *tag = if access.kind.writes() { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) };
-        let legs = self.costs.legs[Class::Memory as usize];
-        let arrival = now + legs.request + legs.snoop + legs.data;
+        let arrival = self.costs.arrival(Class::Memory, now);
         let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
         self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, held);
         self.miss(access, now, arrival, Class::Memory)
@@ -389,17 +473,21 @@ impl Model {
     /// What the requester sees: where its data comes from.
     fn class(&self, index: usize, core: u16, owner: u16, dirty: bool, writes: bool) -> Class {
         if owner != NOBODY {
-            return match (self.is_local(core, owner), dirty) {
-                (true, true) => Class::LocalModified,
-                (true, false) => Class::LocalClean,
-                (false, true) => Class::RemoteModified,
-                (false, false) => Class::RemoteClean,
-            };
+            return self.class_of_owner(core, owner, dirty);
         }
         if writes && self.lines.has(index, When::Tail, core) {
             return Class::Upgrade;
         }
         if self.any_sharer(index, core, true) { Class::LocalClean } else { Class::RemoteClean }
+    }
+
+    fn class_of_owner(&self, core: u16, owner: u16, dirty: bool) -> Class {
+        match (self.is_local(core, owner), dirty) {
+            (true, true) => Class::LocalModified,
+            (true, false) => Class::LocalClean,
+            (false, true) => Class::RemoteModified,
+            (false, false) => Class::RemoteClean,
+        }
     }
 
     /// What decides the time: for a write to a shared line, the farthest copy that must be dropped.
@@ -414,7 +502,10 @@ impl Model {
 
     /// Is there a sharer on this core's socket (or, with `local` false, on another)?
     fn any_sharer(&self, index: usize, core: u16, local: bool) -> bool {
-        let set = self.lines.set(index, When::Tail);
+        self.any_in(self.lines.set(index, When::Tail), core, local)
+    }
+
+    fn any_in(&self, set: &[u64], core: u16, local: bool) -> bool {
         let per_socket = self.cores_per_socket;
         let first = u32::from(core) / per_socket * per_socket;
         set.iter().enumerate().any(|(word, &bits)| {
@@ -437,6 +528,12 @@ fn range_mask(word: u32, from: u32, to: u32) -> u64 {
 }
 
 impl Costs {
+    /// When a line arrives that is asked for at `now` and that nobody else wants.
+    fn arrival(&self, class: Class, now: Ticks) -> Ticks {
+        let legs = self.legs[class as usize];
+        now + legs.request + legs.snoop + legs.data
+    }
+
     fn of(machine: &Machine) -> Self {
         let l = &machine.latency;
         let split = |cycles: u32| {

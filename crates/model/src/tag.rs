@@ -1,14 +1,17 @@
 //! What is known of a line, in four bytes.
 
-/// State of one line: untouched (0), private to a CPU, or the number of the model's record of it.
+/// State of one line: untouched (0), private to a CPU, read by a set of cores, or the number of the
+/// model's record of it.
 ///
 /// Most lines are only ever touched by one CPU: for those the tag is all there is, and a hit is one
-/// comparison. A line that a second CPU touches gets a record and keeps it.
+/// comparison. Lines that several only read need no more than the number of the set of readers. What is
+/// fought for gets a record and keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(u32);
 
 const PRIVATE: u32 = 1 << 31;
+const READ: u32 = 1 << 30;
 const DIRTY: u32 = 1;
 
 impl Tag {
@@ -25,6 +28,12 @@ impl Tag {
     pub(crate) const fn record(index: u32) -> Tag {
         Tag(index + 1)
     }
+    pub(crate) const fn read_by(set: u32) -> Tag {
+        Tag(READ | set)
+    }
+    pub(crate) const fn readers(self) -> Option<u32> {
+        if self.0 & (PRIVATE | READ) == READ { Some(self.0 & !READ) } else { None }
+    }
     pub const fn is_untouched(self) -> bool {
         self.0 == 0
     }
@@ -35,9 +44,9 @@ impl Tag {
     pub const fn private_cpu(self) -> Option<u32> {
         if self.0 & PRIVATE != 0 { Some((self.0 & !PRIVATE) >> 1) } else { None }
     }
-    /// Number of the model's record, for a line that two or more CPUs have touched.
+    /// Number of the model's record, for a line that is fought for.
     pub const fn record_index(self) -> Option<u32> {
-        if self.0 != 0 && self.0 & PRIVATE == 0 { Some(self.0 - 1) } else { None }
+        if self.0 != 0 && self.0 & (PRIVATE | READ) == 0 { Some(self.0 - 1) } else { None }
     }
     /// As a number, for fast paths that compare tags themselves: bit 0 of a private tag says dirty.
     pub const fn bits(self) -> u32 {
@@ -50,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_states_are_told_apart() {
+    fn the_states_are_told_apart() {
         for cpu in [0, 1, 79, 1023] {
             let (clean, dirty) = (Tag::private_clean(cpu), Tag::private_dirty(cpu));
             assert_eq!((clean.private_cpu(), dirty.private_cpu()), (Some(cpu), Some(cpu)));
@@ -58,10 +67,12 @@ mod tests {
             assert_eq!(clean.bits() | 1, dirty.bits());
             assert_eq!((clean.record_index(), dirty.record_index()), (None, None));
         }
-        for index in [0, 1, 7, 1 << 30] {
+        for index in [0, 1, 7, (1 << 30) - 2] {
             let tag = Tag::record(index);
             assert_eq!((tag.record_index(), tag.private_cpu()), (Some(index), None));
-            assert!(!tag.is_untouched() && !tag.is_dirty());
+            assert!(!tag.is_untouched() && !tag.is_dirty() && tag.readers().is_none());
+            let tag = Tag::read_by(index);
+            assert_eq!((tag.readers(), tag.private_cpu(), tag.record_index()), (Some(index), None, None));
         }
         assert!(Tag::UNTOUCHED.is_untouched());
     }

@@ -212,7 +212,8 @@ fn independent_misses_overlap() {
 fn the_store_buffer_hides_and_forwards() {
     let mut model = Model::new(&machine());
     let mut tag = Tag::UNTOUCHED;
-    model.access(&mut tag, &access(2, 0, Kind::Rmw), 0);
+    model.access(&mut tag, &access(1, 0, Kind::Rmw), 0);
+    model.access(&mut tag, &access(2, 0, Kind::Rmw), ticks(5_000));
     let late = ticks(10_000);
     let store = model.access(&mut tag, &access(0, 8, Kind::Store), late);
     assert_eq!((store.done, store.transfer.is_some()), (late, true));
@@ -241,8 +242,11 @@ fn a_line_comes_to_rest() {
     for (kind, rests) in [(Kind::Store, Some(1)), (Kind::Rmw, None)] {
         let mut model = Model::new(&machine());
         let mut tag = Tag::UNTOUCHED;
-        model.access(&mut tag, &access(0, 0, Kind::Store), 0);
-        let mut now = ticks(1000);
+        // The first time, the line is just handed over; the second time it gets a record.
+        for (turn, cpu) in [0, 1, 0].into_iter().enumerate() {
+            model.access(&mut tag, &access(cpu, 0, kind), ticks(1000 * turn as u32));
+        }
+        let mut now = ticks(4000);
         for _ in 0..40 {
             now = model.access(&mut tag, &access(1, 0, kind), now).done + ticks(100);
         }
