@@ -100,7 +100,7 @@ pub fn read_value(address: u64, size: u8) -> u64 {
 /// accounts for it. The clock is then at [`Outcome::done`].
 pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> Outcome {
     let cpu = engine().sched.cpu as u32;
-    let access = Access { cpu, address, size, kind };
+    let access = Access { cpu, address, size, kind, origin: origin(pc, what, size) };
     let tag = tag_of(address);
     if !engine().model.is_idle(cpu) {
         finish_earlier(cpu, address, kind);
@@ -131,25 +131,52 @@ fn may_go_first(tag: corefold_model::Tag, access: &Access) -> bool {
 fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
     let before = hot!().clock;
     let model = &mut engine().model;
-    let clock = match kind {
+    hot!().clock = match kind {
         Kind::Rmw => model.drain(cpu, before),
-        Kind::Load | Kind::LoadAwaited => address_known(cpu, address).max(model.retire(cpu, before)),
+        Kind::Load | Kind::LoadAwaited => address_known(cpu, address, model.retire(cpu, before)),
         Kind::Store | Kind::AtomicStore => model.retire(cpu, before),
     };
-    current().time.stall += clock - before;
-    hot!().clock = clock;
+    charge_late(cpu);
 }
 
 /// A load under way may be about to deliver this very address: then the access waits for it. The value
 /// is all there is to go by, as hooks carry no data flow; a field lies within a page of its object.
-fn address_known(cpu: u32, address: u64) -> Ticks {
+fn address_known(cpu: u32, address: u64, now: Ticks) -> Ticks {
     let near = |value: u64| value.wrapping_sub(address).wrapping_add(4096) < 8192;
     let sources = engine().model.loads(cpu).filter(|l| near(read_value(l.address & !7, 8)));
-    sources.map(|l| l.done).max().unwrap_or(0)
+    match sources.max_by_key(|l| l.done).copied() {
+        Some(load) => engine().model.await_load(cpu, &load, now),
+        None => now,
+    }
+}
+
+const ORIGIN_KIND: u32 = 48;
+const ORIGIN_SIZE: u32 = 52;
+
+/// The place in the code, the kind and the size of an access in one word.
+fn origin(pc: u64, what: AccessKind, size: u32) -> u64 {
+    pc | (what as u64) << ORIGIN_KIND | u64::from(size.min(64)) << ORIGIN_SIZE
+}
+
+/// Charges what was waited for accesses that the CPU had run past to the places they came from.
+#[inline]
+pub fn charge_late(cpu: u32) {
+    while let Some(blame) = engine().model.take_blame(cpu) {
+        current().time.stall += blame.stall;
+        let pc = blame.origin & ((1 << ORIGIN_KIND) - 1);
+        let kind = (blame.origin >> ORIGIN_KIND & 0xf) as u8;
+        let size = (blame.origin >> ORIGIN_SIZE) as u8;
+        let sites = &mut engine().sites;
+        match tag_of(blame.address).record_index() {
+            Some(index) => sites.at(index, pc, kind, blame.address, size, cpu).stall += blame.stall,
+            None => sites.region_at(pc, kind, blame.address, size, cpu).counts.stall += blame.stall,
+        }
+    }
 }
 
 fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, before: Ticks) {
     current().time.stall += outcome.stall;
+    charge_late(access.cpu);
     if outcome.transfer.is_some() || outcome.stall > 0 {
         match tag.record_index() {
             Some(index) => engine().sites.touched(index, pc, what, access, outcome),

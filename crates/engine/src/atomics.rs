@@ -115,7 +115,7 @@ pub fn fence() {
     let cpu = engine().sched.cpu as u32;
     let before = hot!().clock;
     let drained = engine().model.drain(cpu, before);
-    crate::engine::current().time.stall += drained - before;
+    crate::access::charge_late(cpu);
     hot!().clock = drained + ticks(engine().launch.machine.core.fence);
     pending::flush(hot!().clock);
 }

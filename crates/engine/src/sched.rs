@@ -105,6 +105,7 @@ pub extern "C" fn at_limit(pc: u64) {
     crash::check_stop(pc);
     let cpu = engine().sched.cpu as u32;
     hot!().clock = engine().model.retire(cpu, hot!().clock);
+    crate::access::charge_late(cpu);
     sample::take_due(pc, sample::What::Compute);
     crate::io::glance();
     look_up();
@@ -254,7 +255,7 @@ fn drain() {
     let cpu = engine().sched.cpu as u32;
     let before = hot!().clock;
     hot!().clock = engine().model.drain(cpu, before);
-    current().time.stall += hot!().clock - before;
+    crate::access::charge_late(cpu);
 }
 
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.

@@ -16,12 +16,13 @@ struct Key {
     kind: AccessKindCode,
 }
 
+/// Index into [`KINDS`].
 type AccessKindCode = u8;
 
 #[derive(Default)]
-struct Counts {
+pub struct Counts {
     transfers: u64,
-    stall: Ticks,
+    pub stall: Ticks,
     spin: Ticks,
     cpus: Vec<u64>,
 }
@@ -68,11 +69,11 @@ struct Region {
 
 const REGION_SHIFT: u32 = 16;
 
-struct Passed {
+pub struct Passed {
     address: u64,
     size: u8,
     transfers: [u64; CLASSES],
-    counts: Counts,
+    pub counts: Counts,
 }
 
 #[derive(Default)]
@@ -94,22 +95,26 @@ pub fn line_shared(address: u64, pc: u64) {
 }
 
 impl Sites {
-    fn at(&mut self, line: u32, pc: u64, kind: AccessKind, address: u64, size: u8, cpu: u32) -> &mut Counts {
+    pub fn at(&mut self, line: u32, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Counts {
         let offset = (address - self.lines[line as usize].address) as u8;
-        let key = Key { line, pc, offset, size, kind: kind as u8 };
+        let key = Key { line, pc, offset, size, kind };
         let counts = self.counts.entry(key).or_default();
         counts.seen_on(cpu);
         counts
     }
 
-    /// A transfer of a line that nobody fights for.
-    pub fn passed(&mut self, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
-        let key = Region { number: access.address >> REGION_SHIFT, pc, kind: kind as u8 };
-        let (address, size) = (access.address, access.size as u8);
+    pub fn region_at(&mut self, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Passed {
+        let key = Region { number: address >> REGION_SHIFT, pc, kind };
         let first = || Passed { address, size, transfers: [0; CLASSES], counts: Counts::default() };
         let passed = self.regions.entry(key).or_insert_with(first);
+        passed.counts.seen_on(cpu);
+        passed
+    }
+
+    /// A transfer of a line that nobody fights for.
+    pub fn passed(&mut self, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
+        let passed = self.region_at(pc, kind as u8, access.address, access.size as u8, access.cpu);
         passed.counts.stall += outcome.stall;
-        passed.counts.seen_on(access.cpu);
         if let Some(class) = outcome.transfer {
             passed.transfers[class as usize] += 1;
             passed.counts.transfers += 1;
@@ -117,7 +122,7 @@ impl Sites {
     }
 
     pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
-        let counts = self.at(line, pc, kind, access.address, access.size as u8, access.cpu);
+        let counts = self.at(line, pc, kind as u8, access.address, access.size as u8, access.cpu);
         counts.stall += outcome.stall;
         if let Some(class) = outcome.transfer {
             counts.transfers += 1;
@@ -127,7 +132,7 @@ impl Sites {
 
     pub fn spun(&mut self, line: u32, pc: u64, kind: AccessKind, address: u64, size: u8, spun: &Spun) {
         let cpu = engine().sched.cpu as u32;
-        let counts = self.at(line, pc, kind, address, size, cpu);
+        let counts = self.at(line, pc, kind as u8, address, size, cpu);
         counts.spin += spun.time;
         counts.stall = counts.stall.saturating_sub(spun.stall);
     }

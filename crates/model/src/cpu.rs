@@ -1,21 +1,35 @@
 //! What a CPU has under way: loads that it runs past, and stores in its buffer.
-use crate::Ticks;
+use crate::{Access, Ticks};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// A load whose line has not arrived yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     pub address: u64,
     pub line: u64,
+    origin: u64,
     /// When the CPU issued it, moved on by the stalls that came after.
     issued: Ticks,
     pub done: Ticks,
+}
+
+/// A wait that was paid later than the access that caused it: the CPU had run on past a load, or left a
+/// store in its buffer, and now had to wait for it after all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blame {
+    pub address: u64,
+    /// [`crate::Access::origin`] of the access that caused the wait.
+    pub origin: u64,
+    pub stall: Ticks,
 }
 
 /// A line's worth of stores that wait for the line.
 #[derive(Clone, Copy, Debug)]
 struct Store {
     line: u64,
+    address: u64,
+    origin: u64,
     /// The bytes of the line that were stored, a bit each (of a 128-byte line, one for two bytes).
     mask: u64,
     commit: Ticks,
@@ -27,6 +41,8 @@ pub(crate) struct Cpu {
     last_commit: Ticks,
     /// The line that this CPU last brought in from memory, and when its access is over.
     fresh: (u64, Ticks),
+    /// Waits that were paid and that nobody has asked for yet.
+    pub blamed: Vec<Blame>,
 }
 
 /// What a load finds in the CPU's own store buffer.
@@ -39,7 +55,7 @@ pub(crate) enum Forward {
 
 impl Cpu {
     pub fn new() -> Self {
-        Cpu { loads: VecDeque::new(), stores: VecDeque::new(), last_commit: 0, fresh: (0, 0) }
+        Cpu { loads: VecDeque::new(), stores: VecDeque::new(), last_commit: 0, fresh: (0, 0), blamed: Vec::new() }
     }
 
     #[inline]
@@ -58,6 +74,7 @@ impl Cpu {
             self.loads.pop_front();
             let stall = load.done.saturating_sub(load.issued + window);
             now += stall;
+            self.blame(load.address, load.origin, stall);
             self.loads.iter_mut().for_each(|l| l.issued += stall);
         }
         while self.stores.front().is_some_and(|s| s.commit <= now) {
@@ -69,16 +86,32 @@ impl Cpu {
     /// Waits for all loads, as an operation that must not be speculated does.
     pub fn await_loads(&mut self, now: Ticks, window: Ticks) -> Ticks {
         let mut now = self.retire(now, window);
-        if let Some(last) = self.loads.iter().map(|l| l.done).max() {
-            now = now.max(last);
+        if let Some(last) = self.loads.iter().max_by_key(|l| l.done).copied() {
+            self.blame(last.address, last.origin, last.done.saturating_sub(now));
+            now = now.max(last.done);
         }
         self.loads.clear();
         now
     }
 
     pub fn await_stores(&mut self, now: Ticks) -> Ticks {
+        if let Some(last) = self.stores.iter().max_by_key(|s| s.commit).copied() {
+            self.blame(last.address, last.origin, last.commit.saturating_sub(now));
+        }
         self.stores.clear();
         now.max(self.last_commit)
+    }
+
+    fn blame(&mut self, address: u64, origin: u64, stall: Ticks) {
+        if stall > 0 {
+            self.blamed.push(Blame { address, origin, stall });
+        }
+    }
+
+    /// Waits until `done`, for a load that delivers an address that is needed.
+    pub fn await_load(&mut self, load: &Load, now: Ticks) -> Ticks {
+        self.blame(load.address, load.origin, load.done.saturating_sub(now));
+        now.max(load.done)
     }
 
     pub fn last_commit(&self) -> Ticks {
@@ -87,14 +120,15 @@ impl Cpu {
 
     /// Begins a load that is done at `done`; with `limit` of them under way the oldest is awaited
     /// first. Returns the time at which the CPU goes on.
-    pub fn load(&mut self, address: u64, line: u64, now: Ticks, done: Ticks, limit: usize) -> Ticks {
+    pub fn load(&mut self, access: &Access, line: u64, now: Ticks, done: Ticks, limit: usize) -> Ticks {
         let mut now = now;
         if self.loads.len() >= limit
             && let Some(oldest) = self.loads.pop_front()
         {
-            now = now.max(oldest.done);
+            now = self.await_load(&oldest, now);
         }
-        self.loads.push_back(Load { address, line, issued: now, done });
+        let Access { address, origin, .. } = *access;
+        self.loads.push_back(Load { address, line, origin, issued: now, done });
         now
     }
 
@@ -138,15 +172,17 @@ impl Cpu {
         if self.stores.len() < capacity {
             return now;
         }
-        let oldest = self.stores.pop_front().map_or(now, |s| s.commit);
-        now.max(oldest)
+        let Some(oldest) = self.stores.pop_front() else { return now };
+        self.blame(oldest.address, oldest.origin, oldest.commit.saturating_sub(now));
+        now.max(oldest.commit)
     }
 
     /// Puts a store into the buffer whose line arrives at `arrival`; stores commit in order. Returns
     /// when it commits.
-    pub fn store(&mut self, line: u64, mask: u64, arrival: Ticks) -> Ticks {
+    pub fn store(&mut self, access: &Access, line: u64, mask: u64, arrival: Ticks) -> Ticks {
         self.last_commit = self.last_commit.max(arrival);
-        self.stores.push_back(Store { line, mask, commit: self.last_commit });
+        let Access { address, origin, .. } = *access;
+        self.stores.push_back(Store { line, address, origin, mask, commit: self.last_commit });
         self.last_commit
     }
 }

@@ -13,7 +13,7 @@ mod model;
 mod readers;
 mod tag;
 
-pub use cpu::Load;
+pub use cpu::{Blame, Load};
 pub use machine::{Core, Latency, Machine, System};
 pub use model::{Access, Class, Kind, Model, Outcome};
 pub use tag::Tag;

@@ -1,5 +1,5 @@
 //! What an access costs.
-use crate::cpu::{Cpu, Forward, Load};
+use crate::cpu::{Blame, Cpu, Forward, Load};
 use crate::line::{Grant, Lines, NOBODY, State, When};
 use crate::readers::Readers;
 use crate::{Machine, Tag, Ticks, ticks};
@@ -48,6 +48,8 @@ pub struct Access {
     /// Bytes, all on one line.
     pub size: u32,
     pub kind: Kind,
+    /// The caller's own word for the place in the code: it comes back in [`Blame`].
+    pub origin: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +58,8 @@ pub struct Outcome {
     pub done: Ticks,
     /// When the access takes effect: a load's value is that of this time, a store is visible from it.
     pub effect: Ticks,
-    /// Cycles of `done - now` that were spent waiting, in ticks.
+    /// Ticks of `done - now` that were spent waiting for this very access. What was waited for earlier
+    /// ones is in [`Model::take_blame`].
     pub stall: Ticks,
     /// Where the line came from, if it had to come.
     pub transfer: Option<Class>,
@@ -192,6 +195,17 @@ impl Model {
         self.lines.len()
     }
 
+    /// The waits that `cpu` has paid since the last call for accesses that it had run past.
+    #[inline]
+    pub fn take_blame(&mut self, cpu: u32) -> Option<Blame> {
+        self.cpus[cpu as usize].blamed.pop()
+    }
+
+    /// Waits for one of [`Model::loads`], whose value is needed.
+    pub fn await_load(&mut self, cpu: u32, load: &Load, now: Ticks) -> Ticks {
+        self.cpus[cpu as usize].await_load(load, now)
+    }
+
     fn core_of(&self, cpu: u32) -> u16 {
         let cpu = cpu % self.cores;
         cpu as u16
@@ -212,7 +226,6 @@ impl Model {
     /// the caller allows itself.
     pub fn access(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         let cpu = access.cpu as usize;
-        let start = now;
         let mut now = self.cpus[cpu].retire(now, self.costs.window);
         if access.kind == Kind::Rmw {
             now = self.drain(access.cpu, now);
@@ -224,7 +237,6 @@ impl Model {
             (None, Some(set)) => self.read_before(tag, set, access, now),
             (None, None) => self.shared(tag, access, now),
         };
-        outcome.stall = outcome.done - start;
         if access.kind == Kind::Rmw {
             outcome.done += self.costs.rmw;
         }
@@ -357,18 +369,18 @@ impl Model {
         let line = access.address >> self.line_shift;
         let mask = self.mask(access);
         let cpu = &mut self.cpus[access.cpu as usize];
-        let (done, effect) = match access.kind {
+        let (done, effect, stall) = match access.kind {
             Kind::Load => {
-                let done = cpu.load(access.address, line, now, arrival, self.costs.misses);
-                (done, done)
+                let done = cpu.load(access, line, now, arrival, self.costs.misses);
+                (done, done, 0)
             }
-            Kind::LoadAwaited | Kind::Rmw => (arrival, arrival),
+            Kind::LoadAwaited | Kind::Rmw => (arrival, arrival, arrival - now),
             Kind::Store | Kind::AtomicStore => {
                 let done = cpu.room(now, self.costs.store_buffer);
-                (done, cpu.store(line, mask, arrival))
+                (done, cpu.store(access, line, mask, arrival), 0)
             }
         };
-        Outcome { done, effect, stall: 0, transfer: Some(class) }
+        Outcome { done, effect, stall, transfer: Some(class) }
     }
 
     fn shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
@@ -398,7 +410,7 @@ impl Model {
         if cpu.idle() {
             return None;
         }
-        let at = |done, effect| Some(Outcome { done, effect, stall: 0, transfer: None });
+        let at = |done, effect| Some(Outcome { done, effect, stall: done - now, transfer: None });
         match access.kind {
             Kind::Load | Kind::LoadAwaited => match cpu.forward(line, mask) {
                 Forward::All => at(now, now),
@@ -408,8 +420,8 @@ impl Model {
                     if access.kind == Kind::LoadAwaited {
                         return at(arrival, arrival);
                     }
-                    let done = cpu.load(access.address, line, now, arrival, self.costs.misses);
-                    at(done, done)
+                    let done = cpu.load(access, line, now, arrival, self.costs.misses);
+                    Some(Outcome { done, effect: done, stall: 0, transfer: None })
                 }
             },
             Kind::Store | Kind::AtomicStore => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that hold for every program: CPUs make random accesses to a few lines, always the one
 //! whose clock is smallest, as the engine has it with no slack.
-use corefold_model::{Access, Core, Kind, Latency, Machine, Model, Outcome, System, Tag, Ticks, ticks};
+use corefold_model::{Access, Blame, Core, Kind, Latency, Machine, Model, Outcome, System, Tag, Ticks, ticks};
 use proptest::prelude::*;
 
 const LINES: u64 = 4;
@@ -94,7 +94,8 @@ fn run(programs: &[Vec<Step>]) -> Vec<Event> {
     while let Some(cpu) = (0..programs.len()).filter(|c| next[*c] < programs[*c].len()).min_by_key(|c| (clocks[*c], *c))
     {
         let step = &programs[cpu][next[cpu]];
-        let access = Access { cpu: cpu as u32, address: step.line * 64 + step.offset, size: 8, kind: step.kind };
+        let access =
+            Access { cpu: cpu as u32, address: step.line * 64 + step.offset, size: 8, kind: step.kind, origin: 0 };
         let asked = clocks[cpu];
         // As the engine does: what an atomic update has to wait for is waited for before it asks.
         if step.kind == Kind::Rmw && !model.is_idle(access.cpu) {
@@ -187,7 +188,7 @@ proptest! {
 }
 
 fn access(cpu: u32, address: u64, kind: Kind) -> Access {
-    Access { cpu, address, size: 8, kind }
+    Access { cpu, address, size: 8, kind, origin: 7 }
 }
 
 /// Misses that do not depend on each other overlap; a chain of awaited ones does not.
@@ -255,4 +256,21 @@ fn a_line_comes_to_rest() {
         assert!(model.access(&mut tag, &access(0, 0, kind), now).transfer.is_some());
         assert_eq!(model.shared_lines(), records, "its record is used again");
     }
+}
+
+/// What a CPU waits for late is charged to the access that it had run past.
+#[test]
+fn late_waits_are_blamed_on_their_cause() {
+    let mut model = Model::new(&machine());
+    let (mut loaded, mut stored) = (Tag::UNTOUCHED, Tag::UNTOUCHED);
+    let memory = ticks(machine().latency.memory);
+    let load = Access { cpu: 0, address: 8, size: 8, kind: Kind::Load, origin: 1 };
+    assert_eq!(model.access(&mut loaded, &load, 0).stall, 0);
+    assert_eq!(model.drain(0, 0), memory);
+    assert_eq!(model.take_blame(0), Some(Blame { address: 8, origin: 1, stall: memory }));
+    let store = Access { cpu: 0, address: 64, size: 8, kind: Kind::Store, origin: 2 };
+    assert_eq!(model.access(&mut stored, &store, memory).stall, 0);
+    model.drain(0, memory + 10);
+    assert_eq!(model.take_blame(0), Some(Blame { address: 64, origin: 2, stall: memory - 10 }));
+    assert_eq!(model.take_blame(0), None);
 }
