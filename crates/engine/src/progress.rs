@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int};
 use corefold_model::Ticks;
-use corefold_recording::{Label, Progress};
+use corefold_recording::{Label, Progress, Run, Status};
 
 /// coz.h's counter: it increments `count` by an atomic add of its own.
 #[repr(C)]
@@ -20,8 +20,8 @@ struct CozCounter {
 #[derive(Default)]
 pub struct Region {
     begin: Option<Ticks>,
-    total: Ticks,
-    used: bool,
+    /// What the run had come to when the region last ended.
+    pub ended: Option<Box<Run>>,
     coz: Vec<(String, &'static CozCounter, usize)>,
 }
 
@@ -80,18 +80,19 @@ pub fn list() -> Vec<Progress> {
     all
 }
 
-/// From here on the run counts: what came before is forgotten, once.
+/// From here on the run counts: what came before is forgotten. The region lasts from the first beginning
+/// to the last end.
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_region_begin() {
-    if !active() || engine().region.begin.is_some() {
+    if !active() {
         return;
     }
-    let e = engine();
-    if !e.region.used {
-        e.region.used = true;
+    let region = &mut engine().region;
+    region.ended = None;
+    if region.begin.is_none() {
+        region.begin = Some(now());
         forget_so_far();
     }
-    e.region.begin = Some(now());
 }
 
 fn forget_so_far() {
@@ -112,20 +113,15 @@ pub extern "C" fn corefold_region_end() {
     if !active() {
         return;
     }
-    let region = &mut engine().region;
-    if let Some(begin) = region.begin.take() {
-        region.total += now().saturating_sub(begin);
+    if engine().region.begin.is_some() {
+        let run = crate::record::run(Status::Unfinished);
+        engine().region.ended = Some(Box::new(run));
     }
 }
 
-/// Ticks that count: the region of interest's, or all.
+/// Ticks that count, up to `end`: from the beginning of the region of interest, or of the run.
 pub fn region_ticks(end: Ticks) -> Ticks {
-    let region = &engine().region;
-    match (region.used, region.begin) {
-        (false, _) => end,
-        (true, None) => region.total,
-        (true, Some(begin)) => region.total + end.saturating_sub(begin),
-    }
+    end.saturating_sub(engine().region.begin.unwrap_or(0))
 }
 
 #[unsafe(no_mangle)]

@@ -15,7 +15,11 @@ pub fn finish(status: Status) {
     if !active() {
         return;
     }
-    let run = run(status);
+    // A region of interest that has ended is all that counts; how the program ended comes to it.
+    let run = match engine().region.ended.take() {
+        Some(region) => Run { status, modules: modules::list(), notes: engine().notes.clone(), ..*region },
+        None => run(status),
+    };
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
     path.push(0);
     engine::end();
@@ -28,7 +32,8 @@ fn cycles(ticks: Ticks) -> u64 {
     ticks / TICKS_PER_CYCLE
 }
 
-fn run(status: Status) -> Run {
+/// What the run has come to so far.
+pub fn run(status: Status) -> Run {
     let e = engine();
     e.fibers.iter_mut().for_each(|f| f.spins.forget());
     let end = e.sched.latest_clock().max(now());
