@@ -8,7 +8,7 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
 cores=$(nproc)
-repetitions=5
+repetitions=11
 bold=; plain=
 if [ -t 1 ]; then bold=$(printf '\033[1m'); plain=$(printf '\033[0m'); fi
 
@@ -26,7 +26,7 @@ simulate() {
 
 # Millions of requests a second, the median of a few native runs.
 natively() {
-    for _ in $(seq $repetitions); do "$place/$1.native" "$2" 2000000; done |
+    for _ in $(seq $repetitions); do "$place/$1.native" "$2" 1000000; done |
         cut -d ' ' -f 1 | sort -n | sed -n "$((repetitions / 2 + 1))p"
 }
 
@@ -67,5 +67,6 @@ echo "           -- this host, $cores cores --    -- simulated, 80 CPUs --"
 echo "  threads       broken    fixed    ratio         broken    fixed    ratio"
 for threads in 1 2 8 16 40 80; do compare "$threads"; done
 echo
-echo "  (Natively, \"gcc -O2\" without any instrumentation. The host's numbers move with what else it is doing;"
-echo "  the simulated ones are the same in every run, on every host.)"
+load=$(cut -d ' ' -f 1 /proc/loadavg)
+echo "  (Natively it is plain gcc -O2, without any instrumentation. The host's numbers move with what else it does:"
+echo "  its load average is $load. The simulated ones are the same in every run, on every host.)"

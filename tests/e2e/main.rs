@@ -1,7 +1,9 @@
 //! End-to-end tests: real programs, compiled by the built `corefold cc`, run by the built `corefold run`.
 mod harness;
 
+mod demo;
 mod determinism;
+mod docs;
 mod endings;
 mod json;
 mod lmdb;

@@ -1,0 +1,45 @@
+//! `make demo` says what it is there to say.
+use crate::harness::{Place, Report, Simulation, corefold, program, said};
+use std::path::Path;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+fn simulate(source: &str) -> Report {
+    Simulation::of(&program(&format!("{ROOT}/demo/{source}"))).cpus("1,80").args("{cpus}").report()
+}
+
+#[test]
+fn the_culprit_is_named_down_to_field_and_source_line() {
+    let report = simulate("counters.c");
+    assert!(report.gain(80, 1) < 8.0, "{}", report.gain(80, 1));
+    assert_eq!(report.0["finding"]["cause"], "lines");
+    let text = report.0["finding"]["text"].as_str().unwrap();
+    for words in ["struct counter at counters.c:", "False sharing: count_request (counters.c:", "counter.delta["] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+}
+
+#[test]
+fn the_fix_scales() {
+    let (broken, fixed) = (simulate("counters.c"), simulate("counters_fixed.c"));
+    assert!(fixed.gain(80, 1) > 40.0, "{}", fixed.gain(80, 1));
+    assert!(fixed.throughput(80) > 10.0 * broken.throughput(80));
+    assert!(!fixed.0["finding"]["text"].as_str().unwrap().contains("False sharing"));
+}
+
+/// The script itself, native runs and all.
+#[test]
+fn the_demonstration_runs() {
+    let demo = said(Place::new().command(Path::new(ROOT).join("demo/run.sh")).arg(corefold()));
+    assert_eq!((demo.code, demo.err.as_str()), (Some(0), ""), "{}", demo.out);
+    for part in ["FALSE SHARING", "+\tchar rest_of_the_line[60];", "this host, "] {
+        assert!(demo.out.contains(part), "{part:?} is not in {}", demo.out);
+    }
+    let rows = demo.out.split("ratio\n").nth(1).expect("the comparison").lines().take_while(|l| !l.is_empty());
+    let numbers: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(numbers.iter().map(|row| row[0]).collect::<Vec<_>>(), ["1", "2", "8", "16", "40", "80"]);
+    for row in numbers {
+        assert_eq!(row.len(), 7);
+        assert!(row[4].parse::<f64>().is_ok_and(|rate| rate > 1.0), "{row:?}");
+    }
+}
