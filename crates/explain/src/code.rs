@@ -29,7 +29,7 @@ impl Frame {
         let by_name = ["std::", "__gnu_cxx::"].iter().any(|prefix| self.function.starts_with(prefix));
         let by_file = |file: &str| {
             let rust = ["alloc", "core", "std"].iter().any(|name| file.contains(&format!("/library/{name}/src/")));
-            rust || file.contains("/include/c++/")
+            rust || (file.contains("/include/") && file.contains("/c++/"))
         };
         by_name || self.file.as_deref().is_some_and(by_file)
     }
@@ -46,11 +46,14 @@ pub fn frames(debug: &Debug, address: u64, symbol: Option<String>) -> Vec<Frame>
     while let Ok(Some(frame)) = found.next() {
         let die = unit.zip(frame.dw_die_offset).and_then(|(unit, offset)| debug.die(unit, offset));
         let raw = frame.function.as_ref().and_then(|name| Some(name.raw_name().ok()?.into_owned()));
+        let raw_is_plain = raw.as_ref().is_some_and(|raw| demangle(raw) == *raw);
         let Some(function) = raw.map(|raw| demangle(&raw)).or_else(|| symbol.clone()) else {
             continue;
         };
         // Code that the compiler found equal to another function's has a symbol and lines, but no entry.
         let die = die.or_else(|| debug.function_named(unit?, &function));
+        let whole = die.filter(|_| raw_is_plain).map(|die| debug.function_name(die));
+        let function = shorten(whole.filter(|name| !name.is_empty()).unwrap_or(function));
         let location = frame.location.as_ref();
         frames.push(Frame {
             function,
@@ -61,4 +64,69 @@ pub fn frames(debug: &Debug, address: u64, symbol: Option<String>) -> Vec<Frame>
         });
     }
     frames
+}
+
+/// Template arguments of the C++ library longer than this say nothing that its user wants to read.
+const LONGEST_ARGUMENTS: usize = 24;
+
+/// `std::map<…>::operator[]`: the library's names without their long template arguments.
+fn shorten(name: String) -> String {
+    if !name.starts_with("std::") && !name.starts_with("__gnu_cxx::") {
+        return name;
+    }
+    let mut short = String::new();
+    let mut rest = name.as_str();
+    while let Some(open) = rest.find('<') {
+        let close = closing(&rest[open..]).map(|close| open + close);
+        match close.filter(|_| !rest[..open].ends_with("operator") && !rest[..open].ends_with("operator<")) {
+            Some(close) if close - open > LONGEST_ARGUMENTS => {
+                short += &rest[..open];
+                short += "<…>";
+                rest = &rest[close + 1..];
+            }
+            Some(close) => {
+                short += &rest[..=close];
+                rest = &rest[close + 1..];
+            }
+            None => {
+                short += &rest[..=open];
+                rest = &rest[open + 1..];
+            }
+        }
+    }
+    short + rest
+}
+
+/// Where the bracket that `text` begins with is closed.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            // The arrow of a return type is no bracket.
+            b'>' if !text[..at].ends_with('-') => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten;
+
+    #[test]
+    fn the_librarys_template_arguments_are_left_out_if_they_are_long() {
+        let short = |name: &str| shorten(name.to_owned());
+        assert_eq!(short("std::__atomic_base<long>::operator+="), "std::__atomic_base<long>::operator+=");
+        let map = "std::map<std::basic_string<char, std::allocator<char> >, int>";
+        assert_eq!(short(&format!("{map}::operator[]")), "std::map<…>::operator[]");
+        assert_eq!(short(&format!("std::operator< <{map}, {map} >")), "std::operator< <…>");
+        assert_eq!(short("std::operator<< <char>"), "std::operator<< <char>");
+        let own = "mine::table<std::basic_string<char, std::allocator<char> >, int>::find";
+        assert_eq!(short(own), own);
+    }
 }

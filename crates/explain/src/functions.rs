@@ -59,11 +59,18 @@ impl Keys<'_, '_> {
             let known = self
                 .known
                 .entry(pc)
-                .or_insert_with(|| space.frames_at(pc).iter().map(|frame| key(space, pc, frame)).collect());
+                .or_insert_with(|| called(&space.frames_at(pc)).map(|frame| key(space, pc, frame)).collect());
             keys.extend(known.iter().cloned());
         }
         keys
     }
+}
+
+/// Of library functions that are inlined into each other, the one that the program calls stands for all:
+/// the others are how the library does it.
+fn called(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
+    let is_inner = |depth: usize| frames[depth..].iter().take(2).filter(|f| f.is_standard_library()).count() == 2;
+    frames.iter().enumerate().filter(move |(depth, _)| !is_inner(*depth)).map(|(_, frame)| frame)
 }
 
 fn key(space: &Space<'_>, pc: u64, frame: &Frame) -> Key {

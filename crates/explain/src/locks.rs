@@ -1,7 +1,8 @@
 //! Locks by name.
+use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
-use crate::types::{LockUse, lock_kind_name};
+use crate::types::{LockUse, Place, lock_kind_name};
 use corefold_recording::{Lock, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -15,7 +16,7 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
 }
 
 fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
-    let waited_at = space.call_place(lock.wait_pc);
+    let waited_at = (lock.wait_pc != 0).then(|| in_program(&space.callers_at(lock.wait_pc)));
     let name = memory_name(lock, memory).unwrap_or_else(|| {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
         format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
@@ -30,6 +31,12 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         hold_cycles: lock.hold_cycles,
         waited_at,
     }
+}
+
+/// Where the program calls, if that is in the same function; else where its library does.
+fn in_program(frames: &[Frame]) -> Place {
+    let own = frames.iter().find(|frame| !frame.is_standard_library());
+    own.unwrap_or(&frames[frames.len() - 1]).place()
 }
 
 /// What the memory it lies in is called; `None` where that has no name.

@@ -47,14 +47,25 @@ impl Toucher {
 /// Below this share of the cost, the other kind of sharing is not worth a word.
 const NEGLIGIBLE: f64 = 0.1;
 
+/// Those whose accesses matter to a line. A place that hardly ever moved it (a first initialisation, say)
+/// is no party. Stores wait for nothing but make others wait: where no writer pays, all of them are parties.
+fn parties(touchers: &[Toucher]) -> Vec<&Toucher> {
+    let cost: f64 = touchers.iter().map(|toucher| toucher.cost).sum();
+    let moves: f64 = touchers.iter().map(|toucher| toucher.weight).sum();
+    let mut parties: Vec<&Toucher> = touchers.iter().filter(|toucher| toucher.cost >= cost * 0.01).collect();
+    if !parties.iter().any(|party| party.writes) {
+        let writers = || touchers.iter().filter(|toucher| toucher.writes);
+        let by_writers: f64 = writers().map(|writer| writer.weight).sum();
+        if by_writers > 1.0 && by_writers >= moves * NEGLIGIBLE {
+            parties.extend(writers());
+        }
+    }
+    parties
+}
+
 /// The verdict on a line that `cpus` CPUs touched; `names` are its fields'.
 pub(crate) fn judge(touchers: &[Toucher], names: &[&str], cpus: u32) -> Verdict {
-    let all: f64 = touchers.iter().map(|toucher| toucher.cost).sum();
-    let moves: f64 = touchers.iter().map(|toucher| toucher.weight).sum();
-    // A place that hardly ever moved the line (a first initialisation, say) is no party; one that moved it
-    // often is, though its stores may have waited for nothing.
-    let is_party = |one: &&Toucher| one.cost >= all * 0.01 || (one.weight > 1.0 && one.weight >= moves * 0.05);
-    let parties: Vec<&Toucher> = touchers.iter().filter(is_party).collect();
+    let parties = parties(touchers);
     // A line's count starts when it is first shared, a place's with its first access.
     let seen = parties.iter().map(|party| party.cpus).max().unwrap_or(0);
     let cpus = cpus.max(seen);

@@ -122,3 +122,42 @@ fn split_debug_information_is_noted() {
     assert_eq!(explained.lines[0].fields[0].name, "total");
     assert!(explained.run.notes[0].text.contains("-gsplit-dwarf"), "{:?}", explained.run.notes);
 }
+
+const CPP: &str = r#"
+#include <cstdlib>
+template <class F> __attribute__((noinline)) int call(F f) { return f() + f(); }
+int main() {
+    auto outer = [] {
+        auto inner = []() __attribute__((noinline)) { return rand(); };
+        return inner() + inner();
+    };
+    return call(outer);
+}
+"#;
+
+#[test]
+fn lambdas_are_called_after_the_function_that_they_stand_in() {
+    let program = Program::new("lambda.cpp", CPP, &[]);
+    let mut run = program.run();
+    let inner = program.symbol_with("clEvENKUlvE_clEv");
+    run.stacks = vec![stack(&[inner], 60, 0)];
+    assert_eq!(told(&run).functions[0].name, "main::{lambda}::{lambda}");
+}
+
+const MAP: &str = r#"
+#include <map>
+#include <string>
+std::map<std::string, int> table;
+int main(int argc, char **argv) { return table.count(argv[0]); }
+"#;
+
+#[test]
+fn inlined_library_functions_count_for_the_one_that_the_program_calls() {
+    let program = Program::new("map.cpp", MAP, &[]);
+    let mut run = program.run();
+    // Comparing two strings is deep within the map's search, all of it inlined into `main`.
+    let compare = program.calls("main", "memcmp")[0] - 1;
+    run.stacks = vec![stack(&[compare], 60, 0)];
+    let names: Vec<String> = told(&run).functions.into_iter().map(|function| function.name).collect();
+    assert_eq!(names, ["std::map<…>::count", "main"]);
+}

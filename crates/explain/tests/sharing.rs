@@ -99,3 +99,61 @@ fn fields_stand_in_the_order_of_the_line() {
     let sites: Vec<(&str, usize)> = line.sites.iter().map(|s| (s.field.as_str(), s.field_index)).collect();
     assert_eq!(sites, [("hot.a", 0), ("hot.b", 1), ("hot.slots[1]", 2)]);
 }
+
+#[test]
+fn a_writer_whose_stores_wait_for_nothing_is_still_the_one() {
+    let program = Program::new("sharing.c", C, &["-O0"]);
+    let mut run = program.run();
+    let mut store = site(program.symbol("one") + 1, Write, 0, 8, 1);
+    (store.transfers, store.stall) = (40, 0);
+    let mut load = site(program.symbol("two") + 1, Read, 0, 8, 8);
+    (load.transfers, load.stall) = (60, 1_000_000);
+    run.lines.push(line(program.symbol("hot"), 9, vec![store, load]));
+    let verdict = told(&run).lines.remove(0).verdict;
+    assert_eq!((verdict.sharing, verdict.written), (Sharing::True, vec!["hot.a".to_owned()]));
+}
+
+const CPP: &str = r#"
+#include <mutex>
+#include <string>
+#include <vector>
+struct alignas(64) { std::mutex lock; std::vector<std::string> names; } both;
+void one() {}
+int main() { std::lock_guard guard(both.lock); return both.names.size(); }
+"#;
+
+#[test]
+fn words_of_one_lock_or_container_are_one_field() {
+    let program = Program::new("sharing.cpp", CPP, &["-O0"]);
+    let at = |offset, stall| {
+        let mut site = site(program.symbol_with("one") + 1, Rmw, offset, 4, 1);
+        site.stall = stall;
+        site
+    };
+    let mut run = program.run();
+    run.lines.push(line(program.symbol("both"), 4, vec![at(40, 1), at(56, 1), at(0, 9000), at(4, 9000), at(12, 9000)]));
+    let line = told(&run).lines.remove(0);
+    let names: Vec<&str> = line.fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(names, ["both.lock", "both.names"]);
+    assert_eq!((line.verdict.sharing, line.verdict.written.as_slice()), (Sharing::True, &["both.lock".to_owned()][..]));
+}
+
+#[test]
+fn the_dearest_object_of_a_line_stands_first() {
+    let program = Program::new("sharing.c", C, &["-O0"]);
+    let mut run = program.run();
+    let labels = [("cold", 8), ("warm", 16), ("hot", 24)];
+    let label = |(name, offset): (&str, u64)| corefold_recording::Label {
+        address: program.symbol("hot") + offset,
+        bytes: 8,
+        name: name.to_owned(),
+    };
+    run.labels = labels.map(label).to_vec();
+    let at = |offset, stall| {
+        let mut site = site(program.symbol("one") + 1, Rmw, offset, 8, 4);
+        (site.stall, site.transfers) = (stall, 1);
+        site
+    };
+    run.lines.push(line(program.symbol("hot"), 4, vec![at(8, 10), at(16, 4000), at(24, 9000)]));
+    assert_eq!(told(&run).lines[0].object, "hot, warm and 1 more");
+}

@@ -132,10 +132,4 @@ impl Debug {
         }
         found
     }
-
-    /// As [`crate::code::Frame::function`] has it.
-    pub fn function_name(&self, function: Die) -> String {
-        let linkage = self.inherited(function, |die| self.text(die, c::DW_AT_linkage_name));
-        linkage.map(|name| crate::symbols::demangle(&name)).or_else(|| self.name(function)).unwrap_or_default()
-    }
 }

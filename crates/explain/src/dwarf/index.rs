@@ -44,7 +44,7 @@ pub struct Index {
     variables: Vec<Variable>,
     /// By unqualified name.
     types: HashMap<String, Vec<TypeEntry>>,
-    /// Of types inside of something.
+    /// Of types inside of something, and of functions there that have no mangled name to say so.
     scopes: HashMap<Die, Arc<str>>,
 }
 
@@ -69,9 +69,9 @@ impl Index {
         })
     }
 
-    /// The namespaces and classes around a type: `ns::outer`.
-    pub fn scope_of(&self, kind: Die) -> Option<&str> {
-        self.scopes.get(&kind).map(|scope| &**scope)
+    /// The namespaces and classes around a type or function: `ns::outer`.
+    pub fn scope_of(&self, die: Die) -> Option<&str> {
+        self.scopes.get(&die).map(|scope| &**scope)
     }
 
     /// The type that `name` (perhaps qualified) means in unit `near`'s eyes: a definition of the same
@@ -110,6 +110,9 @@ fn split_qualified(name: &str) -> (&str, &str) {
     cut.map_or(("", name), |at| (&name[..at], &name[at + 2..]))
 }
 
+/// What the type of a lambda is called, in which its function is.
+pub const LAMBDA: &str = "{lambda}";
+
 /// The scope that an entry opens for its children.
 #[derive(Clone)]
 enum Scope {
@@ -134,6 +137,7 @@ struct Facts {
     name: Option<AttributeValue<Reader>>,
     location: Option<u64>,
     declaration: bool,
+    is_mangled: bool,
 }
 
 impl Scan<'_> {
@@ -168,6 +172,7 @@ impl Scan<'_> {
             c::DW_AT_name => facts.name = Some(attribute.value()),
             c::DW_AT_location => facts.location = self.fixed_address(attribute.value()),
             c::DW_AT_declaration => facts.declaration = true,
+            c::DW_AT_linkage_name => facts.is_mangled = true,
             _ => {}
         }
     }
@@ -192,7 +197,15 @@ impl Scan<'_> {
                     self.index.variables.push(Variable { address, die, scope });
                 }
             }
-            c::DW_TAG_namespace | c::DW_TAG_subprogram => self.open(tag, die, facts.name, depth_if_parent),
+            c::DW_TAG_namespace => self.open(tag, die, facts.name, depth_if_parent),
+            c::DW_TAG_subprogram => {
+                let scope = self.scope_name();
+                if facts.name.is_some() && !facts.is_mangled && !scope.is_empty() {
+                    let scope = if self.is_in_nameless() { format!("{scope}::{LAMBDA}").into() } else { scope };
+                    self.index.scopes.insert(die, scope);
+                }
+                self.open(tag, die, facts.name, depth_if_parent);
+            }
             _ => {
                 if let (Some(name), false) = (&facts.name, facts.declaration) {
                     self.define(tag, die, name.clone());
@@ -220,7 +233,10 @@ impl Scan<'_> {
     fn open(&mut self, tag: DwTag, die: Die, name: Option<AttributeValue<Reader>>, depth: Option<isize>) {
         let Some(depth) = depth else { return };
         let outer = self.scope_name();
-        let name = name.and_then(|name| self.debug.string(self.unit, name));
+        let mut name = name.and_then(|name| self.debug.string(self.unit, name));
+        if tag == c::DW_TAG_subprogram && name.as_deref() == Some("operator()") && self.is_in_nameless() {
+            name = Some(LAMBDA.to_owned());
+        }
         let scope = match name {
             Some(name) if outer.is_empty() => Scope::Named(name.into()),
             Some(name) => Scope::Named(format!("{outer}::{name}").into()),
@@ -228,6 +244,15 @@ impl Scan<'_> {
             None => Scope::Named(outer),
         };
         self.scopes.push((depth, Rc::new(scope)));
+    }
+
+    /// Whether the innermost type has no name: a lambda's, if it has functions.
+    fn is_in_nameless(&self) -> bool {
+        let around = |depth: usize| match &**self.scopes.get(self.scopes.len().checked_sub(depth)?).map(|s| &s.1)? {
+            Scope::Named(name) => Some(name.clone()),
+            Scope::Instance { .. } => None,
+        };
+        around(1).is_some() && around(1) == around(2)
     }
 
     fn scope_name(&mut self) -> Arc<str> {

@@ -1,5 +1,7 @@
 //! What a name in a function's source means: its variables, and those outside of it.
+use super::index::LAMBDA;
 use super::{Debug, Die};
+use crate::symbols::demangle;
 use gimli::constants as c;
 
 /// A variable or parameter of a function.
@@ -12,6 +14,21 @@ impl Debug {
     /// The function as it was written, from one of its instances.
     pub fn written_function(&self, function: Die) -> Die {
         self.link(function, c::DW_AT_abstract_origin).unwrap_or(function)
+    }
+
+    /// Demangled, or put together where there is no mangled name: functions of types that are local to
+    /// another have none.
+    pub fn function_name(&self, function: Die) -> String {
+        if let Some(name) = self.inherited(function, |die| self.text(die, c::DW_AT_linkage_name)) {
+            return demangle(&name);
+        }
+        let named = self.inherited(function, |die| Some((die, self.text(die, c::DW_AT_name)?)));
+        match named.map(|(die, name)| (self.index().scope_of(die), name)) {
+            Some((Some(scope), name)) if name == "operator()" && scope.ends_with(LAMBDA) => scope.to_owned(),
+            Some((Some(scope), name)) => format!("{scope}::{name}"),
+            Some((None, name)) => name,
+            None => String::new(),
+        }
     }
 
     /// All variables of a function, those of inner blocks too; inlined functions' are not its own.
