@@ -15,6 +15,28 @@ macro_rules! with_pc {
 }
 pub(crate) use with_pc;
 
+/// The same for functions with six arguments: the seventh goes on the stack.
+macro_rules! with_seventh {
+    ($($name:ident $body:path;)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push qword ptr [rsp]",
+                ".cfi_adjust_cfa_offset 8",
+                "call {body}",
+                "pop rcx",
+                ".cfi_adjust_cfa_offset -8",
+                "ret",
+                ".cfi_endproc",
+                body = sym $body,
+            )
+        }
+    )*};
+}
+pub(crate) use with_seventh;
+
 /// A call that the program made.
 #[derive(Clone, Copy)]
 pub struct Call {

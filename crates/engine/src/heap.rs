@@ -7,7 +7,7 @@
 use crate::engine::{active, charge, current, engine};
 use crate::hot::hot;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
-use crate::{crash, pending, sys};
+use crate::{crash, limit, pending, sys};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use corefold_recording::{AllocSite, Mapping, Object};
@@ -53,7 +53,6 @@ pub struct Heap {
     large_free: BTreeMap<u64, Vec<u64>>,
     pub sites: Vec<AllocSite>,
     site_numbers: HashMap<([u64; SITE_DEPTH], Option<Mapping>), u32, FxBuildHasher>,
-    in_use: u64,
 }
 
 /// Maps the heap's address space.
@@ -101,9 +100,8 @@ fn start_word(address: u64) -> (&'static mut u64, u64) {
 pub fn allocate(size: u64, align: u64, pc: u64) -> (u64, bool) {
     charge(engine().launch.machine.system.allocation);
     let site = site_number(pc, size, None);
-    let limit = engine().launch.memory_limit;
-    heap().in_use += size;
-    if size >= HEAP_BYTES / 4 || limit != 0 && heap().in_use > limit {
+    limit::take(size, pc);
+    if size >= HEAP_BYTES / 4 {
         crash::out_of_memory(size, pc);
     }
     let (address, fresh) = if size >= LARGE { large(size, align) } else { small(size, align) };
@@ -171,7 +169,7 @@ pub fn release(address: u64) -> bool {
     }
     pending::flush_range(address, size.max(1));
     *header(address) = head | FREED;
-    heap().in_use = heap().in_use.saturating_sub(size);
+    limit::give(size);
     if address >= LARGE_BEGIN { release_large(address) } else { release_small(address, size) }
 }
 

@@ -7,7 +7,7 @@ mod connections;
 mod descriptors;
 mod poll;
 mod sockets;
-mod transfer;
+pub mod transfer;
 
 use crate::engine::{active, charge, current, engine, now};
 use crate::fiber::{Wait, Woken};

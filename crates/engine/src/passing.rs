@@ -55,14 +55,21 @@ pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
 }
 
 global_asm!(
-    // r10: what to do before, a `Before`; r11: the slot. Nothing is done before while nothing is simulated.
+    // r10: what to do before, a `Before`; r11: the slot. Nothing is done before while nothing is simulated,
+    // or where the runtime itself calls.
     ".globl corefold_before",
     ".hidden corefold_before",
     ".type corefold_before,@function",
     "corefold_before:",
     "cmp byte ptr [rip + {active}], 0",
-    "jne corefold_always_before",
-    "jmp [r11]",
+    "je 2f",
+    "push rax",
+    "mov rax, [rsp + 8]",
+    "sub rax, [rip + {code}]",
+    "cmp rax, [rip + {code} + 8]",
+    "pop rax",
+    "jae corefold_always_before",
+    "2: jmp [r11]",
     ".globl corefold_always_before",
     ".hidden corefold_always_before",
     ".type corefold_always_before,@function",
@@ -90,6 +97,7 @@ global_asm!(
     "jmp [r11]",
     ".cfi_endproc",
     active = sym crate::engine::ACTIVE,
+    code = sym crate::string::entry::CODE,
 );
 
 unsafe extern "C" {

@@ -6,12 +6,17 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_uint, c_void};
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
-struct Stream {
+pub struct Stream {
     state: u64,
 }
 
 impl Stream {
-    fn next(&mut self) -> u64 {
+    /// `purpose` keeps apart what several draw from one seed.
+    pub fn new(seed: u64, purpose: u64) -> Self {
+        Stream { state: Stream { state: purpose }.next() ^ seed }
+    }
+
+    pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,13 +38,12 @@ unsafe impl<T> Sync for Only<T> {}
 static STREAM: Only<Stream> = Only(UnsafeCell::new(None));
 static AT_RANDOM: Only<[u8; 16]> = Only(UnsafeCell::new(None));
 
-/// Keeps the stream of what the program asks for apart from other uses of the seed.
-const FOR_PROGRAM: u64 = 0x7072_6f67_7261_6d21;
-const FOR_START: u64 = 0x7374_6172_7421_2121;
+const FOR_PROGRAM: u64 = 1;
+const FOR_START: u64 = 2;
 
 fn stream() -> &'static mut Stream {
     // SAFETY: the carrier's; no reference outlives its statement.
-    unsafe { &mut *STREAM.0.get() }.get_or_insert_with(|| Stream { state: engine().launch.seed ^ FOR_PROGRAM })
+    unsafe { &mut *STREAM.0.get() }.get_or_insert_with(|| Stream::new(engine().launch.seed, FOR_PROGRAM))
 }
 
 /// The next bytes.
@@ -52,7 +56,7 @@ pub fn sixteen_bytes() -> *const u8 {
     // SAFETY: as above.
     let bytes = unsafe { &mut *AT_RANDOM.0.get() }.get_or_insert_with(|| {
         let mut bytes = [0; 16];
-        Stream { state: engine().launch.seed ^ FOR_START }.fill(&mut bytes);
+        Stream::new(engine().launch.seed, FOR_START).fill(&mut bytes);
         bytes
     });
     bytes.as_ptr()

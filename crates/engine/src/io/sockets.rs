@@ -4,6 +4,7 @@ use super::{await_ready, blocks, changed, is_ready};
 use crate::clock;
 use crate::engine::{active, now};
 use crate::real::real;
+use crate::entry::with_seventh;
 use crate::stand_in::{result, stand_ins_at};
 use crate::{sched, sleep, sys};
 use core::ffi::{c_int, c_void};
@@ -167,17 +168,6 @@ stand_ins_at! {
         // SAFETY: the caller's message.
         receive_message(fd, unsafe { &mut *message }, flags, "recvmsg", pc)
     }
-}
-
-/// Entries of calls with six arguments: the caller's address is a seventh, on the stack.
-macro_rules! with_seventh {
-    ($($name:ident $body:path;)*) => {$(
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        extern "C" fn $name() {
-            core::arch::naked_asm!("push qword ptr [rsp]", "call {body}", "pop rcx", "ret", body = sym $body)
-        }
-    )*};
 }
 
 extern "C" fn send_to_at(

@@ -1,0 +1,50 @@
+//! The memory that a run may use. A program may ask for much that it never touches; so what it has asked
+//! for only says when to look at what it really uses.
+use crate::engine::engine;
+use crate::{crash, sys};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that the program has asked for and not given back.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+/// Bytes asked for since the last look.
+static SINCE: AtomicU64 = AtomicU64::new(0);
+const LOOK_EVERY: u64 = 16 << 20;
+
+/// The program asks for memory; `pc` is where. A request beyond the limit cannot be meant to be used.
+#[inline]
+pub fn take(bytes: u64, pc: u64) {
+    let asked = ASKED.load(Ordering::Relaxed) + bytes;
+    ASKED.store(asked, Ordering::Relaxed);
+    let limit = engine().launch.memory_limit;
+    if asked > limit && limit != 0 {
+        beyond(bytes, limit, pc);
+    }
+}
+
+pub fn give(bytes: u64) {
+    ASKED.store(ASKED.load(Ordering::Relaxed).saturating_sub(bytes), Ordering::Relaxed);
+}
+
+#[cold]
+fn beyond(bytes: u64, limit: u64, pc: u64) {
+    let since = SINCE.load(Ordering::Relaxed) + bytes;
+    SINCE.store(since, Ordering::Relaxed);
+    if bytes > limit {
+        crash::out_of_memory(bytes, pc);
+    }
+    if since >= LOOK_EVERY {
+        SINCE.store(0, Ordering::Relaxed);
+        if in_use().is_some_and(|used| used > limit) {
+            crash::out_of_memory(bytes, pc);
+        }
+    }
+}
+
+/// Bytes of memory that the process really has for itself.
+fn in_use() -> Option<u64> {
+    const PAGE: u64 = 4096;
+    let text = sys::read_file(b"/proc/self/statm\0")?;
+    let mut pages = core::str::from_utf8(&text).ok()?.split(' ').skip(1).map_while(|n| n.parse::<u64>().ok());
+    let (resident, shared) = (pages.next()?, pages.next()?);
+    Some(resident.saturating_sub(shared) * PAGE)
+}
