@@ -5,6 +5,7 @@
 //! outside is waited for in real time once nothing in the program can run; virtual time stands still.
 mod connections;
 mod descriptors;
+mod loopback;
 mod poll;
 mod sockets;
 pub mod transfer;

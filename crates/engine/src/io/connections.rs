@@ -1,6 +1,6 @@
 //! Making and ending connections.
 use super::sockets::{deadline, option, persist};
-use super::{await_ready, blocks, changed};
+use super::{await_ready, blocks, changed, loopback};
 use crate::clock;
 use crate::engine::now;
 use crate::stand_in::{failed, result, stand_ins};
@@ -43,6 +43,7 @@ fn connect_blocking(fd: c_int, name: *const c_void, room: u32) -> i64 {
                 sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
             }
             UNDER_WAY => {
+                loopback::settle(fd);
                 changed();
                 if !await_ready(fd, libc::POLLOUT, limit, "connect") {
                     return UNDER_WAY;
@@ -71,13 +72,21 @@ stand_ins! {
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_connect, fd, name, room; 0, 0, 0) }
         };
+        loopback::settle(fd);
         changed();
         result(code) as c_int
+    }
+
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+        sched::enter_kernel();
+        loopback::socket_made(domain);
+        own(domain, kind, protocol)
     }
 
     fn shutdown(fd: c_int, how: c_int) -> c_int {
         sched::enter_kernel();
         let code = own(fd, how);
+        loopback::settle(fd);
         changed();
         code
     }
@@ -99,6 +108,7 @@ stand_ins! {
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_sendmmsg, fd, list, count, flags | libc::MSG_DONTWAIT; 0, 0) }
         });
+        loopback::settle(fd);
         changed();
         result(put) as c_int
     }

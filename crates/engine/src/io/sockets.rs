@@ -1,6 +1,6 @@
 //! Sockets: each call is made without blocking, and again when it may succeed.
 use super::transfer::{Parts, advance, has_written, one, parts, total, will_read};
-use super::{await_ready, blocks, changed, is_ready};
+use super::{await_ready, blocks, changed, is_ready, loopback};
 use crate::clock;
 use crate::engine::{active, now};
 use crate::real::real;
@@ -69,6 +69,7 @@ fn send_message(fd: c_int, mut message: libc::msghdr, mut rest: Parts, flags: c_
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_sendmsg, fd, &raw const message, flags | libc::MSG_DONTWAIT; 0, 0, 0) }
         });
+        loopback::settle(fd);
         changed();
         if put < 0 {
             return if done > 0 { done as isize } else { result(put) };
@@ -102,6 +103,7 @@ fn receive_message(fd: c_int, message: &mut libc::msghdr, flags: c_int, call: &'
         let whole = flags & libc::MSG_WAITALL == 0 || flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK) != 0;
         if got <= 0 || whole || done as u64 >= wanted || !blocks(fd) {
             has_written(&list, done, pc);
+            loopback::settle(fd);
             changed();
             return if got < 0 && done == 0 { result(got) } else { done as isize };
         }

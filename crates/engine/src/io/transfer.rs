@@ -1,5 +1,5 @@
 //! read, write and their like, on whatever may block.
-use super::{await_ready, changed, descriptors};
+use super::{await_ready, changed, descriptors, loopback};
 use crate::access::{range_read, range_write};
 use crate::stand_in::{result, stand_ins, stand_ins_at};
 use crate::{sched, sys};
@@ -180,8 +180,12 @@ stand_ins! {
 
     fn close(fd: c_int) -> c_int {
         sched::enter_kernel();
+        let sends = descriptors::is_socket(fd);
         descriptors::forget(fd);
         let code = own(fd);
+        if sends {
+            loopback::settle_all();
+        }
         changed();
         code
     }
