@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // All threads fight for one test-and-test-and-set lock. Prints the accesses made: every look at the
 // lock word counts, and the two of the protected data.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Every thread works on memory of its own: what a simulated access costs when nothing is shared.
 #include <pthread.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `make demo` says what it is there to say.
 use crate::harness::{Place, Report, Simulation, corefold, program, said};
 use std::path::Path;

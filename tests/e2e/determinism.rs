@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same program, arguments and seed give the same recording, to the byte: whatever the host is busy
 //! with, wherever and by whomever it is run.
 use crate::harness::{Place, Program, Simulation, program, stress};

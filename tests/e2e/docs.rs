@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The documentation says what is so.
 use crate::harness::{Place, Simulation, program};
 use serde_json::Value;

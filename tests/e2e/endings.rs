@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that do not end well, and what cannot be simulated: a clear message, the documented exit
 //! code, nothing left running, and what was simulated before is saved.
 use crate::harness::{Place, Program, Said, Simulated, Simulation, native, program, said};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The JSON document has the documented shape.
 use crate::harness::{Simulation, program};
 use serde_json::Value;

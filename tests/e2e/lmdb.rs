@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! LMDB as its authors ship it, many readers beside a writer: the right results, a curve that LMDB's own
 //! design explains, and the culprit named in LMDB's own words.
 use crate::harness::{Place, Program, Report, Run, Simulation, corefold, native_with, program_with, said};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! End-to-end tests: real programs, compiled by the built `corefold cc`, run by the built `corefold run`.
 mod harness;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory is called what the program calls it, in a real run: type and field of heap objects, functions,
 //! labels.
 use crate::harness::{Report, Simulation, program};

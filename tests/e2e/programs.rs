@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that check themselves give the same, whether simulated or not, at every number of CPUs.
 use crate::harness::{Place, Program, Said, Simulation, native, program, programs, said};
 use std::sync::Mutex;

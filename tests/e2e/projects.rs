@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ordinary projects, built by their own build systems with `corefold cc` as the compiler, and run.
 use crate::harness::{Place, Report, Simulation};
 use std::path::Path;

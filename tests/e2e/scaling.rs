@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Truths of multicore scaling that a simulation has to know.
 use crate::harness::{Report, Simulation, program_with};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers that a loop steps by a constant. A plain build addresses several arrays with one index and
 //! ends the loop on it; with hooks, which take addresses, gcc steps a pointer for each array and a counter
 //! beside them. The extra ones are not the program's.

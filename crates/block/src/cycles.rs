@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocks in loops: a chain of dependent instructions from one round to the next can make the loop
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions that share an issue slot, and those that would if no hook stood between them.
 //!
 //! A hook wants an address in a register before the access, and clobbers what the access loaded. So gcc

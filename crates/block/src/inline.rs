@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hooks that stand in the code itself: the sequences that `corefold cc` puts in the place of the hottest
 //! calls. Each counts as one call of its hook, and clobbers what the call would.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What instructions take. Figures are for Skylake's server cores, from the instruction tables of
 //! uops.info and Agner Fog where a comment does not say "estimated"; later cores differ by a cycle.
 use crate::Core;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long a basic block of x86-64 code takes, counting the program's own instructions only.
 //!
 //! gcc puts `call __sanitizer_cov_trace_pc` at the head of each basic block and hooks of the thread

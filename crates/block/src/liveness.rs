@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Leaving out what only instrumentation needs: results that hooks alone would read.
 use crate::Hook;
 use crate::instruction::is_zeroing;

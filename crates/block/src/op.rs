@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One instruction as the pipeline sees it: what it waits for, what it gives, what it takes.
 use crate::instruction::{
     access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads, partial, step, unissued,

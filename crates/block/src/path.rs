@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A path through the code as operations of the program alone.
 use crate::op::{Builder, Op};
 use crate::pipeline::TICKS;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An out-of-order core in small: instructions issue in order, `width` a cycle, start when their operands
 //! are there, and retire in order from a buffer of limited length. Execution units are without limit but
 //! for the divider.

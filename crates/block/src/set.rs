@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places that instructions read and write, and sets of them.
 use iced_x86::Register;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a call or jump really goes: through stubs of the linkage table to their targets.
 use crate::Code;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};

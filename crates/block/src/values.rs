@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the registers hold, as far as can be told without running: a copy of an earlier value, plus a
 //! constant. Tells which memory operands name the same place, and which are slots of the stack frame.
 use crate::set::{PLACES, Place, SLOTS, Set, place};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Following the code from the head of a block to the head of the next.
 use crate::target::{decode, leaves_module, target};
 use crate::{Code, Hook, inline};

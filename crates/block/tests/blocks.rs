@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single blocks, as bytes.
 use corefold_block::{Code, Core, Hook, cost};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hooks in the code itself, as the assembler makes them.
 #[path = "support/sequences.rs"]
 mod sequences;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An instrumented loop costs what the plain build of it does.
 mod support;
 

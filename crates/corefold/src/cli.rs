@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the command line may say.
 use crate::size;
 use clap::builder::TypedValueParser;
@@ -33,11 +34,7 @@ pub enum Command {
     /// All arguments go to gcc (COREFOLD_CC names another).
     #[command(disable_help_flag = true)]
     Cc {
-        #[arg(
-            value_name = "ARGS",
-            trailing_var_arg = true,
-            allow_hyphen_values = true
-        )]
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
     /// Compile or link C++: g++ with the hooks of the simulation.
@@ -45,11 +42,7 @@ pub enum Command {
     /// All arguments go to g++ (COREFOLD_CXX names another).
     #[command(name = "c++", disable_help_flag = true)]
     Cxx {
-        #[arg(
-            value_name = "ARGS",
-            trailing_var_arg = true,
-            allow_hyphen_values = true
-        )]
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
     /// Simulate a program at several numbers of CPUs, and report.
@@ -134,20 +127,13 @@ impl From<Work> for corefold_report::Work {
 /// A duration in seconds, more than none.
 fn seconds() -> impl TypedValueParser<Value = Duration> {
     clap::builder::NonEmptyStringValueParser::new().try_map(|text| {
-        let seconds = text
-            .parse()
-            .ok()
-            .and_then(|s| Duration::try_from_secs_f64(s).ok());
-        seconds
-            .filter(|s| !s.is_zero())
-            .ok_or("must be a number of seconds, more than 0")
+        let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+        seconds.filter(|s| !s.is_zero()).ok_or("must be a number of seconds, more than 0")
     })
 }
 
 /// The compiler's arguments, if this is a call of the compiler.
-pub fn compiler_call(
-    mut args: impl Iterator<Item = OsString>,
-) -> Option<(Language, Vec<OsString>)> {
+pub fn compiler_call(mut args: impl Iterator<Item = OsString>) -> Option<(Language, Vec<OsString>)> {
     let language = match args.nth(1)?.to_str()? {
         "cc" => Language::C,
         "c++" => Language::Cxx,
@@ -177,10 +163,7 @@ mod tests {
     fn what_follows_the_program_is_the_programs() {
         let args = run("corefold run --cpus 1,2 -- ./a --cpus {cpus} -o x").unwrap();
         assert_eq!(args.program, ["./a", "--cpus", "{cpus}", "-o", "x"]);
-        assert_eq!(
-            (args.cpus.as_deref(), args.output.to_str()),
-            (Some("1,2"), Some("corefold.rec"))
-        );
+        assert_eq!((args.cpus.as_deref(), args.output.to_str()), (Some("1,2"), Some("corefold.rec")));
         assert_eq!(run("corefold run ./a -x").unwrap().program, ["./a", "-x"]);
         assert!(run("corefold run --cpsu 1 -- ./a").is_err());
         assert!(run("corefold run --cpus 1").is_err());
@@ -188,15 +171,9 @@ mod tests {
 
     #[test]
     fn seconds_may_be_fractions() {
-        assert_eq!(
-            run("corefold run --timeout 0.5 ./a").unwrap().timeout,
-            Some(Duration::from_millis(500))
-        );
+        assert_eq!(run("corefold run --timeout 0.5 ./a").unwrap().timeout, Some(Duration::from_millis(500)));
         for bad in ["0", "-1", "x", "nan", "inf", "1e300"] {
-            assert!(
-                run(&format!("corefold run --timeout={bad} ./a")).is_err(),
-                "{bad}"
-            );
+            assert!(run(&format!("corefold run --timeout={bad} ./a")).is_err(), "{bad}");
         }
     }
 
@@ -205,10 +182,7 @@ mod tests {
         let call = |line: &str| compiler_call(line.split(' ').map(OsString::from));
         assert_eq!(
             call("corefold cc --help -- -x"),
-            Some((
-                Language::C,
-                ["--help", "--", "-x"].map(OsString::from).into()
-            ))
+            Some((Language::C, ["--help", "--", "-x"].map(OsString::from).into()))
         );
         assert_eq!(call("corefold c++").unwrap().0, Language::Cxx);
         assert_eq!(call("corefold run cc"), None);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold machine`: what can be simulated, and where its numbers come from.
 use crate::screen;
 use anyhow::Result;
@@ -21,11 +22,7 @@ pub enum Command {
 pub fn list() -> Result<u8> {
     let mut text = String::new();
     for machine in builtin() {
-        writeln!(
-            text,
-            "{:<14} {:>5} CPUs  {}",
-            machine.name, machine.cpus, machine.description
-        )?;
+        writeln!(text, "{:<14} {:>5} CPUs  {}", machine.name, machine.cpus, machine.description)?;
     }
     screen::print(&text)?;
     Ok(exit::FINE)
@@ -33,10 +30,7 @@ pub fn list() -> Result<u8> {
 
 pub fn show(name: &str) -> Result<u8> {
     let profile = load(name)?;
-    profile
-        .warnings
-        .iter()
-        .for_each(|w| screen::note(&format!("warning: {w}")));
+    profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
     screen::print(&table(&profile)?)?;
     Ok(exit::FINE)
 }
@@ -51,20 +45,14 @@ fn table(profile: &Profile) -> Result<String> {
             Origin::Estimated(words) => ("estimated", words),
         };
         let cycles = cycles(fact).unwrap_or_default();
-        writeln!(
-            text,
-            "{:<widest$}  {:>7} {:<7} {cycles:>14}  {how}: {words}",
-            fact.key, fact.value, fact.unit
-        )?;
+        writeln!(text, "{:<widest$}  {:>7} {:<7} {cycles:>14}  {how}: {words}", fact.key, fact.value, fact.unit)?;
     }
     Ok(text)
 }
 
 /// In cycles, where the profile has something else.
 fn cycles(fact: &Fact) -> Option<String> {
-    fact.cycles
-        .filter(|_| fact.unit != "cycles")
-        .map(|c| format!("{c} cycles"))
+    fact.cycles.filter(|_| fact.unit != "cycles").map(|c| format!("{c} cycles"))
 }
 
 #[cfg(test)]
@@ -76,18 +64,9 @@ mod tests {
         let profile = load("skylake-2s-80").unwrap();
         let text = table(&profile).unwrap();
         for fact in &profile.facts {
-            let line = text
-                .lines()
-                .find(|l| l.starts_with(&format!("{} ", fact.key)))
-                .expect("a line for each fact");
-            assert!(
-                line.contains(" source: ") != line.contains(" estimated: "),
-                "{line}"
-            );
+            let line = text.lines().find(|l| l.starts_with(&format!("{} ", fact.key))).expect("a line for each fact");
+            assert!(line.contains(" source: ") != line.contains(" estimated: "), "{line}");
         }
-        assert!(
-            text.contains("40.5 ns           85 cycles  source: perfbook"),
-            "{text}"
-        );
+        assert!(text.contains("40.5 ns           85 cycles  source: perfbook"), "{text}");
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `corefold` command: argument parsing, and which crate does what in which order.
 mod cli;
 mod machine;

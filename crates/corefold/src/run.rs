@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run`.
 use crate::cli::RunArgs;
 use crate::{screen, show};
@@ -26,10 +27,7 @@ pub fn run(args: RunArgs) -> Result<u8> {
 
 fn options(args: &RunArgs) -> Result<Options> {
     let profile = corefold_machine::load(&args.machine)?;
-    profile
-        .warnings
-        .iter()
-        .for_each(|w| screen::note(&format!("warning: {w}")));
+    profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
     let (program, rest) = args.program.split_first().expect("clap wants one");
     Ok(Options {
         cpus: match &args.cpus {
@@ -51,9 +49,6 @@ fn interrupted(finished: &Finished, options: &Options, output: &Path) {
     let (had, of) = (finished.runs.len(), options.cpus.len());
     screen::note(&match had {
         0 => "corefold: interrupted before anything was simulated".to_string(),
-        _ => format!(
-            "corefold: interrupted; {had} of {of} counts are in {}",
-            output.display()
-        ),
+        _ => format!("corefold: interrupted; {had} of {of} counts are in {}", output.display()),
     });
 }

@@ -1,13 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standard output, and what it can show.
 use anyhow::{Context, Result};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Prints; a reader that has gone away (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {
-    match io::stdout()
-        .write_all(text.as_bytes())
-        .and_then(|()| io::stdout().flush())
-    {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.context("cannot write to standard output"),
     }
@@ -22,8 +20,7 @@ pub fn note(line: &str) {
 pub fn options(work: corefold_report::Work) -> corefold_report::Options {
     let terminal = io::stdout().is_terminal();
     let usual = corefold_report::Options::default();
-    let columns =
-        terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     corefold_report::Options {
         work,
         color: terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a recording to its report.
 use crate::cli::{ReportArgs, ReportOptions};
 use crate::screen;
@@ -16,17 +17,13 @@ pub fn report(args: &ReportArgs) -> Result<u8> {
 /// Explains the runs, and prints them as the options say.
 pub fn show(runs: &[Run], options: &ReportOptions) -> Result<()> {
     let mut images = Images::new();
-    let explained = runs
-        .iter()
-        .map(|run| explain(run, &mut images))
-        .collect::<Result<Vec<_>>>()?;
+    let explained = runs.iter().map(|run| explain(run, &mut images)).collect::<Result<Vec<_>>>()?;
     let look = screen::options(options.work.into());
     let json = || corefold_report::json(&explained, &look);
     match options.json.as_deref() {
         Some(path) if path == Path::new("-") => return screen::print(&json()),
         Some(path) => {
-            std::fs::write(path, json())
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            std::fs::write(path, json()).with_context(|| format!("cannot write {}", path.display()))?;
         }
         None => {}
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold cc` and `corefold c++`, over the gcc of this machine.
 mod common;
 use common::{Place, corefold};
@@ -13,16 +14,9 @@ int main(void) { __atomic_fetch_add(&shared, 1, __ATOMIC_SEQ_CST); printf(\"%d\\
 fn is_ours(place: &Place, name: &str) {
     assert_eq!(place.sh(&format!("./{name}")).out, "1\n");
     let needed = place.sh(&format!("readelf -d {name} | grep NEEDED")).out;
-    assert!(
-        needed.contains("libcorefold_rt.so") && !needed.contains("tsan"),
-        "{needed}"
-    );
+    assert!(needed.contains("libcorefold_rt.so") && !needed.contains("tsan"), "{needed}");
     let symbols = place.sh(&format!("readelf -W --dyn-syms {name}")).out;
-    assert!(
-        symbols.contains("__tsan_atomic32_fetch_add")
-            && symbols.contains("__sanitizer_cov_trace_pc"),
-        "{symbols}"
-    );
+    assert!(symbols.contains("__tsan_atomic32_fetch_add") && symbols.contains("__sanitizer_cov_trace_pc"), "{symbols}");
 }
 
 #[test]
@@ -41,28 +35,15 @@ fn every_way_to_build_gives_a_program_with_hooks() {
         ("f", "$CC @rsp"),
         ("g", "$CC -fsanitize=thread -o g a.c"),
         ("h", "$CC -O2 -flto -fuse-linker-plugin -o h a.c"),
-        (
-            "i",
-            "$CC -c -flto -ffat-lto-objects -o i.o a.c; $CC -flto -o i i.o",
-        ),
+        ("i", "$CC -c -flto -ffat-lto-objects -o i.o a.c; $CC -flto -o i i.o"),
         ("j", "$CC -no-pie -fno-pie -g3 -o j a.c"),
         ("k", "$CC -Os -g0 -s -save-temps=obj -o k a.c"),
         ("l", "$CXX -o l a.cpp"),
         ("m", "$CXX -std=c++20 -O2 -c -o m.o a.cpp; $CXX -o m m.o"),
-        (
-            "n",
-            "$CC -static-libgcc -Wl,-Bstatic -lgcc -Wl,-Bdynamic -Wl,--as-needed -o n a.c",
-        ),
+        ("n", "$CC -static-libgcc -Wl,-Bstatic -lgcc -Wl,-Bdynamic -Wl,--as-needed -o n a.c"),
     ] {
-        let built = place.sh(&format!(
-            "CC='{cc}'; CXX='{}'; {script}",
-            cc.replace(" cc", " c++")
-        ));
-        assert_eq!(
-            (built.code, built.out.as_str(), built.err.as_str()),
-            (Some(0), "", ""),
-            "{script}"
-        );
+        let built = place.sh(&format!("CC='{cc}'; CXX='{}'; {script}", cc.replace(" cc", " c++")));
+        assert_eq!((built.code, built.out.as_str(), built.err.as_str()), (Some(0), "", ""), "{script}");
         is_ours(&place, name);
     }
 }
@@ -70,10 +51,7 @@ fn every_way_to_build_gives_a_program_with_hooks() {
 #[test]
 fn libraries_are_built_shared_and_static() {
     let place = Place::new();
-    place.file(
-        "lib.c",
-        "int shared; int add(void) { return __atomic_fetch_add(&shared, 1, 5); }",
-    );
+    place.file("lib.c", "int shared; int add(void) { return __atomic_fetch_add(&shared, 1, 5); }");
     place.file("main.c", "int add(void); int main(void) { return add(); }");
     let built = place.sh(&format!(
         "CC='{} cc'
@@ -90,16 +68,7 @@ fn libraries_are_built_shared_and_static() {
 fn compiling_alone_warns_of_nothing_and_needs_no_runtime() {
     let place = Place::new();
     place.file("a.c", PROGRAM);
-    for options in [
-        "-c",
-        "-S",
-        "-E",
-        "-M",
-        "-MM",
-        "-fsyntax-only",
-        "-c -MD -MF a.d",
-        "-c -static",
-    ] {
+    for options in ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-c -MD -MF a.d", "-c -static"] {
         let line = format!("cc -Wall -Wextra -Werror {options} -o out a.c");
         let mut command = place.command(corefold());
         let done = common::said(command.args(line.split(' ')).env_remove("COREFOLD_RUNTIME"));
@@ -111,17 +80,8 @@ fn compiling_alone_warns_of_nothing_and_needs_no_runtime() {
 fn debug_information_is_at_least_what_reports_need() {
     let place = Place::new();
     place.file("a.c", PROGRAM);
-    for (option, macros) in [
-        ("", false),
-        ("-g0", false),
-        ("-g1", false),
-        ("-g3", true),
-        ("-ggdb3", true),
-    ] {
-        assert_eq!(
-            place.corefold(&format!("cc -c {option} -o a.o a.c")).code,
-            Some(0)
-        );
+    for (option, macros) in [("", false), ("-g0", false), ("-g1", false), ("-g3", true), ("-ggdb3", true)] {
+        assert_eq!(place.corefold(&format!("cc -c {option} -o a.o a.c")).code, Some(0));
         let info = place.sh("readelf --debug-dump=info a.o").out;
         assert!(info.contains("DW_TAG_base_type"), "{option}: no types");
         let sections = place.sh("readelf -S a.o").out;
@@ -142,34 +102,17 @@ fn the_program_does_not_notice_tsan() {
         #endif
         int main(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); return 0; }";
     place.build("a", source);
-    assert_eq!(
-        place.corefold("cc -O2 -Wall -Wextra -Werror -o a a.c").err,
-        ""
-    );
+    assert_eq!(place.corefold("cc -O2 -Wall -Wextra -Werror -o a a.c").err, "");
     assert_eq!(place.corefold("cc -fsanitize=thread -E a.c").code, Some(0));
 }
 
 #[test]
 fn questions_to_gcc_are_answered_as_gcc_does() {
     let place = Place::new();
-    for question in [
-        "--version",
-        "-dumpversion",
-        "-dumpmachine",
-        "-print-prog-name=ld",
-        "-print-file-name=libc.so",
-    ] {
+    for question in ["--version", "-dumpversion", "-dumpmachine", "-print-prog-name=ld", "-print-file-name=libc.so"] {
         let ours = place.corefold(&format!("cc {question}"));
-        assert_eq!(
-            (ours.code, ours.err),
-            (Some(0), String::new()),
-            "{question}"
-        );
-        assert_eq!(
-            ours.out,
-            place.sh(&format!("gcc {question}")).out,
-            "{question}"
-        );
+        assert_eq!((ours.code, ours.err), (Some(0), String::new()), "{question}");
+        assert_eq!(ours.out, place.sh(&format!("gcc {question}")).out, "{question}");
     }
     assert!(place.corefold("cc -v").err.contains("gcc version"));
     assert!(place.corefold("c++ --version").out.starts_with("g++"));
@@ -184,16 +127,10 @@ fn what_cannot_be_simulated_is_refused_with_the_reason() {
     place.file("a.c", PROGRAM);
     place.file("rsp", "-O2 \"-static\"");
     for (line, reason) in [
-        (
-            "cc -static -o a a.c",
-            "corefold cc: error: -static: a fully static program has its own copy of libc",
-        ),
+        ("cc -static -o a a.c", "corefold cc: error: -static: a fully static program has its own copy of libc"),
         ("cc -o a a.c @rsp", "-static: "),
         ("c++ -static-pie -o a a.c", "-static-pie: "),
-        (
-            "cc -fsanitize=address -o a a.c",
-            "-fsanitize=address cannot be combined",
-        ),
+        ("cc -fsanitize=address -o a a.c", "-fsanitize=address cannot be combined"),
         ("cc -m32 -c a.c", "-m32: "),
     ] {
         let refused = place.corefold(line);
@@ -208,13 +145,7 @@ fn a_compiler_or_runtime_that_is_not_there_is_said() {
     let place = Place::new();
     place.file("a.c", PROGRAM);
     let with = |variable: &str, value: &str| {
-        common::said(
-            place
-                .command(corefold())
-                .args(["cc", "a.c"])
-                .env(variable, value),
-        )
-        .err
+        common::said(place.command(corefold()).args(["cc", "a.c"]).env(variable, value)).err
     };
     assert!(with("COREFOLD_CC", "no-such-gcc").contains("cannot start no-such-gcc"));
     assert!(with("COREFOLD_CC", "clang-19").contains("clang reads no specs files"));
@@ -229,10 +160,7 @@ fn no_home_is_needed() {
     place.file("a.c", PROGRAM);
     let mut command = place.command(corefold());
     // In /proc, where not even root can create it.
-    command
-        .args(["cc", "-o", "a", "a.c"])
-        .env_remove("XDG_CACHE_HOME")
-        .env("HOME", "/proc/no-home");
+    command.args(["cc", "-o", "a", "a.c"]).env_remove("XDG_CACHE_HOME").env("HOME", "/proc/no-home");
     command.env("TMPDIR", place.path("lib"));
     let built = common::said(&mut command);
     assert_eq!((built.code, built.err.as_str()), (Some(0), ""));
@@ -265,18 +193,12 @@ fn the_header_is_found_and_silent_without_the_runtime() {
     place.file("a.cpp", source);
     let strict = "-Wall -Wextra -Wpedantic -Wshadow -Werror";
     for (line, visits) in [("cc -std=c99", "1\n"), ("c++ -std=c++11", "1\n")] {
-        let file = if line.starts_with("cc") {
-            "a.c"
-        } else {
-            "a.cpp"
-        };
+        let file = if line.starts_with("cc") { "a.c" } else { "a.cpp" };
         let built = place.corefold(&format!("{line} {strict} -o a {file}"));
         assert_eq!((built.code, built.err.as_str()), (Some(0), ""));
         assert_eq!(place.sh("./a").out, visits);
     }
     let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../driver/include");
-    let plain = place.sh(&format!(
-        "gcc {strict} -I{include} -o b a.c; ./b; g++ {strict} -I{include} -o c a.cpp; ./c"
-    ));
+    let plain = place.sh(&format!("gcc {strict} -I{include} -o b a.c; ./b; g++ {strict} -I{include} -o c a.cpp; ./c"));
     assert_eq!((plain.out.as_str(), plain.err.as_str()), ("0\n0\n", ""));
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Build systems that take `corefold cc` for a compiler: make, CMake, and what configure scripts do.
 mod common;
 use common::{Place, corefold};
@@ -16,19 +17,14 @@ fn project() -> Place {
 fn built(place: &Place, script: &str, program: &str) {
     let done = place.sh(script);
     assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
-    let symbols = place
-        .sh(&format!("./{program}; readelf -W --dyn-syms {program}"))
-        .out;
+    let symbols = place.sh(&format!("./{program}; readelf -W --dyn-syms {program}")).out;
     assert!(symbols.contains("__tsan_func_entry"), "{symbols}");
 }
 
 #[test]
 fn make_with_its_implicit_rules() {
     let place = project();
-    place.file(
-        "Makefile",
-        "CFLAGS = -O2 -Wall -Werror\nmain: main.o libadd.a(lib.o)\n",
-    );
+    place.file("Makefile", "CFLAGS = -O2 -Wall -Werror\nmain: main.o libadd.a(lib.o)\n");
     built(&place, &format!("CC='{} cc' make -e", corefold()), "main");
 }
 
@@ -49,24 +45,12 @@ fn cmake_takes_it_from_the_environment_and_as_a_list() {
            message(FATAL_ERROR \"a program does not compile\")
          endif()",
     );
-    place.file(
-        "main.cpp",
-        "extern \"C\" int add(void);\nint main() { return add(); }\n",
-    );
+    place.file("main.cpp", "extern \"C\" int add(void);\nint main() { return add(); }\n");
     let command = corefold();
-    built(
-        &place,
-        &format!("CC='{command} cc' CXX='{command} c++' cmake -B one && cmake --build one"),
-        "one/main",
-    );
-    let lists = format!(
-        "-DCMAKE_C_COMPILER='{command};cc' -DCMAKE_CXX_COMPILER='{command};c++' -DCMAKE_BUILD_TYPE=Release"
-    );
-    built(
-        &place,
-        &format!("cmake -B two {lists} && cmake --build two"),
-        "two/main",
-    );
+    built(&place, &format!("CC='{command} cc' CXX='{command} c++' cmake -B one && cmake --build one"), "one/main");
+    let lists =
+        format!("-DCMAKE_C_COMPILER='{command};cc' -DCMAKE_CXX_COMPILER='{command};c++' -DCMAKE_BUILD_TYPE=Release");
+    built(&place, &format!("cmake -B two {lists} && cmake --build two"), "two/main");
 }
 
 /// The probes of an autoconf script, in its order, each on its own terms.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run` around a runtime that simulates nothing: what it refuses, and how it starts programs.
 mod common;
 use common::{Place, corefold};
@@ -22,46 +23,31 @@ fn what_cannot_be_simulated_is_refused_before_it_starts() {
     place.file("arm", &other);
     place.file("cut", &other[..100]);
     place.file("script", "#!/bin/sh\n./good\n");
-    place.sh("gcc -o plain a.c; gcc -static -o static a.c; gcc -c -o object a.c; chmod +x text elf32 arm cut script object");
+    place.sh(
+        "gcc -o plain a.c; gcc -static -o static a.c; gcc -c -o object a.c; chmod +x text elf32 arm cut script object",
+    );
     place.sh("cp good suid; chmod u+s suid; echo x > data; mkdir dir");
     for (program, reason) in [
-        (
-            "./plain",
-            "./plain is not instrumented, so its memory accesses cannot be seen: compile and link it with",
-        ),
+        ("./plain", "./plain is not instrumented, so its memory accesses cannot be seen: compile and link it with"),
         ("./static", "./static is linked statically"),
         ("./object", "is an ELF file but not a program"),
         ("./text", "./text is not an ELF program"),
         ("./script", "./script is a script"),
         ("./elf32", "./elf32 is built for a 32-bit processor"),
-        (
-            "./arm",
-            "./arm is built for Aarch64: corefold simulates x86-64",
-        ),
+        ("./arm", "./arm is built for Aarch64: corefold simulates x86-64"),
         ("./cut", "./cut is a damaged ELF file"),
         ("./data", "./data is not executable"),
         ("./dir", "./dir is not a file"),
         ("./suid", "./suid is set-user-ID"),
         ("./nothing", "./nothing does not exist"),
         ("good", "for the one in this directory say ./good"),
-        (
-            "no-such-program",
-            "there is no program no-such-program in PATH",
-        ),
+        ("no-such-program", "there is no program no-such-program in PATH"),
     ] {
         let refused = place.corefold(&format!("run -- {program}"));
-        assert_eq!(
-            (refused.code, refused.out.as_str()),
-            (Some(2), ""),
-            "{program}: {}",
-            refused.err
-        );
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{program}: {}", refused.err);
         assert!(refused.err.contains(reason), "{program}: {}", refused.err);
     }
-    assert!(
-        !place.path("corefold.rec").exists(),
-        "nothing was simulated"
-    );
+    assert!(!place.path("corefold.rec").exists(), "nothing was simulated");
 }
 
 #[test]
@@ -69,67 +55,34 @@ fn programs_on_tsans_own_runtime_are_refused() {
     let place = Place::new();
     place.file("a.c", "int x; int main(void) { return x; }");
     if place.sh("gcc -fsanitize=thread -o dynamic a.c").code == Some(0) {
-        assert!(
-            place
-                .corefold("run -- ./dynamic")
-                .err
-                .contains("linked with TSan's runtime (libtsan)")
-        );
+        assert!(place.corefold("run -- ./dynamic").err.contains("linked with TSan's runtime (libtsan)"));
     }
     // What a static libtsan looks like from outside.
-    place.file(
-        "b.c",
-        "void __tsan_init(void) {} int main(void) { __tsan_init(); return 0; }",
-    );
+    place.file("b.c", "void __tsan_init(void) {} int main(void) { __tsan_init(); return 0; }");
     place.sh("gcc -rdynamic -o static b.c");
-    assert!(
-        place
-            .corefold("run -- ./static")
-            .err
-            .contains("has TSan's own runtime linked into it")
-    );
+    assert!(place.corefold("run -- ./static").err.contains("has TSan's own runtime linked into it"));
 }
 
 #[test]
 fn bad_arguments_are_refused() {
     let place = Place::new();
     place.build("good", "int main(void) { return 0; }");
-    place.file(
-        "bad.toml",
-        "name = \"bad\"\ndescription = \"x\"\n[latency]\nsmt = 3\n",
-    );
+    place.file("bad.toml", "name = \"bad\"\ndescription = \"x\"\n[latency]\nsmt = 3\n");
     for (line, reason) in [
         ("--cpus 0", "0 CPUs: a run needs at least 1"),
-        (
-            "--cpus 5000",
-            "5000 CPUs: skylake-2s-80 has 80; the largest machine, generic-1024, has 1024",
-        ),
-        (
-            "--cpus 1,100",
-            "100 CPUs: skylake-2s-80 has 80; generic-1024 has 1024",
-        ),
+        ("--cpus 5000", "5000 CPUs: skylake-2s-80 has 80; the largest machine, generic-1024, has 1024"),
+        ("--cpus 1,100", "100 CPUs: skylake-2s-80 has 80; generic-1024 has 1024"),
         ("--cpus 1,x", "--cpus 1,x: \"x\" is neither"),
         ("--machine xeon-4s-8", "did you mean \"xeon-4s-80\"?"),
-        (
-            "--machine ./bad.toml",
-            "./bad.toml:4: latency.smt: must be a table",
-        ),
+        ("--machine ./bad.toml", "./bad.toml:4: latency.smt: must be a table"),
         ("--machine no.toml", "no.toml: cannot read this profile"),
         ("--memory 3X", "unknown suffix"),
         ("--timeout -1", ""),
         ("--jobs 0", ""),
-        (
-            "-o /no/such/dir/a.rec",
-            "cannot write the recording /no/such/dir/a.rec",
-        ),
+        ("-o /no/such/dir/a.rec", "cannot write the recording /no/such/dir/a.rec"),
     ] {
         let refused = place.corefold(&format!("run {line} -- ./good"));
-        assert_eq!(
-            (refused.code, refused.out.as_str()),
-            (Some(2), ""),
-            "{line}: {}",
-            refused.err
-        );
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{line}: {}", refused.err);
         assert!(refused.err.contains(reason), "{line}: {}", refused.err);
     }
 }
@@ -142,37 +95,24 @@ fn runs_are_merged_in_the_order_of_cpus() {
     let runs = saved(&place);
     assert_eq!(runs.iter().map(|r| r.cpus).collect::<Vec<_>>(), [2, 4, 8]);
     assert_eq!(runs[2].argv, ["./good", "8of8"]);
-    assert_eq!(
-        (runs[0].seed, runs[0].machine.as_str()),
-        (5, "skylake-2s-80")
-    );
+    assert_eq!((runs[0].seed, runs[0].machine.as_str()), (5, "skylake-2s-80"));
     // The stub left no recording: that is an error of ours, and said.
     assert_eq!(done.code, Some(8));
     assert!(done.out.contains("left no recording"), "{}", done.out);
-    assert!(
-        done.err.contains("--- output at 2 CPUs ---\n2 2of2\n---\n"),
-        "{}",
-        done.err
-    );
-    assert!(
-        !done.err.contains("8of8") && done.err.contains("recording: corefold.rec"),
-        "{}",
-        done.err
-    );
+    assert!(done.err.contains("--- output at 2 CPUs ---\n2 2of2\n---\n"), "{}", done.err);
+    assert!(!done.err.contains("8of8") && done.err.contains("recording: corefold.rec"), "{}", done.err);
 }
 
 #[test]
 fn one_count_prints_at_once_and_reads_our_input() {
     let place = Place::new();
-    place.build("cat", "#include <stdio.h>\nint main(void) { int c; while ((c = getchar()) >= 0) putchar(c); return 0; }");
+    place.build(
+        "cat",
+        "#include <stdio.h>\nint main(void) { int c; while ((c = getchar()) >= 0) putchar(c); return 0; }",
+    );
     let run = format!("'{}' run --json -", corefold());
     let one = place.sh(&format!("echo hello | {run} --cpus 4 -- ./cat || true"));
-    assert!(
-        one.err.starts_with("hello\n") && one.out.starts_with('{'),
-        "{}{}",
-        one.err,
-        one.out
-    );
+    assert!(one.err.starts_with("hello\n") && one.out.starts_with('{'), "{}{}", one.err, one.out);
     let two = place.sh(&format!("echo hello | {run} --cpus 4,5 -- ./cat || true"));
     assert!(!two.err.contains("hello"), "{}", two.err);
 }
@@ -201,26 +141,10 @@ fn children_start_with_what_the_engine_relies_on() {
         }";
     place.build("look", source);
     let said = common::said(
-        place
-            .command(corefold())
-            .args(["run", "--cpus", "1,2", "--", "./look"])
-            .env("LD_PRELOAD", "libc.so.6"),
+        place.command(corefold()).args(["run", "--cpus", "1,2", "--", "./look"]).env("LD_PRELOAD", "libc.so.6"),
     );
-    for line in [
-        "aslr 0",
-        "stack 8388608 8388608",
-        "death 9, group 1",
-        "now 1, preload ",
-    ] {
-        assert!(
-            said.err.contains(&format!("\n{line}")),
-            "{line}: {}",
-            said.err
-        );
+    for line in ["aslr 0", "stack 8388608 8388608", "death 9, group 1", "now 1, preload "] {
+        assert!(said.err.contains(&format!("\n{line}")), "{line}: {}", said.err);
     }
-    assert!(
-        said.err.contains("libcorefold_rt.so:libc.so.6\n"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("libcorefold_rt.so:libc.so.6\n"), "{}", said.err);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold cc` and `corefold c++`: gcc, with the hooks compiled in and the runtime linked.
 //!
 //! The arguments go to gcc as they are. What is ours goes into a specs file: options for the compiler
@@ -43,10 +44,7 @@ pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
         Ok(mut command) => {
             let error = command.exec();
             let (variable, _) = language.compiler();
-            bad_input!(
-                "cannot start {}: {error} ({variable} names another)",
-                command.get_program().display()
-            )
+            bad_input!("cannot start {}: {error} ({variable} names another)", command.get_program().display())
         }
         Err(error) => error,
     }
@@ -55,32 +53,17 @@ pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
 fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
     let (variable, usual) = language.compiler();
     let named = std::env::var(variable).unwrap_or_default();
-    let mut words = if named.trim().is_empty() {
-        usual
-    } else {
-        &named
-    }
-    .split_whitespace();
+    let mut words = if named.trim().is_empty() { usual } else { &named }.split_whitespace();
     let compiler = words.next().expect("not empty: looked at above");
     if named.contains("clang") {
-        return Err(bad_input!(
-            "{variable}={named}: clang reads no specs files; use gcc"
-        ));
+        return Err(bad_input!("{variable}={named}: clang reads no specs files; use gcc"));
     }
     let args = Arguments::check(args)?;
-    let runtime = if args.links {
-        Some(runtime::find()?)
-    } else {
-        runtime::find().ok()
-    };
+    let runtime = if args.links { Some(runtime::find()?) } else { runtime::find().ok() };
     let files = specs::install(runtime.as_deref())?;
     let mut command = Command::new(compiler);
     command.args(words).arg(joined("-specs=", &files.specs));
-    command
-        .arg("-D__COREFOLD__=1")
-        .arg("-isystem")
-        .arg(&files.include)
-        .args(args.cleaned);
+    command.arg("-D__COREFOLD__=1").arg("-isystem").arg(&files.include).args(args.cleaned);
     Ok(command)
 }
 

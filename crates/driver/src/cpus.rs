@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lists of CPU counts: `1,2,4,8-80:8`.
 use crate::exit::bad_input;
 use anyhow::Result;
@@ -23,11 +24,7 @@ fn one(part: &str) -> Option<Vec<u32>> {
         None => (part, 1),
     };
     let Some((first, last)) = range.split_once('-') else {
-        return if part.contains(':') {
-            None
-        } else {
-            number(range).map(|n| vec![n])
-        };
+        return if part.contains(':') { None } else { number(range).map(|n| vec![n]) };
     };
     let (first, last) = (number(first)?, number(last)?);
     let fine = step >= 1 && first <= last && last <= MOST;
@@ -36,11 +33,7 @@ fn one(part: &str) -> Option<Vec<u32>> {
 
 /// Digits only: `u32::from_str` would take a sign.
 fn number(digits: &str) -> Option<u32> {
-    if digits.bytes().all(|b| b.is_ascii_digit()) {
-        digits.parse().ok()
-    } else {
-        None
-    }
+    if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
 fn malformed(list: &str, part: &str) -> anyhow::Error {
@@ -68,21 +61,11 @@ pub fn check(counts: &[u32], machine: &Machine) -> Result<()> {
     let way_out = match larger_than(most) {
         Some(larger) => format!("{} has {}", larger.name, larger.cpus),
         None => {
-            let largest = corefold_machine::builtin()
-                .iter()
-                .max_by_key(|b| b.cpus)
-                .expect("there are profiles");
-            format!(
-                "the largest machine, {}, has {}; a profile of your own can have more",
-                largest.name, largest.cpus
-            )
+            let largest = corefold_machine::builtin().iter().max_by_key(|b| b.cpus).expect("there are profiles");
+            format!("the largest machine, {}, has {}; a profile of your own can have more", largest.name, largest.cpus)
         }
     };
-    Err(bad_input!(
-        "{most} CPUs: {} has {}; {way_out} (--machine)",
-        machine.name,
-        machine.cpus()
-    ))
+    Err(bad_input!("{most} CPUs: {} has {}; {way_out} (--machine)", machine.name, machine.cpus()))
 }
 
 #[cfg(test)]
@@ -96,29 +79,16 @@ mod tests {
     #[test]
     fn lists_are_sorted_and_deduplicated() {
         assert_eq!(parse("1").unwrap(), [1]);
-        assert_eq!(
-            parse("1,2,4,8-80:8").unwrap(),
-            [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80]
-        );
+        assert_eq!(parse("1,2,4,8-80:8").unwrap(), [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80]);
         assert_eq!(parse("4, 1-3,2").unwrap(), [1, 2, 3, 4]);
         assert_eq!(parse("1-10:4").unwrap(), [1, 5, 9]);
     }
 
     #[test]
     fn what_is_wrong_is_quoted() {
-        for (list, part) in [
-            ("", ""),
-            ("1,,2", ""),
-            ("1,x", "x"),
-            ("8-4", "8-4"),
-            ("1-8:0", "1-8:0"),
-            ("3:1", "3:1"),
-        ] {
+        for (list, part) in [("", ""), ("1,,2", ""), ("1,x", "x"), ("8-4", "8-4"), ("1-8:0", "1-8:0"), ("3:1", "3:1")] {
             let said = parse(list).unwrap_err().to_string();
-            assert!(
-                said.starts_with(&format!("--cpus {list}: {part:?} is neither")),
-                "{said}"
-            );
+            assert!(said.starts_with(&format!("--cpus {list}: {part:?} is neither")), "{said}");
         }
         for list in ["-1", "+1", "1-", "1-4000000000", "99999999999"] {
             assert!(parse(list).is_err(), "{list}");
@@ -127,14 +97,8 @@ mod tests {
 
     #[test]
     fn the_default_shows_the_edges() {
-        assert_eq!(
-            default(&machine("skylake-2s-80")),
-            [1, 2, 4, 8, 16, 20, 32, 40, 64, 80]
-        );
-        assert_eq!(
-            default(&machine("xeon-4s-80")),
-            [1, 2, 4, 8, 10, 16, 32, 40, 64, 80]
-        );
+        assert_eq!(default(&machine("skylake-2s-80")), [1, 2, 4, 8, 16, 20, 32, 40, 64, 80]);
+        assert_eq!(default(&machine("xeon-4s-80")), [1, 2, 4, 8, 10, 16, 32, 40, 64, 80]);
     }
 
     #[test]
@@ -142,18 +106,9 @@ mod tests {
         let skylake = machine("skylake-2s-80");
         check(&[1, 80], &skylake).unwrap();
         let said = check(&[1, 81], &skylake).unwrap_err().to_string();
-        assert_eq!(
-            said,
-            "81 CPUs: skylake-2s-80 has 80; generic-1024 has 1024 (--machine)"
-        );
+        assert_eq!(said, "81 CPUs: skylake-2s-80 has 80; generic-1024 has 1024 (--machine)");
         let said = check(&[5000], &skylake).unwrap_err().to_string();
-        assert!(
-            said.contains("the largest machine, generic-1024, has 1024"),
-            "{said}"
-        );
-        assert_eq!(
-            check(&[0, 1], &skylake).unwrap_err().to_string(),
-            "0 CPUs: a run needs at least 1"
-        );
+        assert!(said.contains("the largest machine, generic-1024, has 1024"), "{said}");
+        assert_eq!(check(&[0, 1], &skylake).unwrap_err().to_string(), "0 CPUs: a run needs at least 1");
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command's exit codes. They are documented by [`HELP`] and nowhere else.
 use corefold_recording::{Run, Status};
 use std::fmt;
@@ -46,17 +47,13 @@ pub(crate) use bad_input;
 
 /// The exit code for an error.
 pub fn of_error(error: &anyhow::Error) -> u8 {
-    let users = error.downcast_ref::<BadInput>().is_some()
-        || error.downcast_ref::<corefold_machine::Error>().is_some();
+    let users = error.downcast_ref::<BadInput>().is_some() || error.downcast_ref::<corefold_machine::Error>().is_some();
     if users { BAD_INPUT } else { INTERNAL }
 }
 
 /// The exit code for a recording: that of its first run that did not end well.
 pub fn of_runs(runs: &[Run]) -> u8 {
-    runs.iter()
-        .map(|run| of_status(&run.status))
-        .find(|&code| code != FINE)
-        .unwrap_or(FINE)
+    runs.iter().map(|run| of_status(&run.status)).find(|&code| code != FINE).unwrap_or(FINE)
 }
 
 pub fn of_status(status: &Status) -> u8 {
@@ -77,47 +74,23 @@ mod tests {
     use super::*;
 
     fn ended(status: Status) -> Run {
-        Run {
-            status,
-            ..Run::default()
-        }
+        Run { status, ..Run::default() }
     }
 
     #[test]
     fn the_first_run_that_failed_decides() {
-        let timed_out = Status::TimedOut {
-            running: Vec::new(),
-        };
-        let crashed = Status::Crashed {
-            signal: 11,
-            address: 0,
-            thread: 0,
-            stack: Vec::new(),
-        };
+        let timed_out = Status::TimedOut { running: Vec::new() };
+        let crashed = Status::Crashed { signal: 11, address: 0, thread: 0, stack: Vec::new() };
         assert_eq!(of_runs(&[ended(Status::Exited(0))]), FINE);
-        assert_eq!(
-            of_runs(&[ended(Status::Exited(0)), ended(Status::Exited(9))]),
-            PROGRAM_FAILED
-        );
-        assert_eq!(
-            of_runs(&[ended(Status::Exited(0)), ended(timed_out), ended(crashed)]),
-            TIMED_OUT
-        );
+        assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(Status::Exited(9))]), PROGRAM_FAILED);
+        assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(timed_out), ended(crashed)]), TIMED_OUT);
         assert_eq!(of_runs(&[ended(Status::Unfinished)]), INTERNAL);
     }
 
     #[test]
     fn errors_of_the_user_are_told_from_ours() {
-        assert_eq!(
-            of_error(&bad_input!("no such machine").context("in run")),
-            BAD_INPUT
-        );
-        assert_eq!(
-            of_error(&anyhow::Error::new(
-                corefold_machine::load("pdp11").unwrap_err()
-            )),
-            BAD_INPUT
-        );
+        assert_eq!(of_error(&bad_input!("no such machine").context("in run")), BAD_INPUT);
+        assert_eq!(of_error(&anyhow::Error::new(corefold_machine::load("pdp11").unwrap_err())), BAD_INPUT);
         assert_eq!(of_error(&anyhow::anyhow!("disk full")), INTERNAL);
     }
 

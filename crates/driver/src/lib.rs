@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver: compiles programs for simulation, starts simulated runs, guards them, and merges what
 //! they leave behind.
 //!

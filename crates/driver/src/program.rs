@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a program can be simulated, said before it is started.
 use crate::exit::bad_input;
 use anyhow::Result;
@@ -15,8 +16,7 @@ const COMPILE: &str = "compile and link it with `corefold cc` or `corefold c++`"
 pub fn check(name: &OsStr) -> Result<PathBuf> {
     let path = resolve(name)?;
     executable(&path)?;
-    let bytes =
-        std::fs::read(&path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
+    let bytes = std::fs::read(&path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
     contents(&path.display().to_string(), &bytes)?;
     Ok(path)
 }
@@ -26,15 +26,10 @@ fn resolve(name: &OsStr) -> Result<PathBuf> {
         return Ok(PathBuf::from(name));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .map(|d| d.join(name))
-        .find(|p| executable(p).is_ok());
+    let found = std::env::split_paths(&path).map(|d| d.join(name)).find(|p| executable(p).is_ok());
     let here = Path::new(name).exists();
     found.ok_or_else(|| match here {
-        true => bad_input!(
-            "{0} is not in PATH; for the one in this directory say ./{0}",
-            name.display()
-        ),
+        true => bad_input!("{0} is not in PATH; for the one in this directory say ./{0}", name.display()),
         false => bad_input!("there is no program {} in PATH", name.display()),
     })
 }
@@ -62,9 +57,7 @@ fn executable(path: &Path) -> Result<()> {
 
 fn contents(shown: &str, bytes: &[u8]) -> Result<()> {
     if bytes.starts_with(b"#!") {
-        return Err(bad_input!(
-            "{shown} is a script: name the program that it starts"
-        ));
+        return Err(bad_input!("{shown} is a script: name the program that it starts"));
     }
     let elf = match FileKind::parse(bytes) {
         Ok(FileKind::Elf64) => ElfFile64::<Endianness>::parse(bytes),
@@ -78,20 +71,13 @@ fn contents(shown: &str, bytes: &[u8]) -> Result<()> {
 
 fn header(shown: &str, elf: &ElfFile64) -> Result<()> {
     if elf.architecture() != object::Architecture::X86_64 {
-        return Err(wrong_architecture(
-            shown,
-            &format!("{:?}", elf.architecture()),
-        ));
+        return Err(wrong_architecture(shown, &format!("{:?}", elf.architecture())));
     }
     let endian = elf.endian();
     if ![ET_EXEC, ET_DYN].contains(&elf.elf_header().e_type(endian)) {
         return Err(bad_input!("{shown} is an ELF file but not a program"));
     }
-    if !elf
-        .elf_program_headers()
-        .iter()
-        .any(|p| p.p_type(endian) == PT_INTERP)
-    {
+    if !elf.elf_program_headers().iter().any(|p| p.p_type(endian) == PT_INTERP) {
         return Err(bad_input!(
             "{shown} is linked statically (or is a library): the calls it makes inside its own copy of libc cannot be \
              taken over. Link it without -static"
@@ -121,9 +107,7 @@ fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
         ));
     }
     if !hooks {
-        return Err(bad_input!(
-            "{shown} is not instrumented, so its memory accesses cannot be seen: {COMPILE}"
-        ));
+        return Err(bad_input!("{shown} is not instrumented, so its memory accesses cannot be seen: {COMPILE}"));
     }
     Ok(())
 }
@@ -138,8 +122,6 @@ fn needed<'d>(elf: &ElfFile64<'d>) -> Option<Vec<&'d [u8]>> {
     let (endian, data) = (elf.endian(), elf.data());
     let (entries, link) = elf.elf_section_table().dynamic(endian, data).ok()??;
     let strings = elf.elf_section_table().strings(endian, data, link).ok()?;
-    let libraries = entries
-        .iter()
-        .filter(|d| d.tag32(endian) == Some(object::elf::DT_NEEDED));
+    let libraries = entries.iter().filter(|d| d.tag32(endian) == Some(object::elf::DT_NEEDED));
     libraries.map(|d| d.string(endian, strings).ok()).collect()
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated runs: one child process for each number of CPUs, as many at once as the host has cores.
 //!
 //! The largest count starts first, because it takes longest; results come in the order of counts.
@@ -54,10 +55,8 @@ pub fn run(options: &Options) -> Result<Finished> {
     cpus::check(&options.cpus, &options.machine)?;
     let program = program::check(&options.program)?;
     let runtime = runtime::find()?;
-    let directory = tempfile::Builder::new()
-        .prefix("corefold-")
-        .tempdir()
-        .context("cannot make a temporary directory")?;
+    let directory =
+        tempfile::Builder::new().prefix("corefold-").tempdir().context("cannot make a temporary directory")?;
     let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
     let jobs = jobs(options);
     let all = Points {
@@ -66,9 +65,7 @@ pub fn run(options: &Options) -> Result<Finished> {
             program: &program,
             runtime: &runtime,
             directory: directory.path(),
-            memory_limit: options
-                .memory_limit
-                .unwrap_or_else(|| spare_memory() / jobs as u64),
+            memory_limit: options.memory_limit.unwrap_or_else(|| spare_memory() / jobs as u64),
             alone: options.cpus.len() == 1,
         },
         interrupts: &interrupts,
@@ -81,19 +78,12 @@ pub fn run(options: &Options) -> Result<Finished> {
     let runs = all.done.into_inner().expect("no worker panics").into_iter();
     let runs = runs.map(|(_, run)| run).collect::<Result<Vec<Run>>>()?;
     output::show(&all.launched, &runs);
-    Ok(Finished {
-        runs,
-        interrupted: interrupts.caught(),
-    })
+    Ok(Finished { runs, interrupted: interrupts.caught() })
 }
 
 fn jobs(options: &Options) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    options
-        .jobs
-        .map_or_else(cores, NonZero::get)
-        .min(options.cpus.len())
-        .max(1)
+    options.jobs.map_or_else(cores, NonZero::get).min(options.cpus.len()).max(1)
 }
 
 /// Three quarters of what the host has left, so that a program that leaks ends with a message and
@@ -110,11 +100,8 @@ fn bar(points: usize) -> ProgressBar {
     if points == 1 {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template(
-        "simulating {wide_bar} {pos}/{len} counts of CPUs, {eta} left",
-    );
-    let bar =
-        ProgressBar::new(points as u64).with_style(style.expect("the template is well formed"));
+    let style = ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} counts of CPUs, {eta} left");
+    let bar = ProgressBar::new(points as u64).with_style(style.expect("the template is well formed"));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -136,10 +123,7 @@ impl Points<'_> {
     fn work(&self) {
         while let Some(cpus) = self.take() {
             let run = self.point(cpus).with_context(|| format!("at {cpus} CPUs"));
-            self.done
-                .lock()
-                .expect("no worker panics")
-                .insert(cpus, run);
+            self.done.lock().expect("no worker panics").insert(cpus, run);
             self.bar.inc(1);
         }
     }
@@ -149,10 +133,7 @@ impl Points<'_> {
             return None;
         }
         let one_less = |n: usize| n.checked_sub(1);
-        let left = self
-            .next
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
-            .ok()?;
+        let left = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).ok()?;
         Some(self.options.cpus[left - 1])
     }
 

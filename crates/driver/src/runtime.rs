@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the runtime library is.
 use crate::exit::bad_input;
 use anyhow::{Context, Result};
@@ -12,10 +13,7 @@ pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
         let path = PathBuf::from(named);
         if !path.is_file() {
-            return Err(bad_input!(
-                "{VARIABLE} names {}, which is not a file",
-                path.display()
-            ));
+            return Err(bad_input!("{VARIABLE} names {}, which is not a file", path.display()));
         }
         return path.canonicalize().context("finding the runtime");
     }
@@ -32,12 +30,7 @@ pub fn find() -> Result<PathBuf> {
 
 fn beside(executable: &Path) -> Option<PathBuf> {
     let directory = executable.parent()?;
-    [
-        directory.join(RUNTIME),
-        directory.parent()?.join("lib/corefold").join(RUNTIME),
-    ]
-    .into_iter()
-    .find(|p| p.is_file())
+    [directory.join(RUNTIME), directory.parent()?.join("lib/corefold").join(RUNTIME)].into_iter().find(|p| p.is_file())
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writing the recording: whole or not at all.
 use crate::exit::bad_input;
 use anyhow::{Context, Result};
@@ -24,20 +25,14 @@ enum Target {
 
 impl Recording {
     pub fn create(path: &Path) -> Result<Recording> {
-        let cannot =
-            |e: std::io::Error| bad_input!("cannot write the recording {}: {e}", path.display());
+        let cannot = |e: std::io::Error| bad_input!("cannot write the recording {}: {e}", path.display());
         // Through a link to the file itself, so that the rename does not replace the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let to = match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => {
                 return Err(bad_input!("{} is a directory", path.display()));
             }
-            Ok(meta) if !meta.is_file() => Target::Direct(
-                fs::File::options()
-                    .write(true)
-                    .open(&path)
-                    .map_err(cannot)?,
-            ),
+            Ok(meta) if !meta.is_file() => Target::Direct(fs::File::options().write(true).open(&path).map_err(cannot)?),
             _ => Target::Beside(beside(&path).map_err(cannot)?),
         };
         Ok(Recording { path, to })
@@ -48,31 +43,18 @@ impl Recording {
         let path = self.path;
         let written = match self.to {
             Target::Direct(mut file) => file.write_all(&bytes),
-            Target::Beside(mut file) => file
-                .write_all(&bytes)
-                .and_then(|()| file.flush())
-                .and_then(|()| Ok(file.persist(&path).map(drop)?)),
+            Target::Beside(mut file) => {
+                file.write_all(&bytes).and_then(|()| file.flush()).and_then(|()| Ok(file.persist(&path).map(drop)?))
+            }
         };
-        written.with_context(|| {
-            format!(
-                "cannot write the recording {} ({} bytes)",
-                path.display(),
-                bytes.len()
-            )
-        })
+        written.with_context(|| format!("cannot write the recording {} ({} bytes)", path.display(), bytes.len()))
     }
 }
 
 fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
-    let directory = path
-        .parent()
-        .filter(|d| !d.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // As any other new file: what the umask leaves.
-    tempfile::Builder::new()
-        .prefix(".corefold-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
+    tempfile::Builder::new().prefix(".corefold-").permissions(Permissions::from_mode(0o666)).tempfile_in(directory)
 }
 
 /// Reads a recording.
@@ -80,9 +62,7 @@ pub fn load(path: &Path) -> Result<Vec<Run>> {
     let bytes = fs::read(path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
     match corefold_recording::decode(&bytes) {
         Ok(runs) => Ok(runs),
-        Err(e @ corefold_recording::Error::Damaged(_)) => {
-            Err(anyhow::anyhow!("{}: {e}", path.display()))
-        }
+        Err(e @ corefold_recording::Error::Damaged(_)) => Err(anyhow::anyhow!("{}: {e}", path.display())),
         Err(e) => Err(bad_input!("{}: {e}", path.display())),
     }
 }
@@ -93,16 +73,7 @@ mod tests {
     use crate::exit;
 
     fn runs() -> Vec<Run> {
-        vec![
-            Run {
-                cpus: 1,
-                ..Run::default()
-            },
-            Run {
-                cpus: 80,
-                ..Run::default()
-            },
-        ]
+        vec![Run { cpus: 1, ..Run::default() }, Run { cpus: 80, ..Run::default() }]
     }
 
     #[test]
@@ -138,26 +109,14 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_said() {
-        let said = format!(
-            "{:#}",
-            Recording::create(Path::new("/dev/full"))
-                .unwrap()
-                .write(&runs())
-                .unwrap_err()
-        );
-        assert!(
-            said.starts_with("cannot write the recording /dev/full")
-                && said.contains("No space left"),
-            "{said}"
-        );
+        let said = format!("{:#}", Recording::create(Path::new("/dev/full")).unwrap().write(&runs()).unwrap_err());
+        assert!(said.starts_with("cannot write the recording /dev/full") && said.contains("No space left"), "{said}");
         assert!(Path::new("/dev/full").exists());
     }
 
     #[test]
     fn a_place_that_cannot_be_written_is_said_before_the_run() {
-        let error = Recording::create(Path::new("/no/such/directory/a.rec"))
-            .err()
-            .unwrap();
+        let error = Recording::create(Path::new("/no/such/directory/a.rec")).err().unwrap();
         assert_eq!(exit::of_error(&error), exit::BAD_INPUT);
         let error = Recording::create(Path::new("/")).err().unwrap();
         assert_eq!(error.to_string(), "/ is a directory");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
 use crate::engine::{active, current, engine, tag_of};
 use crate::hot::hot;

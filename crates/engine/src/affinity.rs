@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
 use crate::engine::{current, engine};
 use crate::sched;

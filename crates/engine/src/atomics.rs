@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::access::{looked, read_value, timed};
 use crate::engine::{active, engine, tag_of};
@@ -126,11 +127,15 @@ macro_rules! atomic_hooks {
         mod $module {
             use super::*;
             extern "C" fn load(at: u64, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).load(SeqCst); }
+                if !active() {
+                    return native(at).load(SeqCst);
+                }
                 super::load(at, $bytes, pc) as $type
             }
             extern "C" fn store(at: u64, value: $type, order: u32, pc: u64) {
-                if !active() { return native(at).store(value, SeqCst); }
+                if !active() {
+                    return native(at).store(value, SeqCst);
+                }
                 if order == SEQ_CST {
                     update(at, $bytes, pc, |_| Some(value as u64));
                 } else {
@@ -142,31 +147,45 @@ macro_rules! atomic_hooks {
                 unsafe { &*(at as *const $atomic) }
             }
             extern "C" fn exchange(at: u64, value: $type, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).swap(value, SeqCst); }
+                if !active() {
+                    return native(at).swap(value, SeqCst);
+                }
                 update(at, $bytes, pc, |_| Some(value as u64)) as $type
             }
             extern "C" fn add(at: u64, value: $type, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).fetch_add(value, SeqCst); }
+                if !active() {
+                    return native(at).fetch_add(value, SeqCst);
+                }
                 update(at, $bytes, pc, |old| Some((old as $type).wrapping_add(value) as u64)) as $type
             }
             extern "C" fn sub(at: u64, value: $type, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).fetch_sub(value, SeqCst); }
+                if !active() {
+                    return native(at).fetch_sub(value, SeqCst);
+                }
                 update(at, $bytes, pc, |old| Some((old as $type).wrapping_sub(value) as u64)) as $type
             }
             extern "C" fn and(at: u64, value: $type, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).fetch_and(value, SeqCst); }
+                if !active() {
+                    return native(at).fetch_and(value, SeqCst);
+                }
                 update(at, $bytes, pc, |old| Some(old & value as u64)) as $type
             }
             extern "C" fn or(at: u64, value: $type, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).fetch_or(value, SeqCst); }
+                if !active() {
+                    return native(at).fetch_or(value, SeqCst);
+                }
                 update(at, $bytes, pc, |old| Some(old | value as u64)) as $type
             }
             extern "C" fn xor(at: u64, value: $type, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).fetch_xor(value, SeqCst); }
+                if !active() {
+                    return native(at).fetch_xor(value, SeqCst);
+                }
                 update(at, $bytes, pc, |old| Some(old ^ value as u64)) as $type
             }
             extern "C" fn nand(at: u64, value: $type, _order: u32, pc: u64) -> $type {
-                if !active() { return native(at).fetch_nand(value, SeqCst); }
+                if !active() {
+                    return native(at).fetch_nand(value, SeqCst);
+                }
                 update(at, $bytes, pc, |old| Some(!(old as $type & value) as u64)) as $type
             }
             /// Expected value in, found value out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each basic block costs: worked out when it is first reached, kept in a table by its address.
 use crate::engine::{active, engine};
 use crate::hot::{self, hot};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
 use crate::engine::{active, current, engine, now};
 use core::ffi::c_int;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clocks of the CPUs that wait for their turn: a heap of four-way nodes, as the one operation that
 //! counts is to exchange the smallest for another.
 use alloc::vec::Vec;

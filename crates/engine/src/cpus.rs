@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the program asks for it: how many CPUs, and which one it is on.
 use crate::engine::{charge, engine};
 use crate::stand_in::stand_ins;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
 use crate::engine::{self, active, engine};
 use crate::fiber::{State, Wait};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a simulation, and the one way to reach it.
 use crate::fiber::Fiber;
 use crate::hot::hot;
@@ -9,11 +10,11 @@ use crate::sites::Sites;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
 use corefold_model::{Model, Tag, Ticks, ticks};
 use corefold_recording::{Label, Note, Progress};
-use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Engine {
     pub launch: Launch,

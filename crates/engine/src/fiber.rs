@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
 use crate::engine::engine;
@@ -24,11 +25,21 @@ pub enum State {
 pub enum Wait {
     Nothing,
     /// `object` and `call` are what its user knows it as; `address` is the word that is waited on.
-    Futex { address: u64, object: u64, call: &'static str },
+    Futex {
+        address: u64,
+        object: u64,
+        call: &'static str,
+    },
     /// Another thread's end. Not counted as blocked: a parent that waits for its children loses nothing.
-    Join { thread: usize },
+    Join {
+        thread: usize,
+    },
     Sleep,
-    Io { fd: i32, events: i16, call: &'static str },
+    Io {
+        fd: i32,
+        events: i16,
+        call: &'static str,
+    },
 }
 
 /// Why a wait ended.
@@ -172,10 +183,20 @@ fn write_cpu_id(fs: u64, cpu: u32) {
 #[unsafe(naked)]
 unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
     naked_asm!(
-        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15",
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
         "mov [rdi], rsp",
         "mov rsp, rsi",
-        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
         "ret"
     )
 }

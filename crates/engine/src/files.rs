@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files. Their calls cost what a system call costs; how long a disk takes is not modelled. Some paths
 //! stand for more than a file.
 use crate::engine::note;

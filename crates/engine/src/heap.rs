@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's heap: deterministic, at a fixed place, and laid out as glibc lays its own out, because
 //! what shares a cache line decides what the program's curve looks like.
 //!

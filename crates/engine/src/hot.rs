@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hot state of the running fiber, and the hooks that touch nothing else.
 //!
 //! A plain access to a line that the running CPU already has alone costs one comparison, and a basic

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocking input and output: a thread that would block is parked, and the others go on.
 //!
 //! What the program's own threads do to a pipe or a socket shows at once: every call that may make

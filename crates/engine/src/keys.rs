@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thread-specific data, and the destructors that run when a thread ends: in the simulation, because
 //! the program's destructors are instrumented too.
 use crate::engine::{active, current};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where things lie in the simulated process. With fixed places, addresses do not depend on the host,
 //! the environment or the directory, and what is known of an address is found by arithmetic.
 

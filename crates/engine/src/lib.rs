@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runtime inside the simulated program. It is preloaded, supplies the hooks that gcc's
 //! `-fsanitize=thread -fsanitize-coverage=trace-pc` calls and stand-ins for pthread and libc, runs all
 //! threads as fibers on the carrier thread in virtual time, and leaves a recording.
@@ -22,8 +23,8 @@ mod deadline;
 mod engine;
 mod entry;
 mod fiber;
-mod frames;
 mod files;
+mod frames;
 mod futex;
 mod futex_call;
 mod heap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory that a run may use. A program may ask for much that it never touches; so what it has asked
 //! for only says when to look at what it really uses.
 use crate::engine::engine;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! malloc and its family, C++ operators included: their own entry points, as the report names an object
 //! by the place that called them.
 use crate::engine::active;

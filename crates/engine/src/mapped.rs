@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program has mapped, file or not: so that a line there can be named by its mapping, as one on
 //! the heap is by its object.
 use crate::engine::engine;
@@ -47,7 +48,9 @@ fn file_name(fd: i32) -> String {
     let link = format!("/proc/self/fd/{fd}\0");
     let mut path = [0u8; 4096];
     // SAFETY: a terminated string and a buffer of the stated size.
-    let got = unsafe { sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), path.as_mut_ptr(), path.len(); 0, 0) };
+    let got = unsafe {
+        sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), path.as_mut_ptr(), path.len(); 0, 0)
+    };
     let path = &path[..usize::try_from(got).unwrap_or(0)];
     String::from_utf8_lossy(path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)).into_owned()
 }

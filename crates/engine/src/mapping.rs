@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's mappings, at addresses that depend on nothing but its calls: all that names no address
 //! of its own goes into one region that is reserved from the start.
 use crate::entry::with_seventh;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runtime's own memory: dlmalloc over a region of its own, so that neither the program's heap nor
 //! libc's sees it.
 use crate::layout::{RUNTIME, RUNTIME_BYTES};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ELF files that are mapped, so that a report can find their debug info.
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,7 +20,8 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_v
     let (info, into) = unsafe { (&*info, &mut *into.cast::<Vec<Module>>()) };
     // SAFETY: a terminated string.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
-    let path = if into.is_empty() && name.is_empty() { executable() } else { String::from_utf8_lossy(name).into_owned() };
+    let path =
+        if into.is_empty() && name.is_empty() { executable() } else { String::from_utf8_lossy(name).into_owned() };
     if path.starts_with('/') && !path.ends_with(corefold_launch::RUNTIME) {
         into.push(module(info, path));
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hand a call on to libc's function of the same name with every register as it was,
 //! so that nothing need be known of its arguments: variadic ones and floating point pass too.
 use core::arch::global_asm;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic stores whose line has not arrived: their values wait here, as in the store buffer, and become
 //! visible at their time.
 use crate::engine::engine;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program says of itself: progress points, the region of interest, labels, accesses.
 //! `corefold.h` has the contract; coz's progress points count too.
 use crate::engine::{active, engine, now};
@@ -72,10 +73,12 @@ fn coz_count(counter: &CozCounter) -> usize {
 pub fn list() -> Vec<Progress> {
     let mut all = engine().progress.clone();
     let coz = engine().region.coz.iter();
-    all.extend(coz.map(|(name, counter, before)| Progress {
-        name: name.clone(),
-        visits: (coz_count(counter) - before) as u64,
-    }));
+    all.extend(
+        coz.map(|(name, counter, before)| Progress {
+            name: name.clone(),
+            visits: (coz_count(counter) - before) as u64,
+        }),
+    );
     all.retain(|p| p.visits > 0);
     all
 }

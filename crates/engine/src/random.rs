@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Randomness from the run's seed: the same calls in the same order get the same bytes.
 use crate::access::range_write;
 use crate::engine::{charge, engine};

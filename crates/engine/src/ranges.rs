@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Free ranges of an address space: the lowest that fits is taken, so that the same calls get the same
 //! addresses.
 use alloc::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes what the run leaves behind.
 use crate::engine::{self, active, engine, now};
 use crate::fiber::State;

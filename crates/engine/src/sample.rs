@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples of call stacks in virtual time, so that profiles cost nothing between two of them.
 use crate::engine::{current, engine};
 use crate::hot::hot;

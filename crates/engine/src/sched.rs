@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time: which CPU runs next, and which fiber on it.
 //!
 //! Every CPU that has something to run has a clock; the CPU whose clock is smallest runs. The running
 //! one may get ahead of the others by the slack on what no other CPU can see; before anything that
 //! others can see it lets the ones behind it go first ([`sync`]).
+use crate::clocks::Clocks;
 use crate::engine::{current, engine};
 use crate::fiber::{self, State, Wait};
 use crate::hot::hot;
-use crate::clocks::Clocks;
 use crate::{crash, sample};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which line moved how often, from which places in the code.
 use crate::engine::{engine, line_start};
 use crate::spin::Spun;

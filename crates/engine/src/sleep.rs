@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping and yielding, in virtual time. Nothing is added for the slack that Linux allows its timers.
 use crate::clock;
 use crate::engine::{engine, now};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Telling a spin from work: the same place in the code looks at the same bytes again, finds them
 //! unchanged, and the thread has stored nothing and computed little in between.
 use crate::engine::{engine, tag_of};
@@ -127,8 +128,7 @@ impl Look {
             return;
         }
         engine().locks.spun(self.address, spun.time, self.pc);
-        if let Some(index) = tag_of(self.address).record_index()
-        {
+        if let Some(index) = tag_of(self.address).record_index() {
             engine().sites.spun(index, self.pc, self.what, self.address, self.size, &spun);
         }
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which thread stacks are in use; one that was given back is used again.
 use alloc::collections::BTreeSet;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How stand-ins for libc's functions are declared. In each body, `own` is libc's function.
 
 /// Stand-ins that are libc's own functions while nothing is simulated.

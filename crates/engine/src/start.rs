@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
 use crate::hot;
@@ -60,7 +61,13 @@ fn libc_start(a: &StartArguments) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __libc_start_main(
-    main: Main, argc: c_int, argv: *mut *mut c_char, init: Hook, fini: Hook, rtld_fini: Hook, stack_end: *mut c_void,
+    main: Main,
+    argc: c_int,
+    argv: *mut *mut c_char,
+    init: Hook,
+    fini: Hook,
+    rtld_fini: Hook,
+    stack_end: *mut c_void,
 ) -> c_int {
     initialise();
     let mut arguments = StartArguments { main, argc, argv, init, fini, rtld_fini, stack_end };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams of the standard library. libc's own functions read and write them, by system calls that are
 //! out of our reach, under a lock that knows nothing of fibers: so before a call, the descriptor has to
 //! be ready and the lock free, and the call is paid for.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls made directly, past every stand-in of ours and past libc's `errno`.
 use core::arch::asm;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Temporary files. Their names come from the seed, as they may show in a recording; and from the number
 //! of CPUs, as runs with several go on side by side.
 use crate::engine::engine;

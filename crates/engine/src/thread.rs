@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::engine::{active, charge, current, engine};
 use crate::entry::Call;
@@ -83,7 +84,10 @@ fn is_detached(attr: *const libc::pthread_attr_t) -> bool {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_create(
-    thread: *mut libc::pthread_t, attr: *const libc::pthread_attr_t, start: Start, argument: *mut c_void,
+    thread: *mut libc::pthread_t,
+    attr: *const libc::pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
 ) -> c_int {
     if !active() {
         return real::pthread_create(thread, attr, start, argument);
@@ -101,7 +105,13 @@ pub extern "C" fn pthread_create(
     let mut fiber = Box::new(Fiber::new(id, id % e.sched.cpus.len(), frames));
     fiber.affinity = affinity;
     fiber.off_cpu_since = hot!().clock;
-    fiber.thread = Thread { start: Some(start), argument: argument as usize, slot, detached: is_detached(attr), ..Thread::default() };
+    fiber.thread = Thread {
+        start: Some(start),
+        argument: argument as usize,
+        slot,
+        detached: is_detached(attr),
+        ..Thread::default()
+    };
     let code = start_kernel_thread(&mut fiber, end - bytes, bytes);
     if code != 0 {
         return code;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading clocks: all show virtual time. A clock is read in user space, through the vDSO, so that it
 //! costs little and lets nobody else go first.
 use crate::clock::{self, EPOCH_SECONDS, NANOSECONDS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread_exit: cleanup handlers and C++ destructors of the thread's frames run, then the thread ends.
 //!
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
@@ -23,13 +24,24 @@ core::arch::global_asm!(
     "corefold_call:",
     ".cfi_startproc",
     ".cfi_undefined rip",
-    "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+    "push rbp",
+    "push rbx",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    "sub rsp, 8",
     "mov [rdx], rsp",
     "mov rax, rdi",
     "mov rdi, rsi",
     "call rax",
     "2: add rsp, 8",
-    "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop rbx",
+    "pop rbp",
     "ret",
     ".cfi_endproc",
     ".globl corefold_leave",
@@ -99,7 +111,12 @@ fn leave() -> ! {
 const END_OF_STACK: c_int = 16;
 
 extern "C-unwind" fn stop(
-    _version: c_int, actions: c_int, _class: u64, _exception: *mut c_void, context: *mut c_void, _: *mut c_void,
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    context: *mut c_void,
+    _: *mut c_void,
 ) -> c_int {
     unsafe extern "C" {
         fn _Unwind_GetCFA(context: *mut c_void) -> usize;

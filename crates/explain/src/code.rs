@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a code address to the functions it belongs to, inlined ones first.
 use crate::dwarf::{Debug, Die};
 use crate::symbols::demangle;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The debug information of one ELF file, read as it is asked for.
 mod code;
 mod frame;

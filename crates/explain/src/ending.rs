@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a run ended, in words.
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the time went, by function: `perf report`'s two columns.
 use crate::code::Frame;
 use crate::space::Space;

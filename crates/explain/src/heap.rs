@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The types of heap objects, from the code that allocated them.
 //!
 //! The call stack of an allocation is climbed from the call to `malloc` or `operator new` outwards,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ELF files that a program consists of.
 use crate::dwarf::Debug;
 use crate::symbols::Symbols;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From addresses to words: what a recorded run means.
 //!
 //! [`explain`] reads the debug information of the program's own ELF files through [`Images`] and names

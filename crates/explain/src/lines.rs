@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines that move: their objects, fields and places in the code.
 use crate::functions::percent;
 use crate::memory::{Field, Memory};

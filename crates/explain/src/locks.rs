@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks by name.
 use crate::code::Frame;
 use crate::memory::{Memory, Spoken};

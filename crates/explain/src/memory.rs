@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a data address to the object and field there: labels, heap objects, stacks, variables, symbols.
 use crate::dwarf::{Debug, Die};
 use crate::heap::{Heap, Layout};

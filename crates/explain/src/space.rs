@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The address space of one run: which file an address belongs to, and what stands there.
 use crate::code::{self, Frame};
 use crate::dwarf::Debug;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory on threads' stacks: whose frame it lies in, and which variable.
 use crate::code;
 use crate::dwarf::{Debug, FrameVariable};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The symbol table of an ELF file: all there is where debug information is missing.
 use object::{Object, ObjectSymbol, SymbolKind};
 

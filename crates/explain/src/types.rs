@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run means, in words: the plain data that reports are made of.
 //!
 //! Percentages: a function's are of all the time that threads were on a CPU (compute, stall and spin),

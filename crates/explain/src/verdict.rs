@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! True or false sharing: whether those who fight for a line use the same bytes of it.
 //!
 //! A recording says how many CPUs came through each place in the code, not which. So every place's cost

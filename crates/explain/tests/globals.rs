@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variables: names, types and paths of fields.
 mod common;
 use common::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Heap objects of C++ programs.
 mod common;
 use common::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks, labels, and how runs end.
 mod common;
 use common::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that a program maps: its type where the code names one, else its file and the offset there.
 mod common;
 use common::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rust programs: statics, and heap objects behind `Box`, `Vec` and `Arc`.
 mod common;
 use common::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! False against true sharing.
 mod common;
 use common::*;

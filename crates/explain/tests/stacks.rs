@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variables on threads' stacks.
 mod common;
 use common::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the runner tells the engine before a run.
 //!
 //! The runner writes a [`Launch`] (postcard) to a file, names it in the environment variable

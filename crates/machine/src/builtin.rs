@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The profiles that come with corefold.
 
 /// The machine of a run that names none.
@@ -27,21 +28,9 @@ macro_rules! profile {
 }
 
 static PROFILES: [Builtin; 3] = [
-    profile!(
-        "skylake-2s-80",
-        80,
-        "two-socket Skylake-SP server, 2 x 20 cores x 2 threads at 2.1 GHz (2017)"
-    ),
-    profile!(
-        "xeon-4s-80",
-        80,
-        "four-socket Xeon of 2010 to 2016, 4 x 10 cores x 2 threads at 2.4 GHz"
-    ),
-    profile!(
-        "generic-1024",
-        1024,
-        "eight sockets of 64 cores x 2 threads at 2.5 GHz: mostly estimated"
-    ),
+    profile!("skylake-2s-80", 80, "two-socket Skylake-SP server, 2 x 20 cores x 2 threads at 2.1 GHz (2017)"),
+    profile!("xeon-4s-80", 80, "four-socket Xeon of 2010 to 2016, 4 x 10 cores x 2 threads at 2.4 GHz"),
+    profile!("generic-1024", 1024, "eight sockets of 64 cores x 2 threads at 2.5 GHz: mostly estimated"),
 ];
 
 /// The built-in profiles, the default first.
@@ -51,10 +40,7 @@ pub fn builtin() -> &'static [Builtin] {
 
 /// The smallest built-in machine that has `cpus`, or none.
 pub fn larger_than(cpus: u32) -> Option<&'static Builtin> {
-    PROFILES
-        .iter()
-        .filter(|b| b.cpus >= cpus)
-        .min_by_key(|b| b.cpus)
+    PROFILES.iter().filter(|b| b.cpus >= cpus).min_by_key(|b| b.cpus)
 }
 
 #[cfg(test)]
@@ -67,10 +53,7 @@ mod tests {
         assert_eq!(PROFILES[0].name, DEFAULT);
         for b in builtin() {
             let p = crate::load(b.name).unwrap();
-            assert_eq!(
-                (p.machine.name.as_str(), p.machine.cpus()),
-                (b.name, b.cpus)
-            );
+            assert_eq!((p.machine.name.as_str(), p.machine.cpus()), (b.name, b.cpus));
             assert_eq!(p.description, b.description, "{}", b.name);
             assert_eq!(p.warnings, Vec::<String>::new(), "{}", b.name);
         }

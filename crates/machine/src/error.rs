@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wrong with a profile, and where.
 use std::fmt;
 
@@ -11,25 +12,16 @@ pub struct Error {
 impl Error {
     /// About no file.
     pub(crate) fn plain(what: String) -> Error {
-        Error {
-            place: String::new(),
-            what,
-        }
+        Error { place: String::new(), what }
     }
 
     /// About a file as a whole.
     pub(crate) fn file(file: &str, what: String) -> Error {
-        Error {
-            place: format!("{file}: "),
-            what,
-        }
+        Error { place: format!("{file}: "), what }
     }
 
     pub(crate) fn line(file: &str, line: usize, what: String) -> Error {
-        Error {
-            place: format!("{file}:{line}: "),
-            what,
-        }
+        Error { place: format!("{file}:{line}: "), what }
     }
 }
 

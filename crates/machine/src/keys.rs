@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The keys of a profile: what each measures, and what it may be.
 use Dimension::*;
 
@@ -37,12 +38,7 @@ pub struct Key {
 }
 
 const fn key(name: &'static str, dimension: Dimension, least: u64, most: u64) -> Key {
-    Key {
-        name,
-        dimension,
-        least,
-        most,
-    }
+    Key { name, dimension, least, most }
 }
 
 /// A second or so: no cost of one operation is longer.

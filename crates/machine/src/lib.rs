@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machine profiles: TOML in, a checked [`Machine`] out.
 //!
 //! A profile states facts about one machine and nothing else. Every number stands as
@@ -59,36 +60,19 @@ mod tests {
     fn an_unknown_name_lists_the_known_and_the_nearest() {
         let said = load("skylake-2s-81").unwrap_err().to_string();
         assert!(said.contains("did you mean \"skylake-2s-80\"?"), "{said}");
-        assert!(
-            said.contains("xeon-4s-80") && said.contains("generic-1024"),
-            "{said}"
-        );
-        assert!(
-            !load("pdp11")
-                .unwrap_err()
-                .to_string()
-                .contains("did you mean")
-        );
+        assert!(said.contains("xeon-4s-80") && said.contains("generic-1024"), "{said}");
+        assert!(!load("pdp11").unwrap_err().to_string().contains("did you mean"));
     }
 
     #[test]
     fn a_missing_file_is_named() {
         let said = load("./no/such.toml").unwrap_err().to_string();
-        assert!(
-            said.starts_with("./no/such.toml: cannot read this profile"),
-            "{said}"
-        );
+        assert!(said.starts_with("./no/such.toml: cannot read this profile"), "{said}");
     }
 
     #[test]
     fn a_file_is_found_by_its_path() {
-        let path = format!(
-            "{}/../../machines/xeon-4s-80.toml",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        assert_eq!(
-            load(&path).unwrap().machine,
-            load("xeon-4s-80").unwrap().machine
-        );
+        let path = format!("{}/../../machines/xeon-4s-80.toml", env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(load(&path).unwrap().machine, load("xeon-4s-80").unwrap().machine);
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From entries to a checked machine.
 use crate::keys::{Dimension, KEYS, Key, find};
 use crate::text::{Entry, Reader};
@@ -38,18 +39,12 @@ pub struct Profile {
 pub(crate) fn parse(file: &str, text: &str) -> Result<Profile, Error> {
     let reader = Reader { file, text };
     let read = reader.read()?;
-    let mut entries: BTreeMap<String, Entry> = read
-        .entries
-        .into_iter()
-        .map(|e| (e.key.clone(), e))
-        .collect();
+    let mut entries: BTreeMap<String, Entry> = read.entries.into_iter().map(|e| (e.key.clone(), e)).collect();
     let clock = clock_hz(&reader, &entries)?;
     let mut numbers = Numbers(BTreeMap::new());
     let mut facts = Vec::new();
     for key in KEYS {
-        let entry = entries
-            .remove(key.name)
-            .ok_or_else(|| reader.missing(key.name))?;
+        let entry = entries.remove(key.name).ok_or_else(|| reader.missing(key.name))?;
         let number = convert(&reader, key, &entry, clock)?;
         numbers.0.insert(key.name, (number, entry.line));
         facts.push(fact(key, entry, number));
@@ -57,31 +52,18 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Profile, Error> {
     numbers.check(&reader)?;
     let machine = numbers.machine(read.name, clock);
     let warnings = unordered(file, &machine.latency);
-    Ok(Profile {
-        machine,
-        description: read.description,
-        facts,
-        warnings,
-    })
+    Ok(Profile { machine, description: read.description, facts, warnings })
 }
 
 fn fact(key: &Key, entry: Entry, number: u64) -> Fact {
     let cycles = (key.dimension == Dimension::Time).then_some(number);
-    Fact {
-        key: entry.key,
-        value: entry.value,
-        unit: entry.unit,
-        cycles,
-        origin: entry.origin,
-    }
+    Fact { key: entry.key, value: entry.value, unit: entry.unit, cycles, origin: entry.origin }
 }
 
 /// The clock comes first: nanoseconds cannot be read without it.
 fn clock_hz(reader: &Reader, entries: &BTreeMap<String, Entry>) -> Result<u64, Error> {
     let key = find("topology.clock").expect("it is in the table of keys");
-    let entry = entries
-        .get(key.name)
-        .ok_or_else(|| reader.missing(key.name))?;
+    let entry = entries.get(key.name).ok_or_else(|| reader.missing(key.name))?;
     convert(reader, key, entry, 0)?;
     Ok((entry.value * 1e6).round() as u64)
 }
@@ -91,38 +73,17 @@ fn convert(reader: &Reader, key: &Key, entry: &Entry, clock_hz: u64) -> Result<u
     let wrong = |what: String| reader.at(entry.line, format!("{}: {what}", key.name));
     let units = key.dimension.units();
     if !units.contains(&entry.unit.as_str()) {
-        return Err(wrong(format!(
-            "unit {:?} must be {}",
-            entry.unit,
-            units.join(" or ")
-        )));
+        return Err(wrong(format!("unit {:?} must be {}", entry.unit, units.join(" or "))));
     }
-    let scaled = if entry.unit == "ns" {
-        entry.value * clock_hz as f64 / 1e9
-    } else {
-        entry.value
-    };
-    let whole = matches!(
-        key.dimension,
-        Dimension::Count | Dimension::Bytes | Dimension::Percent
-    );
+    let scaled = if entry.unit == "ns" { entry.value * clock_hz as f64 / 1e9 } else { entry.value };
+    let whole = matches!(key.dimension, Dimension::Count | Dimension::Bytes | Dimension::Percent);
     if whole && scaled.fract() != 0.0 {
-        return Err(wrong(format!(
-            "\"value\" {} must be a whole number",
-            entry.value
-        )));
+        return Err(wrong(format!("\"value\" {} must be a whole number", entry.value)));
     }
     let number = scaled.round();
     if number < key.least as f64 || number > key.most as f64 {
-        let unit = if entry.unit == "ns" {
-            "cycles"
-        } else {
-            &entry.unit
-        };
-        return Err(wrong(format!(
-            "{number} {unit} is not within {} to {}",
-            key.least, key.most
-        )));
+        let unit = if entry.unit == "ns" { "cycles" } else { &entry.unit };
+        return Err(wrong(format!("{number} {unit} is not within {} to {}", key.least, key.most)));
     }
     Ok(number as u64)
 }
@@ -152,9 +113,7 @@ impl Numbers {
         }
         let split = self.get("latency.request_percent") + self.get("latency.snoop_percent");
         if split > 100 {
-            let what = format!(
-                "latency.snoop_percent: with latency.request_percent it makes {split}, more than 100"
-            );
+            let what = format!("latency.snoop_percent: with latency.request_percent it makes {split}, more than 100");
             return Err(reader.at(self.line("latency.snoop_percent"), what));
         }
         Ok(())
@@ -218,25 +177,10 @@ impl Numbers {
 fn unordered(file: &str, l: &Latency) -> Vec<String> {
     let pairs = [
         ("smt", l.smt, "local_clean", l.local_clean),
-        (
-            "local_clean",
-            l.local_clean,
-            "local_modified",
-            l.local_modified,
-        ),
-        (
-            "local_modified",
-            l.local_modified,
-            "remote_modified",
-            l.remote_modified,
-        ),
+        ("local_clean", l.local_clean, "local_modified", l.local_modified),
+        ("local_modified", l.local_modified, "remote_modified", l.remote_modified),
         ("local_clean", l.local_clean, "remote_clean", l.remote_clean),
-        (
-            "remote_clean",
-            l.remote_clean,
-            "remote_modified",
-            l.remote_modified,
-        ),
+        ("remote_clean", l.remote_clean, "remote_modified", l.remote_modified),
         ("local_clean", l.local_clean, "memory", l.memory),
     ];
     let odd = pairs.into_iter().filter(|(_, near, _, far)| near > far);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From TOML to entries: each number with its line, its unit and where it comes from.
 use crate::{Error, Origin, keys, nearest};
 use std::ops::Range;
@@ -27,10 +28,7 @@ pub struct Reader<'a> {
     pub text: &'a str,
 }
 
-type Field<'a> = (
-    &'a Spanned<std::borrow::Cow<'a, str>>,
-    &'a Spanned<DeValue<'a>>,
-);
+type Field<'a> = (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
 impl Reader<'_> {
     pub fn read(&self) -> Result<Text, Error> {
@@ -39,9 +37,7 @@ impl Reader<'_> {
         for (key, value) in document.get_ref() {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("name", v) => name = Some(self.words("name", value.span(), v)?),
-                ("description", v) => {
-                    description = Some(self.words("description", value.span(), v)?)
-                }
+                ("description", v) => description = Some(self.words("description", value.span(), v)?),
                 (section, DeValue::Table(table)) => self.section(section, table, &mut entries)?,
                 (other, _) => return Err(self.unknown(key.span(), other)),
             }
@@ -61,12 +57,7 @@ impl Reader<'_> {
         Error::line(self.file, line, what)
     }
 
-    fn section(
-        &self,
-        section: &str,
-        table: &DeTable<'_>,
-        entries: &mut Vec<Entry>,
-    ) -> Result<(), Error> {
+    fn section(&self, section: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) -> Result<(), Error> {
         for (key, value) in table {
             let name = format!("{section}.{}", key.get_ref());
             if keys::find(&name).is_none() {
@@ -77,18 +68,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn entry(
-        &self,
-        key: String,
-        place: Range<usize>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<Entry, Error> {
+    fn entry(&self, key: String, place: Range<usize>, value: &Spanned<DeValue<'_>>) -> Result<Entry, Error> {
         let DeValue::Table(fields) = value.get_ref() else {
-            return Err(self.wrong(
-                place,
-                &key,
-                "must be a table: { value = …, unit = \"…\", source = \"…\" }",
-            ));
+            return Err(self.wrong(place, &key, "must be a table: { value = …, unit = \"…\", source = \"…\" }"));
         };
         let (mut number, mut unit, mut source, mut estimated) = (None, None, None, None);
         for field in fields {
@@ -98,11 +80,7 @@ impl Reader<'_> {
                 "source" => source = Some(self.field_words(&key, field)?),
                 "estimated" => estimated = Some(self.field_words(&key, field)?),
                 other => {
-                    return Err(self.wrong(
-                        field.0.span(),
-                        &key,
-                        &format!("unknown field {other:?}"),
-                    ));
+                    return Err(self.wrong(field.0.span(), &key, &format!("unknown field {other:?}")));
                 }
             }
         }
@@ -111,14 +89,10 @@ impl Reader<'_> {
             (Some(source), None) => Origin::Source(source),
             (None, Some(from)) => Origin::Estimated(from),
             (None, None) => {
-                return Err(lacks(
-                    "needs \"source\", or \"estimated\" that says from what",
-                ));
+                return Err(lacks("needs \"source\", or \"estimated\" that says from what"));
             }
             (Some(_), Some(_)) => {
-                return Err(lacks(
-                    "has \"source\" and \"estimated\": it is one or the other",
-                ));
+                return Err(lacks("has \"source\" and \"estimated\": it is one or the other"));
             }
         };
         Ok(Entry {
@@ -143,23 +117,14 @@ impl Reader<'_> {
     }
 
     fn field_words(&self, key: &str, (field, value): Field<'_>) -> Result<String, Error> {
-        self.words(
-            &format!("{key}: {:?}", field.get_ref()),
-            value.span(),
-            value.get_ref(),
-        )
+        self.words(&format!("{key}: {:?}", field.get_ref()), value.span(), value.get_ref())
     }
 
     fn words(&self, what: &str, place: Range<usize>, value: &DeValue<'_>) -> Result<String, Error> {
         match value {
             DeValue::String(s) if !s.trim().is_empty() => Ok(s.to_string()),
-            DeValue::String(_) => {
-                Err(self.at(self.line(place.start), format!("{what} must not be empty")))
-            }
-            _ => Err(self.at(
-                self.line(place.start),
-                format!("{what} must be text in quotes"),
-            )),
+            DeValue::String(_) => Err(self.at(self.line(place.start), format!("{what} must not be empty"))),
+            _ => Err(self.at(self.line(place.start), format!("{what} must be text in quotes"))),
         }
     }
 
@@ -185,9 +150,6 @@ impl Reader<'_> {
 
     fn line(&self, offset: usize) -> usize {
         let end = offset.min(self.text.len());
-        1 + self.text.as_bytes()[..end]
-            .iter()
-            .filter(|&&b| b == b'\n')
-            .count()
+        1 + self.text.as_bytes()[..end].iter().filter(|&&b| b == b'\n').count()
     }
 }

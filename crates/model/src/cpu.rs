@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a CPU has under way: loads that it runs past, and stores in its buffer.
 use crate::{Access, Ticks};
 use alloc::collections::VecDeque;

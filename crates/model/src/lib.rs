@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated machine and the coherence of its caches: pure, without I/O.
 //!
 //! [`Model::access`] is asked, in order of virtual time, what each memory access costs; what it knows

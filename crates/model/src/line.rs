@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A line that more than one CPU has touched: who has it, and who is about to get it.
 //!
 //! Requests queue at the line's home, so the moment at which each is served is known as soon as it is

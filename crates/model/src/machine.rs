@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The facts of a machine that the model computes with. All latencies are in cycles of its clock.
 use alloc::string::String;
 use serde::{Deserialize, Serialize};

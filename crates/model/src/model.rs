@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an access costs.
 use crate::cpu::{Blame, Cpu, Forward, Load};
 use crate::line::{Grant, Lines, NOBODY, State, When};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of a line, in four bytes.
 
 /// State of one line: untouched (0), private to a CPU, read by a set of cores, or the number of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file around the runs.
 use crate::Run;
 use alloc::{string::String, vec::Vec};

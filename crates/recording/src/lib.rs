@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The recording: what one or more simulated runs leave behind, and all that a report needs beside
 //! the binary's debug info.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run leaves behind.
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
@@ -44,14 +45,29 @@ pub enum Status {
     Unfinished,
     Exited(i32),
     /// A fatal signal; `stack` is the faulting thread's, innermost first.
-    Crashed { signal: i32, address: u64, thread: u32, stack: Vec<u64> },
+    Crashed {
+        signal: i32,
+        address: u64,
+        thread: u32,
+        stack: Vec<u64>,
+    },
     /// Every thread waits for another.
-    Deadlock { waiters: Vec<Waiter> },
+    Deadlock {
+        waiters: Vec<Waiter>,
+    },
     /// Stopped from outside (`--timeout`); `stacks` of the threads that were running, by thread.
-    TimedOut { running: Vec<Running> },
+    TimedOut {
+        running: Vec<Running>,
+    },
     /// The program did something that cannot be simulated; the sentence says what and what to do.
-    Unsupported { what: String, stack: Vec<u64> },
-    OutOfMemory { bytes: u64, stack: Vec<u64> },
+    Unsupported {
+        what: String,
+        stack: Vec<u64>,
+    },
+    OutOfMemory {
+        bytes: u64,
+        stack: Vec<u64>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

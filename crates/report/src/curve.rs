@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scaling curve: throughput, speed-up and efficiency at each number of CPUs.
 use crate::Work;
 use corefold_explain::Explained;
@@ -76,33 +77,20 @@ impl<'a> Curve<'a> {
     /// The count with the highest speed-up.
     pub fn best(&self) -> Option<&Point<'a>> {
         let speed = |p: &Point| p.speedup.unwrap_or(0.0);
-        self.finished()
-            .filter(|p| p.speedup.is_some())
-            .reduce(|best, p| if speed(p) > speed(best) { p } else { best })
+        self.finished().filter(|p| p.speedup.is_some()).reduce(|best, p| if speed(p) > speed(best) { p } else { best })
     }
 
     /// The run to look into: the largest that finished, else the largest that got anywhere.
     pub fn subject(&self) -> Option<&Point<'a>> {
-        self.last().or_else(|| {
-            self.points
-                .iter()
-                .rev()
-                .find(|p| p.explained.run.time.total() > 0)
-        })
+        self.last().or_else(|| self.points.iter().rev().find(|p| p.explained.run.time.total() > 0))
     }
 
     /// What a Universal Scalability Law is fitted to: throughput where there is any, else speed-up.
     pub fn measurements(&self) -> Vec<(u32, f64)> {
         let value = |p: &Point| {
-            if self.has_throughput() {
-                p.throughput
-            } else {
-                p.speedup
-            }
+            if self.has_throughput() { p.throughput } else { p.speedup }
         };
-        self.finished()
-            .filter_map(|p| Some((p.cpus(), value(p)?)))
-            .collect()
+        self.finished().filter_map(|p| Some((p.cpus(), value(p)?))).collect()
     }
 
     /// Whether speed is throughput.
@@ -157,15 +145,9 @@ fn point<'a>(explained: &'a Explained, basis: &Basis) -> Point<'a> {
         Basis::TotalWork => 1.0,
         Basis::WorkPerCpu => f64::from(run.cpus),
     };
-    let throughput = (measured && run.seconds > 0.0 && !run.progress.is_empty())
-        .then(|| visits(explained) as f64 / run.seconds);
-    Point {
-        explained,
-        throughput,
-        speedup: None,
-        efficiency: None,
-        work: measured.then_some(work),
-    }
+    let throughput =
+        (measured && run.seconds > 0.0 && !run.progress.is_empty()).then(|| visits(explained) as f64 / run.seconds);
+    Point { explained, throughput, speedup: None, efficiency: None, work: measured.then_some(work) }
 }
 
 /// Every finished point's speed (work ÷ cycles) against the first one's. A single count that is not 1
@@ -175,12 +157,7 @@ fn reckon_speedup(points: &mut [Point]) {
     let Some((base, first)) = points.iter().find_map(|p| Some((p.cpus(), speed(p)?))) else {
         return;
     };
-    if base != 1
-        && points
-            .iter()
-            .filter(|p| p.work.is_some())
-            .all(|p| p.cpus() == base)
-    {
+    if base != 1 && points.iter().filter(|p| p.work.is_some()).all(|p| p.cpus() == base) {
         return;
     }
     for point in points {
@@ -196,24 +173,14 @@ mod tests {
     use crate::sample::{failed, progressing, timed};
 
     fn speedups(runs: &[Explained], work: Work) -> Vec<Option<f64>> {
-        Curve::new(runs, work)
-            .points
-            .iter()
-            .map(|p| p.speedup)
-            .collect()
+        Curve::new(runs, work).points.iter().map(|p| p.speedup).collect()
     }
 
     #[test]
     fn without_progress_the_kind_of_work_decides() {
         let runs = [timed(1, 8000), timed(4, 4000), timed(8, 8000)];
-        assert_eq!(
-            speedups(&runs, Work::Total),
-            [Some(1.0), Some(2.0), Some(1.0)]
-        );
-        assert_eq!(
-            speedups(&runs, Work::PerCpu),
-            [Some(1.0), Some(8.0), Some(8.0)]
-        );
+        assert_eq!(speedups(&runs, Work::Total), [Some(1.0), Some(2.0), Some(1.0)]);
+        assert_eq!(speedups(&runs, Work::PerCpu), [Some(1.0), Some(8.0), Some(8.0)]);
         let curve = Curve::new(&runs, Work::PerCpu);
         assert_eq!(curve.points[1].efficiency, Some(2.0));
         assert_eq!(curve.points[1].throughput, None);
@@ -222,10 +189,7 @@ mod tests {
 
     #[test]
     fn progress_outweighs_the_kind_of_work() {
-        let runs = [
-            progressing(1, 2000, &[("op", 100)]),
-            progressing(8, 1000, &[("op", 200)]),
-        ];
+        let runs = [progressing(1, 2000, &[("op", 100)]), progressing(8, 1000, &[("op", 200)])];
         for work in [Work::Total, Work::PerCpu] {
             assert_eq!(speedups(&runs, work), [Some(1.0), Some(4.0)]);
         }
@@ -236,20 +200,11 @@ mod tests {
 
     #[test]
     fn several_progress_points_are_added_up() {
-        let runs = [
-            progressing(1, 1000, &[("get", 90), ("put", 10)]),
-            progressing(2, 1000, &[("get", 150)]),
-        ];
+        let runs = [progressing(1, 1000, &[("get", 90), ("put", 10)]), progressing(2, 1000, &[("get", 150)])];
         let curve = Curve::new(&runs, Work::Total);
         assert_eq!(curve.points[0].throughput, Some(100.0 / 1e-6));
-        assert_eq!(
-            curve.points[1].speedup.map(|s| (s * 1e6).round()),
-            Some(1.5e6)
-        );
-        assert_eq!(
-            curve.basis,
-            Basis::Progress(vec!["get".into(), "put".into()])
-        );
+        assert_eq!(curve.points[1].speedup.map(|s| (s * 1e6).round()), Some(1.5e6));
+        assert_eq!(curve.basis, Basis::Progress(vec!["get".into(), "put".into()]));
     }
 
     #[test]
@@ -258,33 +213,16 @@ mod tests {
         let curve = Curve::new(&runs, Work::Total);
         assert_eq!(curve.basis, Basis::TotalWork);
         assert_eq!(curve.points[1].speedup, Some(2.0));
-        assert_eq!(
-            curve.points[0].throughput,
-            Some(7.0 / 1e-6),
-            "what was marked is still shown"
-        );
+        assert_eq!(curve.points[0].throughput, Some(7.0 / 1e-6), "what was marked is still shown");
     }
 
     #[test]
     fn the_smallest_count_that_finished_counts_as_itself() {
-        let runs = [
-            timed(16, 1000),
-            failed(1, "exited with code 3"),
-            timed(8, 1000),
-        ];
+        let runs = [timed(16, 1000), failed(1, "exited with code 3"), timed(8, 1000)];
         let curve = Curve::new(&runs, Work::PerCpu);
-        assert_eq!(
-            curve.points.iter().map(Point::cpus).collect::<Vec<_>>(),
-            [1, 8, 16]
-        );
-        assert_eq!(
-            curve.points.iter().map(|p| p.speedup).collect::<Vec<_>>(),
-            [None, Some(8.0), Some(16.0)]
-        );
-        assert_eq!(
-            curve.how(),
-            "time for the same work per CPU, taking 8 CPUs as 8"
-        );
+        assert_eq!(curve.points.iter().map(Point::cpus).collect::<Vec<_>>(), [1, 8, 16]);
+        assert_eq!(curve.points.iter().map(|p| p.speedup).collect::<Vec<_>>(), [None, Some(8.0), Some(16.0)]);
+        assert_eq!(curve.how(), "time for the same work per CPU, taking 8 CPUs as 8");
         assert_eq!(curve.measurements(), [(8, 8.0), (16, 16.0)]);
     }
 
@@ -301,20 +239,8 @@ mod tests {
         let mut crashed = failed(80, "crashed");
         crashed.run.time.compute = 5;
         let runs = [crashed.clone(), timed(8, 10), timed(4, 10)];
-        assert_eq!(
-            Curve::new(&runs, Work::Total).subject().map(Point::cpus),
-            Some(8)
-        );
-        assert_eq!(
-            Curve::new(&[crashed], Work::Total)
-                .subject()
-                .map(Point::cpus),
-            Some(80)
-        );
-        assert!(
-            Curve::new(&[failed(80, "crashed")], Work::Total)
-                .subject()
-                .is_none()
-        );
+        assert_eq!(Curve::new(&runs, Work::Total).subject().map(Point::cpus), Some(8));
+        assert_eq!(Curve::new(&[crashed], Work::Total).subject().map(Point::cpus), Some(80));
+        assert!(Curve::new(&[failed(80, "crashed")], Work::Total).subject().is_none());
     }
 }

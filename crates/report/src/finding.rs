@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What bends the curve: every rule for what may be blamed, and for what.
 //!
 //! A culprit is named only when what it costs is significant; a program whose CPUs work on private data
@@ -67,12 +68,7 @@ impl Finding {
     /// The sentences that there are, as one paragraph.
     pub fn text(&self) -> String {
         let parts = [&self.failure, &self.speed, &self.cause];
-        parts
-            .into_iter()
-            .filter(|s| !s.is_empty())
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(" ")
+        parts.into_iter().filter(|s| !s.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -93,12 +89,7 @@ pub fn finding(curve: &Curve) -> Finding {
         }
         _ => cause,
     };
-    Finding {
-        name,
-        speed,
-        cause,
-        failure,
-    }
+    Finding { name, speed, cause, failure }
 }
 
 /// Cycles that threads were on a CPU.
@@ -113,11 +104,7 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let (on_cpu, all) = (cpu_time(point), run.time.total());
     let group = groups(point.explained).into_iter().next();
     let group = group.filter(|g| units::share(g.wait(), on_cpu) >= SIGNIFICANT);
-    let lock = point
-        .explained
-        .locks
-        .iter()
-        .max_by_key(|l| blamable(l, run.cycles));
+    let lock = point.explained.locks.iter().max_by_key(|l| blamable(l, run.cycles));
     let lock = lock.filter(|l| units::share(blamable(l, run.cycles), all) >= SIGNIFICANT);
     match (group, lock) {
         (Some(group), Some(lock)) if leads(lock, &group) => Cause::Lock(lock),
@@ -142,11 +129,7 @@ fn blamable(lock: &LockUse, cycles: u64) -> u64 {
 fn leads(lock: &LockUse, group: &Group) -> bool {
     let wait = lock.wait_cycles as f64;
     let cost = group.wait() as f64;
-    if group.holds(lock.address) {
-        wait >= cost * LOCK_EXPLAINS_LINE
-    } else {
-        wait > cost
-    }
+    if group.holds(lock.address) { wait >= cost * LOCK_EXPLAINS_LINE } else { wait > cost }
 }
 
 /// No line and no lock: is it idleness, waiting all over, or more work?
@@ -161,10 +144,7 @@ fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     if units::share(time.stall + time.spin, cpu_time(point)) >= 1.0 - SCALES {
         return Cause::ManyLines;
     }
-    curve
-        .base()
-        .and_then(|base| grown(base, point))
-        .map_or(Cause::Nothing, Cause::Function)
+    curve.base().and_then(|base| grown(base, point)).map_or(Cause::Nothing, Cause::Function)
 }
 
 /// Whether each CPU brings nearly as much as the first. A count without a speed-up is not known to.
@@ -175,29 +155,18 @@ fn scales(point: &Point) -> bool {
 /// Share of the CPUs that a thread ran on, in the mean.
 fn busy(point: &Point) -> f64 {
     let run = &point.explained.run;
-    units::share(
-        cpu_time(point),
-        run.cycles.saturating_mul(u64::from(run.cpus)),
-    )
+    units::share(cpu_time(point), run.cycles.saturating_mul(u64::from(run.cpus)))
 }
 
 /// The function whose share of CPU time rose most. Work that grew everywhere alike (hardware threads
 /// that share a core) singles out none.
 fn grown<'a>(base: &Point<'a>, point: &Point<'a>) -> Option<&'a Function> {
     let before = |f: &Function| {
-        let same = base
-            .explained
-            .functions
-            .iter()
-            .find(|b| b.name == f.name && b.file == f.file);
+        let same = base.explained.functions.iter().find(|b| b.name == f.name && b.file == f.file);
         same.map_or(0.0, |b| b.self_percent)
     };
     let rise = |f: &Function| (f.self_percent - before(f)) / 100.0;
-    let most = point
-        .explained
-        .functions
-        .iter()
-        .max_by(|a, b| rise(a).total_cmp(&rise(b)))?;
+    let most = point.explained.functions.iter().max_by(|a, b| rise(a).total_cmp(&rise(b)))?;
     (rise(most) >= GROWN).then_some(most)
 }
 

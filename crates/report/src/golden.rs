@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole reports against reviewed files, in `snapshots/`: `cargo insta review` shows what changed.
 use crate::{Options, Work, json, sample, text};
 
@@ -33,12 +34,7 @@ fn single_run() {
 
 #[test]
 fn narrow_and_ascii() {
-    let options = Options {
-        width: 80,
-        ascii: true,
-        work: Work::PerCpu,
-        ..plain()
-    };
+    let options = Options { width: 80, ascii: true, work: Work::PerCpu, ..plain() };
     let report = text(&sample::one_lock(), &options);
     assert!(report.lines().all(|l| l.chars().count() <= 80), "{report}");
     insta::assert_snapshot!(report);
@@ -46,24 +42,12 @@ fn narrow_and_ascii() {
 
 #[test]
 fn color_changes_nothing_but_color() {
-    let colored = text(
-        &sample::false_sharing(),
-        &Options {
-            color: true,
-            ..plain()
-        },
-    );
+    let colored = text(&sample::false_sharing(), &Options { color: true, ..plain() });
     assert!(colored.contains("\x1b[1;31mFALSE SHARING\x1b[0m"));
     let bare: String = colored
         .split('\x1b')
         .enumerate()
-        .map(|(i, s)| {
-            if i == 0 {
-                s
-            } else {
-                &s[s.find('m').unwrap() + 1..]
-            }
-        })
+        .map(|(i, s)| if i == 0 { s } else { &s[s.find('m').unwrap() + 1..] })
         .collect();
     assert_eq!(bare, text(&sample::false_sharing(), &plain()));
 }
@@ -84,31 +68,18 @@ fn json_of_a_lock() {
 
 #[test]
 fn json_has_the_keys_that_were_promised() {
-    let document: serde_json::Value =
-        serde_json::from_str(&json(&sample::false_sharing(), &plain())).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&json(&sample::false_sharing(), &plain())).unwrap();
     assert_eq!(document["schema"], 1);
     assert_eq!(document["machine"], "skylake-2s-80");
     let run = &document["runs"][6];
     assert_eq!(run["cpus"], 80);
-    assert_eq!(
-        run["throughput"].as_f64().map(f64::round),
-        Some(153_846_154.0)
-    );
+    assert_eq!(run["throughput"].as_f64().map(f64::round), Some(153_846_154.0));
     let stall = run["time"]["stall"].as_f64().unwrap();
-    let share: f64 = run["lines"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|l| l["stall_percent"].as_f64().unwrap())
-        .sum();
-    assert!(
-        (share - 685_000_000.0 / stall * 100.0).abs() < 1e-6,
-        "{share}"
-    );
+    let share: f64 = run["lines"].as_array().unwrap().iter().map(|l| l["stall_percent"].as_f64().unwrap()).sum();
+    assert!((share - 685_000_000.0 / stall * 100.0).abs() < 1e-6, "{share}");
     assert_eq!(run["lines"][0]["fields"][1], "pcc.counters[1].delta");
     assert_eq!(run["lines"][0]["sites"][0]["kind"], "atomic rmw");
-    let failed: serde_json::Value =
-        serde_json::from_str(&json(&sample::failing(), &plain())).unwrap();
+    let failed: serde_json::Value = serde_json::from_str(&json(&sample::failing(), &plain())).unwrap();
     let run = &failed["runs"][1];
     assert!(run["speedup"].is_null() && run["throughput"].is_null() && run["finished"] == false);
     assert_eq!(run["ending"]["stacks"][0]["frames"][0]["line"], 33);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hot lines, brought together by the object that they belong to.
 //!
 //! An array of per-CPU counters that share lines by mistake lies on ten lines, and is one mistake: its
@@ -34,9 +35,7 @@ impl<'a> Group<'a> {
 
     /// Whether one of the lines holds the byte at `address`.
     pub fn holds(&self, address: u64) -> bool {
-        self.lines
-            .iter()
-            .any(|l| (l.address..l.address + u64::from(l.bytes)).contains(&address))
+        self.lines.iter().any(|l| (l.address..l.address + u64::from(l.bytes)).contains(&address))
     }
 }
 
@@ -58,10 +57,7 @@ impl Spot<'_> {
     }
 
     pub fn writes(&self) -> bool {
-        matches!(
-            self.kind,
-            AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw
-        )
+        matches!(self.kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw)
     }
 }
 
@@ -89,10 +85,7 @@ fn object_name(line: &HotLine) -> String {
             *cost += field.stall + field.spin;
         }
     }
-    let dearest = (0..costs.len())
-        .rev()
-        .max_by_key(|&o| costs[o])
-        .map(|o| &line.objects[o]);
+    let dearest = (0..costs.len()).rev().max_by_key(|&o| costs[o]).map(|o| &line.objects[o]);
     match dearest.filter(|object| object.storage != Storage::Unknown) {
         Some(object) => object.name.clone(),
         None => format!("{:#x}", line.address),
@@ -103,10 +96,7 @@ fn group(mut lines: Vec<&HotLine>) -> Group<'_> {
     lines.sort_by_key(|l| std::cmp::Reverse(l.stall + l.spin));
     let mut transfers_by_class = [0; CLASSES];
     for line in &lines {
-        transfers_by_class
-            .iter_mut()
-            .zip(line.transfers_by_class)
-            .for_each(|(sum, n)| *sum += n);
+        transfers_by_class.iter_mut().zip(line.transfers_by_class).for_each(|(sum, n)| *sum += n);
     }
     Group {
         stall: lines.iter().map(|l| l.stall).sum(),
@@ -124,19 +114,9 @@ fn spots<'a>(lines: &[&'a HotLine]) -> Vec<Spot<'a>> {
     let mut spots: Vec<Spot> = Vec::new();
     for site in lines.iter().flat_map(|l| &l.sites) {
         let (place, kind) = (in_program(site), site.kind);
-        let at = *index
-            .entry((place.clone(), kind as u8))
-            .or_insert(spots.len());
+        let at = *index.entry((place.clone(), kind as u8)).or_insert(spots.len());
         if at == spots.len() {
-            spots.push(Spot {
-                place,
-                kind,
-                fields: Vec::new(),
-                transfers: 0,
-                stall: 0,
-                spin: 0,
-                cpus: 0,
-            });
+            spots.push(Spot { place, kind, fields: Vec::new(), transfers: 0, stall: 0, spin: 0, cpus: 0 });
         }
         spots[at].add(site);
     }
@@ -228,37 +208,23 @@ mod tests {
 
     #[test]
     fn array_indices_become_ranges() {
-        assert_eq!(
-            one_name(&["c.slot[3].n", "c.slot[0].n", "c.slot[7].n"]),
-            "c.slot[0-7].n"
-        );
+        assert_eq!(one_name(&["c.slot[3].n", "c.slot[0].n", "c.slot[7].n"]), "c.slot[0-7].n");
         assert_eq!(one_name(&["a[1][2]", "a[1][5]"]), "a[1][2-5]");
         assert_eq!(one_name(&["a[1]"]), "a[1]");
-        assert_eq!(
-            one_name(&["map[key]", "x[", "+0x8"]),
-            "map[key], x[, and 1 more"
-        );
+        assert_eq!(one_name(&["map[key]", "x[", "+0x8"]), "map[key], x[, and 1 more");
         assert_eq!(one_name(&["lock", "count"]), "lock, count");
     }
 
     #[test]
     fn lines_of_one_object_are_one_group() {
         let mut run = run(4);
-        run.lines = vec![
-            hot_line(0x1000, "other", 50),
-            hot_line(0x2000, "pcc", 30),
-            hot_line(0x2040, "pcc", 40),
-        ];
+        run.lines = vec![hot_line(0x1000, "other", 50), hot_line(0x2000, "pcc", 30), hot_line(0x2040, "pcc", 40)];
         let groups = groups(&run);
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[0].wait(), 70);
         assert_eq!(groups[0].hottest().address, 0x2040);
         assert!(groups[0].holds(0x207f) && !groups[0].holds(0x2080));
-        assert_eq!(
-            groups[0].sites.len(),
-            1,
-            "one source line, however many cache lines"
-        );
+        assert_eq!(groups[0].sites.len(), 1, "one source line, however many cache lines");
         assert_eq!(groups[0].sites[0].stall, 70);
         assert_eq!(groups[1].hottest().address, 0x1000);
     }
@@ -266,10 +232,7 @@ mod tests {
     #[test]
     fn lines_without_a_known_object_stay_apart() {
         let mut run = run(4);
-        run.lines = vec![
-            hot_line(0x1000, "unknown", 50),
-            hot_line(0x2000, "unknown", 30),
-        ];
+        run.lines = vec![hot_line(0x1000, "unknown", 50), hot_line(0x2000, "unknown", 30)];
         run.lines[0].objects.clear();
         run.lines[1].objects[0].storage = Storage::Unknown;
         assert_eq!(groups(&run).len(), 2);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report as one JSON document, for other tools: an [`Explained`] in the shape of [`shape`].
 mod shape;
 
@@ -20,20 +21,9 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
         machine: first.map(|r| r.machine.as_str()),
         clock_hz: first.map(|r| r.clock_hz),
         seed: first.map(|r| r.seed),
-        work: if options.work == Work::Total {
-            "total"
-        } else {
-            "per-cpu"
-        },
-        speedup_from: if matches!(curve.basis, Basis::Progress(_)) {
-            "progress"
-        } else {
-            "time"
-        },
-        finding: FindingOut {
-            cause: found.name,
-            text: found.text(),
-        },
+        work: if options.work == Work::Total { "total" } else { "per-cpu" },
+        speedup_from: if matches!(curve.basis, Basis::Progress(_)) { "progress" } else { "time" },
+        finding: FindingOut { cause: found.name, text: found.text() },
         usl: usl::fit(&curve.measurements()).ok().map(|fit| law(&fit)),
         runs: curve.points.iter().map(run).collect(),
     };
@@ -47,23 +37,8 @@ fn law(fit: &Fit) -> Law {
         usl::Shape::Peaks { cpus, at } => (Some(cpus), Some(at)),
         _ => (None, None),
     };
-    let Fit {
-        lambda,
-        sigma,
-        kappa,
-        r_squared,
-        worst,
-        ..
-    } = *fit;
-    Law {
-        lambda,
-        sigma,
-        kappa,
-        r_squared,
-        worst_miss: worst.1,
-        peak_cpus,
-        peak,
-    }
+    let Fit { lambda, sigma, kappa, r_squared, worst, .. } = *fit;
+    Law { lambda, sigma, kappa, r_squared, worst_miss: worst.1, peak_cpus, peak }
 }
 
 fn run<'a>(point: &Point<'a>) -> Run<'a> {
@@ -81,14 +56,7 @@ fn run<'a>(point: &Point<'a>) -> Run<'a> {
         finished: point.finished(),
         ending: ending(&explained.ending),
         time: Time::from(facts.time),
-        progress: facts
-            .progress
-            .iter()
-            .map(|p| Progress {
-                name: &p.name,
-                visits: p.visits,
-            })
-            .collect(),
+        progress: facts.progress.iter().map(|p| Progress { name: &p.name, visits: p.visits }).collect(),
         transfers: facts.transfers,
         transfers_by_class: classes(&facts.transfers_by_class),
         functions: explained.functions.iter().map(function).collect(),
@@ -99,34 +67,19 @@ fn run<'a>(point: &Point<'a>) -> Run<'a> {
 }
 
 fn ending(ending: &explain::Ending) -> Ending<'_> {
-    Ending {
-        summary: &ending.summary,
-        details: &ending.details,
-        stacks: ending.stacks.iter().map(stack).collect(),
-    }
+    Ending { summary: &ending.summary, details: &ending.details, stacks: ending.stacks.iter().map(stack).collect() }
 }
 
 fn stack(stack: &explain::ThreadStack) -> Stack<'_> {
-    Stack {
-        thread: stack.thread,
-        frames: stack.frames.iter().map(place).collect(),
-    }
+    Stack { thread: stack.thread, frames: stack.frames.iter().map(place).collect() }
 }
 
 fn place(place: &explain::Place) -> Place<'_> {
-    Place {
-        function: &place.function,
-        file: place.file.as_deref(),
-        line: place.line,
-    }
+    Place { function: &place.function, file: place.file.as_deref(), line: place.line }
 }
 
 fn note(note: &explain::Note) -> Note<'_> {
-    Note {
-        text: &note.text,
-        count: note.count,
-        at: note.at.as_ref().map(place),
-    }
+    Note { text: &note.text, count: note.count, at: note.at.as_ref().map(place) }
 }
 
 fn function(function: &explain::Function) -> Function<'_> {
@@ -195,14 +148,8 @@ fn inlined(site: &explain::SiteUse) -> Vec<Place<'_>> {
     if site.inlined_into.is_empty() {
         return Vec::new();
     }
-    let innermost = Place {
-        function: &site.function,
-        file: site.file.as_deref(),
-        line: site.line,
-    };
-    std::iter::once(innermost)
-        .chain(site.inlined_into.iter().map(place))
-        .collect()
+    let innermost = Place { function: &site.function, file: site.file.as_deref(), line: site.line };
+    std::iter::once(innermost).chain(site.inlined_into.iter().map(place)).collect()
 }
 
 fn lock(lock: &explain::LockUse) -> Lock<'_> {
@@ -220,7 +167,5 @@ fn lock(lock: &explain::LockUse) -> Lock<'_> {
 
 fn classes(transfers: &[u64; CLASSES]) -> Classes {
     let named = CLASS_NAMES.iter().zip(transfers).filter(|(_, n)| **n > 0);
-    named
-        .map(|(name, n)| (name.replace(' ', "_").to_lowercase(), *n))
-        .collect()
+    named.map(|(name, n)| (name.replace(' ', "_").to_lowercase(), *n)).collect()
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a recording says, for people ([`text`]) and for programs ([`json`]).
 //!
 //! Both reckon alike: speed-up comes from progress a second where the program marks progress, and from
@@ -47,11 +48,6 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            work: Work::Total,
-            color: false,
-            width: 100,
-            ascii: false,
-        }
+        Options { work: Work::Total, color: false, width: 100, ascii: false }
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The curve as a picture in the terminal: CPUs to the right, speed-up upwards, the ideal dotted.
 use crate::style::Style;
 
@@ -29,10 +30,7 @@ pub fn plot(points: &[(u32, f64)], width: usize, ascii: bool, style: Style) -> S
     for &point in points {
         area.mark(point);
     }
-    let mut out = format!(
-        "  {}\n",
-        style.dim("speed-up (dotted: every CPU as good as the first)")
-    );
+    let mut out = format!("  {}\n", style.dim("speed-up (dotted: every CPU as good as the first)"));
     for row in 0..ROWS {
         let tick = y_tick(row, top);
         let axis = if ascii {
@@ -42,11 +40,7 @@ pub fn plot(points: &[(u32, f64)], width: usize, ascii: bool, style: Style) -> S
         } else {
             "┤"
         };
-        out += &format!(
-            "  {} {}\n",
-            style.dim(&format!("{tick:>label$} {axis}")),
-            area.row(row, ascii, style)
-        );
+        out += &format!("  {} {}\n", style.dim(&format!("{tick:>label$} {axis}")), area.row(row, ascii, style));
     }
     out + &x_axis(points, columns, label, ascii, style)
 }
@@ -56,11 +50,7 @@ pub fn plot(points: &[(u32, f64)], width: usize, ascii: bool, style: Style) -> S
 fn top(points: &[(u32, f64)]) -> f64 {
     let highest = points.iter().map(|p| p.1).fold(0.0, f64::max);
     let last = f64::from(points[points.len() - 1].0);
-    if highest > 0.5 * last {
-        highest.max(last)
-    } else {
-        (highest * 1.25).max(2.0)
-    }
+    if highest > 0.5 * last { highest.max(last) } else { (highest * 1.25).max(2.0) }
 }
 
 /// The plotting area: what each character cell holds.
@@ -76,34 +66,20 @@ struct Area {
 impl Area {
     fn new(columns: usize, last: f64, top: f64) -> Area {
         let cells = columns * ROWS;
-        Area {
-            columns,
-            last,
-            top,
-            curve: vec![0; cells],
-            ideal: vec![0; cells],
-            marks: vec![false; cells],
-        }
+        Area { columns, last, top, curve: vec![0; cells], ideal: vec![0; cells], marks: vec![false; cells] }
     }
 
     /// Position in dots, from the left and from the top. The left edge is zero CPUs.
     fn place(&self, (n, speed): (f64, f64)) -> (i64, i64) {
-        let (width, height) = (
-            (self.columns * DOTS_X - 1) as f64,
-            (ROWS * DOTS_Y - 1) as f64,
-        );
-        (
-            (n / self.last * width).round() as i64,
-            (height - speed / self.top * height).round() as i64,
-        )
+        let (width, height) = ((self.columns * DOTS_X - 1) as f64, (ROWS * DOTS_Y - 1) as f64);
+        ((n / self.last * width).round() as i64, (height - speed / self.top * height).round() as i64)
     }
 
     /// The cell of a dot, and the dot's bit in it; `None` outside.
     fn dot(&self, x: i64, y: i64) -> Option<(usize, u8)> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let (column, row) = (x / DOTS_X, y / DOTS_Y);
-        (column < self.columns && row < ROWS)
-            .then(|| (row * self.columns + column, BITS[y % DOTS_Y][x % DOTS_X]))
+        (column < self.columns && row < ROWS).then(|| (row * self.columns + column, BITS[y % DOTS_Y][x % DOTS_X]))
     }
 
     /// Every third dot of speed-up = CPUs, by distance along the steeper direction.
@@ -119,14 +95,10 @@ impl Area {
     }
 
     fn segment(&mut self, from: (u32, f64), to: (u32, f64)) {
-        let (start, end) = (
-            self.place((f64::from(from.0), from.1)),
-            self.place((f64::from(to.0), to.1)),
-        );
+        let (start, end) = (self.place((f64::from(from.0), from.1)), self.place((f64::from(to.0), to.1)));
         let steps = (end.0 - start.0).abs().max((end.1 - start.1).abs()).max(1);
         for step in 0..=steps {
-            let dot =
-                between(start, end, step as f64 / steps as f64).and_then(|(x, y)| self.dot(x, y));
+            let dot = between(start, end, step as f64 / steps as f64).and_then(|(x, y)| self.dot(x, y));
             if let Some((cell, bit)) = dot {
                 self.curve[cell] |= bit;
             }
@@ -143,22 +115,13 @@ impl Area {
     /// One row of characters; a cell that holds both lines shows the curve.
     fn row(&self, row: usize, ascii: bool, style: Style) -> String {
         let cells = row * self.columns..(row + 1) * self.columns;
-        let used = cells
-            .clone()
-            .rev()
-            .find(|&c| self.marks[c] || self.curve[c] != 0 || self.ideal[c] != 0);
+        let used = cells.clone().rev().find(|&c| self.marks[c] || self.curve[c] != 0 || self.ideal[c] != 0);
         let end = used.map_or(cells.start, |c| c + 1);
-        (cells.start..end)
-            .map(|c| self.cell(c, ascii, style))
-            .collect()
+        (cells.start..end).map(|c| self.cell(c, ascii, style)).collect()
     }
 
     fn cell(&self, c: usize, ascii: bool, style: Style) -> String {
-        let dots = |bits: u8| {
-            char::from_u32(0x2800 + u32::from(bits))
-                .unwrap_or(' ')
-                .to_string()
-        };
+        let dots = |bits: u8| char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' ').to_string();
         match (self.marks[c], self.curve[c], self.ideal[c]) {
             (true, ..) => style.accent(if ascii { "o" } else { "●" }),
             (_, 0, 0) => " ".into(),
@@ -178,18 +141,12 @@ fn between(start: (i64, i64), end: (i64, i64), part: f64) -> Option<(i64, i64)> 
 fn tick_step(top: f64) -> f64 {
     let rough = top / 5.0;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .find(|m| m * power >= rough * 0.999);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|m| m * power >= rough * 0.999);
     step.unwrap_or(10.0) * power
 }
 
 fn tick_text(value: f64, step: f64) -> String {
-    if step < 1.0 {
-        format!("{value:.1}×")
-    } else {
-        format!("{value:.0}×")
-    }
+    if step < 1.0 { format!("{value:.1}×") } else { format!("{value:.0}×") }
 }
 
 /// The label of the tick that falls into this row, if any.
@@ -205,13 +162,7 @@ fn y_tick(row: usize, top: f64) -> String {
 }
 
 /// The line below, and the measured counts under it where they have room.
-fn x_axis(
-    points: &[(u32, f64)],
-    columns: usize,
-    label: usize,
-    ascii: bool,
-    style: Style,
-) -> String {
+fn x_axis(points: &[(u32, f64)], columns: usize, label: usize, ascii: bool, style: Style) -> String {
     let (corner, dash) = if ascii { ("+", "-") } else { ("└", "─") };
     let area = Area::new(columns, f64::from(points[points.len() - 1].0), 1.0);
     let mut numbers = vec![' '; columns + 8];
@@ -223,9 +174,7 @@ fn x_axis(
         let start = column.saturating_sub(text.len() / 2);
         let around = start.saturating_sub(1)..start + text.len() + 1;
         if numbers[around].iter().all(|c| *c == ' ') {
-            text.chars()
-                .enumerate()
-                .for_each(|(i, c)| numbers[start + i] = c);
+            text.chars().enumerate().for_each(|(i, c)| numbers[start + i] = c);
         }
     }
     let numbers: String = numbers.into_iter().collect();
@@ -250,15 +199,7 @@ mod tests {
 
     #[test]
     fn a_collapse_in_ascii() {
-        let points = [
-            (1, 1.0),
-            (2, 1.9),
-            (4, 3.4),
-            (8, 5.0),
-            (16, 5.2),
-            (40, 3.4),
-            (80, 3.1),
-        ];
+        let points = [(1, 1.0), (2, 1.9), (4, 3.4), (8, 5.0), (16, 5.2), (40, 3.4), (80, 3.1)];
         insta::assert_snapshot!(plot(&points, 60, true, PLAIN));
     }
 

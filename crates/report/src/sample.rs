@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explained runs made by hand, for tests: small builders, and one whole curve of each kind.
 use corefold_explain::*;
 use corefold_recording::{AccessKind, LockKind, Progress, Time};
@@ -6,18 +7,9 @@ const CLOCK_HZ: u64 = 2_000_000_000;
 
 /// A run that finished and says nothing else.
 pub fn run(cpus: u32) -> Explained {
-    let ending = Ending {
-        success: true,
-        summary: "exited with code 0".into(),
-        ..Ending::default()
-    };
+    let ending = Ending { success: true, summary: "exited with code 0".into(), ..Ending::default() };
     let run = RunFacts {
-        argv: vec![
-            "/build/bench/counter".into(),
-            "--threads".into(),
-            cpus.to_string(),
-            "1000000".into(),
-        ],
+        argv: vec!["/build/bench/counter".into(), "--threads".into(), cpus.to_string(), "1000000".into()],
         machine: "skylake-2s-80".into(),
         cpus,
         threads: cpus,
@@ -25,11 +17,7 @@ pub fn run(cpus: u32) -> Explained {
         seed: 1,
         ..RunFacts::default()
     };
-    Explained {
-        run,
-        ending,
-        ..Explained::default()
-    }
+    Explained { run, ending, ..Explained::default() }
 }
 
 /// A run that took so many cycles, all of it compute.
@@ -45,23 +33,13 @@ pub fn timed(cpus: u32, cycles: u64) -> Explained {
 pub fn progressing(cpus: u32, cycles: u64, visits: &[(&str, u64)]) -> Explained {
     let mut run = timed(cpus, cycles);
     run.run.seconds = 1e-6;
-    run.run.progress = visits
-        .iter()
-        .map(|&(name, visits)| Progress {
-            name: name.into(),
-            visits,
-        })
-        .collect();
+    run.run.progress = visits.iter().map(|&(name, visits)| Progress { name: name.into(), visits }).collect();
     run
 }
 
 pub fn failed(cpus: u32, summary: &str) -> Explained {
     let mut run = timed(cpus, 1000);
-    run.ending = Ending {
-        success: false,
-        summary: summary.into(),
-        ..Ending::default()
-    };
+    run.ending = Ending { success: false, summary: summary.into(), ..Ending::default() };
     run.run.time = Time::default();
     run
 }
@@ -70,21 +48,12 @@ pub fn failed(cpus: u32, summary: &str) -> Explained {
 pub fn spend(mut run: Explained, compute: u64, stall: u64, spin: u64, block: u64) -> Explained {
     let whole = run.run.cycles * u64::from(run.run.cpus);
     let part = |percent: u64| whole / 100 * percent;
-    run.run.time = Time {
-        compute: part(compute),
-        stall: part(stall),
-        spin: part(spin),
-        block: part(block),
-    };
+    run.run.time = Time { compute: part(compute), stall: part(stall), spin: part(spin), block: part(block) };
     run
 }
 
 pub fn place(function: &str, file: &str, line: u32) -> Place {
-    Place {
-        function: function.into(),
-        file: Some(format!("/src/bench/{file}")),
-        line: Some(line),
-    }
+    Place { function: function.into(), file: Some(format!("/src/bench/{file}")), line: Some(line) }
 }
 
 pub fn function(name: &str, line: u32, own: f64, total: f64, waiting: f64) -> Function {
@@ -93,11 +62,7 @@ pub fn function(name: &str, line: u32, own: f64, total: f64, waiting: f64) -> Fu
         name: name.into(),
         file: Some("/src/bench/counter.c".into()),
         line: Some(line),
-        self_time: Time {
-            compute: (own * 1000.0) as u64 - stall,
-            stall,
-            ..Time::default()
-        },
+        self_time: Time { compute: (own * 1000.0) as u64 - stall, stall, ..Time::default() },
         self_percent: own,
         total_percent: total,
         ..Function::default()
@@ -122,34 +87,17 @@ pub fn site(place: &Place, kind: AccessKind, field: &str, stall: u64, spin: u64)
 
 /// A line of the object `name` that cost `stall` cycles in one place.
 pub fn hot_line(address: u64, name: &str, stall: u64) -> HotLine {
-    let object = ObjectUse {
-        name: name.into(),
-        address,
-        bytes: 64,
-        storage: Storage::Global,
-        ..ObjectUse::default()
-    };
+    let object = ObjectUse { name: name.into(), address, bytes: 64, storage: Storage::Global, ..ObjectUse::default() };
     HotLine {
         address,
         bytes: 64,
         object: name.into(),
         objects: vec![object],
-        fields: vec![FieldUse {
-            name: format!("{name}.n"),
-            object: Some(0),
-            stall,
-            ..FieldUse::default()
-        }],
+        fields: vec![FieldUse { name: format!("{name}.n"), object: Some(0), stall, ..FieldUse::default() }],
         transfers: stall / 200,
         stall,
         cpus: 8,
-        sites: vec![site(
-            &place("add", "counter.c", 31),
-            AccessKind::Rmw,
-            &format!("{name}.n"),
-            stall,
-            0,
-        )],
+        sites: vec![site(&place("add", "counter.c", 31), AccessKind::Rmw, &format!("{name}.n"), stall, 0)],
         ..HotLine::default()
     }
 }
@@ -169,24 +117,11 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
 
 /// 80 counters of 8 bytes in one heap object: ten lines, each shared by eight CPUs that share no byte.
 pub fn false_sharing() -> Vec<Explained> {
-    let cycles = [
-        (1, 40_000_000),
-        (2, 30_000_000),
-        (4, 21_000_000),
-        (8, 16_000_000),
-        (16, 9_000_000),
-    ];
+    let cycles = [(1, 40_000_000), (2, 30_000_000), (4, 21_000_000), (8, 16_000_000), (16, 9_000_000)];
     let more = [(40, 12_000_000), (80, 13_000_000)];
-    let mut runs: Vec<Explained> = cycles
-        .iter()
-        .chain(&more)
-        .map(|&(n, c)| timed(n, c))
-        .collect();
+    let mut runs: Vec<Explained> = cycles.iter().chain(&more).map(|&(n, c)| timed(n, c)).collect();
     for run in &mut runs {
-        run.run.progress = vec![Progress {
-            name: "add".into(),
-            visits: 1_000_000,
-        }];
+        run.run.progress = vec![Progress { name: "add".into(), visits: 1_000_000 }];
     }
     let last = runs.pop().map(|run| spend(run, 25, 72, 0, 3));
     runs.extend(last.map(counters));
@@ -202,26 +137,16 @@ fn counters(mut run: Explained) -> Explained {
         function("sum(struct pcc const*)", 36, 1.6, 1.6, 0.94),
         function("rare", 60, 0.2, 0.2, 0.0),
     ];
-    run.run.notes = vec![Note {
-        text: "inline assembly is not seen".into(),
-        at: Some(place("rdtsc", "clock.h", 9)),
-        count: 3,
-    }];
+    run.run.notes =
+        vec![Note { text: "inline assembly is not seen".into(), at: Some(place("rdtsc", "clock.h", 9)), count: 3 }];
     run
 }
 
 fn counter_line(i: u64) -> HotLine {
     let (cost, address) = (73_000_000 - i * 1_000_000, 0x10_0000_2040 + i * 64);
     let field = |k: u64| format!("pcc.counters[{}].delta", i * 8 + k);
-    let (add, sum) = (
-        place("add", "counter.c", 31),
-        place("sum(struct pcc const*)", "counter.c", 38),
-    );
-    let mut line = hot_line(
-        address,
-        "struct pcc at counter.c:52 (heap, 640 bytes)",
-        cost,
-    );
+    let (add, sum) = (place("add", "counter.c", 31), place("sum(struct pcc const*)", "counter.c", 38));
+    let mut line = hot_line(address, "struct pcc at counter.c:52 (heap, 640 bytes)", cost);
     line.fields = (0..8)
         .map(|k| FieldUse {
             name: field(k),
@@ -234,27 +159,12 @@ fn counter_line(i: u64) -> HotLine {
             ..FieldUse::default()
         })
         .collect();
-    line.sites = (0..8)
-        .map(|k| site(&add, AccessKind::Rmw, &field(k), cost / 9, 0))
-        .collect();
-    line.sites
-        .push(site(&sum, AccessKind::AtomicLoad, &field(0), cost / 9, 0));
-    line.transfers_by_class = [
-        0,
-        0,
-        line.transfers / 4,
-        0,
-        line.transfers - line.transfers / 4,
-        0,
-        0,
-    ];
+    line.sites = (0..8).map(|k| site(&add, AccessKind::Rmw, &field(k), cost / 9, 0)).collect();
+    line.sites.push(site(&sum, AccessKind::AtomicLoad, &field(0), cost / 9, 0));
+    line.transfers_by_class = [0, 0, line.transfers / 4, 0, line.transfers - line.transfers / 4, 0, 0];
     line.verdict = Verdict {
         sharing: Sharing::False,
-        sentence: format!(
-            "different CPUs write `{}`, `{}` and 6 more, which lie on one line",
-            field(0),
-            field(1)
-        ),
+        sentence: format!("different CPUs write `{}`, `{}` and 6 more, which lie on one line", field(0), field(1)),
         written: (0..8).map(field).collect(),
         ..Verdict::default()
     };
@@ -263,19 +173,12 @@ fn counter_line(i: u64) -> HotLine {
 
 /// One test-and-set lock: 80 CPUs are slower than one.
 pub fn one_lock() -> Vec<Explained> {
-    let mut runs: Vec<Explained> = [(1, 20_000_000), (8, 48_000_000), (40, 110_000_000)]
-        .map(|(n, c)| spend(timed(n, c), 40, 10, 50, 0))
-        .to_vec();
+    let mut runs: Vec<Explained> =
+        [(1, 20_000_000), (8, 48_000_000), (40, 110_000_000)].map(|(n, c)| spend(timed(n, c), 40, 10, 50, 0)).to_vec();
     let mut last = spend(timed(80, 160_000_000), 3, 16, 81, 0);
     let word = 0x4_1080;
-    let (take, drop) = (
-        place("lock_take", "queue.c", 12),
-        place("lock_drop", "queue.c", 17),
-    );
-    let (stall, spin) = (
-        last.run.time.stall / 100 * 98,
-        last.run.time.spin / 100 * 99,
-    );
+    let (take, drop) = (place("lock_take", "queue.c", 12), place("lock_drop", "queue.c", 17));
+    let (stall, spin) = (last.run.time.stall / 100 * 98, last.run.time.spin / 100 * 99);
     let mut line = hot_line(word, "queue (queue.c:7)", stall);
     line.spin = spin;
     line.address = 0x4_1080;
@@ -299,27 +202,16 @@ pub fn one_lock() -> Vec<Explained> {
         lock("log_mutex", LockKind::Mutex, 0x4_3080, 100),
     ];
     last.locks[1].hold_cycles = 0;
-    last.functions = vec![
-        function("lock_take", 10, 93.0, 93.0, 0.99),
-        function("work", 30, 3.0, 99.9, 0.0),
-    ];
+    last.functions = vec![function("lock_take", 10, 93.0, 93.0, 0.99), function("work", 30, 3.0, 99.9, 0.0)];
     runs.push(last);
     runs
 }
 
 /// Private work: cores double it, hardware threads add a little.
 pub fn scaling() -> Vec<Explained> {
-    let speedups = [
-        (1, 1.0),
-        (2, 2.0),
-        (8, 7.98),
-        (20, 19.9),
-        (40, 39.7),
-        (80, 66.4),
-    ];
-    let mut runs: Vec<Explained> = speedups
-        .map(|(n, s)| spend(timed(n, (80_000_000.0 / s) as u64), 99, 1, 0, 0))
-        .to_vec();
+    let speedups = [(1, 1.0), (2, 2.0), (8, 7.98), (20, 19.9), (40, 39.7), (80, 66.4)];
+    let mut runs: Vec<Explained> =
+        speedups.map(|(n, s)| spend(timed(n, (80_000_000.0 / s) as u64), 99, 1, 0, 0)).to_vec();
     for run in &mut runs {
         run.functions = vec![function("work", 12, 99.1, 100.0, 0.01)];
         run.lines = vec![hot_line(0x5000, "done (work.c:4)", 300)];
@@ -330,14 +222,8 @@ pub fn scaling() -> Vec<Explained> {
 /// Counts that fail in different ways beside one that does not.
 pub fn failing() -> Vec<Explained> {
     let mut crash = failed(8, "crashed: SIGSEGV at address 0x10 in thread 4");
-    let stack = |frames| ThreadStack {
-        thread: Some(4),
-        frames,
-    };
-    crash.ending.stacks = vec![stack(vec![
-        place("pop", "queue.c", 33),
-        place("worker", "main.c", 20),
-    ])];
+    let stack = |frames| ThreadStack { thread: Some(4), frames };
+    crash.ending.stacks = vec![stack(vec![place("pop", "queue.c", 33), place("worker", "main.c", 20)])];
     let mut deadlock = failed(16, "deadlock: every thread waits for another");
     deadlock.ending.details = vec![
         "thread 1 waits for mutex `b` (held by thread 2) in pthread_mutex_lock, at left (main.c:14)".into(),
@@ -345,20 +231,9 @@ pub fn failing() -> Vec<Explained> {
         "thread 1 waits for thread 2, and thread 2 for thread 1".into(),
     ];
     deadlock.ending.stacks = [(1, "left", 14), (2, "right", 21)]
-        .map(|(thread, name, line)| ThreadStack {
-            thread: Some(thread),
-            frames: vec![place(name, "main.c", line)],
-        })
+        .map(|(thread, name, line)| ThreadStack { thread: Some(thread), frames: vec![place(name, "main.c", line)] })
         .to_vec();
     let mut slow = failed(80, "stopped because its time was up");
-    slow.run.progress = vec![Progress {
-        name: "op".into(),
-        visits: 1234,
-    }];
-    vec![
-        spend(timed(1, 40_000_000), 97, 3, 0, 0),
-        crash,
-        deadlock,
-        slow,
-    ]
+    slow.run.progress = vec![Progress { name: "op".into(), visits: 1234 }];
+    vec![spend(timed(1, 40_000_000), 97, 3, 0, 0), crash, deadlock, slow]
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Colour, used sparingly, and only where the reader's terminal has it.
 
 /// Wraps text in escape codes, or leaves it alone.
@@ -26,11 +27,7 @@ impl Style {
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
-        if self.color && !text.is_empty() {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.into()
-        }
+        if self.color && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
     }
 }
 
@@ -48,10 +45,7 @@ pub fn wrap(text: &str, width: usize, indent: usize) -> String {
         }
     }
     let margin = " ".repeat(indent);
-    lines
-        .iter()
-        .map(|line| format!("{margin}{line}\n"))
-        .collect()
+    lines.iter().map(|line| format!("{margin}{line}\n")).collect()
 }
 
 /// At most `width` characters of `text`, the last an ellipsis if some are missing.
@@ -80,10 +74,7 @@ mod tests {
     #[test]
     fn text_wraps_at_spaces() {
         assert_eq!(wrap("one two three", 8, 1), " one two\n three\n");
-        assert_eq!(
-            wrap("incomprehensible it is", 6, 0),
-            "incomprehensible\nit is\n"
-        );
+        assert_eq!(wrap("incomprehensible it is", 6, 0), "incomprehensible\nit is\n");
         assert_eq!(wrap("", 6, 2), "");
     }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Aligned columns that fit the screen: some columns give way, the widest first, and no others.
 use crate::style::{Style, clip};
 
@@ -24,16 +25,8 @@ pub struct Table {
 
 impl Table {
     pub fn new(columns: &[(&str, Align)], gives: &[usize]) -> Table {
-        let columns = columns
-            .iter()
-            .map(|(name, align)| (name.to_string(), *align))
-            .collect();
-        Table {
-            columns,
-            rows: Vec::new(),
-            gives: gives.to_vec(),
-            indent: 2,
-        }
+        let columns = columns.iter().map(|(name, align)| (name.to_string(), *align)).collect();
+        Table { columns, rows: Vec::new(), gives: gives.to_vec(), indent: 2 }
     }
 
     pub fn indent(self, indent: usize) -> Table {
@@ -41,11 +34,7 @@ impl Table {
     }
 
     pub fn row(&mut self, cells: Vec<String>) {
-        assert_eq!(
-            cells.len(),
-            self.columns.len(),
-            "a row has as many cells as the table has columns"
-        );
+        assert_eq!(cells.len(), self.columns.len(), "a row has as many cells as the table has columns");
         self.rows.push(cells);
     }
 
@@ -84,9 +73,7 @@ impl Table {
 
     fn line(&self, cells: &[String], widths: &[usize]) -> String {
         let mut line = " ".repeat(self.indent);
-        for (i, ((cell, &width), (_, align))) in
-            cells.iter().zip(widths).zip(&self.columns).enumerate()
-        {
+        for (i, ((cell, &width), (_, align))) in cells.iter().zip(widths).zip(&self.columns).enumerate() {
             if i > 0 {
                 line += &" ".repeat(GAP);
             }
@@ -108,20 +95,9 @@ mod tests {
     const PLAIN: Style = Style { color: false };
 
     fn table() -> Table {
-        let mut table = Table::new(
-            &[
-                ("n", Align::Right),
-                ("symbol", Align::Left),
-                ("at", Align::Left),
-            ],
-            &[1],
-        );
+        let mut table = Table::new(&[("n", Align::Right), ("symbol", Align::Left), ("at", Align::Left)], &[1]);
         table.row(vec!["1".into(), "short".into(), "a.c:1".into()]);
-        table.row(vec![
-            "100".into(),
-            "a_function_with_a_long_name".into(),
-            String::new(),
-        ]);
+        table.row(vec!["100".into(), "a_function_with_a_long_name".into(), String::new()]);
         table
     }
 

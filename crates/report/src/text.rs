@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report as a terminal shows it: the finding, the curve, then where the time goes.
 mod curve;
 mod endings;
@@ -25,28 +26,19 @@ impl Screen<'_> {
 
     /// A section's title: bold, after an empty line.
     fn title(&self, title: &str) -> String {
-        format!(
-            "\n{}",
-            paragraph(title, self.width(), |line| self.style.bold(line))
-        )
+        format!("\n{}", paragraph(title, self.width(), |line| self.style.bold(line)))
     }
 
     /// What stands below a table and says what it leaves out.
     fn footer(&self, text: &str) -> String {
         let lines = wrap(text, self.width(), 2);
-        lines
-            .lines()
-            .map(|line| self.style.dim(line) + "\n")
-            .collect()
+        lines.lines().map(|line| self.style.dim(line) + "\n").collect()
     }
 }
 
 /// Wrapped text, each line painted by itself: pagers forget a colour at a line's end.
 fn paragraph(text: &str, width: usize, paint: impl Fn(&str) -> String) -> String {
-    wrap(text, width, 0)
-        .lines()
-        .map(|line| paint(line) + "\n")
-        .collect()
+    wrap(text, width, 0).lines().map(|line| paint(line) + "\n").collect()
 }
 
 /// `counter.c:31`, as far as it is known.
@@ -60,19 +52,12 @@ fn source(file: Option<&str>, line: Option<u32>) -> String {
 
 /// The whole report.
 pub fn text(runs: &[Explained], options: &Options) -> String {
-    let screen = Screen {
-        options,
-        style: Style {
-            color: options.color,
-        },
-    };
+    let screen = Screen { options, style: Style { color: options.color } };
     let curve = Curve::new(runs, options.work);
     if curve.points.is_empty() {
         return "the recording holds no run\n".into();
     }
-    let mut out = head::head(&screen, &curve)
-        + &curve::section(&screen, &curve)
-        + &endings::failures(&screen, &curve);
+    let mut out = head::head(&screen, &curve) + &curve::section(&screen, &curve) + &endings::failures(&screen, &curve);
     if let Some(subject) = curve.subject() {
         out += &time::section(&screen, subject);
         out += &functions::section(&screen, subject);

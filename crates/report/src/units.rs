@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers as people read them: three significant digits and a unit.
 //!
 //! Everything that prints a quantity goes through here, so that the same quantity looks the same in
@@ -59,8 +60,7 @@ pub fn rate(per_second: f64) -> String {
 fn large(x: f64) -> (f64, &'static str) {
     let mut value = x;
     for prefix in LARGE {
-        if value == 0.0 || round_to_three(value).abs() < 1000.0 || prefix == LARGE[LARGE.len() - 1]
-        {
+        if value == 0.0 || round_to_three(value).abs() < 1000.0 || prefix == LARGE[LARGE.len() - 1] {
             return (value, prefix);
         }
         value /= 1000.0;
@@ -115,11 +115,7 @@ pub fn factor(x: f64) -> String {
 
 /// `part / whole`, 0 where there is no whole.
 pub fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 #[cfg(test)]
@@ -172,14 +168,7 @@ mod tests {
     #[test]
     fn shares_in_tables_and_in_sentences() {
         assert_eq!(percent(0.712), "71.20%");
-        let shares = [
-            (0.0, "0%"),
-            (0.0004, "<0.1%"),
-            (0.031, "3.1%"),
-            (0.0996, "10%"),
-            (0.712, "71%"),
-            (1.0, "100%"),
-        ];
+        let shares = [(0.0, "0%"), (0.0004, "<0.1%"), (0.031, "3.1%"), (0.0996, "10%"), (0.712, "71%"), (1.0, "100%")];
         for (x, text) in shares {
             assert_eq!(about(x), text);
         }
@@ -189,12 +178,7 @@ mod tests {
 
     #[test]
     fn significant_digits_survive_rounding() {
-        for (x, text) in [
-            (0.1, "0.100"),
-            (0.09999999999999998, "0.100"),
-            (0.000123, "0.000123"),
-            (2.0094, "2.01"),
-        ] {
+        for (x, text) in [(0.1, "0.100"), (0.09999999999999998, "0.100"), (0.000123, "0.000123"), (2.0094, "2.01")] {
             assert_eq!(significant(x, 3), text, "{x}");
         }
         assert_eq!(counted(1u32, "CPU"), "1 CPU");
@@ -203,13 +187,7 @@ mod tests {
 
     #[test]
     fn factors_keep_two_or_three_digits() {
-        for (x, text) in [
-            (0.42, "0.42"),
-            (0.999, "1.0"),
-            (3.16, "3.2"),
-            (38.44, "38.4"),
-            (120.2, "120"),
-        ] {
+        for (x, text) in [(0.42, "0.42"), (0.999, "1.0"), (3.16, "3.2"), (38.44, "38.4"), (120.2, "120")] {
             assert_eq!(factor(x), text);
         }
     }

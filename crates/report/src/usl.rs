@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Universal Scalability Law (Gunther, *Guerrilla Capacity Planning*, 2007), fitted to a curve.
 //!
 //! X(n) = λ n / (1 + σ(n−1) + κ n(n−1)): λ is the speed of one CPU, σ the share that is serial
@@ -49,47 +50,28 @@ impl Fit {
         let peak = ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt();
         if self.kappa > 0.0 && peak <= horizon {
             let cpus = self.whole_peak(peak);
-            return Shape::Peaks {
-                cpus,
-                at: self.at(f64::from(cpus)),
-            };
+            return Shape::Peaks { cpus, at: self.at(f64::from(cpus)) };
         }
-        if self.sigma * horizon < 0.1 {
-            Shape::Linear
-        } else {
-            Shape::Saturates {
-                limit: self.lambda / self.sigma,
-            }
-        }
+        if self.sigma * horizon < 0.1 { Shape::Linear } else { Shape::Saturates { limit: self.lambda / self.sigma } }
     }
 
     /// CPUs are whole: the better neighbour of the real-valued peak, at least 1.
     fn whole_peak(&self, peak: f64) -> u32 {
         let below = peak.floor().max(1.0);
-        (if self.at(below) >= self.at(below + 1.0) {
-            below
-        } else {
-            below + 1.0
-        }) as u32
+        (if self.at(below) >= self.at(below + 1.0) { below } else { below + 1.0 }) as u32
     }
 }
 
 /// Fits the law to `(CPUs, X)`; the error is a sentence that says why there is no fit.
 pub fn fit(points: &[(u32, f64)]) -> Result<Fit, String> {
-    if let Some((n, x)) = points
-        .iter()
-        .find(|(n, x)| *n == 0 || !x.is_finite() || *x <= 0.0)
-    {
+    if let Some((n, x)) = points.iter().find(|(n, x)| *n == 0 || !x.is_finite() || *x <= 0.0) {
         return Err(format!("a value of {x} at {n} CPUs cannot be fitted"));
     }
     let mut counts: Vec<u32> = points.iter().map(|p| p.0).collect();
     counts.sort_unstable();
     counts.dedup();
     if counts.len() < MIN_POINTS {
-        return Err(format!(
-            "it takes {MIN_POINTS} CPU counts that finished to fit it, here are {}",
-            counts.len()
-        ));
+        return Err(format!("it takes {MIN_POINTS} CPU counts that finished to fit it, here are {}", counts.len()));
     }
     let [a, b, c] = non_negative_least_squares(&rows(points));
     let mut fit = Fit {
@@ -136,9 +118,7 @@ fn non_negative_least_squares(rows: &[[f64; 3]]) -> [f64; 3] {
 }
 
 fn squared_error(rows: &[[f64; 3]], solution: &[f64; 3]) -> f64 {
-    rows.iter()
-        .map(|row| (dot(row, solution) - 1.0).powi(2))
-        .sum()
+    rows.iter().map(|row| (dot(row, solution) - 1.0).powi(2)).sum()
 }
 
 fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
@@ -165,9 +145,7 @@ fn least_squares(rows: &[[f64; 3]], columns: &[usize]) -> Option<[f64; 3]> {
     }
     let mut solution = [0.0; 3];
     for k in (0..columns.len()).rev() {
-        let known: f64 = (k + 1..columns.len())
-            .map(|j| r[k][j] * solution[columns[j]])
-            .sum();
+        let known: f64 = (k + 1..columns.len()).map(|j| r[k][j] * solution[columns[j]]).sum();
         solution[columns[k]] = (q[k].iter().sum::<f64>() - known) / r[k][k];
     }
     Some(solution)
@@ -184,20 +162,13 @@ fn norm(v: &[f64]) -> f64 {
 fn r_squared(fit: &Fit, points: &[(u32, f64)]) -> Option<f64> {
     let mean = points.iter().map(|p| p.1).sum::<f64>() / points.len() as f64;
     let spread: f64 = points.iter().map(|p| (p.1 - mean).powi(2)).sum();
-    let missed: f64 = points
-        .iter()
-        .map(|&(n, x)| (x - fit.at(f64::from(n))).powi(2))
-        .sum();
+    let missed: f64 = points.iter().map(|&(n, x)| (x - fit.at(f64::from(n))).powi(2)).sum();
     (spread > (mean * 0.01).powi(2) * points.len() as f64).then(|| 1.0 - missed / spread)
 }
 
 fn worst(fit: &Fit, points: &[(u32, f64)]) -> (u32, f64) {
-    let misses = points
-        .iter()
-        .map(|&(n, x)| (n, (x / fit.at(f64::from(n)) - 1.0).abs()));
-    misses.fold((points[0].0, 0.0), |worst, miss| {
-        if miss.1 > worst.1 { miss } else { worst }
-    })
+    let misses = points.iter().map(|&(n, x)| (n, (x / fit.at(f64::from(n)) - 1.0).abs()));
+    misses.fold((points[0].0, 0.0), |worst, miss| if miss.1 > worst.1 { miss } else { worst })
 }
 
 #[cfg(test)]

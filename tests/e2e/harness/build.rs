@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command under test.
 use std::path::{Path, PathBuf};
 use std::process::Command;

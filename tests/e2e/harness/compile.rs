@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test programs, compiled once for a test run: with `corefold cc`, and by the compiler alone.
 use super::{corefold, place::said};
 use std::collections::HashMap;

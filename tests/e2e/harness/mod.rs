@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all tests share: the built command, compiled programs, and runs of both.
 mod build;
 mod compile;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A directory of one test's own, and commands run in it.
 use super::corefold;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The JSON document of a run, by what tests ask of it.
 use serde_json::Value;
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run` of a compiled program.
 use super::{Place, Program, Report, Said, corefold, said};
 use std::path::PathBuf;

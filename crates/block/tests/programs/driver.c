@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Runs each loop and prints what happened in it, a line each: "loop NAME", then "atomic" or a code address.
  * In the plain build the addresses are those of all instructions in order, found by single-stepping;
  * in the instrumented build, those that the block hook returns to. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The hooks that the instrumented loops call: block heads and atomic operations are recorded. */
 typedef unsigned long u64;
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What the inline hooks of the test need: the hot state, the shadow, and the slow path of a block. */
 #define _GNU_SOURCE
 #include <stdlib.h>

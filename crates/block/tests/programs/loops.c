@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Loops of different kinds, each run for a given number of rounds. Built twice: plain, and instrumented. */
 #include "loops.h"
 

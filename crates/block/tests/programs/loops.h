@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 typedef unsigned long u64;
 typedef unsigned u32;
 typedef unsigned char u8;

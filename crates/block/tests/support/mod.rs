@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds the test programs, runs them, and reads their code as the engine would in the process.
 mod rewriting;
 mod sequences;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes the inline build of the build with calls, as text.
 use super::sequences::{BLOCK, ENTRY, EXIT, READ, WRITE};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands for the hottest hooks in the inline build. Label 1 is the slow path, label 2 the end.
 
 pub const READ: &str = "

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A directory of one test's own, with a runtime that simulates nothing, and the command run in it.
 #![allow(dead_code, reason = "each test program uses a part")]
 use std::fs;
@@ -18,18 +19,11 @@ pub struct Said {
 impl Place {
     /// The directory has a blank in its name: paths travel through specs files and linkers.
     pub fn new() -> Place {
-        let place = Place {
-            dir: tempfile::Builder::new()
-                .prefix("corefold test ")
-                .tempdir()
-                .unwrap(),
-        };
+        let place = Place { dir: tempfile::Builder::new().prefix("corefold test ").tempdir().unwrap() };
         let stub = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/stub.c");
         fs::create_dir(place.path("lib")).unwrap();
         let mut gcc = Command::new("gcc");
-        gcc.args(["-shared", "-fPIC", "-Wl,-soname,libcorefold_rt.so", "-o"])
-            .arg(place.runtime())
-            .arg(stub);
+        gcc.args(["-shared", "-fPIC", "-Wl,-soname,libcorefold_rt.so", "-o"]).arg(place.runtime()).arg(stub);
         assert!(gcc.status().unwrap().success());
         place
     }
@@ -50,13 +44,8 @@ impl Place {
     /// Any command, in the directory, with the stub runtime and a cache of the test's own.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command
-            .current_dir(self.dir.path())
-            .env("COREFOLD_RUNTIME", self.runtime());
-        command
-            .env("XDG_CACHE_HOME", self.path("cache"))
-            .env_remove("COREFOLD_CC")
-            .env_remove("COREFOLD_CXX");
+        command.current_dir(self.dir.path()).env("COREFOLD_RUNTIME", self.runtime());
+        command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("COREFOLD_CC").env_remove("COREFOLD_CXX");
         command
     }
 
@@ -69,12 +58,7 @@ impl Place {
     pub fn build(&self, name: &str, source: &str) {
         self.file(&format!("{name}.c"), source);
         let built = self.corefold(&format!("cc -O1 -pthread -o {name} {name}.c"));
-        assert_eq!(
-            (built.code, built.err.as_str()),
-            (Some(0), ""),
-            "{}",
-            built.err
-        );
+        assert_eq!((built.code, built.err.as_str()), (Some(0), ""), "{}", built.err);
     }
 
     pub fn sh(&self, script: &str) -> Said {
@@ -87,15 +71,7 @@ pub fn corefold() -> &'static str {
 }
 
 pub fn said(command: &mut Command) -> Said {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().unwrap();
+    let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Said {
-        code: status.code(),
-        out: text(stdout),
-        err: text(stderr),
-    }
+    Said { code: status.code(), out: text(stdout), err: text(stderr) }
 }

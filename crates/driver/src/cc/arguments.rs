@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the user's arguments ask of the compiler, and what of it cannot be simulated.
 use super::response;
 use crate::exit::bad_input;
@@ -14,18 +15,7 @@ pub struct Arguments {
 }
 
 /// Options that end before the link, or ask gcc about itself.
-const NO_LINK: &[&str] = &[
-    "-c",
-    "-S",
-    "-E",
-    "-M",
-    "-MM",
-    "-fsyntax-only",
-    "-r",
-    "--version",
-    "--help",
-    "-dumpversion",
-];
+const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r", "--version", "--help", "-dumpversion"];
 
 /// Options whose value is the next argument, which therefore is no option, however it looks.
 const WITH_VALUE: &[&str] = &[
@@ -64,13 +54,7 @@ const WITH_VALUE: &[&str] = &[
 
 const STATIC: &[&str] = &["-static", "--static", "-static-pie"];
 const OTHER_WIDTH: &[&str] = &["-m32", "-mx32", "-m16"];
-const OTHER_SANITIZERS: &[&str] = &[
-    "address",
-    "kernel-address",
-    "hwaddress",
-    "kernel-hwaddress",
-    "leak",
-];
+const OTHER_SANITIZERS: &[&str] = &["address", "kernel-address", "hwaddress", "kernel-hwaddress", "leak"];
 
 impl Arguments {
     pub fn check(args: Vec<OsString>) -> Result<Arguments> {
@@ -79,17 +63,10 @@ impl Arguments {
         let mut cleaned = Vec::with_capacity(args.len());
         let mut value = false;
         for arg in args {
-            cleaned.extend(if value {
-                Some(arg.clone())
-            } else {
-                without_thread(&arg)
-            });
+            cleaned.extend(if value { Some(arg.clone()) } else { without_thread(&arg) });
             value = !value && takes_value(&arg);
         }
-        Ok(Arguments {
-            cleaned,
-            links: seen.links(),
-        })
+        Ok(Arguments { cleaned, links: seen.links() })
     }
 }
 
@@ -127,10 +104,7 @@ impl Seen {
     }
 
     fn has(&self, any_of: &[&str]) -> Option<&str> {
-        self.options
-            .iter()
-            .map(String::as_str)
-            .find(|o| any_of.contains(o))
+        self.options.iter().map(String::as_str).find(|o| any_of.contains(o))
     }
 
     fn links(&self) -> bool {
@@ -139,9 +113,7 @@ impl Seen {
 
     fn refuse(&self) -> Result<()> {
         if let Some(option) = self.has(OTHER_WIDTH) {
-            return Err(bad_input!(
-                "{option}: corefold simulates x86-64 programs only"
-            ));
+            return Err(bad_input!("{option}: corefold simulates x86-64 programs only"));
         }
         if let (true, Some(option)) = (self.links(), self.has(STATIC)) {
             return Err(bad_input!(
@@ -156,11 +128,7 @@ impl Seen {
                 ));
             }
         }
-        match self
-            .in_files
-            .iter()
-            .any(|o| sanitizers(o).any(|s| s == "thread"))
-        {
+        match self.in_files.iter().any(|o| sanitizers(o).any(|s| s == "thread")) {
             true => Err(bad_input!(
                 "-fsanitize=thread in a response file would link TSan's runtime: take it out (the hooks are added anyway)"
             )),
@@ -175,10 +143,7 @@ fn takes_value(arg: &OsString) -> bool {
 
 /// What `-fsanitize=a,b` names.
 fn sanitizers(option: &str) -> impl Iterator<Item = &str> {
-    option
-        .strip_prefix("-fsanitize=")
-        .into_iter()
-        .flat_map(|list| list.split(','))
+    option.strip_prefix("-fsanitize=").into_iter().flat_map(|list| list.split(','))
 }
 
 /// The argument with `thread` taken from its `-fsanitize=` list; none if that was all.
@@ -204,37 +169,19 @@ mod tests {
 
     #[test]
     fn the_arguments_go_through_untouched() {
-        let line =
-            "-O2 -Wall -DX=1 -o a.out a.c @rsp -lm -fsanitize=undefined -static-libgcc -nostdlib";
+        let line = "-O2 -Wall -DX=1 -o a.out a.c @rsp -lm -fsanitize=undefined -static-libgcc -nostdlib";
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(check(line).unwrap().cleaned, words);
     }
 
     #[test]
     fn linking_is_told_from_compiling() {
-        for line in [
-            "a.c",
-            "a.o -o a",
-            "-shared a.o",
-            "-v a.c",
-            "-MD a.c",
-            "-lm",
-            "-x c -",
-        ] {
+        for line in ["a.c", "a.o -o a", "-shared a.o", "-v a.c", "-MD a.c", "-lm", "-x c -"] {
             assert!(check(line).unwrap().links, "{line}");
         }
-        for line in [
-            "-c a.c",
-            "-S a.c",
-            "-E a.c",
-            "-M a.c",
-            "-MM a.c",
-            "-r a.o",
-            "--version",
-            "-v",
-            "-print-prog-name=ld",
-            "",
-        ] {
+        for line in
+            ["-c a.c", "-S a.c", "-E a.c", "-M a.c", "-MM a.c", "-r a.o", "--version", "-v", "-print-prog-name=ld", ""]
+        {
             assert!(!check(line).unwrap().links, "{line}");
         }
     }
@@ -265,13 +212,8 @@ mod tests {
     #[test]
     fn thread_sanitizer_is_dropped_and_others_are_refused() {
         assert_eq!(check("-fsanitize=thread a.c").unwrap().cleaned, ["a.c"]);
-        assert_eq!(
-            check("-fsanitize=undefined,thread a.c").unwrap().cleaned,
-            ["-fsanitize=undefined", "a.c"]
-        );
-        assert!(
-            refused("-fsanitize=undefined,address a.c").starts_with("-fsanitize=address cannot")
-        );
+        assert_eq!(check("-fsanitize=undefined,thread a.c").unwrap().cleaned, ["-fsanitize=undefined", "a.c"]);
+        assert!(refused("-fsanitize=undefined,address a.c").starts_with("-fsanitize=address cannot"));
         assert!(refused("-c -fsanitize=leak a.c").starts_with("-fsanitize=leak cannot"));
         assert!(refused("-m32 -c a.c").starts_with("-m32: "));
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What gcc calls in place of `as`: filters the assembly, then runs `as`.
 use super::assembly;
 use anyhow::{Context, Result};

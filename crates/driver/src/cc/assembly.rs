@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiler's assembly, on its way to the assembler: the hottest hooks become inline code.
 //!
 //! A call, its jump through the procedure linkage table and its return cost more than the hook's work.
@@ -174,11 +175,7 @@ mod tests {
 
     #[test]
     fn every_form_of_a_call_is_found() {
-        for call in [
-            "\tcall\t__tsan_read8@PLT\n",
-            "\tcall\t__tsan_read8\n",
-            "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n",
-        ] {
+        for call in ["\tcall\t__tsan_read8@PLT\n", "\tcall\t__tsan_read8\n", "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n"] {
             assert!(inline_hooks(call).contains("corefold_slow_read8@PLT"), "{call}");
         }
         assert!(inline_hooks("\tjmp\t__tsan_func_exit@PLT\n").ends_with("\taddq $8, %rsp\n\tret\n"));

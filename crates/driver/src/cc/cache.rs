@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the compiler wrapper keeps its few files.
 use anyhow::{Context, Result, bail};
 use std::fs::{DirBuilder, metadata};
@@ -7,11 +8,7 @@ use std::path::PathBuf;
 /// A directory that only this user can write: in the XDG cache, or, where there is no home
 /// (distributions build packages without one), under the temporary directory.
 pub fn directory() -> Result<PathBuf> {
-    let variable = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|p| p.is_absolute())
-    };
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     if let Some(ours) = cache.map(|c| c.join("corefold"))
         && std::fs::create_dir_all(&ours).is_ok()
@@ -27,22 +24,15 @@ fn temporary() -> Result<PathBuf> {
     let ours = std::env::temp_dir().join(format!("corefold-{user}"));
     match DirBuilder::new().mode(0o700).create(&ours) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
-            return Err(e).with_context(|| {
-                format!(
-                    "cannot create {} (XDG_CACHE_HOME names another place)",
-                    ours.display()
-                )
-            });
+            return Err(e)
+                .with_context(|| format!("cannot create {} (XDG_CACHE_HOME names another place)", ours.display()));
         }
         _ => {}
     }
     let meta = metadata(&ours).with_context(|| format!("cannot look at {}", ours.display()))?;
     // Somebody else's directory there could feed us their compiler options.
     if !meta.is_dir() || meta.uid() != user || meta.mode() & 0o022 != 0 {
-        bail!(
-            "{} can be written by others; set XDG_CACHE_HOME to a directory of your own",
-            ours.display()
-        );
+        bail!("{} can be written by others; set XDG_CACHE_HOME to a directory of your own", ours.display());
     }
     Ok(ours)
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Response files: `@file` stands for the arguments in the file. gcc reads them; we only look.
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,9 +19,7 @@ fn read(arg: &OsStr, depth: u32, all: &mut Vec<OsString>) {
         return all.push(arg.to_owned());
     };
     if let (true, Ok(text)) = (depth < DEEPEST, std::fs::read(OsStr::from_bytes(path))) {
-        words(&text)
-            .iter()
-            .for_each(|word| read(word, depth + 1, all));
+        words(&text).iter().for_each(|word| read(word, depth + 1, all));
     }
 }
 
@@ -58,18 +57,7 @@ mod tests {
     #[test]
     fn words_are_split_as_gcc_does() {
         let text = b" -c  a.c\n'two words' \"it's\" back\\ slash '' mid'dle x'\n";
-        assert_eq!(
-            words(text),
-            [
-                "-c",
-                "a.c",
-                "two words",
-                "it's",
-                "back slash",
-                "",
-                "middle x"
-            ]
-        );
+        assert_eq!(words(text), ["-c", "a.c", "two words", "it's", "back slash", "", "middle x"]);
     }
 
     #[test]
@@ -77,11 +65,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (outer, inner) = (dir.path().join("outer"), dir.path().join("inner"));
         std::fs::write(&inner, "-static").unwrap();
-        std::fs::write(
-            &outer,
-            format!("-c @{} @{}", inner.display(), outer.display()),
-        )
-        .unwrap();
+        std::fs::write(&outer, format!("-c @{} @{}", inner.display(), outer.display())).unwrap();
         let found = expand(OsStr::new(&format!("@{}", outer.display())));
         assert_eq!(&found[..3], ["-c", "-static", "-c"]);
         assert_eq!(expand(OsStr::new("@/no/such/file")), Vec::<OsString>::new());

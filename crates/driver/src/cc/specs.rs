@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The specs file that makes gcc compile the hooks in and link the runtime, and the header.
 use super::cache;
 use anyhow::{Context, Result};
@@ -14,8 +15,7 @@ const HEADER: &str = include_str!("../../include/corefold.h");
 /// - `-fno-lto`, since link-time optimisation would drop the hooks;
 /// - `-Wno-tsan`: gcc warns that TSan ignores fences. The simulator does not;
 /// - no `__SANITIZE_THREAD__`: a program should take the paths that it takes in production.
-const COMPILE: &str =
-    "-fsanitize=thread -fsanitize-coverage=trace-pc -g -fno-lto -Wno-tsan -U__SANITIZE_THREAD__";
+const COMPILE: &str = "-fsanitize=thread -fsanitize-coverage=trace-pc -g -fno-lto -Wno-tsan -U__SANITIZE_THREAD__";
 
 /// The subcommand that gcc calls in place of `as`.
 pub const ASSEMBLE: &str = "assemble";
@@ -34,10 +34,7 @@ pub fn install(runtime: Option<&Path>) -> Result<Files> {
     let mut hasher = DefaultHasher::new();
     (&specs, HEADER).hash(&mut hasher);
     let directory = cache::directory()?.join(format!("{:016x}", hasher.finish()));
-    let files = Files {
-        specs: directory.join("corefold.specs"),
-        include: directory.join("include"),
-    };
+    let files = Files { specs: directory.join("corefold.specs"), include: directory.join("include") };
     put(&files.specs, &specs)?;
     put(&files.include.join("corefold.h"), HEADER.as_bytes())?;
     Ok(files)
@@ -85,12 +82,7 @@ fn put(path: &Path, content: &[u8]) -> Result<()> {
         file.persist(path)?;
         Ok(())
     };
-    write().with_context(|| {
-        format!(
-            "cannot write {} (XDG_CACHE_HOME names another place)",
-            path.display()
-        )
-    })
+    write().with_context(|| format!("cannot write {} (XDG_CACHE_HOME names another place)", path.display()))
 }
 
 #[cfg(test)]
@@ -100,14 +92,8 @@ mod tests {
     #[test]
     fn paths_are_quoted() {
         let text = String::from_utf8(text(Path::new("/c"), Some(Path::new("/a b/100%/librt.so")))).unwrap();
-        assert!(
-            text.contains(r" /a\ b/100\%/librt.so --pop-state -rpath /a\ b/100\%}"),
-            "{text}"
-        );
-        assert!(
-            text.ends_with("}\n\n"),
-            "gcc wants an empty line at the end"
-        );
+        assert!(text.contains(r" /a\ b/100\%/librt.so --pop-state -rpath /a\ b/100\%}"), "{text}");
+        assert!(text.ends_with("}\n\n"), "gcc wants an empty line at the end");
     }
 
     #[test]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting one child: the same bytes in its memory at the same addresses, every time.
 use super::{Options, SAMPLE_PERIOD, preload};
 use anyhow::{Context, Result};
@@ -38,9 +39,7 @@ impl Launched<'_> {
             seed: options.seed,
             sample_period: SAMPLE_PERIOD,
             slack: options.slack,
-            argv: argv
-                .map(|a| with_cpus(a, cpus).to_string_lossy().into_owned())
-                .collect(),
+            argv: argv.map(|a| with_cpus(a, cpus).to_string_lossy().into_owned()).collect(),
             output: self.file(cpus, "run").to_string_lossy().into_owned(),
             memory_limit: self.memory_limit,
         }
@@ -60,24 +59,16 @@ impl Launched<'_> {
         fs::write(&config, corefold_launch::encode(launch))
             .with_context(|| format!("cannot write {}", config.display()))?;
         let mut command = Command::new(self.program);
-        command
-            .arg0(&options.program)
-            .args(options.args.iter().map(|a| with_cpus(a, launch.cpus)));
-        command
-            .env(CONFIG_VARIABLE, &config)
-            .env("LD_BIND_NOW", "1")
-            .envs(preload::variables(self.runtime)?);
-        self.connect(&mut command, launch.cpus)
-            .context("cannot prepare what the program prints to")?;
+        command.arg0(&options.program).args(options.args.iter().map(|a| with_cpus(a, launch.cpus)));
+        command.env(CONFIG_VARIABLE, &config).env("LD_BIND_NOW", "1").envs(preload::variables(self.runtime)?);
+        self.connect(&mut command, launch.cpus).context("cannot prepare what the program prints to")?;
         // A process group in the background may not read from the terminal.
         let leads = !(self.alone && io::stdin().is_terminal());
         if leads {
             command.process_group(0);
         }
         prepare(&mut command);
-        let child = command
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        let child = command.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
         Ok(Started { child, leads })
     }
 
@@ -85,19 +76,10 @@ impl Launched<'_> {
     fn connect(&self, command: &mut Command, cpus: u32) -> io::Result<()> {
         if self.alone {
             let stderr = io::stderr().as_fd().try_clone_to_owned()?;
-            command
-                .stdin(Stdio::inherit())
-                .stdout(stderr)
-                .stderr(Stdio::inherit());
+            command.stdin(Stdio::inherit()).stdout(stderr).stderr(Stdio::inherit());
         } else {
-            let file = File::options()
-                .append(true)
-                .create(true)
-                .open(self.printed(cpus))?;
-            command
-                .stdin(Stdio::null())
-                .stdout(file.try_clone()?)
-                .stderr(file);
+            let file = File::options().append(true).create(true).open(self.printed(cpus))?;
+            command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         }
         Ok(())
     }
@@ -127,21 +109,14 @@ fn prepare(command: &mut Command) {
                 libc::_exit(1);
             }
             done(libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong))?;
-            let stack = libc::rlimit {
-                rlim_cur: STACK_LIMIT,
-                rlim_max: STACK_LIMIT,
-            };
+            let stack = libc::rlimit { rlim_cur: STACK_LIMIT, rlim_max: STACK_LIMIT };
             done(libc::setrlimit(libc::RLIMIT_STACK, &stack))
         });
     }
 }
 
 fn done(result: libc::c_int) -> io::Result<()> {
-    if result == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -150,12 +125,7 @@ mod tests {
 
     #[test]
     fn cpus_are_replaced_wherever_they_stand() {
-        for (arg, expected) in [
-            ("{cpus}", "8"),
-            ("-t{cpus}:{cpus}x", "-t8:8x"),
-            ("{cpu}", "{cpu}"),
-            ("", ""),
-        ] {
+        for (arg, expected) in [("{cpus}", "8"), ("-t{cpus}:{cpus}x", "-t8:8x"), ("{cpu}", "{cpu}"), ("", "")] {
             assert_eq!(with_cpus(OsStr::new(arg), 8), expected);
         }
         let odd = OsStr::from_bytes(b"\xff{cpus}\xfe");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What became of a child: its own recording, or one made up that says why there is none.
 use super::wait::{Ended, Stopped};
 use corefold_launch as launch;
@@ -10,11 +11,7 @@ pub fn run(launch: &Launch, ended: &Ended) -> Run {
     let decoded = read.as_deref().map(corefold_recording::decode_run);
     match decoded {
         Ok(Ok(run)) => amended(run, ended),
-        Ok(Err(e)) => made_up(
-            launch,
-            ended,
-            &format!("The engine's recording cannot be read: {e}"),
-        ),
+        Ok(Err(e)) => made_up(launch, ended, &format!("The engine's recording cannot be read: {e}")),
         Err(_) => made_up(launch, ended, "The engine left no recording"),
     }
 }
@@ -22,13 +19,9 @@ pub fn run(launch: &Launch, ended: &Ended) -> Run {
 /// A program can die after the engine wrote that it exited; and a program that we stopped as it ended
 /// was stopped.
 fn amended(mut run: Run, ended: &Ended) -> Run {
-    if let (Status::Exited(_) | Status::Unfinished, Some(_)) = (&run.status, ended.status.signal())
-    {
+    if let (Status::Exited(_) | Status::Unfinished, Some(_)) = (&run.status, ended.status.signal()) {
         run.status = status(ended);
-        run.notes.push(note(format!(
-            "The process {} after the recording was written.",
-            how(ended)
-        )));
+        run.notes.push(note(format!("The process {} after the recording was written.", how(ended))));
     }
     run
 }
@@ -48,49 +41,25 @@ fn made_up(launch: &Launch, ended: &Ended, why: &str) -> Run {
 }
 
 fn note(text: String) -> Note {
-    Note {
-        text,
-        pc: 0,
-        count: 1,
-    }
+    Note { text, pc: 0, count: 1 }
 }
 
 /// What the process's end alone tells.
 fn status(ended: &Ended) -> Status {
     if ended.stopped.is_some() {
-        return Status::TimedOut {
-            running: Vec::new(),
-        };
+        return Status::TimedOut { running: Vec::new() };
     }
     if let Some(signal) = ended.status.signal() {
-        return Status::Crashed {
-            signal,
-            address: 0,
-            thread: 0,
-            stack: Vec::new(),
-        };
+        return Status::Crashed { signal, address: 0, thread: 0, stack: Vec::new() };
     }
     match ended.status.code().unwrap_or(launch::EXIT_ENGINE) {
-        launch::EXIT_DEADLOCK => Status::Deadlock {
-            waiters: Vec::new(),
-        },
-        launch::EXIT_UNSUPPORTED => Status::Unsupported {
-            what: "see what the engine printed".into(),
-            stack: Vec::new(),
-        },
-        launch::EXIT_TIMED_OUT => Status::TimedOut {
-            running: Vec::new(),
-        },
-        launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory {
-            bytes: 0,
-            stack: Vec::new(),
-        },
-        launch::EXIT_CRASHED => Status::Crashed {
-            signal: 0,
-            address: 0,
-            thread: 0,
-            stack: Vec::new(),
-        },
+        launch::EXIT_DEADLOCK => Status::Deadlock { waiters: Vec::new() },
+        launch::EXIT_UNSUPPORTED => {
+            Status::Unsupported { what: "see what the engine printed".into(), stack: Vec::new() }
+        }
+        launch::EXIT_TIMED_OUT => Status::TimedOut { running: Vec::new() },
+        launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory { bytes: 0, stack: Vec::new() },
+        launch::EXIT_CRASHED => Status::Crashed { signal: 0, address: 0, thread: 0, stack: Vec::new() },
         _ => Status::Unfinished,
     }
 }
@@ -103,9 +72,7 @@ fn how(ended: &Ended) -> String {
         None => "",
     };
     let end = match (ended.status.signal(), ended.status.code()) {
-        (Some(libc::SIGKILL), _) if stopped.is_empty() => {
-            "was killed (signal 9), perhaps for want of memory".into()
-        }
+        (Some(libc::SIGKILL), _) if stopped.is_empty() => "was killed (signal 9), perhaps for want of memory".into(),
         (Some(signal), _) => format!("was ended by signal {signal}"),
         (None, Some(code)) => format!("exited with status {code}"),
         (None, None) => "ended".into(),
@@ -120,9 +87,7 @@ mod tests {
 
     fn launch(output: &std::path::Path) -> Launch {
         Launch {
-            machine: corefold_machine::load(corefold_machine::DEFAULT)
-                .unwrap()
-                .machine,
+            machine: corefold_machine::load(corefold_machine::DEFAULT).unwrap().machine,
             cpus: 8,
             seed: 7,
             sample_period: 100,
@@ -135,22 +100,14 @@ mod tests {
 
     /// `wait`'s encoding: a signal as it is, an exit status shifted.
     fn ended(raw: i32, stopped: Option<Stopped>) -> Ended {
-        Ended {
-            status: ExitStatus::from_raw(raw),
-            stopped,
-        }
+        Ended { status: ExitStatus::from_raw(raw), stopped }
     }
 
     #[test]
     fn the_engines_own_recording_is_taken() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("8.run");
-        let written = Run {
-            cpus: 8,
-            cycles: 1234,
-            status: Status::Exited(3),
-            ..Run::default()
-        };
+        let written = Run { cpus: 8, cycles: 1234, status: Status::Exited(3), ..Run::default() };
         std::fs::write(&file, corefold_recording::encode_run(&written)).unwrap();
         assert_eq!(run(&launch(&file), &ended(3 << 8, None)), written);
         let died = run(&launch(&file), &ended(11, None));
@@ -163,21 +120,12 @@ mod tests {
         let crashed = run(&launch(file), &ended(11, None));
         assert!(matches!(crashed.status, Status::Crashed { signal: 11, .. }));
         assert_eq!((crashed.cpus, crashed.seed, crashed.argv.len()), (8, 7, 2));
-        assert_eq!(
-            crashed.notes[0].text,
-            "The engine left no recording; the process was ended by signal 11."
-        );
+        assert_eq!(crashed.notes[0].text, "The engine left no recording; the process was ended by signal 11.");
         let stopped = run(&launch(file), &ended(9, Some(Stopped::Timeout)));
         assert!(matches!(stopped.status, Status::TimedOut { .. }));
-        let locked = run(
-            &launch(file),
-            &ended(corefold_launch::EXIT_DEADLOCK << 8, None),
-        );
+        let locked = run(&launch(file), &ended(corefold_launch::EXIT_DEADLOCK << 8, None));
         assert!(matches!(locked.status, Status::Deadlock { .. }));
-        assert_eq!(
-            run(&launch(file), &ended(0, None)).status,
-            Status::Unfinished
-        );
+        assert_eq!(run(&launch(file), &ended(0, None)).status, Status::Unfinished);
     }
 
     #[test]
@@ -187,10 +135,6 @@ mod tests {
         std::fs::write(&file, [0xff; 3]).unwrap();
         let run = run(&launch(&file), &ended(0, None));
         assert_eq!(run.status, Status::Unfinished);
-        assert!(
-            run.notes[0].text.contains("cut short or damaged"),
-            "{}",
-            run.notes[0].text
-        );
+        assert!(run.notes[0].text.contains("cut short or damaged"), "{}", run.notes[0].text);
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program printed, shown once: that of the smallest count, and the end of what the first
 //! failing count printed.
 use super::child::Launched;
@@ -15,10 +16,7 @@ pub fn show(launched: &Launched, runs: &[Run]) {
     if let Some(first) = runs.first() {
         print(launched, first.cpus, usize::MAX);
     }
-    if let Some(failed) = runs
-        .iter()
-        .skip(1)
-        .find(|r| exit::of_status(&r.status) != exit::FINE)
+    if let Some(failed) = runs.iter().skip(1).find(|r| exit::of_status(&r.status) != exit::FINE)
         && exit::of_status(&runs[0].status) == exit::FINE
     {
         print(launched, failed.cpus, TAIL);
@@ -36,11 +34,7 @@ fn print(launched: &Launched, cpus: u32, most: usize) {
 fn framed(text: &[u8], cpus: u32, most: usize) -> Vec<u8> {
     let plural = if cpus == 1 { "" } else { "s" };
     let cut = tail(text, most);
-    let what = if cut.len() < text.len() {
-        "end of the output"
-    } else {
-        "output"
-    };
+    let what = if cut.len() < text.len() { "end of the output" } else { "output" };
     let mut out = format!("--- {what} at {cpus} CPU{plural} ---\n").into_bytes();
     out.extend_from_slice(cut);
     if !text.ends_with(b"\n") {
@@ -56,10 +50,7 @@ fn tail(text: &[u8], most: usize) -> &[u8] {
     if from == 0 {
         return text;
     }
-    let line = text[from..]
-        .iter()
-        .position(|&b| b == b'\n')
-        .map_or(0, |n| n + 1);
+    let line = text[from..].iter().position(|&b| b == b'\n').map_or(0, |n| n + 1);
     &text[from + line..]
 }
 
@@ -69,14 +60,8 @@ mod tests {
 
     #[test]
     fn output_is_framed() {
-        assert_eq!(
-            framed(b"hello", 1, 100),
-            b"--- output at 1 CPU ---\nhello\n---\n"
-        );
-        assert_eq!(
-            framed(b"one\ntwo\nthree\n", 8, 8),
-            b"--- end of the output at 8 CPUs ---\nthree\n---\n"
-        );
+        assert_eq!(framed(b"hello", 1, 100), b"--- output at 1 CPU ---\nhello\n---\n");
+        assert_eq!(framed(b"one\ntwo\nthree\n", 8, 8), b"--- end of the output at 8 CPUs ---\nthree\n---\n");
     }
 
     #[test]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Having the loader load the runtime before all else, so that its functions win.
 use crate::exit::bad_input;
 use anyhow::Result;
@@ -27,10 +28,7 @@ pub fn variables(runtime: &Path) -> Result<Vec<(&'static str, OsString)>> {
     }
     Ok(vec![
         ("LD_PRELOAD", before(name, var_os("LD_PRELOAD"))),
-        (
-            "LD_LIBRARY_PATH",
-            before(directory.as_os_str(), var_os("LD_LIBRARY_PATH")),
-        ),
+        ("LD_LIBRARY_PATH", before(directory.as_os_str(), var_os("LD_LIBRARY_PATH"))),
     ])
 }
 
@@ -60,14 +58,9 @@ mod tests {
 
     #[test]
     fn blanks_go_around_and_colons_are_refused() {
-        let names = |path| {
-            variables(Path::new(path)).map(|v| v.into_iter().map(|(n, _)| n).collect::<Vec<_>>())
-        };
+        let names = |path| variables(Path::new(path)).map(|v| v.into_iter().map(|(n, _)| n).collect::<Vec<_>>());
         assert_eq!(names("/a/b.so").unwrap(), ["LD_PRELOAD"]);
-        assert_eq!(
-            names("/a b/c.so").unwrap(),
-            ["LD_PRELOAD", "LD_LIBRARY_PATH"]
-        );
+        assert_eq!(names("/a b/c.so").unwrap(), ["LD_PRELOAD", "LD_LIBRARY_PATH"]);
         assert!(names("/a:b/c.so").is_err());
         assert!(names("/a/b c.so").is_err());
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Being interrupted without leaving children behind.
 //!
 //! The handler writes to a pipe that nobody reads: from then on it is readable, so every thread that

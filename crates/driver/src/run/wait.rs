@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for a child, but not for ever.
 use super::child::Started;
 use super::signals::Interrupts;
@@ -25,11 +26,7 @@ pub enum Stopped {
 
 /// Waits for the child's end. At the timeout or a signal to us it is asked to end, which lets the
 /// engine write its recording; after [`GRACE`] it is killed. Nothing of its group is left behind.
-pub fn wait(
-    started: &mut Started,
-    timeout: Option<Duration>,
-    interrupts: &Interrupts,
-) -> Result<Ended> {
+pub fn wait(started: &mut Started, timeout: Option<Duration>, interrupts: &Interrupts) -> Result<Ended> {
     let pid = started.child.id() as i32;
     let end = pidfd(pid);
     let stopped = match &end {
@@ -42,15 +39,9 @@ pub fn wait(
         // Processes that the program left: its own end is not yet collected, so the number is still its.
         kill(started, libc::SIGKILL);
     }
-    let status = started
-        .child
-        .wait()
-        .context("cannot wait for the program")?;
+    let status = started.child.wait().context("cannot wait for the program")?;
     end.context("cannot watch the program (corefold needs Linux 5.3 or later)")?;
-    Ok(Ended {
-        status,
-        stopped: stopped.context("cannot watch the program")?,
-    })
+    Ok(Ended { status, stopped: stopped.context("cannot watch the program")? })
 }
 
 fn watch(
@@ -91,22 +82,13 @@ fn pidfd(pid: i32) -> io::Result<OwnedFd> {
 }
 
 /// The index of the first descriptor that is ready, or none if the time is over before that.
-fn poll<const N: usize>(
-    descriptors: [RawFd; N],
-    timeout: Option<Duration>,
-) -> io::Result<Option<usize>> {
+fn poll<const N: usize>(descriptors: [RawFd; N], timeout: Option<Duration>) -> io::Result<Option<usize>> {
     let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
-    let mut polled = descriptors.map(|fd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    });
+    let mut polled = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     loop {
         let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
         // Rounded up, so as not to spin through the last millisecond.
-        let millis = left.map_or(-1, |l| {
-            l.as_micros().div_ceil(1000).min(1_000_000_000) as i32
-        });
+        let millis = left.map_or(-1, |l| l.as_micros().div_ceil(1000).min(1_000_000_000) as i32);
         // SAFETY: the pointer and the length are those of a live array.
         let ready = unsafe { libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, millis) };
         match ready {

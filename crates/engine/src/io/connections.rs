@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making and ending connections.
 use super::sockets::{deadline, option, persist};
 use super::{await_ready, blocks, changed, loopback};

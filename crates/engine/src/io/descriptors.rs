@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What has to be known of a descriptor beyond what the kernel says: who can make it ready.
 use crate::sys;
 use alloc::collections::BTreeSet;

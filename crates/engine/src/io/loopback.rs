@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loopback connections between threads of the program. What is sent there arrives when the host's kernel
 //! gets round to it, mostly before the call returns, but not always; the run must not depend on which.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! poll, select and epoll: waiting for several descriptors at once.
 use super::{descriptors, park, pollfd};
 use crate::clock;

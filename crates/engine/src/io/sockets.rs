@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sockets: each call is made without blocking, and again when it may succeed.
 use super::transfer::{Parts, advance, has_written, one, parts, total, will_read};
 use super::{await_ready, blocks, changed, is_ready, loopback};
 use crate::clock;
 use crate::engine::{active, now};
-use crate::real::real;
 use crate::entry::with_seventh;
+use crate::real::real;
 use crate::stand_in::{result, stand_ins_at};
 use crate::{sched, sleep, sys};
 use core::ffi::{c_int, c_void};
@@ -16,9 +17,8 @@ const TRY_AGAIN_NS: u64 = 20_000;
 pub fn option<T>(fd: c_int, name: c_int, mut value: T) -> Option<T> {
     let mut bytes = size_of::<T>() as u32;
     // SAFETY: the value is as long as is said.
-    let code = unsafe {
-        sys::syscall!(libc::SYS_getsockopt, fd, libc::SOL_SOCKET, name, &raw mut value, &raw mut bytes; 0)
-    };
+    let code =
+        unsafe { sys::syscall!(libc::SYS_getsockopt, fd, libc::SOL_SOCKET, name, &raw mut value, &raw mut bytes; 0) };
     (code == 0).then_some(value)
 }
 
@@ -173,7 +173,13 @@ stand_ins_at! {
 }
 
 extern "C" fn send_to_at(
-    fd: c_int, from: u64, bytes: usize, flags: c_int, name: *const c_void, room: u32, pc: u64,
+    fd: c_int,
+    from: u64,
+    bytes: usize,
+    flags: c_int,
+    name: *const c_void,
+    room: u32,
+    pc: u64,
 ) -> isize {
     if !active() {
         real! { fn sendto(fd: c_int, from: u64, bytes: usize, flags: c_int, name: *const c_void, room: u32) -> isize; }
@@ -183,7 +189,13 @@ extern "C" fn send_to_at(
 }
 
 extern "C" fn receive_from_at(
-    fd: c_int, into: u64, bytes: usize, flags: c_int, name: *mut c_void, room: *mut u32, pc: u64,
+    fd: c_int,
+    into: u64,
+    bytes: usize,
+    flags: c_int,
+    name: *mut c_void,
+    room: *mut u32,
+    pc: u64,
 ) -> isize {
     if !active() {
         real! {

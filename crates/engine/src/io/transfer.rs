@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! read, write and their like, on whatever may block.
 use super::{await_ready, changed, descriptors, loopback};
 use crate::access::{range_read, range_write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! memcpy, strcpy and their like.
 use super::entry::{accounted, stand_in};
 use super::length;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a call of a memory or string function comes to its stand-in.
 //!
 //! The runtime is Rust, whose compiler calls memcpy and its like at will; those calls come here too, as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! memcmp, strlen, strchr and their like.
 use super::copying::work;
 use super::entry::{accounted, searched};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine code of a file.
 use object::{Object, ObjectSection, SectionKind};
 use std::sync::Arc;

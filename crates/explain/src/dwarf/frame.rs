@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The variables in a function's stack frame: what debuggers call its locals.
 use super::registers::Registers;
 use super::{Debug, Die, Reader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One quick pass over all debug information: types by name, variables by address.
 //!
 //! Only names and addresses are kept; everything else is read from the entry when it is wanted.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types of the C, C++ and Rust libraries whose insides say nothing to their users.
 use super::{Debug, Die};
 use gimli::constants as c;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The members of structures.
 use super::{Debug, Die};
 use gimli::{DwTag, constants as c};

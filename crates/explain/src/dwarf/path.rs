@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an offset in an object to the field there: `.slots[3].delta`.
 use super::member::Member;
 use super::{Debug, Die};

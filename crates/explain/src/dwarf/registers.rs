@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The registers that a function finds its variables by.
 //!
 //! Most compilers count from the canonical frame address, which is known. Functions that align their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a name in a function's source means: its variables, and those outside of it.
 use super::index::LAMBDA;
 use super::{Debug, Die};

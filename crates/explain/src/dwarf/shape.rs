@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What types are called, how large they are, and what they are beneath their qualifiers.
 use super::{Debug, Die};
 use gimli::{DwTag, constants as c};

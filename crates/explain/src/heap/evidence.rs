@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a statement says about the type of the memory it allocates.
 use super::layout::Element;
 use super::names::Scope;

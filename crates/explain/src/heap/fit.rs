@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a type fits an object's size, and how many of it make up the object.
 use super::evidence::{Ground, Guess};
 use super::layout::{Element, Layout};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How an object is made up: one value of a type, or a row of them.
 use crate::dwarf::path::Part;
 use crate::dwarf::{Debug, Die};

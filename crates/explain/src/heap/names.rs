@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What type names and expressions in a function's source mean.
 use super::layout::Element;
 use super::statement::matching;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The statement that an allocating call stands in.
 use super::tokens::{Token, tokens};
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Source text as tokens: enough of C, C++ and Rust to find what an allocation names.
 
 /// A token and where it stands; lines and columns count from 1, as in debug information.

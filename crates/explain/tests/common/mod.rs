@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small programs, compiled at test time, and runs of them built by hand.
 #![allow(dead_code)]
 use corefold_explain::{Explained, HotLine, Images, explain};

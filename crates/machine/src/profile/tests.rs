@@ -1,18 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
 
 const GOOD: &str = include_str!("../../../../machines/skylake-2s-80.toml");
 
 /// The good profile with the line of `key` replaced, and that line's number.
 fn with(key: &str, line: &str) -> (String, usize) {
-    let at = GOOD
-        .lines()
-        .position(|l| l.starts_with(&format!("{key} = ")))
-        .expect("the key is in the profile");
-    let lines: Vec<&str> = GOOD
-        .lines()
-        .enumerate()
-        .map(|(i, l)| if i == at { line } else { l })
-        .collect();
+    let at = GOOD.lines().position(|l| l.starts_with(&format!("{key} = "))).expect("the key is in the profile");
+    let lines: Vec<&str> = GOOD.lines().enumerate().map(|(i, l)| if i == at { line } else { l }).collect();
     (lines.join("\n"), at + 1)
 }
 
@@ -25,22 +19,12 @@ fn refused(key: &str, line: &str, expected: &str) {
 
 #[test]
 fn numbers_become_cycles_of_the_clock() {
-    let (text, _) = with(
-        "local_modified",
-        r#"local_modified = { value = 100, unit = "ns", source = "x" }"#,
-    );
+    let (text, _) = with("local_modified", r#"local_modified = { value = 100, unit = "ns", source = "x" }"#);
     let p = parse("m.toml", &text).unwrap();
     assert_eq!(p.machine.clock_hz, 2_100_000_000);
     assert_eq!(p.machine.latency.local_modified, 210);
-    let fact = p
-        .facts
-        .iter()
-        .find(|f| f.key == "latency.local_modified")
-        .unwrap();
-    assert_eq!(
-        (fact.value, fact.unit.as_str(), fact.cycles),
-        (100.0, "ns", Some(210))
-    );
+    let fact = p.facts.iter().find(|f| f.key == "latency.local_modified").unwrap();
+    assert_eq!((fact.value, fact.unit.as_str(), fact.cycles), (100.0, "ns", Some(210)));
     assert_eq!(fact.origin, Origin::Source("x".into()));
 }
 
@@ -106,31 +90,15 @@ fn a_number_must_say_where_it_comes_from() {
         r#"smt = { value = 2, unit = "ns" }"#,
         r#"latency.smt: needs "source", or "estimated" that says from what"#,
     );
-    refused(
-        "smt",
-        r#"smt = { value = 2, unit = "ns", source = " " }"#,
-        r#"latency.smt: "source" must not be empty"#,
-    );
+    refused("smt", r#"smt = { value = 2, unit = "ns", source = " " }"#, r#"latency.smt: "source" must not be empty"#);
     refused(
         "smt",
         r#"smt = { value = 2, unit = "ns", source = "x", estimated = "y" }"#,
         r#"latency.smt: has "source" and "estimated": it is one or the other"#,
     );
-    refused(
-        "smt",
-        r#"smt = { unit = "ns", source = "x" }"#,
-        r#"latency.smt: has no "value""#,
-    );
-    refused(
-        "smt",
-        r#"smt = { value = 2, source = "x" }"#,
-        r#"latency.smt: has no "unit""#,
-    );
-    refused(
-        "smt",
-        "smt = 2",
-        r#"latency.smt: must be a table: { value = …, unit = "…", source = "…" }"#,
-    );
+    refused("smt", r#"smt = { unit = "ns", source = "x" }"#, r#"latency.smt: has no "value""#);
+    refused("smt", r#"smt = { value = 2, source = "x" }"#, r#"latency.smt: has no "unit""#);
+    refused("smt", "smt = 2", r#"latency.smt: must be a table: { value = …, unit = "…", source = "…" }"#);
 }
 
 #[test]
@@ -140,53 +108,30 @@ fn unknown_keys_are_refused_with_the_nearest() {
         r#"stm = { value = 2, unit = "ns", source = "x" }"#,
         "latency.stm: unknown key; did you mean latency.smt?",
     );
-    refused(
-        "smt",
-        r#"smt = { value = 2, unit = "ns", sauce = "x" }"#,
-        r#"latency.smt: unknown field "sauce""#,
-    );
-    refused(
-        "name",
-        "colour = \"red\"",
-        "colour: unknown key; a profile holds machine facts only",
-    );
+    refused("smt", r#"smt = { value = 2, unit = "ns", sauce = "x" }"#, r#"latency.smt: unknown field "sauce""#);
+    refused("name", "colour = \"red\"", "colour: unknown key; a profile holds machine facts only");
 }
 
 #[test]
 fn what_is_missing_is_named() {
     let (text, _) = with("smt", "");
-    assert_eq!(
-        parse("m.toml", &text).unwrap_err().to_string(),
-        "m.toml: latency.smt is missing"
-    );
+    assert_eq!(parse("m.toml", &text).unwrap_err().to_string(), "m.toml: latency.smt is missing");
     let (text, _) = with("name", "");
-    assert_eq!(
-        parse("m.toml", &text).unwrap_err().to_string(),
-        "m.toml: name is missing"
-    );
+    assert_eq!(parse("m.toml", &text).unwrap_err().to_string(), "m.toml: name is missing");
     let (text, _) = with("clock", "");
-    assert_eq!(
-        parse("m.toml", &text).unwrap_err().to_string(),
-        "m.toml: topology.clock is missing"
-    );
+    assert_eq!(parse("m.toml", &text).unwrap_err().to_string(), "m.toml: topology.clock is missing");
 }
 
 #[test]
 fn a_syntax_error_names_its_line() {
     let (text, at) = with("smt", "smt = { value = 2,, }");
     let said = parse("m.toml", &text).unwrap_err().to_string();
-    assert!(
-        said.starts_with(&format!("m.toml:{at}: ")) && !said.contains('\n'),
-        "{said}"
-    );
+    assert!(said.starts_with(&format!("m.toml:{at}: ")) && !said.contains('\n'), "{said}");
 }
 
 #[test]
 fn a_key_given_twice_is_refused() {
-    let (text, at) = with(
-        "local_clean",
-        r#"smt = { value = 2, unit = "ns", source = "x" }"#,
-    );
+    let (text, at) = with("local_clean", r#"smt = { value = 2, unit = "ns", source = "x" }"#);
     let said = parse("m.toml", &text).unwrap_err().to_string();
     assert!(said.starts_with(&format!("m.toml:{at}: ")), "{said}");
 }
@@ -202,13 +147,7 @@ fn the_split_of_a_transfer_cannot_exceed_it() {
 
 #[test]
 fn unordered_latencies_are_allowed_and_said() {
-    let (text, _) = with(
-        "smt",
-        r#"smt = { value = 70, unit = "cycles", source = "x" }"#,
-    );
+    let (text, _) = with("smt", r#"smt = { value = 70, unit = "cycles", source = "x" }"#);
     let p = parse("m.toml", &text).unwrap();
-    assert_eq!(
-        p.warnings,
-        ["m.toml: latency.smt (70 cycles) is longer than latency.local_clean (61 cycles)"]
-    );
+    assert_eq!(p.warnings, ["m.toml: latency.smt (70 cycles) is longer than latency.local_clean (61 cycles)"]);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
 use crate::Work;
 use crate::sample::*;
@@ -17,10 +18,7 @@ fn with_line(percent: u64) -> Vec<Explained> {
 
 #[test]
 fn a_line_is_named_from_five_percent_on() {
-    assert!(
-        said(&with_line(5))
-            .contains("5.0% of CPU time waits for one cache line of counter (c.c:1)")
-    );
+    assert!(said(&with_line(5)).contains("5.0% of CPU time waits for one cache line of counter (c.c:1)"));
     assert!(!said(&with_line(4)).contains("counter (c.c:1)"));
     assert!(said(&with_line(4)).contains("no single object, line or lock stands out"));
 }
@@ -29,57 +27,29 @@ fn a_line_is_named_from_five_percent_on() {
 fn private_work_blames_nothing() {
     let mut runs = scaling();
     let text = said(&runs);
-    assert!(
-        text.ends_with("No line, lock or function stands out: it scales."),
-        "{text}"
-    );
+    assert!(text.ends_with("No line, lock or function stands out: it scales."), "{text}");
     // On hardware threads that share a core, everything gets slower alike.
     let slower = spend(timed(80, 2_000_000), 99, 1, 0, 0);
     runs.last_mut().unwrap().run = slower.run;
     let text = said(&runs);
-    assert!(
-        text.contains("No line, lock or function stands out"),
-        "{text}"
-    );
-    assert!(
-        text.ends_with("as on hardware threads that share a core."),
-        "{text}"
-    );
+    assert!(text.contains("No line, lock or function stands out"), "{text}");
+    assert!(text.ends_with("as on hardware threads that share a core."), "{text}");
 }
 
 #[test]
 fn false_sharing_adds_up_over_the_lines_of_an_object() {
     let text = said(&false_sharing());
-    assert!(
-        text.starts_with(
-            "At 80 CPUs the program is 3.1× as fast as on one; it was fastest at 16 CPUs"
-        ),
-        "{text}"
-    );
-    assert!(
-        text.contains("68% of CPU time waits for 10 cache lines of struct pcc at counter.c:52"),
-        "{text}"
-    );
-    assert!(
-        text.ends_with(
-            "each CPU its own bytes of a line that others write too. Padding removes it."
-        ),
-        "{text}"
-    );
+    assert!(text.starts_with("At 80 CPUs the program is 3.1× as fast as on one; it was fastest at 16 CPUs"), "{text}");
+    assert!(text.contains("68% of CPU time waits for 10 cache lines of struct pcc at counter.c:52"), "{text}");
+    assert!(text.ends_with("each CPU its own bytes of a line that others write too. Padding removes it."), "{text}");
 }
 
 #[test]
 fn a_lock_is_named_rather_than_the_line_it_lies_on() {
     let mut runs = one_lock();
     let text = said(&runs);
-    assert!(
-        text.starts_with("At 80 CPUs the program is 8.0× slower than on one."),
-        "{text}"
-    );
-    assert!(
-        text.contains("waits for the spun word queue.lock, longest in push (queue.c:18): 97%"),
-        "{text}"
-    );
+    assert!(text.starts_with("At 80 CPUs the program is 8.0× slower than on one."), "{text}");
+    assert!(text.contains("waits for the spun word queue.lock, longest in push (queue.c:18): 97%"), "{text}");
     // A lock elsewhere that costs less than the line leaves the line to blame.
     let last = runs.last_mut().unwrap();
     last.locks.truncate(1);
@@ -91,58 +61,32 @@ fn a_lock_is_named_rather_than_the_line_it_lies_on() {
 #[test]
 fn idle_cpus_are_told_from_slow_ones() {
     let mut idle = timed(8, 1_000_000);
-    idle.run.time = Time {
-        compute: 1_500_000,
-        ..Time::default()
-    };
+    idle.run.time = Time { compute: 1_500_000, ..Time::default() };
     let text = said(&[timed(1, 1_200_000), idle]);
-    assert!(
-        text.contains("only 1.5 of the 8 CPUs have a thread to run"),
-        "{text}"
-    );
+    assert!(text.contains("only 1.5 of the 8 CPUs have a thread to run"), "{text}");
 }
 
 #[test]
 fn work_that_grows_names_its_function() {
     let mut runs = [timed(1, 1_000_000), timed(8, 1_000_000)];
-    runs[0].functions = vec![
-        function("add", 10, 90.0, 90.0, 0.0),
-        function("sum", 20, 10.0, 10.0, 0.0),
-    ];
-    runs[1].functions = vec![
-        function("sum", 20, 85.0, 85.0, 0.0),
-        function("add", 10, 15.0, 15.0, 0.0),
-    ];
+    runs[0].functions = vec![function("add", 10, 90.0, 90.0, 0.0), function("sum", 20, 10.0, 10.0, 0.0)];
+    runs[1].functions = vec![function("sum", 20, 85.0, 85.0, 0.0), function("add", 10, 15.0, 15.0, 0.0)];
     let text = said(&runs);
-    assert!(
-        text.contains(
-            "the same work takes 8.0× the CPU time, and sum (counter.c:20) grew most, to 85%"
-        ),
-        "{text}"
-    );
+    assert!(text.contains("the same work takes 8.0× the CPU time, and sum (counter.c:20) grew most, to 85%"), "{text}");
 }
 
 #[test]
 fn one_run_alone_has_no_speed_but_a_cause() {
     let runs = [false_sharing().pop().unwrap()];
     assert!(said(&runs).starts_with("68% of CPU time waits for 10 cache lines"));
-    assert_eq!(
-        said(&[timed(1, 10)]),
-        "No line, lock or function stands out."
-    );
+    assert_eq!(said(&[timed(1, 10)]), "No line, lock or function stands out.");
 }
 
 #[test]
 fn failures_come_first() {
     let text = said(&failing());
-    assert_eq!(
-        text,
-        "The run at 80 CPUs was stopped because its time was up (and 2 more failed)."
-    );
-    assert_eq!(
-        said(&[failed(1, "exited with code 3")]),
-        "The run at 1 CPU exited with code 3."
-    );
+    assert_eq!(text, "The run at 80 CPUs was stopped because its time was up (and 2 more failed).");
+    assert_eq!(said(&[failed(1, "exited with code 3")]), "The run at 1 CPU exited with code 3.");
     assert_eq!(said(&[]), "");
 }
 
@@ -157,19 +101,10 @@ fn every_ending_makes_a_sentence() {
             "deadlock: every thread waits for another",
             "The run at 8 CPUs ended in a deadlock: every thread waits for another.",
         ),
-        (
-            "out of memory: 64 bytes were asked for",
-            "The run at 8 CPUs ran out of memory: 64 bytes were asked for.",
-        ),
-        (
-            "cannot be simulated: fork",
-            "The run at 8 CPUs cannot be simulated: fork.",
-        ),
+        ("out of memory: 64 bytes were asked for", "The run at 8 CPUs ran out of memory: 64 bytes were asked for."),
+        ("cannot be simulated: fork", "The run at 8 CPUs cannot be simulated: fork."),
         ("did not finish", "The run at 8 CPUs did not finish."),
-        (
-            "eaten by a grue",
-            "The run at 8 CPUs failed: eaten by a grue.",
-        ),
+        ("eaten by a grue", "The run at 8 CPUs failed: eaten by a grue."),
     ] {
         assert_eq!(said(&[failed(8, summary)]), sentence);
     }
@@ -182,47 +117,24 @@ fn a_thread_that_only_waits_for_the_others_is_no_fault() {
         run.locks = vec![lock("done", LockKind::CondVar, 0x9000, cycles)];
         said(&[timed(1, 1_000_000), run])
     };
-    assert!(
-        !waiting(1_300_000).contains("condition variable"),
-        "one thread, all the time"
-    );
-    assert!(
-        waiting(1_600_000).contains("20% of thread time waits for the condition variable done")
-    );
+    assert!(!waiting(1_300_000).contains("condition variable"), "one thread, all the time");
+    assert!(waiting(1_600_000).contains("20% of thread time waits for the condition variable done"));
 }
 
 #[test]
 fn two_fields_of_one_line_are_both_named_with_their_writers() {
     let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);
     let mut line = hot_line(0x1000, "pair (pair.c:3)", 1_100_000);
-    let write = |name, line, field| {
-        site(
-            &place(name, "pair.c", line),
-            AccessKind::Rmw,
-            field,
-            550_000,
-            0,
-        )
-    };
+    let write = |name, line, field| site(&place(name, "pair.c", line), AccessKind::Rmw, field, 550_000, 0);
     line.sites = vec![write("left", 10, "pair.a"), write("right", 20, "pair.b")];
     line.verdict.sharing = Sharing::False;
     run.lines = vec![line];
     let text = said(&[timed(1, 1_000_000), run.clone()]);
-    assert!(
-        text.contains(
-            "left (pair.c:10) and right (pair.c:20) write pair.a, pair.b, each CPU its own"
-        ),
-        "{text}"
-    );
+    assert!(text.contains("left (pair.c:10) and right (pair.c:20) write pair.a, pair.b, each CPU its own"), "{text}");
     // And a reader of what nobody writes is the victim.
     run.lines[0].sites[1].kind = AccessKind::Read;
     let text = said(&[timed(1, 1_000_000), run]);
-    assert!(
-        text.contains(
-            "left (pair.c:10) writes pair.a, and so takes the line from right (pair.c:20)"
-        ),
-        "{text}"
-    );
+    assert!(text.contains("left (pair.c:10) writes pair.a, and so takes the line from right (pair.c:20)"), "{text}");
 }
 
 #[test]
@@ -230,21 +142,12 @@ fn what_scales_is_not_blamed_as_if_it_did_not() {
     let mut run = spend(timed(8, 125_000), 90, 10, 0, 0);
     run.lines = vec![hot_line(0x1000, "counter (c.c:1)", 80_000)];
     let text = said(&[timed(1, 1_000_000), run]);
-    assert!(
-        text.contains("It scales, yet 8.0% of CPU time waits for one cache line of counter"),
-        "{text}"
-    );
+    assert!(text.contains("It scales, yet 8.0% of CPU time waits for one cache line of counter"), "{text}");
 }
 
 #[test]
 fn equal_speeds_are_called_equal() {
-    assert!(
-        said(&[timed(1, 1000), timed(8, 1010)])
-            .starts_with("At 8 CPUs the program is no faster than on one.")
-    );
+    assert!(said(&[timed(1, 1000), timed(8, 1010)]).starts_with("At 8 CPUs the program is no faster than on one."));
     let on_eight = said(&[timed(8, 1000), timed(16, 500)]);
-    assert!(
-        on_eight.starts_with("At 16 CPUs the program is 2.0× as fast as on 8."),
-        "{on_eight}"
-    );
+    assert!(on_eight.starts_with("At 16 CPUs the program is 2.0× as fast as on 8."), "{on_eight}");
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The finding's sentences.
 use super::{Cause, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
@@ -28,10 +29,7 @@ pub fn how_it_failed(point: &Point) -> String {
         Some("out") => "ran ",
         _ => "failed: ",
     };
-    format!(
-        "The run at {} {verb}{summary}",
-        units::counted(point.cpus(), "CPU")
-    )
+    format!("The run at {} {verb}{summary}", units::counted(point.cpus(), "CPU"))
 }
 
 pub fn at(cpus: u32) -> String {
@@ -46,21 +44,13 @@ pub fn speed(curve: &Curve) -> String {
         return String::new();
     }
     let gain = last.speedup.unwrap_or(0.0) / f64::from(base.cpus());
-    let on = if base.cpus() == 1 {
-        "on one".into()
-    } else {
-        format!("on {}", base.cpus())
-    };
+    let on = if base.cpus() == 1 { "on one".into() } else { format!("on {}", base.cpus()) };
     let compared = match gain {
         g if g >= 1.05 => format!("{}× as fast as {on}", units::factor(g)),
         g if g > 0.95 => format!("no faster than {on}"),
         g => format!("{}× slower than {on}", units::factor(1.0 / g)),
     };
-    format!(
-        "{} the program is {compared}{}.",
-        at(last.cpus()),
-        peak(best, base, last)
-    )
+    format!("{} the program is {compared}{}.", at(last.cpus()), peak(best, base, last))
 }
 
 /// Where the curve was highest, if it fell by more than a little since.
@@ -70,19 +60,11 @@ fn peak(best: &Point, base: &Point, last: &Point) -> String {
         return String::new();
     }
     let gain = best.speedup.unwrap_or(0.0) / f64::from(base.cpus());
-    format!(
-        "; it was fastest at {} CPUs, {}×",
-        best.cpus(),
-        units::factor(gain)
-    )
+    format!("; it was fastest at {} CPUs, {}×", best.cpus(), units::factor(gain))
 }
 
 pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
-    let though = if scales(point) && compared(curve, point) {
-        "It scales, yet "
-    } else {
-        ""
-    };
+    let though = if scales(point) && compared(curve, point) { "It scales, yet " } else { "" };
     match cause {
         Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
         Cause::Lock(lock) => though.to_string() + &lock_sentence(point, lock),
@@ -104,10 +86,7 @@ fn lines_sentence(point: &Point, group: &Group) -> String {
         "" => format!("{:#x}", hottest.address),
         object => object.into(),
     };
-    format!(
-        "{share} of CPU time waits for {lines} of {object}{}",
-        sharing(group)
-    )
+    format!("{share} of CPU time waits for {lines} of {object}{}", sharing(group))
 }
 
 /// Who takes the lines from whom, and whether padding helps.
@@ -128,10 +107,9 @@ fn sharing(group: &Group) -> String {
             verb(&writers, "take"),
             verb(&readers, "read"),
         ),
-        Sharing::True => format!(
-            ". True sharing: {by} {write} {fields}, which {} CPUs use. Padding does not help.",
-            group.cpus
-        ),
+        Sharing::True => {
+            format!(". True sharing: {by} {write} {fields}, which {} CPUs use. Padding does not help.", group.cpus)
+        }
         Sharing::Both => format!(
             ". True and false sharing: {by} {write} {fields}, some of it used by several CPUs, some only lying \
              beside. Padding removes a part of it."
@@ -147,13 +125,9 @@ const PARTIES: usize = 2;
 /// hardly ever moved the lines is no party.
 fn parties<'a, 'b>(group: &'b Group<'a>) -> (Vec<&'b Spot<'a>>, Vec<&'b Spot<'a>>) {
     let counts = |s: &&Spot| s.transfers * 100 >= group.transfers || s.wait() * 100 >= group.wait();
-    let (writers, others): (Vec<&Spot>, Vec<&Spot>) =
-        group.sites.iter().filter(counts).partition(|s| s.writes());
+    let (writers, others): (Vec<&Spot>, Vec<&Spot>) = group.sites.iter().filter(counts).partition(|s| s.writes());
     let written = |f: &&str| writers.iter().any(|w| w.fields.contains(f));
-    let readers = others
-        .into_iter()
-        .filter(|s| !s.fields.iter().any(&written))
-        .collect();
+    let readers = others.into_iter().filter(|s| !s.fields.iter().any(&written)).collect();
     (writers, readers)
 }
 
@@ -163,55 +137,32 @@ fn places(spots: &[&Spot]) -> String {
     places.dedup();
     match places.len() {
         0..=PARTIES => places.join(" and "),
-        more => format!(
-            "{} and {} more places",
-            places[..PARTIES].join(", "),
-            more - PARTIES
-        ),
+        more => format!("{} and {} more places", places[..PARTIES].join(", "), more - PARTIES),
     }
 }
 
 fn verb(spots: &[&Spot], verb: &str) -> String {
-    if places(spots).contains(" and ") {
-        verb.into()
-    } else {
-        format!("{verb}s")
-    }
+    if places(spots).contains(" and ") { verb.into() } else { format!("{verb}s") }
 }
 
 /// The fields that these places touch.
 fn fields(spots: &[&Spot]) -> String {
-    let mut names: Vec<&str> = spots
-        .iter()
-        .flat_map(|s| s.fields.iter().copied())
-        .collect();
+    let mut names: Vec<&str> = spots.iter().flat_map(|s| s.fields.iter().copied()).collect();
     names.sort_unstable();
     names.dedup();
     one_name(&names)
 }
 
 fn lock_sentence(point: &Point, lock: &LockUse) -> String {
-    let share = units::about(units::share(
-        lock.wait_cycles,
-        point.explained.run.time.total(),
-    ));
+    let share = units::about(units::share(lock.wait_cycles, point.explained.run.time.total()));
     // A lock without a name is called by the function that waits for it.
-    let place = lock
-        .waited_at
-        .as_ref()
-        .filter(|p| !lock.name.contains(&p.function));
+    let place = lock.waited_at.as_ref().filter(|p| !lock.name.contains(&p.function));
     let place = place.map_or(String::new(), |p| format!(", longest in {p}"));
     let kind = lock_kind_name(lock.kind);
-    let named = if lock.name.contains(kind) {
-        lock.name.clone()
-    } else {
-        format!("{kind} {}", lock.name)
-    };
+    let named = if lock.name.contains(kind) { lock.name.clone() } else { format!("{kind} {}", lock.name) };
     let meaning = match lock.kind {
         LockKind::Barrier => ". Threads come to it unevenly.".into(),
-        LockKind::CondVar => {
-            ". Either there is not enough work, or those who make it are too slow.".into()
-        }
+        LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
         _ => taken(lock),
     };
     format!("{share} of thread time waits for the {named}{place}{meaning}")
@@ -222,18 +173,13 @@ fn taken(lock: &LockUse) -> String {
         return ".".into();
     }
     let contended = units::about(units::share(lock.contended, lock.acquisitions));
-    format!(
-        ": {contended} of its {} acquisitions had to wait.",
-        units::count(lock.acquisitions as f64)
-    )
+    format!(": {contended} of its {} acquisitions had to wait.", units::count(lock.acquisitions as f64))
 }
 
 fn many_lines_sentence(point: &Point) -> String {
     let time = point.explained.run.time;
     let share = units::about(units::share(time.stall + time.spin, cpu_time(point)));
-    format!(
-        "{share} of CPU time waits for cache lines, but no single object, line or lock stands out."
-    )
+    format!("{share} of CPU time waits for cache lines, but no single object, line or lock stands out.")
 }
 
 fn idle_sentence(point: &Point) -> String {
@@ -250,12 +196,8 @@ fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> Strin
         (Some(file), Some(line)) => format!(" ({}:{line})", corefold_explain::base_name(file)),
         _ => String::new(),
     };
-    let more = work_growth(curve, point).map_or(String::new(), |g| {
-        format!(
-            "the same work takes {}× the CPU time, and ",
-            units::factor(g)
-        )
-    });
+    let more = work_growth(curve, point)
+        .map_or(String::new(), |g| format!("the same work takes {}× the CPU time, and ", units::factor(g)));
     format!(
         "No line or lock stands out: {more}{}{place} grew most, to {} of it.",
         function.name,

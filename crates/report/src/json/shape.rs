@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The document's shape. `schema` is raised when a key changes its meaning or goes away; keys may be
 //! added at any time.
 //!
@@ -103,12 +104,7 @@ pub struct Time {
 
 impl From<corefold_recording::Time> for Time {
     fn from(time: corefold_recording::Time) -> Time {
-        Time {
-            compute: time.compute,
-            stall: time.stall,
-            spin: time.spin,
-            block: time.block,
-        }
+        Time { compute: time.compute, stall: time.stall, spin: time.spin, block: time.block }
     }
 }
 

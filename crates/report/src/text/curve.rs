@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The curve: table, plot and law.
 use super::Screen;
 use crate::curve::{Basis, Curve, Point, visits};
@@ -15,16 +16,8 @@ pub fn section(screen: &Screen, curve: &Curve) -> String {
     let mut out = screen.title(&format!("Scaling ({})", reckoned(curve)));
     out += &table(screen, curve).print(screen.width(), screen.style);
     out += &progress(screen, curve);
-    let speedups: Vec<_> = curve
-        .finished()
-        .filter_map(|p| Some((p.cpus(), p.speedup?)))
-        .collect();
-    let picture = plot(
-        &speedups,
-        screen.width(),
-        screen.options.ascii,
-        screen.style,
-    );
+    let speedups: Vec<_> = curve.finished().filter_map(|p| Some((p.cpus(), p.speedup?))).collect();
+    let picture = plot(&speedups, screen.width(), screen.options.ascii, screen.style);
     if !picture.is_empty() {
         out += &format!("\n{picture}");
     }
@@ -48,17 +41,11 @@ fn table(screen: &Screen, curve: &Curve) -> Table {
     if throughput {
         columns.push(("throughput", Align::Right));
     }
-    columns.extend([
-        ("speed-up", Align::Right),
-        ("efficiency", Align::Right),
-        ("", Align::Left),
-    ]);
+    columns.extend([("speed-up", Align::Right), ("efficiency", Align::Right), ("", Align::Left)]);
     let mut table = Table::new(&columns, &[columns.len() - 1]);
     for point in &curve.points {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
-        let time = Some(point.explained.run.seconds)
-            .filter(|s| *s > 0.0)
-            .map(units::duration);
+        let time = Some(point.explained.run.seconds).filter(|s| *s > 0.0).map(units::duration);
         let mut row = vec![point.cpus().to_string(), or_dash(time)];
         if throughput {
             row.push(or_dash(point.throughput.map(units::rate)));
@@ -82,11 +69,7 @@ fn tail(screen: &Screen, point: &Point) -> String {
 
 fn bar(efficiency: f64, ascii: bool) -> String {
     let eighths = (efficiency.clamp(0.0, 1.25) * (BAR * 8) as f64).round() as usize;
-    if ascii {
-        "#".repeat(eighths.div_ceil(8))
-    } else {
-        "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
-    }
+    if ascii { "#".repeat(eighths.div_ceil(8)) } else { "█".repeat(eighths / 8) + EIGHTHS[eighths % 8] }
 }
 
 /// A column a progress point, where there are several: the curve has only their sum.
@@ -101,30 +84,13 @@ fn progress(screen: &Screen, curve: &Curve) -> String {
     for name in names {
         let rates = curve.finished().map(|p| {
             let run = &p.explained.run;
-            let mine = run
-                .progress
-                .iter()
-                .filter(|p| p.name == *name)
-                .map(|p| p.visits)
-                .sum::<u64>();
+            let mine = run.progress.iter().filter(|p| p.name == *name).map(|p| p.visits).sum::<u64>();
             let share = units::share(mine, visits(p.explained));
-            format!(
-                "{} at {} ({})",
-                units::rate(mine as f64 / run.seconds),
-                run.cpus,
-                units::about(share)
-            )
+            format!("{} at {} ({})", units::rate(mine as f64 / run.seconds), run.cpus, units::about(share))
         });
         let rates: Vec<String> = rates.collect();
-        let ends = if rates.len() > 1 {
-            vec![&rates[0], &rates[rates.len() - 1]]
-        } else {
-            rates.iter().collect()
-        };
-        table.row(vec![
-            name.clone(),
-            ends.into_iter().cloned().collect::<Vec<_>>().join(", "),
-        ]);
+        let ends = if rates.len() > 1 { vec![&rates[0], &rates[rates.len() - 1]] } else { rates.iter().collect() };
+        table.row(vec![name.clone(), ends.into_iter().cloned().collect::<Vec<_>>().join(", ")]);
     }
     format!("\n{}", table.print(screen.width(), screen.style))
 }

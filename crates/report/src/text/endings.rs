@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that failed, with their stacks; and the notes.
 use super::{Screen, paragraph};
 use crate::curve::{Curve, Point};
@@ -17,9 +18,7 @@ pub fn failures(screen: &Screen, curve: &Curve) -> String {
 fn failure(screen: &Screen, point: &Point) -> String {
     let run = point.explained;
     let mut out = String::from("\n");
-    out += &paragraph(&how_it_failed(point), screen.width(), |line| {
-        screen.style.alarm(line)
-    });
+    out += &paragraph(&how_it_failed(point), screen.width(), |line| screen.style.alarm(line));
     for detail in &run.ending.details {
         out += &wrap(detail, screen.width(), 2);
     }
@@ -49,15 +48,8 @@ fn frames(screen: &Screen, stack: &ThreadStack) -> String {
 
 /// A run that was stopped may have done much; a run that was stuck did nothing.
 fn progress_until_then(progress: &[Progress]) -> String {
-    let visited: Vec<String> = progress
-        .iter()
-        .map(|p| format!("{} {}", p.visits, p.name))
-        .collect();
-    if visited.is_empty() {
-        String::new()
-    } else {
-        format!("  progress until then: {}\n", visited.join(", "))
-    }
+    let visited: Vec<String> = progress.iter().map(|p| format!("{} {}", p.visits, p.name)).collect();
+    if visited.is_empty() { String::new() } else { format!("  progress until then: {}\n", visited.join(", ")) }
 }
 
 /// Every note once, with the counts it holds for.
@@ -86,18 +78,11 @@ pub fn notes(screen: &Screen, curve: &Curve) -> String {
 }
 
 fn note(screen: &Screen, curve: &Curve, (text, count, at): &(String, u64, Vec<u32>)) -> String {
-    let times = if *count > 1 {
-        format!(" ({count} times)")
-    } else {
-        String::new()
-    };
+    let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
     let only = if at.len() == curve.points.len() {
         String::new()
     } else {
-        format!(
-            " (at {} CPUs)",
-            at.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-        )
+        format!(" (at {} CPUs)", at.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
     };
     wrap(&format!("{text}{times}{only}"), screen.width(), 2)
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions by self time, as `perf report` shows them.
 use super::{Screen, source};
 use crate::curve::Point;
@@ -11,11 +12,7 @@ const LEAST_PERCENT: f64 = 0.5;
 
 pub fn section(screen: &Screen, point: &Point) -> String {
     let all = &point.explained.functions;
-    let shown: Vec<&Function> = all
-        .iter()
-        .filter(|f| f.self_percent >= LEAST_PERCENT)
-        .take(MOST)
-        .collect();
+    let shown: Vec<&Function> = all.iter().filter(|f| f.self_percent >= LEAST_PERCENT).take(MOST).collect();
     if shown.is_empty() {
         return String::new();
     }
@@ -30,17 +27,11 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     for function in &shown {
         table.row(row(function));
     }
-    let mut out = screen.title(
-        "Functions (shares of CPU time; waiting: the part of Overhead that stalls or spins)",
-    );
+    let mut out = screen.title("Functions (shares of CPU time; waiting: the part of Overhead that stalls or spins)");
     out += &table.print(screen.width(), screen.style);
     let rest = all.len() - shown.len();
     if rest > 0 {
-        let least = if shown.len() < MOST {
-            format!(" below {LEAST_PERCENT}%")
-        } else {
-            String::new()
-        };
+        let least = if shown.len() < MOST { format!(" below {LEAST_PERCENT}%") } else { String::new() };
         out += &screen.footer(&format!("and {rest} more{least}"));
     }
     out

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Title and finding.
 use super::{Screen, paragraph};
 use crate::curve::Curve;
@@ -8,23 +9,13 @@ use corefold_explain::base_name;
 
 pub fn head(screen: &Screen, curve: &Curve) -> String {
     let run = &curve.points[curve.points.len() - 1].explained.run;
-    let machine = format!(
-        " on {}, {}, seed {}",
-        run.machine,
-        units::hertz(run.clock_hz as f64),
-        run.seed
-    );
-    let program = clip(
-        &command(curve),
-        screen.width().saturating_sub(machine.chars().count()),
-    );
+    let machine = format!(" on {}, {}, seed {}", run.machine, units::hertz(run.clock_hz as f64), run.seed);
+    let program = clip(&command(curve), screen.width().saturating_sub(machine.chars().count()));
     let finding = finding(curve);
     let mut out = format!("{}{machine}\n", screen.style.bold(&program));
     if !finding.text().is_empty() {
         out.push('\n');
-        out += &paragraph(&finding.text(), screen.width(), |line| {
-            screen.style.bold(line)
-        });
+        out += &paragraph(&finding.text(), screen.width(), |line| screen.style.bold(line));
     }
     out
 }
@@ -44,14 +35,5 @@ pub fn command(curve: &Curve) -> String {
         }
     };
     let words = last.argv.iter().enumerate();
-    words
-        .map(|(i, w)| {
-            if i == 0 {
-                base_name(w).to_string()
-            } else {
-                word(i, w)
-            }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|(i, w)| if i == 0 { base_name(w).to_string() } else { word(i, w) }).collect::<Vec<_>>().join(" ")
 }

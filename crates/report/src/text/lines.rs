@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cache lines that move most, by object.
 use super::{Screen, source};
 use crate::curve::Point;
@@ -22,19 +23,14 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     if groups.is_empty() {
         return String::new();
     }
-    let mut out =
-        screen.title("Cache lines that move most (wait: share of what the object's lines cost)");
+    let mut out = screen.title("Cache lines that move most (wait: share of what the object's lines cost)");
     for (i, group) in shown.iter().enumerate() {
         out += &entry(screen, point, i + 1, group);
     }
     let (rest, least) = (groups.len() - shown.len(), units::about(LEAST));
     match (rest, shown.len()) {
         (0, _) => {}
-        (_, 0) => {
-            out += &screen.footer(&format!(
-                "none that waits for {least} of CPU time ({rest} moved)"
-            ))
-        }
+        (_, 0) => out += &screen.footer(&format!("none that waits for {least} of CPU time ({rest} moved)")),
         (_, MOST) => out += &screen.footer(&format!("and {rest} more")),
         _ => out += &screen.footer(&format!("and {rest} more below {least} of CPU time")),
     }
@@ -66,49 +62,25 @@ fn verdict(screen: &Screen, group: &Group) -> String {
         return String::new();
     }
     let name = verdict.sharing.to_string().to_uppercase();
-    let colon = if verdict.sentence.is_empty() {
-        ""
-    } else {
-        ": "
-    };
-    let text = wrap(
-        &format!("{name}{colon}{}", verdict.sentence),
-        screen.width(),
-        5,
-    );
+    let colon = if verdict.sentence.is_empty() { "" } else { ": " };
+    let text = wrap(&format!("{name}{colon}{}", verdict.sentence), screen.width(), 5);
     let alarming = matches!(verdict.sharing, Sharing::False | Sharing::Both);
-    if alarming {
-        text.replacen(&name, &screen.style.alarm(&name), 1)
-    } else {
-        text
-    }
+    if alarming { text.replacen(&name, &screen.style.alarm(&name), 1) } else { text }
 }
 
 /// How often the lines moved, and from how far.
 fn movement(group: &Group) -> String {
-    let mut classes: Vec<(usize, u64)> = group
-        .transfers_by_class
-        .iter()
-        .copied()
-        .enumerate()
-        .collect();
+    let mut classes: Vec<(usize, u64)> = group.transfers_by_class.iter().copied().enumerate().collect();
     classes.retain(|c| c.1 > 0);
     classes.sort_by_key(|c| std::cmp::Reverse(c.1));
-    let classes = classes.iter().map(|&(class, n)| {
-        format!(
-            "{} {}",
-            CLASS_NAMES[class],
-            units::about(units::share(n, group.transfers))
-        )
-    });
+    let classes = classes
+        .iter()
+        .map(|&(class, n)| format!("{} {}", CLASS_NAMES[class], units::about(units::share(n, group.transfers))));
     let list = classes.collect::<Vec<_>>().join(", ");
     let colon = if list.is_empty() { "" } else { ": " };
     let transfers = units::count(group.transfers as f64);
     let each = if group.lines.len() > 1 { " a line" } else { "" };
-    format!(
-        "{transfers} transfers between {} CPUs{each}{colon}{list}",
-        group.cpus
-    )
+    format!("{transfers} transfers between {} CPUs{each}{colon}{list}", group.cpus)
 }
 
 fn spots(screen: &Screen, group: &Group) -> String {
@@ -125,11 +97,7 @@ fn spots(screen: &Screen, group: &Group) -> String {
     for spot in group.sites.iter().take(MOST_SPOTS) {
         table.row(spot_row(spot, group));
     }
-    if group.sites.is_empty() {
-        String::new()
-    } else {
-        table.print(screen.width(), screen.style)
-    }
+    if group.sites.is_empty() { String::new() } else { table.print(screen.width(), screen.style) }
 }
 
 fn spot_row(spot: &Spot, group: &Group) -> Vec<String> {

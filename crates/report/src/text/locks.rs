@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks, and whatever else threads wait for, by wait.
 use super::{Screen, source};
 use crate::curve::Point;
@@ -17,19 +18,14 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut out =
-        screen.title("Locks by wait (share: waiting, of thread time; wait and hold: in the mean)");
+    let mut out = screen.title("Locks by wait (share: waiting, of thread time; wait and hold: in the mean)");
     if !shown.is_empty() {
         out += &table(&shown, point).print(screen.width(), screen.style);
     }
     let (rest, least) = (all.len() - shown.len(), units::about(LEAST));
     match (rest, shown.len()) {
         (0, _) => {}
-        (_, 0) => {
-            out += &screen.footer(&format!(
-                "none that costs {least} of thread time ({rest} used)"
-            ))
-        }
+        (_, 0) => out += &screen.footer(&format!("none that costs {least} of thread time ({rest} used)")),
         (_, MOST) => out += &screen.footer(&format!("and {rest} more")),
         _ => out += &screen.footer(&format!("and {rest} more below {least} of thread time")),
     }
@@ -63,11 +59,7 @@ fn row(lock: &LockUse, point: &Point) -> Vec<String> {
     vec![
         units::percent(units::share(lock.wait_cycles, run.time.total())),
         units::count(lock.acquisitions as f64),
-        if lock.acquisitions == 0 {
-            "-".into()
-        } else {
-            units::about(units::share(lock.contended, lock.acquisitions))
-        },
+        if lock.acquisitions == 0 { "-".into() } else { units::about(units::share(lock.contended, lock.acquisitions)) },
         seconds(lock.wait_cycles, lock.contended),
         seconds(lock.hold_cycles, lock.acquisitions),
         name(lock),
@@ -79,9 +71,5 @@ fn row(lock: &LockUse, point: &Point) -> Vec<String> {
 /// The kind is said unless the name says it.
 fn name(lock: &LockUse) -> String {
     let kind = lock_kind_name(lock.kind);
-    if lock.name.contains(kind) {
-        lock.name.clone()
-    } else {
-        format!("{} ({kind})", lock.name)
-    }
+    if lock.name.contains(kind) { lock.name.clone() } else { format!("{} ({kind})", lock.name) }
 }
