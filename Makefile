@@ -34,6 +34,12 @@ stress:
 	$(MAKE) build
 	COREFOLD_STRESS=1 $(E2E)
 
+# Simulation speed, as ratios and rates from one run on this host.
+bench:
+	@scripts/setup.sh bench
+	$(MAKE) build
+	COREFOLD=$(abspath $(BUILT))/corefold bench/run
+
 install: build
 	install -D -m 755 $(BUILT)/corefold $(DESTDIR)$(PREFIX)/bin/corefold
 	install -D -m 644 $(BUILT)/libcorefold_rt.so $(DESTDIR)$(PREFIX)/lib/corefold/libcorefold_rt.so

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs what a make target needs beside a C compiler and cargo, and only what is missing:
-#   scripts/setup.sh build | demo | test
+#   scripts/setup.sh build | test | bench
 # Says what it is about to do before it does it.
 set -eu
 cd "$(dirname "$0")/.."
@@ -19,6 +19,9 @@ echo '#include <pthread.h>' | gcc -fsyntax-only -x c - 2>/dev/null || need libc6
 if [ "$1" = test ]; then
     have g++ || need g++
     have cmake || need cmake
+fi
+if [ "$1" = bench ]; then
+    have bc || need bc
 fi
 
 if [ -n "$packages" ]; then
