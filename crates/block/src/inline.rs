@@ -10,14 +10,14 @@ use Part::{Bytes, Cell, Hot, JumpIf, Shadow};
 
 /// Where the hot state of the runtime is mapped; its fields are addressed by the distance from here.
 pub const HOT: u32 = 0x10_0000;
-const TAG: u32 = HOT;
-const TAG_DIRTY: u32 = HOT + 4;
-const COST_HALF: u32 = HOT + 8;
-const CLOCK: u32 = HOT + 16;
-const LIMIT: u32 = HOT + 24;
-const FRAMES: u32 = HOT + 32;
-const FRAME_STEP: u32 = HOT + 40;
-const WROTE: u32 = HOT + 48;
+pub const TAG: u32 = HOT;
+pub const TAG_DIRTY: u32 = HOT + 4;
+pub const COST_HALF: u32 = HOT + 8;
+pub const CLOCK: u32 = HOT + 16;
+pub const LIMIT: u32 = HOT + 24;
+pub const FRAMES: u32 = HOT + 32;
+pub const FRAME_STEP: u32 = HOT + 40;
+pub const WROTE: u32 = HOT + 48;
 /// Where the shadow of the address space begins.
 pub const SHADOW: u64 = 0x1000_0000_0000;
 

@@ -6,6 +6,8 @@
 //! the block) and run hundreds of millions of times a second. All else goes to a slow path in Rust.
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
 use core::arch::naked_asm;
+use core::mem::offset_of;
+use corefold_block::inline;
 
 #[repr(C)]
 pub struct Hot {
@@ -28,8 +30,18 @@ pub struct Hot {
 
 /// Where the hot state lies: `corefold cc` compiles this address in, so that an access needs no look-up
 /// of it. Below the lowest address of any program, above what the kernel forbids.
-pub const HOT: u64 = 0x10_0000;
-const _: () = assert!(core::mem::offset_of!(Hot, wrote) == 48);
+pub const HOT: u64 = inline::HOT as u64;
+
+/// The layout that is compiled in.
+const _: () = {
+    const fn at(field: usize) -> u32 {
+        inline::HOT + field as u32
+    }
+    assert!(at(offset_of!(Hot, tag)) == inline::TAG && at(offset_of!(Hot, tag_dirty)) == inline::TAG_DIRTY);
+    assert!(at(offset_of!(Hot, cost_half)) == inline::COST_HALF && at(offset_of!(Hot, clock)) == inline::CLOCK);
+    assert!(at(offset_of!(Hot, limit)) == inline::LIMIT && at(offset_of!(Hot, frames)) == inline::FRAMES);
+    assert!(at(offset_of!(Hot, frame_step)) == inline::FRAME_STEP && at(offset_of!(Hot, wrote)) == inline::WROTE);
+};
 
 /// Maps the hot state, as it is while nothing is simulated.
 pub fn map() -> bool {

@@ -7,6 +7,8 @@
 #![no_std]
 extern crate alloc;
 
+mod access;
+mod costs;
 mod cpu;
 mod line;
 mod machine;
@@ -14,9 +16,10 @@ mod model;
 mod readers;
 mod tag;
 
+pub use access::{Access, Class, Kind, Outcome};
 pub use cpu::{Blame, Load};
 pub use machine::{Core, Latency, Machine, System};
-pub use model::{Access, Class, Kind, Model, Outcome};
+pub use model::Model;
 pub use tag::Tag;
 
 /// Virtual time, in sixteenths of a cycle since the run began.

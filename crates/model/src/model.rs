@@ -1,88 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an access costs.
+use crate::access::{Access, Class, Kind, Outcome};
+use crate::costs::Costs;
 use crate::cpu::{Blame, Cpu, Forward, Load};
 use crate::line::{Grant, Lines, NOBODY, State, When};
 use crate::readers::Readers;
-use crate::{Machine, Tag, Ticks, ticks};
+use crate::{Machine, Tag, Ticks};
 use alloc::vec;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A load; the CPU runs on past it.
-    Load,
-    /// A load that the CPU cannot run past: its value decides what comes next (a spin).
-    LoadAwaited,
-    /// A store that other CPUs' loads may see at any time (a plain one).
-    Store,
-    /// A store that takes effect at [`Outcome::effect`].
-    AtomicStore,
-    /// Read-modify-write: waits for the CPU's own loads and stores first.
-    Rmw,
-}
-
-impl Kind {
-    fn writes(self) -> bool {
-        !matches!(self, Kind::Load | Kind::LoadAwaited)
-    }
-}
-
-/// How far a line came from; the numbers are those of the recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Class {
-    Smt = 0,
-    LocalClean = 1,
-    LocalModified = 2,
-    RemoteClean = 3,
-    RemoteModified = 4,
-    Memory = 5,
-    Upgrade = 6,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Access {
-    pub cpu: u32,
-    pub address: u64,
-    /// Bytes, all on one line.
-    pub size: u32,
-    pub kind: Kind,
-    /// The caller's own word for the place in the code: it comes back in [`Blame`].
-    pub origin: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// When the CPU goes on.
-    pub done: Ticks,
-    /// When the access takes effect: a load's value is that of this time, a store is visible from it.
-    pub effect: Ticks,
-    /// Ticks of `done - now` that were spent waiting for this very access. What was waited for earlier
-    /// ones is in [`Model::take_blame`].
-    pub stall: Ticks,
-    /// Where the line came from, if it had to come.
-    pub transfer: Option<Class>,
-}
-
-/// Latencies in ticks, the transfer's split into legs.
-struct Costs {
-    legs: [Legs; 7],
-    home_busy: Ticks,
-    rmw: Ticks,
-    smt: Ticks,
-    window: Ticks,
-    misses: usize,
-    store_buffer: usize,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Legs {
-    request: Ticks,
-    snoop: Ticks,
-    data: Ticks,
-}
 
 /// Hits in a row after which a line counts as its owner's alone.
 const HITS_TO_REST: u8 = 12;
@@ -538,37 +465,4 @@ fn range_mask(word: u32, from: u32, to: u32) -> u64 {
         n => (1 << n) - 1,
     };
     below(to) & !below(from)
-}
-
-impl Costs {
-    /// When a line arrives that is asked for at `now` and that nobody else wants.
-    fn arrival(&self, class: Class, now: Ticks) -> Ticks {
-        let legs = self.legs[class as usize];
-        now + legs.request + legs.snoop + legs.data
-    }
-
-    fn of(machine: &Machine) -> Self {
-        let l = &machine.latency;
-        let split = |cycles: u32| {
-            let total = ticks(cycles);
-            let request = total * u64::from(l.request_percent) / 100;
-            let snoop = total * u64::from(l.snoop_percent) / 100;
-            Legs { request, snoop, data: total - request - snoop }
-        };
-        let mut legs = [Legs::default(); 7];
-        legs[Class::LocalClean as usize] = split(l.local_clean);
-        legs[Class::LocalModified as usize] = split(l.local_modified);
-        legs[Class::RemoteClean as usize] = split(l.remote_clean);
-        legs[Class::RemoteModified as usize] = split(l.remote_modified);
-        legs[Class::Memory as usize] = split(l.memory);
-        Costs {
-            legs,
-            home_busy: ticks(l.home_busy),
-            rmw: ticks(machine.core.rmw),
-            smt: ticks(l.smt),
-            window: ticks(machine.core.window),
-            misses: machine.core.misses.max(1) as usize,
-            store_buffer: machine.core.store_buffer.max(1) as usize,
-        }
-    }
 }

@@ -6,18 +6,7 @@
 //! rare rest is out of line, in a subsection behind the section's code, and calls the runtime with the
 //! address that the hook's own return address would have been: all that is known of the place hangs on
 //! it. The runtime's `hot` module and the block decoder know these very sequences.
-/// The runtime's hot state (its `hot::Hot`) is mapped here.
-const HOT: u32 = 0x10_0000;
-const TAG: u32 = HOT;
-const TAG_DIRTY: u32 = HOT + 4;
-const COST_HALF: u32 = HOT + 8;
-const CLOCK: u32 = HOT + 16;
-const LIMIT: u32 = HOT + 24;
-const FRAMES: u32 = HOT + 32;
-const FRAME_STEP: u32 = HOT + 40;
-const WROTE: u32 = HOT + 48;
-/// The runtime's shadow of the address space.
-const SHADOW: u64 = 0x1000_0000_0000;
+use corefold_block::inline::{CLOCK, COST_HALF, FRAME_STEP, FRAMES, LIMIT, SHADOW, TAG, TAG_DIRTY, WROTE};
 
 /// Replaces the calls of hot hooks in one assembly file.
 pub fn inline_hooks(assembly: &str) -> String {

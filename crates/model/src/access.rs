@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the model is asked, and what it answers.
+use crate::Ticks;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A load; the CPU runs on past it.
+    Load,
+    /// A load that the CPU cannot run past: its value decides what comes next (a spin).
+    LoadAwaited,
+    /// A store that other CPUs' loads may see at any time (a plain one).
+    Store,
+    /// A store that takes effect at [`Outcome::effect`].
+    AtomicStore,
+    /// Read-modify-write: waits for the CPU's own loads and stores first.
+    Rmw,
+}
+
+impl Kind {
+    pub(crate) fn writes(self) -> bool {
+        !matches!(self, Kind::Load | Kind::LoadAwaited)
+    }
+}
+
+/// How far a line came from; the numbers are those of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    Smt = 0,
+    LocalClean = 1,
+    LocalModified = 2,
+    RemoteClean = 3,
+    RemoteModified = 4,
+    Memory = 5,
+    Upgrade = 6,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    pub cpu: u32,
+    pub address: u64,
+    /// Bytes, all on one line.
+    pub size: u32,
+    pub kind: Kind,
+    /// The caller's own word for the place in the code: it comes back in [`Blame`].
+    pub origin: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// When the CPU goes on.
+    pub done: Ticks,
+    /// When the access takes effect: a load's value is that of this time, a store is visible from it.
+    pub effect: Ticks,
+    /// Ticks of `done - now` that were spent waiting for this very access. What was waited for earlier
+    /// ones is in [`Model::take_blame`].
+    pub stall: Ticks,
+    /// Where the line came from, if it had to come.
+    pub transfer: Option<Class>,
+}
