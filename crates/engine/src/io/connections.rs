@@ -11,6 +11,8 @@ use core::ffi::{c_int, c_uint, c_void};
 /// Between two tries of a connection to a socket whose backlog is full, of which the kernel says no more.
 const TRY_AGAIN_NS: u64 = 20_000;
 
+const BACKLOG: c_int = 4096;
+
 fn accept_next(fd: c_int, name: *mut c_void, room: *mut u32, flags: c_int, call: &'static str) -> c_int {
     sched::enter_kernel();
     if !await_ready(fd, libc::POLLIN, deadline(fd, libc::SO_RCVTIMEO), call) {
@@ -82,6 +84,12 @@ stand_ins! {
         sched::enter_kernel();
         loopback::socket_made(domain);
         own(domain, kind, protocol)
+    }
+
+    /// With room for more than is asked: who finds a full backlog tries again by the host's clock.
+    fn listen(fd: c_int, backlog: c_int) -> c_int {
+        sched::enter_kernel();
+        own(fd, backlog.max(BACKLOG))
     }
 
     fn shutdown(fd: c_int, how: c_int) -> c_int {
