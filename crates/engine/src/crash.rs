@@ -3,7 +3,7 @@
 use crate::engine::{self, active, engine};
 use crate::fiber::{State, Wait};
 use crate::hot::hot;
-use crate::{record, sys};
+use crate::{record, signals, sys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -80,6 +80,7 @@ pub fn check_stop(pc: u64) {
     if STOP.load(Ordering::Relaxed) {
         timed_out(pc);
     }
+    signals::deliver_pending();
 }
 
 fn timed_out(pc: u64) -> ! {
@@ -108,18 +109,35 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes both for SA_SIGINFO handlers.
     let (address, registers) =
-        unsafe { ((*info).si_addr() as u64, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
+        unsafe { (fault_address(&*info), &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
     if signal == libc::SIGSEGV && crate::clock::emulate_rdtsc(registers) {
         return;
     }
     if !active() {
         sys::exit_group(EXIT_CRASHED);
     }
-    let pc = registers[libc::REG_RIP as usize] as u64;
-    let thread = engine().sched.fiber as u32;
     // A fault address is code's next instruction minus one in the report's eyes, so point past it.
-    let stack = stack_here(pc + 1);
-    end_with(Status::Crashed { signal, address, thread, stack }, EXIT_CRASHED)
+    let pc = registers[libc::REG_RIP as usize] as u64 + 1;
+    signals::hand_over(signal, info, context.cast());
+    crashed(signal, address, pc)
+}
+
+/// Where the fault was; 0 if the signal was sent.
+fn fault_address(info: &libc::siginfo_t) -> u64 {
+    const FROM_KERNEL: c_int = 0;
+    let has_one = info.si_code > FROM_KERNEL && info.si_signo != libc::SIGPIPE;
+    // SAFETY: faults have an address.
+    if has_one { unsafe { info.si_addr() as u64 } } else { 0 }
+}
+
+fn crashed(signal: c_int, address: u64, pc: u64) -> ! {
+    let thread = engine().sched.fiber as u32;
+    end_with(Status::Crashed { signal, address, thread, stack: stack_here(pc) }, EXIT_CRASHED)
+}
+
+/// The program sends itself a signal that ends it.
+pub fn killed(signal: c_int, pc: u64) -> ! {
+    crashed(signal, 0, pc)
 }
 
 const HANDLER_STACK: usize = 64 << 10;
@@ -130,12 +148,27 @@ pub fn install() {
     let ss = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: HANDLER_STACK };
     // SAFETY: the stack lives for ever.
     unsafe { libc::sigaltstack(&ss, core::ptr::null_mut()) };
-    for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
-        handle(signal, on_fault);
+    signals::FAULTS.into_iter().for_each(take_over);
+    if !is_ignored(libc::SIGPIPE) {
+        take_over(libc::SIGPIPE);
     }
     handle(libc::SIGTERM, on_stop);
     handle(libc::SIGINT, on_stop);
     handle(libc::SIGALRM, on_stop);
+}
+
+/// A signal that ends the program is recorded first.
+pub fn take_over(signal: c_int) {
+    handle(signal, on_fault);
+}
+
+fn is_ignored(signal: c_int) -> bool {
+    // SAFETY: asks only; a zeroed sigaction is valid.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        libc::sigaction(signal, core::ptr::null(), &mut action);
+        action.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 fn handle(signal: c_int, handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)) {

@@ -118,6 +118,11 @@ fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'st
     current().woken != Woken::ByTimer
 }
 
+/// Takes the running thread off its CPU for ever.
+pub fn wait_for_nothing(call: &'static str) {
+    park(Vec::new(), false, None, call);
+}
+
 /// Something was done that may have made descriptors ready: wakes those who wait for them.
 pub fn changed() {
     if active() && !waiters().is_empty() {

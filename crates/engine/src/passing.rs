@@ -2,7 +2,7 @@
 //! Entry points that hand a call on to libc's function of the same name with every register as it was,
 //! so that nothing need be known of its arguments: variadic ones and floating point pass too.
 use core::arch::global_asm;
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Where libc's function is. Until the first call, an entry that looks it up.
@@ -39,6 +39,14 @@ pub struct Arguments {
     pub r9: u64,
     rax: u64,
     slot: *const Slot,
+}
+
+impl Arguments {
+    /// The name of the function that was called.
+    pub fn name(&self) -> &'static str {
+        // SAFETY: the entries below pass the address of a static, whose name is a terminated string.
+        unsafe { CStr::from_ptr((*self.slot).name) }.to_str().unwrap_or_default()
+    }
 }
 
 /// What is done before libc's function gets the call. `pc` is the caller's.

@@ -61,6 +61,12 @@ pub fn adopt_main() -> u64 {
     end
 }
 
+/// The main thread's stack: where it begins, and its bytes.
+pub fn main_stack() -> (u64, u64) {
+    let slot = engine().fibers[0].thread.slot as u64;
+    (STACKS + (slot + 1) * SLOT - STACK, STACK)
+}
+
 fn stack_bytes(attr: *const libc::pthread_attr_t) -> u64 {
     let mut bytes = 0usize;
     // SAFETY: a null or an attribute object of the program's.
