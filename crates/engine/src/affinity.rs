@@ -45,7 +45,7 @@ fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
 
 fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
     let count = engine().launch.cpus as usize;
-    if bytes * 8 < count || bytes % 8 != 0 {
+    if bytes * 8 < count || !bytes.is_multiple_of(8) {
         return libc::EINVAL;
     }
     sched::enter_kernel();
@@ -65,10 +65,8 @@ pub fn of_new(attr: *const libc::pthread_attr_t) -> Result<Vec<u64>, c_int> {
     }
     let mut set = [0xffu8; 1024];
     // SAFETY: the program's attribute object; the set is as long as is said. All ones: none was set.
-    if attr.is_null()
-        || unsafe { pthread_attr_getaffinity_np(attr, set.len(), set.as_mut_ptr()) } != 0
-        || set.iter().all(|byte| *byte == 0xff)
-    {
+    let found = !attr.is_null() && unsafe { pthread_attr_getaffinity_np(attr, set.len(), set.as_mut_ptr()) } == 0;
+    if !found || set.iter().all(|byte| *byte == 0xff) {
         return Ok(current().affinity.clone());
     }
     words(set.as_ptr(), set.len()).ok_or(libc::EINVAL)

@@ -20,6 +20,8 @@ pub struct Engine {
     pub launch: Launch,
     pub model: Model,
     pub sched: Scheduler,
+    /// Boxed: a parked kernel thread keeps the address of its own.
+    #[allow(clippy::vec_box)]
     pub fibers: Vec<Box<Fiber>>,
     pub pending: Pending,
     pub samples: Samples,

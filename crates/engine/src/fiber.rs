@@ -170,7 +170,7 @@ impl Fiber {
 fn write_cpu_id(fs: u64, cpu: u32) {
     let offset = crate::start::rseq_offset();
     if offset != 0 && fs != 0 {
-        let area = fs.wrapping_add_signed(offset as i64) as *mut u32;
+        let area = fs.wrapping_add_signed(offset) as *mut u32;
         // SAFETY: glibc reserves the area in every thread's block.
         unsafe {
             area.write(cpu);

@@ -165,7 +165,7 @@ pub fn release(address: u64) -> bool {
     charge(engine().launch.machine.system.allocation);
     let head = *header(address);
     let size = head & ((1 << SIZE_BITS) - 1);
-    if head & FREED != 0 || address % GRAIN != 0 {
+    if head & FREED != 0 || !address.is_multiple_of(GRAIN) {
         return false;
     }
     pending::flush_range(address, size.max(1));

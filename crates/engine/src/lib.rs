@@ -6,6 +6,8 @@
 //! No `std`: thread-local storage follows the running fiber, so the runtime must use none. Without the
 //! launch variable it only passes through, and the program runs natively.
 #![no_std]
+// The stand-ins have the names of the functions that they stand for.
+#![allow(non_snake_case)]
 extern crate alloc;
 
 mod access;

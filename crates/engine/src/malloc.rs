@@ -72,7 +72,7 @@ extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_voi
 }
 
 extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, pc: u64) -> c_int {
-    if !align.is_power_of_two() || align % 8 != 0 {
+    if !align.is_power_of_two() || !align.is_multiple_of(8) {
         return libc::EINVAL;
     }
     let got = allocate_aligned(align, size, pc);

@@ -253,7 +253,7 @@ fn pages(bytes: u64) -> u64 {
 stand_ins! {
     fn munmap(begin: u64, bytes: u64) -> c_int {
         sched::enter_kernel();
-        if begin % PAGE != 0 || bytes == 0 || begin.checked_add(pages(bytes)).is_none() {
+        if !begin.is_multiple_of(PAGE) || bytes == 0 || begin.checked_add(pages(bytes)).is_none() {
             return failed(libc::EINVAL);
         }
         result(unmap(begin, pages(bytes))) as c_int
@@ -275,7 +275,7 @@ stand_ins! {
 stand_ins_at! {
     "r9" fn mremap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64; pc) -> u64 {
         sched::enter_kernel();
-        if old % PAGE != 0 || bytes == 0 || old_bytes == 0 || pages(bytes) > MAPPINGS_BYTES {
+        if !old.is_multiple_of(PAGE) || bytes == 0 || old_bytes == 0 || pages(bytes) > MAPPINGS_BYTES {
             return failed(libc::EINVAL) as u64;
         }
         result(remap(old, pages(old_bytes), pages(bytes), flags, to, pc)) as u64

@@ -49,9 +49,6 @@ impl Arguments {
     }
 }
 
-/// What is done before libc's function gets the call. `pc` is the caller's.
-pub type Before = extern "C" fn(&Arguments, pc: u64);
-
 pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
     // SAFETY: the entries below pass the address of a static.
     let slot = unsafe { &*arguments.slot };
@@ -64,7 +61,7 @@ pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
 }
 
 global_asm!(
-    // r10: what to do before, a `Before`; r11: the slot. Nothing is done before while nothing is simulated,
+    // r10: what to do before, a function of the arguments and the caller's address; r11: the slot. Nothing is done before while nothing is simulated,
     // or where the runtime itself calls.
     ".globl corefold_before",
     ".hidden corefold_before",
@@ -134,7 +131,7 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// Stand-ins that do something, a [`Before`], and then are libc's function.
+/// Stand-ins that do something, given the arguments and the caller's address, and then are libc's function.
 macro_rules! before {
     ($($hook:path => $($name:ident)*;)*) => {$($(
         mod $name {

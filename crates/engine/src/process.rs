@@ -25,7 +25,10 @@ pub extern "C" fn begins_threads(arguments: &Arguments, pc: u64) {
 }
 
 pub extern "C" fn cancels(_: &Arguments, pc: u64) {
-    crash::unsupported("pthread_cancel() cannot be simulated: have the thread end itself, by a flag that it looks at", pc);
+    crash::unsupported(
+        "pthread_cancel() cannot be simulated: have the thread end itself, by a flag that it looks at",
+        pc,
+    );
 }
 
 /// Clocks that count in the host's time.

@@ -109,7 +109,7 @@ stand_ins! {
 
     fn arc4random_uniform(bound: u32) -> u32 {
         crate::sched::enter_kernel();
-        (u64::from(word()) * u64::from(bound) >> 32) as u32
+        ((u64::from(word()) * u64::from(bound)) >> 32) as u32
     }
 
     /// `std::random_device`'s next number, which libstdc++ takes from an instruction of the processor.

@@ -29,9 +29,11 @@ pub fn rseq_offset() -> i64 {
 static INIT: extern "C" fn() = initialise;
 
 extern "C" fn initialise() {
-    if !READY.swap(true, Ordering::Relaxed)
-        && !(hot::map() && sys::map_at(SHADOW, SHADOW_BYTES) && sys::map_at(BLOCK_COSTS, BLOCK_BYTES))
-    {
+    if READY.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let mapped = hot::map() && sys::map_at(SHADOW, SHADOW_BYTES) && sys::map_at(BLOCK_COSTS, BLOCK_BYTES);
+    if !mapped {
         crash::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
     }
 }

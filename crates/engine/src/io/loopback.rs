@@ -65,7 +65,7 @@ fn make_socket() -> Option<c_int> {
     let mut name = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: 0,
-        sin_addr: libc::in_addr { s_addr: u32::from(libc::INADDR_LOOPBACK).to_be() },
+        sin_addr: libc::in_addr { s_addr: libc::INADDR_LOOPBACK.to_be() },
         sin_zero: [0; 8],
     };
     let mut room = size_of::<libc::sockaddr_in>() as u32;

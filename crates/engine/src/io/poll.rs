@@ -88,6 +88,7 @@ impl Sets {
     fn fds(&self) -> Vec<libc::pollfd> {
         let sets = self.copies();
         let events = |fd: c_int| {
+            // SAFETY: `fd` is below the count that the program gave for its sets.
             let has = |set: &libc::fd_set| unsafe { libc::FD_ISSET(fd, set) };
             sets.iter().zip(EVENTS).filter(|(set, _)| set.as_ref().is_some_and(has)).fold(0, |all, (_, e)| all | e)
         };

@@ -54,7 +54,9 @@ stand_ins_at! {
         // SAFETY: the caller's variables.
         unsafe {
             if let Some(new) = new.as_ref() {
-                change(signal, new, pc, |ours| drop(own(signal, ours, core::ptr::null_mut())));
+                change(signal, new, pc, |ours| {
+                    own(signal, ours, core::ptr::null_mut());
+                });
             }
             if let Some(old) = old.as_mut() {
                 *old = before;

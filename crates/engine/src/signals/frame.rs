@@ -30,7 +30,10 @@ fn state_bytes(state: u64) -> u64 {
 /// # Safety
 /// `information` and `context` are what the kernel passed to the handler that runs now.
 pub unsafe fn go_on_in(
-    handler: usize, signal: c_int, information: *mut libc::siginfo_t, context: *mut libc::ucontext_t,
+    handler: usize,
+    signal: c_int,
+    information: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
     stack: Option<(u64, u64)>,
 ) -> ! {
     // SAFETY: as the caller says.
