@@ -134,6 +134,8 @@ fn recordings_are_the_same_wherever_they_are_made() {
 }
 
 /// The peak resident size of a command and of what it starts, in bytes.
+// Waited for by wait4, which alone tells the peak.
+#[allow(clippy::zombie_processes)]
 fn peak_memory(command: &mut Command) -> u64 {
     let child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
     let mut status = 0;

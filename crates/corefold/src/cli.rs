@@ -142,6 +142,12 @@ pub fn compiler_call(mut args: impl Iterator<Item = OsString>) -> Option<(Langua
     Some((language, args.collect()))
 }
 
+/// The arguments for `as`, if gcc calls this program in its place.
+pub fn assembler_call(mut args: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    let first = args.nth(1)?;
+    (first == corefold_driver::cc::ASSEMBLE).then(|| args.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,10 +194,4 @@ mod tests {
         assert_eq!(call("corefold run cc"), None);
         assert_eq!(call("corefold"), None);
     }
-}
-
-/// The arguments for `as`, if gcc calls this program in its place.
-pub fn assembler_call(mut args: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
-    let first = args.nth(1)?;
-    (first == corefold_driver::cc::ASSEMBLE).then(|| args.collect())
 }
