@@ -103,20 +103,20 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     let cpu = engine().sched.cpu as u32;
     let access = Access { cpu, address, size, kind, origin: origin(pc, what, size) };
     let tag = tag_of(address);
+    let asked = hot!().clock;
     if !engine().model.is_idle(cpu) {
         finish_earlier(cpu, address, kind);
     }
     if others_know(*tag, cpu) && !may_go_first(*tag, &access) {
         sched::sync();
     }
-    let before = hot!().clock;
     let shared = engine().model.shared_lines();
-    let outcome = engine().model.access(tag, &access, before);
+    let outcome = engine().model.access(tag, &access, hot!().clock);
     if engine().model.shared_lines() != shared {
         crate::sites::line_shared(address, pc);
     }
     hot!().clock = outcome.done;
-    account(pc, what, *tag, &access, &outcome, before);
+    account(pc, what, *tag, &access, &outcome, asked);
     outcome
 }
 
@@ -175,7 +175,7 @@ pub fn charge_late(cpu: u32) {
     }
 }
 
-fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, before: Ticks) {
+fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, asked: Ticks) {
     current().time.stall += outcome.stall;
     charge_late(access.cpu);
     if outcome.transfer.is_some() || outcome.stall > 0 {
@@ -184,7 +184,10 @@ fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access,
             None => engine().sites.passed(pc, what, access, outcome),
         }
     }
-    if outcome.done >= engine().sched.cpus[access.cpu as usize].next_sample && outcome.done > before {
+    if outcome.done >= engine().sched.cpus[access.cpu as usize].next_sample {
+        hot!().clock = asked;
+        sample::take_due(pc, sample::What::Compute);
+        hot!().clock = outcome.done;
         sample::take_due(pc, sample::What::Stall);
         sched::set_limit();
     }

@@ -105,9 +105,10 @@ pub extern "C" fn at_limit(pc: u64) {
     }
     crash::check_stop(pc);
     let cpu = engine().sched.cpu as u32;
+    sample::take_due(pc, sample::What::Compute);
     hot!().clock = engine().model.retire(cpu, hot!().clock);
     crate::access::charge_late(cpu);
-    sample::take_due(pc, sample::What::Compute);
+    sample::take_due(pc, sample::What::Stall);
     crate::io::glance();
     look_up();
 }

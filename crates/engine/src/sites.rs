@@ -134,8 +134,11 @@ impl Sites {
     pub fn spun(&mut self, line: u32, pc: u64, kind: AccessKind, address: u64, size: u8, spun: &Spun) {
         let cpu = engine().sched.cpu as u32;
         let counts = self.at(line, pc, kind as u8, address, size, cpu);
-        counts.spin += spun.time;
-        counts.stall = counts.stall.saturating_sub(spun.stall);
+        // What the spin stalled was charged as it came: here, or to a store that it had to wait for, where it
+        // stays. No cycle counts twice.
+        let here = counts.stall.min(spun.stall);
+        counts.stall -= here;
+        counts.spin += spun.time - (spun.stall - here);
     }
 
     /// Forgets all counts: the region of interest begins.
