@@ -19,6 +19,11 @@ const SIGNIFICANT: f64 = 0.05;
 const SCALES: f64 = 0.8;
 /// Fewer busy CPUs than this share of them, and idleness is the finding.
 const BUSY: f64 = 0.7;
+/// Fewer still, and idleness comes before whatever the CPUs that are busy wait for: that is a share of
+/// their time only, and to be rid of it gains little.
+const MOSTLY_IDLE: f64 = 0.4;
+/// A lock that accounts for this share of the threads' time, or of the CPUs' idleness, is its reason.
+const LOCK_EXPLAINS_IDLE: f64 = 0.5;
 /// A function stands out when its share of CPU time rose by so much from the smallest count.
 const GROWN: f64 = 0.1;
 /// A lock whose wait is this share of what its line costs is the line's story.
@@ -32,8 +37,8 @@ pub enum Cause<'a> {
     Lock(&'a LockUse),
     /// CPUs wait for lines, but for no one in particular.
     ManyLines,
-    /// Most CPUs have nothing to run.
-    Idle,
+    /// Most CPUs have nothing to run; what the others wait for comes second.
+    Idle(Option<Box<Cause<'a>>>),
     /// The same work takes more cycles, and here is where.
     Function(&'a Function),
     Nothing,
@@ -45,7 +50,7 @@ impl Cause<'_> {
             Cause::Lines(_) => "lines",
             Cause::Lock(_) => "lock",
             Cause::ManyLines => "many lines",
-            Cause::Idle => "idle",
+            Cause::Idle(_) => "idle",
             Cause::Function(_) => "function",
             Cause::Nothing => "nothing",
         }
@@ -106,12 +111,30 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let group = group.filter(|g| units::share(g.wait(), on_cpu) >= SIGNIFICANT);
     let lock = point.explained.locks.iter().max_by_key(|l| blamable(l, run.cycles));
     let lock = lock.filter(|l| units::share(blamable(l, run.cycles), all) >= SIGNIFICANT);
-    match (group, lock) {
+    let dearest = match (group, lock) {
         (Some(group), Some(lock)) if leads(lock, &group) => Cause::Lock(lock),
         (Some(group), _) => Cause::Lines(group),
         (None, Some(lock)) => Cause::Lock(lock),
-        (None, None) => spread_out(curve, point),
-    }
+        (None, None) => return spread_out(curve, point),
+    };
+    if mostly_idle(point, &dearest) { Cause::Idle(Some(Box::new(dearest))) } else { dearest }
+}
+
+/// Whether CPUs that have nothing to run limit the program more than `dearest`, which those that have
+/// wait for. What scales is not limited by them; one CPU has no other to wait for.
+fn mostly_idle(point: &Point, dearest: &Cause) -> bool {
+    point.cpus() > 1 && !scales(point) && busy(point) < MOSTLY_IDLE && !is_why_idle(point, dearest)
+}
+
+/// Whether threads are off their CPUs because they wait for this.
+fn is_why_idle(point: &Point, cause: &Cause) -> bool {
+    let Cause::Lock(lock) = cause else {
+        return false;
+    };
+    let run = &point.explained.run;
+    let idle = run.cycles.saturating_mul(u64::from(run.cpus)).saturating_sub(cpu_time(point));
+    let explained = |of: u64| units::share(lock.wait_cycles, of) >= LOCK_EXPLAINS_IDLE;
+    explained(run.time.total()) || explained(idle)
 }
 
 /// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
@@ -139,7 +162,7 @@ fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
         return Cause::Nothing;
     }
     if busy(point) < BUSY {
-        return Cause::Idle;
+        return Cause::Idle(None);
     }
     if units::share(time.stall + time.spin, cpu_time(point)) >= 1.0 - SCALES {
         return Cause::ManyLines;

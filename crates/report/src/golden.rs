@@ -12,6 +12,11 @@ fn false_sharing() {
 }
 
 #[test]
+fn creating_threads() {
+    insta::assert_snapshot!(text(&sample::creating(), &plain()));
+}
+
+#[test]
 fn one_lock() {
     insta::assert_snapshot!(text(&sample::one_lock(), &plain()));
 }

@@ -128,6 +128,23 @@ pub fn false_sharing() -> Vec<Explained> {
     runs
 }
 
+/// Threads so short that one thread, which creates them, takes most of the time: an eighth of the CPUs
+/// is busy, and what those wait for is false sharing.
+pub fn creating() -> Vec<Explained> {
+    let mut runs: Vec<Explained> = [(1, 10_000_000), (8, 8_000_000)].map(|(n, c)| timed(n, c)).to_vec();
+    let mut last = timed(80, 8_000_000);
+    last.run.time = Time { compute: 49_600_000, stall: 30_400_000, ..Time::default() };
+    last.lines = vec![counter_line(0)];
+    let part = 30_400_000.0 / last.lines[0].stall as f64;
+    let shrink = |cycles: u64| (cycles as f64 * part).round() as u64;
+    last.lines[0].stall = shrink(last.lines[0].stall);
+    for site in &mut last.lines[0].sites {
+        site.stall = shrink(site.stall);
+    }
+    runs.push(last);
+    runs
+}
+
 fn counters(mut run: Explained) -> Explained {
     run.lines = (0..10).map(counter_line).collect();
     run.run.transfers = run.lines.iter().map(|l| l.transfers).sum();

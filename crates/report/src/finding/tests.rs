@@ -63,7 +63,7 @@ fn idle_cpus_are_told_from_slow_ones() {
     let mut idle = timed(8, 1_000_000);
     idle.run.time = Time { compute: 1_500_000, ..Time::default() };
     let text = said(&[timed(1, 1_200_000), idle]);
-    assert!(text.contains("only 1.5 of the 8 CPUs have a thread to run"), "{text}");
+    assert!(text.contains("only 1.5 of the 8 CPUs had a thread to run"), "{text}");
 }
 
 #[test]
@@ -150,4 +150,44 @@ fn equal_speeds_are_called_equal() {
     assert!(said(&[timed(1, 1000), timed(8, 1010)]).starts_with("At 8 CPUs the program is no faster than on one."));
     let on_eight = said(&[timed(8, 1000), timed(16, 500)]);
     assert!(on_eight.starts_with("At 16 CPUs the program is 2.0× as fast as on 8."), "{on_eight}");
+}
+
+#[test]
+fn idle_cpus_come_before_a_line_that_the_busy_few_wait_for() {
+    let text = said(&creating());
+    let (idle, line) =
+        (text.find("On average only 10 of the 80 CPUs had a thread to run."), text.find("38% of CPU time"));
+    assert!(idle.is_some() && idle < line, "{text}");
+    assert!(!text.contains("Padding removes it"), "{text}");
+    assert_eq!(finding(&Curve::new(&creating(), Work::Total)).name, "idle");
+}
+
+#[test]
+fn a_lock_that_keeps_the_cpus_idle_stays_the_finding() {
+    let blocked = |wait_percent: u64| {
+        let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+        run.locks = vec![lock("m", LockKind::Mutex, 0x9000, wait_percent * 80_000)];
+        said(&[timed(1, 1_000_000), run])
+    };
+    assert!(blocked(75).ends_with("75% of thread time waits for the mutex m, longest in push (queue.c:18): 97% of its 1.00M acquisitions had to wait."), "{}", blocked(75));
+    assert!(!blocked(75).contains("a thread to run"), "{}", blocked(75));
+    let text = blocked(10);
+    assert!(
+        text.contains("On average only 1.6 of the 8 CPUs") && text.contains("Besides, 10% of thread time"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_place_more_is_one_place() {
+    let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);
+    let mut line = hot_line(0x1000, "pair (pair.c:3)", 1_100_000);
+    let write = |line| site(&place("f", "pair.c", line), AccessKind::Rmw, "pair.a", 300_000, 0);
+    line.sites = vec![write(1), write(2), write(3)];
+    run.lines = vec![line];
+    let text = said(&[timed(1, 1_000_000), run.clone()]);
+    assert!(text.contains("and 1 more place write "), "{text}");
+    run.lines[0].sites.push(site(&place("f", "pair.c", 4), AccessKind::Rmw, "pair.a", 300_000, 0));
+    let text = said(&[timed(1, 1_000_000), run]);
+    assert!(text.contains("and 2 more places write "), "{text}");
 }

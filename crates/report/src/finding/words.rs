@@ -66,16 +66,21 @@ fn peak(best: &Point, base: &Point, last: &Point) -> String {
 pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
     let though = if scales(point) && compared(curve, point) { "It scales, yet " } else { "" };
     match cause {
-        Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
+        Cause::Lines(group) => though.to_string() + &lines_sentence(point, group, PADDING_REMOVES_IT),
         Cause::Lock(lock) => though.to_string() + &lock_sentence(point, lock),
         Cause::ManyLines => many_lines_sentence(point),
-        Cause::Idle => idle_sentence(point),
+        Cause::Idle(None) => format!("No line or lock stands out: {}", idle_sentence(point)),
+        Cause::Idle(Some(second)) => idle_before(curve, point, second),
         Cause::Function(function) => function_sentence(curve, point, function),
         Cause::Nothing => nothing_sentence(curve, point),
     }
 }
 
-fn lines_sentence(point: &Point, group: &Group) -> String {
+/// What padding does to false sharing: where CPUs are busy, and where most are idle.
+const PADDING_REMOVES_IT: &str = "Padding removes it.";
+const PADDING_REMOVES_A_SHARE: &str = "Padding removes that share of the CPU time, not the idleness.";
+
+fn lines_sentence(point: &Point, group: &Group, padding: &str) -> String {
     let hottest = group.hottest();
     let share = units::about(units::share(group.wait(), cpu_time(point)));
     let lines = match group.lines.len() {
@@ -86,11 +91,11 @@ fn lines_sentence(point: &Point, group: &Group) -> String {
         "" => format!("{:#x}", hottest.address),
         object => object.into(),
     };
-    format!("{share} of CPU time waits for {lines} of {object}{}", sharing(group))
+    format!("{share} of CPU time waits for {lines} of {object}{}", sharing(group, padding))
 }
 
 /// Who takes the lines from whom, and whether padding helps.
-fn sharing(group: &Group) -> String {
+fn sharing(group: &Group, padding: &str) -> String {
     let hottest = group.hottest();
     let (writers, readers) = parties(group);
     let (write, fields) = (verb(&writers, "write"), fields(&writers));
@@ -99,11 +104,11 @@ fn sharing(group: &Group) -> String {
         _ if writers.is_empty() => ".".into(),
         Sharing::False if readers.is_empty() => format!(
             ". False sharing: {by} {write} {fields}, each CPU its own bytes of a line that others write too. \
-             Padding removes it."
+             {padding}"
         ),
         Sharing::False => format!(
             ". False sharing: {by} {write} {fields}, and so {} the line from {read_by}, which only {} what lies \
-             beside. Padding removes it.",
+             beside. {padding}",
             verb(&writers, "take"),
             verb(&readers, "read"),
         ),
@@ -137,7 +142,9 @@ fn places(spots: &[&Spot]) -> String {
     places.dedup();
     match places.len() {
         0..=PARTIES => places.join(" and "),
-        more => format!("{} and {} more places", places[..PARTIES].join(", "), more - PARTIES),
+        more => {
+            format!("{} and {}", places[..PARTIES].join(", "), units::counted((more - PARTIES) as u64, "more place"))
+        }
     }
 }
 
@@ -183,12 +190,42 @@ fn many_lines_sentence(point: &Point) -> String {
 }
 
 fn idle_sentence(point: &Point) -> String {
-    let cpus = point.explained.run.cpus;
-    let busy = units::factor(busy(point) * f64::from(cpus));
     format!(
-        "No line or lock stands out: in the mean only {busy} of the {cpus} CPUs have a thread to run. \
-         Look for parts that run alone, uneven shares of work, sleeping and I/O."
+        "{}. Look for parts that run alone (as creating threads one by one does), uneven shares of work, sleeping and \
+         I/O.",
+        idleness(point)
     )
+}
+
+/// `on average only 10 of the 80 CPUs had a thread to run`.
+fn idleness(point: &Point) -> String {
+    let cpus = point.cpus();
+    let busy = match busy(point) * f64::from(cpus) {
+        few if few < 9.95 => units::factor(few),
+        many => format!("{many:.0}"),
+    };
+    format!("on average only {busy} of the {cpus} CPUs had a thread to run")
+}
+
+fn capitalized(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Idleness, and then what the few CPUs that were busy waited for.
+fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
+    let idle = capitalized(&idle_sentence(point));
+    let second = match second {
+        Cause::Lines(group) => {
+            let lines = lines_sentence(point, group, PADDING_REMOVES_A_SHARE);
+            format!(
+                "{lines} More work per thread, or a region of interest (COREFOLD_BEGIN after a barrier), would show \
+                 it better."
+            )
+        }
+        other => cause(curve, point, other),
+    };
+    format!("{idle} Besides, {second}")
 }
 
 fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> String {
