@@ -61,8 +61,8 @@ pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
 }
 
 global_asm!(
-    // r10: what to do before, a function of the arguments and the caller's address; r11: the slot. Nothing is done before while nothing is simulated,
-    // or where the runtime itself calls.
+    // r10: what to do before, a function of the arguments and the caller's address; r11: the slot. Nothing
+    // is done before while nothing is simulated, or where the runtime itself calls.
     ".globl corefold_before",
     ".hidden corefold_before",
     ".type corefold_before,@function",

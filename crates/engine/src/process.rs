@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process: it stays one process, and its end leaves a recording however it comes about.
 use crate::engine::note;
 use crate::passing::{Arguments, before};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals. Those of the program's own making are delivered at once, in virtual time; those from outside
 //! when the running thread next comes to a basic block, as a handler must not find the runtime at work.
 //! A signal for another thread than the caller's is not simulated.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls by which a program deals with signals.
 use super::{change, is_valid, own_mask, send_here, wishes, without_ours};
 use crate::engine::{engine, note};

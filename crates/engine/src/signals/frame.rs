@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handing a fault on to the program's handler: the kernel has put its frame on the runtime's stack for
 //! signals, which all threads share, and a handler may run for long or never return. So the frame moves
 //! to a stack of the thread's, and the handler goes on there as if the kernel had called it.
