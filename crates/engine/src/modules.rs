@@ -90,7 +90,10 @@ unsafe extern "C" fn add_hooks(info: *mut libc::dl_phdr_info, _: usize, into: *m
 }
 
 fn hook_kind(symbol: &[u8]) -> Option<Hook> {
-    if symbol.starts_with(b"__tsan_atomic") {
+    if symbol.starts_with(b"__tsan_mem") {
+        // The program's own copying, under another name.
+        None
+    } else if symbol.starts_with(b"__tsan_atomic") {
         Some(if symbol.ends_with(b"signal_fence") { Hook::Access } else { Hook::Atomic })
     } else {
         symbol.starts_with(b"__tsan_").then_some(Hook::Access)

@@ -5,6 +5,7 @@ use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::{clock, crash, engine, heap, mapping, record, sched, sys, thread};
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -175,26 +176,45 @@ pub fn unregister_rseq() {
     }
 }
 
-/// The arguments at an address that does not depend on the environment's size; the environment after
-/// them, where libc looks for it.
+/// The arguments and the environment, each string and the list of them on lines of its own: how they lie
+/// on lines must not depend on what else is in the environment.
 fn copy_arguments(argc: c_int, argv: *mut *mut c_char) -> *mut *mut c_char {
     let mut words: Vec<*mut c_char> = Vec::new();
-    let mut at = 0;
     let mut nulls = 0;
     while nulls < 2 {
         // SAFETY: argv ends in a null, and the environment behind it in another.
-        let word = unsafe { *argv.add(at) };
-        if word.is_null() {
-            nulls += 1;
-        }
-        words.push(if at < argc as usize { copy_string(word) } else { word });
-        at += 1;
+        let word = unsafe { *argv.add(words.len()) };
+        nulls += u32::from(word.is_null());
+        words.push(if word.is_null() { word } else { copy_string(word) });
     }
-    words.leak().as_mut_ptr()
+    let list = on_own_line(words.as_ptr().cast(), size_of_val(words.as_slice())).cast::<*mut c_char>();
+    set_environment(list.wrapping_add(argc as usize + 1));
+    list
 }
 
-fn copy_string(from: *mut c_char) -> *mut c_char {
+fn copy_string(from: *const c_char) -> *mut c_char {
     // SAFETY: an argument is a terminated string.
     let bytes = unsafe { CStr::from_ptr(from) }.to_bytes_with_nul();
-    bytes.to_vec().leak().as_mut_ptr().cast()
+    on_own_line(bytes.as_ptr(), bytes.len()).cast()
+}
+
+/// A copy that begins with a line, of the largest that machines have.
+fn on_own_line(from: *const u8, bytes: usize) -> *mut u8 {
+    const LINE: usize = 128;
+    let layout = Layout::from_size_align(bytes.next_multiple_of(LINE), LINE).expect("arguments are not that long");
+    // SAFETY: the layout is not empty.
+    let to = unsafe { alloc::alloc::alloc(layout) };
+    crate::string::copy(to as u64, from as u64, bytes as u64);
+    to
+}
+
+/// libc took the environment from the kernel's place before we came.
+fn set_environment(to: *mut *mut c_char) {
+    // SAFETY: libc's variable, or the program's copy of it, has that type.
+    unsafe {
+        let variable = libc::dlsym(libc::RTLD_DEFAULT, c"environ".as_ptr()).cast::<*mut *mut c_char>();
+        if !variable.is_null() {
+            *variable = to;
+        }
+    }
 }
