@@ -53,8 +53,10 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     let had = heap::size_of(old);
     let (new, _) = heap::allocate(size as u64, 16, pc);
     let kept = had.min(size as u64);
-    crate::access::range_read(old, pc, kept);
-    crate::access::range_write(new, pc, kept);
+    if !crate::code::is_libc(pc) {
+        crate::access::range_read(old, pc, kept);
+        crate::access::range_write(new, pc, kept);
+    }
     crate::string::copy(new, old, kept);
     free_at(old, pc);
     new as *mut c_void

@@ -103,7 +103,7 @@ global_asm!(
     "jmp [r11]",
     ".cfi_endproc",
     active = sym crate::engine::ACTIVE,
-    code = sym crate::string::entry::CODE,
+    code = sym crate::code::OWN,
 );
 
 unsafe extern "C" {

@@ -3,7 +3,7 @@
 use crate::engine::note;
 use crate::passing::{Arguments, before};
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
-use crate::{crash, record, string, sys};
+use crate::{code, crash, record, sys};
 use alloc::format;
 use core::ffi::{c_int, c_uint, c_void};
 use corefold_recording::Status;
@@ -75,7 +75,7 @@ stand_ins! {
 
 stand_ins_at! {
     "rsi" fn alarm(seconds: c_uint; pc) -> c_uint {
-        if string::entry::is_own(pc) {
+        if code::is_own(pc) {
             return own(seconds);
         }
         never_signals("alarm", pc);

@@ -5,8 +5,8 @@
 mod calls;
 mod frame;
 
+use crate::code::is_own;
 use crate::engine::{engine, note};
-use crate::string::entry::is_own;
 use crate::{crash, hot::hot, sched};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;

@@ -125,7 +125,7 @@ fn launch_path() -> Option<Vec<u8>> {
 /// Sets the simulation up with this thread as its first. Returns the end of the stack it is to use.
 fn begin(launch: corefold_launch::Launch) -> u64 {
     read_abilities();
-    crate::string::entry::find_own_code();
+    crate::code::find();
     if !heap::map() || !mapping::reserve_all() {
         crash::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls by which a program deals with signals.
 use super::{change, is_valid, own_mask, send_here, wishes, without_ours};
+use crate::code::is_own;
 use crate::engine::{engine, note};
 use crate::stand_in::{failed, stand_ins_at};
-use crate::string::entry::is_own;
 use crate::{clock, crash, io, sched, sleep};
 use core::ffi::{c_int, c_void};
 

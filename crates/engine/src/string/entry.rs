@@ -4,42 +4,6 @@
 //! The runtime is Rust, whose compiler calls memcpy and its like at will; those calls come here too, as
 //! the symbols are ours. So a call whose return address lies in the runtime's own code goes straight on
 //! to libc's function, and so does every call while nothing is simulated.
-use core::sync::atomic::{AtomicU64, Ordering};
-
-/// The runtime's code. Zero until [`find_own_code`]: nothing is simulated before.
-#[repr(C)]
-pub struct Code {
-    begin: AtomicU64,
-    bytes: AtomicU64,
-}
-
-pub static CODE: Code = Code { begin: AtomicU64::new(0), bytes: AtomicU64::new(0) };
-
-unsafe extern "C" {
-    /// Defined by the linker: the first byte of the runtime's image.
-    static __ehdr_start: libc::Elf64_Ehdr;
-}
-
-/// Learns where the runtime's own code lies.
-pub fn find_own_code() {
-    let base = &raw const __ehdr_start as u64;
-    // SAFETY: an ELF file's image begins with its header, and its program headers are mapped with it.
-    let headers = unsafe {
-        let first = (base + __ehdr_start.e_phoff) as *const libc::Elf64_Phdr;
-        core::slice::from_raw_parts(first, usize::from(__ehdr_start.e_phnum))
-    };
-    let runs = |h: &&libc::Elf64_Phdr| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0;
-    if let Some(code) = headers.iter().find(runs) {
-        CODE.begin.store(base + code.p_vaddr, Ordering::Relaxed);
-        CODE.bytes.store(code.p_memsz, Ordering::Relaxed);
-    }
-}
-
-/// Is `pc` in the runtime's own code?
-pub fn is_own(pc: u64) -> bool {
-    pc.wrapping_sub(CODE.begin.load(Ordering::Relaxed)) < CODE.bytes.load(Ordering::Relaxed)
-}
-
 /// Declares a module for libc's function `$name`: `real`, which calls it, and the exported entry, which
 /// has `body` carry out the program's calls. `$register` is where an argument after the last one goes;
 /// `body` gets the caller's address there.
@@ -74,7 +38,7 @@ macro_rules! stand_in {
                     "jae {body}",
                     "2: jmp [rip + {slot}]",
                     active = sym $crate::engine::ACTIVE,
-                    code = sym $crate::string::entry::CODE,
+                    code = sym $crate::code::OWN,
                     body = sym body,
                     slot = sym SLOT,
                 )

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whose code calls: the runtime's own, libc's, or the program's.
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The machine code of a loaded file. Empty until [`find`]: nothing is simulated before.
+#[repr(C)]
+pub struct Code {
+    begin: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Code {
+    const fn unknown() -> Self {
+        Code { begin: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+    }
+
+    /// Takes the file that is loaded at `base`.
+    fn learn(&self, base: u64) {
+        // SAFETY: an ELF file's image begins with its header, and its program headers are mapped with it.
+        let headers = unsafe {
+            let header = &*(base as *const libc::Elf64_Ehdr);
+            let first = (base + header.e_phoff) as *const libc::Elf64_Phdr;
+            core::slice::from_raw_parts(first, usize::from(header.e_phnum))
+        };
+        let runs = |h: &&libc::Elf64_Phdr| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0;
+        if let Some(code) = headers.iter().find(runs) {
+            self.begin.store(base + code.p_vaddr, Ordering::Relaxed);
+            self.bytes.store(code.p_memsz, Ordering::Relaxed);
+        }
+    }
+
+    fn holds(&self, pc: u64) -> bool {
+        pc.wrapping_sub(self.begin.load(Ordering::Relaxed)) < self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// The runtime's; its address is known to assembly, the size 8 bytes behind it.
+pub static OWN: Code = Code::unknown();
+static LIBC: Code = Code::unknown();
+
+unsafe extern "C" {
+    /// Defined by the linker: the first byte of the runtime's image.
+    static __ehdr_start: libc::Elf64_Ehdr;
+}
+
+/// Learns where the runtime's and libc's code lie.
+pub fn find() {
+    OWN.learn(&raw const __ehdr_start as u64);
+    // SAFETY: the result is plain data; only libc has that function.
+    unsafe {
+        let function = libc::dlsym(libc::RTLD_NEXT, c"gnu_get_libc_version".as_ptr());
+        let mut found: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(function, &mut found) != 0 {
+            LIBC.learn(found.dli_fbase as u64);
+        }
+    }
+}
+
+pub fn is_own(pc: u64) -> bool {
+    OWN.holds(pc)
+}
+
+/// libc may hold locks that know nothing of fibers: nobody else may run before its call returns.
+pub fn is_libc(pc: u64) -> bool {
+    LIBC.holds(pc)
+}
