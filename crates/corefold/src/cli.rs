@@ -100,8 +100,10 @@ pub struct ReportArgs {
 #[derive(Args)]
 pub struct ReportOptions {
     /// How the work grows, where the program marks no progress.
-    #[arg(long, value_enum, default_value_t = Work::Total)]
-    pub work: Work,
+    ///
+    /// The default is what the recording was made with, and total for a new one.
+    #[arg(long, value_enum)]
+    pub work: Option<Work>,
     /// Also write the report as JSON; - is standard output, in place of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
@@ -115,11 +117,11 @@ pub enum Work {
     PerCpu,
 }
 
-impl From<Work> for corefold_report::Work {
+impl From<Work> for corefold_recording::Work {
     fn from(work: Work) -> Self {
         match work {
-            Work::Total => corefold_report::Work::Total,
-            Work::PerCpu => corefold_report::Work::PerCpu,
+            Work::Total => corefold_recording::Work::Total,
+            Work::PerCpu => corefold_recording::Work::PerCpu,
         }
     }
 }

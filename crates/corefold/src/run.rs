@@ -29,6 +29,9 @@ fn options(args: &RunArgs) -> Result<Options> {
     let profile = corefold_machine::load(&args.machine)?;
     profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
     let (program, rest) = args.program.split_first().expect("clap wants one");
+    for word in rest.iter().filter_map(|a| cpus::near_placeholder(&a.to_string_lossy())) {
+        screen::note(&format!("corefold: `{word}` is passed as it is; {{cpus}} stands for the number of CPUs"));
+    }
     Ok(Options {
         cpus: match &args.cpus {
             Some(list) => cpus::parse(list)?,
@@ -42,6 +45,7 @@ fn options(args: &RunArgs) -> Result<Options> {
         timeout: args.timeout,
         memory_limit: args.memory,
         jobs: args.jobs,
+        work: args.report.work.map(Into::into).unwrap_or_default(),
     })
 }
 

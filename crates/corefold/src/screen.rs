@@ -17,7 +17,7 @@ pub fn note(line: &str) {
 }
 
 /// How the report is to look there.
-pub fn options(work: corefold_report::Work) -> corefold_report::Options {
+pub fn options(work: corefold_recording::Work) -> corefold_report::Options {
     let terminal = io::stdout().is_terminal();
     let usual = corefold_report::Options::default();
     let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));

@@ -18,7 +18,8 @@ pub fn report(args: &ReportArgs) -> Result<u8> {
 pub fn show(runs: &[Run], options: &ReportOptions) -> Result<()> {
     let mut images = Images::new();
     let explained = runs.iter().map(|run| explain(run, &mut images)).collect::<Result<Vec<_>>>()?;
-    let look = screen::options(options.work.into());
+    let recorded = runs.first().map(|run| run.work).unwrap_or_default();
+    let look = screen::options(options.work.map_or(recorded, Into::into));
     let json = || corefold_report::json(&explained, &look);
     match options.json.as_deref() {
         Some(path) if path == Path::new("-") => return screen::print(&json()),

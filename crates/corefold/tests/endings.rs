@@ -42,15 +42,15 @@ fn exit_codes_tell_how_runs_ended() {
 }
 
 #[test]
-fn a_damaged_recording_is_an_error_of_ours() {
+fn the_engines_damaged_recording_is_an_error_of_ours() {
     let place = Place::new();
     place.build("good", "int main(void) { return 0; }");
     place.file("made.run", [0xff; 9]);
     let said = place.sh(&format!("STUB_RUN=made.run '{}' run --cpus 1 -- ./good", corefold()));
     assert_eq!(said.code, Some(8));
     assert!(said.out.contains("cut short or damaged"), "{}", said.out);
-    place.file("bad.rec", "corefold\u{1}x");
-    assert_eq!(place.corefold("report bad.rec").code, Some(8));
+    place.file("bad.rec", "corefold\u{2}x");
+    assert_eq!(place.corefold("report bad.rec").code, Some(2));
     place.file("bad.rec", "text");
     assert_eq!(place.corefold("report bad.rec").code, Some(2));
 }

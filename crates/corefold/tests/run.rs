@@ -73,13 +73,18 @@ fn bad_arguments_are_refused() {
         ("--cpus 5000", "5000 CPUs: skylake-2s-80 has 80; the largest machine, generic-1024, has 1024"),
         ("--cpus 1,100", "100 CPUs: skylake-2s-80 has 80; generic-1024 has 1024"),
         ("--cpus 1,x", "--cpus 1,x: \"x\" is neither"),
+        ("--cpus 8-4", "\"8-4\" runs backwards: say 4-8"),
+        ("--machine skylake", "did you mean \"skylake-2s-80\"? Known:"),
         ("--machine xeon-4s-8", "did you mean \"xeon-4s-80\"?"),
         ("--machine ./bad.toml", "./bad.toml:4: latency.smt: must be a table"),
         ("--machine no.toml", "no.toml: cannot read this profile"),
         ("--memory 3X", "unknown suffix"),
         ("--timeout -1", ""),
         ("--jobs 0", ""),
-        ("-o /no/such/dir/a.rec", "cannot write the recording /no/such/dir/a.rec"),
+        (
+            "-o /no/such/dir/a.rec",
+            "cannot write the recording /no/such/dir/a.rec: the directory /no/such/dir does not exist",
+        ),
     ] {
         let refused = place.corefold(&format!("run {line} -- ./good"));
         assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{line}: {}", refused.err);
@@ -101,6 +106,28 @@ fn runs_are_merged_in_the_order_of_cpus() {
     assert!(done.out.contains("left no recording"), "{}", done.out);
     assert!(done.err.contains("--- output at 2 CPUs ---\n2 2of2\n---\n"), "{}", done.err);
     assert!(!done.err.contains("8of8") && done.err.contains("recording: corefold.rec"), "{}", done.err);
+}
+
+#[test]
+fn a_mistaken_placeholder_is_pointed_out() {
+    let place = Place::new();
+    place.build("good", "int main(void) { return 0; }");
+    let note = "`{cpu}` is passed as it is; {cpus} stands for the number of CPUs";
+    assert!(place.corefold("run --cpus 1 -- ./good {cpu}").err.contains(note));
+    assert!(!place.corefold("run --cpus 1 -- ./good {cpus}").err.contains("is passed as it is"));
+}
+
+#[test]
+fn how_the_work_grows_is_kept() {
+    let place = Place::new();
+    place.build("good", "int main(void) { return 0; }");
+    let run =
+        Run { cpus: 8, cycles: 100, clock_hz: 1000, status: corefold_recording::Status::Exited(0), ..Run::default() };
+    place.file("made.run", corefold_recording::encode_run(&run));
+    let said = place.sh(&format!("STUB_RUN=made.run '{}' run --cpus 1,2 --work per-cpu -- ./good", corefold()));
+    assert!(said.out.contains("same work per CPU"), "{}", said.out);
+    assert_eq!(place.corefold("report corefold.rec").out, said.out);
+    assert!(place.corefold("report --work total corefold.rec").out.contains("same total work"));
 }
 
 #[test]

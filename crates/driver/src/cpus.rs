@@ -8,36 +8,46 @@ use corefold_machine::{Machine, larger_than};
 pub fn parse(list: &str) -> Result<Vec<u32>> {
     let mut counts = Vec::new();
     for part in list.split(',') {
-        counts.extend(one(part.trim()).ok_or_else(|| malformed(list, part))?);
+        counts.extend(one(part.trim()).map_err(|wrong| bad_input!("--cpus {list}: {part:?} {wrong}"))?);
     }
     counts.sort_unstable();
     counts.dedup();
     Ok(counts)
 }
 
+/// A word in braces in a program's argument that looks like a mistaken `{cpus}`.
+pub fn near_placeholder(argument: &str) -> Option<String> {
+    let in_braces = argument.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    let word = |w: &&str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    in_braces.filter(|w| *w != "cpus").find(word).map(|w| format!("{{{w}}}"))
+}
+
 /// Guards against a range that is a slip of the keyboard; no machine is near.
 const MOST: u32 = 1_000_000;
 
-fn one(part: &str) -> Option<Vec<u32>> {
+/// The error says what is wrong with the part, and follows it.
+fn one(part: &str) -> Result<Vec<u32>, String> {
     let (range, step) = match part.split_once(':') {
         Some((range, step)) => (range, number(step)?),
         None => (part, 1),
     };
     let Some((first, last)) = range.split_once('-') else {
-        return if part.contains(':') { None } else { number(range).map(|n| vec![n]) };
+        return if part.contains(':') { Err(MALFORMED.into()) } else { Ok(vec![number(range)?]) };
     };
-    let (first, last) = (number(first)?, number(last)?);
-    let fine = step >= 1 && first <= last && last <= MOST;
-    fine.then(|| (first..=last).step_by(step as usize).collect())
+    match (number(first)?, number(last)?) {
+        (first, last) if first > last => Err(format!("runs backwards: say {last}-{first}")),
+        (_, last) if last > MOST => Err(format!("goes beyond {MOST} CPUs")),
+        _ if step == 0 => Err("has a step of 0, which would never end: a step is at least 1".into()),
+        (first, last) => Ok((first..=last).step_by(step as usize).collect()),
+    }
 }
+
+const MALFORMED: &str = "is neither a number nor a range like 8-80 or 8-80:8";
 
 /// Digits only: `u32::from_str` would take a sign.
-fn number(digits: &str) -> Option<u32> {
-    if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
-}
-
-fn malformed(list: &str, part: &str) -> anyhow::Error {
-    bad_input!("--cpus {list}: {part:?} is neither a number nor a range like 8-80 or 8-80:8")
+fn number(digits: &str) -> Result<u32, String> {
+    let number = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+    number.ok_or_else(|| MALFORMED.into())
 }
 
 /// Powers of two, and where the machine has an edge: a full socket, every core, every thread.
@@ -86,12 +96,25 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_quoted() {
-        for (list, part) in [("", ""), ("1,,2", ""), ("1,x", "x"), ("8-4", "8-4"), ("1-8:0", "1-8:0"), ("3:1", "3:1")] {
+        for (list, part) in [("", ""), ("1,,2", ""), ("1,x", "x"), ("3:1", "3:1")] {
             let said = parse(list).unwrap_err().to_string();
             assert!(said.starts_with(&format!("--cpus {list}: {part:?} is neither")), "{said}");
         }
+        let said = |list| parse(list).unwrap_err().to_string();
+        assert_eq!(said("1,8-4"), "--cpus 1,8-4: \"8-4\" runs backwards: say 4-8");
+        assert!(said("1-80:0").starts_with("--cpus 1-80:0: \"1-80:0\" has a step of 0"));
         for list in ["-1", "+1", "1-", "1-4000000000", "99999999999"] {
             assert!(parse(list).is_err(), "{list}");
+        }
+    }
+
+    #[test]
+    fn words_in_braces_that_are_not_cpus_are_found() {
+        for (argument, word) in [("{cpu}", "{cpu}"), ("-n={cpus},{CPUS}", "{CPUS}"), ("{x{threads}", "{threads}")] {
+            assert_eq!(near_placeholder(argument).as_deref(), Some(word));
+        }
+        for argument in ["{cpus}", "{}", "{\"json\": 1}", "{a,b}", "cpu", "}{", "{cpu"] {
+            assert_eq!(near_placeholder(argument), None, "{argument}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
 use corefold_machine::Machine;
-use corefold_recording::Run;
+use corefold_recording::{Run, Work};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -41,6 +41,8 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Counts simulated at once; none: one for each core of the host.
     pub jobs: Option<NonZero<usize>>,
+    /// What the recording says for later reports.
+    pub work: Work,
 }
 
 pub struct Finished {
@@ -141,6 +143,6 @@ impl Points<'_> {
         let launch = self.launched.launch(self.options, cpus);
         let mut child = self.launched.start(self.options, &launch)?;
         let ended = wait::wait(&mut child, self.options.timeout, self.interrupts)?;
-        Ok(outcome::run(&launch, &ended))
+        Ok(Run { work: self.options.work, ..outcome::run(&launch, &ended) })
     }
 }

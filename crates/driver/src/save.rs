@@ -28,12 +28,17 @@ impl Recording {
         let cannot = |e: std::io::Error| bad_input!("cannot write the recording {}: {e}", path.display());
         // Through a link to the file itself, so that the rename does not replace the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let directory = directory(&path);
+        if !directory.exists() {
+            let (shown, place) = (path.display(), directory.display());
+            return Err(bad_input!("cannot write the recording {shown}: the directory {place} does not exist"));
+        }
         let to = match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => {
                 return Err(bad_input!("{} is a directory", path.display()));
             }
             Ok(meta) if !meta.is_file() => Target::Direct(fs::File::options().write(true).open(&path).map_err(cannot)?),
-            _ => Target::Beside(beside(&path).map_err(cannot)?),
+            _ => Target::Beside(beside(directory).map_err(|e| cannot(without_name(&e)))?),
         };
         Ok(Recording { path, to })
     }
@@ -51,8 +56,16 @@ impl Recording {
     }
 }
 
-fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
-    let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The error without the temporary file's name, which nobody asked for.
+fn without_name(error: &std::io::Error) -> std::io::Error {
+    error.kind().into()
+}
+
+fn beside(directory: &Path) -> std::io::Result<NamedTempFile> {
     // As any other new file: what the umask leaves.
     tempfile::Builder::new().prefix(".corefold-").permissions(Permissions::from_mode(0o666)).tempfile_in(directory)
 }
@@ -62,7 +75,6 @@ pub fn load(path: &Path) -> Result<Vec<Run>> {
     let bytes = fs::read(path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
     match corefold_recording::decode(&bytes) {
         Ok(runs) => Ok(runs),
-        Err(e @ corefold_recording::Error::Damaged(_)) => Err(anyhow::anyhow!("{}: {e}", path.display())),
         Err(e) => Err(bad_input!("{}: {e}", path.display())),
     }
 }
@@ -118,18 +130,22 @@ mod tests {
     fn a_place_that_cannot_be_written_is_said_before_the_run() {
         let error = Recording::create(Path::new("/no/such/directory/a.rec")).err().unwrap();
         assert_eq!(exit::of_error(&error), exit::BAD_INPUT);
+        assert_eq!(
+            error.to_string(),
+            "cannot write the recording /no/such/directory/a.rec: the directory /no/such/directory does not exist"
+        );
         let error = Recording::create(Path::new("/")).err().unwrap();
         assert_eq!(error.to_string(), "/ is a directory");
     }
 
     #[test]
-    fn bad_recordings_are_told_apart() {
+    fn bad_recordings_are_bad_input() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.rec");
         assert_eq!(exit::of_error(&load(&path).unwrap_err()), exit::BAD_INPUT);
         fs::write(&path, "text").unwrap();
         assert_eq!(exit::of_error(&load(&path).unwrap_err()), exit::BAD_INPUT);
         fs::write(&path, &corefold_recording::encode(&runs())[..20]).unwrap();
-        assert_eq!(exit::of_error(&load(&path).unwrap_err()), exit::INTERNAL);
+        assert_eq!(exit::of_error(&load(&path).unwrap_err()), exit::BAD_INPUT);
     }
 }

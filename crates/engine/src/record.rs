@@ -60,6 +60,7 @@ pub fn run(status: Status) -> Run {
         frames: e.frames.list(),
         notes: e.notes.clone(),
         transfers: e.sites.totals(),
+        work: Default::default(),
     }
 }
 

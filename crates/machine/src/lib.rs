@@ -42,14 +42,19 @@ fn load_file(path: &Path) -> Result<Profile, Error> {
 
 fn unknown(name: &str) -> Error {
     let known: Vec<&str> = builtin().iter().map(|b| b.name).collect();
-    let hint = match nearest(name, known.iter().copied()) {
+    let hint = match begun(name, &known).or_else(|| nearest(name, known.iter().copied())) {
         Some(near) => format!("; did you mean {near:?}?"),
-        None => String::new(),
+        None => ".".into(),
     };
     Error::plain(format!(
         "unknown machine {name:?}{hint} Known: {}. A profile of your own is named by its path (./m.toml).",
         known.join(", ")
     ))
+}
+
+/// The first name that begins like this.
+fn begun<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    known.iter().copied().find(|k| !name.is_empty() && k.starts_with(name))
 }
 
 #[cfg(test)]
@@ -61,6 +66,8 @@ mod tests {
         let said = load("skylake-2s-81").unwrap_err().to_string();
         assert!(said.contains("did you mean \"skylake-2s-80\"?"), "{said}");
         assert!(said.contains("xeon-4s-80") && said.contains("generic-1024"), "{said}");
+        assert!(load("skylake").unwrap_err().to_string().contains("did you mean \"skylake-2s-80\"? Known"));
+        assert!(load("pdp11").unwrap_err().to_string().starts_with("unknown machine \"pdp11\". Known: "));
         assert!(!load("pdp11").unwrap_err().to_string().contains("did you mean"));
     }
 

@@ -36,6 +36,18 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// Transfers over all lines, by [`Class`].
     pub transfers: [u64; CLASSES],
+    /// How the report was asked to reckon; the runner fills it in.
+    pub work: Work,
+}
+
+/// How work grows with the number of CPUs, where the program marks no progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Work {
+    /// All CPUs together do the same work at every count.
+    #[default]
+    Total,
+    /// Each CPU does the same work at every count.
+    PerCpu,
 }
 
 /// How a run ended.

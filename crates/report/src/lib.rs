@@ -21,18 +21,9 @@ mod text;
 mod units;
 mod usl;
 
+pub use corefold_recording::Work;
 pub use json::json;
 pub use text::text;
-
-/// How work grows with the number of CPUs, where the program marks no progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Work {
-    /// All CPUs together do the same work at every count.
-    #[default]
-    Total,
-    /// Each CPU does the same work at every count.
-    PerCpu,
-}
 
 /// How to show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
