@@ -247,4 +247,7 @@ pub extern "C" fn __tsan_atomic_signal_fence(_order: u32) {}
 /// The program's own assembly is about to update these bytes: what it costs.
 pub fn annotate(address: u64, size: u8, pc: u64) {
     update(address, size, pc, |_| None);
+    // It will change them, which no spin does.
+    hot!().wrote = 1;
+    crate::engine::current().spins.forget();
 }

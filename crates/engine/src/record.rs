@@ -54,6 +54,7 @@ pub fn run(status: Status) -> Run {
         progress: crate::progress::list(),
         stacks: e.samples.stacks(),
         lines: e.sites.lines(MOST_LINES, line_bytes),
+        passed: e.sites.passed_list(MOST_LINES),
         locks: e.locks.all(),
         labels: e.labels.clone(),
         allocations: e.heap.sites.clone(),

@@ -176,28 +176,30 @@ impl Sites {
             union(&mut cpus, &self.counts[key].cpus);
             line.cpus = cpus.iter().map(|w| w.count_ones()).sum();
         }
-        self.add_regions(&mut lines, line_bytes);
         lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
         lines.truncate(most);
         lines
     }
 
-    /// Each region's dearest place, as if all its transfers had been of the one line that stands for it.
-    fn add_regions(&self, lines: &mut Vec<Line>, bytes: u32) {
-        let mut keys: Vec<&Region> = self.regions.keys().collect();
-        keys.sort_unstable();
-        for key in keys {
-            let passed = &self.regions[key];
-            if passed.counts.stall == 0 || passed.transfers[Class::Memory as usize] == passed.counts.transfers {
-                continue;
+    /// What passed without a fight, the `most` entries that cost most, dearest first.
+    pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
+        let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
+        all.sort_unstable_by_key(|(key, p)| (core::cmp::Reverse(p.counts.stall), **key));
+        all.truncate(most);
+        let entry = |(key, p): (&Region, &Passed)| {
+            let site = p.counts.site(key.pc, key.kind, 0, p.size);
+            corefold_recording::Passed {
+                address: p.address,
+                size: p.size,
+                object: crate::heap::objects_on(p.address, 1).pop(),
+                pc: key.pc,
+                kind: site.kind,
+                transfers: p.transfers,
+                stall: site.stall,
+                cpus: site.cpus,
             }
-            let address = line_start(passed.address);
-            let objects = crate::heap::objects_on(address, bytes.into());
-            let site = passed.counts.site(key.pc, key.kind, (passed.address - address) as u8, passed.size);
-            let (stall, cpus) = (site.stall, site.cpus);
-            let sites = alloc::vec![site];
-            lines.push(Line { address, bytes, objects, transfers: passed.transfers, stall, spin: 0, cpus, sites });
-        }
+        };
+        all.into_iter().map(entry).collect()
     }
 
     fn line(&self, index: u32, bytes: u32) -> Line {

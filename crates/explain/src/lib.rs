@@ -17,6 +17,7 @@ mod images;
 mod lines;
 mod locks;
 mod memory;
+mod passed;
 mod space;
 mod stack;
 mod symbols;
@@ -39,6 +40,7 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
         ending: ending::ending(run, &space, &memory),
         functions: functions::functions(&run.stacks, &space),
         lines: lines::lines(run, &space, &memory),
+        passed: passed::passed(run, &space, &memory),
         locks: locks::locks(run, &space, &memory),
     };
     let at = |pc| space.call_place(pc);

@@ -16,6 +16,8 @@ pub struct Explained {
     pub functions: Vec<Function>,
     /// By cycles stalled and spun, the most first.
     pub lines: Vec<HotLine>,
+    /// By cycles stalled, the most first.
+    pub passed: Vec<PassedUse>,
     /// By cycles waited, the most first.
     pub locks: Vec<LockUse>,
 }
@@ -69,6 +71,20 @@ pub struct ThreadStack {
     pub thread: Option<u32>,
     /// Innermost first; inlined functions are frames of their own.
     pub frames: Vec<Place>,
+}
+
+/// An object whose lines came to CPUs without a fight: several read them, or they changed hands once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PassedUse {
+    pub object: String,
+    pub at: Option<Place>,
+    pub kind: AccessKind,
+    pub transfers_by_class: [u64; CLASSES],
+    pub stall: u64,
+    /// Of all stall and spin of the run.
+    pub stall_percent: f64,
+    /// The most CPUs that came from this place to one 64 KiB of it.
+    pub cpus: u32,
 }
 
 /// A place in the code.

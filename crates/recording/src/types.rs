@@ -26,6 +26,8 @@ pub struct Run {
     pub progress: Vec<Progress>,
     pub stacks: Vec<Stack>,
     pub lines: Vec<Line>,
+    /// Lines that nobody fought for, added up.
+    pub passed: Vec<Passed>,
     pub locks: Vec<Lock>,
     pub labels: Vec<Label>,
     /// What [`Object::site`] refers to.
@@ -178,6 +180,21 @@ pub struct Line {
     /// CPUs that touched it after it was first shared.
     pub cpus: u32,
     pub sites: Vec<Site>,
+}
+
+/// Lines of one 64 KiB of memory that came to CPUs from one place in the code and were only read, or
+/// changed hands once: too many to tell one by one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Passed {
+    /// The first address that was touched.
+    pub address: u64,
+    pub size: u8,
+    pub object: Option<Object>,
+    pub pc: u64,
+    pub kind: AccessKind,
+    pub transfers: [u64; CLASSES],
+    pub stall: u64,
+    pub cpus: u32,
 }
 
 /// A function's frame on a thread's stack, when a line of it was first shared. An address on a stack

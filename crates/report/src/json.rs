@@ -61,6 +61,7 @@ fn run<'a>(point: &Point<'a>) -> Run<'a> {
         transfers_by_class: classes(&facts.transfers_by_class),
         functions: explained.functions.iter().map(function).collect(),
         lines: explained.lines.iter().map(|l| line(l, explained)).collect(),
+        passed: explained.passed.iter().map(passed).collect(),
         locks: explained.locks.iter().map(lock).collect(),
         notes: facts.notes.iter().map(note).collect(),
     }
@@ -162,6 +163,18 @@ fn lock(lock: &explain::LockUse) -> Lock<'_> {
         wait_cycles: lock.wait_cycles,
         hold_cycles: lock.hold_cycles,
         waited_at: lock.waited_at.as_ref().map(place),
+    }
+}
+
+fn passed(entry: &explain::PassedUse) -> Passed<'_> {
+    Passed {
+        object: &entry.object,
+        kind: kind_name(entry.kind),
+        at: entry.at.as_ref().map(place),
+        transfers: entry.transfers_by_class.iter().sum(),
+        transfers_by_class: classes(&entry.transfers_by_class),
+        stall: entry.stall,
+        wait_percent: entry.stall_percent,
     }
 }
 

@@ -6,6 +6,7 @@ mod functions;
 mod head;
 mod lines;
 mod locks;
+mod passed;
 mod time;
 
 use crate::Options;
@@ -62,6 +63,7 @@ pub fn text(runs: &[Explained], options: &Options) -> String {
         out += &time::section(&screen, subject);
         out += &functions::section(&screen, subject);
         out += &lines::section(&screen, subject);
+        out += &passed::section(&screen, subject);
         out += &locks::section(&screen, subject);
     }
     out + &endings::notes(&screen, &curve)

@@ -68,6 +68,7 @@ pub struct Run<'a> {
     pub transfers_by_class: Classes,
     pub functions: Vec<Function<'a>>,
     pub lines: Vec<Line<'a>>,
+    pub passed: Vec<Passed<'a>>,
     pub locks: Vec<Lock<'a>>,
     pub notes: Vec<Note<'a>>,
 }
@@ -190,6 +191,19 @@ pub struct Lock<'a> {
     pub hold_cycles: u64,
     /// Where it was waited for longest.
     pub waited_at: Option<Place<'a>>,
+}
+
+/// Memory that came to CPUs without a fight.
+#[derive(Serialize)]
+pub struct Passed<'a> {
+    pub object: &'a str,
+    pub kind: &'static str,
+    pub at: Option<Place<'a>>,
+    pub transfers: u64,
+    pub transfers_by_class: Classes,
+    pub stall: u64,
+    /// Of all stall and spin of the run.
+    pub wait_percent: f64,
 }
 
 #[derive(Serialize)]

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory that nobody fights for, where fetching it costs something all the same.
+use super::{Screen, source};
+use crate::curve::Point;
+use crate::table::{Align, Table};
+use crate::units;
+use corefold_explain::{PassedUse, kind_name};
+
+const MOST: usize = 4;
+/// What costs less than this share of CPU time is left out.
+const LEAST: f64 = 0.005;
+
+pub fn section(screen: &Screen, point: &Point) -> String {
+    let time = &point.explained.run.time;
+    let cpu = time.total() - time.block;
+    let dear = |entry: &&PassedUse| units::share(entry.stall, cpu) >= LEAST;
+    let shown: Vec<&PassedUse> = point.explained.passed.iter().filter(dear).take(MOST).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("share", Align::Right),
+        ("fetched", Align::Right),
+        ("access", Align::Left),
+        ("object", Align::Left),
+        ("in", Align::Left),
+        ("source", Align::Left),
+    ];
+    let mut table = Table::new(&columns, &[3, 4]);
+    for entry in shown {
+        let place = entry.at.as_ref();
+        table.row(vec![
+            units::percent(units::share(entry.stall, cpu)),
+            units::count(entry.transfers_by_class.iter().sum::<u64>() as f64),
+            kind_name(entry.kind).into(),
+            entry.object.clone(),
+            place.map_or(String::new(), |p| p.function.clone()),
+            place.map_or(String::new(), |p| source(p.file.as_deref(), p.line)),
+        ]);
+    }
+    let title = "Memory fetched without a fight: first use, reading, one change of hands (share: of CPU time)";
+    screen.title(title) + &table.print(screen.width(), screen.style)
+}
