@@ -107,7 +107,6 @@ fn a_program_that_sleeps_for_ever_is_stopped() {
 }
 
 #[test]
-#[ignore = "the engine does not yet refuse fork"]
 fn a_fork_is_refused() {
     check(&end("fork"), 6, &["fork", "ends.c"]);
 }
