@@ -5,7 +5,6 @@
 macro_rules! stand_ins {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block)*) => {$(
         $(#[$doc])*
-        #[allow(non_snake_case)]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($arg: $type),*) -> $result {
             #[allow(clippy::too_many_arguments)]
@@ -26,7 +25,6 @@ pub(crate) use stand_ins;
 /// `$register` where an argument after the last one goes.
 macro_rules! stand_ins_at {
     ($($register:literal fn $name:ident($($arg:ident: $type:ty),* ; $pc:ident) -> $result:ty $body:block)*) => {$(
-        #[allow(non_snake_case)]
         mod $name {
             #[allow(unused_imports)]
             use super::*;
