@@ -99,7 +99,7 @@ fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
                 "{shown} has TSan's own runtime linked into it, which cannot be replaced: {COMPILE}"
             ));
         }
-        hooks |= name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc";
+        hooks |= name.starts_with("__tsan_") || ["__sanitizer_cov_trace_pc", "corefold_block_unknown"].contains(&name);
     }
     if needs_libtsan(elf) {
         return Err(bad_input!(

@@ -46,6 +46,8 @@ impl Place {
         let mut command = Command::new(program);
         command.current_dir(self.dir.path()).env("COREFOLD_RUNTIME", self.runtime());
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("COREFOLD_CC").env_remove("COREFOLD_CXX");
+        // cargo's own, which would lead programs to the real runtime.
+        command.env_remove("LD_LIBRARY_PATH");
         command
     }
 
