@@ -75,6 +75,7 @@ mod temporary;
 mod thread;
 mod time;
 mod unwind;
+mod wide;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo) -> ! {

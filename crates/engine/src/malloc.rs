@@ -14,10 +14,16 @@ unsafe extern "C" {
     fn __libc_free(at: *mut c_void);
 }
 
+/// No object is larger: what glibc refuses on every machine is refused here, and does not end the run.
+const MOST: usize = isize::MAX as usize;
+
 extern "C" fn allocate(size: usize, pc: u64) -> *mut c_void {
     if !active() {
         // SAFETY: libc's malloc under its own name.
         return unsafe { __libc_malloc(size) };
+    }
+    if size > MOST {
+        return fail(libc::ENOMEM);
     }
     heap::allocate(size as u64, 16, pc).0 as *mut c_void
 }
@@ -50,6 +56,9 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     if at.is_null() {
         return allocate(size, pc);
     }
+    if size > MOST {
+        return fail(libc::ENOMEM);
+    }
     let had = heap::size_of(old);
     let (new, _) = heap::allocate(size as u64, 16, pc);
     let kept = had.min(size as u64);
@@ -69,6 +78,9 @@ extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_voi
     if !active() {
         // SAFETY: libc's own.
         return unsafe { __libc_memalign(align, size) };
+    }
+    if size > MOST {
+        return fail(libc::ENOMEM);
     }
     heap::allocate(size as u64, align as u64, pc).0 as *mut c_void
 }
