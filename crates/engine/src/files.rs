@@ -81,7 +81,11 @@ fn open_any(path: *const c_char, flags: c_int, pc: u64, own: impl FnOnce() -> c_
     match look_at(path, pc) {
         Path::Random => open_random(flags),
         Path::Quota => failed(libc::ENOENT),
-        Path::File => own(),
+        Path::File => {
+            let fd = own();
+            crate::io::forget(fd);
+            fd
+        }
     }
 }
 

@@ -12,7 +12,7 @@ mod sockets;
 pub mod transfer;
 
 use crate::engine::{active, charge, current, engine, now};
-use crate::fiber::{Wait, Woken};
+use crate::fiber::{State, Wait, Woken};
 use crate::{clock, crash, sched, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -20,7 +20,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{Ticks, ticks};
 
-pub use descriptors::remember_random;
+pub use descriptors::{forget, remember_random};
 
 struct Waiting {
     fiber: usize,
@@ -143,6 +143,10 @@ fn wake_ready(timeout: c_int) -> usize {
     waiters().retain(|w| {
         let (own, rest) = looked_at.split_at(w.fds.len());
         looked_at = rest;
+        if engine().fibers[w.fiber].state != State::Blocked {
+            // Its time ran out; it has yet to come to know.
+            return false;
+        }
         let what = own.first().map_or((-1, 0), |f| (f.fd, f.events));
         let goes = own.iter().any(|f| f.revents != 0) && !(w.takes && taken.contains(&what));
         if goes {

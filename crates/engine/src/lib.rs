@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod access;
 mod affinity;
+mod arguments;
 mod atomics;
 mod barrier;
 mod blocks;

@@ -11,9 +11,20 @@ static ASKED: AtomicU64 = AtomicU64::new(0);
 static SINCE: AtomicU64 = AtomicU64::new(0);
 const LOOK_EVERY: u64 = 16 << 20;
 
-/// The program asks for memory; `pc` is where. A request beyond the limit cannot be meant to be used.
+/// The program asks for heap memory; `pc` is where. One request beyond the limit is not taken for one that
+/// is never used.
 #[inline]
 pub fn take(bytes: u64, pc: u64) {
+    let limit = engine().launch.memory_limit;
+    if bytes > limit && limit != 0 {
+        crash::out_of_memory(bytes, pc);
+    }
+    map(bytes, pc);
+}
+
+/// The program maps memory.
+#[inline]
+pub fn map(bytes: u64, pc: u64) {
     let asked = ASKED.load(Ordering::Relaxed) + bytes;
     ASKED.store(asked, Ordering::Relaxed);
     let limit = engine().launch.memory_limit;
@@ -30,9 +41,6 @@ pub fn give(bytes: u64) {
 fn beyond(bytes: u64, limit: u64, pc: u64) {
     let since = SINCE.load(Ordering::Relaxed) + bytes;
     SINCE.store(since, Ordering::Relaxed);
-    if bytes > limit {
-        crash::out_of_memory(bytes, pc);
-    }
     if since >= LOOK_EVERY {
         SINCE.store(0, Ordering::Relaxed);
         if in_use().is_some_and(|used| used > limit) {

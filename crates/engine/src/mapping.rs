@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's mappings, at addresses that depend on nothing but its calls: all that names no address
 //! of its own goes into one region that is reserved from the start.
+use crate::engine::engine;
 use crate::entry::with_seventh;
 use crate::layout::{MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_SHIFT};
 use crate::ranges::Ranges;
@@ -8,6 +9,7 @@ use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::{limit, mapped, pending, sched, sys};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
+use corefold_recording::Object;
 
 const PAGE: u64 = 4096;
 const HUGE_PAGE: u64 = 2 << 20;
@@ -171,7 +173,7 @@ fn map(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, offset
         forget(got as u64, bytes);
         mapped::note(got as u64, bytes, if is_file { fd } else { -1 }, offset as u64, pc);
         if !is_file && protection & libc::PROT_WRITE != 0 {
-            limit::take(bytes, pc);
+            limit::map(bytes, pc);
         }
     }
     result(got) as u64
@@ -232,6 +234,7 @@ fn remap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64, pc: u64) -
     } else {
         grow(old, old_bytes, bytes, flags)
     };
+    let object = mapped::object_at(old);
     let got = match target {
         Ok(target) => remap_to(old, old_bytes, target, bytes, flags),
         Err(error) => return -i64::from(error),
@@ -240,8 +243,11 @@ fn remap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64, pc: u64) -
         if got != old as i64 {
             forget(old, old_bytes);
         }
-        limit::take(bytes.saturating_sub(old_bytes), pc);
-        mapped::note(got as u64, bytes, -1, 0, pc);
+        limit::map(bytes.saturating_sub(old_bytes), pc);
+        mapped::forget(got as u64, bytes);
+        if let Some(object) = object {
+            engine().mapped.insert(got as u64, Object { address: got as u64, bytes, ..object });
+        }
     }
     got
 }

@@ -5,7 +5,6 @@ use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::{clock, crash, engine, heap, mapping, record, sched, sys, thread};
 use alloc::vec::Vec;
-use core::alloc::Layout;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -80,7 +79,7 @@ pub extern "C" fn __libc_start_main(
         crash::engine_fault("cannot read what the runner wants: are runner and runtime of one version?")
     };
     let stack = begin(launch);
-    arguments.argv = copy_arguments(argc, argv);
+    arguments.argv = crate::arguments::place(argc as usize, argv);
     // SAFETY: the stack is mapped and free; `go` does not return.
     unsafe { corefold_call_on(stack, go, (&raw mut arguments).cast()) };
     0
@@ -173,48 +172,5 @@ pub fn unregister_rseq() {
         let area = crate::fiber::read_fs().wrapping_add_signed(offset);
         // SAFETY: the area that glibc registered for this thread.
         unsafe { sys::syscall!(libc::SYS_rseq, area, RSEQ_BYTES, UNREGISTER, SIGNATURE; 0, 0) };
-    }
-}
-
-/// The arguments and the environment, each string and the list of them on lines of its own: how they lie
-/// on lines must not depend on what else is in the environment.
-fn copy_arguments(argc: c_int, argv: *mut *mut c_char) -> *mut *mut c_char {
-    let mut words: Vec<*mut c_char> = Vec::new();
-    let mut nulls = 0;
-    while nulls < 2 {
-        // SAFETY: argv ends in a null, and the environment behind it in another.
-        let word = unsafe { *argv.add(words.len()) };
-        nulls += u32::from(word.is_null());
-        words.push(if word.is_null() { word } else { copy_string(word) });
-    }
-    let list = on_own_line(words.as_ptr().cast(), size_of_val(words.as_slice())).cast::<*mut c_char>();
-    set_environment(list.wrapping_add(argc as usize + 1));
-    list
-}
-
-fn copy_string(from: *const c_char) -> *mut c_char {
-    // SAFETY: an argument is a terminated string.
-    let bytes = unsafe { CStr::from_ptr(from) }.to_bytes_with_nul();
-    on_own_line(bytes.as_ptr(), bytes.len()).cast()
-}
-
-/// A copy that begins with a line, of the largest that machines have.
-fn on_own_line(from: *const u8, bytes: usize) -> *mut u8 {
-    const LINE: usize = 128;
-    let layout = Layout::from_size_align(bytes.next_multiple_of(LINE), LINE).expect("arguments are not that long");
-    // SAFETY: the layout is not empty.
-    let to = unsafe { alloc::alloc::alloc(layout) };
-    crate::string::copy(to as u64, from as u64, bytes as u64);
-    to
-}
-
-/// libc took the environment from the kernel's place before we came.
-fn set_environment(to: *mut *mut c_char) {
-    // SAFETY: libc's variable, or the program's copy of it, has that type.
-    unsafe {
-        let variable = libc::dlsym(libc::RTLD_DEFAULT, c"environ".as_ptr()).cast::<*mut *mut c_char>();
-        if !variable.is_null() {
-            *variable = to;
-        }
     }
 }

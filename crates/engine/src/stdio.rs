@@ -10,6 +10,7 @@ use crate::{atomics, io, sched};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use corefold_model::ticks;
 
 /// The beginning of glibc's `FILE`, which is part of its binary interface.
@@ -32,17 +33,25 @@ struct Stream {
 const BUFFERED: u32 = 40;
 const FORMATTED: u32 = 400;
 
-fn standard(name: &'static [u8]) -> *mut Stream {
-    // SAFETY: a terminated string; libc's variable of that name points to a stream.
-    unsafe { *libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()).cast::<*mut Stream>() }
+/// One of the standard streams, which the program may set. `cache` holds where the variable is.
+fn standard(cache: &AtomicUsize, name: &'static [u8]) -> *mut Stream {
+    if cache.load(Ordering::Relaxed) == 0 {
+        // SAFETY: a terminated string. Programs may have a copy of the variable, which then counts.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()) };
+        cache.store(found as usize, Ordering::Relaxed);
+    }
+    // SAFETY: libc's variable of that name points to a stream.
+    unsafe { *(cache.load(Ordering::Relaxed) as *const *mut Stream) }
 }
 
 fn stdin() -> *mut Stream {
-    standard(b"stdin\0")
+    static CACHE: AtomicUsize = AtomicUsize::new(0);
+    standard(&CACHE, b"stdin\0")
 }
 
 fn stdout() -> *mut Stream {
-    standard(b"stdout\0")
+    static CACHE: AtomicUsize = AtomicUsize::new(0);
+    standard(&CACHE, b"stdout\0")
 }
 
 /// A stream that the program has locked over several calls.
@@ -148,6 +157,13 @@ macro_rules! hooks {
 
 hooks! {
     writes_first |a, pc| before_output(a.rdi as *mut Stream, BUFFERED, pc);
+    closes |a, pc| {
+        let stream = a.rdi as *mut Stream;
+        before_output(stream, BUFFERED, pc);
+        sched::enter_kernel();
+        // SAFETY: the program's stream.
+        io::forget(unsafe { (*stream).fd });
+    };
     writes_second |a, pc| before_output(a.rsi as *mut Stream, BUFFERED, pc);
     writes_fourth |a, pc| before_output(a.rcx as *mut Stream, BUFFERED, pc);
     writes_stdout |_a, pc| before_output(stdout(), BUFFERED, pc);
@@ -161,7 +177,8 @@ hooks! {
 }
 
 before! {
-    crate::stdio::writes_first => fflush fclose;
+    crate::stdio::writes_first => fflush;
+    crate::stdio::closes => fclose;
     crate::stdio::writes_second => fputs fputc putc _IO_putc;
     crate::stdio::writes_fourth => fwrite;
     crate::stdio::writes_stdout => puts putchar;

@@ -97,6 +97,11 @@ stand_ins_at! {
         if is_self(process) { send_here(signal, pc, || own(process, signal)) } else { own(process, signal) }
     }
 
+    "rcx" fn sigqueue(process: libc::pid_t, signal: c_int, value: usize; pc) -> c_int {
+        let call = || own(process, signal, value);
+        if is_self(process) { send_here(signal, pc, call) } else { call() }
+    }
+
     "rdx" fn pthread_kill(thread: libc::pthread_t, signal: c_int; pc) -> c_int {
         let Some(fiber) = crate::thread::find(thread) else { return libc::ESRCH };
         if fiber == engine().sched.fiber || signal == 0 || !is_valid(signal) {
