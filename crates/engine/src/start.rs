@@ -3,7 +3,7 @@
 //! wants, moves the program to a stack of ours and lets libc go on there.
 use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
-use crate::{clock, crash, engine, heap, mapping, record, sched, sys, thread};
+use crate::{clock, crash, engine, heap, mapping, record, sched, stdio, sys, thread};
 use alloc::vec::Vec;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -134,6 +134,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     crash::install();
     clock::trap_rdtsc();
     sched::adopt_first();
+    stdio::give_buffers();
     // SAFETY: registered before the program's own handlers, so it runs after them.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
     stack

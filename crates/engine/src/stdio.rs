@@ -6,7 +6,7 @@ use crate::engine::{charge, engine, now};
 use crate::fiber::Wait;
 use crate::passing::{Arguments, before};
 use crate::stand_in::stand_ins;
-use crate::{atomics, io, sched};
+use crate::{atomics, io, sched, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -52,6 +52,26 @@ fn stdin() -> *mut Stream {
 fn stdout() -> *mut Stream {
     static CACHE: AtomicUsize = AtomicUsize::new(0);
     standard(&CACHE, b"stdout\0")
+}
+
+/// Gives the standard streams buffers that do not come from the program's heap: how large libc makes
+/// them, and so where the program's own objects lie, depends on whether a terminal is behind them.
+pub fn give_buffers() {
+    const BYTES: usize = 4096;
+    for (stream, fd) in [(stdin(), 0), (stdout(), 1)] {
+        let mode = if is_terminal(fd) { libc::_IOLBF } else { libc::_IOFBF };
+        let buffer = alloc::vec![0u8; BYTES].leak();
+        // SAFETY: the stream has not been used yet, and the buffer stays.
+        unsafe { libc::setvbuf(stream.cast(), buffer.as_mut_ptr().cast(), mode, BYTES) };
+    }
+}
+
+fn is_terminal(fd: c_int) -> bool {
+    // SAFETY: a zeroed structure is valid, and the kernel fills it.
+    unsafe {
+        let mut state: libc::termios = core::mem::zeroed();
+        sys::syscall!(libc::SYS_ioctl, fd, libc::TCGETS, &raw mut state; 0, 0, 0) == 0
+    }
 }
 
 /// A stream that the program has locked over several calls.
