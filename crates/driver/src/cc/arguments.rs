@@ -115,6 +115,9 @@ impl Seen {
         if let Some(option) = self.has(OTHER_WIDTH) {
             return Err(bad_input!("{option}: corefold simulates x86-64 programs only"));
         }
+        if let Some(option) = self.has(&["-masm=intel"]) {
+            return Err(bad_input!("{option}: the hooks are written in AT&T syntax; compile without {option}"));
+        }
         if let (true, Some(option)) = (self.links(), self.has(STATIC)) {
             return Err(bad_input!(
                 "{option}: a fully static program has its own copy of libc, whose calls (pthread_create, futex, \
@@ -216,5 +219,6 @@ mod tests {
         assert!(refused("-fsanitize=undefined,address a.c").starts_with("-fsanitize=address cannot"));
         assert!(refused("-c -fsanitize=leak a.c").starts_with("-fsanitize=leak cannot"));
         assert!(refused("-m32 -c a.c").starts_with("-m32: "));
+        assert!(refused("-masm=intel -c a.c").starts_with("-masm=intel: "));
     }
 }
