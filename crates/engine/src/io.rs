@@ -8,6 +8,7 @@ mod connections;
 mod descriptors;
 mod loopback;
 mod poll;
+mod retries;
 mod sockets;
 pub mod transfer;
 
