@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's arguments and environment, at addresses that do not depend on what else is in the
 //! environment: each variable on pages of its own, by its name.
+use crate::calls::string;
 use crate::layout::{ARGUMENTS, ARGUMENTS_BYTES};
-use crate::{crash, string, sys};
+use crate::{crash, sys};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char};

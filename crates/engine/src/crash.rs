@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
+use crate::account::record;
+use crate::calls::signals;
 use crate::engine::{self, active, engine};
-use crate::fiber::{State, Wait};
-use crate::hot::hot;
-use crate::{record, signals, sys};
+use crate::hooks::hot::hot;
+use crate::scheduling::fiber::{State, Wait};
+use crate::sys;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -61,7 +63,7 @@ pub fn deadlock() -> ! {
 fn waiter(fiber: usize) -> Waiter {
     let f = &engine().fibers[fiber];
     let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait {
-        Wait::Futex { object, call, .. } => (call, object, crate::locks::holders(object)),
+        Wait::Futex { object, call, .. } => (call, object, crate::account::locks::holders(object)),
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
         Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
         Wait::Sleep => ("sleep", 0, Vec::new()),
@@ -110,7 +112,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     // SAFETY: the kernel passes both for SA_SIGINFO handlers.
     let (address, registers) =
         unsafe { (fault_address(&*info), &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
-    if signal == libc::SIGSEGV && crate::clock::emulate_rdtsc(registers) {
+    if signal == libc::SIGSEGV && crate::calls::clock::emulate_rdtsc(registers) {
         return;
     }
     if !active() {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a simulation, and the one way to reach it.
-use crate::fiber::Fiber;
-use crate::hot::hot;
+use crate::account::sample::Samples;
+use crate::account::sites::Sites;
+use crate::hooks::hot::hot;
+use crate::hooks::pending::Pending;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
-use crate::pending::Pending;
-use crate::sample::Samples;
-use crate::sched::Scheduler;
-use crate::sites::Sites;
+use crate::scheduling::fiber::Fiber;
+use crate::scheduling::sched::Scheduler;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -26,18 +26,18 @@ pub struct Engine {
     pub pending: Pending,
     pub samples: Samples,
     pub sites: Sites,
-    pub heap: crate::heap::Heap,
-    pub mapped: crate::mapped::Mapped,
-    pub locks: crate::locks::Locks,
+    pub heap: crate::storage::heap::Heap,
+    pub mapped: crate::storage::mapped::Mapped,
+    pub locks: crate::account::locks::Locks,
     pub progress: Vec<Progress>,
     pub labels: Vec<Label>,
     /// Frames of threads' stacks that something shared lies in.
-    pub frames: crate::frames::Frames,
+    pub frames: crate::hooks::frames::Frames,
     pub notes: Vec<Note>,
     /// Mapped files, and the runtime's hooks by address: for decoding blocks.
     pub modules: Vec<corefold_recording::Module>,
     pub hooks: Vec<(u64, corefold_block::Hook)>,
-    pub region: crate::progress::Region,
+    pub region: crate::account::progress::Region,
 }
 
 struct Slot(UnsafeCell<Option<Engine>>);
@@ -76,16 +76,16 @@ pub fn begin(launch: Launch) {
         fibers: Vec::new(),
         pending: Pending::default(),
         sites: Sites::default(),
-        heap: crate::heap::Heap::default(),
-        mapped: crate::mapped::Mapped::default(),
-        locks: crate::locks::Locks::default(),
+        heap: crate::storage::heap::Heap::default(),
+        mapped: crate::storage::mapped::Mapped::default(),
+        locks: crate::account::locks::Locks::default(),
         progress: Vec::new(),
         labels: Vec::new(),
-        frames: crate::frames::Frames::default(),
+        frames: crate::hooks::frames::Frames::default(),
         notes: Vec::new(),
         modules: Vec::new(),
         hooks: Vec::new(),
-        region: crate::progress::Region::default(),
+        region: crate::account::progress::Region::default(),
     };
     // SAFETY: the process has one thread as yet.
     unsafe { *ENGINE.0.get() = Some(engine) };

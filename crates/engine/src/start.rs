@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
-use crate::hot;
+use crate::account::record;
+use crate::calls::{clock, stdio};
+use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
-use crate::{clock, crash, engine, heap, mapping, record, sched, stdio, sys, thread};
+use crate::scheduling::sched;
+use crate::storage::{heap, mapping};
+use crate::threads::thread;
+use crate::{crash, engine, sys};
 use alloc::vec::Vec;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -170,7 +175,7 @@ pub fn unregister_rseq() {
     const SIGNATURE: u64 = 0x5305_3053;
     let offset = rseq_offset();
     if offset != 0 {
-        let area = crate::fiber::read_fs().wrapping_add_signed(offset);
+        let area = crate::scheduling::fiber::read_fs().wrapping_add_signed(offset);
         // SAFETY: the area that glibc registered for this thread.
         unsafe { sys::syscall!(libc::SYS_rseq, area, RSEQ_BYTES, UNREGISTER, SIGNATURE; 0, 0) };
     }

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is counted while the program runs, and the recording of it.
+pub mod locks;
+pub mod modules;
+pub mod progress;
+pub mod record;
+pub mod sample;
+pub mod sites;

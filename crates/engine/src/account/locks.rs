@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of each lock: how often it was taken, waited for and held, and by whom it is held now.
+use crate::engine::engine;
+use crate::hooks::hot::hot;
+use alloc::vec::Vec;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
+use corefold_recording::{Lock, LockKind, Object};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+struct Record {
+    kind: LockKind,
+    object: Option<Object>,
+    counts: Counts,
+    /// Threads that hold it, each as often as it has taken it.
+    holders: Vec<u32>,
+    /// Since when somebody has.
+    held_since: Ticks,
+}
+
+#[derive(Default)]
+struct Counts {
+    acquisitions: u64,
+    contended: u64,
+    wait: Ticks,
+    hold: Ticks,
+    longest_wait: Ticks,
+    wait_pc: u64,
+}
+
+#[derive(Default)]
+pub struct Locks {
+    records: HashMap<u64, Record, FxBuildHasher>,
+    any_spun: bool,
+    /// When the region of interest began: waits count from then on.
+    counted_from: Ticks,
+}
+
+impl Locks {
+    fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
+        self.records.entry(address).or_insert_with(|| Record {
+            kind,
+            object: crate::storage::heap::objects_on(address, 1).pop(),
+            counts: Counts::default(),
+            holders: Vec::new(),
+            held_since: 0,
+        })
+    }
+
+    /// Threads spun on this word, and no more; it is noted at the first spin.
+    pub fn spun(&mut self, address: u64, wait: Ticks, pc: u64) {
+        let record = self.at(address, LockKind::SpunWord);
+        if record.kind != LockKind::SpunWord {
+            return;
+        }
+        let counts = &mut record.counts;
+        counts.waited(wait, pc);
+        counts.acquisitions = counts.acquisitions.max(counts.contended);
+        self.any_spun = true;
+    }
+
+    /// A read-modify-write changed the word from zero: if threads spin on it, that is how it is taken.
+    #[inline]
+    pub fn taken(&mut self, address: u64) {
+        if self.any_spun
+            && let Some(record) = self.records.get_mut(&address)
+            && record.kind == LockKind::SpunWord
+        {
+            record.counts.acquisitions += 1;
+        }
+    }
+
+    /// Forgets all counts: the region of interest begins. What is held stays held.
+    pub fn clear(&mut self) {
+        let now = hot!().clock;
+        self.counted_from = now;
+        self.records.retain(|_, r| !r.holders.is_empty());
+        for record in self.records.values_mut() {
+            record.counts = Counts::default();
+            record.held_since = now;
+        }
+    }
+
+    /// In the order of their wait, the longest first.
+    pub fn all(&self) -> Vec<Lock> {
+        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0);
+        let mut locks: Vec<Lock> = used.map(|(address, r)| r.lock(*address)).collect();
+        locks.sort_by_key(|l| (core::cmp::Reverse(l.wait_cycles), l.address));
+        locks
+    }
+}
+
+impl Counts {
+    fn waited(&mut self, wait: Ticks, pc: u64) {
+        self.contended += 1;
+        self.wait += wait;
+        if wait >= self.longest_wait {
+            self.longest_wait = wait;
+            self.wait_pc = pc;
+        }
+    }
+}
+
+impl Record {
+    fn lock(&self, address: u64) -> Lock {
+        Lock {
+            address,
+            kind: self.kind,
+            object: self.object.clone(),
+            acquisitions: self.counts.acquisitions,
+            contended: self.counts.contended,
+            wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
+            hold_cycles: self.counts.hold / TICKS_PER_CYCLE,
+            wait_pc: self.counts.wait_pc,
+        }
+    }
+
+    fn has_holders(&self) -> bool {
+        matches!(self.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock)
+    }
+}
+
+/// The lock at `address` was taken now, after a wait that began at `since` (or none).
+pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
+    let now = hot!().clock;
+    let thread = engine().sched.fiber as u32;
+    let counted_from = engine().locks.counted_from;
+    let record = engine().locks.at(address, kind);
+    if record.kind != kind {
+        // Another object lay here before, or threads spun on the lock before it was first taken.
+        record.kind = kind;
+        record.counts = Counts::default();
+        record.holders.clear();
+    }
+    if record.has_holders() {
+        if record.holders.is_empty() {
+            record.held_since = now;
+        }
+        record.holders.push(thread);
+    }
+    record.counts.acquisitions += 1;
+    if let Some(since) = since {
+        record.counts.waited(now.saturating_sub(since.max(counted_from)), pc);
+    }
+}
+
+/// The lock was let go now, by the running thread or (some may) for another.
+pub fn released(address: u64) {
+    let now = hot!().clock;
+    let thread = engine().sched.fiber as u32;
+    let Some(record) = engine().locks.records.get_mut(&address) else { return };
+    if record.holders.is_empty() {
+        return;
+    }
+    let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);
+    record.holders.swap_remove(at);
+    if record.holders.is_empty() {
+        record.counts.hold += now.saturating_sub(record.held_since);
+    }
+}
+
+/// Nobody holds what lies here: it is made, or done with. Its counts stay.
+pub fn forgotten(address: u64) {
+    if let Some(record) = engine().locks.records.get_mut(&address) {
+        record.holders.clear();
+    }
+}
+
+/// Threads that hold the lock at `address`.
+pub fn holders(address: u64) -> Vec<u32> {
+    let mut holders = engine().locks.records.get(&address).map(|r| r.holders.clone()).unwrap_or_default();
+    holders.sort_unstable();
+    holders.dedup();
+    holders
+}

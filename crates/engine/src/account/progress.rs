@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the program says of itself: progress points, the region of interest, labels, accesses.
+//! `corefold.h` has the contract; coz's progress points count too.
+use crate::engine::{active, engine, now};
+use crate::hooks::hot::hot;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_char, c_int};
+use corefold_model::Ticks;
+use corefold_recording::{Label, Progress, Run, Status};
+
+/// coz.h's counter: it increments `count` by an atomic add of its own.
+#[repr(C)]
+struct CozCounter {
+    count: usize,
+    backoff: usize,
+}
+
+#[derive(Default)]
+pub struct Region {
+    begin: Option<Ticks>,
+    /// What the run had come to when the region last ended.
+    pub ended: Option<Box<Run>>,
+    coz: Vec<(String, &'static CozCounter, usize)>,
+}
+
+fn text(name: *const c_char) -> String {
+    // SAFETY: the contract asks for a terminated string.
+    String::from_utf8_lossy(unsafe { CStr::from_ptr(name) }.to_bytes()).into_owned()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_progress(name: *const c_char) {
+    if !active() {
+        return;
+    }
+    let name = unsafe_name(name);
+    let progress = &mut engine().progress;
+    match progress.iter_mut().find(|p| p.name.as_bytes() == name) {
+        Some(point) => point.visits += 1,
+        None => progress.push(Progress { name: String::from_utf8_lossy(name).into_owned(), visits: 1 }),
+    }
+}
+
+fn unsafe_name<'a>(name: *const c_char) -> &'a [u8] {
+    // SAFETY: the contract asks for a terminated string.
+    unsafe { CStr::from_ptr(name) }.to_bytes()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn _coz_get_counter(_kind: c_int, name: *const c_char) -> *const u8 {
+    if !active() {
+        return core::ptr::null();
+    }
+    let name = text(name);
+    let known = engine().region.coz.iter().find(|c| c.0 == name).map(|c| c.1);
+    let counter = known.unwrap_or_else(|| {
+        let counter: &'static CozCounter = Box::leak(Box::new(CozCounter { count: 0, backoff: 0 }));
+        engine().region.coz.push((name, counter, 0));
+        counter
+    });
+    (counter as *const CozCounter).cast()
+}
+
+fn coz_count(counter: &CozCounter) -> usize {
+    // SAFETY: the program changes it behind our back.
+    unsafe { (&raw const counter.count).read_volatile() }
+}
+
+/// All points in the order of their first visit.
+pub fn list() -> Vec<Progress> {
+    let mut all = engine().progress.clone();
+    let coz = engine().region.coz.iter();
+    all.extend(
+        coz.map(|(name, counter, before)| Progress {
+            name: name.clone(),
+            visits: (coz_count(counter) - before) as u64,
+        }),
+    );
+    all.retain(|p| p.visits > 0);
+    all
+}
+
+/// From here on the run counts: what came before is forgotten. The region lasts from the first beginning
+/// to the last end.
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_region_begin() {
+    if !active() {
+        return;
+    }
+    let region = &mut engine().region;
+    region.ended = None;
+    if region.begin.is_none() {
+        region.begin = Some(now());
+        forget_so_far();
+    }
+}
+
+fn forget_so_far() {
+    let e = engine();
+    e.samples.clear();
+    e.sites.clear();
+    e.locks.clear();
+    e.progress.clear();
+    e.region.coz.iter_mut().for_each(|(_, counter, before)| *before = coz_count(counter));
+    for fiber in &mut e.fibers {
+        let clock =
+            if fiber.state == crate::scheduling::fiber::State::Running { e.sched.clock_of(fiber.cpu) } else { now() };
+        fiber.restart_accounts(clock);
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_region_end() {
+    if !active() {
+        return;
+    }
+    if engine().region.begin.is_some() {
+        let run = crate::account::record::run(Status::Unfinished);
+        engine().region.ended = Some(Box::new(run));
+    }
+}
+
+/// Ticks that count, up to `end`: from the beginning of the region of interest, or of the run.
+pub fn region_ticks(end: Ticks) -> Ticks {
+    end.saturating_sub(engine().region.begin.unwrap_or(0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_label(address: u64, bytes: usize, name: *const c_char) {
+    if active() {
+        engine().labels.push(Label { address, bytes: bytes as u64, name: text(name) });
+    }
+}
+
+extern "C" fn access(address: u64, bytes: u64, kind: c_int, pc: u64) {
+    if !active() {
+        return;
+    }
+    match kind {
+        0 => crate::hooks::access::range_read(address, pc, bytes),
+        1 => crate::hooks::access::range_write(address, pc, bytes),
+        _ => {
+            crate::hooks::atomics::annotate(address, bytes.min(8) as u8, pc);
+        }
+    }
+    hot!().wrote |= u8::from(kind != 0);
+}
+
+/// corefold_access(address, bytes, kind): an access that inline assembly is about to make.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_access() {
+    naked_asm!("mov rcx, [rsp]", "jmp {body}", body = sym access)
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes what the run leaves behind.
+use crate::account::modules;
+use crate::engine::{self, active, engine, now};
+use crate::scheduling::fiber::State;
+use crate::sys;
+use alloc::format;
+use alloc::vec::Vec;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
+use corefold_recording::{Run, Status, Time, encode_run};
+
+/// Lines that a recording keeps: the dearest.
+const MOST_LINES: usize = 256;
+
+/// The run is over: writes the recording. Nothing is simulated afterwards.
+pub fn finish(status: Status) {
+    if !active() {
+        return;
+    }
+    // A region of interest that has ended is all that counts; how the program ended comes to it.
+    let run = match engine().region.ended.take() {
+        Some(region) => Run { status, modules: modules::list(), notes: engine().notes.clone(), ..*region },
+        None => run(status),
+    };
+    let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
+    path.push(0);
+    engine::end();
+    if let Err(error) = sys::write_file(&path, &encode_run(&run)) {
+        sys::write(2, format!("corefold: cannot write the recording (error {error})\n").as_bytes());
+    }
+}
+
+fn cycles(ticks: Ticks) -> u64 {
+    ticks / TICKS_PER_CYCLE
+}
+
+/// What the run has come to so far.
+pub fn run(status: Status) -> Run {
+    let e = engine();
+    e.fibers.iter_mut().for_each(|f| f.spins.forget());
+    let end = e.sched.latest_clock().max(now());
+    let line_bytes = e.launch.machine.line_bytes;
+    Run {
+        argv: e.launch.argv.clone(),
+        machine: e.launch.machine.name.clone(),
+        clock_hz: e.launch.machine.clock_hz,
+        cpus: e.launch.cpus,
+        seed: e.launch.seed,
+        status,
+        cycles: cycles(crate::account::progress::region_ticks(now())),
+        time: total_time(end),
+        sample_period: e.samples.period_cycles(),
+        threads: e.fibers.len() as u32,
+        modules: modules::list(),
+        progress: crate::account::progress::list(),
+        stacks: e.samples.stacks(),
+        lines: e.sites.lines(MOST_LINES, line_bytes),
+        passed: e.sites.passed_list(MOST_LINES),
+        locks: e.locks.all(),
+        labels: e.labels.clone(),
+        allocations: e.heap.sites.clone(),
+        frames: e.frames.list(),
+        notes: e.notes.clone(),
+        transfers: e.sites.totals(),
+        work: Default::default(),
+    }
+}
+
+/// All threads' time; what is left of that on CPUs after stalls and spins is computing.
+fn total_time(end: Ticks) -> Time {
+    let mut total = Time::default();
+    for fiber in &mut engine().fibers {
+        if fiber.state == State::Running {
+            let clock = engine().sched.clock_of(fiber.cpu);
+            fiber.goes_away(clock.min(end));
+        }
+        let time = fiber.time;
+        total.compute += cycles(time.compute.saturating_sub(time.stall + time.spin));
+        total.stall += cycles(time.stall);
+        total.spin += cycles(time.spin);
+        total.block += cycles(time.block);
+    }
+    total
+}

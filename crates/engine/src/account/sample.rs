@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Samples of call stacks in virtual time, so that profiles cost nothing between two of them.
+use crate::engine::{current, engine};
+use crate::hooks::hot::hot;
+use alloc::vec::Vec;
+use corefold_launch::Launch;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
+use corefold_recording::{Stack, Time};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// What the time before the sample went to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Compute,
+    Stall,
+}
+
+const DEEPEST: usize = 64;
+
+pub struct Samples {
+    period: Ticks,
+    random: u64,
+    stacks: HashMap<Vec<u64>, Time, FxBuildHasher>,
+    scratch: Vec<u64>,
+}
+
+impl Samples {
+    pub fn new(launch: &Launch) -> Self {
+        let period = launch.sample_period.max(16) * TICKS_PER_CYCLE;
+        let random = launch.seed ^ 0x9e37_79b9_7f4a_7c15;
+        Samples { period, random, stacks: HashMap::default(), scratch: Vec::new() }
+    }
+
+    pub fn period_cycles(&self) -> u64 {
+        self.period / TICKS_PER_CYCLE
+    }
+
+    /// Half to one and a half periods: a fixed one would beat with the program's loops.
+    fn next_gap(&mut self) -> Ticks {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.period / 2 + self.random % self.period
+    }
+
+    pub fn clear(&mut self) {
+        self.stacks.clear();
+    }
+
+    /// All stacks, in the order of their addresses.
+    pub fn stacks(&self) -> Vec<Stack> {
+        let mut all: Vec<Stack> =
+            self.stacks.iter().map(|(frames, time)| Stack { frames: frames.clone(), time: *time }).collect();
+        all.sort_unstable_by(|a, b| a.frames.cmp(&b.frames));
+        all
+    }
+}
+
+/// Takes the samples that have come due on the running CPU; the code is at `pc`.
+pub fn take_due(pc: u64, what: What) {
+    let e = engine();
+    let cpu = &mut e.sched.cpus[e.sched.cpu];
+    let clock = hot!().clock;
+    if clock < cpu.next_sample {
+        return;
+    }
+    let from = cpu.next_sample;
+    while cpu.next_sample <= clock {
+        cpu.next_sample += e.samples.next_gap();
+    }
+    let cycles = (cpu.next_sample - from) / TICKS_PER_CYCLE;
+    let fiber = current();
+    let mut frames = core::mem::take(&mut e.samples.scratch);
+    frames.clear();
+    // The call of the hook, not what comes after it: the report takes the first frame as it is.
+    frames.push(pc - 1);
+    frames.extend(fiber.calls(hot!().frames).take(DEEPEST));
+    let time = match e.samples.stacks.get_mut(frames.as_slice()) {
+        Some(time) => time,
+        None => e.samples.stacks.entry(frames.clone()).or_default(),
+    };
+    match what {
+        _ if fiber.spins.spinning() => time.spin += cycles,
+        What::Compute => time.compute += cycles,
+        What::Stall => time.stall += cycles,
+    }
+    e.samples.scratch = frames;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which line moved how often, from which places in the code.
+use crate::engine::{engine, line_start};
+use crate::hooks::spin::Spun;
+use alloc::vec::Vec;
+use corefold_model::{Access, Outcome, Ticks};
+use corefold_recording::{AccessKind, CLASSES, Class, Line, Object, Site};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    line: u32,
+    pc: u64,
+    offset: u8,
+    size: u8,
+    kind: AccessKindCode,
+}
+
+/// Index into [`KINDS`].
+type AccessKindCode = u8;
+
+#[derive(Default)]
+pub struct Counts {
+    transfers: u64,
+    pub stall: Ticks,
+    spin: Ticks,
+    cpus: Vec<u64>,
+}
+
+impl Counts {
+    fn seen_on(&mut self, cpu: u32) {
+        let word = cpu as usize / 64;
+        if self.cpus.len() <= word {
+            self.cpus.resize(word + 1, 0);
+        }
+        self.cpus[word] |= 1 << (cpu % 64);
+    }
+
+    fn site(&self, pc: u64, kind: AccessKindCode, offset: u8, size: u8) -> Site {
+        let cycles = |t: Ticks| t / corefold_model::TICKS_PER_CYCLE;
+        Site {
+            pc,
+            kind: KINDS[usize::from(kind)],
+            offset,
+            size,
+            transfers: self.transfers,
+            stall: cycles(self.stall),
+            spin: cycles(self.spin),
+            cpus: self.cpus.iter().map(|w| w.count_ones()).sum(),
+        }
+    }
+}
+
+/// A line that two or more CPUs touched; the model's records and these have the same numbers.
+struct Shared {
+    address: u64,
+    objects: Vec<Object>,
+    transfers: [u64; CLASSES],
+}
+
+/// Lines that nobody fights for pass from CPU to CPU by the million: they are counted by the region they
+/// lie in and the place in the code, with one of them to stand for all.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Region {
+    number: u64,
+    pc: u64,
+    kind: AccessKindCode,
+}
+
+const REGION_SHIFT: u32 = 16;
+
+pub struct Passed {
+    address: u64,
+    size: u8,
+    transfers: [u64; CLASSES],
+    pub counts: Counts,
+}
+
+#[derive(Default)]
+pub struct Sites {
+    regions: HashMap<Region, Passed, FxBuildHasher>,
+    lines: Vec<Shared>,
+    counts: HashMap<Key, Counts, FxBuildHasher>,
+}
+
+const KINDS: [AccessKind; 5] =
+    [AccessKind::Read, AccessKind::Write, AccessKind::AtomicLoad, AccessKind::AtomicStore, AccessKind::Rmw];
+
+/// A second CPU has come to the line: notes what lies there now, for it may be freed later.
+pub fn line_shared(address: u64, pc: u64) {
+    crate::hooks::frames::note(address, pc);
+    let line = line_start(address);
+    let objects = crate::storage::heap::objects_on(line, engine().launch.machine.line_bytes.into());
+    engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES] });
+}
+
+impl Sites {
+    pub fn at(&mut self, line: u32, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Counts {
+        let offset = (address - self.lines[line as usize].address) as u8;
+        let key = Key { line, pc, offset, size, kind };
+        let counts = self.counts.entry(key).or_default();
+        counts.seen_on(cpu);
+        counts
+    }
+
+    pub fn region_at(&mut self, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Passed {
+        let key = Region { number: address >> REGION_SHIFT, pc, kind };
+        let first = || Passed { address, size, transfers: [0; CLASSES], counts: Counts::default() };
+        let passed = self.regions.entry(key).or_insert_with(first);
+        passed.counts.seen_on(cpu);
+        passed
+    }
+
+    /// A transfer of a line that nobody fights for.
+    pub fn passed(&mut self, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
+        let passed = self.region_at(pc, kind as u8, access.address, access.size as u8, access.cpu);
+        passed.counts.stall += outcome.stall;
+        if let Some(class) = outcome.transfer {
+            passed.transfers[class as usize] += 1;
+            passed.counts.transfers += 1;
+        }
+    }
+
+    pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
+        let counts = self.at(line, pc, kind as u8, access.address, access.size as u8, access.cpu);
+        counts.stall += outcome.stall;
+        if let Some(class) = outcome.transfer {
+            counts.transfers += 1;
+            self.lines[line as usize].transfers[class as usize] += 1;
+        }
+    }
+
+    pub fn spun(&mut self, line: u32, pc: u64, kind: AccessKind, address: u64, size: u8, spun: &Spun) {
+        let cpu = engine().sched.cpu as u32;
+        let counts = self.at(line, pc, kind as u8, address, size, cpu);
+        // What the spin stalled was charged as it came: here, or to a store that it had to wait for, where it
+        // stays. No cycle counts twice.
+        let here = counts.stall.min(spun.stall);
+        counts.stall -= here;
+        counts.spin += spun.time - (spun.stall - here);
+    }
+
+    /// Forgets all counts: the region of interest begins.
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        self.regions.clear();
+        self.lines.iter_mut().for_each(|l| l.transfers = [0; CLASSES]);
+    }
+
+    /// Transfers over all lines, by class.
+    pub fn totals(&self) -> [u64; CLASSES] {
+        let mut totals = [0; CLASSES];
+        let regions = self.regions.values().map(|r| r.transfers);
+        for transfers in self.lines.iter().map(|l| l.transfers).chain(regions) {
+            totals.iter_mut().zip(transfers).for_each(|(t, n)| *t += n);
+        }
+        totals
+    }
+
+    /// The `most` lines that cost most, dearest first, with their sites.
+    pub fn lines(&self, most: usize, line_bytes: u32) -> Vec<Line> {
+        let mut keys: Vec<&Key> = self.counts.keys().collect();
+        keys.sort_unstable();
+        let mut lines: Vec<Line> = Vec::new();
+        let mut last = None;
+        let mut cpus = Vec::new();
+        for key in keys {
+            if last != Some(key.line) {
+                last = Some(key.line);
+                cpus.clear();
+                lines.push(self.line(key.line, line_bytes));
+            }
+            let line = lines.last_mut().expect("just pushed");
+            self.add_site(line, key);
+            union(&mut cpus, &self.counts[key].cpus);
+            line.cpus = cpus.iter().map(|w| w.count_ones()).sum();
+        }
+        lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
+        lines.truncate(most);
+        lines
+    }
+
+    /// What passed without a fight, the `most` entries that cost most, dearest first.
+    pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
+        let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
+        all.sort_unstable_by_key(|(key, p)| (core::cmp::Reverse(p.counts.stall), **key));
+        all.truncate(most);
+        let entry = |(key, p): (&Region, &Passed)| {
+            let site = p.counts.site(key.pc, key.kind, 0, p.size);
+            corefold_recording::Passed {
+                address: p.address,
+                size: p.size,
+                object: crate::storage::heap::objects_on(p.address, 1).pop(),
+                pc: key.pc,
+                kind: site.kind,
+                transfers: p.transfers,
+                stall: site.stall,
+                cpus: site.cpus,
+            }
+        };
+        all.into_iter().map(entry).collect()
+    }
+
+    fn line(&self, index: u32, bytes: u32) -> Line {
+        let shared = &self.lines[index as usize];
+        let (address, objects) = (shared.address, shared.objects.clone());
+        Line { address, bytes, objects, transfers: shared.transfers, stall: 0, spin: 0, cpus: 0, sites: Vec::new() }
+    }
+
+    fn add_site(&self, line: &mut Line, key: &Key) {
+        let site = self.counts[key].site(key.pc, key.kind, key.offset, key.size);
+        line.stall += site.stall;
+        line.spin += site.spin;
+        line.sites.push(site);
+    }
+}
+
+/// Adds the members of one set of CPUs to another.
+fn union(into: &mut Vec<u64>, from: &[u64]) {
+    into.resize(into.len().max(from.len()), 0);
+    into.iter_mut().zip(from).for_each(|(a, b)| *a |= b);
+}
+
+const _: () = assert!(Class::Upgrade as usize == corefold_model::Class::Upgrade as usize);

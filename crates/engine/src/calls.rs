@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The other functions of libc that are stood in for, a file a family.
+pub mod clock;
+pub mod deadline;
+pub mod files;
+pub mod io;
+pub mod loaded;
+pub mod process;
+pub mod random;
+pub mod signals;
+pub mod sleep;
+pub mod stdio;
+pub mod string;
+pub mod system_call;
+pub mod temporary;
+pub mod time;

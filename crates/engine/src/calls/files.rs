@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files. Their calls cost what a system call costs; how long a disk takes is not modelled. Some paths
+//! stand for more than a file.
+use crate::calls::io::{remember_random, transfer};
+use crate::calls::random;
+use crate::engine::note;
+use crate::passing::{Arguments, before};
+use crate::scheduling::sched;
+use crate::stand_in::{failed, result, stand_ins_at};
+use crate::sys;
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// What a path stands for.
+enum Path {
+    /// One of the random devices.
+    Random,
+    /// It says what the host lets this process use, which does not limit the simulated machine.
+    Quota,
+    File,
+}
+
+fn look_at(path: *const c_char, pc: u64) -> Path {
+    if path.is_null() {
+        return Path::File;
+    }
+    // SAFETY: the caller's terminated string.
+    match unsafe { CStr::from_ptr(path) }.to_bytes() {
+        b"/dev/urandom" | b"/dev/random" => Path::Random,
+        b"/proc/self/cgroup" => Path::Quota,
+        path => {
+            let tells = [&b"/proc/cpuinfo"[..], b"/proc/stat", b"/sys/devices/system/cpu", b"/sys/devices/system/node"];
+            if tells.iter().any(|t| path.starts_with(t)) {
+                note("read the host's CPUs from a file: the simulated machine's are in sysconf and affinity", pc);
+            }
+            Path::File
+        }
+    }
+}
+
+/// Bytes ready in a random device's descriptor, for readers that our `read` does not see.
+const READY: usize = 256 << 10;
+
+fn open_random(flags: c_int) -> c_int {
+    let close = if flags & libc::O_CLOEXEC != 0 { libc::MFD_CLOEXEC } else { 0 };
+    let mut bytes = alloc::vec![0; READY];
+    random::fill(&mut bytes);
+    // SAFETY: a new descriptor of our own.
+    let fd = unsafe {
+        let fd = sys::syscall!(libc::SYS_memfd_create, c"urandom".as_ptr(), close; 0, 0, 0, 0);
+        if fd >= 0 {
+            sys::write(fd as i32, &bytes);
+            sys::syscall!(libc::SYS_lseek, fd, 0, libc::SEEK_SET; 0, 0, 0);
+            remember_random(fd as c_int);
+        }
+        fd
+    };
+    result(fd) as c_int
+}
+
+extern "C" fn read_cookie(_cookie: *mut c_void, into: *mut u8, bytes: usize) -> isize {
+    // SAFETY: libc's buffer.
+    random::fill(unsafe { core::slice::from_raw_parts_mut(into, bytes) });
+    bytes as isize
+}
+
+/// A stream of random bytes without end.
+fn open_random_stream(mode: *const c_char) -> *mut c_void {
+    #[repr(C)]
+    struct Functions {
+        read: extern "C" fn(*mut c_void, *mut u8, usize) -> isize,
+        others: [usize; 3],
+    }
+    unsafe extern "C" {
+        fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: Functions) -> *mut c_void;
+    }
+    // SAFETY: the caller's mode; the functions may be null.
+    unsafe { fopencookie(core::ptr::null_mut(), mode, Functions { read: read_cookie, others: [0; 3] }) }
+}
+
+/// What all of the open family do: our own answer, or libc's.
+fn open_any(path: *const c_char, flags: c_int, pc: u64, own: impl FnOnce() -> c_int) -> c_int {
+    sched::enter_kernel();
+    match look_at(path, pc) {
+        Path::Random => open_random(flags),
+        Path::Quota => failed(libc::ENOENT),
+        Path::File => {
+            let fd = own();
+            crate::calls::io::forget(fd);
+            fd
+        }
+    }
+}
+
+fn open_stream(path: *const c_char, mode: *const c_char, pc: u64, own: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    sched::enter_kernel();
+    match look_at(path, pc) {
+        Path::Random => open_random_stream(mode),
+        Path::Quota => {
+            failed(libc::ENOENT);
+            core::ptr::null_mut()
+        }
+        Path::File => own(),
+    }
+}
+
+stand_ins_at! {
+    "rcx" fn open(path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
+        open_any(path, flags, pc, || own(path, flags, mode))
+    }
+
+    "rcx" fn open64(path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
+        open_any(path, flags, pc, || own(path, flags, mode))
+    }
+
+    "r8" fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
+        open_any(path, flags, pc, || own(directory, path, flags, mode))
+    }
+
+    "r8" fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
+        open_any(path, flags, pc, || own(directory, path, flags, mode))
+    }
+
+    "rdx" fn fopen(path: *const c_char, mode: *const c_char; pc) -> *mut c_void {
+        open_stream(path, mode, pc, || own(path, mode))
+    }
+
+    "rdx" fn fopen64(path: *const c_char, mode: *const c_char; pc) -> *mut c_void {
+        open_stream(path, mode, pc, || own(path, mode))
+    }
+}
+
+fn read_at(into: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isize {
+    sched::enter_kernel();
+    let got = own();
+    transfer::has_written(&transfer::one(into, bytes), got as i64, pc);
+    got
+}
+
+fn write_at(from: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isize {
+    sched::enter_kernel();
+    transfer::will_read(&transfer::one(from, bytes), pc);
+    own()
+}
+
+stand_ins_at! {
+    "r8" fn pread(fd: c_int, into: u64, bytes: usize, offset: i64; pc) -> isize {
+        read_at(into, bytes, pc, || own(fd, into, bytes, offset))
+    }
+
+    "r8" fn pread64(fd: c_int, into: u64, bytes: usize, offset: i64; pc) -> isize {
+        read_at(into, bytes, pc, || own(fd, into, bytes, offset))
+    }
+
+    "r8" fn pwrite(fd: c_int, from: u64, bytes: usize, offset: i64; pc) -> isize {
+        write_at(from, bytes, pc, || own(fd, from, bytes, offset))
+    }
+
+    "r8" fn pwrite64(fd: c_int, from: u64, bytes: usize, offset: i64; pc) -> isize {
+        write_at(from, bytes, pc, || own(fd, from, bytes, offset))
+    }
+}
+
+/// A system call that does not block on another thread.
+pub extern "C" fn enters_kernel(_: &Arguments, _pc: u64) {
+    sched::enter_kernel();
+}
+
+before! {
+    crate::calls::files::enters_kernel => creat creat64 stat lstat fstat fstatat stat64 lstat64 fstat64 fstatat64 statx statfs
+        fstatfs statvfs fstatvfs access faccessat lseek lseek64 fsync fdatasync msync sync syncfs sync_file_range ftruncate
+        ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
+        symlink readlink chmod fchmod chown fchown utimensat futimens opendir readdir closedir getcwd chdir dup
+        ioctl preadv pwritev preadv64 pwritev64 preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
+        tee vmsplice bind getsockname getpeername getsockopt setsockopt uname getppid getuid geteuid
+        getgid getegid getrlimit setrlimit prlimit umask memfd_create shm_open shm_unlink inotify_init1
+        inotify_add_watch mlock munlock mlockall munlockall mincore;
+}

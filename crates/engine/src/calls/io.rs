@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Blocking input and output: a thread that would block is parked, and the others go on.
+//!
+//! What the program's own threads do to a pipe or a socket shows at once: every call that may make
+//! another descriptor ready is followed by a look at those waited for ([`changed`]). What comes from
+//! outside is waited for in real time once nothing in the program can run; virtual time stands still.
+mod connections;
+mod descriptors;
+mod loopback;
+mod poll;
+mod retries;
+mod sockets;
+pub mod transfer;
+
+use crate::calls::clock;
+use crate::engine::{active, charge, current, engine, now};
+use crate::scheduling::fiber::{State, Wait, Woken};
+use crate::scheduling::sched;
+use crate::{crash, sys};
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, Ordering};
+use corefold_model::{Ticks, ticks};
+
+pub use descriptors::{forget, remember_random};
+
+struct Waiting {
+    fiber: usize,
+    fds: Vec<libc::pollfd>,
+    /// One thread of those that wait for the same takes what comes; others would find nothing.
+    takes: bool,
+    /// Only this process can make it ready.
+    inside: bool,
+}
+
+struct Waiters(UnsafeCell<Vec<Waiting>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Waiters {}
+/// In order of arrival.
+static WAITERS: Waiters = Waiters(UnsafeCell::new(Vec::new()));
+
+fn waiters() -> &'static mut Vec<Waiting> {
+    // SAFETY: as above; no reference outlives a switch.
+    unsafe { &mut *WAITERS.0.get() }
+}
+
+fn pollfd(fd: c_int, events: i16) -> libc::pollfd {
+    libc::pollfd { fd, events, revents: 0 }
+}
+
+fn is_ready(fd: c_int, events: i16) -> bool {
+    sys::poll(&mut [pollfd(fd, events)], 0) != 0
+}
+
+fn blocks(fd: c_int) -> bool {
+    // SAFETY: reads flags.
+    let flags = unsafe { sys::syscall!(libc::SYS_fcntl, fd, libc::F_GETFL; 0, 0, 0, 0) };
+    flags >= 0 && flags & i64::from(libc::O_NONBLOCK) == 0
+}
+
+/// Returns when a call on `fd` will not block: at once if it never does. False: the deadline passed.
+fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static str) -> bool {
+    while !is_ready(fd, events) && blocks(fd) {
+        if sched::alone() && waiters().is_empty() && deadline.is_none() && !descriptors::is_inside(fd) {
+            // As if it had been ready: how long the world takes is not to be seen in the run.
+            sys::poll(&mut [pollfd(fd, events)], -1);
+            crash::check_stop(0);
+        } else if !park(alloc::vec![pollfd(fd, events)], true, deadline, call) {
+            return false;
+        }
+    }
+    true
+}
+
+/// libc is about to read `fd`.
+pub fn await_input(fd: c_int) {
+    await_ready(fd, libc::POLLIN, None, "read");
+}
+
+/// libc is about to write to `fd`. Whether the world reads what we write is not simulated.
+pub fn await_room(fd: c_int) {
+    if fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) {
+        await_ready(fd, libc::POLLOUT, None, "write");
+    }
+}
+
+/// Looks now and then, as a stream of the standard library may have been written to unheard.
+#[inline]
+pub fn glance() {
+    if !waiters().is_empty() {
+        glance_at(now());
+    }
+}
+
+fn glance_at(now: Ticks) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    if now >= NEXT.load(Ordering::Relaxed) {
+        NEXT.store(now + clock::ticks_of(GLANCES_NS), Ordering::Relaxed);
+        wake_ready(0);
+    }
+}
+
+/// Virtual time between two glances.
+const GLANCES_NS: u64 = 50_000;
+
+/// Takes the running thread off its CPU until one of `fds` may be ready. False: the deadline passed.
+fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'static str) -> bool {
+    let me = engine().sched.fiber;
+    if let Some(deadline) = deadline {
+        if deadline <= now() {
+            return false;
+        }
+        sched::set_timer(me, deadline);
+    }
+    let first = fds.first().map_or(pollfd(-1, 0), |f| *f);
+    let inside = fds.iter().all(|f| descriptors::is_inside(f.fd));
+    waiters().push(Waiting { fiber: me, fds, takes, inside });
+    sched::block(Wait::Io { fd: first.fd, events: first.events, call });
+    waiters().retain(|w| w.fiber != me);
+    current().woken != Woken::ByTimer
+}
+
+/// Takes the running thread off its CPU for ever.
+pub fn wait_for_nothing(call: &'static str) {
+    park(Vec::new(), false, None, call);
+}
+
+/// Something was done that may have made descriptors ready: wakes those who wait for them.
+pub fn changed() {
+    if active() && !waiters().is_empty() {
+        wake_ready(0);
+    }
+}
+
+/// Wakes the threads whose descriptors are ready, in the order in which they began to wait, after
+/// waiting in real time for up to so many milliseconds. Returns how many.
+fn wake_ready(timeout: c_int) -> usize {
+    let mut fds: Vec<libc::pollfd> = waiters().iter().flat_map(|w| w.fds.iter().copied()).collect();
+    if sys::poll(&mut fds, timeout) <= 0 {
+        return 0;
+    }
+    let mut looked_at = fds.as_slice();
+    let mut taken: Vec<(c_int, i16)> = Vec::new();
+    let mut woken = Vec::new();
+    waiters().retain(|w| {
+        let (own, rest) = looked_at.split_at(w.fds.len());
+        looked_at = rest;
+        if engine().fibers[w.fiber].state != State::Blocked {
+            // Its time ran out; it has yet to come to know.
+            return false;
+        }
+        let what = own.first().map_or((-1, 0), |f| (f.fd, f.events));
+        let goes = own.iter().any(|f| f.revents != 0) && !(w.takes && taken.contains(&what));
+        if goes {
+            taken.push(what);
+            woken.push(w.fiber);
+        }
+        !goes
+    });
+    let latency = ticks(engine().launch.machine.system.wake);
+    for fiber in &woken {
+        charge(engine().launch.machine.system.syscall / 4);
+        sched::cancel_timer(*fiber);
+        sched::wake(*fiber, now(), latency);
+    }
+    woken.len()
+}
+
+/// Nothing in the program can run: waits for the world outside, if a thread waits for it.
+pub fn wait_for_world() -> bool {
+    if !waiters().is_empty() && wake_ready(0) > 0 {
+        return true;
+    }
+    while waiters().iter().any(|w| !w.inside) {
+        crash::check_stop(0);
+        if wake_ready(-1) > 0 {
+            return true;
+        }
+    }
+    false
+}

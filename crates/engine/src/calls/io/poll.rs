@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! poll, select and epoll: waiting for several descriptors at once.
+use super::{descriptors, park, pollfd};
+use crate::calls::clock;
+use crate::calls::sleep;
+use crate::engine::now;
+use crate::scheduling::sched;
+use crate::stand_in::{failed, result, stand_ins};
+use crate::sys;
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+use corefold_model::Ticks;
+
+/// How long a call waits at most.
+enum Limit {
+    /// It only looks.
+    None,
+    Until(Ticks),
+    Forever,
+}
+
+fn after(nanoseconds: u64) -> Limit {
+    match nanoseconds {
+        0 => Limit::None,
+        _ => Limit::Until(now().saturating_add(clock::ticks_of(nanoseconds))),
+    }
+}
+
+fn after_milliseconds(milliseconds: c_int) -> Limit {
+    u64::try_from(milliseconds).map_or(Limit::Forever, |ms| after(ms * 1_000_000))
+}
+
+/// `None`: the time is no valid one.
+fn after_timespec(time: *const libc::timespec) -> Option<Limit> {
+    if time.is_null() {
+        return Some(Limit::Forever);
+    }
+    // SAFETY: the caller's variable.
+    clock::nanoseconds_in(unsafe { &*time }).map(after)
+}
+
+/// Looks by `look` until something is found, an error comes, or the time is over. `fds` says what to
+/// wait for between two looks.
+fn wait(limit: Limit, call: &'static str, fds: impl Fn() -> Vec<libc::pollfd>, mut look: impl FnMut() -> i64) -> c_int {
+    sched::enter_kernel();
+    loop {
+        let found = look();
+        if found != 0 {
+            super::changed();
+            return result(found) as c_int;
+        }
+        let deadline = match limit {
+            Limit::None => return 0,
+            Limit::Until(deadline) => Some(deadline),
+            Limit::Forever => None,
+        };
+        let fds = fds();
+        if let (true, Some(deadline)) = (fds.is_empty(), deadline) {
+            sleep::until(deadline);
+            return 0;
+        }
+        if !park(fds, false, deadline, call) {
+            return result(look()) as c_int;
+        }
+    }
+}
+
+fn poll_all(list: *mut libc::pollfd, count: u64, limit: Limit, call: &'static str) -> c_int {
+    // SAFETY: the caller's list.
+    let copy = || (0..count as usize).map(|i| unsafe { *list.add(i) }).filter(|f| f.fd >= 0).collect();
+    // SAFETY: the program's own call.
+    wait(limit, call, copy, || unsafe { sys::syscall!(libc::SYS_poll, list, count, 0; 0, 0, 0) })
+}
+
+/// The three sets of a `select`: copies, and where they came from.
+struct Sets {
+    count: c_int,
+    callers: [*mut libc::fd_set; 3],
+}
+
+/// What `poll` calls the events of the three sets.
+const EVENTS: [i16; 3] = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
+
+impl Sets {
+    fn copies(&self) -> [Option<libc::fd_set>; 3] {
+        // SAFETY: the caller's sets.
+        self.callers.map(|set| (!set.is_null()).then(|| unsafe { *set }))
+    }
+
+    fn fds(&self) -> Vec<libc::pollfd> {
+        let sets = self.copies();
+        let events = |fd: c_int| {
+            // SAFETY: `fd` is below the count that the program gave for its sets.
+            let has = |set: &libc::fd_set| unsafe { libc::FD_ISSET(fd, set) };
+            sets.iter().zip(EVENTS).filter(|(set, _)| set.as_ref().is_some_and(has)).fold(0, |all, (_, e)| all | e)
+        };
+        (0..self.count).map(|fd| pollfd(fd, events(fd))).filter(|f| f.events != 0).collect()
+    }
+
+    /// One look; what it finds goes into the caller's sets only when the call is over.
+    fn look(&self, ends: bool) -> i64 {
+        let mut sets = self.copies();
+        let pointers = sets.each_mut().map(|s| s.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut));
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let [read, write, except] = pointers;
+        // SAFETY: the program's own call, on copies of its sets.
+        let found = unsafe { sys::syscall!(libc::SYS_pselect6, self.count, read, write, except, &raw const zero; 0) };
+        if found > 0 || found == 0 && ends {
+            for (caller, set) in self.callers.iter().zip(sets) {
+                if let Some(set) = set {
+                    // SAFETY: the caller's set.
+                    unsafe { **caller = set };
+                }
+            }
+        }
+        found
+    }
+}
+
+fn select_any(sets: &Sets, limit: Limit, call: &'static str) -> c_int {
+    let only_looks = matches!(limit, Limit::None);
+    let found = wait(limit, call, || sets.fds(), || sets.look(only_looks));
+    if found == 0 && !only_looks {
+        return result(sets.look(true)) as c_int;
+    }
+    found
+}
+
+fn epoll_any(epoll: c_int, into: *mut c_void, most: c_int, limit: Limit, call: &'static str) -> c_int {
+    // SAFETY: the program's own call.
+    let look = || unsafe { sys::syscall!(libc::SYS_epoll_wait, epoll, into, most, 0; 0, 0) };
+    wait(limit, call, || alloc::vec![pollfd(epoll, libc::POLLIN)], look)
+}
+
+stand_ins! {
+    fn epoll_create(size: c_int) -> c_int {
+        sched::enter_kernel();
+        descriptors::remember_epoll(own(size))
+    }
+
+    fn epoll_create1(flags: c_int) -> c_int {
+        sched::enter_kernel();
+        descriptors::remember_epoll(own(flags))
+    }
+
+    fn epoll_ctl(epoll: c_int, operation: c_int, fd: c_int, event: *mut libc::epoll_event) -> c_int {
+        sched::enter_kernel();
+        let code = own(epoll, operation, fd, event);
+        if code == 0 && operation != libc::EPOLL_CTL_DEL && !descriptors::is_inside(fd) {
+            descriptors::forget(epoll);
+        }
+        super::changed();
+        code
+    }
+
+    fn poll(list: *mut libc::pollfd, count: u64, timeout: c_int) -> c_int {
+        poll_all(list, count, after_milliseconds(timeout), "poll")
+    }
+
+    fn __poll_chk(list: *mut libc::pollfd, count: u64, timeout: c_int, room: usize) -> c_int {
+        if room / size_of::<libc::pollfd>() < count as usize {
+            return own(list, count, timeout, room);
+        }
+        poll_all(list, count, after_milliseconds(timeout), "poll")
+    }
+
+    fn ppoll(list: *mut libc::pollfd, count: u64, time: *const libc::timespec, _mask: *const libc::sigset_t) -> c_int {
+        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
+        poll_all(list, count, limit, "ppoll")
+    }
+
+    fn select(
+        count: c_int, read: *mut libc::fd_set, write: *mut libc::fd_set, except: *mut libc::fd_set,
+        time: *mut libc::timeval,
+    ) -> c_int {
+        let limit = if time.is_null() {
+            Limit::Forever
+        } else {
+            // SAFETY: the caller's variable.
+            let time = unsafe { *time };
+            if time.tv_sec < 0 || time.tv_usec < 0 {
+                return failed(libc::EINVAL);
+            }
+            after((time.tv_sec as u64).saturating_mul(clock::NANOSECONDS) + time.tv_usec as u64 * 1000)
+        };
+        select_any(&Sets { count, callers: [read, write, except] }, limit, "select")
+    }
+
+    fn pselect(
+        count: c_int, read: *mut libc::fd_set, write: *mut libc::fd_set, except: *mut libc::fd_set,
+        time: *const libc::timespec, _mask: *const libc::sigset_t,
+    ) -> c_int {
+        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
+        select_any(&Sets { count, callers: [read, write, except] }, limit, "pselect")
+    }
+
+    fn epoll_wait(epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int) -> c_int {
+        epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_wait")
+    }
+
+    fn epoll_pwait(
+        epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int, _mask: *const libc::sigset_t,
+    ) -> c_int {
+        epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_pwait")
+    }
+
+    fn epoll_pwait2(
+        epoll: c_int, into: *mut c_void, most: c_int, time: *const libc::timespec, _mask: *const libc::sigset_t,
+    ) -> c_int {
+        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
+        epoll_any(epoll, into, most, limit, "epoll_pwait2")
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! read, write and their like, on whatever may block.
+use super::{await_ready, changed, descriptors, loopback};
+use crate::hooks::access::{range_read, range_write};
+use crate::scheduling::sched;
+use crate::stand_in::{result, stand_ins, stand_ins_at};
+use crate::sys;
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_uint, c_void};
+
+/// What a write to a pipe that polls as writable takes without blocking.
+const PIPE_BUF: u64 = 4096;
+
+pub type Parts = Vec<libc::iovec>;
+
+pub fn one(at: u64, bytes: usize) -> Parts {
+    alloc::vec![libc::iovec { iov_base: at as *mut c_void, iov_len: bytes }]
+}
+
+/// A copy of the caller's list.
+pub fn parts(list: *const libc::iovec, count: usize) -> Parts {
+    // SAFETY: the caller's list.
+    (0..count.min(libc::UIO_MAXIOV as usize)).map(|i| unsafe { *list.add(i) }).collect()
+}
+
+pub fn total(parts: &[libc::iovec]) -> u64 {
+    parts.iter().map(|p| p.iov_len as u64).sum()
+}
+
+/// Leaves out the first `bytes` bytes.
+pub fn advance(parts: &mut Parts, mut bytes: u64) {
+    while let Some(first) = parts.first_mut()
+        && bytes >= first.iov_len as u64
+    {
+        bytes -= first.iov_len as u64;
+        parts.remove(0);
+    }
+    if let Some(first) = parts.first_mut() {
+        first.iov_base = (first.iov_base as u64 + bytes) as *mut c_void;
+        first.iov_len -= bytes as usize;
+    }
+}
+
+/// The first `bytes` bytes.
+fn limited(parts: &[libc::iovec], mut bytes: u64) -> Parts {
+    let mut some = Vec::new();
+    for part in parts {
+        let here = (part.iov_len as u64).min(bytes);
+        some.push(libc::iovec { iov_base: part.iov_base, iov_len: here as usize });
+        bytes -= here;
+    }
+    some
+}
+
+/// The kernel is about to read all of it.
+pub fn will_read(parts: &[libc::iovec], pc: u64) {
+    crate::calls::string::work(total(parts));
+    parts.iter().for_each(|p| range_read(p.iov_base as u64, pc, p.iov_len as u64));
+}
+
+/// The kernel has written the first `bytes` bytes.
+pub fn has_written(parts: &[libc::iovec], bytes: i64, pc: u64) {
+    let bytes = bytes.max(0) as u64;
+    crate::calls::string::work(bytes);
+    limited(parts, bytes).iter().for_each(|p| range_write(p.iov_base as u64, pc, p.iov_len as u64));
+}
+
+fn read_parts(fd: c_int, parts: &[libc::iovec], call: &'static str, pc: u64) -> isize {
+    sched::enter_kernel();
+    if descriptors::is_random(fd) {
+        parts.iter().for_each(|p| crate::calls::random::fill_at(p.iov_base, p.iov_len, pc));
+        return total(parts) as isize;
+    }
+    if descriptors::is_socket(fd) {
+        return super::sockets::receive(fd, parts, 0, call, pc);
+    }
+    await_ready(fd, libc::POLLIN, None, call);
+    // SAFETY: the program's own call.
+    let got = unsafe { sys::syscall!(libc::SYS_readv, fd, parts.as_ptr(), parts.len(); 0, 0, 0) };
+    has_written(parts, got, pc);
+    changed();
+    result(got)
+}
+
+fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isize {
+    sched::enter_kernel();
+    will_read(&parts, pc);
+    if descriptors::is_socket(fd) {
+        return super::sockets::send(fd, parts, 0, call);
+    }
+    let piecewise = descriptors::is_pipe(fd) && descriptors::is_inside(fd) && super::blocks(fd);
+    if !piecewise {
+        // SAFETY: the program's own call. A file never blocks; who reads it outside is not simulated.
+        let put = unsafe { sys::syscall!(libc::SYS_writev, fd, parts.as_ptr(), parts.len(); 0, 0, 0) };
+        changed();
+        return result(put);
+    }
+    let mut done = 0;
+    loop {
+        await_ready(fd, libc::POLLOUT, None, call);
+        let piece = limited(&parts, PIPE_BUF);
+        // SAFETY: the program's own call, in pieces that the pipe takes without blocking.
+        let put = unsafe { sys::syscall!(libc::SYS_writev, fd, piece.as_ptr(), piece.len(); 0, 0, 0) };
+        changed();
+        if put < 0 {
+            return if done > 0 { done as isize } else { result(put) };
+        }
+        done += put;
+        advance(&mut parts, put as u64);
+        if parts.is_empty() {
+            return done as isize;
+        }
+    }
+}
+
+stand_ins_at! {
+    "rcx" fn read(fd: c_int, into: u64, bytes: usize; pc) -> isize {
+        read_parts(fd, &one(into, bytes), "read", pc)
+    }
+
+    "r8" fn __read_chk(fd: c_int, into: u64, bytes: usize, room: usize; pc) -> isize {
+        if bytes > room { own(fd, into, bytes, room) } else { read_parts(fd, &one(into, bytes), "read", pc) }
+    }
+
+    "rcx" fn readv(fd: c_int, list: *const libc::iovec, count: c_int; pc) -> isize {
+        read_parts(fd, &parts(list, count.max(0) as usize), "readv", pc)
+    }
+
+    "rcx" fn write(fd: c_int, from: u64, bytes: usize; pc) -> isize {
+        write_parts(fd, one(from, bytes), "write", pc)
+    }
+
+    "rcx" fn writev(fd: c_int, list: *const libc::iovec, count: c_int; pc) -> isize {
+        write_parts(fd, parts(list, count.max(0) as usize), "writev", pc)
+    }
+
+    "rdx" fn eventfd_read(fd: c_int, value: *mut u64; pc) -> c_int {
+        if read_parts(fd, &one(value as u64, 8), "eventfd_read", pc) == 8 { 0 } else { -1 }
+    }
+
+    "rdx" fn eventfd_write(fd: c_int, value: u64; pc) -> c_int {
+        let value = [value];
+        if write_parts(fd, one(value.as_ptr() as u64, 8), "eventfd_write", pc) == 8 { 0 } else { -1 }
+    }
+}
+
+fn both_inside(code: c_int, pair: *const c_int) -> c_int {
+    if code == 0 {
+        // SAFETY: the call that filled it succeeded.
+        unsafe {
+            descriptors::remember_inside(*pair);
+            descriptors::remember_inside(*pair.add(1));
+        }
+    }
+    code
+}
+
+stand_ins! {
+    fn pipe(pair: *mut c_int) -> c_int {
+        sched::enter_kernel();
+        both_inside(own(pair), pair)
+    }
+
+    fn pipe2(pair: *mut c_int, flags: c_int) -> c_int {
+        sched::enter_kernel();
+        both_inside(own(pair, flags), pair)
+    }
+
+    fn socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int {
+        sched::enter_kernel();
+        both_inside(own(domain, kind, protocol, pair), pair)
+    }
+
+    fn eventfd(value: c_uint, flags: c_int) -> c_int {
+        sched::enter_kernel();
+        let fd = own(value, flags);
+        if fd >= 0 {
+            descriptors::remember_event(fd);
+        }
+        fd
+    }
+
+    fn close(fd: c_int) -> c_int {
+        sched::enter_kernel();
+        let sends = descriptors::is_socket(fd);
+        descriptors::forget(fd);
+        let code = own(fd);
+        if sends {
+            loopback::settle_all();
+        }
+        changed();
+        code
+    }
+
+    fn dup2(from: c_int, to: c_int) -> c_int {
+        sched::enter_kernel();
+        descriptors::forget(to);
+        let code = own(from, to);
+        changed();
+        code
+    }
+
+    fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
+        sched::enter_kernel();
+        descriptors::forget(to);
+        let code = own(from, to, flags);
+        changed();
+        code
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Randomness from the run's seed: the same calls in the same order get the same bytes.
+use crate::engine::{charge, engine};
+use crate::hooks::access::range_write;
+use crate::stand_in::{failed, stand_ins, stand_ins_at};
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_uint, c_void};
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+pub struct Stream {
+    state: u64,
+}
+
+impl Stream {
+    /// `purpose` keeps apart what several draw from one seed.
+    pub fn new(seed: u64, purpose: u64) -> Self {
+        Stream { state: Stream { state: purpose }.next() ^ seed }
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for piece in bytes.chunks_mut(8) {
+            piece.copy_from_slice(&self.next().to_le_bytes()[..piece.len()]);
+        }
+    }
+}
+
+struct Only<T>(UnsafeCell<Option<T>>);
+// SAFETY: only the carrier uses them.
+unsafe impl<T> Sync for Only<T> {}
+
+static STREAM: Only<Stream> = Only(UnsafeCell::new(None));
+static AT_RANDOM: Only<[u8; 16]> = Only(UnsafeCell::new(None));
+
+const FOR_PROGRAM: u64 = 1;
+const FOR_START: u64 = 2;
+
+fn stream() -> &'static mut Stream {
+    // SAFETY: the carrier's; no reference outlives its statement.
+    unsafe { &mut *STREAM.0.get() }.get_or_insert_with(|| Stream::new(engine().launch.seed, FOR_PROGRAM))
+}
+
+/// The next bytes.
+pub fn fill(bytes: &mut [u8]) {
+    stream().fill(bytes);
+}
+
+/// The bytes that the kernel gives every new process.
+pub fn sixteen_bytes() -> *const u8 {
+    // SAFETY: as above.
+    let bytes = unsafe { &mut *AT_RANDOM.0.get() }.get_or_insert_with(|| {
+        let mut bytes = [0; 16];
+        Stream::new(engine().launch.seed, FOR_START).fill(&mut bytes);
+        bytes
+    });
+    bytes.as_ptr()
+}
+
+/// The next bytes, into the program's memory.
+pub fn fill_at(into: *mut c_void, bytes: usize, pc: u64) {
+    range_write(into as u64, pc, bytes as u64);
+    // SAFETY: the caller's buffer.
+    fill(unsafe { core::slice::from_raw_parts_mut(into.cast(), bytes) });
+}
+
+/// `getentropy` gives no more than this at once.
+const MOST_ENTROPY: usize = 256;
+/// Cycles of a `rdrand` instruction.
+const INSTRUCTION: u32 = 300;
+
+fn word() -> u32 {
+    stream().next() as u32
+}
+
+stand_ins_at! {
+    "rcx" fn getrandom(into: *mut c_void, bytes: usize, _flags: c_uint; pc) -> isize {
+        crate::scheduling::sched::enter_kernel();
+        fill_at(into, bytes, pc);
+        bytes as isize
+    }
+
+    "rdx" fn getentropy(into: *mut c_void, bytes: usize; pc) -> c_int {
+        crate::scheduling::sched::enter_kernel();
+        if bytes > MOST_ENTROPY {
+            return failed(libc::EIO);
+        }
+        fill_at(into, bytes, pc);
+        0
+    }
+
+    "rdx" fn arc4random_buf(into: *mut c_void, bytes: usize; pc) -> () {
+        crate::scheduling::sched::enter_kernel();
+        fill_at(into, bytes, pc);
+    }
+}
+
+stand_ins! {
+    fn arc4random() -> u32 {
+        crate::scheduling::sched::enter_kernel();
+        word()
+    }
+
+    fn arc4random_uniform(bound: u32) -> u32 {
+        crate::scheduling::sched::enter_kernel();
+        ((u64::from(word()) * u64::from(bound)) >> 32) as u32
+    }
+
+    /// `std::random_device`'s next number, which libstdc++ takes from an instruction of the processor.
+    fn _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> u32 {
+        charge(INSTRUCTION);
+        word()
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Temporary files. Their names come from the seed, as they may show in a recording; and from the number
+//! of CPUs, as runs with several go on side by side.
+use crate::calls::random::Stream;
+use crate::engine::engine;
+use crate::scheduling::sched;
+use crate::stand_in::{failed, stand_ins};
+use crate::sys;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_int};
+
+struct Names(UnsafeCell<Option<Stream>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Names {}
+static NAMES: Names = Names(UnsafeCell::new(None));
+
+fn names() -> &'static mut Stream {
+    let launch = &engine().launch;
+    // SAFETY: as above; no reference outlives its statement.
+    unsafe { &mut *NAMES.0.get() }.get_or_insert_with(|| Stream::new(launch.seed, FOR_NAMES | u64::from(launch.cpus)))
+}
+
+const FOR_NAMES: u64 = 3 << 32;
+
+const MARK: &[u8] = b"XXXXXX";
+const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+/// Tries before giving up: as many names may be taken.
+const TRIES: usize = 10_000;
+
+/// The six letters before the last `suffix` bytes of the template; `None` if they are not the mark.
+fn letters<'a>(template: *mut c_char, suffix: c_int) -> Option<&'a mut [u8]> {
+    // SAFETY: the caller's terminated string.
+    let length = unsafe { CStr::from_ptr(template) }.to_bytes().len();
+    let at = length.checked_sub(MARK.len() + usize::try_from(suffix).ok()?)?;
+    // SAFETY: within the string.
+    let letters = unsafe { core::slice::from_raw_parts_mut(template.cast::<u8>().add(at), MARK.len()) };
+    (letters == MARK).then_some(letters)
+}
+
+/// Tries names until `make` makes one that was not there.
+fn make_one(template: *mut c_char, suffix: c_int, make: impl Fn() -> i64) -> c_int {
+    const TAKEN: i64 = -(libc::EEXIST as i64);
+    sched::enter_kernel();
+    let Some(letters) = letters(template, suffix) else { return failed(libc::EINVAL) };
+    for _ in 0..TRIES {
+        let mut number = names().next();
+        for letter in letters.iter_mut() {
+            *letter = LETTERS[(number % 62) as usize];
+            number /= 62;
+        }
+        match make() {
+            TAKEN => {}
+            code if code < 0 => {
+                letters.copy_from_slice(MARK);
+                return failed(-code as c_int);
+            }
+            code => return code as c_int,
+        }
+    }
+    failed(libc::EEXIST)
+}
+
+fn make_file(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
+    let flags = flags & !libc::O_ACCMODE | libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    make_one(template, suffix, || {
+        // SAFETY: a terminated string.
+        unsafe { sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, template, flags, 0o600; 0, 0) }
+    })
+}
+
+stand_ins! {
+    fn mkstemp(template: *mut c_char) -> c_int {
+        make_file(template, 0, 0)
+    }
+
+    fn mkstemp64(template: *mut c_char) -> c_int {
+        make_file(template, 0, 0)
+    }
+
+    fn mkostemp(template: *mut c_char, flags: c_int) -> c_int {
+        make_file(template, 0, flags)
+    }
+
+    fn mkostemp64(template: *mut c_char, flags: c_int) -> c_int {
+        make_file(template, 0, flags)
+    }
+
+    fn mkstemps(template: *mut c_char, suffix: c_int) -> c_int {
+        make_file(template, suffix, 0)
+    }
+
+    fn mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
+        make_file(template, suffix, flags)
+    }
+
+    fn mkdtemp(template: *mut c_char) -> *mut c_char {
+        let made = make_one(template, 0, || {
+            // SAFETY: a terminated string.
+            unsafe { sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, template, 0o700; 0, 0, 0) }
+        });
+        if made < 0 { core::ptr::null_mut() } else { template }
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
+use crate::account::sample;
+use crate::engine::{active, current, engine, tag_of};
+use crate::hooks::hot::hot;
+use crate::hooks::pending;
+use crate::hooks::spin::Found;
+use crate::scheduling::sched;
+use corefold_model::{Access, Kind, Outcome, Ticks};
+use corefold_recording::AccessKind;
+
+/// The slow path of a plain read; `size` bytes on one line.
+pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
+    if !active() {
+        return;
+    }
+    let tag = *tag_of(address);
+    if tag.is_untouched() || tag.private_cpu().is_some() {
+        timed(address, pc, size as u32, Kind::Load, AccessKind::Read);
+        return;
+    }
+    let engine = engine();
+    let quiet = engine.model.quiet_read(tag, engine.sched.cpu as u32, hot!().clock);
+    if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
+        return;
+    }
+    pending::flush_range(address, size);
+    let again = !wrote() && current().spins.continues(pc, address);
+    let kind = if again { Kind::LoadAwaited } else { Kind::Load };
+    timed(address, pc, size as u32, kind, AccessKind::Read);
+    if size <= 8 {
+        looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read);
+    }
+}
+
+pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
+    if !active() {
+        return;
+    }
+    hot!().wrote = 1;
+    if tag_of(address).record_index().is_some() {
+        pending::flush_range(address, size);
+    }
+    timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
+}
+
+/// Reads of any size and alignment, line by line.
+pub extern "C" fn range_read(address: u64, pc: u64, size: u64) {
+    each_line(address, size, |address, size| {
+        if tag_of(address).bits() & !1 != hot!().tag {
+            plain_read(address, pc, size);
+        }
+    });
+}
+
+pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
+    hot!().wrote = 1;
+    each_line(address, size, |address, size| {
+        if tag_of(address).bits() != hot!().tag_dirty {
+            plain_write(address, pc, size);
+        }
+    });
+}
+
+/// A read and then a write of the same bytes.
+pub extern "C" fn range_update(address: u64, pc: u64, size: u64) {
+    range_read(address, pc, size);
+    range_write(address, pc, size);
+}
+
+fn each_line(address: u64, size: u64, mut f: impl FnMut(u64, u64)) {
+    if !active() {
+        return;
+    }
+    let line = crate::engine::line_bytes();
+    let mut at = address;
+    while at < address + size {
+        // Lines are powers of two: no division, which would cost more than all else here.
+        let next = ((at | (line - 1)) + 1).min(address + size);
+        f(at, next - at);
+        at = next;
+    }
+}
+
+#[inline]
+pub fn wrote() -> bool {
+    hot!().wrote != 0
+}
+
+pub fn read_value(address: u64, size: u8) -> u64 {
+    // SAFETY: the program is about to read the same bytes.
+    unsafe {
+        match size {
+            1 => u64::from((address as *const u8).read_volatile()),
+            2 => u64::from((address as *const u16).read_unaligned()),
+            4 => u64::from((address as *const u32).read_unaligned()),
+            8 => (address as *const u64).read_unaligned(),
+            _ => 0,
+        }
+    }
+}
+
+/// Asks the model for one access of the running CPU, after letting those behind it go first, and
+/// accounts for it. The clock is then at [`Outcome::done`].
+pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> Outcome {
+    let cpu = engine().sched.cpu as u32;
+    let access = Access { cpu, address, size, kind, origin: origin(pc, what, size) };
+    let tag = tag_of(address);
+    let asked = hot!().clock;
+    if !engine().model.is_idle(cpu) {
+        finish_earlier(cpu, address, kind);
+    }
+    if others_know(*tag, cpu) && !may_go_first(*tag, &access) {
+        sched::sync();
+    }
+    let shared = engine().model.shared_lines();
+    let outcome = engine().model.access(tag, &access, hot!().clock);
+    if engine().model.shared_lines() != shared {
+        crate::account::sites::line_shared(address, pc);
+    }
+    hot!().clock = outcome.done;
+    account(pc, what, *tag, &access, &outcome, asked);
+    outcome
+}
+
+fn others_know(tag: corefold_model::Tag, cpu: u32) -> bool {
+    !tag.is_untouched() && tag.private_cpu() != Some(cpu)
+}
+
+fn may_go_first(tag: corefold_model::Tag, access: &Access) -> bool {
+    sched::is_last() || sched::within_lookahead() && engine().model.hits(tag, access, hot!().clock)
+}
+
+/// Lets what the CPU has under way end as far as this access has to wait for it.
+fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
+    let before = hot!().clock;
+    let model = &mut engine().model;
+    hot!().clock = match kind {
+        Kind::Rmw => model.drain(cpu, before),
+        Kind::Load | Kind::LoadAwaited => address_known(cpu, address, model.retire(cpu, before)),
+        Kind::Store | Kind::AtomicStore => model.retire(cpu, before),
+    };
+    charge_late(cpu);
+}
+
+/// A load under way may be about to deliver this very address: then the access waits for it. The value
+/// is all there is to go by, as hooks carry no data flow; a field lies within a page of its object.
+fn address_known(cpu: u32, address: u64, now: Ticks) -> Ticks {
+    let near = |value: u64| value.wrapping_sub(address).wrapping_add(4096) < 8192;
+    let sources = engine().model.loads(cpu).filter(|l| near(read_value(l.address & !7, 8)));
+    match sources.max_by_key(|l| l.done).copied() {
+        Some(load) => engine().model.await_load(cpu, &load, now),
+        None => now,
+    }
+}
+
+const ORIGIN_KIND: u32 = 48;
+const ORIGIN_SIZE: u32 = 52;
+
+/// The place in the code, the kind and the size of an access in one word.
+fn origin(pc: u64, what: AccessKind, size: u32) -> u64 {
+    pc | (what as u64) << ORIGIN_KIND | u64::from(size.min(64)) << ORIGIN_SIZE
+}
+
+/// Charges what was waited for accesses that the CPU had run past to the places they came from.
+#[inline]
+pub fn charge_late(cpu: u32) {
+    while let Some(blame) = engine().model.take_blame(cpu) {
+        current().time.stall += blame.stall;
+        let pc = blame.origin & ((1 << ORIGIN_KIND) - 1);
+        let kind = (blame.origin >> ORIGIN_KIND & 0xf) as u8;
+        let size = (blame.origin >> ORIGIN_SIZE) as u8;
+        let sites = &mut engine().sites;
+        match tag_of(blame.address).record_index() {
+            Some(index) => sites.at(index, pc, kind, blame.address, size, cpu).stall += blame.stall,
+            None => sites.region_at(pc, kind, blame.address, size, cpu).counts.stall += blame.stall,
+        }
+    }
+}
+
+fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, asked: Ticks) {
+    current().time.stall += outcome.stall;
+    charge_late(access.cpu);
+    if outcome.transfer.is_some() || outcome.stall > 0 {
+        match tag.record_index() {
+            Some(index) => engine().sites.touched(index, pc, what, access, outcome),
+            None => engine().sites.passed(pc, what, access, outcome),
+        }
+    }
+    if outcome.done >= engine().sched.cpus[access.cpu as usize].next_sample {
+        hot!().clock = asked;
+        sample::take_due(pc, sample::What::Compute);
+        hot!().clock = outcome.done;
+        sample::take_due(pc, sample::What::Stall);
+        sched::set_limit();
+    }
+}
+
+/// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
+pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind) {
+    let engine = engine();
+    let fiber = &mut engine.fibers[engine.sched.fiber];
+    if wrote() {
+        fiber.spins.forget();
+        hot!().wrote = 0;
+    }
+    let found = Found { pc, address, size, value, what, at: hot!().clock, stall: fiber.time.stall };
+    if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
+        fiber.time.stall -= spun.stall;
+        fiber.time.spin += spun.time;
+    }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Atomic operations: carried out here, at the moment their line arrives.
+use crate::engine::{active, engine, tag_of};
+use crate::entry::with_pc;
+use crate::hooks::access::{looked, read_value, timed};
+use crate::hooks::hot::hot;
+use crate::hooks::pending;
+use crate::scheduling::sched;
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
+use corefold_model::{Kind, ticks};
+use corefold_recording::AccessKind;
+
+/// `__ATOMIC_SEQ_CST`, as the hooks' order argument has it.
+const SEQ_CST: u32 = 5;
+
+/// Is the address in memory of the runtime, as a coz counter is? Such accesses cost nothing.
+fn is_ours(address: u64) -> bool {
+    address.wrapping_sub(crate::layout::RUNTIME) < crate::layout::RUNTIME_BYTES
+}
+
+/// A simulated load of 1, 2, 4 or 8 bytes.
+pub fn load(address: u64, size: u8, pc: u64) -> u64 {
+    if !active() || is_ours(address) {
+        return read_value(address, size);
+    }
+    let cpu = engine().sched.cpu as u32;
+    if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
+        return loaded(address, size, pc);
+    }
+    let fiber = crate::engine::current();
+    let again = hot!().wrote == 0 && fiber.spins.continues(pc, address);
+    let kind = if again { Kind::LoadAwaited } else { Kind::Load };
+    timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
+    if kind == Kind::LoadAwaited {
+        sched_if_ahead();
+    }
+    loaded(address, size, pc)
+}
+
+/// The value that a load finds now.
+fn loaded(address: u64, size: u8, pc: u64) -> u64 {
+    pending::flush(hot!().clock);
+    let cpu = engine().sched.cpu as u32;
+    let value = pending::forwarded(cpu, address, size).unwrap_or_else(|| read_value(address, size));
+    looked(address, pc, size, value, AccessKind::AtomicLoad);
+    value
+}
+
+/// The clock moved on: lets CPUs behind it go first, unless nothing they do can matter yet.
+fn sched_if_ahead() {
+    if !sched::within_lookahead() {
+        sched::sync();
+    }
+}
+
+pub fn store(address: u64, size: u8, value: u64, pc: u64) {
+    if !active() || is_ours(address) {
+        return pending::write_value(address, size, value);
+    }
+    hot!().wrote = 1;
+    let outcome = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore);
+    let cpu = engine().sched.cpu as u32;
+    if outcome.effect <= hot!().clock && !pending::any_of(cpu) {
+        return pending::write_value(address, size, value);
+    }
+    watch(address, pc);
+    pending::defer(cpu, address, size, value, outcome.effect);
+}
+
+/// Has every access to the line come by here from now on.
+fn watch(address: u64, pc: u64) {
+    let shared = engine().model.shared_lines();
+    engine().model.watch(tag_of(address), address);
+    if engine().model.shared_lines() != shared {
+        crate::account::sites::line_shared(address, pc);
+    }
+}
+
+/// A simulated read-modify-write: `f` gets the old value and gives the new one, if there is to be one.
+/// Returns the old value.
+pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64>) -> u64 {
+    let simulated = active() && !is_ours(address);
+    if simulated {
+        let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
+        if outcome.transfer.is_some() {
+            // The operation takes effect when the line is here; those who are behind come first.
+            let rest = outcome.done - outcome.effect;
+            hot!().clock -= rest;
+            sched::sync();
+            hot!().clock += rest;
+        }
+        pending::flush(hot!().clock);
+    }
+    let old = read_value(address, size);
+    let new = f(old);
+    if let Some(new) = new {
+        pending::write_value(address, size, new);
+    }
+    if simulated {
+        if new.is_none_or(|new| new == old) {
+            looked(address, pc, size, old, AccessKind::Rmw);
+        } else {
+            hot!().wrote = 1;
+            if old == 0 {
+                engine().locks.taken(address);
+            }
+        }
+    }
+    old
+}
+
+/// A full fence.
+pub fn fence() {
+    if !active() {
+        return;
+    }
+    let cpu = engine().sched.cpu as u32;
+    let before = hot!().clock;
+    let drained = engine().model.drain(cpu, before);
+    crate::hooks::access::charge_late(cpu);
+    hot!().clock = drained + ticks(engine().launch.machine.core.fence);
+    pending::flush(hot!().clock);
+}
+
+macro_rules! atomic_hooks {
+    ($module:ident $type:ty, $atomic:ty, $bytes:literal, $load:ident $store:ident $exchange:ident $add:ident $sub:ident
+     $and:ident $or:ident $xor:ident $nand:ident $strong:ident $weak:ident $value:ident) => {
+        mod $module {
+            use super::*;
+            extern "C" fn load(at: u64, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).load(SeqCst);
+                }
+                super::load(at, $bytes, pc) as $type
+            }
+            extern "C" fn store(at: u64, value: $type, order: u32, pc: u64) {
+                if !active() {
+                    return native(at).store(value, SeqCst);
+                }
+                if order == SEQ_CST {
+                    update(at, $bytes, pc, |_| Some(value as u64));
+                } else {
+                    super::store(at, $bytes, value as u64, pc);
+                }
+            }
+            fn native(at: u64) -> &'static $atomic {
+                // SAFETY: the program's atomic object; used only where nothing is simulated.
+                unsafe { &*(at as *const $atomic) }
+            }
+            extern "C" fn exchange(at: u64, value: $type, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).swap(value, SeqCst);
+                }
+                update(at, $bytes, pc, |_| Some(value as u64)) as $type
+            }
+            extern "C" fn add(at: u64, value: $type, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).fetch_add(value, SeqCst);
+                }
+                update(at, $bytes, pc, |old| Some((old as $type).wrapping_add(value) as u64)) as $type
+            }
+            extern "C" fn sub(at: u64, value: $type, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).fetch_sub(value, SeqCst);
+                }
+                update(at, $bytes, pc, |old| Some((old as $type).wrapping_sub(value) as u64)) as $type
+            }
+            extern "C" fn and(at: u64, value: $type, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).fetch_and(value, SeqCst);
+                }
+                update(at, $bytes, pc, |old| Some(old & value as u64)) as $type
+            }
+            extern "C" fn or(at: u64, value: $type, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).fetch_or(value, SeqCst);
+                }
+                update(at, $bytes, pc, |old| Some(old | value as u64)) as $type
+            }
+            extern "C" fn xor(at: u64, value: $type, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).fetch_xor(value, SeqCst);
+                }
+                update(at, $bytes, pc, |old| Some(old ^ value as u64)) as $type
+            }
+            extern "C" fn nand(at: u64, value: $type, _order: u32, pc: u64) -> $type {
+                if !active() {
+                    return native(at).fetch_nand(value, SeqCst);
+                }
+                update(at, $bytes, pc, |old| Some(!(old as $type & value) as u64)) as $type
+            }
+            /// Expected value in, found value out.
+            fn compare(at: u64, expected: $type, value: $type, pc: u64) -> $type {
+                if !active() {
+                    return native(at).compare_exchange(expected, value, SeqCst, SeqCst).unwrap_or_else(|found| found);
+                }
+                update(at, $bytes, pc, |old| (old as $type == expected).then_some(value as u64)) as $type
+            }
+            extern "C" fn swap_if(at: u64, expected: *mut $type, value: $type, _ok: u32, _else: u32, pc: u64) -> i32 {
+                // SAFETY: the compiler passes the address of the expected value.
+                let want = unsafe { *expected };
+                let found = compare(at, want, value, pc);
+                // SAFETY: as above.
+                unsafe { *expected = found };
+                i32::from(found == want)
+            }
+            extern "C" fn swap_value(at: u64, expected: $type, value: $type, _ok: u32, _else: u32, pc: u64) -> $type {
+                compare(at, expected, value, pc)
+            }
+            with_pc! {
+                $load "rdx" load; $store "rcx" store; $exchange "rcx" exchange; $add "rcx" add; $sub "rcx" sub;
+                $and "rcx" and; $or "rcx" or; $xor "rcx" xor; $nand "rcx" nand;
+                $strong "r9" swap_if; $weak "r9" swap_if; $value "r9" swap_value;
+            }
+        }
+    };
+}
+
+atomic_hooks!(bytes1 u8, AtomicU8, 1, __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange
+    __tsan_atomic8_fetch_add __tsan_atomic8_fetch_sub __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or
+    __tsan_atomic8_fetch_xor __tsan_atomic8_fetch_nand __tsan_atomic8_compare_exchange_strong
+    __tsan_atomic8_compare_exchange_weak __tsan_atomic8_compare_exchange_val);
+atomic_hooks!(bytes2 u16, AtomicU16, 2, __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange
+    __tsan_atomic16_fetch_add __tsan_atomic16_fetch_sub __tsan_atomic16_fetch_and __tsan_atomic16_fetch_or
+    __tsan_atomic16_fetch_xor __tsan_atomic16_fetch_nand __tsan_atomic16_compare_exchange_strong
+    __tsan_atomic16_compare_exchange_weak __tsan_atomic16_compare_exchange_val);
+atomic_hooks!(bytes4 u32, AtomicU32, 4, __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange
+    __tsan_atomic32_fetch_add __tsan_atomic32_fetch_sub __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or
+    __tsan_atomic32_fetch_xor __tsan_atomic32_fetch_nand __tsan_atomic32_compare_exchange_strong
+    __tsan_atomic32_compare_exchange_weak __tsan_atomic32_compare_exchange_val);
+atomic_hooks!(bytes8 u64, AtomicU64, 8, __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange
+    __tsan_atomic64_fetch_add __tsan_atomic64_fetch_sub __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or
+    __tsan_atomic64_fetch_xor __tsan_atomic64_fetch_nand __tsan_atomic64_compare_exchange_strong
+    __tsan_atomic64_compare_exchange_weak __tsan_atomic64_compare_exchange_val);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_atomic_thread_fence(order: u32) {
+    if !active() {
+        core::sync::atomic::fence(SeqCst);
+    } else if order == SEQ_CST {
+        fence();
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_atomic_signal_fence(_order: u32) {}
+
+/// The program's own assembly is about to update these bytes: what it costs.
+pub fn annotate(address: u64, size: u8, pc: u64) {
+    update(address, size, pc, |_| None);
+    // It will change them, which no spin does.
+    hot!().wrote = 1;
+    crate::engine::current().spins.forget();
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What each basic block costs: worked out when it is first reached, kept in a table by its address.
+use crate::engine::{active, engine};
+use crate::hooks::hot::{self, hot};
+use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
+use corefold_block::{Code, Core, Hook};
+use corefold_recording::Module;
+
+/// The block that returns to `pc` is reached for the first time.
+pub extern "C" fn unknown_block(pc: u64) {
+    learn((BLOCK_COSTS + (pc & BLOCK_MASK)) as *mut u32, pc);
+}
+
+/// Works out the block's cost, fills its `entry` and lets it pass.
+pub fn learn(entry: *mut u32, pc: u64) {
+    let cost = if active() { packed_cost(pc) } else { NATIVE };
+    // SAFETY: a place in the table, which covers every value of the mask, or a cell of the program's own.
+    unsafe { entry.write(cost) };
+    let hot = hot!();
+    if active() {
+        hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
+        if hot.clock >= hot.limit {
+            crate::scheduling::sched::at_limit(pc);
+        }
+    }
+}
+
+/// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.
+const NATIVE: u32 = 0x0001_0001;
+
+/// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
+fn packed_cost(pc: u64) -> u32 {
+    let core = &engine().launch.machine.core;
+    let block = Core { width: core.width.max(1), pause: core.pause, rmw: core.rmw, fence: core.fence };
+    let alone = corefold_block::cost(&Mapped, pc, &block).sixteenths.clamp(1, 0x3fff);
+    let shared = alone * u32::from(engine().launch.machine.threads_per_core) * 100 / core.smt_percent.max(1);
+    alone | shared.clamp(alone, 0xffff) << 16
+}
+
+/// The process's own code.
+struct Mapped;
+
+impl Code for Mapped {
+    fn bytes(&self, address: u64, len: usize) -> &[u8] {
+        let engine = engine();
+        let holds = |m: &Module| (m.start..m.end).contains(&address);
+        if !engine.modules.iter().any(holds) {
+            engine.modules = crate::account::modules::list();
+        }
+        let Some(module) = engine.modules.iter().find(|m| holds(m)) else { return &[] };
+        let len = len.min((module.end - address) as usize);
+        // SAFETY: within a mapped module; its code and its GOT are readable.
+        unsafe { core::slice::from_raw_parts(address as *const u8, len) }
+    }
+
+    fn hook(&self, target: u64) -> Option<Hook> {
+        if target == hot::__sanitizer_cov_trace_pc as *const () as u64 {
+            return Some(Hook::Block);
+        }
+        let hooks = &mut engine().hooks;
+        if hooks.is_empty() {
+            *hooks = crate::account::modules::hooks();
+        }
+        hooks.binary_search_by_key(&target, |(address, _)| *address).ok().map(|at| hooks[at].1)
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which function's frame an address on a stack lies in, so that a report can name the variable.
+use crate::engine::engine;
+use crate::hooks::hot::hot;
+use crate::layout::{STACKS, STACKS_BYTES};
+use crate::threads::thread;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use corefold_recording::Frame;
+
+/// Frames of threads' stacks that something shared lies in.
+#[derive(Default)]
+pub struct Frames {
+    known: BTreeSet<Frame>,
+    /// Those of threads that were about to run: where they are shows when they next stop.
+    awaited: BTreeSet<Found>,
+}
+
+impl Frames {
+    pub fn list(&self) -> Vec<Frame> {
+        self.known.iter().cloned().collect()
+    }
+}
+
+/// A frame on a thread's stack.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Found {
+    thread: usize,
+    cfa: u64,
+    /// Where its function returns to; stands in the frame's last word.
+    returns_to: u64,
+}
+
+/// Something on this address is shared; the access comes from `pc`. Takes note of the frame, if the
+/// address is on a stack: later the frame may be gone.
+pub fn note(address: u64, pc: u64) {
+    if address.wrapping_sub(STACKS) < STACKS_BYTES
+        && let Some(found) = frame_of(address, pc)
+        && !add(found, pc)
+    {
+        engine().frames.awaited.insert(found);
+    }
+    stops_at(pc);
+}
+
+/// The running thread is at `pc`: so its frames that were waited for are known.
+pub fn stops_at(pc: u64) {
+    let e = engine();
+    let thread = e.sched.fiber;
+    let mine: Vec<Found> = e.frames.awaited.iter().filter(|found| found.thread == thread).copied().collect();
+    for found in mine {
+        e.frames.awaited.remove(&found);
+        // If the function has returned meanwhile, the frame stays unknown.
+        add(found, pc);
+    }
+}
+
+/// Adds a frame, if it is there and the place of its function is known. The running thread is at `pc`.
+fn add(found: Found, pc: u64) -> bool {
+    // SAFETY: a word of the stack that the frame was found on; stacks stay mapped.
+    let is_there = unsafe { ((found.cfa - 8) as *const u64).read() } == found.returns_to;
+    let calls = calls(found.thread, pc);
+    let place = calls.windows(2).find(|pair| pair[1] == found.returns_to).map_or(0, |pair| pair[0]);
+    if !is_there || place == 0 {
+        return false;
+    }
+    engine().frames.known.insert(Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 });
+    true
+}
+
+/// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
+fn calls(thread: usize, pc: u64) -> Vec<u64> {
+    let e = engine();
+    let fiber = &e.fibers[thread];
+    let (innermost, top) = if thread == e.sched.fiber {
+        (pc, hot!().frames.cast_const())
+    } else {
+        (fiber.blocked_at, fiber.frames.cast_const())
+    };
+    core::iter::once(innermost).chain(fiber.calls(top)).collect()
+}
+
+/// Return addresses of a thread's calls are known; the one that stands nearest above the address in the
+/// stack itself is where the frame that holds the address ends.
+fn frame_of(address: u64, pc: u64) -> Option<Found> {
+    let thread = thread::on_stack(address)?;
+    let calls = calls(thread, pc);
+    let words = (address.next_multiple_of(8)..thread::stack_end(address)).step_by(8);
+    for at in words {
+        // SAFETY: between an address that the program uses and the end of the same stack.
+        let word = unsafe { (at as *const u64).read() };
+        if calls[1..].contains(&word) {
+            return Some(Found { thread, cfa: at + 8, returns_to: word });
+        }
+    }
+    None
+}

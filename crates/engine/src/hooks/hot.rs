@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The hot state of the running fiber, and the hooks that touch nothing else.
+//!
+//! A plain access to a line that the running CPU already has alone costs one comparison, and a basic
+//! block one addition: both are written in assembly, because they need their return address (it names
+//! the block) and run hundreds of millions of times a second. All else goes to a slow path in Rust.
+use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
+use core::arch::naked_asm;
+use core::mem::offset_of;
+use corefold_block::inline;
+
+#[repr(C)]
+pub struct Hot {
+    /// `Tag::private_clean` of the running CPU; 0 (an untouched line's tag) while nothing is simulated.
+    pub tag: u32,
+    pub tag_dirty: u32,
+    /// 0, or 2 while the SMT sibling is busy: which half of a block's cost counts.
+    pub cost_half: u64,
+    /// The running CPU's clock.
+    pub clock: u64,
+    /// The clock at which the slow path has something to do.
+    pub limit: u64,
+    /// Top of the running fiber's stack of return addresses.
+    pub frames: *mut u64,
+    /// 8, or 0 while nothing is simulated: threads may then run at once, and must not move `frames`.
+    pub frame_step: u64,
+    /// Set by every store: a loop that stores is working, not spinning.
+    pub wrote: u8,
+}
+
+/// Where the hot state lies: `corefold cc` compiles this address in, so that an access needs no look-up
+/// of it. Below the lowest address of any program, above what the kernel forbids.
+pub const HOT: u64 = inline::HOT as u64;
+
+/// The layout that is compiled in.
+const _: () = {
+    const fn at(field: usize) -> u32 {
+        inline::HOT + field as u32
+    }
+    assert!(at(offset_of!(Hot, tag)) == inline::TAG && at(offset_of!(Hot, tag_dirty)) == inline::TAG_DIRTY);
+    assert!(at(offset_of!(Hot, cost_half)) == inline::COST_HALF && at(offset_of!(Hot, clock)) == inline::CLOCK);
+    assert!(at(offset_of!(Hot, limit)) == inline::LIMIT && at(offset_of!(Hot, frames)) == inline::FRAMES);
+    assert!(at(offset_of!(Hot, frame_step)) == inline::FRAME_STEP && at(offset_of!(Hot, wrote)) == inline::WROTE);
+};
+
+/// Maps the hot state, as it is while nothing is simulated.
+pub fn map() -> bool {
+    let mapped = crate::sys::map_at(HOT, 4096);
+    if mapped {
+        let hot = hot!();
+        hot.limit = u64::MAX;
+        hot.frames = &raw mut IDLE_FRAME as *mut u64;
+    }
+    mapped
+}
+
+/// The return-address stack of a process that is not simulated: one slot that is written and not read.
+static mut IDLE_FRAME: [u64; 2] = [0; 2];
+
+macro_rules! hot {
+    () => {
+        // SAFETY: only the carrier thread runs simulated code, and hooks do not nest.
+        unsafe { &mut *(crate::hooks::hot::HOT as *mut crate::hooks::hot::Hot) }
+    };
+}
+pub(crate) use hot;
+
+/// A basic block begins: `return address` names it, its cost is in a table indexed by that address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __sanitizer_cov_trace_pc() {
+    naked_asm!(
+        "mov rdi, [rsp]",
+        "mov rax, {mask}",
+        "and rax, rdi",
+        "mov rdx, {table}",
+        "add rdx, ds:[{hot} + 8]",
+        "movzx eax, word ptr [rax + rdx]",
+        "test eax, eax",
+        "jz 2f",
+        "add rax, ds:[{hot} + 16]",
+        "mov ds:[{hot} + 16], rax",
+        "cmp rax, ds:[{hot} + 24]",
+        "jae 3f",
+        "ret",
+        "2: jmp {unknown}",
+        "3: jmp {limit}",
+        mask = const BLOCK_MASK,
+        table = const BLOCK_COSTS,
+        hot = const HOT,
+        unknown = sym crate::hooks::blocks::unknown_block,
+        limit = sym crate::scheduling::sched::at_limit,
+    )
+}
+
+/// A function begins: `rdi` is its return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_entry(_return_address: u64) {
+    naked_asm!(
+        "mov rax, ds:[{hot} + 32]",
+        "mov [rax], rdi",
+        "add rax, ds:[{hot} + 40]",
+        "mov ds:[{hot} + 32], rax",
+        "ret",
+        hot = const HOT,
+    )
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_exit() {
+    naked_asm!(
+        "mov rax, ds:[{hot} + 40]",
+        "sub ds:[{hot} + 32], rax",
+        "ret",
+        hot = const HOT,
+    )
+}
+
+/// A plain access of a size that cannot cross a line. `$slow` gets (address, return address, size).
+macro_rules! read_hook {
+    ($($name:ident $size:literal)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64) {
+            naked_asm!(
+                "mov rax, rdi",
+                "shr rax, 6",
+                "mov rdx, {shadow}",
+                "mov eax, [rdx + rax * 4]",
+                "and eax, -2",
+                "cmp eax, ds:[{hot}]",
+                "jne 2f",
+                "ret",
+                "2: mov rsi, [rsp]",
+                "mov edx, {size}",
+                "jmp {slow}",
+                hot = const HOT,
+                shadow = const SHADOW,
+                size = const $size,
+                slow = sym crate::hooks::access::plain_read,
+            )
+        }
+    )*};
+}
+
+macro_rules! write_hook {
+    ($($name:ident $size:literal)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64) {
+            naked_asm!(
+                "mov rax, rdi",
+                "shr rax, 6",
+                "mov rdx, {shadow}",
+                "mov byte ptr ds:[{hot} + 48], 1",
+                "mov eax, [rdx + rax * 4]",
+                "cmp eax, ds:[{hot} + 4]",
+                "jne 2f",
+                "ret",
+                "2: mov rsi, [rsp]",
+                "mov edx, {size}",
+                "jmp {slow}",
+                hot = const HOT,
+                shadow = const SHADOW,
+                size = const $size,
+                slow = sym crate::hooks::access::plain_write,
+            )
+        }
+    )*};
+}
+
+read_hook! { __tsan_read1 1 __tsan_read2 2 __tsan_read4 4 __tsan_read8 8 __tsan_read16 16
+__tsan_volatile_read1 1 __tsan_volatile_read2 2 __tsan_volatile_read4 4 __tsan_volatile_read8 8 __tsan_volatile_read16 16 }
+write_hook! { __tsan_write1 1 __tsan_write2 2 __tsan_write4 4 __tsan_write8 8 __tsan_write16 16
+__tsan_volatile_write1 1 __tsan_volatile_write2 2 __tsan_volatile_write4 4 __tsan_volatile_write8 8 __tsan_volatile_write16 16 }
+
+/// Accesses that may cross a line, or need two steps: `$slow` gets (address, return address, size).
+macro_rules! sized_hook {
+    ($($name:ident $size:literal $slow:ident)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64) {
+            naked_asm!(
+                "mov rsi, [rsp]",
+                "mov edx, {size}",
+                "jmp {slow}",
+                size = const $size,
+                slow = sym crate::hooks::access::$slow,
+            )
+        }
+    )*};
+}
+
+sized_hook! {
+    __tsan_unaligned_read2 2 range_read __tsan_unaligned_read4 4 range_read
+    __tsan_unaligned_read8 8 range_read __tsan_unaligned_read16 16 range_read
+    __tsan_unaligned_write2 2 range_write __tsan_unaligned_write4 4 range_write
+    __tsan_unaligned_write8 8 range_write __tsan_unaligned_write16 16 range_write
+    __tsan_unaligned_volatile_read2 2 range_read __tsan_unaligned_volatile_read4 4 range_read
+    __tsan_unaligned_volatile_read8 8 range_read __tsan_unaligned_volatile_read16 16 range_read
+    __tsan_unaligned_volatile_write2 2 range_write __tsan_unaligned_volatile_write4 4 range_write
+    __tsan_unaligned_volatile_write8 8 range_write __tsan_unaligned_volatile_write16 16 range_write
+    __tsan_read_write1 1 range_update __tsan_read_write2 2 range_update __tsan_read_write4 4 range_update
+    __tsan_read_write8 8 range_update __tsan_read_write16 16 range_update
+    __tsan_unaligned_read_write2 2 range_update __tsan_unaligned_read_write4 4 range_update
+    __tsan_unaligned_read_write8 8 range_update __tsan_unaligned_read_write16 16 range_update
+    __tsan_vptr_read 8 range_read __tsan_vptr_update 8 range_write
+}
+
+/// (address, size): the size stands in `rsi`, where the slow path expects the return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_read_range(_address: u64, _size: u64) {
+    naked_asm!("mov rdx, rsi", "mov rsi, [rsp]", "jmp {slow}", slow = sym crate::hooks::access::range_read)
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_write_range(_address: u64, _size: u64) {
+    naked_asm!("mov rdx, rsi", "mov rsi, [rsp]", "jmp {slow}", slow = sym crate::hooks::access::range_write)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_init() {}
+
+/// The slow paths of inlined hooks (see `corefold cc`): `rsi` holds what would be the return address.
+macro_rules! inlined_slow {
+    ($($name:ident $size:literal $slow:ident)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(_address: u64, _pc: u64) {
+            naked_asm!("mov edx, {size}", "jmp {slow}", size = const $size, slow = sym crate::hooks::access::$slow)
+        }
+    )*};
+}
+
+inlined_slow! {
+    corefold_slow_read1 1 plain_read corefold_slow_read2 2 plain_read corefold_slow_read4 4 plain_read
+    corefold_slow_read8 8 plain_read corefold_slow_read16 16 plain_read
+    corefold_slow_write1 1 plain_write corefold_slow_write2 2 plain_write corefold_slow_write4 4 plain_write
+    corefold_slow_write8 8 plain_write corefold_slow_write16 16 plain_write
+}
+
+/// A block whose cost cell is still empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_block_unknown(cell: *mut u32, pc: u64) {
+    crate::hooks::blocks::learn(cell, pc);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_block_limit(pc: u64) {
+    crate::scheduling::sched::at_limit(pc);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Atomic operations on 16 bytes, as lock-free stacks use them for a pointer and its tag.
+use crate::engine::active;
+use crate::hooks::{atomics, pending};
+use core::arch::naked_asm;
+
+/// Exchanges what is at `address` for `f` of it, if that is something. Returns what was there.
+fn update(address: u64, pc: u64, f: impl Fn(u128) -> Option<u128>) -> u128 {
+    if !active() {
+        return native(address, f);
+    }
+    let at = address as *mut u128;
+    let mut old = 0;
+    atomics::update(address, 8, pc, |_| {
+        pending::flush_range(address, 16);
+        // SAFETY: the program's atomic object; only the carrier touches it while a simulation runs.
+        unsafe {
+            old = at.read();
+            if let Some(new) = f(old) {
+                at.write(new);
+            }
+            Some(at.cast::<u64>().read())
+        }
+    });
+    old
+}
+
+fn native(address: u64, f: impl Fn(u128) -> Option<u128>) -> u128 {
+    let mut seen = 0;
+    loop {
+        let new = f(seen).unwrap_or(seen);
+        // SAFETY: the program's atomic object; gcc asks for it only where the processor has the instruction.
+        let found = unsafe { swap(address as *mut u128, seen, new) };
+        if found == seen {
+            return found;
+        }
+        seen = found;
+    }
+}
+
+/// Exchanges `old` for `new`; returns what was there.
+unsafe fn swap(at: *mut u128, old: u128, new: u128) -> u128 {
+    let (mut low, mut high) = (old as u64, (old >> 64) as u64);
+    // SAFETY: the caller's address; `rbx`, which the compiler keeps for itself, is put back.
+    unsafe {
+        core::arch::asm!(
+            "xchg rbx, {new}",
+            "lock cmpxchg16b [{at}]",
+            "mov rbx, {new}",
+            new = inout(reg) new as u64 => _,
+            at = in(reg) at,
+            inout("rax") low,
+            inout("rdx") high,
+            in("rcx") (new >> 64) as u64,
+        );
+    }
+    u128::from(high) << 64 | u128::from(low)
+}
+
+extern "C" fn load(at: u64, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |_| None)
+}
+
+extern "C" fn store(at: u64, value: u128, _order: u32, pc: u64) {
+    update(at, pc, |_| Some(value));
+}
+
+extern "C" fn exchange(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |_| Some(value))
+}
+
+extern "C" fn swap_if(at: u64, expected: *mut u128, value: u128, _ok: u32, _else: u32, pc: u64) -> i32 {
+    // SAFETY: the compiler passes the address of the expected value.
+    let want = unsafe { expected.read_unaligned() };
+    let found = update(at, pc, |old| (old == want).then_some(value));
+    // SAFETY: as above.
+    unsafe { expected.write_unaligned(found) };
+    i32::from(found == want)
+}
+
+crate::entry::with_pc! {
+    __tsan_atomic128_load "rdx" load;
+    __tsan_atomic128_store "r8" store;
+    __tsan_atomic128_exchange "r8" exchange;
+}
+
+macro_rules! swaps {
+    ($($name:ident)*) => {$(
+        /// All argument registers are taken: the return address goes onto the stack, as a seventh argument.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() {
+            naked_asm!("push [rsp]", "call {body}", "add rsp, 8", "ret", body = sym swap_if)
+        }
+    )*};
+}
+
+swaps! { __tsan_atomic128_compare_exchange_strong __tsan_atomic128_compare_exchange_weak }

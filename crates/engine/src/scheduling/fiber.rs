@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
+//! carrier runs it by switching to its stack and its FS base.
+use crate::engine::engine;
+use crate::hooks::spin::Spins;
+use crate::scheduling::sched;
+use crate::sys;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicU32, Ordering};
+use corefold_model::Ticks;
+use corefold_recording::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Ready,
+    Running,
+    Blocked,
+    Finished,
+}
+
+/// What a blocked fiber waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    Nothing,
+    /// `object` and `call` are what its user knows it as; `address` is the word that is waited on.
+    Futex {
+        address: u64,
+        object: u64,
+        call: &'static str,
+    },
+    /// Another thread's end. Not counted as blocked: a parent that waits for its children loses nothing.
+    Join {
+        thread: usize,
+    },
+    Sleep,
+    Io {
+        fd: i32,
+        events: i16,
+        call: &'static str,
+    },
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    ByThread,
+    ByTimer,
+}
+
+pub struct Fiber {
+    pub id: usize,
+    /// Saved stack pointer and FS base, while it does not run.
+    sp: usize,
+    pub fs: u64,
+    pub state: State,
+    pub wait: Wait,
+    pub woken: Woken,
+    /// Where it called what it blocks in; 0 if that is not known.
+    pub blocked_at: u64,
+    pub timer: u64,
+    /// The CPU it runs or last ran on.
+    pub cpu: usize,
+    /// CPUs it may run on, a bit each; empty: all.
+    pub affinity: Vec<u64>,
+    pub off_cpu_since: Ticks,
+    /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
+    pub time: Time,
+    on_cpu_since: Ticks,
+    /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
+    ran: Ticks,
+    /// Stack of return addresses: its base, and its top while the fiber does not run.
+    pub frames_base: *mut u64,
+    pub frames: *mut u64,
+    pub wrote: u8,
+    pub spins: Spins,
+    /// The real thread's side.
+    pub real: libc::pthread_t,
+    parked: AtomicU32,
+    released: AtomicU32,
+    alternate: Box<[u8]>,
+    pub base: crate::threads::unwind::Base,
+    pub thread: crate::threads::thread::Thread,
+}
+
+const ALTERNATE_STACK: usize = 16 << 10;
+
+impl Fiber {
+    pub fn new(id: usize, cpu: usize, frames: *mut u64) -> Self {
+        Fiber {
+            id,
+            sp: 0,
+            fs: 0,
+            state: State::Ready,
+            wait: Wait::Nothing,
+            woken: Woken::ByThread,
+            blocked_at: 0,
+            timer: 0,
+            cpu,
+            affinity: Vec::new(),
+            off_cpu_since: 0,
+            time: Time::default(),
+            on_cpu_since: 0,
+            ran: 0,
+            frames_base: frames,
+            frames,
+            wrote: 0,
+            spins: Spins::default(),
+            real: 0,
+            parked: AtomicU32::new(0),
+            released: AtomicU32::new(0),
+            alternate: alloc::vec![0; ALTERNATE_STACK].into_boxed_slice(),
+            base: crate::threads::unwind::Base::default(),
+            thread: crate::threads::thread::Thread::default(),
+        }
+    }
+
+    pub fn may_run_on(&self, cpu: usize) -> bool {
+        self.affinity.is_empty() || self.affinity.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 != 0)
+    }
+
+    /// The fiber is on a CPU again: accounts for the time it was not.
+    pub fn comes_back(&mut self, cpu: usize, clock: Ticks) {
+        let away = clock.saturating_sub(self.off_cpu_since);
+        if !matches!(self.wait, Wait::Join { .. }) {
+            self.time.block += away;
+        }
+        self.wait = Wait::Nothing;
+        self.blocked_at = 0;
+        self.on_cpu_since = clock;
+        self.cpu = cpu;
+        self.state = State::Running;
+        self.spins.forget();
+        write_cpu_id(self.fs, cpu as u32);
+    }
+
+    /// The fiber leaves its CPU.
+    pub fn goes_away(&mut self, clock: Ticks) {
+        self.time.compute += clock.saturating_sub(self.on_cpu_since);
+        self.ran += clock.saturating_sub(self.on_cpu_since);
+        self.on_cpu_since = clock;
+        self.off_cpu_since = clock;
+    }
+
+    /// Ticks that the fiber has spent on a CPU, at `clock`.
+    pub fn ran_until(&self, clock: Ticks) -> Ticks {
+        let now = if self.state == State::Running { clock.saturating_sub(self.on_cpu_since) } else { 0 };
+        self.ran + now
+    }
+
+    /// Accounts begin anew at `clock`: the region of interest begins.
+    pub fn restart_accounts(&mut self, clock: Ticks) {
+        self.time = Time::default();
+        self.ran = self.ran_until(clock);
+        self.on_cpu_since = clock;
+        self.off_cpu_since = clock;
+    }
+
+    /// Return addresses on the fiber's stack of calls, innermost first. `top` is where it ends now.
+    pub fn calls(&self, top: *const u64) -> impl Iterator<Item = u64> {
+        let depth = (top as usize).saturating_sub(self.frames_base as usize) / 8;
+        let base = self.frames_base;
+        // SAFETY: the slots between base and top were written by the function-entry hook.
+        (0..depth).rev().map(move |i| unsafe { *base.add(i) })
+    }
+}
+
+/// The CPU number that restartable-sequence users read inline is the simulated one.
+fn write_cpu_id(fs: u64, cpu: u32) {
+    let offset = crate::start::rseq_offset();
+    if offset != 0 && fs != 0 {
+        let area = fs.wrapping_add_signed(offset) as *mut u32;
+        // SAFETY: glibc reserves the area in every thread's block.
+        unsafe {
+            area.write(cpu);
+            area.add(1).write(cpu);
+        }
+    }
+}
+
+/// Saves the callee-saved registers and the stack pointer, and goes on where `to` was saved.
+#[unsafe(naked)]
+unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi], rsp",
+        "mov rsp, rsi",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret"
+    )
+}
+
+pub fn write_fs(base: u64) {
+    if crate::start::has_fsgsbase() {
+        // SAFETY: the kernel says (AT_HWCAP2) that user code may.
+        unsafe { core::arch::asm!("wrfsbase {}", in(reg) base, options(nostack, preserves_flags)) };
+    } else {
+        const ARCH_SET_FS: u64 = 0x1002;
+        // SAFETY: sets the register that the fiber's own thread has.
+        unsafe { sys::syscall!(libc::SYS_arch_prctl, ARCH_SET_FS, base; 0, 0, 0, 0) };
+    }
+}
+
+pub fn read_fs() -> u64 {
+    let base: u64;
+    // SAFETY: the first word of a thread's block is its own address (the x86-64 TLS ABI).
+    unsafe { core::arch::asm!("mov {}, fs:0", out(reg) base, options(nostack, readonly, preserves_flags)) };
+    base
+}
+
+/// Switches the carrier from one fiber to another.
+pub fn switch(from: usize, to: usize) {
+    let e = engine();
+    let save = &raw mut e.fibers[from].sp;
+    let (sp, fs) = (e.fibers[to].sp, e.fibers[to].fs);
+    write_fs(fs);
+    // SAFETY: `sp` was saved by this same function or by `park`.
+    unsafe { switch_stack(save, sp) };
+    after_switch();
+}
+
+/// What the fiber that comes to run does first: lets the kernel thread of one that ended go.
+fn after_switch() {
+    if !crate::engine::active() {
+        return;
+    }
+    let e = engine();
+    if let Some(gone) = e.sched.leaving {
+        if gone == e.sched.fiber {
+            return;
+        }
+        e.sched.leaving = None;
+        release(&mut e.fibers[gone]);
+    }
+}
+
+/// Lets the fiber's kernel thread return from its start routine, and waits until it is gone.
+fn release(fiber: &mut Fiber) {
+    if fiber.id == 0 {
+        return;
+    }
+    fiber.released.store(1, Ordering::Release); // pairs with Acquire in `parked_thread`
+    sys::futex_wake(fiber.released.as_ptr());
+    crate::real::pthread_join(fiber.real);
+    fiber.alternate = Box::default();
+}
+
+/// Called by the fiber's kernel thread on its own stack: leaves the context for the carrier and parks.
+/// Returns on the carrier, when the fiber first runs.
+pub fn park(fiber: &mut Fiber) {
+    fiber.fs = read_fs();
+    let top = (fiber.alternate.as_mut_ptr() as usize + ALTERNATE_STACK) & !15;
+    let frame = (top - 9 * 8) as *mut usize;
+    // The alternate stack as `switch_stack` leaves one: r15, r14, r13, r12, rbx, rbp, return address.
+    let image = [fiber as *mut Fiber as usize, 0, 0, 0, 0, 0, parked_entry as *const () as usize, 0, 0];
+    for (i, word) in image.into_iter().enumerate() {
+        // SAFETY: within the alternate stack.
+        unsafe { frame.add(i).write(word) };
+    }
+    // SAFETY: the image above.
+    unsafe { switch_stack(&raw mut fiber.sp, frame as usize) };
+    after_switch();
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn parked_entry() {
+    naked_asm!("mov rdi, r15", "and rsp, -16", "call {entry}", "ud2", entry = sym parked_thread)
+}
+
+/// The kernel thread of a fiber, on its alternate stack, until the fiber has ended.
+extern "C" fn parked_thread(fiber: *mut Fiber) {
+    // SAFETY: the fiber outlives its thread; only atomics are touched while the carrier may run.
+    let (parked, released) = unsafe { (&(*fiber).parked, &(*fiber).released) };
+    parked.store(1, Ordering::Release); // pairs with Acquire in `await_parked`
+    sys::futex_wake(parked.as_ptr());
+    while released.load(Ordering::Acquire) == 0 {
+        sys::futex_wait(released.as_ptr(), 0);
+    }
+    let mut unused = 0;
+    // SAFETY: the fiber was switched away from for good; its stack is this thread's again.
+    unsafe { switch_stack(&raw mut unused, (*fiber).sp) };
+}
+
+/// Waits until the new thread has left its context.
+pub fn await_parked(fiber: &Fiber) {
+    while fiber.parked.load(Ordering::Acquire) == 0 {
+        sys::futex_wait(fiber.parked.as_ptr(), 0);
+    }
+}
+
+/// The fiber's timer has come: a sleep is over, or a wait has timed out.
+pub fn timer_fired(fiber: usize, time: Ticks) {
+    let f = &mut engine().fibers[fiber];
+    f.timer = 0;
+    f.woken = Woken::ByTimer;
+    crate::threads::futex::forget(fiber);
+    sched::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
+}
+
+/// Nothing in the program can run: waits for the world outside, if a fiber waits for it.
+pub fn wait_for_world() -> bool {
+    crate::calls::io::wait_for_world()
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Virtual time: which CPU runs next, and which fiber on it.
+//!
+//! Every CPU that has something to run has a clock; the CPU whose clock is smallest runs. The running
+//! one may get ahead of the others by the slack on what no other CPU can see; before anything that
+//! others can see it lets the ones behind it go first ([`sync`]).
+use crate::account::sample;
+use crate::crash;
+use crate::engine::{current, engine};
+use crate::hooks::hot::hot;
+use crate::scheduling::clocks::Clocks;
+use crate::scheduling::fiber::{self, State, Wait};
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use corefold_launch::Launch;
+use corefold_model::{Model, Tag, Ticks, ticks};
+
+pub struct Cpu {
+    /// Valid while the CPU is not the running one.
+    pub clock: Ticks,
+    pub fiber: Option<usize>,
+    pub ready: VecDeque<usize>,
+    pub next_sample: Ticks,
+    slice_end: Ticks,
+}
+
+pub struct Scheduler {
+    pub cpus: Vec<Cpu>,
+    /// The running CPU and fiber.
+    pub cpu: usize,
+    pub fiber: usize,
+    /// CPUs that have a fiber to run, but for the running one.
+    clocks: Clocks,
+    timers: BinaryHeap<Reverse<(Ticks, u64, usize)>>,
+    timer_count: u64,
+    slack: Ticks,
+    lookahead: Ticks,
+    /// The longest time between two looks of one spin.
+    pub longest_spin: Ticks,
+    cores: usize,
+    pub stacks: crate::scheduling::stacks::Stacks,
+    pub queues: crate::threads::futex::Queues,
+    /// A fiber that has ended and whose kernel thread waits to be let go.
+    pub leaving: Option<usize>,
+}
+
+impl Scheduler {
+    pub fn new(launch: &Launch, model: &Model) -> Self {
+        let cpu = || Cpu { clock: 0, fiber: None, ready: VecDeque::new(), next_sample: 0, slice_end: 0 };
+        Scheduler {
+            cpus: (0..launch.cpus).map(|_| cpu()).collect(),
+            cpu: 0,
+            fiber: 0,
+            clocks: Clocks::default(),
+            timers: BinaryHeap::new(),
+            timer_count: 0,
+            slack: ticks(launch.slack as u32),
+            lookahead: model.lookahead(),
+            longest_spin: ticks(4 * launch.machine.core.pause + 200),
+            cores: launch.machine.cores() as usize,
+            stacks: crate::scheduling::stacks::Stacks::default(),
+            queues: crate::threads::futex::Queues::default(),
+            leaving: None,
+        }
+    }
+
+    /// The smallest clock among the other CPUs.
+    #[inline]
+    fn others(&self) -> Ticks {
+        self.clocks.smallest()
+    }
+
+    fn next_timer(&self) -> Ticks {
+        self.timers.peek().map_or(Ticks::MAX, |Reverse((time, ..))| *time)
+    }
+
+    pub fn clock_of(&self, cpu: usize) -> Ticks {
+        if cpu == self.cpu { hot!().clock } else { self.cpus[cpu].clock }
+    }
+
+    /// The latest clock of any CPU.
+    pub fn latest_clock(&self) -> Ticks {
+        (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
+    }
+
+    fn sibling_busy(&self, cpu: usize) -> bool {
+        let other = |c: usize| c != cpu && self.cpus.get(c).is_some_and(|c| c.fiber.is_some());
+        (cpu % self.cores..self.cpus.len()).step_by(self.cores).any(other)
+    }
+}
+
+/// Recomputes when the running fiber has to look up.
+pub fn set_limit() {
+    let s = &engine().sched;
+    let cpu = &s.cpus[s.cpu];
+    let slice = if cpu.ready.is_empty() { Ticks::MAX } else { cpu.slice_end };
+    let ahead = s.others().min(s.next_timer()).saturating_add(s.slack);
+    hot!().limit = ahead.min(cpu.next_sample).min(slice);
+}
+
+/// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
+pub extern "C" fn at_limit(pc: u64) {
+    if !crate::engine::active() {
+        return;
+    }
+    crash::check_stop(pc);
+    let cpu = engine().sched.cpu as u32;
+    sample::take_due(pc, sample::What::Compute);
+    hot!().clock = engine().model.retire(cpu, hot!().clock);
+    crate::hooks::access::charge_late(cpu);
+    sample::take_due(pc, sample::What::Stall);
+    crate::calls::io::glance();
+    look_up();
+}
+
+/// Lets timers fire, other fibers of this CPU have their turn, and CPUs that are behind catch up.
+pub fn look_up() {
+    let s = &engine().sched;
+    let clock = hot!().clock;
+    if clock >= s.cpus[s.cpu].slice_end && !s.cpus[s.cpu].ready.is_empty() {
+        give_way();
+    } else if s.others().min(s.next_timer()).saturating_add(s.slack) <= clock {
+        sync();
+    }
+    set_limit();
+}
+
+/// Returns when no other CPU is behind the running one.
+pub fn sync() {
+    let s = &mut engine().sched;
+    let clock = hot!().clock;
+    if s.others() > clock && s.next_timer() > clock {
+        return;
+    }
+    s.cpus[s.cpu].clock = clock;
+    if s.next_timer() <= clock {
+        s.clocks.push(clock, s.cpu as u32);
+        return run_next();
+    }
+    let (clock, cpu) = s.clocks.exchange(clock, s.cpu as u32);
+    run_cpu(cpu as usize, clock);
+}
+
+/// May the running CPU act as if it were the last, on a line that it has?
+#[inline]
+pub fn within_lookahead() -> bool {
+    let s = &engine().sched;
+    let clock = hot!().clock;
+    s.others().saturating_add(s.lookahead) > clock && s.next_timer() > clock
+}
+
+/// No other CPU and no timer is behind the running CPU.
+#[inline]
+pub fn is_last() -> bool {
+    let s = &engine().sched;
+    let clock = hot!().clock;
+    s.others() > clock && s.next_timer() > clock
+}
+
+/// Is the running thread the only one that can run, now or at a known time?
+pub fn alone() -> bool {
+    let s = &engine().sched;
+    s.others() == Ticks::MAX && s.timers.is_empty() && s.cpus[s.cpu].ready.is_empty()
+}
+
+/// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
+fn run_next() {
+    loop {
+        fire_timers();
+        let s = &mut engine().sched;
+        if let Some((clock, cpu)) = s.clocks.pop() {
+            return run_cpu(cpu as usize, clock);
+        }
+        if s.timers.is_empty() && !fiber::wait_for_world() {
+            crash::deadlock();
+        }
+    }
+}
+
+/// Wakes the sleepers whose time comes before any CPU's clock.
+fn fire_timers() {
+    loop {
+        let s = &mut engine().sched;
+        if s.next_timer() > s.others() || s.timers.is_empty() {
+            return;
+        }
+        if let Some(Reverse((time, _, fiber))) = s.timers.pop() {
+            fiber::timer_fired(fiber, time);
+        }
+    }
+}
+
+/// Makes `cpu` the running one, at `clock`.
+fn run_cpu(cpu: usize, clock: Ticks) {
+    let e = engine();
+    let from = e.sched.fiber;
+    let to = e.sched.cpus[cpu].fiber.expect("a CPU in the heap has a fiber");
+    let hot = hot!();
+    e.fibers[from].frames = hot.frames;
+    e.fibers[from].wrote = hot.wrote;
+    e.sched.cpu = cpu;
+    e.sched.fiber = to;
+    hot.tag = Tag::private_clean(cpu as u32).bits();
+    hot.tag_dirty = Tag::private_dirty(cpu as u32).bits();
+    hot.cost_half = if e.sched.sibling_busy(cpu) { 2 } else { 0 };
+    hot.clock = clock;
+    hot.frames = e.fibers[to].frames;
+    hot.wrote = e.fibers[to].wrote;
+    set_limit();
+    if from != to {
+        fiber::switch(from, to);
+    }
+}
+
+/// Puts the running fiber behind the others that wait for its CPU.
+pub fn give_way() {
+    let (s, me) = (&mut engine().sched, engine().sched.fiber);
+    if s.cpus[s.cpu].ready.is_empty() {
+        return;
+    }
+    quiesce();
+    let clock = hot!().clock;
+    let fiber = current();
+    fiber.state = State::Ready;
+    fiber.goes_away(clock);
+    s.cpus[s.cpu].ready.push_back(me);
+    leave_cpu();
+}
+
+/// Takes the running fiber off its CPU until [`wake`]. `wait` says what for. Nobody else runs before it
+/// is off: the caller has just put it where wakers look, and one that came now would wake it too early.
+pub fn block(wait: Wait) {
+    drain();
+    let fiber = current();
+    fiber.state = State::Blocked;
+    fiber.goes_away(hot!().clock);
+    fiber.wait = wait;
+    fiber.woken = crate::scheduling::fiber::Woken::ByThread;
+    leave_cpu();
+}
+
+/// The running thread makes a system call: what it has under way ends, others catch up.
+pub fn enter_kernel() {
+    quiesce();
+    crate::engine::charge(engine().launch.machine.system.syscall);
+}
+
+/// What a thread has under way ends, and CPUs that are behind catch up.
+pub fn quiesce() {
+    drain();
+    sync();
+    crate::hooks::pending::flush(hot!().clock);
+}
+
+/// What a thread has under way ends before it leaves its CPU.
+fn drain() {
+    let cpu = engine().sched.cpu as u32;
+    let before = hot!().clock;
+    hot!().clock = engine().model.drain(cpu, before);
+    crate::hooks::access::charge_late(cpu);
+}
+
+/// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
+fn leave_cpu() {
+    let e = engine();
+    let cpu = e.sched.cpu;
+    let clock = hot!().clock;
+    e.sched.cpus[cpu].clock = clock;
+    e.sched.cpus[cpu].fiber = None;
+    let next = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu));
+    if let Some(fiber) = next {
+        let switched = clock + ticks(engine().launch.machine.system.context_switch);
+        place(fiber, cpu, switched);
+    }
+    run_next();
+}
+
+/// Takes a fiber that waits for another CPU and may run on this one.
+fn steal(cpu: usize) -> Option<usize> {
+    let e = engine();
+    let busiest = (0..e.sched.cpus.len()).max_by_key(|c| (e.sched.cpus[*c].ready.len(), Reverse(*c)))?;
+    let at = e.sched.cpus[busiest].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu))?;
+    e.sched.cpus[busiest].ready.remove(at)
+}
+
+/// Gives the idle CPU `cpu` a fiber to run from `clock` on.
+fn place(fiber: usize, cpu: usize, clock: Ticks) {
+    let e = engine();
+    let slot = &mut e.sched.cpus[cpu];
+    slot.clock = slot.clock.max(clock);
+    slot.fiber = Some(fiber);
+    slot.slice_end = slot.clock + e.launch.machine.system.timeslice * corefold_model::TICKS_PER_CYCLE;
+    slot.next_sample = slot.next_sample.max(slot.clock);
+    let since = slot.clock;
+    e.sched.clocks.push(since, cpu as u32);
+    e.fibers[fiber].comes_back(cpu, since);
+}
+
+/// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
+pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
+    let e = engine();
+    let home = e.fibers[fiber].cpu;
+    e.fibers[fiber].state = State::Ready;
+    let count = e.sched.cpus.len();
+    let idle = |c: &usize| e.sched.cpus[*c].fiber.is_none() && e.sched.cpus[*c].ready.is_empty();
+    let allowed = |c: &usize| e.fibers[fiber].may_run_on(*c);
+    let around = || (home..count).chain(0..home).filter(allowed);
+    match around().find(idle) {
+        Some(cpu) => place(fiber, cpu, at + latency),
+        None => {
+            let cpu = around().next().unwrap_or(home);
+            e.sched.cpus[cpu].ready.push_back(fiber);
+        }
+    }
+    set_limit();
+}
+
+/// The CPUs that the fiber may run on are others now: if its own is not among them, it leaves it.
+pub fn obey_affinity(fiber: usize) {
+    let e = engine();
+    let (state, cpu) = (e.fibers[fiber].state, e.fibers[fiber].cpu);
+    let now = hot!().clock;
+    let latency = ticks(e.launch.machine.system.context_switch);
+    match state {
+        State::Running if e.fibers[fiber].may_run_on(cpu) => {}
+        State::Running if fiber == e.sched.fiber => {
+            drain();
+            current().goes_away(hot!().clock);
+            wake(fiber, hot!().clock, latency);
+            leave_cpu();
+        }
+        State::Running => {
+            let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
+            e.sched.clocks.remove(cpu as u32);
+            e.fibers[fiber].goes_away(clock);
+            e.sched.cpus[cpu].fiber = None;
+            if let Some(next) = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
+                place(next, cpu, clock + latency);
+            }
+            wake(fiber, clock.max(now), latency);
+        }
+        State::Ready => {
+            e.sched.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
+            wake(fiber, now, latency);
+        }
+        State::Blocked | State::Finished => {}
+    }
+}
+
+/// Has [`fiber::timer_fired`] called for the fiber at `time`.
+pub fn set_timer(fiber: usize, time: Ticks) -> u64 {
+    let s = &mut engine().sched;
+    s.timer_count += 1;
+    s.timers.push(Reverse((time, s.timer_count, fiber)));
+    engine().fibers[fiber].timer = s.timer_count;
+    set_limit();
+    s.timer_count
+}
+
+/// Forgets the fiber's timer.
+pub fn cancel_timer(fiber: usize) {
+    let timer = core::mem::take(&mut engine().fibers[fiber].timer);
+    if timer != 0 {
+        engine().sched.timers.retain(|Reverse((_, id, _))| *id != timer);
+    }
+}
+
+/// Starts the first fiber on CPU 0.
+pub fn adopt_first() {
+    let e = engine();
+    e.sched.cpus[0].fiber = Some(0);
+    e.fibers[0].state = State::Running;
+    hot!().tag = Tag::private_clean(0).bits();
+    hot!().tag_dirty = Tag::private_dirty(0).bits();
+    hot!().frames = e.fibers[0].frames;
+    hot!().frame_step = 8;
+    set_limit();
+}
+
+/// The running fiber has ended: its CPU goes to others. Returns on the fiber's own kernel thread. As in
+/// [`block`], nobody else runs first: whoever joins it may already be awake, and gives its stack away.
+pub fn finish_current() {
+    drain();
+    let e = engine();
+    e.sched.leaving = Some(e.sched.fiber);
+    current().state = State::Finished;
+    current().goes_away(hot!().clock);
+    leave_cpu();
+}

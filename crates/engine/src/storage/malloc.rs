@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! malloc and its family, C++ operators included: their own entry points, as the report names an object
+//! by the place that called them.
+use crate::engine::active;
+use crate::entry::with_pc;
+use crate::storage::heap;
+use core::ffi::{c_int, c_void};
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(at: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+    fn __libc_free(at: *mut c_void);
+}
+
+/// No object is larger: what glibc refuses on every machine is refused here, and does not end the run.
+const MOST: usize = isize::MAX as usize;
+
+extern "C" fn allocate(size: usize, pc: u64) -> *mut c_void {
+    if !active() {
+        // SAFETY: libc's malloc under its own name.
+        return unsafe { __libc_malloc(size) };
+    }
+    if size > MOST {
+        return fail(libc::ENOMEM);
+    }
+    heap::allocate(size as u64, 16, pc).0 as *mut c_void
+}
+
+extern "C" fn allocate_zeroed(count: usize, size: usize, pc: u64) -> *mut c_void {
+    if !active() {
+        // SAFETY: as above.
+        return unsafe { __libc_calloc(count, size) };
+    }
+    let Some(bytes) = count.checked_mul(size) else { return fail(libc::ENOMEM) };
+    let (address, fresh) = heap::allocate(bytes as u64, 16, pc);
+    if !fresh {
+        crate::calls::string::fill(address, 0, bytes as u64);
+    }
+    address as *mut c_void
+}
+
+fn fail(error: c_int) -> *mut c_void {
+    // SAFETY: the running thread's errno.
+    unsafe { *libc::__errno_location() = error };
+    core::ptr::null_mut()
+}
+
+extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
+    let old = at as u64;
+    if !active() || !at.is_null() && !heap::is_ours(old) {
+        // SAFETY: the object is libc's.
+        return unsafe { __libc_realloc(at, size) };
+    }
+    if at.is_null() {
+        return allocate(size, pc);
+    }
+    if size > MOST {
+        return fail(libc::ENOMEM);
+    }
+    let had = heap::size_of(old);
+    let (new, _) = heap::allocate(size as u64, 16, pc);
+    let kept = had.min(size as u64);
+    if !crate::code::is_libc(pc) {
+        crate::hooks::access::range_read(old, pc, kept);
+        crate::hooks::access::range_write(new, pc, kept);
+    }
+    crate::calls::string::copy(new, old, kept);
+    free_at(old, pc);
+    new as *mut c_void
+}
+
+extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_void {
+    if !align.is_power_of_two() {
+        return fail(libc::EINVAL);
+    }
+    if !active() {
+        // SAFETY: libc's own.
+        return unsafe { __libc_memalign(align, size) };
+    }
+    if size > MOST {
+        return fail(libc::ENOMEM);
+    }
+    heap::allocate(size as u64, align as u64, pc).0 as *mut c_void
+}
+
+extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, pc: u64) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(8) {
+        return libc::EINVAL;
+    }
+    let got = allocate_aligned(align, size, pc);
+    if got.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the caller's variable.
+    unsafe { *into = got };
+    0
+}
+
+/// C++'s aligned operator new has the arguments the other way round.
+extern "C" fn allocate_size_first(size: usize, align: usize, pc: u64) -> *mut c_void {
+    allocate_aligned(align, size, pc)
+}
+
+extern "C" fn allocate_nothrow(size: usize, _nothrow: *const c_void, pc: u64) -> *mut c_void {
+    allocate(size, pc)
+}
+
+extern "C" fn release(at: *mut c_void, pc: u64) {
+    let address = at as u64;
+    if at.is_null() {
+        return;
+    }
+    if !heap::is_ours(address) {
+        // SAFETY: the object is libc's: allocated while nothing was simulated.
+        return unsafe { __libc_free(at) };
+    }
+    if active() {
+        free_at(address, pc);
+    }
+}
+
+fn free_at(address: u64, pc: u64) {
+    if !heap::release(address) {
+        crate::engine::note("free() of something that is no live heap object: ignored", pc);
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
+    let address = at as u64;
+    if at.is_null() || !heap::is_ours(address) { 0 } else { heap::size_of(address) as usize }
+}
+
+with_pc! {
+    malloc "rsi" allocate; calloc "rdx" allocate_zeroed; realloc "rdx" reallocate; memalign "rdx" allocate_aligned;
+    aligned_alloc "rdx" allocate_aligned; posix_memalign "rcx" allocate_into; free "rsi" release; cfree "rsi" release;
+    _Znwm "rsi" allocate; _Znam "rsi" allocate; _ZnwmRKSt9nothrow_t "rdx" allocate_nothrow;
+    _ZnamRKSt9nothrow_t "rdx" allocate_nothrow; _ZnwmSt11align_val_t "rdx" allocate_size_first;
+    _ZnamSt11align_val_t "rdx" allocate_size_first; _ZdlPv "rsi" release; _ZdaPv "rsi" release; _ZdlPvm "rsi" release;
+    _ZdaPvm "rsi" release; _ZdlPvSt11align_val_t "rsi" release; _ZdaPvSt11align_val_t "rsi" release;
+    _ZdlPvmSt11align_val_t "rsi" release; _ZdaPvmSt11align_val_t "rsi" release;
+    _ZdlPvRKSt9nothrow_t "rsi" release; _ZdaPvRKSt9nothrow_t "rsi" release;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The threading functions of libc, on the program's own objects: a file an object.
+pub mod affinity;
+pub mod barrier;
+pub mod c11;
+pub mod condvar;
+pub mod cpus;
+pub mod futex;
+pub mod futex_call;
+pub mod keys;
+pub mod mutex;
+pub mod object;
+pub mod once;
+pub mod robust;
+pub mod rwlock;
+pub mod semaphore;
+pub mod spinlock;
+pub mod thread;
+pub mod unwind;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPUs a thread may run on.
+use crate::engine::{current, engine};
+use crate::scheduling::sched;
+use crate::stand_in::{failed, stand_ins};
+use alloc::vec::Vec;
+use core::ffi::c_int;
+
+/// A thread's own number, as `gettid` says it: the process's for the first, as on Linux. All threads run
+/// on one kernel thread, whose number they would otherwise share.
+fn number(fiber: usize) -> libc::pid_t {
+    // SAFETY: no arguments.
+    unsafe { libc::getpid() + fiber as libc::pid_t }
+}
+
+/// The fiber of a thread number, 0 for the caller's.
+fn numbered(thread: libc::pid_t) -> Option<usize> {
+    if thread == 0 {
+        return Some(engine().sched.fiber);
+    }
+    let fiber = usize::try_from(thread - number(0)).ok()?;
+    (fiber < engine().fibers.len()).then_some(fiber)
+}
+
+/// The simulated CPUs among those in a set of `bytes` bytes; `None` if there are none.
+fn words(set: *const u8, bytes: usize) -> Option<Vec<u64>> {
+    let count = engine().launch.cpus as usize;
+    let mut words = alloc::vec![0u64; count.div_ceil(64)];
+    for cpu in 0..count.min(bytes * 8) {
+        // SAFETY: within the caller's set.
+        if unsafe { *set.add(cpu / 8) } >> (cpu % 8) & 1 != 0 {
+            words[cpu / 64] |= 1 << (cpu % 64);
+        }
+    }
+    words.iter().any(|w| *w != 0).then_some(words)
+}
+
+fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
+    let Some(words) = words(from, bytes) else { return libc::EINVAL };
+    sched::enter_kernel();
+    engine().fibers[fiber].affinity = words;
+    sched::obey_affinity(fiber);
+    0
+}
+
+fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
+    let count = engine().launch.cpus as usize;
+    if bytes * 8 < count || !bytes.is_multiple_of(8) {
+        return libc::EINVAL;
+    }
+    sched::enter_kernel();
+    crate::calls::string::fill(into as u64, 0, bytes as u64);
+    for cpu in (0..count).filter(|cpu| engine().fibers[fiber].may_run_on(*cpu)) {
+        // SAFETY: within the caller's set.
+        unsafe { *into.add(cpu / 8) |= 1 << (cpu % 8) };
+    }
+    0
+}
+
+/// What a new thread with this attribute object may run on: the set in it, or its creator's. `Err` if
+/// the machine has none of the set's CPUs.
+pub fn of_new(attr: *const libc::pthread_attr_t) -> Result<Vec<u64>, c_int> {
+    unsafe extern "C" {
+        fn pthread_attr_getaffinity_np(attr: *const libc::pthread_attr_t, bytes: usize, set: *mut u8) -> c_int;
+    }
+    let mut set = [0xffu8; 1024];
+    // SAFETY: the program's attribute object; the set is as long as is said. All ones: none was set.
+    let found = !attr.is_null() && unsafe { pthread_attr_getaffinity_np(attr, set.len(), set.as_mut_ptr()) } == 0;
+    if !found || set.iter().all(|byte| *byte == 0xff) {
+        return Ok(current().affinity.clone());
+    }
+    words(set.as_ptr(), set.len()).ok_or(libc::EINVAL)
+}
+
+/// Calls that name a thread by its number set errno; those that name a pthread_t return it.
+fn as_errno(error: c_int) -> c_int {
+    if error == 0 { 0 } else { failed(error) }
+}
+
+stand_ins! {
+    fn sched_setaffinity(thread: libc::pid_t, bytes: usize, from: *const u8) -> c_int {
+        as_errno(numbered(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from)))
+    }
+
+    fn sched_getaffinity(thread: libc::pid_t, bytes: usize, into: *mut u8) -> c_int {
+        as_errno(numbered(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into)))
+    }
+
+    fn pthread_setaffinity_np(thread: libc::pthread_t, bytes: usize, from: *const u8) -> c_int {
+        crate::threads::thread::find(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from))
+    }
+
+    fn pthread_getaffinity_np(thread: libc::pthread_t, bytes: usize, into: *mut u8) -> c_int {
+        crate::threads::thread::find(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))
+    }
+
+    fn gettid() -> libc::pid_t {
+        sched::enter_kernel();
+        number(engine().sched.fiber)
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! pthread condition variables.
+//!
+//! A waiter takes a ticket and waits until there is a signal for it; a signal is for every ticket given
+//! out before it. So a later waiter cannot take an earlier one's signal, which is what glibc has its two
+//! groups for; the words that change, and how often, are as there.
+use crate::calls::deadline::{self, Deadline};
+use crate::engine::now;
+use crate::stand_in::calls;
+use crate::threads::futex::Waited;
+use crate::threads::mutex;
+use crate::threads::object::Object;
+use core::ffi::c_int;
+use corefold_model::Ticks;
+use corefold_recording::LockKind;
+
+/// Tickets given out (the low half of glibc's `__wseq`).
+const TICKETS: u64 = 0;
+/// Tickets below this one have been signalled to (glibc's `__g1_start`).
+const CALLED: u64 = 8;
+/// Waiters, eight each, and flags.
+const WAITERS: u64 = 36;
+/// Signals that no waiter has taken yet; waiters wait on this word.
+const SIGNALS: u64 = 40;
+const BYTES: u64 = 48;
+
+const WAITER: u32 = 8;
+const MONOTONIC: u32 = 2;
+/// Somebody waits in pthread_cond_destroy for the last waiter to leave.
+const DESTROYED: u32 = 4;
+
+calls! {
+    fn pthread_cond_wait(cond: u64, mutex: u64; call) -> c_int {
+        wait(Object::called(cond, call), mutex, Deadline::Never)
+    }
+    fn pthread_cond_timedwait(cond: u64, mutex: u64, until: *const libc::timespec; call) -> c_int {
+        let cond = Object::called(cond, call);
+        wait(cond, mutex, Deadline::At(own_clock(cond), until))
+    }
+    fn pthread_cond_clockwait(cond: u64, mutex: u64, clock: c_int, until: *const libc::timespec; call) -> c_int {
+        match deadline::is_clock(clock) {
+            true => wait(Object::called(cond, call), mutex, Deadline::At(clock, until)),
+            false => libc::EINVAL,
+        }
+    }
+    fn pthread_cond_signal(cond: u64; call) -> c_int { signal(Object::called(cond, call), 1) }
+    fn pthread_cond_broadcast(cond: u64; call) -> c_int { signal(Object::called(cond, call), u32::MAX) }
+    fn pthread_cond_init(cond: u64, attr: *const libc::pthread_condattr_t; call) -> c_int {
+        init(Object::called(cond, call), attr)
+    }
+    fn pthread_cond_destroy(cond: u64; call) -> c_int { destroy(Object::called(cond, call)) }
+}
+
+fn own_clock(cond: Object) -> c_int {
+    if cond.read(WAITERS) & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+}
+
+pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
+    let deadline = match until.ticks() {
+        Ok(deadline) => deadline,
+        Err(code) => return code,
+    };
+    let ticket = cond.add(TICKETS, 1);
+    cond.add(WAITERS, WAITER);
+    let mutex = Object { address: mutex, call: cond.call };
+    let begin = now();
+    let mut code = mutex::unlock(mutex);
+    if code == 0 {
+        code = await_signal(cond, ticket, deadline);
+        cond.acquired(LockKind::CondVar, Some(begin));
+    }
+    leave(cond);
+    if code == libc::EPERM { code } else { lock_again(mutex, code) }
+}
+
+/// A report calls this second wait what it is.
+fn lock_again(mutex: Object, waited: c_int) -> c_int {
+    let call = crate::entry::Call { name: "pthread_mutex_lock", pc: mutex.call.pc };
+    match mutex::lock(Object { call, ..mutex }, Deadline::Never) {
+        0 => waited,
+        code => code,
+    }
+}
+
+fn await_signal(cond: Object, ticket: u32, deadline: Option<Ticks>) -> c_int {
+    loop {
+        let found = match cond.load(SIGNALS) {
+            0 => 0,
+            _ => match take_signal(cond, ticket) {
+                Ok(()) => return 0,
+                Err(signals) => signals,
+            },
+        };
+        if cond.wait(SIGNALS, found, deadline) == Waited::TimedOut {
+            return if take_signal(cond, ticket).is_ok() { 0 } else { libc::ETIMEDOUT };
+        }
+    }
+}
+
+/// Takes a signal if there is one for this ticket; if not, returns how many there are for others.
+fn take_signal(cond: Object, ticket: u32) -> Result<(), u32> {
+    let mut result = Ok(());
+    cond.update(SIGNALS, |signals| {
+        let called = cond.peek(CALLED).wrapping_sub(ticket) as i32 > 0;
+        if signals == 0 || !called {
+            result = Err(signals);
+        }
+        result.is_ok().then(|| signals - 1)
+    });
+    result
+}
+
+/// One waiter less. A signal that nobody is left for must not meet the next waiter.
+fn leave(cond: Object) {
+    let old = cond.update(WAITERS, |waiters| {
+        let left = waiters - WAITER;
+        cond.poke(SIGNALS, cond.peek(SIGNALS).min(left / WAITER));
+        Some(left)
+    });
+    if old & DESTROYED != 0 && old < 2 * WAITER {
+        cond.wake(WAITERS, 1);
+    }
+}
+
+/// Signals to `most` of those that wait and have no signal yet.
+pub fn signal(cond: Object, most: u32) -> c_int {
+    if cond.load(WAITERS) < WAITER {
+        cond.is_done();
+        return 0;
+    }
+    let mut new = 0;
+    cond.update(SIGNALS, |signals| {
+        new = (cond.peek(WAITERS) / WAITER).saturating_sub(signals).min(most);
+        if new > 0 {
+            cond.poke(CALLED, cond.peek(TICKETS));
+        }
+        (new > 0).then(|| signals + new)
+    });
+    if new > 0 {
+        cond.wake(SIGNALS, new);
+    }
+    0
+}
+
+pub fn init(cond: Object, attr: *const libc::pthread_condattr_t) -> c_int {
+    cond.clear(BYTES);
+    let mut clock = libc::CLOCK_REALTIME;
+    if !attr.is_null() {
+        // SAFETY: an attribute object of the program's.
+        unsafe { libc::pthread_condattr_getclock(attr, &mut clock) };
+    }
+    cond.poke(WAITERS, if clock == libc::CLOCK_MONOTONIC { MONOTONIC } else { 0 });
+    0
+}
+
+/// Those who were signalled to may still be on their way out: the object must outlive them.
+pub fn destroy(cond: Object) -> c_int {
+    loop {
+        let waiters = cond.update(WAITERS, |old| (old >= WAITER).then_some(old | DESTROYED));
+        if waiters < WAITER {
+            return 0;
+        }
+        cond.wait(WAITERS, waiters | DESTROYED, None);
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine as the program asks for it: how many CPUs, and which one it is on.
+use crate::engine::{charge, engine};
+use crate::stand_in::stand_ins;
+use core::ffi::{c_int, c_long, c_uint};
+
+/// Cycles of reading the CPU's number from the thread's rseq area, as glibc does.
+const READ_NUMBER: u32 = 4;
+/// Memory that the machine seems to have, in pages: programs size their caches by it, and the host's
+/// would make runs differ. Twice what seems free.
+const PAGES: c_long = 2 << 20;
+
+fn count() -> c_long {
+    c_long::from(engine().launch.cpus)
+}
+
+stand_ins! {
+    fn sched_getcpu() -> c_int {
+        charge(READ_NUMBER);
+        engine().sched.cpu as c_int
+    }
+
+    fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
+        charge(engine().launch.machine.system.clock_read);
+        let here = engine().sched.cpu as c_uint;
+        // SAFETY: the caller's variables.
+        unsafe {
+            if !cpu.is_null() {
+                *cpu = here;
+            }
+            if !node.is_null() {
+                *node = engine().launch.machine.socket_of(here);
+            }
+        }
+        0
+    }
+
+    fn sysconf(name: c_int) -> c_long {
+        match name {
+            libc::_SC_NPROCESSORS_ONLN | libc::_SC_NPROCESSORS_CONF => count(),
+            libc::_SC_LEVEL1_DCACHE_LINESIZE | libc::_SC_LEVEL2_CACHE_LINESIZE | libc::_SC_LEVEL3_CACHE_LINESIZE => {
+                c_long::from(engine().launch.machine.line_bytes)
+            }
+            libc::_SC_PHYS_PAGES => PAGES,
+            libc::_SC_AVPHYS_PAGES => PAGES / 2,
+            _ => own(name),
+        }
+    }
+
+    fn get_nprocs() -> c_int {
+        count() as c_int
+    }
+
+    fn get_nprocs_conf() -> c_int {
+        count() as c_int
+    }
+
+    fn get_phys_pages() -> c_long {
+        PAGES
+    }
+
+    fn get_avphys_pages() -> c_long {
+        PAGES / 2
+    }
+
+    /// The bytes that the kernel made up for this process would differ from run to run.
+    fn getauxval(key: u64) -> u64 {
+        match key {
+            libc::AT_RANDOM => crate::calls::random::sixteen_bytes() as u64,
+            _ => own(key),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
+//! built on it, as glibc's are.
+use crate::engine::{charge, current, engine};
+use crate::hooks::access::{read_value, timed};
+use crate::hooks::hot::hot;
+use crate::scheduling::fiber::{Wait, Woken};
+use crate::scheduling::sched;
+use crate::threads::object::Object;
+use alloc::collections::VecDeque;
+use corefold_model::{Kind, Ticks, ticks};
+use corefold_recording::AccessKind;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+#[derive(Default)]
+pub struct Queues {
+    /// Fibers that wait, by address, in order of arrival.
+    waiting: HashMap<u64, VecDeque<Waiting>, FxBuildHasher>,
+    random: u64,
+}
+
+struct Waiting {
+    fiber: usize,
+    bits: u32,
+}
+
+/// Matches every waiter.
+pub const ANY: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    Woken,
+    /// The word did not hold the expected value.
+    Changed,
+    TimedOut,
+}
+
+/// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
+pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
+    let (before, after) = parts_of_system_call();
+    sched::quiesce();
+    charge(before);
+    timed(address, object.call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
+    // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
+    sched::sync();
+    crate::hooks::pending::flush(hot!().clock);
+    if read_value(address, 4) as u32 != expected {
+        charge(after);
+        return Waited::Changed;
+    }
+    if deadline.is_some_and(|d| d <= hot!().clock) {
+        return Waited::TimedOut;
+    }
+    let me = engine().sched.fiber;
+    if let Some(deadline) = deadline {
+        sched::set_timer(me, deadline);
+    }
+    engine().sched.queues.waiting.entry(address).or_default().push_back(Waiting { fiber: me, bits });
+    crate::hooks::frames::stops_at(object.call.pc);
+    current().blocked_at = object.call.pc;
+    sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
+    if current().woken == Woken::ByTimer { Waited::TimedOut } else { Waited::Woken }
+}
+
+/// A system call's time until the kernel looks at the word, and from then on. It varies from call to
+/// call: were it always the same, threads that fight for a lock would fall into step, and each would
+/// find the word changed, or none would.
+fn parts_of_system_call() -> (u32, u32) {
+    let all = engine().launch.machine.system.syscall;
+    let seed = engine().launch.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let random = &mut engine().sched.queues.random;
+    if *random == 0 {
+        *random = seed;
+    }
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    let before = all / 4 + (*random % u64::from(all / 2 + 1)) as u32;
+    (before, all - before)
+}
+
+/// Wakes up to `most` fibers that wait with any of `bits`; returns how many.
+pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
+    sched::enter_kernel();
+    sched::sync();
+    wake_queued(address, most, bits)
+}
+
+/// The part of a wake-up that the kernel does.
+fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
+    let latency = ticks(engine().launch.machine.system.wake);
+    let mut woken = 0;
+    while woken < most {
+        let Some(waiting) = engine().sched.queues.take(address, bits) else { break };
+        woken += 1;
+        charge(engine().launch.machine.system.syscall / 4);
+        // It has been woken: its time-out must not wake it once more.
+        sched::cancel_timer(waiting.fiber);
+        sched::wake(waiting.fiber, hot!().clock, latency);
+    }
+    woken
+}
+
+/// Wakes up to `wake` waiters, and has up to `moved` of the others wait at `to` from now on. Returns
+/// how many of each; `None` if the word does not hold `expected`.
+pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>) -> Option<(u32, u32)> {
+    sched::enter_kernel();
+    sched::sync();
+    if expected.is_some_and(|e| e != read_value(from, 4) as u32) {
+        return None;
+    }
+    let woken = wake_queued(from, wake, ANY);
+    let mut count = 0;
+    while count < moved {
+        let Some(waiting) = engine().sched.queues.take(from, ANY) else { break };
+        if let Wait::Futex { address, .. } = &mut engine().fibers[waiting.fiber].wait {
+            *address = to;
+        }
+        engine().sched.queues.waiting.entry(to).or_default().push_back(waiting);
+        count += 1;
+    }
+    Some((woken, count))
+}
+
+impl Queues {
+    fn take(&mut self, address: u64, bits: u32) -> Option<Waiting> {
+        let queue = self.waiting.get_mut(&address)?;
+        let at = queue.iter().position(|w| w.bits & bits != 0)?;
+        let waiting = queue.remove(at)?;
+        if queue.is_empty() {
+            self.waiting.remove(&address);
+        }
+        Some(waiting)
+    }
+}
+
+/// The fiber waits no more: its timer fired.
+pub fn forget(fiber: usize) {
+    let Wait::Futex { address, .. } = engine().fibers[fiber].wait else { return };
+    let queues = &mut engine().sched.queues.waiting;
+    if let Some(queue) = queues.get_mut(&address) {
+        queue.retain(|w| w.fiber != fiber);
+        if queue.is_empty() {
+            queues.remove(&address);
+        }
+    }
+}

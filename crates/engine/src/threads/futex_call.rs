@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The futex system call, as programs make it themselves.
+use crate::calls::clock;
+use crate::calls::deadline::Deadline;
+use crate::engine::{note, now};
+use crate::entry::Call;
+use crate::hooks::atomics;
+use crate::threads::futex::{self, Waited};
+use crate::threads::object::Object;
+use core::ffi::c_int;
+use corefold_model::Ticks;
+use corefold_recording::LockKind;
+
+/// Carries the call out on its six arguments. Returns what the kernel would: errors below zero.
+pub fn futex(arguments: &[u64; 6], call: Call) -> i64 {
+    let [address, operation, value, fourth, second, third_value] = *arguments;
+    let (value, bits) = (value as u32, third_value as u32);
+    let object = Object { address, call };
+    if address % 4 != 0 {
+        return error(libc::EINVAL);
+    }
+    match operation as c_int & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
+        libc::FUTEX_WAIT => wait(object, value, futex::ANY, after(fourth)),
+        libc::FUTEX_WAIT_BITSET => wait(object, value, bits, at(operation as c_int, fourth)),
+        libc::FUTEX_WAKE => futex::wake(address, value, futex::ANY).into(),
+        libc::FUTEX_WAKE_BITSET if bits != 0 => futex::wake(address, value, bits).into(),
+        libc::FUTEX_WAKE_BITSET => error(libc::EINVAL),
+        libc::FUTEX_REQUEUE => requeue(object, second, value, fourth as u32, None),
+        libc::FUTEX_CMP_REQUEUE => requeue(object, second, value, fourth as u32, Some(bits)),
+        libc::FUTEX_WAKE_OP => wake_op(object, second, value, fourth as u32, bits),
+        _ => {
+            note("a futex operation that is not simulated (priority inheritance or another): ENOSYS", call.pc);
+            error(libc::ENOSYS)
+        }
+    }
+}
+
+fn error(code: c_int) -> i64 {
+    -i64::from(code)
+}
+
+/// The deadline of a time-out that counts from now.
+fn after(timeout: u64) -> Result<Option<Ticks>, c_int> {
+    // SAFETY: the program's variable, or null.
+    let Some(time) = (unsafe { (timeout as *const libc::timespec).as_ref() }) else { return Ok(None) };
+    let span = clock::nanoseconds_in(time).filter(|_| time.tv_sec >= 0).ok_or(libc::EINVAL)?;
+    Ok(Some(now() + clock::ticks_of(span)))
+}
+
+/// The deadline of a time-out that is a time on a clock.
+fn at(operation: c_int, timeout: u64) -> Result<Option<Ticks>, c_int> {
+    let realtime = operation & libc::FUTEX_CLOCK_REALTIME != 0;
+    let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    match timeout {
+        0 => Ok(None),
+        time => Deadline::At(clock, time as *const libc::timespec).ticks(),
+    }
+}
+
+fn wait(object: Object, expected: u32, bits: u32, deadline: Result<Option<Ticks>, c_int>) -> i64 {
+    let deadline = match deadline {
+        Ok(deadline) if bits != 0 => deadline,
+        Ok(_) => return error(libc::EINVAL),
+        Err(code) => return error(code),
+    };
+    let begin = now();
+    match futex::wait(&object, object.address, expected, bits, deadline) {
+        Waited::Changed => error(libc::EAGAIN),
+        Waited::TimedOut => error(libc::ETIMEDOUT),
+        Waited::Woken => {
+            object.acquired(LockKind::Futex, Some(begin));
+            0
+        }
+    }
+}
+
+fn requeue(object: Object, to: u64, wake: u32, moved: u32, expected: Option<u32>) -> i64 {
+    match futex::requeue(object.address, to, wake, moved, expected) {
+        None => error(libc::EAGAIN),
+        Some((woken, moved)) if expected.is_some() => i64::from(woken + moved),
+        Some((woken, _)) => woken.into(),
+    }
+}
+
+/// Changes the word at `second` as `operation` says, wakes `most` waiters of the first word and, if the
+/// old value compares as `operation` says, `more` of the second.
+fn wake_op(object: Object, second: u64, most: u32, more: u32, operation: u32) -> i64 {
+    let sign_extended = |shift: u32| ((operation << (20 - shift)) as i32 >> 20) as u32;
+    let (mut operand, compared) = (sign_extended(12), sign_extended(0) as i32);
+    let (change, compare) = (operation >> 28 & 0xf, operation >> 24 & 0xf);
+    if change & 8 != 0 {
+        operand = 1 << (operand & 31);
+    }
+    let changed = |old: u32| match change & 7 {
+        0 => operand,
+        1 => old.wrapping_add(operand),
+        2 => old | operand,
+        3 => old & !operand,
+        _ => old ^ operand,
+    };
+    let old = atomics::update(second, 4, object.call.pc, |old| Some(changed(old as u32).into())) as i32;
+    let matches = [old == compared, old != compared, old < compared, old <= compared, old > compared, old >= compared];
+    let woken = futex::wake(object.address, most, futex::ANY);
+    match matches.get(compare as usize) {
+        Some(true) => i64::from(woken + futex::wake(second, more, futex::ANY)),
+        _ => woken.into(),
+    }
+}

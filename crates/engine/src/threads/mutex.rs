@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! pthread mutexes, with glibc's layout and its way of locking: a word that is 0 when free, 1 when held
+//! and 2 when held with threads waiting for it.
+use crate::account::locks;
+use crate::calls::deadline::{self, Deadline};
+use crate::engine::now;
+use crate::stand_in::calls;
+use crate::threads::futex::Waited;
+use crate::threads::object::{Object, me};
+use crate::threads::robust;
+use core::ffi::c_int;
+use corefold_recording::LockKind;
+
+const LOCK: u64 = 0;
+const COUNT: u64 = 4;
+pub const OWNER: u64 = 8;
+const KIND: u64 = 16;
+const SPINS: u64 = 20;
+const BYTES: u64 = 40;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const WAITED_FOR: u32 = 2;
+
+/// Attempts of an adaptive mutex before it blocks, at most.
+const MOST_SPINS: u32 = 100;
+
+/// What glibc keeps in the `__kind` field.
+#[derive(Clone, Copy)]
+pub struct Kind(u32);
+
+impl Kind {
+    pub const RECURSIVE: u32 = 1;
+    const ERROR_CHECKING: u32 = 2;
+    const ADAPTIVE: u32 = 3;
+    const ROBUST: u32 = 16;
+    const PROCESS_SHARED: u32 = 128;
+
+    fn of(mutex: Object) -> Kind {
+        Kind(mutex.read(KIND))
+    }
+    fn is_recursive(self) -> bool {
+        self.0 & 3 == Kind::RECURSIVE
+    }
+    fn is_error_checking(self) -> bool {
+        self.0 & 3 == Kind::ERROR_CHECKING
+    }
+    fn is_adaptive(self) -> bool {
+        self.0 & 3 == Kind::ADAPTIVE
+    }
+    fn is_robust(self) -> bool {
+        self.0 & Kind::ROBUST != 0
+    }
+    /// Does an unlock check who does it?
+    fn knows_owner(self) -> bool {
+        self.is_recursive() || self.is_error_checking() || self.is_robust()
+    }
+}
+
+calls! {
+    fn pthread_mutex_lock(mutex: u64; call) -> c_int { lock(Object::called(mutex, call), Deadline::Never) }
+    fn pthread_mutex_timedlock(mutex: u64, until: *const libc::timespec; call) -> c_int {
+        lock(Object::called(mutex, call), Deadline::At(libc::CLOCK_REALTIME, until))
+    }
+    fn pthread_mutex_clocklock(mutex: u64, clock: c_int, until: *const libc::timespec; call) -> c_int {
+        match deadline::is_clock(clock) {
+            true => lock(Object::called(mutex, call), Deadline::At(clock, until)),
+            false => libc::EINVAL,
+        }
+    }
+    fn pthread_mutex_trylock(mutex: u64; call) -> c_int { try_lock(Object::called(mutex, call)) }
+    fn pthread_mutex_unlock(mutex: u64; call) -> c_int { unlock(Object::called(mutex, call)) }
+    fn pthread_mutex_init(mutex: u64, attr: *const libc::pthread_mutexattr_t; call) -> c_int {
+        init(Object::called(mutex, call), if attr.is_null() { 0 } else { kind_of(attr) })
+    }
+    fn pthread_mutex_destroy(mutex: u64; call) -> c_int { destroy(Object::called(mutex, call)) }
+    fn pthread_mutex_consistent(mutex: u64; call) -> c_int { robust::make_consistent(Object::called(mutex, call)) }
+}
+
+/// Takes the mutex, or gives up at the deadline.
+pub fn lock(mutex: Object, until: Deadline) -> c_int {
+    let kind = Kind::of(mutex);
+    if let Some(result) = lock_again(mutex, kind) {
+        return if result == libc::EBUSY { libc::EDEADLK } else { result };
+    }
+    let begin = now();
+    let free = take_if_free(mutex);
+    if !free {
+        let taken = (kind.is_adaptive() && spin(mutex)).then_some(0);
+        let code = taken.unwrap_or_else(|| wait(mutex, until));
+        if code != 0 {
+            return code;
+        }
+    }
+    taken(mutex, kind, (!free).then_some(begin))
+}
+
+pub fn try_lock(mutex: Object) -> c_int {
+    let kind = Kind::of(mutex);
+    if let Some(result) = lock_again(mutex, kind) {
+        return result;
+    }
+    if take_if_free(mutex) { taken(mutex, kind, None) } else { libc::EBUSY }
+}
+
+/// Where the mutex can tell that the running thread has it already: what a second lock comes to.
+fn lock_again(mutex: Object, kind: Kind) -> Option<c_int> {
+    if !(kind.is_recursive() || kind.is_error_checking()) || mutex.read(OWNER) & !robust::INCONSISTENT != me() {
+        return None;
+    }
+    if kind.is_error_checking() {
+        return Some(libc::EBUSY);
+    }
+    let Some(count) = mutex.read(COUNT).checked_add(1) else { return Some(libc::EAGAIN) };
+    mutex.write(COUNT, count);
+    Some(0)
+}
+
+fn take_if_free(mutex: Object) -> bool {
+    mutex.update(LOCK, |old| (old == FREE).then_some(HELD)) == FREE
+}
+
+/// Tries for a while, as adaptive mutexes do; they learn how long it pays.
+fn spin(mutex: Object) -> bool {
+    let learnt = mutex.read(SPINS) as i16;
+    let most = MOST_SPINS.min(u32::from(learnt.max(0) as u16) * 2 + 10);
+    let mut tries = 0;
+    let mut taken = false;
+    while !taken && tries < most {
+        tries += 1;
+        mutex.pause();
+        taken = mutex.load(LOCK) == FREE && take_if_free(mutex);
+    }
+    let learnt = learnt.wrapping_add((tries as i16 - learnt) / 8);
+    let other_half = mutex.peek(SPINS) & 0xffff_0000;
+    mutex.write(SPINS, other_half | u32::from(learnt as u16));
+    taken
+}
+
+/// Blocks until the mutex is the running thread's.
+fn wait(mutex: Object, until: Deadline) -> c_int {
+    while mutex.update(LOCK, |_| Some(WAITED_FOR)) != FREE {
+        let deadline = match until.ticks() {
+            Ok(deadline) => deadline,
+            Err(code) => return code,
+        };
+        if mutex.wait(LOCK, WAITED_FOR, deadline) == Waited::TimedOut {
+            return libc::ETIMEDOUT;
+        }
+    }
+    0
+}
+
+/// The running thread has just got the mutex.
+fn taken(mutex: Object, kind: Kind, since: Option<corefold_model::Ticks>) -> c_int {
+    let code = if kind.is_robust() { robust::taken(mutex) } else { 0 };
+    if code == libc::ENOTRECOVERABLE {
+        release(mutex);
+        return code;
+    }
+    if code == 0 {
+        mutex.write(OWNER, me());
+    }
+    if kind.is_recursive() {
+        mutex.write(COUNT, 1);
+    }
+    mutex.acquired(LockKind::Mutex, since);
+    code
+}
+
+pub fn unlock(mutex: Object) -> c_int {
+    let kind = Kind::of(mutex);
+    if kind.knows_owner() && mutex.read(OWNER) & !robust::INCONSISTENT != me() {
+        return libc::EPERM;
+    }
+    if kind.is_recursive() {
+        let count = mutex.read(COUNT).saturating_sub(1);
+        mutex.write(COUNT, count);
+        if count > 0 {
+            return 0;
+        }
+    }
+    mutex.write(OWNER, if kind.is_robust() { robust::owner_after(mutex) } else { 0 });
+    release(mutex);
+    0
+}
+
+/// Lets the mutex go and wakes one that waits for it. It is held until the update takes effect, which
+/// waits for what the critical section has still under way.
+pub fn release(mutex: Object) {
+    let old = mutex.update(LOCK, |_| Some(FREE));
+    locks::released(mutex.address);
+    if old == WAITED_FOR {
+        mutex.wake(LOCK, 1);
+    }
+}
+
+pub fn init(mutex: Object, kind: u32) -> c_int {
+    mutex.clear(BYTES);
+    locks::forgotten(mutex.address);
+    mutex.write(KIND, kind);
+    0
+}
+
+/// The `__kind` that these attributes ask for; priorities are not simulated.
+fn kind_of(attr: *const libc::pthread_mutexattr_t) -> u32 {
+    unsafe extern "C" {
+        fn pthread_mutexattr_gettype(attr: *const libc::pthread_mutexattr_t, value: *mut c_int) -> c_int;
+    }
+    let (mut kind, mut robust, mut shared) = (0, 0, 0);
+    // SAFETY: an attribute object of the program's.
+    unsafe {
+        pthread_mutexattr_gettype(attr, &mut kind);
+        libc::pthread_mutexattr_getrobust(attr, &mut robust);
+        libc::pthread_mutexattr_getpshared(attr, &mut shared);
+    }
+    let robust = if robust == libc::PTHREAD_MUTEX_ROBUST { Kind::ROBUST } else { 0 };
+    let shared = if shared == libc::PTHREAD_PROCESS_SHARED { Kind::PROCESS_SHARED } else { 0 };
+    kind as u32 & 3 | robust | shared
+}
+
+pub fn destroy(mutex: Object) -> c_int {
+    if mutex.read(LOCK) != FREE {
+        return libc::EBUSY;
+    }
+    locks::forgotten(mutex.address);
+    0
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A synchronisation object in the program's own memory, during one call of the program's.
+//!
+//! The simulated CPUs fight for its line as they would natively, so every access to it is accounted: what
+//! is atomic in glibc is atomic here, what is plain there is plain here.
+use crate::account::locks;
+use crate::engine::{charge, current, engine};
+use crate::entry::Call;
+use crate::hooks::access::{range_read, range_write, read_value};
+use crate::hooks::hot::hot;
+use crate::hooks::{atomics, pending};
+use crate::scheduling::sched;
+use crate::threads::futex::{self, Waited};
+use corefold_model::Ticks;
+use corefold_recording::LockKind;
+
+/// Cycles of a call's own instructions: through the procedure linkage table, a few tests, and back.
+const CALL_CYCLES: u32 = 4;
+
+#[derive(Clone, Copy)]
+pub struct Object {
+    pub address: u64,
+    pub call: Call,
+}
+
+/// Words of an object are named by their offset in it.
+impl Object {
+    /// The object of a call that begins now.
+    pub fn called(address: u64, call: Call) -> Object {
+        charge(CALL_CYCLES);
+        Object { address, call }
+    }
+
+    pub fn load(self, word: u64) -> u32 {
+        atomics::load(self.address + word, 4, self.call.pc) as u32
+    }
+
+    pub fn store(self, word: u64, value: u32) {
+        atomics::store(self.address + word, 4, u64::from(value), self.call.pc);
+    }
+
+    /// A read-modify-write; returns the old value. Nothing comes between what `change` looks at and what
+    /// it changes, in other words of the object too.
+    pub fn update(self, word: u64, change: impl FnOnce(u32) -> Option<u32>) -> u32 {
+        atomics::update(self.address + word, 4, self.call.pc, |old| change(old as u32).map(u64::from)) as u32
+    }
+
+    pub fn add(self, word: u64, by: u32) -> u32 {
+        self.update(word, |old| Some(old.wrapping_add(by)))
+    }
+
+    /// A plain read.
+    pub fn read(self, word: u64) -> u32 {
+        range_read(self.address + word, self.call.pc, 4);
+        self.peek(word)
+    }
+
+    /// A plain write.
+    pub fn write(self, word: u64, value: u32) {
+        range_write(self.address + word, self.call.pc, 4);
+        self.poke(word, value);
+    }
+
+    /// Reads without cost: beside an accounted access to the same line.
+    pub fn peek(self, word: u64) -> u32 {
+        read_value(self.address + word, 4) as u32
+    }
+
+    pub fn poke(self, word: u64, value: u32) {
+        pending::write_value(self.address + word, 4, u64::from(value));
+    }
+
+    /// Zeroes the first `bytes`, as an initialisation does.
+    pub fn clear(self, bytes: u64) {
+        range_write(self.address, self.call.pc, bytes);
+        crate::calls::string::fill(self.address, 0, bytes);
+    }
+
+    /// Waits, while `word` holds `expected`, until woken or `deadline`.
+    pub fn wait(self, word: u64, expected: u32, deadline: Option<Ticks>) -> Waited {
+        futex::wait(&self, self.address + word, expected, futex::ANY, deadline)
+    }
+
+    /// Wakes up to `most` that wait for `word`.
+    pub fn wake(self, word: u64, most: u32) {
+        futex::wake(self.address + word, most, futex::ANY);
+    }
+
+    /// One turn of a loop that spins.
+    pub fn pause(self) {
+        charge(engine().launch.machine.core.pause);
+        if hot!().clock >= hot!().limit {
+            sched::at_limit(self.call.pc);
+        }
+    }
+
+    /// The call had nothing to wait for, and looked only once: a loop of such calls is no spin.
+    pub fn is_done(self) {
+        hot!().wrote = 1;
+    }
+
+    /// The object was taken, after a wait that began at `since`, if it was not free.
+    pub fn acquired(self, kind: LockKind, since: Option<Ticks>) {
+        locks::acquired(self.address, kind, since, self.call.pc);
+    }
+}
+
+/// The running thread as objects note their owner: never 0.
+pub fn me() -> u32 {
+    current().id as u32 + 1
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! pthread spinlocks, as glibc has them on x86: 1 when free; taken by a locked decrement.
+use crate::account::locks;
+use crate::engine::now;
+use crate::stand_in::calls;
+use crate::threads::object::Object;
+use core::ffi::c_int;
+use corefold_recording::LockKind;
+
+const WORD: u64 = 0;
+const FREE: u32 = 1;
+
+calls! {
+    fn pthread_spin_init(lock: u64, _shared: c_int; call) -> c_int {
+        locks::forgotten(lock);
+        Object::called(lock, call).store(WORD, FREE);
+        0
+    }
+    fn pthread_spin_destroy(lock: u64; _call) -> c_int {
+        locks::forgotten(lock);
+        0
+    }
+    fn pthread_spin_lock(lock: u64; call) -> c_int { take(Object::called(lock, call)) }
+    fn pthread_spin_trylock(lock: u64; call) -> c_int {
+        let lock = Object::called(lock, call);
+        if lock.update(WORD, |old| (old == FREE).then_some(0)) != FREE {
+            return libc::EBUSY;
+        }
+        lock.acquired(LockKind::Spinlock, None);
+        0
+    }
+    fn pthread_spin_unlock(lock: u64; call) -> c_int {
+        Object::called(lock, call).store(WORD, FREE);
+        locks::released(lock);
+        0
+    }
+}
+
+fn take(lock: Object) -> c_int {
+    let begin = now();
+    let mut waited = false;
+    while lock.add(WORD, u32::MAX) as i32 != FREE as i32 {
+        waited = true;
+        while lock.load(WORD) as i32 <= 0 {
+            lock.pause();
+        }
+    }
+    lock.acquired(LockKind::Spinlock, waited.then_some(begin));
+    0
+}

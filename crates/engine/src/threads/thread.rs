@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Threads: pthread_create, join, detach, exit and identity.
+use crate::engine::{active, charge, current, engine};
+use crate::entry::Call;
+use crate::hooks::hot::hot;
+use crate::layout::{STACKS, STACKS_BYTES};
+use crate::real::{self, Start};
+use crate::scheduling::fiber::{self, Fiber, State, Wait};
+use crate::scheduling::sched;
+use crate::stand_in::calls;
+use crate::threads::keys;
+use crate::{crash, sys};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+use corefold_model::ticks;
+
+/// The pthread side of a fiber.
+#[derive(Default)]
+pub struct Thread {
+    start: Option<Start>,
+    argument: usize,
+    pub value: usize,
+    detached: bool,
+    joiner: Option<usize>,
+    joined: bool,
+    slot: usize,
+    pub keys: Vec<usize>,
+    pub at_exit: Vec<keys::AtExit>,
+    /// Robust mutexes that it holds.
+    pub robust: Vec<u64>,
+    /// Innermost pthread_cleanup_push buffer that glibc's macros registered.
+    pub cleanup: usize,
+}
+
+/// Bytes of address space for a thread: its stack of return addresses below, its stack above.
+const SLOT: u64 = 32 << 20;
+const FRAMES: u64 = 4 << 20;
+const STACK: u64 = 8 << 20;
+const GUARD: u64 = 1 << 20;
+const LARGEST_STACK: u64 = SLOT - FRAMES - GUARD;
+
+/// Base of the return addresses and end of the stack in `slot`; `None` if there is no room for it.
+/// A slot that was used before is mapped already.
+fn map_stack(slot: usize) -> Option<(*mut u64, u64)> {
+    let at = STACKS + slot as u64 * SLOT;
+    let stack = at + SLOT - LARGEST_STACK;
+    let is_new = engine().sched.stacks.is_new(slot);
+    if is_new && !(at + SLOT <= STACKS + STACKS_BYTES && sys::map_at(at, FRAMES) && sys::map_at(stack, LARGEST_STACK)) {
+        return None;
+    }
+    Some((at as *mut u64, at + SLOT))
+}
+
+/// Makes the calling thread the first fiber; returns the top of the stack it is to use.
+pub fn adopt_main() -> u64 {
+    let slot = engine().sched.stacks.take();
+    let (frames, end) = map_stack(slot).unwrap_or_else(|| crash::engine_fault("no memory for a stack"));
+    let mut main = Box::new(Fiber::new(0, 0, frames));
+    main.fs = fiber::read_fs();
+    // SAFETY: no arguments.
+    main.real = unsafe { libc::pthread_self() };
+    engine().fibers.push(main);
+    end
+}
+
+/// The main thread's stack: where it begins, and its bytes.
+pub fn main_stack() -> (u64, u64) {
+    let slot = engine().fibers[0].thread.slot as u64;
+    (STACKS + (slot + 1) * SLOT - STACK, STACK)
+}
+
+fn stack_bytes(attr: *const libc::pthread_attr_t) -> u64 {
+    let mut bytes = 0usize;
+    // SAFETY: a null or an attribute object of the program's.
+    if !attr.is_null() && unsafe { libc::pthread_attr_getstacksize(attr, &mut bytes) } == 0 {
+        (bytes as u64).next_multiple_of(4096).clamp(64 << 10, LARGEST_STACK)
+    } else {
+        STACK
+    }
+}
+
+fn is_detached(attr: *const libc::pthread_attr_t) -> bool {
+    unsafe extern "C" {
+        fn pthread_attr_getdetachstate(attr: *const libc::pthread_attr_t, state: *mut c_int) -> c_int;
+    }
+    let mut state = libc::PTHREAD_CREATE_JOINABLE;
+    // SAFETY: an attribute object of the program's.
+    !attr.is_null()
+        && unsafe { pthread_attr_getdetachstate(attr, &mut state) } == 0
+        && state == libc::PTHREAD_CREATE_DETACHED
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attr: *const libc::pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    if !active() {
+        return real::pthread_create(thread, attr, start, argument);
+    }
+    let affinity = match crate::threads::affinity::of_new(attr) {
+        Ok(affinity) => affinity,
+        Err(error) => return error,
+    };
+    sched::enter_kernel();
+    let e = engine();
+    let slot = e.sched.stacks.take();
+    let Some((frames, end)) = map_stack(slot) else { return libc::EAGAIN };
+    let bytes = stack_bytes(attr);
+    let id = e.fibers.len();
+    let mut fiber = Box::new(Fiber::new(id, id % e.sched.cpus.len(), frames));
+    fiber.affinity = affinity;
+    fiber.off_cpu_since = hot!().clock;
+    fiber.thread = Thread {
+        start: Some(start),
+        argument: argument as usize,
+        slot,
+        detached: is_detached(attr),
+        ..Thread::default()
+    };
+    let code = start_kernel_thread(&mut fiber, end - bytes, bytes);
+    if code != 0 {
+        return code;
+    }
+    fiber::await_parked(&fiber);
+    // SAFETY: the caller's variable.
+    unsafe { *thread = fiber.real };
+    engine().fibers.push(fiber);
+    charge(engine().launch.machine.system.thread_create);
+    sched::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
+    0
+}
+
+/// Starts the kernel thread whose stack and thread block the fiber uses.
+fn start_kernel_thread(fiber: &mut Fiber, stack: u64, bytes: u64) -> c_int {
+    // SAFETY: attributes are initialised before use; the stack was just mapped; signals are blocked so
+    // that the kernel delivers them to the carrier alone.
+    unsafe {
+        let mut attr: libc::pthread_attr_t = core::mem::zeroed();
+        libc::pthread_attr_init(&mut attr);
+        libc::pthread_attr_setstack(&mut attr, stack as *mut c_void, bytes as usize);
+        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
+        let code = real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &old, core::ptr::null_mut());
+        libc::pthread_attr_destroy(&mut attr);
+        code
+    }
+}
+
+/// The start routine of every kernel thread. Parks; what follows runs on the carrier, until the fiber
+/// has ended; then back on the kernel thread, which returns.
+extern "C" fn thread_main(fiber: *mut c_void) -> *mut c_void {
+    // SAFETY: the fiber is boxed and lives until the process ends.
+    let fiber = unsafe { &mut *fiber.cast::<Fiber>() };
+    crate::start::unregister_rseq();
+    fiber::park(fiber);
+    let (start, argument) = (fiber.thread.start, fiber.thread.argument);
+    let value = start.map_or(0, |f| run_until_exit(f, argument));
+    finish(value);
+    core::ptr::null_mut()
+}
+
+/// The value that the start routine returns, or that pthread_exit was given below it.
+fn run_until_exit(start: Start, argument: usize) -> usize {
+    crate::threads::unwind::call(start, argument)
+}
+
+/// The thread's work is done: its destructors run, and whoever joins it goes on.
+fn finish(value: usize) {
+    keys::run_destructors();
+    crate::threads::robust::thread_ends();
+    sched::enter_kernel();
+    let me = engine().sched.fiber;
+    current().thread.value = value;
+    let thread = &current().thread;
+    if let Some(joiner) = thread.joiner {
+        sched::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
+    }
+    if thread.detached {
+        give_back_stack(me);
+    }
+    if engine().fibers.iter().all(|f| f.id == me || f.state == State::Finished) {
+        // SAFETY: the last thread is gone: POSIX has the process exit with 0.
+        unsafe { libc::exit(0) };
+    }
+    sched::finish_current();
+}
+
+fn give_back_stack(fiber: usize) {
+    let slot = engine().fibers[fiber].thread.slot;
+    engine().fibers[fiber].thread.joined = true;
+    engine().sched.stacks.give_back(slot);
+}
+
+/// The thread whose stack the address is on.
+pub fn on_stack(address: u64) -> Option<usize> {
+    let slot = ((address - STACKS) / SLOT) as usize;
+    engine().fibers.iter().rposition(|f| f.thread.slot == slot && f.state != State::Finished)
+}
+
+/// The end of the stack that the address is on.
+pub fn stack_end(address: u64) -> u64 {
+    STACKS + ((address - STACKS) / SLOT + 1) * SLOT
+}
+
+/// The fiber behind a pthread_t; the youngest, as a joined thread's may be used again.
+pub fn find(thread: libc::pthread_t) -> Option<usize> {
+    engine().fibers.iter().rposition(|f| f.real == thread && !f.thread.joined)
+}
+
+calls! {
+    fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
+        join(thread, value, call)
+    }
+}
+
+pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, call: Call) -> c_int {
+    let Some(target) = find(thread) else { return libc::ESRCH };
+    let me = engine().sched.fiber;
+    if target == me {
+        return libc::EDEADLK;
+    }
+    let other = &mut engine().fibers[target];
+    if other.thread.detached || other.thread.joiner.is_some() {
+        return libc::EINVAL;
+    }
+    sched::enter_kernel();
+    let other = &mut engine().fibers[target];
+    if other.state != State::Finished {
+        other.thread.joiner = Some(me);
+        crate::hooks::frames::stops_at(call.pc);
+        current().blocked_at = call.pc;
+        sched::block(Wait::Join { thread: target });
+    }
+    if !value.is_null() {
+        // SAFETY: the caller's variable.
+        unsafe { *value = engine().fibers[target].thread.value as *mut c_void };
+    }
+    give_back_stack(target);
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
+    if !active() {
+        real::real! { fn pthread_detach(thread: libc::pthread_t) -> c_int; }
+        return pthread_detach(thread);
+    }
+    let Some(target) = find(thread) else { return libc::ESRCH };
+    let other = &mut engine().fibers[target];
+    if other.thread.detached {
+        return libc::EINVAL;
+    }
+    other.thread.detached = true;
+    if other.state == State::Finished {
+        give_back_stack(target);
+    }
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pthread_exit(value: *mut c_void) -> ! {
+    if !active() {
+        real::real! { fn pthread_exit(value: *mut c_void) -> !; }
+        pthread_exit(value)
+    }
+    crate::threads::unwind::exit(value as usize)
+}
+
+/// What the main thread does in place of returning, when it calls pthread_exit.
+pub fn finish_main(value: usize) -> ! {
+    finish(value);
+    crash::engine_fault("the main thread came back after its end")
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! pthread_exit: cleanup handlers and C++ destructors of the thread's frames run, then the thread ends.
+//!
+//! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
+//! are unwound up to ours, by the same forced unwinding.
+use crate::engine::{current, engine};
+use crate::real::Start;
+use alloc::boxed::Box;
+use core::ffi::{c_int, c_void};
+
+/// Where to go on once the stack is unwound: stack pointer at the call of the start routine.
+#[derive(Default)]
+pub struct Base {
+    pub sp: usize,
+    pub value: usize,
+}
+
+core::arch::global_asm!(
+    // corefold_call(start, argument, &sp): like calling start(argument), but corefold_leave can return
+    // from it later: it only needs the stack pointer, as callee-saved registers are on the stack.
+    ".globl corefold_call",
+    ".hidden corefold_call",
+    ".type corefold_call,@function",
+    "corefold_call:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "push rbp",
+    "push rbx",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    "sub rsp, 8",
+    "mov [rdx], rsp",
+    "mov rax, rdi",
+    "mov rdi, rsi",
+    "call rax",
+    "2: add rsp, 8",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop rbx",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+    ".globl corefold_leave",
+    ".hidden corefold_leave",
+    "corefold_leave:",
+    "mov rsp, rdi",
+    "mov rax, rsi",
+    "jmp 2b",
+);
+
+unsafe extern "C-unwind" {
+    fn corefold_call(start: Start, argument: usize, sp: *mut usize) -> usize;
+    fn corefold_leave(sp: usize, value: usize) -> !;
+    fn _Unwind_ForcedUnwind(exception: *mut c_void, stop: StopFn, argument: *mut c_void) -> c_int;
+}
+
+type StopFn = extern "C-unwind" fn(c_int, c_int, u64, *mut c_void, *mut c_void, *mut c_void) -> c_int;
+
+/// Calls the start routine; returns its value or pthread_exit's.
+pub fn call(start: Start, argument: usize) -> usize {
+    let base = &raw mut current().base.sp;
+    // SAFETY: the assembly above.
+    unsafe { corefold_call(start, argument, base) }
+}
+
+/// Ends the running thread.
+pub fn exit(value: usize) -> ! {
+    current().base.value = value;
+    if current().thread.cleanup != 0 {
+        run_cleanup();
+    }
+    unwind()
+}
+
+/// glibc's C macro pthread_cleanup_push leaves jump buffers; each handler calls __pthread_unwind_next.
+fn run_cleanup() -> ! {
+    unsafe extern "C" {
+        #[link_name = "siglongjmp"]
+        fn long_jump(buffer: *mut c_void, value: c_int) -> !;
+    }
+    let buffer = current().thread.cleanup;
+    // SAFETY: registered by the program's own frame, which is live. Word 9 holds the next one (see
+    // `__pthread_register_cancel`).
+    unsafe {
+        current().thread.cleanup = *(buffer as *const usize).add(9);
+        long_jump(buffer as *mut c_void, 1)
+    }
+}
+
+fn unwind() -> ! {
+    if current().base.sp == 0 {
+        crate::threads::thread::finish_main(current().base.value);
+    }
+    // The exception object: class, cleanup function and two private words, with room to spare.
+    let exception = Box::leak(Box::new([0u64; 8]));
+    // SAFETY: the object lives for ever; the stop function ends the unwinding at our frame.
+    unsafe { _Unwind_ForcedUnwind(exception.as_mut_ptr().cast(), stop, core::ptr::null_mut()) };
+    leave()
+}
+
+fn leave() -> ! {
+    let base = &current().base;
+    // SAFETY: `corefold_call`'s frame is live below all that was unwound.
+    unsafe { corefold_leave(base.sp, base.value) }
+}
+
+const END_OF_STACK: c_int = 16;
+
+extern "C-unwind" fn stop(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    context: *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    unsafe extern "C" {
+        fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+    }
+    // SAFETY: the unwinder's own context.
+    let frame = unsafe { _Unwind_GetCFA(context) };
+    if actions & END_OF_STACK != 0 || frame > engine().fibers[engine().sched.fiber].base.sp {
+        leave();
+    }
+    0
+}
+
+/// glibc's macros in C: remembers the buffer, as pthread_exit has to jump to it.
+#[unsafe(no_mangle)]
+pub extern "C" fn __pthread_register_cancel(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_register_cancel(buffer: *mut usize) -> (); }
+        return __pthread_register_cancel(buffer);
+    }
+    // SAFETY: `__pthread_unwind_buf_t` has four private words after the nine of its jump buffer.
+    unsafe { *buffer.add(9) = current().thread.cleanup };
+    current().thread.cleanup = buffer as usize;
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __pthread_unregister_cancel(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_unregister_cancel(buffer: *mut usize) -> (); }
+        return __pthread_unregister_cancel(buffer);
+    }
+    // SAFETY: as above.
+    current().thread.cleanup = unsafe { *buffer.add(9) };
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn __pthread_unwind_next(buffer: *mut usize) -> ! {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_unwind_next(buffer: *mut usize) -> !; }
+        __pthread_unwind_next(buffer)
+    }
+    if current().thread.cleanup != 0 {
+        run_cleanup()
+    }
+    unwind()
+}
