@@ -113,3 +113,26 @@ fn crossing_the_socket_shows_as_a_step() {
     let classes = |cpus| report.at(cpus).0["transfers_by_class"].clone();
     assert!(classes(20)["remote_modified"].is_null() && classes(24)["remote_modified"].as_u64() > Some(0));
 }
+
+/// What a program prints at one number of CPUs: one number.
+fn printed(source: &str, cpus: &str, args: &str) -> f64 {
+    let ended = Simulation::of(&program_with(&format!("truths/{source}"), &[])).cpus(cpus).args(args).run();
+    let number = ended.printed().lines().next().and_then(|line| line.parse().ok());
+    number.unwrap_or_else(|| panic!("no number: {}{}", ended.said.err, ended.said.out))
+}
+
+/// Microseconds that a sleeper is late on a CPU that another thread keeps busy.
+#[test]
+fn a_long_sleeper_preempts_and_a_short_one_waits_for_the_slice() {
+    assert!(printed("preempt.c", "1", "20000") < 20.0);
+    let short = printed("preempt.c", "1", "200");
+    assert!((1000.0..4000.0).contains(&short), "{short}");
+}
+
+/// Nanoseconds of a membarrier: a system call alone; then what the interrupts take, the more the more CPUs.
+#[test]
+fn a_membarrier_costs_an_interrupt_to_every_cpu() {
+    let [alone, two, many] = ["1", "2", "80"].map(|cpus| printed("membarrier.c", cpus, "{cpus}"));
+    assert!(alone < 300.0 && two > alone + 1000.0 && two < 3000.0, "{alone} {two}");
+    close(many - two, 78.0 * 60.0, 10.0);
+}

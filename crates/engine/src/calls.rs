@@ -5,6 +5,7 @@ pub mod deadline;
 pub mod files;
 pub mod io;
 pub mod loaded;
+pub mod membarrier;
 pub mod process;
 pub mod random;
 pub mod signals;

@@ -65,6 +65,15 @@ pub struct System {
     pub context_switch: u32,
     /// How long a thread runs before another that waits for its CPU gets it.
     pub timeslice: u64,
+    /// How far a woken thread must be behind the running one to take its CPU, and how much of its sleep
+    /// counts for that.
+    pub wake_granularity: u32,
+    pub sleeper_credit: u32,
+    /// What an interrupt by another CPU takes from the one that gets it, and sending it from the sender.
+    pub interrupt: u32,
+    pub interrupt_send: u32,
+    /// Until the kernel knows that every CPU has passed a fence by itself.
+    pub grace_period: u32,
     pub thread_create: u32,
     /// malloc or free that touches no other thread's line.
     pub allocation: u32,

@@ -30,7 +30,7 @@ fn nothing_left(left: *mut libc::timespec) {
 
 fn give_way() -> c_int {
     crate::scheduling::sched::enter_kernel();
-    crate::scheduling::sched::give_way();
+    crate::scheduling::sched::give_way(usize::MAX);
     0
 }
 

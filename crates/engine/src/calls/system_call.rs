@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `syscall()`: C++ and Rust wait with it. What the simulation has to answer goes to the stand-in of that
 //! name, all else to the kernel.
+use crate::calls::membarrier::membarrier;
 use crate::engine::{active, engine};
 use crate::entry::Call;
 use crate::scheduling::sched;
@@ -44,6 +45,7 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_futex => result(futex_call::futex(&arguments, Call { name: "futex", pc })),
         libc::SYS_getcpu => getcpu(a as *mut c_uint, b as *mut c_uint),
         libc::SYS_sched_getaffinity => affinity(a as c_int, b as usize, c),
+        libc::SYS_membarrier => result(membarrier(a as c_int, b as u32, c as c_int)),
         libc::SYS_clone | libc::SYS_clone3 => crash::unsupported("the program makes threads by system calls", pc),
         libc::SYS_exit => crash::unsupported("a thread ends itself by a system call", pc),
         // SAFETY: ends the process, as it is asked to.

@@ -54,6 +54,12 @@ impl Clocks {
         others.into_iter().map(parts).for_each(|(clock, cpu)| self.push(clock, cpu));
     }
 
+    /// Has the CPUs that wait for their turn wait until later.
+    pub fn delay(&mut self, mut until: impl FnMut(u32, Ticks) -> Ticks) {
+        let all: Vec<u64> = self.0.drain(..).collect();
+        all.into_iter().map(parts).for_each(|(clock, cpu)| self.push(until(cpu, clock), cpu));
+    }
+
     /// Takes the smallest out and puts this one in; what comes out may be this one.
     pub fn exchange(&mut self, clock: Ticks, cpu: u32) -> (Ticks, u32) {
         let new = key(clock, cpu);

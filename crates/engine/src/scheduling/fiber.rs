@@ -303,6 +303,9 @@ pub fn await_parked(fiber: &Fiber) {
 pub fn timer_fired(fiber: usize, time: Ticks) {
     let f = &mut engine().fibers[fiber];
     f.timer = 0;
+    if f.state != State::Blocked {
+        return;
+    }
     f.woken = Woken::ByTimer;
     crate::threads::futex::forget(fiber);
     sched::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));

@@ -16,6 +16,7 @@ use core::cmp::Reverse;
 use corefold_launch::Launch;
 use corefold_model::{Model, Tag, Ticks, ticks};
 
+#[derive(Clone)]
 pub struct Cpu {
     /// Valid while the CPU is not the running one.
     pub clock: Ticks,
@@ -23,6 +24,15 @@ pub struct Cpu {
     pub ready: VecDeque<usize>,
     pub next_sample: Ticks,
     slice_end: Ticks,
+    /// When a woken thread takes the CPU from the running one, which goes on after it.
+    preempted_at: Option<Ticks>,
+}
+
+impl Cpu {
+    /// When the running fiber has to make way for one that waits in line, if any does.
+    fn turn_ends(&self) -> Ticks {
+        if self.ready.is_empty() { Ticks::MAX } else { self.slice_end.min(self.preempted_at.unwrap_or(Ticks::MAX)) }
+    }
 }
 
 pub struct Scheduler {
@@ -47,9 +57,10 @@ pub struct Scheduler {
 
 impl Scheduler {
     pub fn new(launch: &Launch, model: &Model) -> Self {
-        let cpu = || Cpu { clock: 0, fiber: None, ready: VecDeque::new(), next_sample: 0, slice_end: 0 };
+        let (ready, preempted_at) = (VecDeque::new(), None);
+        let cpu = Cpu { clock: 0, fiber: None, ready, next_sample: 0, slice_end: 0, preempted_at };
         Scheduler {
-            cpus: (0..launch.cpus).map(|_| cpu()).collect(),
+            cpus: alloc::vec![cpu; launch.cpus as usize],
             cpu: 0,
             fiber: 0,
             clocks: Clocks::default(),
@@ -94,9 +105,8 @@ impl Scheduler {
 pub fn set_limit() {
     let s = &engine().sched;
     let cpu = &s.cpus[s.cpu];
-    let slice = if cpu.ready.is_empty() { Ticks::MAX } else { cpu.slice_end };
     let ahead = s.others().min(s.next_timer()).saturating_add(s.slack);
-    hot!().limit = ahead.min(cpu.next_sample).min(slice);
+    hot!().limit = ahead.min(cpu.next_sample).min(cpu.turn_ends());
 }
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
@@ -118,8 +128,9 @@ pub extern "C" fn at_limit(pc: u64) {
 pub fn look_up() {
     let s = &engine().sched;
     let clock = hot!().clock;
-    if clock >= s.cpus[s.cpu].slice_end && !s.cpus[s.cpu].ready.is_empty() {
-        give_way();
+    if clock >= s.cpus[s.cpu].turn_ends() {
+        let place = if clock < s.cpus[s.cpu].slice_end { 1 } else { usize::MAX };
+        give_way(place);
     } else if s.others().min(s.next_timer()).saturating_add(s.slack) <= clock {
         sync();
     }
@@ -213,8 +224,8 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     }
 }
 
-/// Puts the running fiber behind the others that wait for its CPU.
-pub fn give_way() {
+/// Puts the running fiber in line with the others that wait for its CPU: behind so many of them.
+pub fn give_way(behind: usize) {
     let (s, me) = (&mut engine().sched, engine().sched.fiber);
     if s.cpus[s.cpu].ready.is_empty() {
         return;
@@ -224,7 +235,8 @@ pub fn give_way() {
     let fiber = current();
     fiber.state = State::Ready;
     fiber.goes_away(clock);
-    s.cpus[s.cpu].ready.push_back(me);
+    let ready = &mut s.cpus[s.cpu].ready;
+    ready.insert(behind.min(ready.len()), me);
     leave_cpu();
 }
 
@@ -279,9 +291,14 @@ fn leave_cpu() {
 /// Takes a fiber that waits for another CPU and may run on this one.
 fn steal(cpu: usize) -> Option<usize> {
     let e = engine();
-    let busiest = (0..e.sched.cpus.len()).max_by_key(|c| (e.sched.cpus[*c].ready.len(), Reverse(*c)))?;
-    let at = e.sched.cpus[busiest].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu))?;
+    let first = |c: usize| e.sched.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
+    let some = (0..e.sched.cpus.len()).filter_map(|c| Some((c, first(c)?)));
+    let (busiest, at) = some.max_by_key(|(c, _)| (e.sched.cpus[*c].ready.len(), Reverse(*c)))?;
     e.sched.cpus[busiest].ready.remove(at)
+}
+
+fn timeslice() -> Ticks {
+    engine().launch.machine.system.timeslice * corefold_model::TICKS_PER_CYCLE
 }
 
 /// Gives the idle CPU `cpu` a fiber to run from `clock` on.
@@ -290,7 +307,8 @@ fn place(fiber: usize, cpu: usize, clock: Ticks) {
     let slot = &mut e.sched.cpus[cpu];
     slot.clock = slot.clock.max(clock);
     slot.fiber = Some(fiber);
-    slot.slice_end = slot.clock + e.launch.machine.system.timeslice * corefold_model::TICKS_PER_CYCLE;
+    slot.slice_end = slot.clock + timeslice();
+    slot.preempted_at = None;
     slot.next_sample = slot.next_sample.max(slot.clock);
     let since = slot.clock;
     e.sched.clocks.push(since, cpu as u32);
@@ -310,9 +328,39 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
         Some(cpu) => place(fiber, cpu, at + latency),
         None => {
             let cpu = around().next().unwrap_or(home);
-            e.sched.cpus[cpu].ready.push_back(fiber);
+            line_up(fiber, cpu, at, latency);
         }
     }
+    set_limit();
+}
+
+/// Puts a woken fiber in line on a busy CPU: first, and soon, if it is far enough behind the running one.
+/// As far as that one has run since it got the CPU, and the fiber has slept: Linux's scheduler until 6.5
+/// (CFS) weighs the same, in what each had since it came.
+fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
+    let e = engine();
+    let system = &e.launch.machine.system;
+    let slot = &mut e.sched.cpus[cpu];
+    let slept = at.saturating_sub(e.fibers[fiber].off_cpu_since).min(ticks(system.sleeper_credit));
+    let ran = at.saturating_sub(slot.slice_end.saturating_sub(timeslice()));
+    if ran + slept <= ticks(system.wake_granularity) || slot.preempted_at.is_some() {
+        slot.ready.push_back(fiber);
+        return;
+    }
+    slot.ready.push_front(fiber);
+    slot.preempted_at = Some(at + latency);
+}
+
+/// Has other CPUs that run a thread, in ascending order, go on later: `until` says when.
+pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
+    let s = &mut engine().sched;
+    let cpus = &mut s.cpus;
+    s.clocks.delay(|cpu, clock| {
+        let cpu = cpu as usize;
+        let clock = if targets.binary_search(&cpu).is_ok() { until(cpu, clock) } else { clock };
+        cpus[cpu].clock = clock;
+        clock
+    });
     set_limit();
 }
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The `membarrier` system call: a fence on every CPU that runs a thread of the process, by an interrupt.
+//!
+//! The caller pays for each interrupt that it sends and waits until the slowest CPU has drained what it
+//! had under way; every CPU that is interrupted loses the time of the handler.
+use crate::calls::sleep;
+use crate::engine::{charge, engine, now};
+use crate::hooks::hot::hot;
+use crate::scheduling::sched;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU32, Ordering};
+use corefold_model::ticks;
+
+const QUERY: c_int = 0;
+/// One grace period of the kernel's: every CPU has passed a fence by itself.
+const GLOBAL: c_int = 1;
+/// Commands by interrupt, and those that register for them.
+const BY_INTERRUPT: [(c_int, c_int); 4] = [(2, 4), (8, 16), (32, 64), (128, 256)];
+/// Of these, the one that needs no registration by the caller.
+const GLOBAL_EXPEDITED: c_int = 2;
+const GET_REGISTRATIONS: c_int = 512;
+/// May go with the last of the four, for one CPU only.
+const FLAG_CPU: u32 = 1;
+const RSEQ: c_int = 128;
+
+/// Commands that the process has registered by.
+static REGISTERED: AtomicU32 = AtomicU32::new(0);
+
+/// Carries the call out; returns what the kernel would, errors below zero.
+pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
+    sched::enter_kernel();
+    let error = |code: c_int| -i64::from(code);
+    if flags != 0 && !(flags == FLAG_CPU && command == RSEQ) {
+        return error(libc::EINVAL);
+    }
+    let registered = REGISTERED.load(Ordering::Relaxed) as c_int;
+    let only = (flags == FLAG_CPU).then_some(cpu as usize);
+    match command {
+        QUERY => BY_INTERRUPT.iter().fold(GLOBAL | GET_REGISTRATIONS, |all, (go, register)| all | go | register).into(),
+        GET_REGISTRATIONS => registered.into(),
+        GLOBAL => {
+            sleep::until(now() + ticks(engine().launch.machine.system.grace_period));
+            0
+        }
+        _ => match BY_INTERRUPT.iter().find(|(go, register)| command == *go || command == *register) {
+            Some((_, register)) if command == *register => {
+                REGISTERED.fetch_or(*register as u32, Ordering::Relaxed);
+                0
+            }
+            Some((go, register)) if *go == GLOBAL_EXPEDITED || registered & register != 0 => {
+                interrupt(only);
+                0
+            }
+            Some(_) => error(libc::EPERM),
+            None => error(libc::EINVAL),
+        },
+    }
+}
+
+/// Interrupts every other CPU that runs a thread, or only this one, and waits until all have fenced.
+fn interrupt(only: Option<usize>) {
+    let e = engine();
+    let me = e.sched.cpu;
+    let runs = |c: &usize| *c != me && e.sched.cpus[*c].fiber.is_some() && only.is_none_or(|only| only == *c);
+    let targets: alloc::vec::Vec<usize> = (0..e.sched.cpus.len()).filter(runs).collect();
+    if targets.is_empty() {
+        return;
+    }
+    let system = &e.launch.machine.system;
+    charge(system.interrupt_send * targets.len() as u32);
+    let mut last = now();
+    sched::delay(&targets, |cpu, clock| {
+        let drained = engine().model.drain(cpu as u32, clock);
+        last = last.max(drained);
+        drained + ticks(system.interrupt)
+    });
+    hot!().clock = last + ticks(system.interrupt);
+    sched::quiesce();
+}
