@@ -9,14 +9,38 @@ use iced_x86::{Mnemonic, OpKind};
 
 /// Removes operations whose results nothing reads, if hooks read nothing. A hook clobbers the
 /// caller-saved registers, so whatever was put there for it is dead. After the last operation, all is
-/// taken to be read.
+/// taken to be read but what only hooks were given.
 pub fn leave_out(ops: &mut Vec<Op>) {
-    let mut live = Set::ALL;
+    let mut live = Set::ALL.without(only_for_hooks(ops));
     let mut atomic = Set::EMPTY;
     let mut needed: Vec<bool> = ops.iter().rev().map(|op| visit(op, &mut live, &mut atomic)).collect();
     needed.reverse();
     let mut needed = needed.into_iter();
     ops.retain(|_| needed.next().unwrap_or(true));
+}
+
+/// Registers whose last value is an address that hooks were given and nothing else read: clang keeps the
+/// address of an update there for the hook of its read and that of its write, and accesses the memory with an
+/// addressing mode of its own.
+fn only_for_hooks(ops: &[Op]) -> Set {
+    let mut found = Set::EMPTY;
+    for place in (0..crate::set::FLAGS).filter(|&place| !Set::CALLER_SAVED.contains(place)) {
+        let Some(last) = ops.iter().rposition(|op| op.writes.contains(place)) else { continue };
+        let rest = &ops[last + 1..];
+        let mut readers = (0..rest.len()).filter(|&at| rest[at].reads.union(rest[at].address).contains(place));
+        let first = readers.next();
+        if first.is_some_and(|first| is_argument(rest, first) && readers.all(|at| is_argument(rest, at))) {
+            found.insert(place);
+        }
+    }
+    found
+}
+
+/// Whether the operation at `at` hands a plain access's hook its address.
+fn is_argument(ops: &[Op], at: usize) -> bool {
+    let given = ops[at].writes;
+    let next = ops[at + 1..].iter().find(|op| op.writes.meets(given));
+    ops[at].kind == Kind::Copy && given == Set::ADDRESS && next.is_some_and(|op| op.kind == Kind::Hook(Hook::Access))
 }
 
 /// Goes back over `op`: whether it is needed, and what is live before it. `atomic` are the registers

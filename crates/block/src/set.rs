@@ -39,6 +39,8 @@ impl Set {
     pub const CALLER_SAVED: Set = Set(0b1111_1100_0111 | 0xffff_ffff << 16 | 1 << FLAGS | 1 << X87 | 1 << MASKS);
     /// rdi, rsi, rdx, rcx, r8, r9, rax (the count of vector arguments) and xmm0 to xmm7.
     pub const ARGUMENTS: Set = Set(0b11_1100_0111 | 0xff << 16);
+    /// rdi: the address that a hook takes.
+    pub const ADDRESS: Set = Set(0b1000_0000);
     /// rsi, rdx: the values that an atomic hook takes.
     pub const ATOMIC_OPERANDS: Set = Set(0b100_0100);
 

@@ -4,6 +4,7 @@ mod support;
 
 use corefold_block::{Core, Cost, cost, trace};
 use std::collections::HashMap;
+use support::Compiler::{self, Clang, Gcc};
 use support::{Form, Program, Recorded};
 
 const ROUNDS: f64 = 800.0;
@@ -37,10 +38,10 @@ fn instrumented_figures(program: &Program, recorded: &Recorded) -> Figures {
 }
 
 /// Prints the table of all loops and returns the names of those over the tolerance.
-fn compare(form: Form, flags: &[&str]) -> Vec<String> {
-    let (plain, instrumented) = (support::plain(flags), support::instrumented(form, flags));
+fn compare(compiler: Compiler, form: Form, flags: &[&str]) -> Vec<String> {
+    let (plain, instrumented) = (support::plain(compiler, flags), support::instrumented(compiler, form, flags));
     println!(
-        "{form:?} {flags:?}\n{:16} {:>8} {:>8} {:>7}   {:>6} {:>6}",
+        "{compiler:?} {form:?} {flags:?}\n{:16} {:>8} {:>8} {:>7}   {:>6} {:>6}",
         "loop", "plain", "hooked", "error", "insns", "hooked"
     );
     let mut missed = Vec::new();
@@ -64,7 +65,7 @@ fn compare(form: Form, flags: &[&str]) -> Vec<String> {
 /// What the simulation itself says of well-known loops; the figures are those of the core's manuals.
 #[test]
 fn loops_take_the_latency_of_their_chain() {
-    let plain = support::plain(&["-O2"]);
+    let plain = support::plain(Gcc, &["-O2"]);
     let expected = [("increment", 5.0, 6.1), ("sum", 1.0, 1.3), ("polynomial", 7.9, 8.1), ("walk", 4.9, 5.1)];
     for (name, least, most) in expected {
         let cycles = plain_figures(&plain, &plain.loops[name]).cycles;
@@ -77,27 +78,36 @@ fn loops_take_the_latency_of_their_chain() {
 fn other_levels() {
     for level in ["-O1", "-O3", "-Os", "-O0"] {
         for form in [Form::Called, Form::Inline] {
-            println!("{:?}", compare(form, &[level]));
+            println!("{:?}", compare(Gcc, form, &[level]));
         }
     }
 }
 
 #[test]
 fn hooks_through_the_linkage_table() {
-    assert_eq!(compare(Form::Called, &["-O2"]), [""; 0]);
+    assert_eq!(compare(Gcc, Form::Called, &["-O2"]), [""; 0]);
 }
 
 #[test]
 fn hooks_through_the_offset_table() {
-    assert_eq!(compare(Form::Called, &["-O2", "-fno-plt"]), [""; 0]);
+    assert_eq!(compare(Gcc, Form::Called, &["-O2", "-fno-plt"]), [""; 0]);
 }
 
 #[test]
 fn hooks_in_the_code_itself() {
-    assert_eq!(compare(Form::Inline, &["-O2"]), [""; 0]);
+    assert_eq!(compare(Gcc, Form::Inline, &["-O2"]), [""; 0]);
 }
 
 #[test]
 fn hooks_in_the_code_itself_and_in_the_offset_table() {
-    assert_eq!(compare(Form::Inline, &["-O2", "-fno-plt"]), [""; 0]);
+    assert_eq!(compare(Gcc, Form::Inline, &["-O2", "-fno-plt"]), [""; 0]);
+}
+
+#[test]
+fn clang_x() {
+    for name in ["clang-14", "clang-19"] {
+        for form in [Form::Called, Form::Inline] {
+            println!("{:?}", compare(Clang(name), form, &["-O2"]));
+        }
+    }
 }

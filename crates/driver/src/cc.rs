@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `corefold cc` and `corefold c++`: gcc, with the hooks compiled in and the runtime linked.
+//! `corefold cc` and `corefold c++`: gcc or clang, with the hooks compiled in and the runtime linked.
 //!
-//! The arguments go to gcc as they are. What is ours goes into a specs file: options for the compiler
-//! proper, which gcc's driver never sees (given `-fsanitize=thread` itself, it would link TSan's
-//! runtime), and the runtime for the linker, which `-c` then never warns about.
+//! The arguments go to the compiler as they are. For gcc, what is ours goes into a specs file: options for
+//! the compiler proper, which gcc's driver never sees (given `-fsanitize=thread` itself, it would link
+//! TSan's runtime), and the runtime for the linker, which `-c` then never warns about. clang has no
+//! such files, and gets arguments.
 mod arguments;
 mod assembler;
 mod assembly;
 mod cache;
+mod clang;
+mod features;
+mod installed;
 mod response;
 mod specs;
 
 pub use assembler::assemble;
-pub use specs::ASSEMBLE;
 
 use crate::exit::bad_input;
 use crate::runtime;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use arguments::Arguments;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+/// The subcommand that compilers call in place of `as`.
+pub const ASSEMBLE: &str = "assemble";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -53,17 +59,20 @@ pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
 fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
     let (variable, usual) = language.compiler();
     let named = std::env::var(variable).unwrap_or_default();
-    let mut words = if named.trim().is_empty() { usual } else { &named }.split_whitespace();
-    let compiler = words.next().expect("not empty: looked at above");
-    if named.contains("clang") {
-        return Err(bad_input!("{variable}={named}: clang reads no specs files; use gcc"));
-    }
+    let words: Vec<&str> = if named.trim().is_empty() { usual } else { &named }.split_whitespace().collect();
     let args = Arguments::check(args)?;
-    let runtime = if args.links { Some(runtime::find()?) } else { runtime::find().ok() };
-    let files = specs::install(runtime.as_deref())?;
-    let mut command = Command::new(compiler);
-    command.args(words).arg(joined("-specs=", &files.specs));
-    command.arg("-D__COREFOLD__=1").arg("-isystem").arg(&files.include).args(args.cleaned);
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    if clang::is_clang(&words) {
+        let runtime = args.links.then(runtime::find).transpose()?;
+        command.args(clang::arguments(&own, runtime.as_deref(), args.cleaned)?);
+    } else {
+        let runtime = if args.links { Some(runtime::find()?) } else { runtime::find().ok() };
+        let files = specs::install(&own, runtime.as_deref())?;
+        command.arg(joined("-specs=", &files.specs));
+        command.arg("-D__COREFOLD__=1").arg("-isystem").arg(&files.include).args(args.cleaned);
+    }
     Ok(command)
 }
 

@@ -24,11 +24,47 @@ pub struct Program {
 const SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fsanitize-coverage=trace-pc\n\n";
 
 /// The loops as the program has them, each instruction stepped.
-pub fn plain(flags: &[&str]) -> Program {
+pub fn plain(compiler: Compiler, flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
-    let object = compile("loops.c", flags, directory.path());
-    let driver = compile("driver.c", &["-O2", "-DPLAIN", "-mno-red-zone"], directory.path());
+    let object = compile(compiler, "loops.c", flags, directory.path());
+    let driver = compile(Compiler::Gcc, "driver.c", &["-O2", "-DPLAIN", "-mno-red-zone"], directory.path());
     finish(link(directory.path(), &[object, driver]))
+}
+
+/// What compiles the loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    Gcc,
+    /// By its name.
+    Clang(&'static str),
+}
+
+/// What `corefold cc` has clang do: hooks at every block, and at reads that a write follows as well.
+const CLANG: &[&str] = &[
+    "-fno-integrated-as",
+    "-Xclang",
+    "-fsanitize=thread",
+    "-Xclang",
+    "-fsanitize-coverage-type=2",
+    "-Xclang",
+    "-fsanitize-coverage-trace-pc",
+    "-Xclang",
+    "-fsanitize-coverage-no-prune",
+    "-mllvm",
+    "-tsan-instrument-read-before-write",
+];
+
+impl Compiler {
+    fn name(self) -> &'static str {
+        match self {
+            Compiler::Gcc => "gcc",
+            Compiler::Clang(name) => name,
+        }
+    }
+
+    pub fn is_installed(self) -> bool {
+        Command::new(self.name()).arg("--version").output().is_ok()
+    }
 }
 
 /// How hooks stand in the code.
@@ -41,17 +77,21 @@ pub enum Form {
 }
 
 /// The loops with hooks. Those that are called live in a shared library, as the runtime does.
-pub fn instrumented(form: Form, flags: &[&str]) -> Program {
+pub fn instrumented(compiler: Compiler, form: Form, flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     std::fs::write(directory.join("specs"), SPECS).unwrap();
     let specs = format!("-specs={}", directory.join("specs").display());
-    let flags = [&[specs.as_str()], flags].concat();
-    let object = match form {
-        Form::Called => compile("loops.c", &flags, directory),
-        Form::Inline => compile_inline("loops.c", &flags, directory),
+    let hooked = match compiler {
+        Compiler::Gcc => &[specs.as_str()][..],
+        Compiler::Clang(_) => CLANG,
     };
-    let driver = compile("driver.c", &["-O2"], directory);
+    let flags = [hooked, flags].concat();
+    let object = match form {
+        Form::Called => compile(compiler, "loops.c", &flags, directory),
+        Form::Inline => compile_inline(compiler, "loops.c", &flags, directory),
+    };
+    let driver = compile(Compiler::Gcc, "driver.c", &["-O2"], directory);
     let library = directory.join("libhooks.so");
     let sources = [source("hooks.c"), source("inline.c")];
     let sources = if form == Form::Inline { &sources[..] } else { &sources[..1] };
@@ -61,9 +101,9 @@ pub fn instrumented(form: Form, flags: &[&str]) -> Program {
 }
 
 /// By way of assembly, in which calls of hooks become their code.
-fn compile_inline(name: &str, flags: &[&str], directory: &Path) -> PathBuf {
+fn compile_inline(compiler: Compiler, name: &str, flags: &[&str], directory: &Path) -> PathBuf {
     let assembly = directory.join(name).with_extension("s");
-    gcc(&[flags, &["-fno-pie", "-S", &source(name), "-o", text(&assembly)]].concat());
+    run(compiler, &[flags, &["-fno-pie", "-S", &source(name), "-o", text(&assembly)]].concat());
     let called = std::fs::read_to_string(&assembly).unwrap();
     let inline = rewriting::inline(&called);
     for hook in ["__sanitizer_cov_trace_pc", "__tsan_read", "__tsan_write", "__tsan_func_"] {
@@ -84,13 +124,21 @@ fn text(path: &Path) -> &str {
 }
 
 fn gcc(arguments: &[&str]) {
-    let status = Command::new("gcc").args(arguments).status().expect("gcc runs");
-    assert!(status.success(), "gcc {arguments:?}");
+    run(Compiler::Gcc, arguments);
 }
 
-fn compile(name: &str, flags: &[&str], directory: &Path) -> PathBuf {
+fn run(compiler: Compiler, arguments: &[&str]) {
+    let mut command = Command::new(compiler.name());
+    if compiler != Compiler::Gcc {
+        command.arg("-Wno-unknown-attributes");
+    }
+    let status = command.args(arguments).status().expect("the compiler runs");
+    assert!(status.success(), "{} {arguments:?}", compiler.name());
+}
+
+fn compile(compiler: Compiler, name: &str, flags: &[&str], directory: &Path) -> PathBuf {
     let output = directory.join(name).with_extension("o");
-    gcc(&[flags, &["-fno-pie", "-c", &source(name), "-o", text(&output)]].concat());
+    run(compiler, &[flags, &["-fno-pie", "-c", &source(name), "-o", text(&output)]].concat());
     output
 }
 

@@ -33,8 +33,9 @@ fn sequence(hook: &str) -> Option<String> {
 
 /// The function that a line calls, by name or through the offset table, and whether it is a tail call.
 fn called(line: &str) -> Option<(&str, bool)> {
-    let (operation, target) = line.trim().split_once('\t')?;
+    let mut words = line.split_whitespace();
+    let (operation, target) = (words.next()?, words.next()?);
     let tail = operation == "jmp";
     let name = target.trim_start_matches('*').split('@').next()?;
-    (tail || operation == "call").then_some((name, tail))
+    (tail || matches!(operation, "call" | "callq")).then_some((name, tail))
 }

@@ -33,13 +33,15 @@ pub fn inline_hooks(assembly: &str) -> String {
 fn hook_call(line: &str) -> Option<(&str, bool)> {
     let mut words = line.split_whitespace();
     let tail = match words.next()? {
-        "call" => false,
+        "call" | "callq" => false,
         "jmp" => true,
         _ => return None,
     };
     let target = words.next()?.trim_start_matches('*');
     let name = target.split(['@', '(']).next()?;
-    (words.next().is_none() && (name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc"))
+    // clang says what it thinks behind a `#`.
+    let alone = words.next().is_none_or(|word| word.starts_with('#'));
+    (alone && (name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc"))
         .then_some((name, tail))
 }
 
@@ -164,10 +166,17 @@ mod tests {
 
     #[test]
     fn every_form_of_a_call_is_found() {
-        for call in ["\tcall\t__tsan_read8@PLT\n", "\tcall\t__tsan_read8\n", "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n"] {
+        for call in [
+            "\tcall\t__tsan_read8@PLT\n",
+            "\tcall\t__tsan_read8\n",
+            "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n",
+            "\tcallq\t__tsan_read8@PLT\n",
+        ] {
             assert!(inline_hooks(call).contains("corefold_slow_read8@PLT"), "{call}");
         }
-        assert!(inline_hooks("\tjmp\t__tsan_func_exit@PLT\n").ends_with("\taddq $8, %rsp\n\tret\n"));
+        for jump in ["\tjmp\t__tsan_func_exit@PLT\n", "\tjmp\t__tsan_func_exit@PLT            # TAILCALL\n"] {
+            assert!(inline_hooks(jump).ends_with("\taddq $8, %rsp\n\tret\n"), "{jump}");
+        }
     }
 
     #[test]

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The specs file that makes gcc compile the hooks in and link the runtime, and the header.
-use super::cache;
-use anyhow::{Context, Result};
+use super::ASSEMBLE;
+use super::installed::{self, File};
+use anyhow::Result;
 use std::ffi::OsStr;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-const HEADER: &str = include_str!("../../include/corefold.h");
 
 /// What is appended to the options of the compiler proper, after the user's:
 /// - the hooks of memory accesses and of basic blocks;
@@ -17,27 +15,16 @@ const HEADER: &str = include_str!("../../include/corefold.h");
 /// - no `__SANITIZE_THREAD__`: a program should take the paths that it takes in production.
 const COMPILE: &str = "-fsanitize=thread -fsanitize-coverage=trace-pc -g -fno-lto -Wno-tsan -U__SANITIZE_THREAD__";
 
-/// The subcommand that gcc calls in place of `as`.
-pub const ASSEMBLE: &str = "assemble";
-
 pub struct Files {
     pub specs: PathBuf,
     /// Directory of `corefold.h`.
     pub include: PathBuf,
 }
 
-/// Puts the files into the cache, under a name that their content decides, so that compilers of
-/// several versions may run at once and ccache sees the same path again.
-pub fn install(runtime: Option<&Path>) -> Result<Files> {
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
-    let specs = text(&own, runtime);
-    let mut hasher = DefaultHasher::new();
-    (&specs, HEADER).hash(&mut hasher);
-    let directory = cache::directory()?.join(format!("{:016x}", hasher.finish()));
-    let files = Files { specs: directory.join("corefold.specs"), include: directory.join("include") };
-    put(&files.specs, &specs)?;
-    put(&files.include.join("corefold.h"), HEADER.as_bytes())?;
-    Ok(files)
+pub fn install(own: &Path, runtime: Option<&Path>) -> Result<Files> {
+    let specs = File { name: "corefold.specs", content: text(own, runtime), runs: false };
+    let directory = installed::install(&[specs, installed::header()])?;
+    Ok(Files { specs: directory.join("corefold.specs"), include: directory.join("include") })
 }
 
 fn text(own: &Path, runtime: Option<&Path>) -> Vec<u8> {
@@ -67,22 +54,6 @@ fn quote(path: &OsStr, text: &mut Vec<u8>) {
         }
         text.push(byte);
     }
-}
-
-/// Writes the file unless it is there. Its name holds its hash: if it is there, it is this one.
-fn put(path: &Path, content: &[u8]) -> Result<()> {
-    if std::fs::metadata(path).is_ok_and(|m| m.len() == content.len() as u64) {
-        return Ok(());
-    }
-    let write = || -> std::io::Result<()> {
-        let directory = path.parent().expect("it lies in the cache");
-        std::fs::create_dir_all(directory)?;
-        let file = tempfile::NamedTempFile::new_in(directory)?;
-        std::fs::write(file.path(), content)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {} (XDG_CACHE_HOME names another place)", path.display()))
 }
 
 #[cfg(test)]

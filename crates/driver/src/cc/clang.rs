@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What makes clang compile the hooks in and link the runtime, and the header.
+//!
+//! clang reads no specs files. Options of the compiler proper pass its driver behind `-Xclang`, so that it
+//! does not link TSan's runtime; the runtime is named where it is going to link; and `-B` has it find
+//! our `as` before the system's.
+use super::features;
+use super::installed::{self, File};
+use super::{ASSEMBLE, joined};
+use anyhow::Result;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What goes before the user's options.
+/// - hooks of memory accesses, as `-fsanitize=thread` has them;
+/// - hooks at the head of each basic block: 2 is that level. 3, which splits edges, adds blocks that the
+///   program does not have, and without the last one clang leaves out those that others imply;
+/// - a hook for a read that a write to the same place follows. TSan can do without; but it is what waits
+///   for the line, while the write goes through the store buffer.
+const HOOKS: &[&str] = &[
+    "-Xclang",
+    "-fsanitize=thread",
+    "-Xclang",
+    "-fsanitize-coverage-type=2",
+    "-Xclang",
+    "-fsanitize-coverage-trace-pc",
+    "-Xclang",
+    "-fsanitize-coverage-no-prune",
+    "-mllvm",
+    "-tsan-instrument-read-before-write",
+];
+
+/// What goes after them, and so holds whatever they say:
+/// - `-fno-lto`, since link-time optimisation would drop the hooks;
+/// - `-fno-integrated-as`, so that the assembly comes by our `as`;
+/// - no `__SANITIZE_THREAD__`, which later versions define: a program should take the paths that it takes
+///   in production.
+const INSIST: &[&str] = &["-fno-lto", "-fno-integrated-as", "-U__SANITIZE_THREAD__"];
+
+/// Options that ask for at least the debug information that reports need.
+const MUCH_DEBUG: &[&str] = &["-g3", "-ggdb3", "-glldb3"];
+
+/// Is this how clang is called? `clang-19`, `/opt/llvm/bin/clang++`, `ccache clang`.
+pub fn is_clang(words: &[&str]) -> bool {
+    let name = |word: &&str| word.rsplit('/').next().unwrap_or(word).contains("clang");
+    words.iter().take_while(|word| !word.starts_with('-')).any(|word| name(&word))
+}
+
+/// The user's arguments among ours. `runtime` is named if there is to be a link.
+pub fn arguments(own: &Path, runtime: Option<&Path>, user: Vec<OsString>) -> Result<Vec<OsString>> {
+    let assembler = File { name: "bin/as", content: script(own), runs: true };
+    let features = File { name: "features.h", content: features::header().into_bytes(), runs: false };
+    let files = installed::install(&[assembler, features, installed::header()])?;
+    let debug = user.iter().any(|arg| MUCH_DEBUG.iter().any(|option| arg == option));
+
+    let mut all = Vec::with_capacity(user.len() + 64);
+    // Only where there is something to compile are the options used, and clang would warn.
+    all.push("--start-no-unused-arguments".into());
+    all.push(joined("-B", &files.join("bin")));
+    all.extend(HOOKS.iter().map(OsString::from));
+    all.extend(["-D__COREFOLD__=1".into(), "-imacros".into(), files.join("features.h").into()]);
+    all.extend(["-isystem".into(), files.join("include").into()]);
+    all.push("--end-no-unused-arguments".into());
+    all.extend(user);
+    all.push("--start-no-unused-arguments".into());
+    all.extend(INSIST.iter().map(OsString::from));
+    all.extend((!debug).then(|| "-g".into()));
+    all.push("--end-no-unused-arguments".into());
+    all.extend(runtime.map(link).unwrap_or_default());
+    Ok(all)
+}
+
+/// The runtime, whether or not anything calls it, and where to find it again. All as options for the
+/// linker: after `-x c`, a file of its own would be taken for C.
+fn link(runtime: &Path) -> Vec<OsString> {
+    let directory = runtime.parent().unwrap_or(Path::new("/"));
+    let words: [&OsStr; 6] = [
+        "--push-state".as_ref(),
+        "--no-as-needed".as_ref(),
+        runtime.as_ref(),
+        "--pop-state".as_ref(),
+        "-rpath".as_ref(),
+        directory.as_ref(),
+    ];
+    words.iter().flat_map(|word| ["-Xlinker".into(), OsString::from(word)]).collect()
+}
+
+/// What clang starts in place of `as`.
+fn script(own: &Path) -> Vec<u8> {
+    let mut text = b"#!/bin/sh\nexec '".to_vec();
+    let path = own.as_os_str().as_bytes();
+    path.iter().for_each(|&byte| if byte == b'\'' { text.extend(br"'\''") } else { text.push(byte) });
+    text.extend(format!("' {ASSEMBLE} \"$@\"\n").bytes());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clang_is_known_by_its_name() {
+        for line in ["clang", "clang-14", "/opt/clang/bin/clang++-19", "ccache clang -m64", "x86_64-linux-gnu-clang"] {
+            assert!(is_clang(&line.split(' ').collect::<Vec<_>>()), "{line}");
+        }
+        for line in ["gcc", "/opt/clang/bin/gcc", "gcc -B/opt/clang", "env LC_ALL=C g++"] {
+            assert!(!is_clang(&line.split(' ').collect::<Vec<_>>()), "{line}");
+        }
+    }
+
+    #[test]
+    fn paths_are_quoted() {
+        let text = String::from_utf8(script(Path::new("/a b/it's/corefold"))).unwrap();
+        assert_eq!(text, "#!/bin/sh\nexec '/a b/it'\\''s/corefold' assemble \"$@\"\n");
+    }
+
+    #[test]
+    fn the_runtime_is_an_option_of_the_linker() {
+        let words = link(Path::new("/r/librt.so"));
+        assert!(words.chunks(2).all(|pair| pair[0] == "-Xlinker"), "{words:?}");
+        assert!(words.ends_with(&["-rpath".into(), "-Xlinker".into(), "/r".into()]), "{words:?}");
+    }
+}
