@@ -7,4 +7,5 @@ pub mod frames;
 pub mod hot;
 pub mod pending;
 pub mod spin;
+mod unaligned;
 pub mod wide;

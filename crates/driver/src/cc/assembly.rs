@@ -41,8 +41,7 @@ fn hook_call(line: &str) -> Option<(&str, bool)> {
     let name = target.split(['@', '(']).next()?;
     // clang says what it thinks behind a `#`.
     let alone = words.next().is_none_or(|word| word.starts_with('#'));
-    (alone && (name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc"))
-        .then_some((name, tail))
+    (alone && (name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc")).then_some((name, tail))
 }
 
 fn inline(hook: &str, site: usize) -> Option<String> {

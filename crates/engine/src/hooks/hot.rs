@@ -176,7 +176,7 @@ __tsan_volatile_read1 1 __tsan_volatile_read2 2 __tsan_volatile_read4 4 __tsan_v
 write_hook! { __tsan_write1 1 __tsan_write2 2 __tsan_write4 4 __tsan_write8 8 __tsan_write16 16
 __tsan_volatile_write1 1 __tsan_volatile_write2 2 __tsan_volatile_write4 4 __tsan_volatile_write8 8 __tsan_volatile_write16 16 }
 
-/// Accesses that may cross a line, or need two steps: `$slow` gets (address, return address, size).
+/// Accesses that need two steps, or are rare: `$slow` gets (address, return address, size).
 macro_rules! sized_hook {
     ($($name:ident $size:literal $slow:ident)*) => {$(
         #[unsafe(naked)]
@@ -194,17 +194,9 @@ macro_rules! sized_hook {
 }
 
 sized_hook! {
-    __tsan_unaligned_read2 2 range_read __tsan_unaligned_read4 4 range_read
-    __tsan_unaligned_read8 8 range_read __tsan_unaligned_read16 16 range_read
-    __tsan_unaligned_write2 2 range_write __tsan_unaligned_write4 4 range_write
-    __tsan_unaligned_write8 8 range_write __tsan_unaligned_write16 16 range_write
-    __tsan_unaligned_volatile_read2 2 range_read __tsan_unaligned_volatile_read4 4 range_read
-    __tsan_unaligned_volatile_read8 8 range_read __tsan_unaligned_volatile_read16 16 range_read
-    __tsan_unaligned_volatile_write2 2 range_write __tsan_unaligned_volatile_write4 4 range_write
-    __tsan_unaligned_volatile_write8 8 range_write __tsan_unaligned_volatile_write16 16 range_write
     __tsan_read_write1 1 range_update __tsan_read_write2 2 range_update __tsan_read_write4 4 range_update
     __tsan_read_write8 8 range_update __tsan_read_write16 16 range_update
-    __tsan_unaligned_read_write2 2 range_update __tsan_unaligned_read_write4 4 range_update
+    __tsan_unaligned_read_write1 1 range_update __tsan_unaligned_read_write2 2 range_update __tsan_unaligned_read_write4 4 range_update
     __tsan_unaligned_read_write8 8 range_update __tsan_unaligned_read_write16 16 range_update
     __tsan_vptr_read 8 range_read __tsan_vptr_update 8 range_write
 }
@@ -224,6 +216,13 @@ pub extern "C" fn __tsan_write_range(_address: u64, _size: u64) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {}
+
+/// Around code that TSan shall not look at; an access there takes as long as elsewhere.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_ignore_thread_begin() {}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_ignore_thread_end() {}
 
 /// The slow paths of inlined hooks (see `corefold cc`): `rsi` holds what would be the return address.
 macro_rules! inlined_slow {

@@ -69,6 +69,35 @@ extern "C" fn exchange(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
     update(at, pc, |_| Some(value))
 }
 
+extern "C" fn add(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |old| Some(old.wrapping_add(value)))
+}
+
+extern "C" fn sub(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |old| Some(old.wrapping_sub(value)))
+}
+
+extern "C" fn and(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |old| Some(old & value))
+}
+
+extern "C" fn or(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |old| Some(old | value))
+}
+
+extern "C" fn xor(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |old| Some(old ^ value))
+}
+
+extern "C" fn nand(at: u64, value: u128, _order: u32, pc: u64) -> u128 {
+    update(at, pc, |old| Some(!(old & value)))
+}
+
+/// The return address comes in place of the order; that of failure stands on the stack.
+extern "C" fn swap_value(at: u64, expected: u128, value: u128, pc: u64) -> u128 {
+    update(at, pc, |old| (old == expected).then_some(value))
+}
+
 extern "C" fn swap_if(at: u64, expected: *mut u128, value: u128, _ok: u32, _else: u32, pc: u64) -> i32 {
     // SAFETY: the compiler passes the address of the expected value.
     let want = unsafe { expected.read_unaligned() };
@@ -82,6 +111,13 @@ crate::entry::with_pc! {
     __tsan_atomic128_load "rdx" load;
     __tsan_atomic128_store "r8" store;
     __tsan_atomic128_exchange "r8" exchange;
+    __tsan_atomic128_fetch_add "r8" add;
+    __tsan_atomic128_fetch_sub "r8" sub;
+    __tsan_atomic128_fetch_and "r8" and;
+    __tsan_atomic128_fetch_or "r8" or;
+    __tsan_atomic128_fetch_xor "r8" xor;
+    __tsan_atomic128_fetch_nand "r8" nand;
+    __tsan_atomic128_compare_exchange_val "r9" swap_value;
 }
 
 macro_rules! swaps {
