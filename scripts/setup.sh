@@ -12,6 +12,8 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 # The Debian packages that stand for the tools a target calls.
 packages=
+# Those that not every distribution has: without them, tests are left out and say so.
+optional=
 need() { packages="$packages $1"; }
 
 have gcc || need gcc
@@ -19,21 +21,40 @@ echo '#include <pthread.h>' | gcc -fsyntax-only -x c - 2>/dev/null || need libc6
 if [ "$1" = test ]; then
     have g++ || need g++
     have cmake || need cmake
+    # Programs are built with gcc and with these.
+    have clang-14 || optional="$optional clang-14"
+    have clang-19 || optional="$optional clang-19"
 fi
 if [ "$1" = bench ]; then
     have bc || need bc
 fi
 
-if [ -n "$packages" ]; then
-    have apt-get || fail "please install:$packages (there is no apt-get here to do it with)"
-    as_root=
-    if [ "$(id -u)" != 0 ]; then
-        have sudo || fail "please install, as root: apt-get install$packages"
-        as_root=sudo
+as_root=
+[ "$(id -u)" = 0 ] || as_root=sudo
+apt() { DEBIAN_FRONTEND=noninteractive $as_root apt-get -q "$@"; }
+
+if [ -n "$packages$optional" ] && have apt-get && { [ -z "$as_root" ] || have sudo; }; then
+    # A fresh image has no lists of packages.
+    if [ -n "$packages" ] || ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then
+        say "asking apt-get what there is, for:$packages$optional"
+        apt update
     fi
-    say "installing with apt-get:$packages"
-    # shellcheck disable=SC2086 # words, on purpose
-    DEBIAN_FRONTEND=noninteractive $as_root sh -c "apt-get -q update && apt-get -qy install --no-install-recommends $packages"
+    for package in $optional; do
+        if apt-cache show "$package" >/dev/null 2>&1; then
+            need "$package"
+        else
+            say "apt has no $package: tests with it are left out"
+        fi
+    done
+    if [ -n "$packages" ]; then
+        say "installing with apt-get:$packages"
+        # shellcheck disable=SC2086 # words, on purpose
+        apt install -y --no-install-recommends $packages
+    fi
+elif [ -n "$packages" ]; then
+    fail "please install, as root: apt-get install$packages"
+elif [ -n "$optional" ]; then
+    say "tests with$optional are left out: not installed"
 fi
 
 # The toolchain that rust-toolchain.toml names. rustup fetches it; any other cargo must be new enough.

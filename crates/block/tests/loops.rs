@@ -13,7 +13,11 @@ const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33 };
 /// Printed but not held to the tolerance, and why.
 const LIMITS: [(&str, &str); 2] = [
     ("matrix", "plain rounds of the outer loop overlap, which block by block cannot show"),
-    ("switches", "gcc steps a pointer and computes the index from it in one arm; the default arm leaves mid-block"),
+    (
+        "switches",
+        "gcc steps a pointer and computes the index from it in one arm; the default arm leaves mid-block; \
+         clang makes of some arms what it makes of none of them in a plain build",
+    ),
 ];
 
 #[derive(Clone, Copy)]
@@ -77,8 +81,8 @@ fn loops_take_the_latency_of_their_chain() {
 #[ignore = "other optimisation levels: a table to look at"]
 fn other_levels() {
     for level in ["-O1", "-O3", "-Os", "-O0"] {
-        for form in [Form::Called, Form::Inline] {
-            println!("{:?}", compare(Gcc, form, &[level]));
+        for compiler in [Gcc, Clang("clang-14"), Clang("clang-19")] {
+            println!("{:?}", compare(compiler, Form::Inline, &[level]));
         }
     }
 }
@@ -103,11 +107,23 @@ fn hooks_in_the_code_itself_and_in_the_offset_table() {
     assert_eq!(compare(Gcc, Form::Inline, &["-O2", "-fno-plt"]), [""; 0]);
 }
 
-#[test]
-fn clang_x() {
-    for name in ["clang-14", "clang-19"] {
-        for form in [Form::Called, Form::Inline] {
-            println!("{:?}", compare(Clang(name), form, &["-O2"]));
-        }
+/// clang has other shapes for the same loops. Without it nothing is compared, and that is said.
+fn clang(name: &'static str, form: Form) -> Vec<String> {
+    if !Clang(name).is_installed() {
+        println!("left out: {name} is not installed (scripts/setup.sh test installs it)");
+        return Vec::new();
     }
+    compare(Clang(name), form, &["-O2"])
+}
+
+#[test]
+fn loops_of_clang_14() {
+    assert_eq!(clang("clang-14", Form::Called), [""; 0]);
+    assert_eq!(clang("clang-14", Form::Inline), [""; 0]);
+}
+
+#[test]
+fn loops_of_clang_19() {
+    assert_eq!(clang("clang-19", Form::Called), [""; 0]);
+    assert_eq!(clang("clang-19", Form::Inline), [""; 0]);
 }

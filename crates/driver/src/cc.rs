@@ -10,6 +10,7 @@ mod assembler;
 mod assembly;
 mod cache;
 mod clang;
+mod dialect;
 mod features;
 mod installed;
 mod response;

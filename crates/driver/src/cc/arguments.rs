@@ -8,14 +8,31 @@ use std::os::unix::ffi::OsStrExt;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// The user's own, less `-fsanitize=thread`: given to gcc's driver, that would link TSan's runtime.
+    /// The user's own, less `-fsanitize=thread`: given to a compiler's driver, that would link TSan's runtime.
     pub cleaned: Vec<OsString>,
-    /// gcc will call the linker for a program or a shared library.
+    /// The compiler will call the linker for a program or a shared library.
     pub links: bool,
 }
 
-/// Options that end before the link, or ask gcc about itself.
-const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r", "--version", "--help", "-dumpversion"];
+/// Options that end before the link, or ask the compiler about itself.
+const NO_LINK: &[&str] = &[
+    "-c",
+    "-S",
+    "-E",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "-r",
+    "--version",
+    "--help",
+    "-dumpversion",
+    "--analyze",
+    "--precompile",
+    "-emit-ast",
+];
+
+/// What a header is called that is to be precompiled.
+const HEADERS: &[&str] = &[".h", ".hh", ".hpp", ".hxx"];
 
 /// Options whose value is the next argument, which therefore is no option, however it looks.
 const WITH_VALUE: &[&str] = &[
@@ -50,11 +67,20 @@ const WITH_VALUE: &[&str] = &[
     "-dumpdir",
     "-wrapper",
     "--param",
+    "-target",
+    "-mllvm",
+    "-Xclang",
+    "-include-pch",
+    "-gcc-toolchain",
+    "-resource-dir",
+    "-working-directory",
+    "--sysroot",
+    "--config",
 ];
 
 const STATIC: &[&str] = &["-static", "--static", "-static-pie"];
 const OTHER_WIDTH: &[&str] = &["-m32", "-mx32", "-m16"];
-const OTHER_SANITIZERS: &[&str] = &["address", "kernel-address", "hwaddress", "kernel-hwaddress", "leak"];
+const OTHER_SANITIZERS: &[&str] = &["address", "kernel-address", "hwaddress", "kernel-hwaddress", "leak", "memory"];
 
 impl Arguments {
     pub fn check(args: Vec<OsString>) -> Result<Arguments> {
@@ -77,30 +103,59 @@ struct Seen {
     /// Options that came out of response files, which go to gcc as they are.
     in_files: Vec<String>,
     input: bool,
+    /// All of it is headers, to be precompiled.
+    headers: bool,
+    /// What `-x` and `-target` say, as they stand.
+    language: Option<String>,
+    target: Option<String>,
 }
 
 impl Seen {
     fn of(args: &[OsString]) -> Seen {
-        let mut seen = Seen::default();
-        let mut value = false;
+        let mut seen = Seen { headers: true, ..Seen::default() };
+        let mut option: Option<OsString> = None;
         for arg in args {
             for word in response::expand(arg) {
-                if !value {
-                    seen.add(&word, arg.as_bytes().starts_with(b"@"));
+                if let Some(option) = option.take() {
+                    seen.value(&option, &word);
+                    continue;
                 }
-                value = !value && takes_value(&word);
+                seen.add(&word, arg.as_bytes().starts_with(b"@"));
+                option = takes_value(&word).then_some(word);
             }
         }
         seen
     }
 
+    fn value(&mut self, option: &OsString, value: &OsString) {
+        let value = value.to_string_lossy().into_owned();
+        match option.to_str() {
+            Some("-x") => self.language = Some(value),
+            Some("-target") => self.target = Some(format!("-target {value}")),
+            _ => {}
+        }
+    }
+
     fn add(&mut self, word: &OsString, in_file: bool) {
         let word = word.to_string_lossy().into_owned();
-        self.input |= !word.starts_with('-') || word == "-" || word.starts_with("-l");
+        let file = !word.starts_with('-') || word == "-";
+        let input = file || word.starts_with("-l");
+        self.input |= input;
+        self.headers &= !input || file && self.is_header(&word);
+        if word.starts_with("--target=") {
+            self.target = Some(word.clone());
+        }
         if in_file {
             self.in_files.push(word.clone());
         }
         self.options.push(word);
+    }
+
+    fn is_header(&self, file: &str) -> bool {
+        match self.language.as_deref() {
+            Some(language) if language != "none" => language.ends_with("-header"),
+            _ => HEADERS.iter().any(|end| file.ends_with(end)),
+        }
     }
 
     fn has(&self, any_of: &[&str]) -> Option<&str> {
@@ -108,12 +163,16 @@ impl Seen {
     }
 
     fn links(&self) -> bool {
-        self.input && self.has(NO_LINK).is_none()
+        self.input && !self.headers && self.has(NO_LINK).is_none()
     }
 
     fn refuse(&self) -> Result<()> {
         if let Some(option) = self.has(OTHER_WIDTH) {
             return Err(bad_input!("{option}: corefold simulates x86-64 programs only"));
+        }
+        let ours = |target: &&String| target.split_once(['=', ' ']).is_some_and(|(_, t)| t.starts_with("x86_64"));
+        if let Some(target) = self.target.as_ref().filter(|target| !ours(target)) {
+            return Err(bad_input!("{target}: corefold simulates x86-64 programs only"));
         }
         if let Some(option) = self.has(&["-masm=intel"]) {
             return Err(bad_input!("{option}: the hooks are written in AT&T syntax; compile without {option}"));
@@ -190,6 +249,16 @@ mod tests {
     }
 
     #[test]
+    fn headers_are_precompiled_and_not_linked() {
+        for line in ["a.h", "-o a.gch a.hpp", "-x c++-header a", "-x c -x c-header - -o a.pch"] {
+            assert!(!check(line).unwrap().links, "{line}");
+        }
+        for line in ["a.h a.c", "-x c a.h", "-x c-header a.h -x none a.c", "-include a.h a.c"] {
+            assert!(check(line).unwrap().links, "{line}");
+        }
+    }
+
+    #[test]
     fn static_links_are_refused_with_the_reason() {
         for line in ["-static a.c", "a.o -static-pie", "--static a.c"] {
             assert!(refused(line).contains("cannot be taken over"), "{line}");
@@ -219,6 +288,8 @@ mod tests {
         assert!(refused("-fsanitize=undefined,address a.c").starts_with("-fsanitize=address cannot"));
         assert!(refused("-c -fsanitize=leak a.c").starts_with("-fsanitize=leak cannot"));
         assert!(refused("-m32 -c a.c").starts_with("-m32: "));
+        assert!(refused("-target arm64-apple-darwin -c a.c").starts_with("-target arm64-apple-darwin: "));
+        check("--target=x86_64-linux-gnu -target x86_64 -Xclang -static a.c").unwrap();
         assert!(refused("-masm=intel -c a.c").starts_with("-masm=intel: "));
     }
 }

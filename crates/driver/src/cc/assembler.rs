@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What gcc calls in place of `as`: filters the assembly, then runs `as`.
-use super::assembly;
+//! What compilers call in place of `as`: filters the assembly, then runs `as`.
+use super::{assembly, dialect};
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
+/// The first argument, if the assembly is clang's.
+pub const OF_CLANG: &str = "--of-clang";
+
 /// Assembles with the hooks inlined. Returns the exit code of `as`.
-pub fn assemble(args: Vec<OsString>) -> Result<u8> {
+pub fn assemble(mut args: Vec<OsString>) -> Result<u8> {
+    let of_clang = args.first().is_some_and(|arg| arg == OF_CLANG);
+    args.drain(..usize::from(of_clang));
     let source = args.iter().rposition(|arg| arg.as_encoded_bytes().ends_with(b".s"));
     let assembly = match source {
         Some(at) => std::fs::read(&args[at]).with_context(|| format!("cannot read {}", args[at].display()))?,
         None => from_standard_input()?,
     };
     let inlined = match std::str::from_utf8(&assembly) {
+        Ok(text) if of_clang => assembly::inline_hooks(&dialect::adapt(text)).into_bytes(),
         Ok(text) => assembly::inline_hooks(text).into_bytes(),
         // Not the compiler's: assembled as it is, its hooks stay calls.
         Err(_) => assembly,

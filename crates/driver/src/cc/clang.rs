@@ -4,6 +4,7 @@
 //! clang reads no specs files. Options of the compiler proper pass its driver behind `-Xclang`, so that it
 //! does not link TSan's runtime; the runtime is named where it is going to link; and `-B` has it find
 //! our `as` before the system's.
+use super::assembler::OF_CLANG;
 use super::features;
 use super::installed::{self, File};
 use super::{ASSEMBLE, joined};
@@ -34,9 +35,10 @@ const HOOKS: &[&str] = &[
 /// What goes after them, and so holds whatever they say:
 /// - `-fno-lto`, since link-time optimisation would drop the hooks;
 /// - `-fno-integrated-as`, so that the assembly comes by our `as`;
+/// - no vectors of more than 16 bytes, unless the program writes them itself: TSan's pass has no hook for these;
 /// - no `__SANITIZE_THREAD__`, which later versions define: a program should take the paths that it takes
 ///   in production.
-const INSIST: &[&str] = &["-fno-lto", "-fno-integrated-as", "-U__SANITIZE_THREAD__"];
+const INSIST: &[&str] = &["-fno-lto", "-fno-integrated-as", "-mprefer-vector-width=128", "-U__SANITIZE_THREAD__"];
 
 /// Options that ask for at least the debug information that reports need.
 const MUCH_DEBUG: &[&str] = &["-g3", "-ggdb3", "-glldb3"];
@@ -91,7 +93,7 @@ fn script(own: &Path) -> Vec<u8> {
     let mut text = b"#!/bin/sh\nexec '".to_vec();
     let path = own.as_os_str().as_bytes();
     path.iter().for_each(|&byte| if byte == b'\'' { text.extend(br"'\''") } else { text.push(byte) });
-    text.extend(format!("' {ASSEMBLE} \"$@\"\n").bytes());
+    text.extend(format!("' {ASSEMBLE} {OF_CLANG} \"$@\"\n").bytes());
     text
 }
 
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn paths_are_quoted() {
         let text = String::from_utf8(script(Path::new("/a b/it's/corefold"))).unwrap();
-        assert_eq!(text, "#!/bin/sh\nexec '/a b/it'\\''s/corefold' assemble \"$@\"\n");
+        assert_eq!(text, "#!/bin/sh\nexec '/a b/it'\\''s/corefold' assemble --of-clang \"$@\"\n");
     }
 
     #[test]

@@ -96,7 +96,8 @@ fn hook_kind(symbol: &[u8]) -> Option<Hook> {
     } else if symbol.starts_with(b"__tsan_atomic") {
         Some(if symbol.ends_with(b"signal_fence") { Hook::Access } else { Hook::Atomic })
     } else {
-        symbol.starts_with(b"__tsan_").then_some(Hook::Access)
+        let access = symbol.starts_with(b"__tsan_") || symbol.starts_with(b"corefold_inline_");
+        access.then_some(Hook::Access)
     }
 }
 

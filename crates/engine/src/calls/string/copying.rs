@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! memcpy, strcpy and their like.
+mod inline;
+
 use super::entry::{accounted, stand_in};
 use super::length;
 use crate::engine::charge;
@@ -158,7 +160,7 @@ stand_in! { strndup(from, most) "rdx"
     }
 }
 
-/// What clang's instrumentation calls for copies of its own.
+/// What clang's instrumentation calls for copies.
 macro_rules! like {
     ($($name:ident $libc:ident;)*) => {$(
         #[unsafe(naked)]
