@@ -46,7 +46,7 @@ const MUCH_DEBUG: &[&str] = &["-g3", "-ggdb3", "-glldb3"];
 /// Is this how clang is called? `clang-19`, `/opt/llvm/bin/clang++`, `ccache clang`.
 pub fn is_clang(words: &[&str]) -> bool {
     let name = |word: &&str| word.rsplit('/').next().unwrap_or(word).contains("clang");
-    words.iter().take_while(|word| !word.starts_with('-')).any(|word| name(&word))
+    words.iter().take_while(|word| !word.starts_with('-')).any(name)
 }
 
 /// The user's arguments among ours. `runtime` is named if there is to be a link.
