@@ -15,3 +15,4 @@ pub mod string;
 pub mod system_call;
 pub mod temporary;
 pub mod time;
+pub mod within;

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threading functions of libc, on the program's own objects: a file an object.
 pub mod affinity;
+pub mod attributes;
 pub mod barrier;
 pub mod c11;
 pub mod condvar;
 pub mod cpus;
 pub mod futex;
 pub mod futex_call;
+pub mod joining;
 pub mod keys;
 pub mod mutex;
+pub mod names;
 pub mod object;
 pub mod once;
+pub mod priority;
+pub mod protocol;
 pub mod robust;
+pub mod robust_list;
 pub mod rwlock;
 pub mod semaphore;
 pub mod spinlock;

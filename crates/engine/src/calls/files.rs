@@ -169,7 +169,7 @@ before! {
     crate::calls::files::enters_kernel => creat creat64 stat lstat fstat fstatat stat64 lstat64 fstat64 fstatat64 statx statfs
         fstatfs statvfs fstatvfs access faccessat lseek lseek64 fsync fdatasync msync sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
-        symlink readlink chmod fchmod chown fchown utimensat futimens opendir readdir closedir getcwd chdir dup
+        symlink readlink chmod fchmod chown fchown utimensat futimens opendir readdir closedir getcwd chdir
         ioctl preadv pwritev preadv64 pwritev64 preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
         tee vmsplice bind getsockname getpeername getsockopt setsockopt uname getppid getuid geteuid
         getgid getegid getrlimit setrlimit prlimit umask memfd_create shm_open shm_unlink inotify_init1

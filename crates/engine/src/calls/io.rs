@@ -59,6 +59,31 @@ fn blocks(fd: c_int) -> bool {
     flags >= 0 && flags & i64::from(libc::O_NONBLOCK) == 0
 }
 
+/// Makes a call on `fd` that does not block, whatever the descriptor's mode.
+fn without_blocking(fd: c_int, call: impl FnOnce() -> i64) -> i64 {
+    // SAFETY: reads and sets flags, which are as they were afterwards.
+    unsafe {
+        let flags = sys::syscall!(libc::SYS_fcntl, fd, libc::F_GETFL; 0, 0, 0, 0);
+        sys::syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, flags | i64::from(libc::O_NONBLOCK); 0, 0, 0);
+        let code = call();
+        sys::syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, flags; 0, 0, 0);
+        code
+    }
+}
+
+/// Between two tries of a call of which the kernel does not say when it may succeed.
+pub const TRY_AGAIN_NS: u64 = 20_000;
+
+/// Waits until another thread has read from the event descriptor `fd`. It may be ready to be written
+/// already, only not to take as much as is wanted: then all that is left is to try again.
+fn await_room_to_count(fd: c_int, call: &'static str) {
+    if is_ready(fd, libc::POLLOUT) {
+        super::sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
+    } else {
+        await_ready(fd, libc::POLLOUT, None, call);
+    }
+}
+
 /// Returns when a call on `fd` will not block: at once if it never does. False: the deadline passed.
 fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static str) -> bool {
     while !is_ready(fd, events) && blocks(fd) {
@@ -83,6 +108,11 @@ pub fn await_room(fd: c_int) {
     if fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) {
         await_ready(fd, libc::POLLOUT, None, "write");
     }
+}
+
+/// Can a write to `fd` block until another thread of the program reads?
+pub fn fills_up(fd: c_int) -> bool {
+    fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) && blocks(fd)
 }
 
 /// Looks now and then, as a stream of the standard library may have been written to unheard.

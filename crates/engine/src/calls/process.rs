@@ -105,16 +105,3 @@ stand_ins_at! {
         failed(libc::EAGAIN)
     }
 }
-
-stand_ins! {
-    /// libc knows the main thread's first stack, which it has left.
-    fn pthread_getattr_np(thread: libc::pthread_t, attr: *mut libc::pthread_attr_t) -> c_int {
-        let code = own(thread, attr);
-        if code == 0 && crate::threads::thread::find(thread) == Some(0) {
-            let (begin, bytes) = crate::threads::thread::main_stack();
-            // SAFETY: libc has filled the caller's attribute object.
-            unsafe { libc::pthread_attr_setstack(attr, begin as *mut c_void, bytes as usize) };
-        }
-        code
-    }
-}

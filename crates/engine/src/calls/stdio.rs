@@ -2,7 +2,7 @@
 //! Streams of the standard library. libc's own functions read and write them, by system calls that are
 //! out of our reach, under a lock that knows nothing of fibers: so before a call, the descriptor has to
 //! be ready and the lock free, and the call is paid for.
-use crate::calls::io;
+use crate::calls::{io, within};
 use crate::engine::{charge, engine, now};
 use crate::hooks::atomics;
 use crate::passing::{Arguments, before};
@@ -115,6 +115,7 @@ fn pass_lock(stream: *mut Stream, pc: u64) {
             sched::block(Wait::Futex { address: stream as u64, object: stream as u64, call: "flockfile" });
         }
     }
+    within::await_stream(stream as u64, lock);
 }
 
 fn lock(stream: *mut Stream, pc: u64) {
@@ -147,12 +148,20 @@ fn unlock(stream: *mut Stream) {
 
 fn before_output(stream: *mut Stream, cycles: u32, pc: u64) {
     if stream.is_null() {
-        return;
+        return within::await_all_streams();
     }
     charge(cycles);
     pass_lock(stream, pc);
     // SAFETY: the program's stream.
     io::await_room(unsafe { (*stream).fd });
+}
+
+/// A call that only takes the stream's lock.
+fn before_touch(stream: *mut Stream, pc: u64) {
+    if !stream.is_null() {
+        charge(BUFFERED);
+        pass_lock(stream, pc);
+    }
 }
 
 fn before_input(stream: *mut Stream, pc: u64) {
@@ -187,6 +196,8 @@ hooks! {
         // SAFETY: the program's stream.
         io::forget(unsafe { (*stream).fd });
     };
+    touches_first |a, pc| before_touch(a.rdi as *mut Stream, pc);
+    touches_second |a, pc| before_touch(a.rsi as *mut Stream, pc);
     writes_second |a, pc| before_output(a.rsi as *mut Stream, BUFFERED, pc);
     writes_fourth |a, pc| before_output(a.rcx as *mut Stream, BUFFERED, pc);
     writes_stdout |_a, pc| before_output(stdout(), BUFFERED, pc);
@@ -196,22 +207,29 @@ hooks! {
     reads_first |a, pc| before_input(a.rdi as *mut Stream, pc);
     reads_third |a, pc| before_input(a.rdx as *mut Stream, pc);
     reads_fourth |a, pc| before_input(a.rcx as *mut Stream, pc);
+    reads_fifth |a, pc| before_input(a.r8 as *mut Stream, pc);
     reads_stdin |_a, pc| before_input(stdin(), pc);
 }
 
 before! {
     crate::calls::stdio::writes_first => fflush;
     crate::calls::stdio::closes => fclose;
-    crate::calls::stdio::writes_second => fputs fputc putc _IO_putc;
+    crate::calls::stdio::touches_first => fseek fseeko fseeko64 ftell ftello ftello64 rewind fgetpos fgetpos64 fsetpos
+        fsetpos64 feof ferror clearerr setvbuf setbuf setbuffer setlinebuf fwide;
+    crate::calls::stdio::touches_second => ungetc ungetwc;
+    crate::calls::stdio::writes_second => fputs fputc putc _IO_putc fputws fputwc putwc putw;
     crate::calls::stdio::writes_fourth => fwrite;
-    crate::calls::stdio::writes_stdout => puts putchar;
-    crate::calls::stdio::formats_first => fprintf vfprintf __fprintf_chk __vfprintf_chk;
+    crate::calls::stdio::writes_stdout => puts putchar putwchar;
+    crate::calls::stdio::formats_first => fprintf vfprintf __fprintf_chk __vfprintf_chk
+        fwprintf vfwprintf __fwprintf_chk __vfwprintf_chk;
     crate::calls::stdio::formats_stdout => printf vprintf __printf_chk __vprintf_chk;
     crate::calls::stdio::formats => sprintf snprintf vsprintf vsnprintf __sprintf_chk __snprintf_chk __vsprintf_chk
         __vsnprintf_chk sscanf vsscanf __isoc99_sscanf __isoc99_vsscanf strtod strftime;
-    crate::calls::stdio::reads_first => fgetc getc _IO_getc fscanf vfscanf __isoc99_fscanf __isoc99_vfscanf;
-    crate::calls::stdio::reads_third => fgets getline;
-    crate::calls::stdio::reads_fourth => fread getdelim __getdelim;
+    crate::calls::stdio::reads_first => fgetc getc _IO_getc fscanf vfscanf __isoc99_fscanf __isoc99_vfscanf
+        fgetwc getwc getw fwscanf vfwscanf __isoc99_fwscanf __isoc99_vfwscanf;
+    crate::calls::stdio::reads_third => fgets getline fgetws;
+    crate::calls::stdio::reads_fourth => fread getdelim __getdelim __fgets_chk;
+    crate::calls::stdio::reads_fifth => __fread_chk;
     crate::calls::stdio::reads_stdin => getchar scanf vscanf __isoc99_scanf __isoc99_vscanf;
 }
 

@@ -2,11 +2,11 @@
 //! `syscall()`: C++ and Rust wait with it. What the simulation has to answer goes to the stand-in of that
 //! name, all else to the kernel.
 use crate::calls::membarrier::membarrier;
-use crate::engine::{active, engine};
+use crate::engine::{active, engine, note};
 use crate::entry::Call;
 use crate::scheduling::sched;
 use crate::stand_in::failed;
-use crate::threads::futex_call;
+use crate::threads::{futex_call, robust_list};
 use crate::{crash, sys};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
@@ -46,14 +46,45 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_getcpu => getcpu(a as *mut c_uint, b as *mut c_uint),
         libc::SYS_sched_getaffinity => affinity(a as c_int, b as usize, c),
         libc::SYS_membarrier => result(membarrier(a as c_int, b as u32, c as c_int)),
+        libc::SYS_set_robust_list => result(robust_list::set(a, b as usize)),
+        libc::SYS_get_robust_list => result(robust_list::get(a as c_int, b, c)),
+        libc::SYS_clock_nanosleep => clock_nanosleep(a as c_int, b as c_int, c, d),
         libc::SYS_clone | libc::SYS_clone3 => crash::unsupported("the program makes threads by system calls", pc),
         libc::SYS_exit => crash::unsupported("a thread ends itself by a system call", pc),
         // SAFETY: ends the process, as it is asked to.
         libc::SYS_exit_group => unsafe { libc::_exit(a as c_int) },
+        _ if let Some(name) = not_there(number) => {
+            note(&alloc::format!("the system call {name} is not simulated: it fails as on a kernel without it"), pc);
+            failed(libc::ENOSYS).into()
+        }
         _ => by_stand_in(number, &arguments).unwrap_or_else(|| {
             sched::enter_kernel();
             kernel(number, &arguments)
         }),
+    }
+}
+
+/// Calls that would wait, or run, beside the simulation; programs that make them know how to do without,
+/// as older kernels have none of them.
+fn not_there(number: c_long) -> Option<&'static str> {
+    const NOT_THERE: [(c_long, &str); 7] = [
+        (libc::SYS_futex_waitv, "futex_waitv"),
+        (454, "futex_wake"),
+        (455, "futex_wait"),
+        (456, "futex_requeue"),
+        (libc::SYS_io_uring_setup, "io_uring_setup"),
+        (libc::SYS_io_setup, "io_setup"),
+        (libc::SYS_userfaultfd, "userfaultfd"),
+    ];
+    NOT_THERE.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
+}
+
+/// Unlike libc's function, the call sets errno.
+fn clock_nanosleep(clock: c_int, flags: c_int, time: u64, left: u64) -> c_long {
+    // SAFETY: the program's variables.
+    match unsafe { libc::clock_nanosleep(clock, flags, time as *const libc::timespec, left as *mut libc::timespec) } {
+        0 => 0,
+        error => failed(error).into(),
     }
 }
 
@@ -78,6 +109,11 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_gettid => gettid();
         SYS_sched_yield => sched_yield();
         SYS_sched_setaffinity => sched_setaffinity(c_int, usize, *const libc::cpu_set_t);
+        SYS_sched_setscheduler => sched_setscheduler(c_int, c_int, *const libc::sched_param);
+        SYS_sched_getscheduler => sched_getscheduler(c_int);
+        SYS_sched_setparam => sched_setparam(c_int, *const libc::sched_param);
+        SYS_sched_getparam => sched_getparam(c_int, *mut libc::sched_param);
+        SYS_prctl => prctl(c_int, c_ulong, c_ulong, c_ulong, c_ulong);
         SYS_getrandom => getrandom(*mut c_void, usize, c_uint);
         SYS_time => time(*mut i64);
         SYS_times => times(*mut libc::tms);
@@ -88,17 +124,31 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_getrusage => getrusage(c_int, *mut libc::rusage);
         SYS_mmap => mmap(*mut c_void, usize, c_int, c_int, c_int, i64);
         SYS_munmap => munmap(*mut c_void, usize);
+        SYS_mprotect => mprotect(*mut c_void, usize, c_int);
+        SYS_madvise => madvise(*mut c_void, usize, c_int);
         SYS_read => read(c_int, *mut c_void, usize);
         SYS_readv => readv(c_int, *const libc::iovec, c_int);
         SYS_write => write(c_int, *const c_void, usize);
         SYS_writev => writev(c_int, *const libc::iovec, c_int);
         SYS_close => close(c_int);
         SYS_pipe2 => pipe2(*mut c_int, c_int);
+        SYS_pipe => pipe(*mut c_int);
+        SYS_dup2 => dup2(c_int, c_int);
+        SYS_dup3 => dup3(c_int, c_int, c_int);
+        SYS_flock => flock(c_int, c_int);
+        SYS_fcntl => fcntl(c_int, c_int, c_ulong);
+        SYS_semop => semop(c_int, *mut libc::sembuf, usize);
+        SYS_msgsnd => msgsnd(c_int, *const c_void, usize, c_int);
+        SYS_msgrcv => msgrcv(c_int, *mut c_void, usize, c_long, c_int);
         SYS_eventfd2 => eventfd(c_uint, c_int);
         SYS_poll => poll(*mut libc::pollfd, c_ulong, c_int);
+        SYS_ppoll => ppoll(*mut libc::pollfd, c_ulong, *const libc::timespec, *const libc::sigset_t);
+        SYS_select => select(c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *mut libc::timeval);
+        SYS_pselect6 => pselect(c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *const libc::timespec, *const libc::sigset_t);
         SYS_epoll_create1 => epoll_create1(c_int);
         SYS_epoll_ctl => epoll_ctl(c_int, c_int, c_int, *mut libc::epoll_event);
         SYS_epoll_wait => epoll_wait(c_int, *mut libc::epoll_event, c_int, c_int);
+        SYS_epoll_pwait => epoll_pwait(c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t);
         SYS_connect => connect(c_int, *const libc::sockaddr, u32);
         SYS_accept => accept(c_int, *mut libc::sockaddr, *mut u32);
         SYS_accept4 => accept4(c_int, *mut libc::sockaddr, *mut u32, c_int);

@@ -254,6 +254,7 @@ fn release(fiber: &mut Fiber) {
     sys::futex_wake(fiber.released.as_ptr());
     crate::real::pthread_join(fiber.real);
     fiber.alternate = Box::default();
+    crate::threads::thread::kernel_thread_ended(&mut fiber.thread);
 }
 
 /// Called by the fiber's kernel thread on its own stack: leaves the context for the carrier and parks.

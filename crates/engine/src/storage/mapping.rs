@@ -70,7 +70,7 @@ fn forget(begin: u64, bytes: u64) {
 }
 
 /// Unmaps, and reserves again what lies in the region.
-fn unmap(begin: u64, bytes: u64) -> i64 {
+pub fn unmap(begin: u64, bytes: u64) -> i64 {
     let end = begin + bytes;
     pending::flush_range(begin, bytes);
     if let Some((from, to)) = inside(begin, end) {

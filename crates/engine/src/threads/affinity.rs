@@ -8,13 +8,13 @@ use core::ffi::c_int;
 
 /// A thread's own number, as `gettid` says it: the process's for the first, as on Linux. All threads run
 /// on one kernel thread, whose number they would otherwise share.
-fn number(fiber: usize) -> libc::pid_t {
+pub fn number(fiber: usize) -> libc::pid_t {
     // SAFETY: no arguments.
     unsafe { libc::getpid() + fiber as libc::pid_t }
 }
 
 /// The fiber of a thread number, 0 for the caller's.
-fn numbered(thread: libc::pid_t) -> Option<usize> {
+pub fn numbered(thread: libc::pid_t) -> Option<usize> {
     if thread == 0 {
         return Some(engine().sched.fiber);
     }

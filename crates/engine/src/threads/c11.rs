@@ -7,7 +7,7 @@ use crate::stand_in::{calls, stand_ins};
 use crate::threads::condvar;
 use crate::threads::mutex;
 use crate::threads::object::Object;
-use crate::threads::{keys, once, thread};
+use crate::threads::{joining, keys, once, thread};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
@@ -60,7 +60,7 @@ calls! {
 
     fn thrd_join(thread: libc::pthread_t, value: *mut c_int; call) -> c_int {
         let mut returned = core::ptr::null_mut();
-        let code = thread::join(thread, &mut returned, call);
+        let code = joining::join(thread, &mut returned, Deadline::Never, call);
         if code == 0 && !value.is_null() {
             // SAFETY: the caller's variable.
             unsafe { *value = returned as c_int };

@@ -7,14 +7,14 @@ use crate::engine::now;
 use crate::stand_in::calls;
 use crate::threads::futex::Waited;
 use crate::threads::object::{Object, me};
-use crate::threads::robust;
+use crate::threads::{protocol, robust};
 use core::ffi::c_int;
 use corefold_recording::LockKind;
 
 const LOCK: u64 = 0;
 const COUNT: u64 = 4;
 pub const OWNER: u64 = 8;
-const KIND: u64 = 16;
+pub const KIND: u64 = 16;
 const SPINS: u64 = 20;
 const BYTES: u64 = 40;
 
@@ -34,6 +34,8 @@ impl Kind {
     const ERROR_CHECKING: u32 = 2;
     const ADAPTIVE: u32 = 3;
     const ROBUST: u32 = 16;
+    pub const INHERIT: u32 = 32;
+    pub const PROTECT: u32 = 64;
     const PROCESS_SHARED: u32 = 128;
 
     fn of(mutex: Object) -> Kind {
@@ -71,7 +73,7 @@ calls! {
     fn pthread_mutex_trylock(mutex: u64; call) -> c_int { try_lock(Object::called(mutex, call)) }
     fn pthread_mutex_unlock(mutex: u64; call) -> c_int { unlock(Object::called(mutex, call)) }
     fn pthread_mutex_init(mutex: u64, attr: *const libc::pthread_mutexattr_t; call) -> c_int {
-        init(Object::called(mutex, call), if attr.is_null() { 0 } else { kind_of(attr) })
+        init_by(Object::called(mutex, call), attr)
     }
     fn pthread_mutex_destroy(mutex: u64; call) -> c_int { destroy(Object::called(mutex, call)) }
     fn pthread_mutex_consistent(mutex: u64; call) -> c_int { robust::make_consistent(Object::called(mutex, call)) }
@@ -202,7 +204,17 @@ pub fn init(mutex: Object, kind: u32) -> c_int {
     0
 }
 
-/// The `__kind` that these attributes ask for; priorities are not simulated.
+fn init_by(mutex: Object, attr: *const libc::pthread_mutexattr_t) -> c_int {
+    if attr.is_null() {
+        return init(mutex, 0);
+    }
+    let (protocol, ceiling) = protocol::asked(attr, mutex.call.pc);
+    init(mutex, kind_of(attr) | protocol);
+    protocol::keep_ceiling(mutex, ceiling);
+    0
+}
+
+/// The `__kind` that these attributes ask for, but for their protocol.
 fn kind_of(attr: *const libc::pthread_mutexattr_t) -> u32 {
     unsafe extern "C" {
         fn pthread_mutexattr_gettype(attr: *const libc::pthread_mutexattr_t, value: *mut c_int) -> c_int;

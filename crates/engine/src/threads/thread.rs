@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::engine::{active, charge, current, engine};
-use crate::entry::Call;
 use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
-use crate::scheduling::fiber::{self, Fiber, State, Wait};
+use crate::scheduling::fiber::{self, Fiber, State};
 use crate::scheduling::sched;
-use crate::stand_in::calls;
-use crate::threads::keys;
+use crate::threads::attributes::{self, Stack};
+use crate::threads::priority::Priority;
+use crate::threads::{keys, names};
 use crate::{crash, sys};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,14 +21,22 @@ pub struct Thread {
     start: Option<Start>,
     argument: usize,
     pub value: usize,
-    detached: bool,
-    joiner: Option<usize>,
+    pub detached: bool,
+    /// The thread that waits for its end.
+    pub joiner: Option<usize>,
     joined: bool,
+    /// Its kernel thread has ended.
+    gone: bool,
     slot: usize,
+    pub stack: Stack,
+    pub name: Option<[u8; names::BYTES]>,
+    pub priority: Priority,
     pub keys: Vec<usize>,
     pub at_exit: Vec<keys::AtExit>,
     /// Robust mutexes that it holds.
     pub robust: Vec<u64>,
+    /// The list that it has told the kernel of by itself.
+    pub robust_list: u64,
     /// Innermost pthread_cleanup_push buffer that glibc's macros registered.
     pub cleanup: usize,
 }
@@ -36,9 +44,9 @@ pub struct Thread {
 /// Bytes of address space for a thread: its stack of return addresses below, its stack above.
 const SLOT: u64 = 32 << 20;
 const FRAMES: u64 = 4 << 20;
-const STACK: u64 = 8 << 20;
+pub const STACK: u64 = 8 << 20;
 const GUARD: u64 = 1 << 20;
-const LARGEST_STACK: u64 = SLOT - FRAMES - GUARD;
+pub const LARGEST_STACK: u64 = SLOT - FRAMES - GUARD;
 
 /// Base of the return addresses and end of the stack in `slot`; `None` if there is no room for it.
 /// A slot that was used before is mapped already.
@@ -64,31 +72,10 @@ pub fn adopt_main() -> u64 {
     end
 }
 
-/// The main thread's stack: where it begins, and its bytes.
-pub fn main_stack() -> (u64, u64) {
+/// The main thread's stack.
+pub fn main_stack() -> Stack {
     let slot = engine().fibers[0].thread.slot as u64;
-    (STACKS + (slot + 1) * SLOT - STACK, STACK)
-}
-
-fn stack_bytes(attr: *const libc::pthread_attr_t) -> u64 {
-    let mut bytes = 0usize;
-    // SAFETY: a null or an attribute object of the program's.
-    if !attr.is_null() && unsafe { libc::pthread_attr_getstacksize(attr, &mut bytes) } == 0 {
-        (bytes as u64).next_multiple_of(4096).clamp(64 << 10, LARGEST_STACK)
-    } else {
-        STACK
-    }
-}
-
-fn is_detached(attr: *const libc::pthread_attr_t) -> bool {
-    unsafe extern "C" {
-        fn pthread_attr_getdetachstate(attr: *const libc::pthread_attr_t, state: *mut c_int) -> c_int;
-    }
-    let mut state = libc::PTHREAD_CREATE_JOINABLE;
-    // SAFETY: an attribute object of the program's.
-    !attr.is_null()
-        && unsafe { pthread_attr_getdetachstate(attr, &mut state) } == 0
-        && state == libc::PTHREAD_CREATE_DETACHED
+    Stack { begin: STACKS + (slot + 1) * SLOT - STACK, bytes: STACK, ..Stack::default() }
 }
 
 #[unsafe(no_mangle)]
@@ -109,7 +96,7 @@ pub extern "C" fn pthread_create(
     let e = engine();
     let slot = e.sched.stacks.take();
     let Some((frames, end)) = map_stack(slot) else { return libc::EAGAIN };
-    let bytes = stack_bytes(attr);
+    let Some(stack) = attributes::stack_of_new(attr, end) else { return libc::EAGAIN };
     let id = e.fibers.len();
     let mut fiber = Box::new(Fiber::new(id, id % e.sched.cpus.len(), frames));
     fiber.affinity = affinity;
@@ -118,10 +105,13 @@ pub extern "C" fn pthread_create(
         start: Some(start),
         argument: argument as usize,
         slot,
-        detached: is_detached(attr),
+        stack,
+        detached: attributes::is_detached(attr),
+        priority: crate::threads::priority::of_new(attr, 0),
         ..Thread::default()
     };
-    let code = start_kernel_thread(&mut fiber, end - bytes, bytes);
+    names::inherit(&mut fiber.thread);
+    let code = start_kernel_thread(&mut fiber, stack.begin, stack.bytes);
     if code != 0 {
         return code;
     }
@@ -174,11 +164,13 @@ fn run_until_exit(start: Start, argument: usize) -> usize {
 fn finish(value: usize) {
     keys::run_destructors();
     crate::threads::robust::thread_ends();
+    crate::threads::robust_list::thread_ends();
     sched::enter_kernel();
     let me = engine().sched.fiber;
     current().thread.value = value;
     let thread = &current().thread;
     if let Some(joiner) = thread.joiner {
+        sched::cancel_timer(joiner);
         sched::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
     }
     if thread.detached {
@@ -191,10 +183,21 @@ fn finish(value: usize) {
     sched::finish_current();
 }
 
-fn give_back_stack(fiber: usize) {
+pub fn give_back_stack(fiber: usize) {
     let slot = engine().fibers[fiber].thread.slot;
     engine().fibers[fiber].thread.joined = true;
     engine().sched.stacks.give_back(slot);
+    if engine().fibers[fiber].thread.gone {
+        attributes::give_back(&engine().fibers[fiber].thread.stack);
+    }
+}
+
+/// Nobody runs on the thread's stack any more.
+pub fn kernel_thread_ended(thread: &mut Thread) {
+    thread.gone = true;
+    if thread.joined {
+        attributes::give_back(&thread.stack);
+    }
 }
 
 /// The thread whose stack the address is on.
@@ -211,38 +214,6 @@ pub fn stack_end(address: u64) -> u64 {
 /// The fiber behind a pthread_t; the youngest, as a joined thread's may be used again.
 pub fn find(thread: libc::pthread_t) -> Option<usize> {
     engine().fibers.iter().rposition(|f| f.real == thread && !f.thread.joined)
-}
-
-calls! {
-    fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
-        join(thread, value, call)
-    }
-}
-
-pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, call: Call) -> c_int {
-    let Some(target) = find(thread) else { return libc::ESRCH };
-    let me = engine().sched.fiber;
-    if target == me {
-        return libc::EDEADLK;
-    }
-    let other = &mut engine().fibers[target];
-    if other.thread.detached || other.thread.joiner.is_some() {
-        return libc::EINVAL;
-    }
-    sched::enter_kernel();
-    let other = &mut engine().fibers[target];
-    if other.state != State::Finished {
-        other.thread.joiner = Some(me);
-        crate::hooks::frames::stops_at(call.pc);
-        current().blocked_at = call.pc;
-        sched::block(Wait::Join { thread: target });
-    }
-    if !value.is_null() {
-        // SAFETY: the caller's variable.
-        unsafe { *value = engine().fibers[target].thread.value as *mut c_void };
-    }
-    give_back_stack(target);
-    0
 }
 
 #[unsafe(no_mangle)]

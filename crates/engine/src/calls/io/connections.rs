@@ -28,14 +28,8 @@ fn accept_next(fd: c_int, name: *mut c_void, room: *mut u32, flags: c_int, call:
 
 /// One attempt that does not block, whatever the socket's mode.
 fn attempt(fd: c_int, name: *const c_void, room: u32) -> i64 {
-    // SAFETY: the flags are as they were afterwards; the connection is the program's own call.
-    unsafe {
-        let flags = sys::syscall!(libc::SYS_fcntl, fd, libc::F_GETFL; 0, 0, 0, 0);
-        sys::syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, flags | i64::from(libc::O_NONBLOCK); 0, 0, 0);
-        let code = sys::syscall!(libc::SYS_connect, fd, name, room; 0, 0, 0);
-        sys::syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, flags; 0, 0, 0);
-        code
-    }
+    // SAFETY: the program's own call.
+    super::without_blocking(fd, || unsafe { sys::syscall!(libc::SYS_connect, fd, name, room; 0, 0, 0) })
 }
 
 fn connect_blocking(fd: c_int, name: *const c_void, room: u32) -> i64 {

@@ -80,6 +80,24 @@ pub fn is_random(fd: c_int) -> bool {
     known().random.contains(&fd)
 }
 
+/// An event descriptor, as far as it can be written at all.
+pub fn is_counter(fd: c_int) -> bool {
+    known().numbers.contains(&fd)
+}
+
+/// `to`, if it is one, has become a copy of `from`.
+pub fn copied(from: c_int, to: c_int) -> c_int {
+    if to >= 0 {
+        forget(to);
+        for set in [&mut known().numbers, &mut known().random] {
+            if set.contains(&from) {
+                set.insert(to);
+            }
+        }
+    }
+    to
+}
+
 /// The descriptor is closed, or becomes another's copy.
 pub fn forget(fd: c_int) {
     known().numbers.remove(&fd);

@@ -41,7 +41,14 @@ fn after_timespec(time: *const libc::timespec) -> Option<Limit> {
 
 /// Looks by `look` until something is found, an error comes, or the time is over. `fds` says what to
 /// wait for between two looks.
-fn wait(limit: Limit, call: &'static str, fds: impl Fn() -> Vec<libc::pollfd>, mut look: impl FnMut() -> i64) -> c_int {
+/// `takes`: what one thread finds no other does.
+fn wait(
+    limit: Limit,
+    call: &'static str,
+    takes: bool,
+    fds: impl Fn() -> Vec<libc::pollfd>,
+    mut look: impl FnMut() -> i64,
+) -> c_int {
     sched::enter_kernel();
     loop {
         let found = look();
@@ -59,7 +66,7 @@ fn wait(limit: Limit, call: &'static str, fds: impl Fn() -> Vec<libc::pollfd>, m
             sleep::until(deadline);
             return 0;
         }
-        if !park(fds, false, deadline, call) {
+        if !park(fds, takes, deadline, call) {
             return result(look()) as c_int;
         }
     }
@@ -69,7 +76,7 @@ fn poll_all(list: *mut libc::pollfd, count: u64, limit: Limit, call: &'static st
     // SAFETY: the caller's list.
     let copy = || (0..count as usize).map(|i| unsafe { *list.add(i) }).filter(|f| f.fd >= 0).collect();
     // SAFETY: the program's own call.
-    wait(limit, call, copy, || unsafe { sys::syscall!(libc::SYS_poll, list, count, 0; 0, 0, 0) })
+    wait(limit, call, false, copy, || unsafe { sys::syscall!(libc::SYS_poll, list, count, 0; 0, 0, 0) })
 }
 
 /// The three sets of a `select`: copies, and where they came from.
@@ -119,7 +126,7 @@ impl Sets {
 
 fn select_any(sets: &Sets, limit: Limit, call: &'static str) -> c_int {
     let only_looks = matches!(limit, Limit::None);
-    let found = wait(limit, call, || sets.fds(), || sets.look(only_looks));
+    let found = wait(limit, call, false, || sets.fds(), || sets.look(only_looks));
     if found == 0 && !only_looks {
         return result(sets.look(true)) as c_int;
     }
@@ -129,7 +136,8 @@ fn select_any(sets: &Sets, limit: Limit, call: &'static str) -> c_int {
 fn epoll_any(epoll: c_int, into: *mut c_void, most: c_int, limit: Limit, call: &'static str) -> c_int {
     // SAFETY: the program's own call.
     let look = || unsafe { sys::syscall!(libc::SYS_epoll_wait, epoll, into, most, 0; 0, 0) };
-    wait(limit, call, || alloc::vec![pollfd(epoll, libc::POLLIN)], look)
+    // The kernel wakes one of those that wait, who wakes the next if something is left.
+    wait(limit, call, true, || alloc::vec![pollfd(epoll, libc::POLLIN)], look)
 }
 
 stand_ins! {

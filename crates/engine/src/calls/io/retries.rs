@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls that block on what the kernel says no readiness of, file locks and System V's messages and
 //! semaphores: they are made without blocking, now and then, until they succeed.
-use super::{await_ready, changed};
+use super::{TRY_AGAIN_NS, await_ready, changed, descriptors};
 use crate::calls::clock;
 use crate::calls::sleep;
 use crate::engine::now;
@@ -10,9 +10,6 @@ use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_uint, c_void};
-
-/// Virtual time between two tries.
-const TRY_AGAIN_NS: u64 = 20_000;
 
 /// Makes a call until it does not fail with `busy`; only once if it is not to wait.
 fn retry(waits: bool, busy: c_int, attempt: impl Fn() -> i64) -> i64 {
@@ -32,10 +29,14 @@ fn control(fd: c_int, command: c_int, argument: u64) -> i64 {
         libc::F_OFD_SETLKW => (libc::F_OFD_SETLK, true),
         _ => (command, false),
     };
-    retry(waits, libc::EAGAIN, || {
+    let code = retry(waits, libc::EAGAIN, || {
         // SAFETY: the program's own call.
         unsafe { sys::syscall!(libc::SYS_fcntl, fd, attempt, argument; 0, 0, 0) }
-    })
+    });
+    match command {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::copied(fd, code as c_int).into(),
+        _ => code,
+    }
 }
 
 stand_ins! {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_uint, c_void};
 
 /// What a write to a pipe that polls as writable takes without blocking.
-const PIPE_BUF: u64 = 4096;
+pub const PIPE_BUF: u64 = 4096;
 
 pub type Parts = Vec<libc::iovec>;
 
@@ -88,6 +88,9 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
     if descriptors::is_socket(fd) {
         return super::sockets::send(fd, parts, 0, call);
     }
+    if descriptors::is_counter(fd) {
+        return count_up(fd, &parts, call);
+    }
     let piecewise = descriptors::is_pipe(fd) && descriptors::is_inside(fd) && super::blocks(fd);
     if !piecewise {
         // SAFETY: the program's own call. A file never blocks; who reads it outside is not simulated.
@@ -110,6 +113,21 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
         if parts.is_empty() {
             return done as isize;
         }
+    }
+}
+
+/// Adds to an event descriptor, which may be ready to be written and yet not take this much.
+fn count_up(fd: c_int, parts: &[libc::iovec], call: &'static str) -> isize {
+    loop {
+        let put = super::without_blocking(fd, || {
+            // SAFETY: the program's own call.
+            unsafe { sys::syscall!(libc::SYS_writev, fd, parts.as_ptr(), parts.len(); 0, 0, 0) }
+        });
+        if put != -i64::from(libc::EAGAIN) || !super::blocks(fd) {
+            changed();
+            return result(put);
+        }
+        super::await_room_to_count(fd, call);
     }
 }
 
@@ -192,19 +210,22 @@ stand_ins! {
         code
     }
 
+    fn dup(from: c_int) -> c_int {
+        sched::enter_kernel();
+        descriptors::copied(from, own(from))
+    }
+
     fn dup2(from: c_int, to: c_int) -> c_int {
         sched::enter_kernel();
-        descriptors::forget(to);
         let code = own(from, to);
         changed();
-        code
+        if from == to { code } else { descriptors::copied(from, code) }
     }
 
     fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
         sched::enter_kernel();
-        descriptors::forget(to);
         let code = own(from, to, flags);
         changed();
-        code
+        descriptors::copied(from, code)
     }
 }

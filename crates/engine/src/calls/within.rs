@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls that libc makes inside itself and that may block: a stream reads its descriptor, the loader takes
+//! its lock. No stand-in is asked, and the one thread that runs all of ours would block for real, though
+//! what it waits for can only come from the others. So the first bytes of those functions in libc are made
+//! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
+use crate::calls::clock;
+use crate::calls::io::{self, TRY_AGAIN_NS};
+use crate::calls::sleep;
+use crate::engine::{active, current, engine, note, now};
+use crate::hooks::pending::write_value;
+use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::sched;
+use crate::threads::object::me;
+use crate::{crash, sys};
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_int, c_void};
+use corefold_model::ticks;
+
+/// `jmp [rip]`, and the address that it takes from behind it.
+const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
+const JUMP_BYTES: usize = JUMP.len() + 8;
+const PAGE: u64 = 4096;
+/// Compilers begin functions at multiples of this, and fill up with instructions that do nothing.
+const ALIGNED: u64 = 16;
+const PADDING: [u8; 5] = [0x66, 0x0f, 0x90, 0xcc, 0];
+
+/// Has libc's inner calls come here.
+pub fn redirect() {
+    let functions: [(&CStr, usize); 4] = [
+        (c"read", read as *const () as usize),
+        (c"write", write as *const () as usize),
+        (c"pthread_mutex_lock", lock as *const () as usize),
+        (c"pthread_mutex_unlock", unlock as *const () as usize),
+    ];
+    // SAFETY: terminated strings.
+    let theirs = functions.map(|(name, _)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as u64);
+    if !theirs.iter().all(|function| has_room(*function)) {
+        let what = "the C library is another than expected: a long fread of the program's own pipe, or a dlopen in two \
+                    threads at once, may hang";
+        return note(what, 0);
+    }
+    for (theirs, (_, ours)) in theirs.into_iter().zip(functions) {
+        if !replace(theirs, ours) {
+            crash::engine_fault("may not change the C library's code in memory (is there a policy against it?)");
+        }
+    }
+}
+
+/// Is there room for a jump, before the next function begins?
+fn has_room(function: u64) -> bool {
+    let bytes = bytes_of(function as *const c_void);
+    let padded = bytes.next_multiple_of(ALIGNED as usize);
+    // SAFETY: what follows a function up to the next multiple is padding, or code at worst.
+    let next = unsafe { *((function as usize + bytes) as *const u8) };
+    let is_padding = bytes == padded || PADDING.contains(&next);
+    bytes > 0 && function.is_multiple_of(ALIGNED) && is_padding && padded >= JUMP_BYTES
+}
+
+/// How long the function at `address` is.
+fn bytes_of(address: *const c_void) -> usize {
+    unsafe extern "C" {
+        fn dladdr1(
+            address: *const c_void,
+            info: *mut libc::Dl_info,
+            extra: *mut *const libc::Elf64_Sym,
+            what: c_int,
+        ) -> c_int;
+    }
+    const SYMBOL: c_int = 1;
+    let mut symbol: *const libc::Elf64_Sym = core::ptr::null();
+    // SAFETY: a zeroed one is valid, and the call fills both.
+    unsafe {
+        let mut info: libc::Dl_info = core::mem::zeroed();
+        let found = dladdr1(address, &mut info, &mut symbol, SYMBOL);
+        if found == 0 || symbol.is_null() { 0 } else { (*symbol).st_size as usize }
+    }
+}
+
+/// Puts a jump to `ours` at the beginning of a function.
+fn replace(theirs: u64, ours: usize) -> bool {
+    let begin = theirs / PAGE * PAGE;
+    let bytes = (theirs + JUMP_BYTES as u64).next_multiple_of(PAGE) - begin;
+    // SAFETY: pages of libc's code; there is no other thread yet that could run it.
+    unsafe {
+        let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        if sys::syscall!(libc::SYS_mprotect, begin, bytes, all; 0, 0, 0) != 0 {
+            return false;
+        }
+        core::ptr::copy_nonoverlapping(JUMP.as_ptr(), theirs as *mut u8, JUMP.len());
+        ((theirs + JUMP.len() as u64) as *mut usize).write_unaligned(ours);
+        sys::syscall!(libc::SYS_mprotect, begin, bytes, libc::PROT_READ | libc::PROT_EXEC; 0, 0, 0) == 0
+    }
+}
+
+extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {
+    if active() {
+        waiting_within(|| io::await_input(fd));
+    }
+    // SAFETY: libc's own call.
+    let got = unsafe { sys::syscall!(libc::SYS_read, fd, into, bytes; 0, 0, 0) };
+    io::changed();
+    crate::stand_in::result(got)
+}
+
+extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
+    // A pipe that polls as writable takes so much without blocking; libc asks again for the rest.
+    let mut most = bytes;
+    if active() && io::fills_up(fd) {
+        waiting_within(|| io::await_room(fd));
+        most = bytes.min(io::transfer::PIPE_BUF as usize);
+    }
+    // SAFETY: libc's own call.
+    let put = unsafe { sys::syscall!(libc::SYS_write, fd, from, most; 0, 0, 0) };
+    io::changed();
+    crate::stand_in::result(put)
+}
+
+struct Within(UnsafeCell<Vec<usize>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Within {}
+/// Threads that wait inside libc, with a stream's lock held.
+static WITHIN: Within = Within(UnsafeCell::new(Vec::new()));
+
+fn within() -> &'static mut Vec<usize> {
+    // SAFETY: as above; no reference outlives its statement.
+    unsafe { &mut *WITHIN.0.get() }
+}
+
+/// The call that threads wait in for a lock of libc's.
+const STREAM: &str = "flockfile";
+const LIBRARY: &str = "dlopen";
+
+fn waiting_within(wait: impl FnOnce()) {
+    let me = engine().sched.fiber;
+    within().push(me);
+    wait();
+    within().retain(|fiber| *fiber != me);
+    wake_waiting(|_, call| call == STREAM);
+}
+
+/// Wakes the threads that wait for a lock of libc's, by its address and call.
+fn wake_waiting(whose: impl Fn(u64, &str) -> bool) {
+    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, call, .. } if whose(address, call));
+    let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
+    let waiting: Vec<usize> = engine().fibers.iter().filter(waiting).map(|f| f.id).collect();
+    let latency = ticks(engine().launch.machine.system.wake);
+    waiting.into_iter().for_each(|fiber| sched::wake(fiber, now(), latency));
+}
+
+fn wait_for(address: u64, call: &'static str) {
+    sched::block(Wait::Futex { address, object: address, call });
+}
+
+/// glibc's lock of a stream: the word, how often its owner has it, and the owner's thread block.
+#[repr(C)]
+struct StreamLock {
+    word: u32,
+    count: u32,
+    owner: u64,
+}
+
+/// Returns when no other thread is inside libc with this lock of a stream held.
+pub fn await_stream(stream: u64, lock: u64) {
+    if lock == 0 {
+        return;
+    }
+    loop {
+        // SAFETY: the lock of the program's stream.
+        let held = unsafe { &*(lock as *const StreamLock) };
+        if held.word == 0 || held.owner == current().fs {
+            return;
+        }
+        if within().iter().any(|fiber| engine().fibers[*fiber].fs == held.owner) {
+            wait_for(stream, STREAM);
+        } else {
+            // In a function of the program's that libc has called.
+            sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
+        }
+    }
+}
+
+/// Returns when nobody waits inside libc with a stream's lock held: the call takes them all.
+pub fn await_all_streams() {
+    while within().iter().any(|fiber| *fiber != engine().sched.fiber) {
+        wait_for(0, STREAM);
+    }
+}
+
+/// Words of glibc's mutex, by their index.
+const LOCK: usize = 0;
+const COUNT: usize = 1;
+const OWNER: usize = 2;
+
+fn word(mutex: *mut u32, at: usize) -> u32 {
+    // SAFETY: a mutex of libc's.
+    unsafe { mutex.add(at).read() }
+}
+
+fn set(mutex: *mut u32, at: usize, value: u32) {
+    write_value(mutex as u64 + at as u64 * 4, 4, value.into());
+}
+
+/// libc's own locks are recursive, the loader's above all: it is held while a library's constructors run,
+/// which are simulated and let others go on. Outside a run there is one thread.
+extern "C" fn lock(mutex: *mut u32) -> c_int {
+    if !active() {
+        return 0;
+    }
+    while word(mutex, LOCK) != 0 && word(mutex, OWNER) != me() {
+        wait_for(mutex as u64, LIBRARY);
+    }
+    set(mutex, COUNT, if word(mutex, LOCK) == 0 { 1 } else { word(mutex, COUNT) + 1 });
+    set(mutex, LOCK, 1);
+    set(mutex, OWNER, me());
+    0
+}
+
+extern "C" fn unlock(mutex: *mut u32) -> c_int {
+    if !active() || word(mutex, OWNER) != me() {
+        return 0;
+    }
+    let count = word(mutex, COUNT).saturating_sub(1);
+    set(mutex, COUNT, count);
+    if count == 0 {
+        set(mutex, LOCK, 0);
+        set(mutex, OWNER, 0);
+        wake_waiting(|address, _| address == mutex as u64);
+    }
+    0
+}

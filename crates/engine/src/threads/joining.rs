@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waiting for a thread's end: until it comes, not at all, or until a time.
+use crate::calls::deadline::{self, Deadline};
+use crate::engine::{current, engine, now};
+use crate::entry::Call;
+use crate::scheduling::fiber::{State, Wait, Woken};
+use crate::scheduling::sched;
+use crate::stand_in::calls;
+use crate::threads::thread::{find, give_back_stack};
+use core::ffi::{c_int, c_void};
+
+calls! {
+    fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
+        join(thread, value, Deadline::Never, call)
+    }
+    fn pthread_tryjoin_np(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
+        match find(thread) {
+            Some(target) if engine().fibers[target].state != State::Finished => {
+                sched::enter_kernel();
+                libc::EBUSY
+            }
+            _ => join(thread, value, Deadline::Never, call),
+        }
+    }
+    fn pthread_timedjoin_np(
+        thread: libc::pthread_t, value: *mut *mut c_void, until: *const libc::timespec; call
+    ) -> c_int {
+        join(thread, value, at(libc::CLOCK_REALTIME, until), call)
+    }
+    fn pthread_clockjoin_np(
+        thread: libc::pthread_t, value: *mut *mut c_void, clock: c_int, until: *const libc::timespec; call
+    ) -> c_int {
+        if !deadline::is_clock(clock) {
+            return libc::EINVAL;
+        }
+        join(thread, value, at(clock, until), call)
+    }
+}
+
+/// glibc's: no time means for ever.
+fn at(clock: c_int, until: *const libc::timespec) -> Deadline {
+    if until.is_null() { Deadline::Never } else { Deadline::At(clock, until) }
+}
+
+pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, until: Deadline, call: Call) -> c_int {
+    let Some(target) = find(thread) else { return libc::ESRCH };
+    if let Err(code) = may_join(target) {
+        return code;
+    }
+    sched::enter_kernel();
+    if engine().fibers[target].state != State::Finished
+        && let Err(code) = await_end(target, until, call)
+    {
+        return code;
+    }
+    if !value.is_null() {
+        // SAFETY: the caller's variable.
+        unsafe { *value = engine().fibers[target].thread.value as *mut c_void };
+    }
+    give_back_stack(target);
+    0
+}
+
+fn may_join(target: usize) -> Result<(), c_int> {
+    let me = engine().sched.fiber;
+    let other = &engine().fibers[target].thread;
+    if other.detached || other.joiner.is_some() {
+        return Err(libc::EINVAL);
+    }
+    // Two that wait for each other are told; glibc looks no further than that.
+    let each_other = target == me || current().thread.joiner == Some(target);
+    if each_other { Err(libc::EDEADLK) } else { Ok(()) }
+}
+
+fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
+    let me = engine().sched.fiber;
+    if let Some(deadline) = until.ticks()? {
+        if deadline <= now() {
+            return Err(libc::ETIMEDOUT);
+        }
+        sched::set_timer(me, deadline);
+    }
+    engine().fibers[target].thread.joiner = Some(me);
+    crate::hooks::frames::stops_at(call.pc);
+    current().blocked_at = call.pc;
+    sched::block(Wait::Join { thread: target });
+    if current().woken == Woken::ByTimer {
+        engine().fibers[target].thread.joiner = None;
+        return Err(libc::ETIMEDOUT);
+    }
+    Ok(())
+}

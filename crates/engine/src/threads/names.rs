@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
+use crate::calls::string;
+use crate::engine::{current, engine};
+use crate::scheduling::sched;
+use crate::stand_in::stand_ins;
+use crate::sys;
+use crate::threads::thread;
+use core::ffi::{CStr, c_char, c_int};
+
+/// Bytes of a name with its zero, as Linux has it.
+pub const BYTES: usize = 16;
+
+/// What `fiber` is called: before it was given a name, what its creator was called.
+fn name(fiber: usize) -> [u8; BYTES] {
+    let mut name = [0; BYTES];
+    match engine().fibers[fiber].thread.name {
+        Some(given) => given,
+        None => {
+            // SAFETY: the call fills 16 bytes. The kernel thread that runs us has the program's name.
+            unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_ptr(); 0, 0, 0, 0) };
+            name
+        }
+    }
+}
+
+/// The new thread `child` is called as its creator is.
+pub fn inherit(child: &mut thread::Thread) {
+    child.name = current().thread.name;
+}
+
+/// `text`, cut to what fits, as the kernel keeps it.
+fn cut(text: &[u8]) -> [u8; BYTES] {
+    let mut name = [0; BYTES];
+    let length = text.len().min(BYTES - 1);
+    name[..length].copy_from_slice(&text[..length]);
+    name
+}
+
+stand_ins! {
+    fn pthread_setname_np(thread: libc::pthread_t, text: *const c_char) -> c_int {
+        // SAFETY: the caller's string.
+        let text = unsafe { CStr::from_ptr(text) }.to_bytes();
+        if text.len() >= BYTES {
+            return libc::ERANGE;
+        }
+        let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+        sched::enter_kernel();
+        engine().fibers[fiber].thread.name = Some(cut(text));
+        0
+    }
+
+    fn pthread_getname_np(thread: libc::pthread_t, into: *mut c_char, room: usize) -> c_int {
+        let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+        if room < BYTES {
+            return libc::ERANGE;
+        }
+        sched::enter_kernel();
+        string::copy(into as u64, name(fiber).as_ptr() as u64, BYTES as u64);
+        0
+    }
+
+    /// What the kernel keeps for a thread would be kept for all of ours.
+    fn prctl(option: c_int, a: u64, b: u64, c: u64, d: u64) -> c_int {
+        match option {
+            libc::PR_SET_NAME => {
+                // SAFETY: the caller's string.
+                let text = unsafe { CStr::from_ptr(a as *const c_char) }.to_bytes();
+                sched::enter_kernel();
+                current().thread.name = Some(cut(text));
+                0
+            }
+            libc::PR_GET_NAME => {
+                sched::enter_kernel();
+                string::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
+                0
+            }
+            _ => own(option, a, b, c, d),
+        }
+    }
+}
