@@ -2,7 +2,7 @@
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
 use crate::account::record;
-use crate::calls::{clock, stdio, within};
+use crate::calls::{clock, loaded, stdio, within};
 use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::scheduling::sched;
@@ -141,6 +141,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     sched::adopt_first();
     stdio::give_buffers();
     within::redirect();
+    loaded::remember();
     // SAFETY: registered before the program's own handlers, so it runs after them.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
     stack

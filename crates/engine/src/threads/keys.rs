@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thread-specific data, and the destructors that run when a thread ends: in the simulation, because
 //! the program's destructors are instrumented too.
+use crate::calls::loaded;
 use crate::engine::{active, current};
 use crate::real::real;
 use alloc::vec::Vec;
@@ -13,6 +14,8 @@ pub type Destructor = extern "C" fn(*mut c_void);
 pub struct AtExit {
     function: Destructor,
     object: usize,
+    /// The library that the function is in, which must not be unloaded before.
+    library: usize,
 }
 
 struct Keys(UnsafeCell<Vec<Option<Option<Destructor>>>>);
@@ -109,14 +112,16 @@ pub extern "C" fn __cxa_thread_atexit_impl(function: Destructor, object: *mut c_
         }
         return __cxa_thread_atexit_impl(function, object, module);
     }
-    current().thread.at_exit.push(AtExit { function, object: object as usize });
+    let library = loaded::keep(function as *const c_void) as usize;
+    current().thread.at_exit.push(AtExit { function, object: object as usize, library });
     0
 }
 
 /// Runs what the running thread has registered for its end: C++ objects, newest first, then keys.
 pub fn run_destructors() {
-    while let Some(AtExit { function, object }) = current().thread.at_exit.pop() {
+    while let Some(AtExit { function, object, library }) = current().thread.at_exit.pop() {
         function(object as *mut c_void);
+        loaded::let_go(library as *mut c_void);
     }
     for _ in 0..ROUNDS {
         if !run_key_destructors() {
