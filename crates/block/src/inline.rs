@@ -5,8 +5,11 @@
 //! The table below is the whole contract. A sequence differs from site to site only in the cell of a block
 //! and in the distance to its slow path, which lies behind the function and jumps back to the end of the
 //! sequence: the address that stands for the hook's return address.
-use crate::Hook;
-use Part::{Bytes, Cell, Hot, JumpIf, Shadow};
+//!
+//! Around instructions of inline assembly stand calls that change nothing at all (`around`): they too count
+//! as a whole, with what makes room for them.
+use crate::{Hook, around};
+use Part::{Any, Bytes, Cell, Hot, JumpIf, Lea, Shadow, Slot};
 
 /// Where the hot state of the runtime is mapped; its fields are addressed by the distance from here.
 pub const HOT: u32 = 0x10_0000;
@@ -25,8 +28,14 @@ pub const SHADOW: u64 = 0x1000_0000_0000;
 pub const LONGEST: usize = 64;
 
 /// A part of a sequence: bytes of code, or an operand that ends an instruction.
-enum Part {
+pub(crate) enum Part {
     Bytes(&'static [u8]),
+    /// So many bytes that say something to the runtime.
+    Any(usize),
+    /// `leaq`, of any address into any register.
+    Lea,
+    /// A call through a slot of the offset table, or what linkers make of one.
+    Slot,
     /// The absolute address of a field of the hot state.
     Hot(u32),
     Shadow,
@@ -41,8 +50,17 @@ const NOT_EQUAL: u8 = 5;
 const ABOVE_OR_EQUAL: u8 = 3;
 
 /// Each sequence, and the hook that it is.
-const SEQUENCES: [(Hook, &[Part]); 5] =
-    [(Hook::Access, READ), (Hook::Access, WRITE), (Hook::Block, BLOCK), (Hook::Access, ENTRY), (Hook::Access, EXIT)];
+const SEQUENCES: [(Hook, &[Part]); 9] = [
+    (Hook::Access, READ),
+    (Hook::Access, WRITE),
+    (Hook::Block, BLOCK),
+    (Hook::Access, ENTRY),
+    (Hook::Access, EXIT),
+    (Hook::Ahead, around::OPERAND),
+    (Hook::Ahead, around::AHEAD),
+    (Hook::Beside, around::BESIDE),
+    (Hook::Block, around::BLOCK),
+];
 
 const READ: &[Part] = &[
     Bytes(&[0x48, 0x89, 0xf8]),       // movq %rdi, %rax
@@ -118,6 +136,9 @@ impl Part {
     fn skip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         match self {
             Bytes(code) => bytes.strip_prefix(*code),
+            Any(count) => bytes.get(*count..),
+            Lea => around::skip_lea(bytes),
+            Slot => around::skip_call(bytes),
             Hot(address) => bytes.strip_prefix(&address.to_le_bytes()),
             Shadow => bytes.strip_prefix(&SHADOW.to_le_bytes()),
             Cell => bytes.get(4..),
@@ -138,6 +159,9 @@ mod tests {
     fn longest(parts: &[Part]) -> usize {
         let length = |part: &Part| match part {
             Bytes(code) => code.len(),
+            Any(count) => *count,
+            Lea => 8,
+            Slot => 6,
             Hot(_) | Cell => 4,
             Shadow => 8,
             JumpIf(_) => 6,

@@ -46,6 +46,12 @@ pub fn timing(instruction: &Instruction, core: &Core) -> Timing {
         .unwrap_or_else(|| Timing::simple(latency(instruction)))
 }
 
+/// A locked instruction or a full fence without its wait for memory; none if it is another.
+pub fn unlocked(instruction: &Instruction) -> Option<Timing> {
+    let waits = locked(instruction) || instruction.mnemonic() == Mnemonic::Mfence;
+    waits.then_some(Timing::simple(1))
+}
+
 fn locked(instruction: &Instruction) -> bool {
     let exchange = instruction.mnemonic() == Mnemonic::Xchg && instruction.op_kinds().any(|k| k == OpKind::Memory);
     instruction.has_lock_prefix() || exchange

@@ -17,6 +17,7 @@
 #![no_std]
 extern crate alloc;
 
+pub mod around;
 mod counters;
 mod cycles;
 mod folding;
@@ -54,6 +55,11 @@ pub enum Hook {
     Access,
     /// `__tsan_atomic*`: the call replaces one instruction, whose latency the model adds.
     Atomic,
+    /// In inline assembly, ahead of the instruction that it announces: of a locked instruction or a fence the
+    /// model adds the latency. Changes no register.
+    Ahead,
+    /// In inline assembly: no instruction of the program, and changes no register.
+    Beside,
 }
 
 /// The facts of a core that a block's time depends on, in cycles of its clock.

@@ -3,7 +3,7 @@
 use crate::instruction::{
     access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads, partial, step, unissued,
 };
-use crate::latency::{LOAD, Timing, timing};
+use crate::latency::{LOAD, Timing, timing, unlocked};
 use crate::set::{FLAGS, Place, Set, place};
 use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
@@ -78,6 +78,16 @@ impl<'a> Builder<'a> {
         if op.kind == Kind::Copy || unissued(&instruction) {
             op.timing = Timing::FREE;
             op.instructions = 0;
+        }
+        op
+    }
+
+    /// An instruction whose wait for memory the model adds: a locked one counts as the call of a hook does.
+    pub fn announced(&mut self, instruction: Instruction) -> Op {
+        let mut op = self.run(instruction, false);
+        if let Some(timing) = unlocked(&instruction) {
+            op.timing = timing;
+            (op.load, op.store) = (None, None);
         }
         op
     }

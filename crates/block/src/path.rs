@@ -54,6 +54,7 @@ fn build_all<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Vec<
 fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {
     match step {
         Step::Run(instruction, taken) => builder.run(*instruction, *taken),
+        Step::Announced(instruction) => builder.announced(*instruction),
         Step::Hook(hook) => builder.hook(*hook),
         Step::Call(call, prologue) => {
             let prologue = Path::hooked(prologue, core);

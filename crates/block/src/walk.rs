@@ -15,6 +15,8 @@ const MOST_PROLOGUE: usize = 64;
 pub enum Step {
     /// An instruction, and whether it is a branch that was taken.
     Run(Instruction, bool),
+    /// An instruction of inline assembly that the model accounts for.
+    Announced(Instruction),
     Hook(Hook),
     /// An ordinary call; the steps are those of the callee before its first block.
     Call(Instruction, Vec<Step>),
@@ -24,7 +26,9 @@ impl Step {
     /// The address of its instruction, unless that is a hook.
     pub fn ip(&self) -> Option<u64> {
         match self {
-            Step::Run(instruction, _) | Step::Call(instruction, _) => Some(instruction.ip()),
+            Step::Run(instruction, _) | Step::Announced(instruction) | Step::Call(instruction, _) => {
+                Some(instruction.ip())
+            }
             Step::Hook(_) => None,
         }
     }
@@ -46,6 +50,8 @@ pub struct Walk {
     pub exits: Vec<Exit>,
     /// The return address that names the next block, when the walk ends at one.
     pub next: Option<u64>,
+    /// The instruction that comes is announced.
+    announced: bool,
 }
 
 /// Walks from `start` to the next block, return or indirect jump. Of a conditional branch it takes the
@@ -80,6 +86,11 @@ impl Walk {
     /// Appends one unit and says where to go on.
     fn step(&mut self, code: &impl Code, unit: Unit) -> Option<u64> {
         match unit {
+            Unit::Inline(Hook::Beside, next) => Some(next),
+            Unit::Inline(Hook::Ahead, next) => {
+                self.announced = true;
+                Some(next)
+            }
             Unit::Inline(hook, next) => self.hook(hook, next),
             Unit::Instruction(instruction) => self.instruction(code, instruction),
         }
@@ -97,7 +108,10 @@ impl Walk {
     }
 
     fn run(&mut self, instruction: Instruction, taken: bool, next: Option<u64>) -> Option<u64> {
-        self.steps.push(Step::Run(instruction, taken));
+        self.steps.push(match core::mem::take(&mut self.announced) {
+            true => Step::Announced(instruction),
+            false => Step::Run(instruction, taken),
+        });
         next
     }
 

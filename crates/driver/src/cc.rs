@@ -15,6 +15,8 @@ mod features;
 mod installed;
 mod response;
 mod specs;
+mod statements;
+mod unseen;
 
 pub use assembler::assemble;
 
@@ -72,9 +74,16 @@ fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
         let runtime = if args.links { Some(runtime::find()?) } else { runtime::find().ok() };
         let files = specs::install(&own, runtime.as_deref())?;
         command.arg(joined("-specs=", &files.specs));
+        command.args(args.cleaned.iter().any(is_assembly).then(|| joined("-B", &files.tools)));
         command.arg("-D__COREFOLD__=1").arg("-isystem").arg(&files.include).args(args.cleaned);
     }
     Ok(command)
+}
+
+/// A file of assembly, or the option that says that the others are.
+fn is_assembly(arg: &OsString) -> bool {
+    let arg = arg.as_encoded_bytes();
+    [&b".s"[..], b".S", b".sx"].iter().any(|end| arg.ends_with(end)) || arg.windows(9).any(|part| part == b"assembler")
 }
 
 fn joined(option: &str, path: &std::path::Path) -> OsString {

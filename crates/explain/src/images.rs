@@ -3,8 +3,8 @@
 use crate::dwarf::Debug;
 use crate::symbols::Symbols;
 use corefold_recording::Module;
-use object::Object;
-use std::collections::HashMap;
+use object::{Object, ObjectSection};
+use std::collections::{BTreeSet, HashMap};
 
 /// The ELF files of runs, loaded once and kept.
 #[derive(Default)]
@@ -36,6 +36,8 @@ pub(crate) struct Image {
     pub symbols: Symbols,
     pub debug: Option<Debug>,
     pub build_id: Vec<u8>,
+    /// Source files whose assembly is not seen.
+    pub unseen_assembly: BTreeSet<String>,
     /// Why there is nothing here, or no debug information.
     pub problem: Option<String>,
 }
@@ -50,7 +52,8 @@ impl Image {
         let bytes = std::fs::read(path)?;
         let file = object::File::parse(&*bytes)?;
         let build_id = file.build_id()?.unwrap_or_default().to_vec();
-        let mut image = Image { symbols: Symbols::read(&file), build_id, ..Image::default() };
+        let unseen_assembly = unseen_assembly(&file);
+        let mut image = Image { symbols: Symbols::read(&file), build_id, unseen_assembly, ..Image::default() };
         match Image::load_debug(&file, &image.build_id) {
             Ok(Some(debug)) => {
                 let split = "its debug information is in other files (-gsplit-dwarf), which are not read";
@@ -77,4 +80,11 @@ impl Image {
         };
         Debug::load(&object::File::parse(&*bytes)?)
     }
+}
+
+/// What `corefold cc` left in the file: names of sources, each ending in a zero byte.
+fn unseen_assembly(file: &object::File<'_>) -> BTreeSet<String> {
+    let section = file.section_by_name(".corefold.asm").and_then(|section| section.data().ok()).unwrap_or_default();
+    let names = section.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }

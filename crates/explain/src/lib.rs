@@ -43,11 +43,22 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
         passed: passed::passed(run, &space, &memory),
         locks: locks::locks(run, &space, &memory),
     };
-    let at = |pc| space.call_place(pc);
-    let own = run.notes.iter().map(|note| Note { text: note.text.clone(), at: at(note.pc), count: note.count });
-    explained.run.notes = own.collect();
+    explained.run.notes = notes(run, &space);
     explained.run.notes.extend(space.notes());
     Ok(explained)
+}
+
+/// The run's own notes. The compiler may have made several places of one in the source.
+fn notes(run: &Run, space: &Space<'_>) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    for note in &run.notes {
+        let at = space.call_place(note.pc);
+        match notes.iter_mut().find(|known| known.text == note.text && known.at == at) {
+            Some(known) => known.count += note.count,
+            None => notes.push(Note { text: note.text.clone(), at, count: note.count }),
+        }
+    }
+    notes
 }
 
 fn facts(run: &Run) -> RunFacts {

@@ -87,6 +87,7 @@ impl<'a> Space<'a> {
     /// What could not be told, and why. A system library without debug information is no surprise.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes: Vec<Note> = self.modules.iter().filter_map(|(module, image)| changed(module, image)).collect();
+        notes.extend(self.modules.iter().flat_map(|(module, image)| unseen_assembly(module, image)));
         for number in self.wanting.borrow().iter() {
             let (module, image) = self.modules[*number];
             let system = module.path.starts_with("/lib/") || module.path.starts_with("/usr/lib/");
@@ -104,6 +105,17 @@ impl Spot<'_> {
     pub fn as_offset(&self) -> String {
         format!("{}+{:#x}", base_name(&self.module.path), self.address)
     }
+}
+
+/// One note for each source.
+fn unseen_assembly(module: &Module, image: &Image) -> impl Iterator<Item = Note> {
+    let file = base_name(&module.path).to_owned();
+    image.unseen_assembly.iter().map(move |source| {
+        let text = format!(
+            "{file}: {source} holds assembly outside of C functions, which is not seen: its accesses to memory cost nothing"
+        );
+        Note { text, at: None, count: 1 }
+    })
 }
 
 fn changed(module: &Module, image: &Image) -> Option<Note> {

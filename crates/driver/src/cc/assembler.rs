@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What compilers call in place of `as`: filters the assembly, then runs `as`.
-use super::{assembly, dialect};
+use super::{assembly, dialect, statements, unseen};
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 
 /// The first argument, if the assembly is clang's.
 pub const OF_CLANG: &str = "--of-clang";
 
+/// The first argument, if it may be assembly that somebody wrote: gcc calls `as` itself then, and finds ours.
+pub const OF_ANYBODY: &str = "--of-anybody";
+
 /// Assembles with the hooks inlined. Returns the exit code of `as`.
 pub fn assemble(mut args: Vec<OsString>) -> Result<u8> {
     let of_clang = args.first().is_some_and(|arg| arg == OF_CLANG);
-    args.drain(..usize::from(of_clang));
+    let of_anybody = args.first().is_some_and(|arg| arg == OF_ANYBODY);
+    args.drain(..usize::from(of_clang || of_anybody));
+    if (of_clang || of_anybody)
+        && let Some(code) = assemble_as_it_is(&args)?
+    {
+        return Ok(code);
+    }
     let source = args.iter().rposition(|arg| arg.as_encoded_bytes().ends_with(b".s"));
     let assembly = match source {
         Some(at) => std::fs::read(&args[at]).with_context(|| format!("cannot read {}", args[at].display()))?,
@@ -26,6 +36,28 @@ pub fn assemble(mut args: Vec<OsString>) -> Result<u8> {
     };
     let rest = args.iter().enumerate().filter(|(at, _)| Some(*at) != source).map(|(_, arg)| arg.as_os_str());
     run(rest, &inlined)
+}
+
+/// A file of assembly that somebody wrote: stays as it is, and the object says that it is there. None if it
+/// is a compiler's, maybe kept from an earlier step.
+fn assemble_as_it_is(args: &[OsString]) -> Result<Option<u8>> {
+    let named =
+        args.iter().rev().map(Path::new).find(|path| path.extension().is_some_and(|e| e != "o") && path.is_file());
+    let Some(path) = named else { return Ok(None) };
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
+    if text.contains(assembly::BLOCK_HOOK) {
+        return Ok(None);
+    }
+    let note = tempfile::Builder::new().suffix(".s").tempfile().context("cannot make a temporary file")?;
+    let mut command = Command::new("as");
+    command.args(args);
+    if statements::file_touches_memory(&text) {
+        // `as` reads several files as if they were one.
+        std::fs::write(note.path(), unseen::note(unseen::source_of_file(path, &text)))?;
+        command.arg(note.path());
+    }
+    let status = command.status().context("cannot start the assembler, `as`")?;
+    Ok(Some(exit_code(status)))
 }
 
 fn from_standard_input() -> Result<Vec<u8>> {
@@ -47,5 +79,9 @@ fn run<'a>(args: impl Iterator<Item = &'a OsStr>, assembly: &[u8]) -> Result<u8>
     if status.success() {
         sent.transpose().context("cannot reach the assembler")?;
     }
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    Ok(exit_code(status))
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

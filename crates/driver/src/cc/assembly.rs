@@ -6,13 +6,22 @@
 //! rare rest is out of line, in a subsection behind the section's code, and calls the runtime with the
 //! address that the hook's own return address would have been: all that is known of the place hangs on
 //! it. The runtime's `hot` module and the block decoder know these very sequences.
+use super::statements::Statements;
+use super::unseen;
 use corefold_block::inline::{CLOCK, COST_HALF, FRAME_STEP, FRAMES, LIMIT, SHADOW, TAG, TAG_DIRTY, WROTE};
 
-/// Replaces the calls of hot hooks in one assembly file.
+/// Its calls show that a compiler wrote the assembly, with hooks.
+pub const BLOCK_HOOK: &str = "__sanitizer_cov_trace_pc";
+
+/// Replaces the calls of hot hooks in one assembly file, and has its asm statements tell what they do.
 pub fn inline_hooks(assembly: &str) -> String {
     let mut out = String::with_capacity(assembly.len() * 2);
     let mut sites = 0;
+    let mut statements = Statements::new(assembly);
     for line in assembly.split_inclusive('\n') {
+        if statements.take(line, &mut out) {
+            continue;
+        }
         match hook_call(line).and_then(|(hook, tail)| inline(hook, sites).map(|code| (code, tail))) {
             Some((code, tail)) => {
                 sites += 1;
@@ -25,6 +34,9 @@ pub fn inline_hooks(assembly: &str) -> String {
             }
             None => out += line,
         }
+    }
+    if statements.end(&mut out) {
+        out += &unseen::note(unseen::source(assembly));
     }
     out
 }
@@ -41,7 +53,7 @@ fn hook_call(line: &str) -> Option<(&str, bool)> {
     let name = target.split(['@', '(']).next()?;
     // clang says what it thinks behind a `#`.
     let alone = words.next().is_none_or(|word| word.starts_with('#'));
-    (alone && (name.starts_with("__tsan_") || name == "__sanitizer_cov_trace_pc")).then_some((name, tail))
+    (alone && (name.starts_with("__tsan_") || name == BLOCK_HOOK)).then_some((name, tail))
 }
 
 fn inline(hook: &str, site: usize) -> Option<String> {
@@ -52,7 +64,7 @@ fn inline(hook: &str, site: usize) -> Option<String> {
         return Some(write(size, site));
     }
     match hook {
-        "__sanitizer_cov_trace_pc" => Some(block(site)),
+        BLOCK_HOOK => Some(block(site)),
         "__tsan_func_entry" => Some(function_entry()),
         "__tsan_func_exit" => Some(function_exit()),
         _ => None,

@@ -7,10 +7,9 @@
 use super::assembler::OF_CLANG;
 use super::features;
 use super::installed::{self, File};
-use super::{ASSEMBLE, joined};
+use super::joined;
 use anyhow::Result;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// What goes before the user's options.
@@ -51,7 +50,7 @@ pub fn is_clang(words: &[&str]) -> bool {
 
 /// The user's arguments among ours. `runtime` is named if there is to be a link.
 pub fn arguments(own: &Path, runtime: Option<&Path>, user: Vec<OsString>) -> Result<Vec<OsString>> {
-    let assembler = File { name: "bin/as", content: script(own), runs: true };
+    let assembler = File { name: "bin/as", content: installed::assembler(own, OF_CLANG), runs: true };
     let features = File { name: "features.h", content: features::header().into_bytes(), runs: false };
     let files = installed::install(&[assembler, features, installed::header()])?;
     let debug = user.iter().any(|arg| MUCH_DEBUG.iter().any(|option| arg == option));
@@ -88,15 +87,6 @@ fn link(runtime: &Path) -> Vec<OsString> {
     words.iter().flat_map(|word| ["-Xlinker".into(), OsString::from(word)]).collect()
 }
 
-/// What clang starts in place of `as`.
-fn script(own: &Path) -> Vec<u8> {
-    let mut text = b"#!/bin/sh\nexec '".to_vec();
-    let path = own.as_os_str().as_bytes();
-    path.iter().for_each(|&byte| if byte == b'\'' { text.extend(br"'\''") } else { text.push(byte) });
-    text.extend(format!("' {ASSEMBLE} {OF_CLANG} \"$@\"\n").bytes());
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,12 +99,6 @@ mod tests {
         for line in ["gcc", "/opt/clang/bin/gcc", "gcc -B/opt/clang", "env LC_ALL=C g++"] {
             assert!(!is_clang(&line.split(' ').collect::<Vec<_>>()), "{line}");
         }
-    }
-
-    #[test]
-    fn paths_are_quoted() {
-        let text = String::from_utf8(script(Path::new("/a b/it's/corefold"))).unwrap();
-        assert_eq!(text, "#!/bin/sh\nexec '/a b/it'\\''s/corefold' assemble --of-clang \"$@\"\n");
     }
 
     #[test]

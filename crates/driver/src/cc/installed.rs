@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that a compiler reads or runs on our behalf, in the cache.
-use super::cache;
+use super::{ASSEMBLE, cache};
 use anyhow::{Context, Result};
 use std::fs::Permissions;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,15 @@ pub struct File {
 /// The program's side of what the runtime offers, for every compiler.
 pub fn header() -> File {
     File { name: "include/corefold.h", content: include_bytes!("../../include/corefold.h").to_vec(), runs: false }
+}
+
+/// A script that stands for `as` and says first whose assembly it is.
+pub fn assembler(own: &Path, whose: &str) -> Vec<u8> {
+    let mut text = b"#!/bin/sh\nexec '".to_vec();
+    let path = own.as_os_str().as_bytes();
+    path.iter().for_each(|&byte| if byte == b'\'' { text.extend(br"'\''") } else { text.push(byte) });
+    text.extend(format!("' {ASSEMBLE} {whose} \"$@\"\n").bytes());
+    text
 }
 
 /// Puts the files into a directory whose name their content decides, so that compilers of several
@@ -47,4 +57,15 @@ fn put(path: &Path, file: &File) -> Result<()> {
         Ok(())
     };
     write().with_context(|| format!("cannot write {} (XDG_CACHE_HOME names another place)", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted() {
+        let text = String::from_utf8(assembler(Path::new("/a b/it's/corefold"), "--of-clang")).unwrap();
+        assert_eq!(text, "#!/bin/sh\nexec '/a b/it'\\''s/corefold' assemble --of-clang \"$@\"\n");
+    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The specs file that makes gcc compile the hooks in and link the runtime, and the header.
 use super::ASSEMBLE;
+use super::assembler::OF_ANYBODY;
 use super::installed::{self, File};
 use anyhow::Result;
 use std::ffi::OsStr;
@@ -19,12 +20,19 @@ pub struct Files {
     pub specs: PathBuf,
     /// Directory of `corefold.h`.
     pub include: PathBuf,
+    /// Directory of the `as` that gcc calls for files of assembly.
+    pub tools: PathBuf,
 }
 
 pub fn install(own: &Path, runtime: Option<&Path>) -> Result<Files> {
     let specs = File { name: "corefold.specs", content: text(own, runtime), runs: false };
-    let directory = installed::install(&[specs, installed::header()])?;
-    Ok(Files { specs: directory.join("corefold.specs"), include: directory.join("include") })
+    let assembler = File { name: "tools/as", content: installed::assembler(own, OF_ANYBODY), runs: true };
+    let directory = installed::install(&[specs, assembler, installed::header()])?;
+    Ok(Files {
+        specs: directory.join("corefold.specs"),
+        include: directory.join("include"),
+        tools: directory.join("tools/"),
+    })
 }
 
 fn text(own: &Path, runtime: Option<&Path>) -> Vec<u8> {

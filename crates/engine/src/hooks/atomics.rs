@@ -81,15 +81,7 @@ fn watch(address: u64, pc: u64) {
 pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64>) -> u64 {
     let simulated = active() && !is_ours(address);
     if simulated {
-        let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
-        if outcome.transfer.is_some() {
-            // The operation takes effect when the line is here; those who are behind come first.
-            let rest = outcome.done - outcome.effect;
-            hot!().clock -= rest;
-            sched::sync();
-            hot!().clock += rest;
-        }
-        pending::flush(hot!().clock);
+        arrive_on(address, size, pc);
     }
     let old = read_value(address, size);
     let new = f(old);
@@ -97,16 +89,48 @@ pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64
         pending::write_value(address, size, new);
     }
     if simulated {
-        if new.is_none_or(|new| new == old) {
-            looked(address, pc, size, old, AccessKind::Rmw);
-        } else {
-            hot!().wrote = 1;
-            if old == 0 {
-                engine().locks.taken(address);
-            }
-        }
+        settle_on(address, size, pc, old, new.is_some_and(|new| new != old));
     }
     old
+}
+
+/// A read-modify-write that the program itself carries out: its line arrives, so that it may do so now.
+pub fn arrive(address: u64, size: u8, pc: u64) {
+    if !is_ours(address) {
+        arrive_on(address, size, pc);
+    }
+}
+
+/// The program has carried it out.
+pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
+    if !is_ours(address) {
+        settle_on(address, size, pc, old, changed);
+    }
+}
+
+#[inline]
+fn arrive_on(address: u64, size: u8, pc: u64) {
+    let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
+    if outcome.transfer.is_some() {
+        // The operation takes effect when the line is here; those who are behind come first.
+        let rest = outcome.done - outcome.effect;
+        hot!().clock -= rest;
+        sched::sync();
+        hot!().clock += rest;
+    }
+    pending::flush(hot!().clock);
+}
+
+#[inline]
+fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
+    if !changed {
+        looked(address, pc, size, old, AccessKind::Rmw);
+        return;
+    }
+    hot!().wrote = 1;
+    if old == 0 {
+        engine().locks.taken(address);
+    }
 }
 
 /// A full fence.

@@ -25,6 +25,21 @@ pub fn learn(entry: *mut u32, pc: u64) {
     }
 }
 
+/// The block that begins at `pc` is reached, from code whose registers are safe.
+pub fn visit(pc: u64) {
+    let entry = (BLOCK_COSTS + (pc & BLOCK_MASK)) as *mut u32;
+    // SAFETY: the table covers every value of the mask.
+    let cost = unsafe { entry.read() };
+    if cost == 0 {
+        return learn(entry, pc);
+    }
+    let hot = hot!();
+    hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
+    if hot.clock >= hot.limit {
+        crate::scheduling::sched::at_limit(pc);
+    }
+}
+
 /// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.
 const NATIVE: u32 = 0x0001_0001;
 

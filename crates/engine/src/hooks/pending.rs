@@ -68,6 +68,14 @@ pub fn flush_range(address: u64, size: u64) {
     }
 }
 
+/// Carries out now what the running CPU itself has waiting for any of these bytes.
+pub fn flush_own(address: u64, size: u64) {
+    let cpu = engine().sched.cpu as u32;
+    if engine().pending.stores.iter().any(|s| s.cpu == cpu && overlaps(s, address, size)) {
+        flush_range(address, size);
+    }
+}
+
 /// The youngest value that `cpu` has in its store buffer for exactly these bytes.
 pub fn forwarded(cpu: u32, address: u64, size: u8) -> Option<u64> {
     let stores = &engine().pending.stores;

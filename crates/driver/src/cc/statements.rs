@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Inline assembly in the compiler's output: calls around its instructions tell the runtime what they do
+//! to memory.
+//!
+//! The compilers put `#APP` and `#NO_APP` around asm statements. What stands between is the program's own
+//! text, so nothing is taken for granted: what cannot be read stays as it is, and a call before it says
+//! that something is not seen. The calls change nothing (`corefold_block::around`).
+mod cfa;
+mod effect;
+mod function;
+mod instruction;
+mod memory;
+mod sequence;
+mod split;
+mod statement;
+mod suffix;
+
+use cfa::Cfa;
+use function::Functions;
+use std::collections::BTreeMap;
+
+/// Reads the assembly of one file from top to bottom.
+pub struct Statements<'a> {
+    functions: Functions<'a>,
+    cfa: Cfa,
+    /// Macros of the program's own, and whether they touch memory.
+    macros: BTreeMap<String, bool>,
+    /// The statements that are being collected.
+    region: Option<Vec<&'a str>>,
+    /// Statements outside of functions touch memory.
+    unseen_outside: bool,
+}
+
+impl<'a> Statements<'a> {
+    pub fn new(assembly: &'a str) -> Statements<'a> {
+        Statements {
+            functions: Functions::new(assembly),
+            cfa: Cfa::default(),
+            macros: BTreeMap::new(),
+            region: None,
+            unseen_outside: false,
+        }
+    }
+
+    /// Takes the next line. Whether it belongs to asm statements, and so is written here.
+    pub fn take(&mut self, line: &'a str, out: &mut String) -> bool {
+        match (line.trim(), &mut self.region) {
+            ("#APP", None) => self.region = Some(Vec::new()),
+            ("#NO_APP", Some(_)) => {
+                *out += "#APP\n";
+                self.finish(out);
+                *out += "#NO_APP\n";
+            }
+            (_, Some(region)) => region.push(line),
+            (_, None) => {
+                self.functions.see(line);
+                self.cfa.see(line);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The end of the file. Returns whether something outside of functions is not seen.
+    pub fn end(&mut self, out: &mut String) -> bool {
+        self.finish(out);
+        self.unseen_outside
+    }
+
+    fn finish(&mut self, out: &mut String) {
+        let region = self.region.take().unwrap_or_default();
+        for lines in region.chunk_by(|_, next| !is_marker(next)) {
+            self.statement(&lines.concat(), out);
+        }
+    }
+
+    fn statement(&mut self, text: &str, out: &mut String) {
+        let annotated = self.functions.is_annotated();
+        match self.functions.is_within() {
+            true => statement::rewrite(text, annotated, &mut self.cfa, &mut self.macros, out),
+            false => {
+                self.unseen_outside |= statement::touches_memory(text, &mut self.macros);
+                self.cfa.see_all(text);
+                *out += text;
+            }
+        }
+    }
+}
+
+/// Does a whole file of assembly touch memory?
+pub fn file_touches_memory(assembly: &str) -> bool {
+    statement::touches_memory(assembly, &mut BTreeMap::new())
+}
+
+/// gcc's line that says where the statement stands in the source, or that it ends.
+fn is_marker(line: &str) -> bool {
+    line.strip_prefix("# ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which function a line of the compiler's output belongs to.
+use std::collections::BTreeSet;
+
+/// A call in the program's own text that says what its assembly does.
+const ANNOTATION: &str = "corefold_access";
+
+pub struct Functions<'a> {
+    declared: BTreeSet<&'a str>,
+    /// Functions that say themselves what their assembly does.
+    annotated: BTreeSet<&'a str>,
+    now: Option<&'a str>,
+}
+
+impl<'a> Functions<'a> {
+    pub fn new(assembly: &'a str) -> Functions<'a> {
+        let mut first = Functions { declared: BTreeSet::new(), annotated: BTreeSet::new(), now: None };
+        if assembly.contains(ANNOTATION) {
+            for line in assembly.lines() {
+                first.see(line);
+                let calls = line.trim_start().starts_with("call") && line.contains(ANNOTATION);
+                first.annotated.extend(first.now.filter(|_| calls));
+            }
+        }
+        Functions { declared: BTreeSet::new(), annotated: first.annotated, now: None }
+    }
+
+    pub fn see(&mut self, line: &'a str) {
+        if let Some(rest) = line.trim_start().strip_prefix(".type") {
+            let (name, kind) = rest.split_once(',').unwrap_or((rest, ""));
+            if kind.contains("function") {
+                self.declared.insert(name.trim());
+            }
+        } else if let Some(rest) = line.trim_start().strip_prefix(".size") {
+            let name = rest.split(',').next().unwrap_or_default().trim();
+            self.now = self.now.filter(|now| *now != name);
+        } else if let Some((name, _)) = line.split_once(':')
+            && self.declared.contains(name)
+        {
+            self.now = Some(name);
+        }
+    }
+
+    pub fn is_within(&self) -> bool {
+        self.now.is_some()
+    }
+
+    pub fn is_annotated(&self) -> bool {
+        self.now.is_some_and(|now| self.annotated.contains(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Functions;
+
+    #[test]
+    fn functions_begin_and_end() {
+        let text = "\t.type\tf, @function\nf:\n.LFB0:\n\tcall\tcorefold_access@PLT\n\t.size\tf, .-f\n\
+                    \t.type\tg,@function\ng:    # @g\n\t.size\tg, .-g\nd:\n";
+        let mut functions = Functions::new(text);
+        let mut seen = Vec::new();
+        for line in text.lines() {
+            functions.see(line);
+            seen.push((functions.is_within(), functions.is_annotated()));
+        }
+        let (out, f, g) = ((false, false), (true, true), (true, false));
+        assert_eq!(seen, [out, f, f, f, out, out, g, out, out]);
+    }
+}

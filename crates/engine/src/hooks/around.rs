@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Inline assembly: the program's own instructions access memory, and calls before and after them say so.
+//!
+//! A read-modify-write is given its line first, then the instruction runs on what is there by now. A store
+//! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
+//! runs between the two calls.
+use crate::calls::string::work;
+use crate::engine::note;
+use crate::hooks::access::{range_read, range_update, range_write, read_value};
+use crate::hooks::hot::hot;
+use crate::hooks::{atomics, blocks, pending};
+use crate::layout::{STACKS, STACKS_BYTES};
+use core::arch::naked_asm;
+use core::cell::Cell;
+use corefold_block::around::{Kind, REST, Unseen, Word};
+
+/// The program's registers at a call.
+#[repr(C)]
+struct Frame {
+    /// By their numbers; that of `rsp` is not the program's.
+    registers: [u64; 16],
+    flags: u64,
+    pc: u64,
+    word: u64,
+    /// Of a call with an operand, whose address `registers` has in the place of this.
+    rdi: u64,
+}
+
+const RCX: usize = 1;
+const RSI: usize = 6;
+const RDI: usize = 7;
+const BACKWARDS: u64 = 1 << 10;
+
+/// What the next call finishes.
+#[derive(Clone, Copy)]
+struct Announced {
+    kind: Kind,
+    address: u64,
+    size: u8,
+    pc: u64,
+    old: u128,
+}
+
+struct Slot(Cell<Option<Announced>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Slot {}
+static ANNOUNCED: Slot = Slot(Cell::new(None));
+
+/// Vector registers, as XSAVE lays them out: those up to AVX-512's, and the x87's.
+const STATE: u32 = 0xe7;
+const STATE_BYTES: u32 = 2752;
+const STATE_HEADER: u32 = 512;
+
+/// Keeps every register: those that calls preserve by calling, the others here. The word that was pushed
+/// is taken off the stack.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_around() {
+    naked_asm!(
+        ".cfi_startproc",
+        "pushfq",
+        ".cfi_adjust_cfa_offset 8",
+        "cmp byte ptr [rip + {active}], 0",
+        "je 2f",
+        "cld",
+        "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8",
+        "push rdi", "push rsi", "push rbp", "push rsp", "push rbx", "push rdx", "push rcx", "push rax",
+        ".cfi_adjust_cfa_offset 128",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        ".cfi_offset rbp, -104",
+        "sub rsp, {bytes}",
+        "and rsp, -64",
+        "xor eax, eax",
+        "mov [rsp + {header}], rax", "mov [rsp + {header} + 8], rax", "mov [rsp + {header} + 16], rax",
+        "mov [rsp + {header} + 24], rax", "mov [rsp + {header} + 32], rax", "mov [rsp + {header} + 40], rax",
+        "mov [rsp + {header} + 48], rax", "mov [rsp + {header} + 56], rax",
+        "mov eax, {state}",
+        "xor edx, edx",
+        "xsave64 [rsp]",
+        "mov rdi, rbp",
+        "call {body}",
+        "mov eax, {state}",
+        "xor edx, edx",
+        "xrstor64 [rsp]",
+        "mov rsp, rbp",
+        ".cfi_def_cfa_register rsp",
+        "pop rax", "pop rcx", "pop rdx", "pop rbx", "pop rbp", "pop rbp", "pop rsi", "pop rdi",
+        "pop r8", "pop r9", "pop r10", "pop r11", "pop r12", "pop r13", "pop r14", "pop r15",
+        ".cfi_restore rbp",
+        ".cfi_adjust_cfa_offset -128",
+        "2: popfq",
+        ".cfi_adjust_cfa_offset -8",
+        "ret 8",
+        ".cfi_endproc",
+        active = sym crate::engine::ACTIVE,
+        bytes = const STATE_BYTES,
+        header = const STATE_HEADER,
+        state = const STATE,
+        body = sym around,
+    )
+}
+
+extern "C" fn around(frame: &Frame) {
+    let word = Word(frame.word as u32);
+    match word.kind() {
+        Kind::Read | Kind::Write | Kind::Update | Kind::Atomic => announce(word, address(frame, word), frame.pc),
+        Kind::Done => finish(),
+        Kind::Fence => atomics::fence(),
+        Kind::String => string(frame, word),
+        Kind::Block => blocks::visit(frame.pc + REST),
+        Kind::Unseen => unseen(word.size(), frame.pc),
+    }
+}
+
+/// Where the operand really is.
+fn address(frame: &Frame, word: Word) -> u64 {
+    let mut address = frame.registers[RDI];
+    if word.is_in_thread() {
+        address = address.wrapping_add(crate::scheduling::fiber::read_fs());
+    }
+    let Some(number) = word.bit_register() else { return address };
+    let register = if number as usize == RDI { frame.rdi } else { frame.registers[number as usize] };
+    let bytes = i64::from(word.size());
+    // The register counts bits from the operand on, in words of its size, and is as wide as they are.
+    let bit = match bytes {
+        2 => i64::from(register as i16),
+        4 => i64::from(register as i32),
+        _ => register as i64,
+    };
+    address.wrapping_add_signed(bit.div_euclid(bytes * 8) * bytes)
+}
+
+fn announce(word: Word, address: u64, pc: u64) {
+    let size = u64::from(word.size());
+    // What a thread keeps on its own stack, the compiler may read without a hook: it must be there at once.
+    let stack = address.wrapping_sub(STACKS) < STACKS_BYTES;
+    let whole = size.is_power_of_two() && address % size == 0;
+    match word.kind() {
+        Kind::Atomic if whole && size <= 16 => {
+            atomics::arrive(address, size.min(8) as u8, pc);
+            remember(Kind::Atomic, address, size, pc);
+        }
+        Kind::Write if whole && size <= 8 && !stack => remember(Kind::Write, address, size, pc),
+        Kind::Read if whole && size <= 8 && !stack => {
+            atomics::load(address, size as u8, pc);
+            // The instruction reads memory: a store of this CPU that waits has to be there.
+            pending::flush_own(address, size);
+        }
+        Kind::Read => range_read(address, pc, size),
+        Kind::Write => range_write(address, pc, size),
+        _ => range_update(address, pc, size),
+    }
+}
+
+fn remember(kind: Kind, address: u64, size: u64, pc: u64) {
+    if size == 16 {
+        pending::flush_range(address, size);
+    }
+    let size = size as u8;
+    ANNOUNCED.0.set(Some(Announced { kind, address, size, pc, old: value(address, size) }));
+}
+
+fn value(address: u64, size: u8) -> u128 {
+    match size {
+        16 => u128::from(read_value(address, 8)) | u128::from(read_value(address + 8, 8)) << 64,
+        _ => u128::from(read_value(address, size)),
+    }
+}
+
+/// The instruction that was announced is done.
+fn finish() {
+    let Some(Announced { kind, address, size, pc, old }) = ANNOUNCED.0.take() else { return };
+    let new = value(address, size);
+    if kind == Kind::Atomic {
+        atomics::settle(address, size.min(8), pc, old as u64, new != old);
+    } else {
+        pending::write_value(address, size, old as u64);
+        atomics::store(address, size, new as u64, pc);
+    }
+}
+
+/// Registers say what it moves. String instructions go up or down.
+fn string(frame: &Frame, word: Word) {
+    let size = u64::from(word.size());
+    let count = if word.is_counted() { frame.registers[RCX] } else { 1 };
+    let Some(bytes) = count.checked_mul(size).filter(|bytes| *bytes > 0) else { return };
+    let down = if frame.flags & BACKWARDS != 0 { bytes - size } else { 0 };
+    work(bytes);
+    if word.reads_string() {
+        range_read(frame.registers[RSI].wrapping_sub(down), frame.pc, bytes);
+    }
+    if word.writes_string() {
+        range_write(frame.registers[RDI].wrapping_sub(down), frame.pc, bytes);
+    }
+}
+
+fn unseen(what: u32, pc: u64) {
+    const TEXTS: [(Unseen, &str); 4] = [
+        (
+            Unseen::Memory,
+            "inline assembly accesses memory unseen (COREFOLD_ACCESS_READ, _WRITE or _RMW beside it says what it does)",
+        ),
+        (Unseen::SystemCall, "inline assembly makes a system call, which is not simulated (libc's syscall() is)"),
+        (Unseen::Random, "inline assembly asks the host's processor for random numbers, so runs differ"),
+        (Unseen::Transaction, "inline assembly begins a hardware transaction, whose conflicts are not simulated"),
+    ];
+    if let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
+        note(text, pc);
+    }
+    // It may have stored: no spin, as far as can be told.
+    hot!().wrote = 1;
+}
