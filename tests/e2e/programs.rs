@@ -62,3 +62,8 @@ fn pthread_objects() {
 fn libc_functions() {
     check_all("libc");
 }
+
+#[test]
+fn inline_assembly() {
+    check_all("assembly");
+}

@@ -43,6 +43,28 @@ fn sequences_are_recognised_whole() {
     }
 }
 
+/// Calls around instructions of inline assembly: nothing in them is near or far.
+const AROUND: [(Hook, &str); 6] = [
+    (Hook::Ahead, sequences::AROUND_STACK),
+    (Hook::Ahead, sequences::AROUND_SYMBOL),
+    (Hook::Ahead, sequences::AROUND_ABSOLUTE),
+    (Hook::Ahead, sequences::AROUND_FENCE),
+    (Hook::Beside, sequences::AROUND_DONE),
+    (Hook::Block, sequences::AROUND_BLOCK),
+];
+
+#[test]
+fn calls_around_inline_assembly_are_recognised_whole() {
+    for (hook, sequence) in AROUND {
+        let code = assemble(sequence, false);
+        let followed = [code.as_slice(), &[0xc3, 0x90]].concat();
+        assert_eq!(recognise(&followed), Some((hook, code.len())), "{sequence}");
+        for length in 0..code.len() {
+            assert_eq!(recognise(&code[..length]), None, "{length} bytes of {sequence}");
+        }
+    }
+}
+
 #[test]
 fn a_part_of_a_sequence_is_no_hook() {
     for (_, sequence, ..) in SEQUENCES {

@@ -44,3 +44,48 @@ pub const EXIT: &str = "
 	movq 0x100028, %rax
 	subq %rax, 0x100020
 2:";
+
+pub const AROUND_STACK: &str = "
+	leaq -128(%rsp), %rsp
+	pushq %rdi
+	leaq 136+8(%rsp,%r13,4), %rdi
+	pushq $0x40002304
+	call *corefold_around@GOTPCREL(%rip)
+	popq %rdi
+	leaq 128(%rsp), %rsp";
+
+pub const AROUND_SYMBOL: &str = "
+	leaq -128(%rsp), %rsp
+	pushq %rdi
+	leaq counter(%rip), %rdi
+	pushq $0x40002308
+	call *corefold_around@GOTPCREL(%rip)
+	popq %rdi
+	leaq 128(%rsp), %rsp";
+
+pub const AROUND_ABSOLUTE: &str = "
+	leaq -128(%rsp), %rsp
+	pushq %rdi
+	leaq t@tpoff, %rdi
+	pushq $0x40003304
+	call *corefold_around@GOTPCREL(%rip)
+	popq %rdi
+	leaq 128(%rsp), %rsp";
+
+pub const AROUND_FENCE: &str = "
+	leaq -128(%rsp), %rsp
+	pushq $0x40000400
+	call *corefold_around@GOTPCREL(%rip)
+	leaq 128(%rsp), %rsp";
+
+pub const AROUND_DONE: &str = "
+	leaq -128(%rsp), %rsp
+	pushq $0x41000600
+	call *corefold_around@GOTPCREL(%rip)
+	leaq 128(%rsp), %rsp";
+
+pub const AROUND_BLOCK: &str = "
+	leaq -128(%rsp), %rsp
+	pushq $0x42000700
+	call *corefold_around@GOTPCREL(%rip)
+	leaq 128(%rsp), %rsp";

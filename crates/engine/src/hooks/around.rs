@@ -135,7 +135,7 @@ fn announce(word: Word, address: u64, pc: u64) {
     let size = u64::from(word.size());
     // What a thread keeps on its own stack, the compiler may read without a hook: it must be there at once.
     let stack = address.wrapping_sub(STACKS) < STACKS_BYTES;
-    let whole = size.is_power_of_two() && address % size == 0;
+    let whole = size.is_power_of_two() && address.is_multiple_of(size);
     match word.kind() {
         Kind::Atomic if whole && size <= 16 => {
             atomics::arrive(address, size.min(8) as u8, pc);

@@ -30,7 +30,8 @@ pub fn effect(instruction: &Instruction) -> Effect {
     if let Some(word) = string(instruction) {
         return word.map_or(Effect::Unseen(Unseen::Memory), Effect::Told);
     }
-    if mnemonic.starts_with('j') && !instruction.indirect || mnemonic.starts_with("call") && !instruction.indirect {
+    let branch = mnemonic.starts_with('j') || mnemonic.starts_with("call");
+    if branch && !instruction.indirect {
         return Effect::Nothing;
     }
     with_operand(instruction)

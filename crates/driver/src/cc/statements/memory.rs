@@ -51,8 +51,8 @@ impl Operand {
         if text.contains(['{', '\\', '"']) {
             return Operand::Opaque;
         }
-        if text.starts_with('$') {
-            return Operand::Immediate(text[1..].trim().to_owned());
+        if let Some(value) = text.strip_prefix('$') {
+            return Operand::Immediate(value.trim().to_owned());
         }
         match text.strip_prefix('%') {
             Some(register) => match register.split_once(':') {
