@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hooks in the code itself, as the assembler makes them.
+#[path = "support/around.rs"]
+mod around;
 #[path = "support/sequences.rs"]
 mod sequences;
 
@@ -45,12 +47,12 @@ fn sequences_are_recognised_whole() {
 
 /// Calls around instructions of inline assembly: nothing in them is near or far.
 const AROUND: [(Hook, &str); 6] = [
-    (Hook::Ahead, sequences::AROUND_STACK),
-    (Hook::Ahead, sequences::AROUND_SYMBOL),
-    (Hook::Ahead, sequences::AROUND_ABSOLUTE),
-    (Hook::Ahead, sequences::AROUND_FENCE),
-    (Hook::Beside, sequences::AROUND_DONE),
-    (Hook::Block, sequences::AROUND_BLOCK),
+    (Hook::Ahead, around::STACK),
+    (Hook::Ahead, around::SYMBOL),
+    (Hook::Ahead, around::ABSOLUTE),
+    (Hook::Ahead, around::FENCE),
+    (Hook::Beside, around::DONE),
+    (Hook::Block, around::BLOCK),
 ];
 
 #[test]

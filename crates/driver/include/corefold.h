@@ -11,7 +11,8 @@
  *   COREFOLD_BEGIN(), COREFOLD_END()   the region of interest; without one it is the whole program
  *   COREFOLD_LABEL(p, n, "table lock") names n bytes at p in reports, until they are freed
  *   COREFOLD_ACCESS_READ(p, n), _WRITE(p, n), _RMW(p, n)
- *                                      what the inline assembly before or after it does to memory
+ *                                      what inline assembly before or after it does to memory, where
+ *                                      the report says that it is not seen
  *
  * What may overlap: everything with everything, from every thread. BEGIN and END are counted, not
  * nested: the region lasts from the first BEGIN to the END that no later BEGIN follows.
