@@ -14,3 +14,4 @@ mod names;
 mod programs;
 mod projects;
 mod scaling;
+mod spins;

@@ -108,6 +108,7 @@ pub fn now() -> Ticks {
 #[inline]
 pub fn charge(cycles: u32) {
     hot!().clock += ticks(cycles);
+    hot!().called = 1;
 }
 
 /// What is known of the line that `address` lies on. The shadow has a place for every 64 bytes, as the

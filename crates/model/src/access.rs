@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn writes(self) -> bool {
+    pub fn writes(self) -> bool {
         !matches!(self, Kind::Load | Kind::LoadAwaited)
     }
 }

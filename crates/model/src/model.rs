@@ -108,6 +108,19 @@ impl Model {
             && self.lines.has(index as usize, When::Now, core)
     }
 
+    /// As [`Model::quiet_read`], and no request for the line is under way either.
+    pub fn undisturbed(&mut self, tag: Tag, cpu: u32) -> bool {
+        let core = self.core_of(cpu);
+        if let Some(set) = tag.readers() {
+            return self.readers.has(set, core);
+        }
+        let Some(index) = tag.record_index() else { return tag.private_cpu() == Some(cpu) };
+        let line = self.lines.get(index as usize);
+        line.queue.is_empty()
+            && (line.now.owner == NOBODY || line.now.writer == cpu as u16)
+            && self.lines.has(index as usize, When::Now, core)
+    }
+
     /// Gives the line a record of its own, so that every access to it is seen: for a line with a value
     /// still in a store buffer.
     pub fn watch(&mut self, tag: &mut Tag, address: u64) {

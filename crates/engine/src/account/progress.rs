@@ -100,6 +100,7 @@ pub extern "C" fn corefold_region_begin() {
 
 fn forget_so_far() {
     let e = engine();
+    crate::scheduling::doze::all_awake(now());
     e.samples.clear();
     e.sites.clear();
     e.locks.clear();

@@ -38,6 +38,7 @@ fn cycles(ticks: Ticks) -> u64 {
 pub fn run(status: Status) -> Run {
     let e = engine();
     e.fibers.iter_mut().for_each(|f| f.spins.forget());
+    crate::scheduling::doze::all_awake(now());
     let end = e.sched.latest_clock().max(now());
     let line_bytes = e.launch.machine.line_bytes;
     Run {

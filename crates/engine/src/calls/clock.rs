@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
 use crate::engine::{active, current, engine, now};
+use crate::hooks::hot::hot;
 use core::ffi::c_int;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 
@@ -9,6 +10,7 @@ pub const EPOCH_SECONDS: i64 = 1_767_225_600;
 
 /// Nanoseconds since the run began.
 pub fn nanoseconds() -> u64 {
+    hot!().called = 1;
     nanoseconds_of(now())
 }
 
@@ -98,6 +100,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
         [0x0f, 0x01, 0xf9] => 3,
         _ => return false,
     };
+    hot!().called = 1;
     let cycles = if active() { now() / TICKS_PER_CYCLE } else { 0 };
     registers[libc::REG_RAX as usize] = (cycles & 0xffff_ffff) as i64;
     registers[libc::REG_RDX as usize] = (cycles >> 32) as i64;

@@ -5,6 +5,7 @@ use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::hooks::spin::Found;
+use crate::scheduling::doze::{self, doze};
 use crate::scheduling::sched;
 use corefold_model::{Access, Kind, Outcome, Ticks};
 use corefold_recording::AccessKind;
@@ -30,6 +31,9 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     timed(address, pc, size as u32, kind, AccessKind::Read);
     if size <= 8 {
         looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read);
+        if current().spins.is_steady(pc) && doze() {
+            plain_read(address, pc, size);
+        }
     }
 }
 
@@ -115,6 +119,9 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     }
     let shared = engine().model.shared_lines();
     let outcome = engine().model.access(tag, &access, hot!().clock);
+    if outcome.transfer.is_some() || kind.writes() {
+        doze::touched(address, hot!().clock);
+    }
     if engine().model.shared_lines() != shared {
         crate::account::sites::line_shared(address, pc);
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
-use crate::engine::{active, engine, tag_of};
+use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
 use crate::hooks::access::{looked, read_value, timed};
-use crate::hooks::hot::hot;
+use crate::hooks::hot::{hot, look_entry};
 use crate::hooks::pending;
+use crate::scheduling::doze::doze;
 use crate::scheduling::sched;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_model::{Kind, ticks};
@@ -23,12 +24,20 @@ pub fn load(address: u64, size: u8, pc: u64) -> u64 {
     if !active() || is_ours(address) {
         return read_value(address, size);
     }
+    loop {
+        let value = look(address, size, pc);
+        if !current().spins.is_steady(pc) || !doze() {
+            return value;
+        }
+    }
+}
+
+fn look(address: u64, size: u8, pc: u64) -> u64 {
     let cpu = engine().sched.cpu as u32;
     if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
         return loaded(address, size, pc);
     }
-    let fiber = crate::engine::current();
-    let again = hot!().wrote == 0 && fiber.spins.continues(pc, address);
+    let again = hot!().wrote == 0 && current().spins.continues(pc, address);
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
     timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
     if kind == Kind::LoadAwaited {
@@ -232,10 +241,11 @@ macro_rules! atomic_hooks {
                 compare(at, expected, value, pc)
             }
             with_pc! {
-                $load "rdx" load; $store "rcx" store; $exchange "rcx" exchange; $add "rcx" add; $sub "rcx" sub;
+                $store "rcx" store; $exchange "rcx" exchange; $add "rcx" add; $sub "rcx" sub;
                 $and "rcx" and; $or "rcx" or; $xor "rcx" xor; $nand "rcx" nand;
                 $strong "r9" swap_if; $weak "r9" swap_if; $value "r9" swap_value;
             }
+            look_entry! { #[unsafe(no_mangle)] $load "mov rdx, [rsp]" load }
         }
     };
 }
@@ -274,5 +284,5 @@ pub fn annotate(address: u64, size: u8, pc: u64) {
     update(address, size, pc, |_| None);
     // It will change them, which no spin does.
     hot!().wrote = 1;
-    crate::engine::current().spins.forget();
+    current().spins.forget();
 }

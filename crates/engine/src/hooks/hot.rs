@@ -4,6 +4,7 @@
 //! A plain access to a line that the running CPU already has alone costs one comparison, and a basic
 //! block one addition: both are written in assembly, because they need their return address (it names
 //! the block) and run hundreds of millions of times a second. All else goes to a slow path in Rust.
+use crate::hooks::access::{plain_read, plain_write};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -26,7 +27,60 @@ pub struct Hot {
     pub frame_step: u64,
     /// Set by every store: a loop that stores is working, not spinning.
     pub wrote: u8,
+    /// Set by whatever the runtime does for the program between two looks of a spin, but for its hooks.
+    pub called: u8,
+    /// Where the running fiber's next look leaves its registers, if it wants them.
+    pub captured: *mut Captured,
 }
+
+/// What a fiber's next look is to say of the registers that outlive a call.
+#[repr(C)]
+#[derive(Default)]
+pub struct Captured {
+    /// [`Captured::WANTED`], [`Captured::DONE`] or 0.
+    pub state: u64,
+    /// rbx, rbp, r12 to r15, and rsp at the hook's entry.
+    pub registers: [u64; 7],
+}
+
+impl Captured {
+    pub const WANTED: u64 = 1;
+    pub const DONE: u64 = 2;
+}
+
+pub const CAPTURED: u64 = HOT + offset_of!(Hot, captured) as u64;
+
+/// The entry of a look: `$first`, if anything, and on to `$body`.
+macro_rules! look_entry {
+    ($(#[$export:meta])? $name:ident $first:literal $body:path) => {
+        #[unsafe(naked)]
+        $(#[$export])?
+        pub extern "C" fn $name() {
+            core::arch::naked_asm!(
+                $first,
+                "mov rax, ds:[{captured}]",
+                "cmp qword ptr [rax], 0",
+                "jne 2f",
+                "jmp {body}",
+                "2: mov qword ptr [rax], {done}",
+                "mov [rax + 8], rbx",
+                "mov [rax + 16], rbp",
+                "mov [rax + 24], r12",
+                "mov [rax + 32], r13",
+                "mov [rax + 40], r14",
+                "mov [rax + 48], r15",
+                "mov [rax + 56], rsp",
+                "jmp {body}",
+                captured = const crate::hooks::hot::CAPTURED,
+                done = const crate::hooks::hot::Captured::DONE,
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use look_entry;
+
+look_entry! { look_plainly "" plain_read }
 
 /// Where the hot state lies: `corefold cc` compiles this address in, so that an access needs no look-up
 /// of it. Below the lowest address of any program, above what the kernel forbids.
@@ -50,12 +104,15 @@ pub fn map() -> bool {
         let hot = hot!();
         hot.limit = u64::MAX;
         hot.frames = &raw mut IDLE_FRAME as *mut u64;
+        hot.captured = &raw mut IDLE_CAPTURED;
     }
     mapped
 }
 
 /// The return-address stack of a process that is not simulated: one slot that is written and not read.
 static mut IDLE_FRAME: [u64; 2] = [0; 2];
+/// Wanted by nobody.
+static mut IDLE_CAPTURED: Captured = Captured { state: 0, registers: [0; 7] };
 
 macro_rules! hot {
     () => {
@@ -139,7 +196,7 @@ macro_rules! read_hook {
                 hot = const HOT,
                 shadow = const SHADOW,
                 size = const $size,
-                slow = sym crate::hooks::access::plain_read,
+                slow = sym look_plainly,
             )
         }
     )*};
@@ -230,14 +287,14 @@ macro_rules! inlined_slow {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(_address: u64, _pc: u64) {
-            naked_asm!("mov edx, {size}", "jmp {slow}", size = const $size, slow = sym crate::hooks::access::$slow)
+            naked_asm!("mov edx, {size}", "jmp {slow}", size = const $size, slow = sym $slow)
         }
     )*};
 }
 
 inlined_slow! {
-    corefold_slow_read1 1 plain_read corefold_slow_read2 2 plain_read corefold_slow_read4 4 plain_read
-    corefold_slow_read8 8 plain_read corefold_slow_read16 16 plain_read
+    corefold_slow_read1 1 look_plainly corefold_slow_read2 2 look_plainly corefold_slow_read4 4 look_plainly
+    corefold_slow_read8 8 look_plainly corefold_slow_read16 16 look_plainly
     corefold_slow_write1 1 plain_write corefold_slow_write2 2 plain_write corefold_slow_write4 4 plain_write
     corefold_slow_write8 8 plain_write corefold_slow_write16 16 plain_write
 }

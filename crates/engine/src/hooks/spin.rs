@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Telling a spin from work: the same place in the code looks at the same bytes again, finds them
 //! unchanged, and the thread has stored nothing and computed little in between.
-use crate::engine::{engine, tag_of};
+use crate::engine::{current, engine, tag_of};
+use crate::hooks::access::read_value;
+use crate::hooks::hot::{Captured, hot};
+use core::hash::Hasher;
 use corefold_model::Ticks;
 use corefold_recording::AccessKind;
+use rustc_hash::FxHasher;
 
 /// What a look found.
 pub struct Found {
@@ -54,11 +58,19 @@ pub struct Spins {
     looks: [Look; 4],
     last: (u64, u64),
     spinning: bool,
+    turns: Turns,
+    pub captured: Captured,
 }
 
 impl Default for Spins {
     fn default() -> Self {
-        Spins { looks: [NOTHING; 4], last: (0, 0), spinning: false }
+        Spins {
+            looks: [NOTHING; 4],
+            last: (0, 0),
+            spinning: false,
+            turns: Turns::default(),
+            captured: Captured::default(),
+        }
     }
 }
 
@@ -92,6 +104,13 @@ impl Spins {
         let stall = found.stall.saturating_sub(look.stall);
         let spun = same && time.saturating_sub(stall) <= longest;
         self.spinning = spun;
+        if !spun {
+            self.turns.end();
+        } else if look.pc == self.turns.pc {
+            self.turns.another(time, stall);
+        } else if self.turns.pc == 0 {
+            self.turns.begin(look.pc);
+        }
         if spun {
             look.at = found.at;
             look.stall = found.stall - stall;
@@ -112,6 +131,55 @@ impl Spins {
             look.pc = 0;
         }
         self.spinning = false;
+        self.turns.end();
+    }
+
+    /// Would every further turn be like the last, as far as this thread goes? Asked after a look from `pc`.
+    #[inline]
+    pub fn is_steady(&mut self, pc: u64) -> bool {
+        self.turns.pc == pc && self.turns.same >= Turns::TRIED && self.turns.are_pure(&mut self.captured)
+    }
+
+    /// The loop at hand has no end of its own.
+    pub fn goes_on_for_ever(&mut self) {
+        self.turns.pure = true;
+    }
+
+    /// Between two looks from the same place, one turn apart.
+    pub fn period(&self) -> Ticks {
+        self.turns.period
+    }
+
+    /// How often the steady spin has dozed so far.
+    pub fn dozes(&self) -> u32 {
+        self.turns.dozes
+    }
+
+    /// Where the spin that is steady looks.
+    pub fn place(&self) -> u64 {
+        self.turns.pc
+    }
+
+    /// The lines that the steady spin looks at; 0: none.
+    pub fn lines(&self) -> [u64; 4] {
+        let newest = self.looks.iter().map(|l| l.at).max().unwrap_or(0);
+        let line = |look: &Look| {
+            let part = look.pc != 0 && look.at + self.turns.period >= newest;
+            if part { crate::engine::line_start(look.address) } else { 0 }
+        };
+        self.looks.each_ref().map(line)
+    }
+
+    /// So much of the steady spin was not simulated: it is as if each look had come later.
+    pub fn dozed(&mut self, time: Ticks) {
+        for look in self.looks.iter_mut().filter(|l| l.pc != 0) {
+            look.at += time;
+            if look.pc == self.turns.pc {
+                look.spun.time += time;
+            }
+        }
+        self.turns.same = Turns::TRIED - 2;
+        self.turns.dozes += 1;
     }
 
     #[inline]
@@ -132,4 +200,84 @@ impl Look {
             engine().sites.spun(index, self.pc, self.what, self.address, self.size, &spun);
         }
     }
+}
+
+/// The turns of a spin, counted at the place it first looked from.
+#[derive(Default)]
+struct Turns {
+    pc: u64,
+    period: Ticks,
+    /// Turns in a row that took as long as the one before, and nothing else.
+    same: u32,
+    /// Nothing in the thread changes from turn to turn.
+    pure: bool,
+    dozes: u32,
+    /// What the thread looked like some turns ago; 0: not known.
+    image: u64,
+    /// A place whose turns do change something.
+    impure: u64,
+}
+
+impl Turns {
+    /// So many equal turns, and it is worth asking whether they will go on.
+    const TRIED: u32 = 48;
+
+    fn begin(&mut self, pc: u64) {
+        *self = Turns { pc, impure: self.impure, ..Turns::default() };
+        hot!().called = 0;
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.pc = 0;
+        self.same = 0;
+    }
+
+    #[inline]
+    fn another(&mut self, time: Ticks, stall: Ticks) {
+        let same = time == self.period && stall == 0 && hot!().called == 0;
+        hot!().called = 0;
+        self.period = time;
+        self.same = if same { self.same + 1 } else { 0 };
+    }
+
+    /// Compares what the thread looks like now with what it did a turn ago. The first times it only has the
+    /// next look take the registers down.
+    fn are_pure(&mut self, captured: &mut Captured) -> bool {
+        if self.pure || self.impure == self.pc {
+            return self.pure;
+        }
+        if core::mem::replace(&mut captured.state, Captured::WANTED) != Captured::DONE {
+            return false;
+        }
+        let Some(image) = image(&captured.registers) else { return false };
+        if self.image == 0 {
+            self.image = image;
+        } else if self.image == image {
+            self.pure = true;
+        } else {
+            self.impure = self.pc;
+        }
+        self.pure
+    }
+}
+
+/// Bytes of the stack that are looked at: deeper, no loop keeps what it counts.
+const STACK: u64 = 64 << 10;
+
+/// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
+/// not the thread's.
+fn image(registers: &[u64; 7]) -> Option<u64> {
+    let stack = registers[6];
+    if !current().thread.has_stack(stack) {
+        return None;
+    }
+    let mut hash = FxHasher::default();
+    registers.iter().for_each(|r| hash.write_u64(*r));
+    let from = stack & !7;
+    let end = crate::threads::thread::stack_end(from).min(from + STACK);
+    for address in (from..end).step_by(8) {
+        hash.write_u64(read_value(address, 8));
+    }
+    Some(hash.finish() | 1)
 }

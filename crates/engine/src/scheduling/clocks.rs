@@ -60,6 +60,18 @@ impl Clocks {
         all.into_iter().map(parts).for_each(|(clock, cpu)| self.push(until(cpu, clock), cpu));
     }
 
+    /// Gives CPUs the clocks that `new` names; all others keep theirs.
+    pub fn change(&mut self, new: impl Fn(u32) -> Option<Ticks>) {
+        for slot in &mut self.0 {
+            let (_, cpu) = parts(*slot);
+            if let Some(clock) = new(cpu) {
+                *slot = key(clock, cpu);
+            }
+        }
+        // A sorted array is a heap.
+        self.0.sort_unstable();
+    }
+
     /// Takes the smallest out and puts this one in; what comes out may be this one.
     pub fn exchange(&mut self, clock: Ticks, cpu: u32) -> (Ticks, u32) {
         let new = key(clock, cpu);

@@ -9,6 +9,7 @@ use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::clocks::Clocks;
+use crate::scheduling::doze::{self, Doze, Watched};
 use crate::scheduling::fiber::{self, State, Wait};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -26,11 +27,13 @@ pub struct Cpu {
     slice_end: Ticks,
     /// When a woken thread takes the CPU from the running one, which goes on after it.
     preempted_at: Option<Ticks>,
+    /// While its fiber spins without being simulated; the clock is then that of its next look.
+    pub doze: Option<Doze>,
 }
 
 impl Cpu {
     /// When the running fiber has to make way for one that waits in line, if any does.
-    fn turn_ends(&self) -> Ticks {
+    pub fn turn_ends(&self) -> Ticks {
         if self.ready.is_empty() { Ticks::MAX } else { self.slice_end.min(self.preempted_at.unwrap_or(Ticks::MAX)) }
     }
 }
@@ -41,7 +44,8 @@ pub struct Scheduler {
     pub cpu: usize,
     pub fiber: usize,
     /// CPUs that have a fiber to run, but for the running one.
-    clocks: Clocks,
+    pub clocks: Clocks,
+    pub watched: Watched,
     timers: BinaryHeap<Reverse<(Ticks, u64, usize)>>,
     timer_count: u64,
     slack: Ticks,
@@ -58,12 +62,13 @@ pub struct Scheduler {
 impl Scheduler {
     pub fn new(launch: &Launch, model: &Model) -> Self {
         let (ready, preempted_at) = (VecDeque::new(), None);
-        let cpu = Cpu { clock: 0, fiber: None, ready, next_sample: 0, slice_end: 0, preempted_at };
+        let cpu = Cpu { clock: 0, fiber: None, ready, next_sample: 0, slice_end: 0, preempted_at, doze: None };
         Scheduler {
             cpus: alloc::vec![cpu; launch.cpus as usize],
             cpu: 0,
             fiber: 0,
             clocks: Clocks::default(),
+            watched: Watched::default(),
             timers: BinaryHeap::new(),
             timer_count: 0,
             slack: ticks(launch.slack as u32),
@@ -87,7 +92,8 @@ impl Scheduler {
     }
 
     pub fn clock_of(&self, cpu: usize) -> Ticks {
-        if cpu == self.cpu { hot!().clock } else { self.cpus[cpu].clock }
+        let slot = &self.cpus[cpu];
+        if cpu == self.cpu { hot!().clock } else { slot.doze.map_or(slot.clock, |doze| doze.since) }
     }
 
     /// The latest clock of any CPU.
@@ -218,6 +224,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     hot.clock = clock;
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
+    hot.captured = &raw mut e.fibers[to].spins.captured;
     set_limit();
     if from != to {
         fiber::switch(from, to);
@@ -260,6 +267,7 @@ pub fn enter_kernel() {
 
 /// What a thread has under way ends, and CPUs that are behind catch up.
 pub fn quiesce() {
+    hot!().called = 1;
     drain();
     sync();
     crate::hooks::pending::flush(hot!().clock);
@@ -329,6 +337,7 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
         None => {
             let cpu = around().next().unwrap_or(home);
             line_up(fiber, cpu, at, latency);
+            doze::disturbed(cpu, at);
         }
     }
     set_limit();
@@ -379,6 +388,7 @@ pub fn obey_affinity(fiber: usize) {
             leave_cpu();
         }
         State::Running => {
+            doze::disturbed(cpu, now);
             let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
             e.sched.clocks.remove(cpu as u32);
             e.fibers[fiber].goes_away(clock);
@@ -423,6 +433,7 @@ pub fn adopt_first() {
     hot!().tag_dirty = Tag::private_dirty(0).bits();
     hot!().frames = e.fibers[0].frames;
     hot!().frame_step = 8;
+    hot!().captured = &raw mut e.fibers[0].spins.captured;
     set_limit();
 }
 

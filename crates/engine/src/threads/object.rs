@@ -94,6 +94,15 @@ impl Object {
         }
     }
 
+    /// One turn of a loop that nothing but its word ends.
+    pub fn pause_for_ever(self) {
+        crate::engine::current().spins.goes_on_for_ever();
+        hot!().clock += corefold_model::ticks(engine().launch.machine.core.pause);
+        if hot!().clock >= hot!().limit {
+            sched::at_limit(self.call.pc);
+        }
+    }
+
     /// The call had nothing to wait for, and looked only once: a loop of such calls is no spin.
     pub fn is_done(self) {
         hot!().wrote = 1;

@@ -42,7 +42,7 @@ fn take(lock: Object) -> c_int {
     while lock.add(WORD, u32::MAX) as i32 != FREE as i32 {
         waited = true;
         while lock.load(WORD) as i32 <= 0 {
-            lock.pause();
+            lock.pause_for_ever();
         }
     }
     lock.acquired(LockKind::Spinlock, waited.then_some(begin));

@@ -206,6 +206,12 @@ pub fn on_stack(address: u64) -> Option<usize> {
     engine().fibers.iter().rposition(|f| f.thread.slot == slot && f.state != State::Finished)
 }
 
+impl Thread {
+    pub fn has_stack(&self, address: u64) -> bool {
+        address.wrapping_sub(STACKS) / SLOT == self.slot as u64
+    }
+}
+
 /// The end of the stack that the address is on.
 pub fn stack_end(address: u64) -> u64 {
     STACKS + ((address - STACKS) / SLOT + 1) * SLOT

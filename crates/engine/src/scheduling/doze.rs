@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A CPU that spins on an unchanging word does the same again and again: it need not be simulated look
+//! by look. Its clock goes ahead by whole turns of the loop, and comes back when another CPU asks for one
+//! of the lines that it looks at. So a thousand CPUs may wait for one without costing the host a thousand
+//! times as much.
+//!
+//! A loop that counts its turns has to be run: [`crate::hooks::spin`] only calls a loop steady whose
+//! registers and stack are the same after a turn as before it.
+use crate::account::sample;
+use crate::engine::{current, engine};
+use crate::hooks::hot::hot;
+use crate::scheduling::sched;
+use alloc::vec::Vec;
+use corefold_model::Ticks;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// The first doze of a spin; each that follows is twice as long, up to [`DOUBLINGS`]. What no access shows
+/// (a word that a system call writes, or one that has two addresses) may be seen that late.
+const FIRST_NS: u64 = 5_000;
+const DOUBLINGS: u32 = 5;
+/// A doze of fewer turns is not worth its while.
+const FEWEST: u64 = 8;
+
+/// A CPU that dozes: it last looked at `since`, and would every `period`.
+#[derive(Clone, Copy)]
+pub struct Doze {
+    pub since: Ticks,
+    pub period: Ticks,
+    lines: [u64; 4],
+}
+
+/// Lines that dozing CPUs look at, and how many look at each.
+#[derive(Default)]
+pub struct Watched(HashMap<u64, u32, FxBuildHasher>);
+
+/// The running fiber has just looked, as it did before: it dozes, if all that it looks at is quiet.
+/// Returns whether it did; then it has to look again.
+pub fn doze() -> bool {
+    let e = engine();
+    let cpu = e.sched.cpu;
+    let clock = hot!().clock;
+    let spins = &e.fibers[e.sched.fiber].spins;
+    let lines = spins.lines();
+    let mut quiet = |line: &u64| *line == 0 || e.model.undisturbed(*crate::engine::tag_of(*line), cpu as u32);
+    if !lines.iter().all(&mut quiet) || !e.model.is_idle(cpu as u32) {
+        return false;
+    }
+    let longest = clock + crate::calls::clock::ticks_of(FIRST_NS << spins.dozes().min(DOUBLINGS));
+    let turns = longest.min(e.sched.cpus[cpu].turn_ends()).saturating_sub(clock) / spins.period().max(1);
+    if turns < FEWEST {
+        return false;
+    }
+    let doze = Doze { since: clock, period: spins.period(), lines };
+    hot!().clock = clock + turns * doze.period;
+    e.sched.cpus[cpu].doze = Some(doze);
+    doze.lines.iter().filter(|l| **l != 0).for_each(|l| *e.sched.watched.0.entry(*l).or_default() += 1);
+    sched::sync();
+    end(cpu, hot!().clock);
+    sample::take_due(current().spins.place(), sample::What::Stall);
+    sched::set_limit();
+    true
+}
+
+/// The CPU's doze, if it is in one, ends at `clock`: accounts for it.
+fn end(cpu: usize, clock: Ticks) {
+    let e = engine();
+    let Some(doze) = e.sched.cpus[cpu].doze.take() else { return };
+    for line in doze.lines.iter().filter(|l| **l != 0) {
+        if let Some(count) = e.sched.watched.0.get_mut(line) {
+            *count -= 1;
+            if *count == 0 {
+                e.sched.watched.0.remove(line);
+            }
+        }
+    }
+    let Some(fiber) = e.sched.cpus[cpu].fiber else { return };
+    let fiber = &mut e.fibers[fiber];
+    // Its next look comes at `clock`, one turn after the last that is accounted for here.
+    let slept = clock.saturating_sub(doze.since).saturating_sub(doze.period);
+    fiber.spins.dozed(slept);
+    fiber.time.spin += slept;
+}
+
+impl Doze {
+    /// The first look after `time`.
+    fn next_look(&self, time: Ticks) -> Ticks {
+        let turns = time.saturating_sub(self.since).div_ceil(self.period).max(1);
+        self.since + turns * self.period
+    }
+}
+
+/// Another CPU asks for the line at `address` at `time`: those who doze over it look again.
+#[inline]
+pub fn touched(address: u64, time: Ticks) {
+    let watched = &engine().sched.watched.0;
+    if !watched.is_empty() && watched.contains_key(&crate::engine::line_start(address)) {
+        let line = crate::engine::line_start(address);
+        rouse(time, |_, doze| doze.lines.contains(&line));
+    }
+}
+
+/// The CPU has something else to do at `time`.
+pub fn disturbed(cpu: usize, time: Ticks) {
+    if engine().sched.cpus[cpu].doze.is_some() {
+        rouse(time, |c, _| c == cpu);
+    }
+}
+
+/// Accounts are about to be made at `time`: nobody dozes.
+pub fn all_awake(time: Ticks) {
+    rouse(time, |_, _| true);
+}
+
+fn rouse(time: Ticks, who: impl Fn(usize, &Doze) -> bool) {
+    let s = &mut engine().sched;
+    let mut roused: Vec<(u32, Ticks)> = Vec::new();
+    for (cpu, slot) in s.cpus.iter_mut().enumerate() {
+        if let Some(doze) = slot.doze.filter(|doze| who(cpu, doze)) {
+            slot.clock = slot.clock.min(doze.next_look(time));
+            roused.push((cpu as u32, slot.clock));
+        }
+    }
+    s.clocks.change(|cpu| roused.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok().map(|at| roused[at].1));
+    for (cpu, clock) in roused {
+        end(cpu as usize, clock);
+    }
+    sched::set_limit();
+}

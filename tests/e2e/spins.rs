@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Long spins are not simulated look by look; a program must not be able to tell.
+use crate::harness::{Simulation, program};
+use std::time::Duration;
+
+/// What `spins THREADS STEPS` prints: how late a flag was seen, and how often one looked that gives up.
+#[track_caller]
+fn spins(cpus: &str, args: &str) -> (u64, u64) {
+    // Look by look, this would take the host minutes.
+    let run = Simulation::of(&program("truths/spins.c")).cpus(cpus).args(args).timeout(Duration::from_secs(60)).run();
+    assert_eq!(run.said.code, Some(0), "{}", run.said.err);
+    let words: Vec<&str> = run.printed().split_whitespace().collect();
+    let number = |at: usize| words[at].parse().unwrap_or_else(|_| panic!("{words:?}"));
+    (number(1), number(3))
+}
+
+#[test]
+fn those_who_spin_see_the_end_at_once_however_long_it_took() {
+    let (after_long, _) = spins("80", "70 20000000");
+    let (after_short, _) = spins("80", "70 200000");
+    assert!(after_long < 2000 && after_long <= after_short + 100, "{after_long} ns, {after_short} ns");
+}
+
+#[test]
+fn a_spin_that_counts_its_looks_is_simulated() {
+    let (_, looks) = spins("8", "4 2000000");
+    assert_eq!(looks, 200_000);
+}
+
+#[test]
+fn more_spinning_threads_than_cpus_cost_the_host_little() {
+    let (late, _) = spins("80", "160 20000000");
+    // A thread whose CPU another spins on has to wait for its slice.
+    assert!(late < 4_000_000, "{late} ns");
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// Threads wait for one that computes for long. Prints how late the last of them saw its flag (in
+// nanoseconds), and how often one looked that gives up after so many looks.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LOOKS = 200000 };
+
+static _Alignas(128) _Atomic int flag;
+static _Alignas(128) _Atomic int never;
+static _Alignas(128) volatile long sink;
+
+static long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void *wait_for_flag(void *seen) {
+    while (!atomic_load_explicit(&flag, memory_order_acquire))
+        ;
+    *(long *)seen = now();
+    return NULL;
+}
+
+static void *give_up(void *looked) {
+    long looks = 0;
+    while (looks < LOOKS && !atomic_load_explicit(&never, memory_order_acquire))
+        looks++;
+    *(long *)looked = looks;
+    return NULL;
+}
+
+// spins THREADS STEPS
+int main(int argc, char **argv) {
+    long threads = argc > 1 ? atol(argv[1]) : 2, steps = argc > 2 ? atol(argv[2]) : 1000;
+    pthread_t thread[threads], impatient;
+    long *seen[threads], *looked = calloc(1, 128), last = 0;
+    pthread_create(&impatient, NULL, give_up, looked);
+    for (long t = 0; t < threads; t++)
+        pthread_create(&thread[t], NULL, wait_for_flag, seen[t] = calloc(1, 128));
+    for (long i = 0; i < steps; i++)
+        sink += i;
+    long told = now();
+    atomic_store(&flag, 1);
+    for (long t = 0; t < threads; t++) {
+        pthread_join(thread[t], NULL);
+        last = *seen[t] > last ? *seen[t] : last;
+    }
+    pthread_join(impatient, NULL);
+    printf("late %ld looked %ld\n", last - told, *looked);
+    return 0;
+}
