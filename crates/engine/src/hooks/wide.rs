@@ -44,11 +44,12 @@ unsafe fn swap(at: *mut u128, old: u128, new: u128) -> u128 {
     // SAFETY: the caller's address; `rbx`, which the compiler keeps for itself, is put back.
     unsafe {
         core::arch::asm!(
-            "xchg rbx, {new}",
-            "lock cmpxchg16b [{at}]",
-            "mov rbx, {new}",
-            new = inout(reg) new as u64 => _,
-            at = in(reg) at,
+            // Registers by name: any other might be given `rbx` for the address.
+            "xchg rbx, rsi",
+            "lock cmpxchg16b [rdi]",
+            "mov rbx, rsi",
+            inout("rsi") new as u64 => _,
+            in("rdi") at,
             inout("rax") low,
             inout("rdx") high,
             in("rcx") (new >> 64) as u64,
