@@ -3,11 +3,13 @@
 mod harness;
 
 mod assembly;
+mod compilers;
 mod demo;
 mod determinism;
 mod docs;
 mod endings;
 mod json;
+mod libraries;
 mod lmdb;
 mod locks;
 mod names;

@@ -23,15 +23,19 @@ fn simulated(program: &Program, cpus: &str) -> Result<String, String> {
 
 /// What is wrong with a program, if anything.
 fn check(source: &str) -> Result<(), String> {
-    let expected = by_itself(&native(source)).map_err(|e| format!("{source} by itself {e}"))?;
-    let program = program(source);
+    check_built(source, &native(source), &program(source))
+}
+
+/// The same, as it was built.
+pub fn check_built(source: &str, native: &Program, program: &Program) -> Result<(), String> {
+    let expected = by_itself(native).map_err(|e| format!("{source} by itself {e}"))?;
     let same = |how: &str, got: Result<String, String>| match got {
         Ok(text) if text == expected => Ok(()),
         Ok(text) => Err(format!("{source} {how} prints\n{text}and not\n{expected}")),
         Err(error) => Err(format!("{source} {how} {error}")),
     };
-    same("with hooks, not simulated,", by_itself(&program))?;
-    CPUS.iter().try_for_each(|cpus| same(&format!("at {cpus} CPUs"), simulated(&program, cpus)))
+    same("with hooks, not simulated,", by_itself(program))?;
+    CPUS.iter().try_for_each(|cpus| same(&format!("at {cpus} CPUs"), simulated(program, cpus)))
 }
 
 /// Checks all programs of a directory, and says what is wrong with each.

@@ -29,9 +29,9 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Compile or link C: gcc with the hooks of the simulation.
+    /// Compile or link C: gcc or clang with the hooks of the simulation.
     ///
-    /// All arguments go to gcc (COREFOLD_CC names another).
+    /// All arguments go to gcc (COREFOLD_CC names another, such as clang-19).
     #[command(disable_help_flag = true)]
     Cc {
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -144,7 +144,7 @@ pub fn compiler_call(mut args: impl Iterator<Item = OsString>) -> Option<(Langua
     Some((language, args.collect()))
 }
 
-/// The arguments for `as`, if gcc calls this program in its place.
+/// The arguments for `as`, if a compiler calls this program in its place.
 pub fn assembler_call(mut args: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
     let first = args.nth(1)?;
     (first == corefold_driver::cc::ASSEMBLE).then(|| args.collect())

@@ -11,24 +11,66 @@ pub type Program = PathBuf;
 
 const COMMON: &[&str] = &["-O2", "-g", "-Wall", "-pthread"];
 
+/// The compilers that tests compile with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    Gcc,
+    /// Of this version.
+    Clang(&'static str),
+}
+
+impl Compiler {
+    /// Those that are here. Without one, its part of a test is left out, and that is said.
+    pub fn installed() -> impl Iterator<Item = Compiler> {
+        [Compiler::Gcc, Compiler::Clang("14"), Compiler::Clang("19")].into_iter().filter(|compiler| {
+            let found = Command::new(compiler.cxx()).arg("--version").output().is_ok();
+            if !found {
+                println!("left out: {} is not installed (scripts/setup.sh test installs it)", compiler.cxx());
+            }
+            found
+        })
+    }
+
+    /// What compiles C.
+    pub fn cc(self) -> String {
+        match self {
+            Compiler::Gcc => "gcc".into(),
+            Compiler::Clang(version) => format!("clang-{version}"),
+        }
+    }
+
+    /// What compiles C++.
+    pub fn cxx(self) -> String {
+        match self {
+            Compiler::Gcc => "g++".into(),
+            Compiler::Clang(version) => format!("clang++-{version}"),
+        }
+    }
+
+    /// A program of `tests/programs`, instrumented, with more options for the compiler.
+    pub fn program(self, source: &str, options: &[&str]) -> Program {
+        compiled(self, source, options, true)
+    }
+}
+
 /// A program of `tests/programs`, instrumented.
 pub fn program(source: &str) -> Program {
-    compiled(source, &[], true)
+    compiled(Compiler::Gcc, source, &[], true)
 }
 
 /// The same, with more options for the compiler.
 pub fn program_with(source: &str, options: &[&str]) -> Program {
-    compiled(source, options, true)
+    compiled(Compiler::Gcc, source, options, true)
 }
 
 /// The same as the compiler alone makes it.
 pub fn native(source: &str) -> Program {
-    compiled(source, &[], false)
+    compiled(Compiler::Gcc, source, &[], false)
 }
 
 /// The same, with more options for the compiler.
 pub fn native_with(source: &str, options: &[&str]) -> Program {
-    compiled(source, options, false)
+    compiled(Compiler::Gcc, source, options, false)
 }
 
 /// The sources in a directory of `tests/programs`, sorted.
@@ -46,10 +88,10 @@ fn sources() -> PathBuf {
 }
 
 /// Each is compiled by the first test that asks for it; others wait for that.
-fn compiled(source: &str, options: &[&str], instrumented: bool) -> Program {
+fn compiled(compiler: Compiler, source: &str, options: &[&str], instrumented: bool) -> Program {
     type Built = Arc<OnceLock<Program>>;
     static BUILT: Mutex<Option<HashMap<String, Built>>> = Mutex::new(None);
-    let form = if instrumented { "simulated" } else { "native" };
+    let form = if instrumented { format!("simulated {}", compiler.cc()) } else { "native".into() };
     // Options may hold whole paths, and a file's name must not be as long as these.
     let brief: Vec<&str> = options.iter().map(|option| option.rsplit('/').next().unwrap_or(option)).collect();
     let name = format!("{source} {} {form}", brief.join(" ")).replace(['/', ' '], "_");
@@ -57,10 +99,10 @@ fn compiled(source: &str, options: &[&str], instrumented: bool) -> Program {
         let mut built = BUILT.lock().unwrap_or_else(|e| e.into_inner());
         built.get_or_insert_default().entry(name.clone()).or_default().clone()
     };
-    slot.get_or_init(|| compile(source, options, instrumented, &output().join(name))).clone()
+    slot.get_or_init(|| compile(compiler, source, options, instrumented, &output().join(name))).clone()
 }
 
-fn compile(source: &str, options: &[&str], instrumented: bool, output: &Path) -> Program {
+fn compile(compiler: Compiler, source: &str, options: &[&str], instrumented: bool, output: &Path) -> Program {
     let cxx = source.ends_with(".cpp");
     let mut command = match instrumented {
         true => Command::new(corefold()),
@@ -68,6 +110,7 @@ fn compile(source: &str, options: &[&str], instrumented: bool, output: &Path) ->
     };
     if instrumented {
         command.arg(if cxx { "c++" } else { "cc" });
+        command.env("COREFOLD_CC", compiler.cc()).env("COREFOLD_CXX", compiler.cxx());
     } else {
         command.arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/driver/include"));
     }

@@ -7,7 +7,7 @@ mod report;
 mod simulate;
 
 pub use build::{corefold, stress};
-pub use compile::{Program, native, native_with, program, program_with, programs};
+pub use compile::{Compiler, Program, native, native_with, program, program_with, programs};
 pub use place::{Place, Said, said};
 pub use report::{Report, Run};
 pub use simulate::{Simulated, Simulation};

@@ -15,17 +15,39 @@ pub fn list() -> Vec<Module> {
     modules
 }
 
+/// What is mapped now, and what was before and is gone: samples were taken there.
+pub fn refresh(known: &mut Vec<Module>) {
+    let mut modules = list();
+    let in_place = |old: &Module| modules.iter().any(|m| m.start < old.end && old.start < m.end);
+    let gone: Vec<Module> = known.drain(..).filter(|old| !in_place(old)).collect();
+    modules.extend(gone);
+    modules.sort_by_key(|m| m.start);
+    *known = modules;
+}
+
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
     // SAFETY: as dl_iterate_phdr documents.
     let (info, into) = unsafe { (&*info, &mut *into.cast::<Vec<Module>>()) };
     // SAFETY: a terminated string.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
-    let path =
-        if into.is_empty() && name.is_empty() { executable() } else { String::from_utf8_lossy(name).into_owned() };
+    let path = if into.is_empty() && name.is_empty() { executable() } else { absolute(name) };
     if path.starts_with('/') && !path.ends_with(corefold_launch::RUNTIME) {
         into.push(module(info, path));
     }
     0
+}
+
+/// A library that was found by a relative path is known by that; the kernel's own has none at all.
+fn absolute(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    if name.starts_with('/') || !name.contains('/') {
+        return name.into_owned();
+    }
+    let mut directory = [0u8; 4096];
+    // SAFETY: the buffer is writable; the kernel ends what it writes with a zero byte.
+    let n = unsafe { libc::syscall(libc::SYS_getcwd, directory.as_mut_ptr(), directory.len()) };
+    let directory = String::from_utf8_lossy(&directory[..(n - 1).max(0) as usize]);
+    alloc::format!("{directory}/{}", name.trim_start_matches("./"))
 }
 
 fn module(info: &libc::dl_phdr_info, path: String) -> Module {

@@ -19,7 +19,7 @@ pub fn finish(status: Status) {
     }
     // A region of interest that has ended is all that counts; how the program ended comes to it.
     let run = match engine().region.ended.take() {
-        Some(region) => Run { status, modules: modules::list(), notes: engine().notes.clone(), ..*region },
+        Some(region) => Run { status, modules: all_modules(), notes: engine().notes.clone(), ..*region },
         None => run(status),
     };
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
@@ -32,6 +32,11 @@ pub fn finish(status: Status) {
 
 fn cycles(ticks: Ticks) -> u64 {
     ticks / TICKS_PER_CYCLE
+}
+
+fn all_modules() -> Vec<corefold_recording::Module> {
+    modules::refresh(&mut engine().modules);
+    engine().modules.clone()
 }
 
 /// What the run has come to so far.
@@ -52,7 +57,7 @@ pub fn run(status: Status) -> Run {
         time: total_time(end),
         sample_period: e.samples.period_cycles(),
         threads: e.fibers.len() as u32,
-        modules: modules::list(),
+        modules: all_modules(),
         progress: crate::account::progress::list(),
         stacks: e.samples.stacks(),
         lines: e.sites.lines(MOST_LINES, line_bytes),

@@ -60,7 +60,7 @@ impl Code for Mapped {
         let engine = engine();
         let holds = |m: &Module| (m.start..m.end).contains(&address);
         if !engine.modules.iter().any(holds) {
-            engine.modules = crate::account::modules::list();
+            crate::account::modules::refresh(&mut engine.modules);
         }
         let Some(module) = engine.modules.iter().find(|m| holds(m)) else { return &[] };
         let len = len.min((module.end - address) as usize);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs of several instrumented shared libraries, linked and loaded while they run, of one compiler and of two.
+use crate::harness::{Compiler, Place, Report, Simulation};
+use std::path::Path;
+
+const PARTS: [&str; 4] = ["main.c", "ledger.c", "audit.cpp", "plugin.c"];
+
+/// A place with the program built: the main part and the plug-in by one compiler, the libraries by another.
+fn built(main: Compiler, libraries: Compiler) -> Place {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/libraries");
+    for part in PARTS.iter().chain(&["ledger.h"]) {
+        std::fs::copy(source.join(part), place.path(part)).unwrap();
+    }
+    let script = format!(
+        "export COREFOLD_CC={} COREFOLD_CXX={}
+         $corefold cc $FLAGS -shared -fPIC -o libledger.so ledger.c
+         $corefold c++ $FLAGS -std=c++20 -shared -fPIC -o libaudit.so audit.cpp -L. -lledger
+         export COREFOLD_CC={}
+         $corefold cc $FLAGS -shared -fPIC -o plugin.so plugin.c -L. -lledger
+         $corefold cc $FLAGS -o accounts main.c -L. -lledger -laudit -Wl,-rpath,. -pthread -ldl",
+        libraries.cc(),
+        libraries.cxx(),
+        main.cc()
+    );
+    let made = place.sh(&format!("FLAGS='-O2 -g -Wall -Werror'; {script}"));
+    assert_eq!((made.code, made.err.as_str()), (Some(0), ""), "{main:?} {libraries:?}: {}", made.out);
+    place
+}
+
+fn simulated(place: &Place, cpus: &str) -> Report {
+    let directory = place.directory().to_owned();
+    let simulation = Simulation::of(&place.path("accounts")).cpus(cpus);
+    let change = |command: &mut std::process::Command| {
+        command.current_dir(directory);
+    };
+    let simulated = simulation.with(change).run();
+    assert_eq!(simulated.said.code, Some(0), "{}{}", simulated.said.out, simulated.said.err);
+    assert_eq!(simulated.printed(), "4000 booked, 4000 audited, 4000 rated\n");
+    simulated.report()
+}
+
+/// It does what it does by itself, and each library's functions, lines and fields have their names.
+fn check(main: Compiler, libraries: Compiler) {
+    let place = built(main, libraries);
+    assert_eq!(place.sh("./accounts").out, "4000 booked, 4000 audited, 4000 rated\n");
+    let report = simulated(&place, "8");
+    let run = report.at(8);
+    let functions: Vec<&str> =
+        run.0["functions"].as_array().unwrap().iter().filter_map(|f| f["name"].as_str()).collect();
+    for name in ["ledger_book", "audit_note", "plugin_rate"] {
+        assert!(functions.contains(&name), "{main:?} {libraries:?}: {name} is not among {functions:?}");
+    }
+    let fields: Vec<String> = run.lines().flat_map(|l| l.fields()).map(String::from).collect();
+    for field in ["ledger.booked", "journal.noted", "rates.asked"] {
+        assert!(fields.iter().any(|f| f == field), "{main:?} {libraries:?}: {field} is not among {fields:?}");
+    }
+}
+
+#[test]
+fn shared_libraries_of_one_compiler() {
+    Compiler::installed().for_each(|compiler| check(compiler, compiler));
+}
+
+#[test]
+fn shared_libraries_of_two_compilers() {
+    for clang in Compiler::installed().filter(|c| *c != Compiler::Gcc) {
+        check(Compiler::Gcc, clang);
+        check(clang, Compiler::Gcc);
+    }
+}
