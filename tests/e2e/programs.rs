@@ -71,3 +71,13 @@ fn libc_functions() {
 fn inline_assembly() {
     check_all("assembly");
 }
+
+#[test]
+fn signals_and_timers() {
+    check_all("signals");
+}
+
+#[test]
+fn cancellation() {
+    check_all("cancel");
+}

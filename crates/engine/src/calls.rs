@@ -15,4 +15,5 @@ pub mod string;
 pub mod system_call;
 pub mod temporary;
 pub mod time;
+pub mod timers;
 pub mod within;

@@ -67,6 +67,7 @@ fn waiter(fiber: usize) -> Waiter {
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
         Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
         Wait::Sleep => ("sleep", 0, Vec::new()),
+        Wait::Signal { call } => (call, 0, Vec::new()),
         Wait::Nothing => ("nothing", 0, Vec::new()),
     };
     let mut stack = stack_of(fiber);
@@ -79,10 +80,15 @@ fn waiter(fiber: usize) -> Waiter {
 /// Ends the run if the runner has asked for it; the running fiber is at `pc`.
 #[inline]
 pub fn check_stop(pc: u64) {
+    stop_if_asked(pc);
+    signals::take_in();
+}
+
+#[inline]
+pub fn stop_if_asked(pc: u64) {
     if STOP.load(Ordering::Relaxed) {
         timed_out(pc);
     }
-    signals::deliver_pending();
 }
 
 fn timed_out(pc: u64) -> ! {
@@ -120,6 +126,9 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     }
     // A fault address is code's next instruction minus one in the report's eyes, so point past it.
     let pc = registers[libc::REG_RIP as usize] as u64 + 1;
+    if signal == libc::SIGPIPE && signals::holds_back(signal, info) {
+        return;
+    }
     signals::hand_over(signal, info, context.cast());
     crashed(signal, address, pc)
 }

@@ -42,6 +42,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// The stack pointer as it is once the call has returned: above what the entries below have saved, and
+    /// the frame and return addresses.
+    pub fn sp_after(&self) -> u64 {
+        const SAVED: u64 = 192;
+        core::ptr::from_ref(self) as u64 + SAVED + 16
+    }
+
     /// The name of the function that was called.
     pub fn name(&self) -> &'static str {
         // SAFETY: the entries below pass the address of a static, whose name is a terminated string.
@@ -138,7 +145,7 @@ macro_rules! before {
             $crate::passing::slot!($name);
             #[unsafe(naked)]
             #[unsafe(export_name = stringify!($name))]
-            extern "C" fn entry() {
+            pub extern "C" fn entry() {
                 core::arch::naked_asm!(
                     "lea r10, [rip + {hook}]",
                     "lea r11, [rip + {slot}]",

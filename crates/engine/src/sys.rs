@@ -33,6 +33,13 @@ pub fn map_at(address: u64, bytes: u64) -> bool {
     got as u64 == address
 }
 
+/// Lets code run in memory of ours.
+pub fn make_executable(address: u64, bytes: u64) {
+    let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    // SAFETY: only called for mappings of our own.
+    unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) };
+}
+
 /// Gives the pages back; they read as zeroes afterwards.
 pub fn drop_pages(address: u64, bytes: u64) {
     // SAFETY: only called for mappings of our own.

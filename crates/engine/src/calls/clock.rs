@@ -45,7 +45,7 @@ pub fn read(clock: c_int) -> Option<u64> {
 }
 
 /// Ticks that the fiber has been on a CPU.
-fn ran(fiber: usize) -> Ticks {
+pub fn ran(fiber: usize) -> Ticks {
     let e = engine();
     let fiber = &e.fibers[fiber];
     fiber.ran_until(e.sched.clock_of(fiber.cpu))
@@ -63,7 +63,7 @@ pub fn of_thread(fiber: usize) -> c_int {
 
 const PER_THREAD: c_int = 6;
 
-fn thread_of(clock: c_int) -> Option<usize> {
+pub fn thread_of(clock: c_int) -> Option<usize> {
     let fiber = !(clock >> 3) as usize;
     (clock < 0 && clock & 7 == PER_THREAD && fiber < engine().fibers.len()).then_some(fiber)
 }

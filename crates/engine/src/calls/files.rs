@@ -8,6 +8,7 @@ use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins_at};
 use crate::sys;
+use crate::threads::cancel;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// What a path stands for.
@@ -79,6 +80,7 @@ fn open_random_stream(mode: *const c_char) -> *mut c_void {
 
 /// What all of the open family do: our own answer, or libc's.
 fn open_any(path: *const c_char, flags: c_int, pc: u64, own: impl FnOnce() -> c_int) -> c_int {
+    cancel::test();
     sched::enter_kernel();
     match look_at(path, pc) {
         Path::Random => open_random(flags),
@@ -130,6 +132,7 @@ stand_ins_at! {
 }
 
 fn read_at(into: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isize {
+    cancel::test();
     sched::enter_kernel();
     let got = own();
     transfer::has_written(&transfer::one(into, bytes), got as i64, pc);
@@ -137,6 +140,7 @@ fn read_at(into: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isi
 }
 
 fn write_at(from: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isize {
+    cancel::test();
     sched::enter_kernel();
     transfer::will_read(&transfer::one(from, bytes), pc);
     own()
@@ -165,12 +169,20 @@ pub extern "C" fn enters_kernel(_: &Arguments, _pc: u64) {
     sched::enter_kernel();
 }
 
+/// The same where a thread may be cancelled.
+pub extern "C" fn enters_kernel_at_point(_: &Arguments, _pc: u64) {
+    cancel::test();
+    sched::enter_kernel();
+}
+
 before! {
-    crate::calls::files::enters_kernel => creat creat64 stat lstat fstat fstatat stat64 lstat64 fstat64 fstatat64 statx statfs
-        fstatfs statvfs fstatvfs access faccessat lseek lseek64 fsync fdatasync msync sync syncfs sync_file_range ftruncate
+    crate::calls::files::enters_kernel_at_point => creat creat64 fsync fdatasync msync preadv pwritev preadv64 pwritev64
+        lockf lockf64 tcdrain;
+    crate::calls::files::enters_kernel => stat lstat fstat fstatat stat64 lstat64 fstat64 fstatat64 statx statfs
+        fstatfs statvfs fstatvfs access faccessat lseek lseek64 sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
         symlink readlink chmod fchmod chown fchown utimensat futimens opendir readdir closedir getcwd chdir
-        ioctl preadv pwritev preadv64 pwritev64 preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
+        ioctl preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
         tee vmsplice bind getsockname getpeername getsockopt setsockopt uname getppid getuid geteuid
         getgid getegid getrlimit setrlimit prlimit umask memfd_create shm_open shm_unlink inotify_init1
         inotify_add_watch mlock munlock mlockall munlockall mincore;

@@ -13,9 +13,11 @@ mod sockets;
 pub mod transfer;
 
 use crate::calls::clock;
+use crate::calls::signals;
 use crate::engine::{active, charge, current, engine, now};
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::sched;
+use crate::threads::cancel;
 use crate::{crash, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -23,7 +25,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{Ticks, ticks};
 
-pub use descriptors::{forget, remember_random};
+pub use descriptors::{forget, remember_event, remember_random};
 
 struct Waiting {
     fiber: usize,
@@ -49,7 +51,7 @@ fn pollfd(fd: c_int, events: i16) -> libc::pollfd {
     libc::pollfd { fd, events, revents: 0 }
 }
 
-fn is_ready(fd: c_int, events: i16) -> bool {
+pub fn is_ready(fd: c_int, events: i16) -> bool {
     sys::poll(&mut [pollfd(fd, events)], 0) != 0
 }
 
@@ -76,37 +78,55 @@ pub const TRY_AGAIN_NS: u64 = 20_000;
 
 /// Waits until another thread has read from the event descriptor `fd`. It may be ready to be written
 /// already, only not to take as much as is wanted: then all that is left is to try again.
-fn await_room_to_count(fd: c_int, call: &'static str) {
+fn await_room_to_count(fd: c_int, call: &'static str) -> Result<(), c_int> {
     if is_ready(fd, libc::POLLOUT) {
-        super::sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
+        super::sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).map_err(|_| libc::EINTR)
     } else {
-        await_ready(fd, libc::POLLOUT, None, call);
+        await_ready(fd, libc::POLLOUT, None, call)
     }
 }
 
-/// Returns when a call on `fd` will not block: at once if it never does. False: the deadline passed.
-fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static str) -> bool {
+/// Returns when a call on `fd` will not block: at once if it never does. EAGAIN: the deadline passed; EINTR:
+/// a handler has run after which the call is not to go on.
+fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static str) -> Result<(), c_int> {
+    cancel::test();
     while !is_ready(fd, events) && blocks(fd) {
         if sched::alone() && waiters().is_empty() && deadline.is_none() && !descriptors::is_inside(fd) {
             // As if it had been ready: how long the world takes is not to be seen in the run.
             sys::poll(&mut [pollfd(fd, events)], -1);
             crash::check_stop(0);
-        } else if !park(alloc::vec![pollfd(fd, events)], true, deadline, call) {
-            return false;
+            cancel::at_once();
+            signals::deliver(0);
+            continue;
+        }
+        match park(alloc::vec![pollfd(fd, events)], true, deadline, call) {
+            Woken::Thread => {}
+            Woken::Timer => return Err(libc::EAGAIN),
+            // As on Linux: a call with a time-out does not go on.
+            Woken::Signal if interrupted().is_some_and(|restarts| !restarts || deadline.is_some()) => {
+                return Err(libc::EINTR);
+            }
+            Woken::Signal => {}
         }
     }
-    true
+    Ok(())
+}
+
+/// The running thread was woken to look: lets handlers run; see [`signals::deliver`].
+fn interrupted() -> Option<bool> {
+    cancel::test();
+    signals::deliver(0)
 }
 
 /// libc is about to read `fd`.
 pub fn await_input(fd: c_int) {
-    await_ready(fd, libc::POLLIN, None, "read");
+    while await_ready(fd, libc::POLLIN, None, "read").is_err() {}
 }
 
 /// libc is about to write to `fd`. Whether the world reads what we write is not simulated.
 pub fn await_room(fd: c_int) {
     if fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) {
-        await_ready(fd, libc::POLLOUT, None, "write");
+        while await_ready(fd, libc::POLLOUT, None, "write").is_err() {}
     }
 }
 
@@ -134,12 +154,12 @@ fn glance_at(now: Ticks) {
 /// Virtual time between two glances.
 const GLANCES_NS: u64 = 50_000;
 
-/// Takes the running thread off its CPU until one of `fds` may be ready. False: the deadline passed.
-fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'static str) -> bool {
+/// Takes the running thread off its CPU until one of `fds` may be ready, or something else wakes it.
+fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'static str) -> Woken {
     let me = engine().sched.fiber;
     if let Some(deadline) = deadline {
         if deadline <= now() {
-            return false;
+            return Woken::Timer;
         }
         sched::set_timer(me, deadline);
     }
@@ -148,12 +168,7 @@ fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'st
     waiters().push(Waiting { fiber: me, fds, takes, inside });
     sched::block(Wait::Io { fd: first.fd, events: first.events, call });
     waiters().retain(|w| w.fiber != me);
-    current().woken != Woken::ByTimer
-}
-
-/// Takes the running thread off its CPU for ever.
-pub fn wait_for_nothing(call: &'static str) {
-    park(Vec::new(), false, None, call);
+    current().woken
 }
 
 /// Something was done that may have made descriptors ready: wakes those who wait for them.
@@ -203,7 +218,10 @@ pub fn wait_for_world() -> bool {
         return true;
     }
     while waiters().iter().any(|w| !w.inside) {
-        crash::check_stop(0);
+        crash::stop_if_asked(0);
+        if signals::take_in() {
+            return true;
+        }
         if wake_ready(-1) > 0 {
             return true;
         }

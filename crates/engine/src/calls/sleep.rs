@@ -1,49 +1,73 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping and yielding, in virtual time. Nothing is added for the slack that Linux allows its timers.
 use crate::calls::clock;
-use crate::engine::{engine, now};
-use crate::scheduling::fiber::Wait;
+use crate::calls::signals;
+use crate::engine::{current, engine, now};
+use crate::scheduling::fiber::{Wait, Woken};
+use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
+use crate::threads::cancel;
 use core::ffi::{c_int, c_uint};
 use corefold_model::Ticks;
 
+/// A handler has run while the thread slept.
+pub struct Interrupted;
+
 /// Takes the running thread off its CPU until `deadline`.
-pub fn until(deadline: Ticks) {
-    crate::scheduling::sched::enter_kernel();
-    if deadline > now() {
-        crate::scheduling::sched::set_timer(engine().sched.fiber, deadline);
-        crate::scheduling::sched::block(Wait::Sleep);
+pub fn until(deadline: Ticks) -> Result<(), Interrupted> {
+    cancel::test();
+    sched::enter_kernel();
+    while deadline > now() {
+        sched::set_timer(engine().sched.fiber, deadline);
+        sched::block(Wait::Sleep);
+        if current().woken == Woken::Signal {
+            cancel::test();
+            if signals::deliver(0).is_some() {
+                return Err(Interrupted);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nanoseconds that are left when a handler interrupts it, or 0.
+fn sleep_for(nanoseconds: u64) -> u64 {
+    let deadline = now().saturating_add(clock::ticks_of(nanoseconds));
+    match until(deadline) {
+        Ok(()) => 0,
+        Err(Interrupted) => clock::nanoseconds_of(deadline.saturating_sub(now())).max(1),
     }
 }
 
-fn sleep_for(nanoseconds: u64) {
-    until(now().saturating_add(clock::ticks_of(nanoseconds)));
-}
-
-/// A sleep is never cut short: nothing is left of it.
-fn nothing_left(left: *mut libc::timespec) {
+/// What a sleep came to: 0, or EINTR with what is left of it.
+fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
+    if nanoseconds == 0 {
+        return 0;
+    }
     if !left.is_null() {
         // SAFETY: the caller's variable.
-        unsafe { *left = clock::timespec(0) };
+        unsafe { *left = clock::timespec(nanoseconds) };
     }
+    libc::EINTR
 }
 
 fn give_way() -> c_int {
-    crate::scheduling::sched::enter_kernel();
-    crate::scheduling::sched::give_way(usize::MAX);
+    sched::enter_kernel();
+    sched::give_way(usize::MAX);
     0
 }
 
 stand_ins! {
     fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
         // SAFETY: the caller's variable.
-        match clock::nanoseconds_in(unsafe { &*time }) {
-            // SAFETY: as above.
-            Some(nanoseconds) if unsafe { (*time).tv_sec } >= 0 => sleep_for(nanoseconds),
-            _ => return failed(libc::EINVAL),
+        let time = unsafe { &*time };
+        let Some(nanoseconds) = clock::nanoseconds_in(time).filter(|_| time.tv_sec >= 0) else {
+            return failed(libc::EINVAL);
+        };
+        match outcome(sleep_for(nanoseconds), left) {
+            0 => 0,
+            error => failed(error),
         }
-        nothing_left(left);
-        0
     }
 
     fn clock_nanosleep(id: c_int, flags: c_int, time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
@@ -54,22 +78,24 @@ stand_ins! {
             return libc::EINVAL;
         }
         if flags & libc::TIMER_ABSTIME != 0 {
-            until(clock::ticks_when(id, nanoseconds).unwrap_or(0));
-        } else {
-            sleep_for(nanoseconds);
-            nothing_left(left);
+            return match until(clock::ticks_when(id, nanoseconds).unwrap_or(0)) {
+                Ok(()) => 0,
+                Err(Interrupted) => libc::EINTR,
+            };
         }
-        0
+        outcome(sleep_for(nanoseconds), left)
     }
 
     fn usleep(microseconds: c_uint) -> c_int {
-        sleep_for(u64::from(microseconds) * 1000);
-        0
+        match sleep_for(u64::from(microseconds) * 1000) {
+            0 => 0,
+            _ => failed(libc::EINTR),
+        }
     }
 
+    /// What is left is rounded as glibc does: down.
     fn sleep(seconds: c_uint) -> c_uint {
-        sleep_for(u64::from(seconds) * clock::NANOSECONDS);
-        0
+        (sleep_for(u64::from(seconds) * clock::NANOSECONDS) / clock::NANOSECONDS) as c_uint
     }
 
     fn sched_yield() -> c_int {
@@ -84,14 +110,10 @@ stand_ins! {
         give_way()
     }
 
-    /// C11's: 0, or -1 when a signal came, which does not happen.
+    /// C11's: 0, or -1 when a signal came.
     fn thrd_sleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
         // SAFETY: the caller's variable.
-        match clock::nanoseconds_in(unsafe { &*time }) {
-            Some(nanoseconds) => sleep_for(nanoseconds),
-            None => return -2,
-        }
-        nothing_left(left);
-        0
+        let Some(nanoseconds) = clock::nanoseconds_in(unsafe { &*time }) else { return -2 };
+        if outcome(sleep_for(nanoseconds), left) == 0 { 0 } else { -1 }
     }
 }

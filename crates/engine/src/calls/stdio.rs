@@ -6,7 +6,7 @@ use crate::calls::{io, within};
 use crate::engine::{charge, engine, now};
 use crate::hooks::atomics;
 use crate::passing::{Arguments, before};
-use crate::scheduling::fiber::Wait;
+use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins;
 use crate::sys;
@@ -113,6 +113,9 @@ fn pass_lock(stream: *mut Stream, pc: u64) {
         sched::enter_kernel();
         if is_others(stream) {
             sched::block(Wait::Futex { address: stream as u64, object: stream as u64, call: "flockfile" });
+            if engine().fibers[engine().sched.fiber].woken == Woken::Signal {
+                crate::threads::futex::interrupted(pc);
+            }
         }
     }
     within::await_stream(stream as u64, lock);

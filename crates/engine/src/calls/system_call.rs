@@ -2,6 +2,7 @@
 //! `syscall()`: C++ and Rust wait with it. What the simulation has to answer goes to the stand-in of that
 //! name, all else to the kernel.
 use crate::calls::membarrier::membarrier;
+use crate::calls::signals;
 use crate::engine::{active, engine, note};
 use crate::entry::Call;
 use crate::scheduling::sched;
@@ -53,6 +54,8 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_exit => crash::unsupported("a thread ends itself by a system call", pc),
         // SAFETY: ends the process, as it is asked to.
         libc::SYS_exit_group => unsafe { libc::_exit(a as c_int) },
+        libc::SYS_tgkill => signals::by_number(b as c_int, c as c_int, pc).into(),
+        libc::SYS_tkill => signals::by_number(a as c_int, b as c_int, pc).into(),
         _ if let Some(name) = not_there(number) => {
             note(&alloc::format!("the system call {name} is not simulated: it fails as on a kernel without it"), pc);
             failed(libc::ENOSYS).into()
@@ -120,6 +123,14 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_gettimeofday => gettimeofday(*mut libc::timeval, *mut libc::timezone);
         SYS_clock_gettime => clock_gettime(c_int, *mut libc::timespec);
         SYS_clock_getres => clock_getres(c_int, *mut libc::timespec);
+        SYS_clock_nanosleep => clock_nanosleep(c_int, c_int, *const libc::timespec, *mut libc::timespec);
+        SYS_kill => kill(libc::pid_t, c_int);
+        SYS_pause => pause();
+        SYS_alarm => alarm(c_uint);
+        SYS_dup => dup(c_int);
+        SYS_timerfd_create => timerfd_create(c_int, c_int);
+        SYS_timerfd_settime => timerfd_settime(c_int, c_int, *const libc::itimerspec, *mut libc::itimerspec);
+        SYS_timerfd_gettime => timerfd_gettime(c_int, *mut libc::itimerspec);
         SYS_nanosleep => nanosleep(*const libc::timespec, *mut libc::timespec);
         SYS_getrusage => getrusage(c_int, *mut libc::rusage);
         SYS_mmap => mmap(*mut c_void, usize, c_int, c_int, c_int, i64);

@@ -5,6 +5,7 @@
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
 use crate::calls::clock;
 use crate::calls::io::{self, TRY_AGAIN_NS};
+use crate::calls::signals;
 use crate::calls::sleep;
 use crate::engine::{active, current, engine, note, now};
 use crate::hooks::pending::write_value;
@@ -134,7 +135,7 @@ const LIBRARY: &str = "dlopen";
 fn waiting_within(wait: impl FnOnce()) {
     let me = engine().sched.fiber;
     within().push(me);
-    wait();
+    signals::deafly(wait);
     within().retain(|fiber| *fiber != me);
     wake_waiting(|_, call| call == STREAM);
 }
@@ -149,7 +150,7 @@ fn wake_waiting(whose: impl Fn(u64, &str) -> bool) {
 }
 
 fn wait_for(address: u64, call: &'static str) {
-    sched::block(Wait::Futex { address, object: address, call });
+    signals::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
 }
 
 /// glibc's lock of a stream: the word, how often its owner has it, and the owner's thread block.
@@ -175,7 +176,7 @@ pub fn await_stream(stream: u64, lock: u64) {
             wait_for(stream, STREAM);
         } else {
             // In a function of the program's that libc has called.
-            sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
+            signals::deafly(|| _ = sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)));
         }
     }
 }

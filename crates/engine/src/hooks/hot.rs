@@ -141,12 +141,13 @@ pub extern "C" fn __sanitizer_cov_trace_pc() {
         "jae 3f",
         "ret",
         "2: jmp {unknown}",
-        "3: jmp {limit}",
+        "3: mov rsi, rsp",
+        "jmp {limit}",
         mask = const BLOCK_MASK,
         table = const BLOCK_COSTS,
         hot = const HOT,
         unknown = sym crate::hooks::blocks::unknown_block,
-        limit = sym crate::scheduling::sched::at_limit,
+        limit = sym crate::scheduling::sched::at_block,
     )
 }
 
@@ -305,7 +306,8 @@ pub extern "C" fn corefold_block_unknown(cell: *mut u32, pc: u64) {
     crate::hooks::blocks::learn(cell, pc);
 }
 
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub extern "C" fn corefold_block_limit(pc: u64) {
-    crate::scheduling::sched::at_limit(pc);
+pub extern "C" fn corefold_block_limit(_pc: u64) {
+    naked_asm!("mov rsi, rsp", "jmp {limit}", limit = sym crate::scheduling::sched::at_block)
 }

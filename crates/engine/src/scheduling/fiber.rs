@@ -35,6 +35,9 @@ pub enum Wait {
         thread: usize,
     },
     Sleep,
+    Signal {
+        call: &'static str,
+    },
     Io {
         fd: i32,
         events: i16,
@@ -42,11 +45,13 @@ pub enum Wait {
     },
 }
 
-/// Why a wait ended.
+/// Who or what ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    ByThread,
-    ByTimer,
+    Thread,
+    Timer,
+    /// A signal came for the fiber, or it is cancelled.
+    Signal,
 }
 
 pub struct Fiber {
@@ -82,6 +87,8 @@ pub struct Fiber {
     alternate: Box<[u8]>,
     pub base: crate::threads::unwind::Base,
     pub thread: crate::threads::thread::Thread,
+    pub signals: crate::calls::signals::Own,
+    pub cancel: crate::threads::cancel::Cancel,
 }
 
 const ALTERNATE_STACK: usize = 16 << 10;
@@ -94,7 +101,7 @@ impl Fiber {
             fs: 0,
             state: State::Ready,
             wait: Wait::Nothing,
-            woken: Woken::ByThread,
+            woken: Woken::Thread,
             blocked_at: 0,
             timer: 0,
             cpu,
@@ -113,6 +120,8 @@ impl Fiber {
             alternate: alloc::vec![0; ALTERNATE_STACK].into_boxed_slice(),
             base: crate::threads::unwind::Base::default(),
             thread: crate::threads::thread::Thread::default(),
+            signals: crate::calls::signals::Own::default(),
+            cancel: crate::threads::cancel::Cancel::default(),
         }
     }
 
@@ -307,7 +316,7 @@ pub fn timer_fired(fiber: usize, time: Ticks) {
     if f.state != State::Blocked {
         return;
     }
-    f.woken = Woken::ByTimer;
+    f.woken = Woken::Timer;
     crate::threads::futex::forget(fiber);
     sched::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
 }

@@ -5,12 +5,14 @@
 //! one may get ahead of the others by the slack on what no other CPU can see; before anything that
 //! others can see it lets the ones behind it go first ([`sync`]).
 use crate::account::sample;
+use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::clocks::Clocks;
 use crate::scheduling::doze::{self, Doze, Watched};
 use crate::scheduling::fiber::{self, State, Wait};
+use crate::threads::cancel;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -57,7 +59,14 @@ pub struct Scheduler {
     pub queues: crate::threads::futex::Queues,
     /// A fiber that has ended and whose kernel thread waits to be let go.
     pub leaving: Option<usize>,
+    /// Fibers that have signals to look at.
+    pub signalled: usize,
+    /// Timers of the program wait for a thread to run.
+    pub asleep: bool,
 }
+
+/// Numbers from here on are those of the program's timers, not of fibers.
+const ALARMS: usize = 1 << 32;
 
 impl Scheduler {
     pub fn new(launch: &Launch, model: &Model) -> Self {
@@ -78,6 +87,8 @@ impl Scheduler {
             stacks: crate::scheduling::stacks::Stacks::default(),
             queues: crate::threads::futex::Queues::default(),
             leaving: None,
+            signalled: 0,
+            asleep: false,
         }
     }
 
@@ -113,6 +124,9 @@ pub fn set_limit() {
     let cpu = &s.cpus[s.cpu];
     let ahead = s.others().min(s.next_timer()).saturating_add(s.slack);
     hot!().limit = ahead.min(cpu.next_sample).min(cpu.turn_ends());
+    if s.signalled != 0 && signals::is_due() {
+        hot!().limit = 0;
+    }
 }
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
@@ -128,6 +142,17 @@ pub extern "C" fn at_limit(pc: u64) {
     sample::take_due(pc, sample::What::Stall);
     crate::calls::io::glance();
     look_up();
+}
+
+/// The same at a place where a handler may run, or the thread end. `return_to` is where the hook's return
+/// address stands: what the compiler knows of the place, an unwinder finds by `pc`.
+pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
+    at_limit(pc);
+    if crate::engine::active() && engine().sched.signalled != 0 && signals::is_due() {
+        // SAFETY: the hook's own return address; code out of line would go on at `pc` anyway.
+        unsafe { *return_to = pc };
+        signals::look(pc);
+    }
 }
 
 /// Lets timers fire, other fibers of this CPU have their turn, and CPUs that are behind catch up.
@@ -202,8 +227,17 @@ fn fire_timers() {
         if s.next_timer() > s.others() || s.timers.is_empty() {
             return;
         }
-        if let Some(Reverse((time, _, fiber))) = s.timers.pop() {
-            fiber::timer_fired(fiber, time);
+        match s.timers.pop() {
+            Some(Reverse((time, _, timer))) if timer >= ALARMS => {
+                // Timers that come again and again may be all that there is.
+                crash::stop_if_asked(0);
+                // What it does happens now, whatever the time on the CPU that comes to it.
+                let clock = core::mem::replace(&mut hot!().clock, time);
+                crate::calls::timers::fire(timer - ALARMS, time);
+                hot!().clock = clock;
+            }
+            Some(Reverse((time, _, fiber))) => fiber::timer_fired(fiber, time),
+            None => {}
         }
     }
 }
@@ -251,12 +285,25 @@ pub fn give_way(behind: usize) {
 /// is off: the caller has just put it where wakers look, and one that came now would wake it too early.
 pub fn block(wait: Wait) {
     drain();
+    if signals::is_due() || cancel::forbids(&wait) {
+        return is_kept(wait);
+    }
     let fiber = current();
     fiber.state = State::Blocked;
     fiber.goes_away(hot!().clock);
     fiber.wait = wait;
-    fiber.woken = crate::scheduling::fiber::Woken::ByThread;
+    fiber.woken = crate::scheduling::fiber::Woken::Thread;
     leave_cpu();
+}
+
+/// The running fiber has something to look at before it waits: as if it had been woken for that.
+fn is_kept(wait: Wait) {
+    let me = engine().sched.fiber;
+    cancel_timer(me);
+    current().wait = wait;
+    crate::threads::futex::forget(me);
+    current().wait = Wait::Nothing;
+    current().woken = crate::scheduling::fiber::Woken::Signal;
 }
 
 /// The running thread makes a system call: what it has under way ends, others catch up.
@@ -340,6 +387,9 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
             doze::disturbed(cpu, at);
         }
     }
+    if engine().sched.asleep {
+        crate::calls::timers::resume(at);
+    }
     set_limit();
 }
 
@@ -421,6 +471,21 @@ pub fn cancel_timer(fiber: usize) {
     let timer = core::mem::take(&mut engine().fibers[fiber].timer);
     if timer != 0 {
         engine().sched.timers.retain(|Reverse((_, id, _))| *id != timer);
+    }
+}
+
+/// Has [`crate::calls::timers::fire`] called for a timer of the program's at `time`.
+pub fn set_alarm(timer: usize, time: Ticks) -> u64 {
+    let s = &mut engine().sched;
+    s.timer_count += 1;
+    s.timers.push(Reverse((time, s.timer_count, ALARMS + timer)));
+    set_limit();
+    engine().sched.timer_count
+}
+
+pub fn cancel_alarm(alarm: u64) {
+    if alarm != 0 {
+        engine().sched.timers.retain(|Reverse((_, id, _))| *id != alarm);
     }
 }
 

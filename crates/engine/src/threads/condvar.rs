@@ -7,6 +7,7 @@
 use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::stand_in::calls;
+use crate::threads::cancel;
 use crate::threads::futex::Waited;
 use crate::threads::mutex;
 use crate::threads::object::Object;
@@ -64,13 +65,20 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
     cond.add(WAITERS, WAITER);
     let mutex = Object { address: mutex, call: cond.call };
     let begin = now();
-    let mut code = mutex::unlock(mutex);
+    let (mut code, mut cancelled) = (mutex::unlock(mutex), false);
     if code == 0 {
-        code = await_signal(cond, ticket, deadline);
+        (code, cancelled) = await_signal(cond, ticket, deadline);
         cond.acquired(LockKind::CondVar, Some(begin));
     }
     leave(cond);
-    if code == libc::EPERM { code } else { lock_again(mutex, code) }
+    if code == libc::EPERM {
+        return code;
+    }
+    let code = lock_again(mutex, code);
+    if cancelled {
+        cancel::test();
+    }
+    code
 }
 
 /// A report calls this second wait what it is.
@@ -82,17 +90,22 @@ fn lock_again(mutex: Object, waited: c_int) -> c_int {
     }
 }
 
-fn await_signal(cond: Object, ticket: u32, deadline: Option<Ticks>) -> c_int {
+/// What the wait comes to, and whether the thread is to be cancelled: then a signal is for another.
+fn await_signal(cond: Object, ticket: u32, deadline: Option<Ticks>) -> (c_int, bool) {
     loop {
+        if cancel::is_due() {
+            return (0, true);
+        }
         let found = match cond.load(SIGNALS) {
             0 => 0,
             _ => match take_signal(cond, ticket) {
-                Ok(()) => return 0,
+                Ok(()) => return (0, false),
                 Err(signals) => signals,
             },
         };
         if cond.wait(SIGNALS, found, deadline) == Waited::TimedOut {
-            return if take_signal(cond, ticket).is_ok() { 0 } else { libc::ETIMEDOUT };
+            let code = if take_signal(cond, ticket).is_ok() { 0 } else { libc::ETIMEDOUT };
+            return (code, false);
         }
     }
 }

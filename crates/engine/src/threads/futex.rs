@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
+use crate::calls::signals;
 use crate::engine::{charge, current, engine};
 use crate::hooks::access::{read_value, timed};
 use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::sched;
+use crate::threads::cancel;
 use crate::threads::object::Object;
 use alloc::collections::VecDeque;
 use corefold_model::{Kind, Ticks, ticks};
@@ -34,6 +36,9 @@ pub enum Waited {
     /// The word did not hold the expected value.
     Changed,
     TimedOut,
+    /// A signal came, or the thread is to be cancelled; what handlers there were have run. Is the wait to go
+    /// on, as far as they are concerned?
+    Interrupted(bool),
 }
 
 /// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
@@ -60,7 +65,17 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
     crate::hooks::frames::stops_at(object.call.pc);
     current().blocked_at = object.call.pc;
     sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
-    if current().woken == Woken::ByTimer { Waited::TimedOut } else { Waited::Woken }
+    match current().woken {
+        Woken::Timer => Waited::TimedOut,
+        Woken::Thread => Waited::Woken,
+        Woken::Signal => Waited::Interrupted(interrupted(object.call.pc)),
+    }
+}
+
+/// The running thread was woken to look: lets handlers run. Is what it waited for to go on?
+pub fn interrupted(pc: u64) -> bool {
+    cancel::at_once();
+    signals::deliver(pc).unwrap_or(true)
 }
 
 /// A system call's time until the kernel looks at the word, and from then on. It varies from call to

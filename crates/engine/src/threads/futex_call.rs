@@ -67,6 +67,9 @@ fn wait(object: Object, expected: u32, bits: u32, deadline: Result<Option<Ticks>
     match futex::wait(&object, object.address, expected, bits, deadline) {
         Waited::Changed => error(libc::EAGAIN),
         Waited::TimedOut => error(libc::ETIMEDOUT),
+        // As on Linux: a wait with a time-out never goes on.
+        Waited::Interrupted(true) if deadline.is_none() => wait(object, expected, bits, Ok(None)),
+        Waited::Interrupted(_) => error(libc::EINTR),
         Waited::Woken => {
             object.acquired(LockKind::Futex, Some(begin));
             0

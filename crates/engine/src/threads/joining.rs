@@ -6,6 +6,7 @@ use crate::entry::Call;
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::sched;
 use crate::stand_in::calls;
+use crate::threads::cancel;
 use crate::threads::thread::{find, give_back_stack};
 use core::ffi::{c_int, c_void};
 
@@ -43,6 +44,7 @@ fn at(clock: c_int, until: *const libc::timespec) -> Deadline {
 }
 
 pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, until: Deadline, call: Call) -> c_int {
+    cancel::test();
     let Some(target) = find(thread) else { return libc::ESRCH };
     if let Err(code) = may_join(target) {
         return code;
@@ -74,19 +76,26 @@ fn may_join(target: usize) -> Result<(), c_int> {
 
 fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
     let me = engine().sched.fiber;
-    if let Some(deadline) = until.ticks()? {
-        if deadline <= now() {
+    let deadline = until.ticks()?;
+    while engine().fibers[target].state != State::Finished {
+        if deadline.is_some_and(|deadline| deadline <= now()) {
             return Err(libc::ETIMEDOUT);
         }
-        sched::set_timer(me, deadline);
-    }
-    engine().fibers[target].thread.joiner = Some(me);
-    crate::hooks::frames::stops_at(call.pc);
-    current().blocked_at = call.pc;
-    sched::block(Wait::Join { thread: target });
-    if current().woken == Woken::ByTimer {
+        if let Some(deadline) = deadline {
+            sched::set_timer(me, deadline);
+        }
+        engine().fibers[target].thread.joiner = Some(me);
+        crate::hooks::frames::stops_at(call.pc);
+        current().blocked_at = call.pc;
+        sched::block(Wait::Join { thread: target });
+        if current().woken == Woken::Thread {
+            return Ok(());
+        }
         engine().fibers[target].thread.joiner = None;
-        return Err(libc::ETIMEDOUT);
+        if current().woken == Woken::Signal {
+            cancel::test();
+            crate::threads::futex::interrupted(call.pc);
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::engine::now;
 use crate::entry::Call;
 use crate::hooks::atomics;
 use crate::stand_in::{calls, failed};
+use crate::threads::cancel;
 use crate::threads::futex::Waited;
 use crate::threads::object::Object;
 use core::ffi::c_int;
@@ -65,6 +66,7 @@ fn take(sem: Object, waiter: u64) -> bool {
 }
 
 fn wait(sem: u64, call: Call, until: Deadline) -> c_int {
+    cancel::test();
     let deadline = match until.ticks() {
         Ok(deadline) => deadline,
         Err(code) => return failed(code),
@@ -77,10 +79,15 @@ fn wait(sem: u64, call: Call, until: Deadline) -> c_int {
     }
     update(sem, |old| Some(old + WAITER));
     while !take(sem, WAITER) {
-        if sem.wait(VALUE, 0, deadline) == Waited::TimedOut {
-            update(sem, |old| Some(old - WAITER));
-            return failed(libc::ETIMEDOUT);
-        }
+        let error = match sem.wait(VALUE, 0, deadline) {
+            Waited::TimedOut => libc::ETIMEDOUT,
+            // As on Linux: a wait with a deadline does not go on.
+            Waited::Interrupted(restarts) if !restarts || deadline.is_some() || cancel::is_due() => libc::EINTR,
+            _ => continue,
+        };
+        update(sem, |old| Some(old - WAITER));
+        cancel::test();
+        return failed(error);
     }
     sem.acquired(LockKind::Semaphore, Some(begin));
     0

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
+use crate::calls::signals;
 use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
-use crate::scheduling::fiber::{self, Fiber, State};
+use crate::scheduling::fiber::{self, Fiber, State, Wait};
 use crate::scheduling::sched;
 use crate::threads::attributes::{self, Stack};
 use crate::threads::priority::Priority;
-use crate::threads::{keys, names};
+use crate::threads::{cancel, keys, names};
 use crate::{crash, sys};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -47,6 +48,19 @@ const FRAMES: u64 = 4 << 20;
 pub const STACK: u64 = 8 << 20;
 const GUARD: u64 = 1 << 20;
 pub const LARGEST_STACK: u64 = SLOT - FRAMES - GUARD;
+const MARGIN: u64 = 64 << 10;
+
+/// Does the program have code on stacks, as gcc's nested functions whose address is taken need it?
+fn wants_code_on_stacks() -> bool {
+    // SAFETY: the kernel says where the program's headers lie.
+    unsafe {
+        let first = libc::getauxval(libc::AT_PHDR) as *const libc::Elf64_Phdr;
+        let count = libc::getauxval(libc::AT_PHNUM) as usize;
+        let headers = core::slice::from_raw_parts(first, count);
+        let stack = headers.iter().find(|h| h.p_type == libc::PT_GNU_STACK);
+        stack.is_none_or(|h| h.p_flags & libc::PF_X != 0)
+    }
+}
 
 /// Base of the return addresses and end of the stack in `slot`; `None` if there is no room for it.
 /// A slot that was used before is mapped already.
@@ -57,7 +71,11 @@ fn map_stack(slot: usize) -> Option<(*mut u64, u64)> {
     if is_new && !(at + SLOT <= STACKS + STACKS_BYTES && sys::map_at(at, FRAMES) && sys::map_at(stack, LARGEST_STACK)) {
         return None;
     }
-    Some((at as *mut u64, at + SLOT))
+    if is_new && wants_code_on_stacks() {
+        sys::make_executable(stack, LARGEST_STACK);
+    }
+    // A margin below: calls and returns may not match, where a program switches stacks by itself.
+    Some(((at + MARGIN) as *mut u64, at + SLOT))
 }
 
 /// Makes the calling thread the first fiber; returns the top of the stack it is to use.
@@ -76,6 +94,18 @@ pub fn adopt_main() -> u64 {
 pub fn main_stack() -> Stack {
     let slot = engine().fibers[0].thread.slot as u64;
     Stack { begin: STACKS + (slot + 1) * SLOT - STACK, bytes: STACK, ..Stack::default() }
+}
+
+/// The signals that a new thread is to block, if its attributes say so.
+fn mask_of(attr: *const libc::pthread_attr_t) -> Option<u64> {
+    unsafe extern "C" {
+        fn pthread_attr_getsigmask_np(attr: *const libc::pthread_attr_t, into: *mut libc::sigset_t) -> c_int;
+    }
+    // SAFETY: an attribute object of the program's; a zeroed set is valid.
+    unsafe {
+        let mut set: libc::sigset_t = core::mem::zeroed();
+        (!attr.is_null() && pthread_attr_getsigmask_np(attr, &mut set) == 0).then(|| signals::bits(&set))
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -100,6 +130,7 @@ pub extern "C" fn pthread_create(
     let id = e.fibers.len();
     let mut fiber = Box::new(Fiber::new(id, id % e.sched.cpus.len(), frames));
     fiber.affinity = affinity;
+    fiber.signals = signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask));
     fiber.off_cpu_since = hot!().clock;
     fiber.thread = Thread {
         start: Some(start),
@@ -162,14 +193,17 @@ fn run_until_exit(start: Start, argument: usize) -> usize {
 
 /// The thread's work is done: its destructors run, and whoever joins it goes on.
 fn finish(value: usize) {
+    cancel::thread_ends();
     keys::run_destructors();
     crate::threads::robust::thread_ends();
     crate::threads::robust_list::thread_ends();
     sched::enter_kernel();
+    crate::calls::signals::thread_ends();
     let me = engine().sched.fiber;
     current().thread.value = value;
     let thread = &current().thread;
-    if let Some(joiner) = thread.joiner {
+    let waits = |f: &usize| matches!(engine().fibers[*f].wait, Wait::Join { thread } if thread == me);
+    if let Some(joiner) = thread.joiner.filter(waits) {
         sched::cancel_timer(joiner);
         sched::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
     }

@@ -3,8 +3,11 @@
 //!
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
 //! are unwound up to ours, by the same forced unwinding.
-use crate::engine::{current, engine};
+use crate::engine::current;
+use crate::hooks::hot::hot;
 use crate::real::Start;
+use crate::sys;
+use crate::threads::{cancel, jumps, thread};
 use alloc::boxed::Box;
 use core::ffi::{c_int, c_void};
 
@@ -69,10 +72,8 @@ pub fn call(start: Start, argument: usize) -> usize {
 
 /// Ends the running thread.
 pub fn exit(value: usize) -> ! {
+    cancel::thread_ends();
     current().base.value = value;
-    if current().thread.cleanup != 0 {
-        run_cleanup();
-    }
     unwind()
 }
 
@@ -92,18 +93,30 @@ fn run_cleanup() -> ! {
 }
 
 fn unwind() -> ! {
-    if current().base.sp == 0 {
-        crate::threads::thread::finish_main(current().base.value);
-    }
     // The exception object: class, cleanup function and two private words, with room to spare.
     let exception = Box::leak(Box::new([0u64; 8]));
+    exception[1] = not_rethrown as *const () as u64;
     // SAFETY: the object lives for ever; the stop function ends the unwinding at our frame.
     unsafe { _Unwind_ForcedUnwind(exception.as_mut_ptr().cast(), stop, core::ptr::null_mut()) };
     leave()
 }
 
+/// A `catch (...)` of the program's has kept the exception.
+extern "C" fn not_rethrown(_reason: c_int, _exception: *mut c_void) {
+    sys::write(2, b"FATAL: exception not rethrown\n");
+    crate::crash::killed(libc::SIGABRT, 0);
+}
+
+/// All frames are unwound. The main thread has none of ours below it: it ends where it is.
 fn leave() -> ! {
+    if current().thread.cleanup != 0 {
+        run_cleanup();
+    }
+    hot!().frames = current().frames_base;
     let base = &current().base;
+    if base.sp == 0 {
+        crate::threads::thread::finish_main(base.value);
+    }
     // SAFETY: `corefold_call`'s frame is live below all that was unwound.
     unsafe { corefold_leave(base.sp, base.value) }
 }
@@ -123,10 +136,20 @@ extern "C-unwind" fn stop(
     }
     // SAFETY: the unwinder's own context.
     let frame = unsafe { _Unwind_GetCFA(context) };
-    if actions & END_OF_STACK != 0 || frame > engine().fibers[engine().sched.fiber].base.sp {
+    let cleanup = current().thread.cleanup;
+    if cleanup != 0 && frame as u64 > jumps::sp_in(cleanup as *const u64) && same_stack(frame, cleanup) {
+        run_cleanup();
+    }
+    let base = current().base.sp;
+    if actions & END_OF_STACK != 0 || base != 0 && frame > base && same_stack(frame, base) {
         leave();
     }
     0
+}
+
+/// Are both on one thread's stack? Handlers may run on stacks of their own, which lie anywhere.
+fn same_stack(one: usize, other: usize) -> bool {
+    thread::stack_end(one as u64) == thread::stack_end(other as u64)
 }
 
 /// glibc's macros in C: remembers the buffer, as pthread_exit has to jump to it.
@@ -157,8 +180,29 @@ pub extern "C-unwind" fn __pthread_unwind_next(buffer: *mut usize) -> ! {
         crate::real::real! { fn __pthread_unwind_next(buffer: *mut usize) -> !; }
         __pthread_unwind_next(buffer)
     }
-    if current().thread.cleanup != 0 {
-        run_cleanup()
-    }
     unwind()
+}
+
+/// The same, and cancellation is deferred meanwhile. Word 10 holds what it was.
+#[unsafe(no_mangle)]
+pub extern "C" fn __pthread_register_cancel_defer(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_register_cancel_defer(buffer: *mut usize) -> (); }
+        return __pthread_register_cancel_defer(buffer);
+    }
+    __pthread_register_cancel(buffer);
+    // SAFETY: as above.
+    unsafe { *buffer.add(10) = usize::from(cancel::set_type(false)) };
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn __pthread_unregister_cancel_restore(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_unregister_cancel_restore(buffer: *mut usize) -> (); }
+        return __pthread_unregister_cancel_restore(buffer);
+    }
+    __pthread_unregister_cancel(buffer);
+    // SAFETY: as above.
+    cancel::set_type(unsafe { *buffer.add(10) } != 0);
+    cancel::at_once();
 }

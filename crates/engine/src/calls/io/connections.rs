@@ -17,8 +17,8 @@ const BACKLOG: c_int = 4096;
 
 fn accept_next(fd: c_int, name: *mut c_void, room: *mut u32, flags: c_int, call: &'static str) -> c_int {
     sched::enter_kernel();
-    if !await_ready(fd, libc::POLLIN, deadline(fd, libc::SO_RCVTIMEO), call) {
-        return failed(libc::EAGAIN);
+    if let Err(error) = await_ready(fd, libc::POLLIN, deadline(fd, libc::SO_RCVTIMEO), call) {
+        return failed(error);
     }
     // SAFETY: the program's own call.
     let got = unsafe { sys::syscall!(libc::SYS_accept4, fd, name, room, flags; 0, 0) };
@@ -39,13 +39,17 @@ fn connect_blocking(fd: c_int, name: *const c_void, room: u32) -> i64 {
     loop {
         match attempt(fd, name, room) {
             FULL if limit.is_none_or(|limit| now() < limit) => {
-                sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
+                if sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).is_err() {
+                    return -i64::from(libc::EINTR);
+                }
             }
             UNDER_WAY => {
                 loopback::settle(fd);
                 changed();
-                if !await_ready(fd, libc::POLLOUT, limit, "connect") {
-                    return UNDER_WAY;
+                match await_ready(fd, libc::POLLOUT, limit, "connect") {
+                    Err(libc::EAGAIN) => return UNDER_WAY,
+                    Err(error) => return -i64::from(error),
+                    Ok(()) => {}
                 }
                 return -i64::from(option::<c_int>(fd, libc::SO_ERROR, 0).unwrap_or(0));
             }

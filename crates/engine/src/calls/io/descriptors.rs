@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What has to be known of a descriptor beyond what the kernel says: who can make it ready.
+use crate::calls::timers;
 use crate::sys;
 use alloc::collections::BTreeSet;
 use core::cell::UnsafeCell;
@@ -94,12 +95,14 @@ pub fn copied(from: c_int, to: c_int) -> c_int {
                 set.insert(to);
             }
         }
+        timers::copied(from, to);
     }
     to
 }
 
 /// The descriptor is closed, or becomes another's copy.
 pub fn forget(fd: c_int) {
+    timers::forgotten(fd);
     known().numbers.remove(&fd);
     known().random.remove(&fd);
 }

@@ -2,11 +2,13 @@
 //! poll, select and epoll: waiting for several descriptors at once.
 use super::{descriptors, park, pollfd};
 use crate::calls::clock;
-use crate::calls::sleep;
+use crate::calls::signals::Borrowed;
 use crate::engine::now;
+use crate::scheduling::fiber::Woken;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
+use crate::threads::cancel;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 use corefold_model::Ticks;
@@ -49,6 +51,7 @@ fn wait(
     fds: impl Fn() -> Vec<libc::pollfd>,
     mut look: impl FnMut() -> i64,
 ) -> c_int {
+    cancel::test();
     sched::enter_kernel();
     loop {
         let found = look();
@@ -62,12 +65,12 @@ fn wait(
             Limit::Forever => None,
         };
         let fds = fds();
-        if let (true, Some(deadline)) = (fds.is_empty(), deadline) {
-            sleep::until(deadline);
-            return 0;
-        }
-        if !park(fds, takes, deadline, call) {
-            return result(look()) as c_int;
+        match park(fds, takes, deadline, call) {
+            Woken::Thread => {}
+            Woken::Timer => return result(look()) as c_int,
+            // Never goes on, whatever the handler's SA_RESTART.
+            Woken::Signal if super::interrupted().is_some() => return failed(libc::EINTR),
+            Woken::Signal => {}
         }
     }
 }
@@ -140,6 +143,15 @@ fn epoll_any(epoll: c_int, into: *mut c_void, most: c_int, limit: Limit, call: &
     wait(limit, call, true, || alloc::vec![pollfd(epoll, libc::POLLIN)], look)
 }
 
+/// Makes a call with another mask for its time, unless that is null.
+fn under(mask: *const libc::sigset_t, call: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the caller's set, or null.
+    let mask = unsafe { Borrowed::new(mask) };
+    let code = call();
+    mask.give_back();
+    code
+}
+
 stand_ins! {
     fn epoll_create(size: c_int) -> c_int {
         sched::enter_kernel();
@@ -172,9 +184,9 @@ stand_ins! {
         poll_all(list, count, after_milliseconds(timeout), "poll")
     }
 
-    fn ppoll(list: *mut libc::pollfd, count: u64, time: *const libc::timespec, _mask: *const libc::sigset_t) -> c_int {
+    fn ppoll(list: *mut libc::pollfd, count: u64, time: *const libc::timespec, mask: *const libc::sigset_t) -> c_int {
         let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        poll_all(list, count, limit, "ppoll")
+        under(mask, || poll_all(list, count, limit, "ppoll"))
     }
 
     fn select(
@@ -196,10 +208,10 @@ stand_ins! {
 
     fn pselect(
         count: c_int, read: *mut libc::fd_set, write: *mut libc::fd_set, except: *mut libc::fd_set,
-        time: *const libc::timespec, _mask: *const libc::sigset_t,
+        time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
         let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        select_any(&Sets { count, callers: [read, write, except] }, limit, "pselect")
+        under(mask, || select_any(&Sets { count, callers: [read, write, except] }, limit, "pselect"))
     }
 
     fn epoll_wait(epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int) -> c_int {
@@ -207,15 +219,15 @@ stand_ins! {
     }
 
     fn epoll_pwait(
-        epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int, _mask: *const libc::sigset_t,
+        epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int, mask: *const libc::sigset_t,
     ) -> c_int {
-        epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_pwait")
+        under(mask, || epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_pwait"))
     }
 
     fn epoll_pwait2(
-        epoll: c_int, into: *mut c_void, most: c_int, time: *const libc::timespec, _mask: *const libc::sigset_t,
+        epoll: c_int, into: *mut c_void, most: c_int, time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
         let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        epoll_any(epoll, into, most, limit, "epoll_pwait2")
+        under(mask, || epoll_any(epoll, into, most, limit, "epoll_pwait2"))
     }
 }

@@ -19,7 +19,9 @@ fn retry(waits: bool, busy: c_int, attempt: impl Fn() -> i64) -> i64 {
         if !waits || code != -i64::from(busy) {
             return code;
         }
-        sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
+        if sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).is_err() {
+            return -i64::from(libc::EINTR);
+        }
     }
 }
 
@@ -90,8 +92,8 @@ stand_ins! {
     /// A POSIX message queue is a descriptor, which can be polled.
     fn mq_receive(queue: c_int, into: *mut c_void, bytes: usize, priority: *mut c_uint) -> isize {
         sched::enter_kernel();
-        if !await_ready(queue, libc::POLLIN, None, "mq_receive") {
-            return failed(libc::EAGAIN) as isize;
+        if let Err(error) = await_ready(queue, libc::POLLIN, None, "mq_receive") {
+            return failed(error) as isize;
         }
         let got = own(queue, into, bytes, priority);
         changed();
@@ -100,8 +102,8 @@ stand_ins! {
 
     fn mq_send(queue: c_int, from: *const c_void, bytes: usize, priority: c_uint) -> c_int {
         sched::enter_kernel();
-        if !await_ready(queue, libc::POLLOUT, None, "mq_send") {
-            return failed(libc::EAGAIN);
+        if let Err(error) = await_ready(queue, libc::POLLOUT, None, "mq_send") {
+            return failed(error);
         }
         let code = own(queue, from, bytes, priority);
         changed();

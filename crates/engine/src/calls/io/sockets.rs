@@ -34,6 +34,7 @@ pub fn deadline(fd: c_int, name: c_int) -> Option<Ticks> {
 /// Makes the call `attempt`, which must not block, until it does not say that it would.
 pub fn persist(fd: c_int, events: i16, flags: c_int, call: &'static str, mut attempt: impl FnMut() -> i64) -> i64 {
     const WOULD_BLOCK: i64 = -(libc::EAGAIN as i64);
+    crate::threads::cancel::test();
     let mut code = attempt();
     if code != WOULD_BLOCK || flags & libc::MSG_DONTWAIT != 0 || !blocks(fd) {
         return code;
@@ -44,9 +45,11 @@ pub fn persist(fd: c_int, events: i16, flags: c_int, call: &'static str, mut att
             if limit.is_some_and(|limit| limit <= now()) {
                 break;
             }
-            sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS));
-        } else if !await_ready(fd, events, limit, call) {
-            break;
+            if sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).is_err() {
+                return -i64::from(libc::EINTR);
+            }
+        } else if let Err(error) = await_ready(fd, events, limit, call) {
+            return -i64::from(error);
         }
         code = attempt();
     }

@@ -3,8 +3,9 @@
 use super::{await_ready, changed, descriptors, loopback};
 use crate::hooks::access::{range_read, range_write};
 use crate::scheduling::sched;
-use crate::stand_in::{result, stand_ins, stand_ins_at};
+use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
+use crate::threads::cancel;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -74,7 +75,9 @@ fn read_parts(fd: c_int, parts: &[libc::iovec], call: &'static str, pc: u64) -> 
     if descriptors::is_socket(fd) {
         return super::sockets::receive(fd, parts, 0, call, pc);
     }
-    await_ready(fd, libc::POLLIN, None, call);
+    if let Err(error) = await_ready(fd, libc::POLLIN, None, call) {
+        return failed(error) as isize;
+    }
     // SAFETY: the program's own call.
     let got = unsafe { sys::syscall!(libc::SYS_readv, fd, parts.as_ptr(), parts.len(); 0, 0, 0) };
     has_written(parts, got, pc);
@@ -83,6 +86,7 @@ fn read_parts(fd: c_int, parts: &[libc::iovec], call: &'static str, pc: u64) -> 
 }
 
 fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isize {
+    cancel::test();
     sched::enter_kernel();
     will_read(&parts, pc);
     if descriptors::is_socket(fd) {
@@ -100,7 +104,9 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
     }
     let mut done = 0;
     loop {
-        await_ready(fd, libc::POLLOUT, None, call);
+        if let Err(error) = await_ready(fd, libc::POLLOUT, None, call) {
+            return if done > 0 { done as isize } else { failed(error) as isize };
+        }
         let piece = limited(&parts, PIPE_BUF);
         // SAFETY: the program's own call, in pieces that the pipe takes without blocking.
         let put = unsafe { sys::syscall!(libc::SYS_writev, fd, piece.as_ptr(), piece.len(); 0, 0, 0) };
@@ -127,7 +133,9 @@ fn count_up(fd: c_int, parts: &[libc::iovec], call: &'static str) -> isize {
             changed();
             return result(put);
         }
-        super::await_room_to_count(fd, call);
+        if let Err(error) = super::await_room_to_count(fd, call) {
+            return failed(error) as isize;
+        }
     }
 }
 
@@ -199,6 +207,7 @@ stand_ins! {
     }
 
     fn close(fd: c_int) -> c_int {
+        cancel::test();
         sched::enter_kernel();
         let sends = descriptors::is_socket(fd);
         descriptors::forget(fd);

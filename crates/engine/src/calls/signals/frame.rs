@@ -2,6 +2,7 @@
 //! Handing a fault on to the program's handler: the kernel has put its frame on the runtime's stack for
 //! signals, which all threads share, and a handler may run for long or never return. So the frame moves
 //! to a stack of the thread's, and the handler goes on there as if the kernel had called it.
+use super::outside::handler_returns;
 use crate::calls::string::copy;
 use core::arch::naked_asm;
 use core::ffi::c_int;
@@ -61,6 +62,8 @@ pub unsafe fn go_on_in(
         if state != 0 {
             (*(new_context as *mut libc::ucontext_t)).uc_mcontext.fpregs = new_state as *mut _;
         }
+        // The kernel had it return to libc's code, which goes straight back to the kernel.
+        *(new as *mut u64) = handler_return as *const () as u64 + 1;
         enter(handler, signal, moved(information as u64), new_context, new)
     }
 }
@@ -68,4 +71,34 @@ pub unsafe fn go_on_in(
 #[unsafe(naked)]
 unsafe extern "C" fn enter(_handler: usize, _signal: c_int, _information: u64, _context: u64, _sp: u64) -> ! {
     naked_asm!("mov rsp, r8", "mov rax, rdi", "mov edi, esi", "mov rsi, rdx", "mov rdx, rcx", "jmp rax")
+}
+
+/// A general register stands so far into the frame, whose beginning `rsp` points to: what an unwinder needs.
+macro_rules! saved {
+    ($register:literal, $at:literal) => {
+        concat!(".cfi_escape 0x10, ", $register, ", 3, 0x77, (", $at, " & 0x7f) | 0x80, ", $at, " >> 7")
+    };
+}
+
+/// Where a fault's handler returns to: `rsp` points to its context. One byte in, as unwinders look for what
+/// stands before a return address.
+#[unsafe(naked)]
+extern "C" fn handler_return() {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_signal_frame",
+        // The caller's frame address is the saved rsp.
+        ".cfi_escape 0x0f, 4, 0x77, (160 & 0x7f) | 0x80, 160 >> 7, 0x06",
+        saved!(8, 40), saved!(9, 48), saved!(10, 56), saved!(11, 64), saved!(12, 72), saved!(13, 80),
+        saved!(14, 88), saved!(15, 96), saved!(5, 104), saved!(4, 112), saved!(6, 120), saved!(3, 128),
+        saved!(1, 136), saved!(0, 144), saved!(2, 152), saved!(16, 168),
+        "nop",
+        "mov rdi, rsp",
+        "call {returns}",
+        "mov eax, {sigreturn}",
+        "syscall",
+        ".cfi_endproc",
+        returns = sym handler_returns,
+        sigreturn = const libc::SYS_rt_sigreturn,
+    )
 }

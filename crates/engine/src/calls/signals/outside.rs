@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel has to do with it: signals from other processes, and faults.
+use super::actions::{self, Action, COUNT, FAULTS, bit};
+use super::information::Information;
+use super::{Target, frame, own, send};
+use crate::code::is_own;
+use crate::crash;
+use crate::engine::{note, now};
+use crate::hooks::hot::hot;
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Signals that came, a bit each, and what the kernel said of the last of each.
+static CAME: AtomicU64 = AtomicU64::new(0);
+
+struct Said(UnsafeCell<[Option<Information>; COUNT]>);
+// SAFETY: only the carrier and its signal handler use it; an entry is written before its bit is set, and a
+// handler that comes while it is read brings the same signal's newer words.
+unsafe impl Sync for Said {}
+static SAID: Said = Said(UnsafeCell::new([None; COUNT]));
+
+/// What the runner says by.
+const RUNNERS: [c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGALRM];
+
+/// The kernel's view of every handler of the program's but those of faults.
+extern "C" fn on_signal(signal: c_int, information: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: the kernel passes it; see [`Said`].
+    unsafe { (*SAID.0.get())[signal as usize] = Some(Information::of(&*information)) };
+    CAME.fetch_or(bit(signal), Ordering::Release); // pairs with Acquire in `send_all`
+    hot!().limit = 0;
+}
+
+/// Keeps a signal of the kernel's that the running thread blocks. False: it does not.
+pub fn holds_back(signal: c_int, information: *mut libc::siginfo_t) -> bool {
+    let blocks = own().mask & bit(signal) != 0;
+    if blocks {
+        on_signal(signal, information, core::ptr::null_mut());
+    }
+    blocks
+}
+
+/// What came from outside is sent to the process. False: nothing came.
+#[inline]
+pub fn take_in() -> bool {
+    CAME.load(Ordering::Relaxed) != 0 && send_all()
+}
+
+#[cold]
+fn send_all() -> bool {
+    let came = CAME.swap(0, Ordering::Acquire); // pairs with Release in `on_signal`
+    for signal in (1..COUNT as c_int).filter(|s| came & bit(*s) != 0) {
+        // SAFETY: see [`Said`].
+        if let Some(said) = unsafe { (*SAID.0.get())[signal as usize] } {
+            send(Target::Process, said, now());
+        }
+    }
+    true
+}
+
+/// The program has set an action: the kernel's follows. Faults and what the runner says stay the runtime's.
+pub fn follow(signal: c_int, new: &libc::sigaction, pc: u64) {
+    let handled = matches!(actions::action(signal), Action::Handler(_));
+    match signal {
+        _ if FAULTS.contains(&signal) => {}
+        _ if RUNNERS.contains(&signal) => {
+            if handled && signal != libc::SIGALRM {
+                note("handles a signal that ends the run when it comes from outside", pc);
+            }
+        }
+        libc::SIGPIPE if new.sa_sigaction == libc::SIG_DFL => crash::take_over(signal),
+        _ => {
+            let mut heard = *new;
+            if handled {
+                heard.sa_sigaction = on_signal as *const () as usize;
+                heard.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+            }
+            // SAFETY: the program's own choice, or our handler; the call is libc's, as it comes from us.
+            unsafe { libc::sigaction(signal, &heard, core::ptr::null_mut()) };
+        }
+    }
+}
+
+/// A fault that the program has a handler for is the handler's. Returns if it has none, or blocks it.
+pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+    // SAFETY: the kernel passes it.
+    let registers = unsafe { &(*context).uc_mcontext.gregs };
+    let pc = registers[libc::REG_RIP as usize] as u64;
+    let Action::Handler(action) = actions::action(signal) else { return };
+    let mine = own();
+    if is_own(pc) || mine.mask & bit(signal) != 0 {
+        return;
+    }
+    if action.sa_flags & libc::SA_RESETHAND != 0 {
+        actions::reset(signal);
+    }
+    // SAFETY: the kernel's frame, and the program's set.
+    unsafe {
+        actions::set_bits(&mut (*context).uc_sigmask, mine.mask);
+        let itself = if action.sa_flags & libc::SA_NODEFER != 0 { 0 } else { bit(signal) };
+        mine.mask |= actions::bits(&action.sa_mask) | itself;
+    }
+    let stack = mine.stack.filter(|_| action.sa_flags & libc::SA_ONSTACK != 0);
+    // SAFETY: the kernel's frame, and the program's stack and handler.
+    unsafe { frame::go_on_in(action.sa_sigaction, signal, information, context, stack) }
+}
+
+/// A fault's handler returns: the mask is as its frame says, and the carrier's own stays empty.
+pub extern "C" fn handler_returns(context: *mut libc::ucontext_t) {
+    // SAFETY: the frame that the handler was given, on the thread's stack.
+    unsafe {
+        let mask = actions::bits(&(*context).uc_sigmask);
+        actions::set_bits(&mut (*context).uc_sigmask, 0);
+        super::change_mask(mask);
+    }
+}

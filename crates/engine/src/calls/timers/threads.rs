@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Timers that call a function in a new thread (SIGEV_THREAD). As in glibc a thread that the program does
+//! not know of waits for them, and makes a thread each time one fires.
+use crate::engine::{current, engine};
+use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::sched;
+use crate::threads::thread;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use corefold_model::{Ticks, ticks};
+
+#[derive(Clone, Copy)]
+pub struct Notice {
+    pub function: u64,
+    pub value: u64,
+    /// A `pthread_attr_t` of the program's, or null.
+    pub attributes: u64,
+}
+
+#[derive(Default)]
+struct Helper {
+    fiber: Option<usize>,
+    waiting: VecDeque<Notice>,
+}
+
+struct Slot(UnsafeCell<Option<Helper>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Slot {}
+static HELPER: Slot = Slot(UnsafeCell::new(None));
+
+fn helper() -> &'static mut Helper {
+    // SAFETY: as above; no reference outlives a switch.
+    unsafe { &mut *HELPER.0.get() }.get_or_insert_default()
+}
+
+/// Makes the helper, if there is none. It blocks every signal.
+pub fn begin() {
+    if helper().fiber.is_some() {
+        return;
+    }
+    let mask = core::mem::replace(&mut current().signals.mask, u64::MAX);
+    let mut handle = 0;
+    helper().fiber = Some(engine().fibers.len());
+    thread::pthread_create(&mut handle, core::ptr::null(), help, core::ptr::null_mut());
+    current().signals.mask = mask;
+}
+
+extern "C" fn help(_: *mut c_void) -> *mut c_void {
+    loop {
+        while let Some(notice) = helper().waiting.pop_front() {
+            start(notice);
+        }
+        sched::block(Wait::Signal { call: "a timer's thread" });
+    }
+}
+
+/// One thread, detached, that calls the function.
+fn start(notice: Notice) {
+    let mut handle = 0;
+    let argument = Box::into_raw(Box::new(notice)).cast();
+    current().signals.mask = 0;
+    if thread::pthread_create(&mut handle, notice.attributes as *const _, call, argument) == 0 {
+        thread::pthread_detach(handle);
+    }
+    current().signals.mask = u64::MAX;
+}
+
+extern "C" fn call(notice: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `start` for this thread.
+    let notice = unsafe { *Box::from_raw(notice.cast::<Notice>()) };
+    // SAFETY: the program's function, of the type that `sigev_notify_function` has.
+    let function: extern "C-unwind" fn(u64) = unsafe { core::mem::transmute(notice.function as usize) };
+    function(notice.value);
+    core::ptr::null_mut()
+}
+
+/// A timer has fired so many times.
+pub fn notify(notice: Notice, times: u64, time: Ticks) {
+    let helper = helper();
+    (0..times).for_each(|_| helper.waiting.push_back(notice));
+    if let Some(fiber) = helper.fiber
+        && engine().fibers.get(fiber).is_some_and(|f| f.state == State::Blocked)
+    {
+        sched::wake(fiber, time, ticks(engine().launch.machine.system.wake));
+    }
+}

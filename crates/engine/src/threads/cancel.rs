@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cancellation: a thread that is cancelled ends as by pthread_exit, at its next cancellation point or, if it
+//! has asked for that, at once: at its next basic block, or out of what it waits in.
+use crate::calls::signals;
+use crate::engine::{current, engine, now};
+use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::sched;
+use crate::stand_in::stand_ins;
+use crate::threads::{thread, unwind};
+use core::ffi::c_int;
+
+/// A thread's part.
+#[derive(Default)]
+pub struct Cancel {
+    disabled: bool,
+    asynchronous: bool,
+    requested: bool,
+    /// It ends, by itself or cancelled: nothing cancels it any more.
+    ending: bool,
+}
+
+const CANCELED: usize = usize::MAX;
+const ENABLE: c_int = 0;
+const DISABLE: c_int = 1;
+const DEFERRED: c_int = 0;
+const ASYNCHRONOUS: c_int = 1;
+
+impl Cancel {
+    fn is_due(&self) -> bool {
+        self.requested && !self.disabled && !self.ending
+    }
+
+    fn is_at_once(&self) -> bool {
+        self.is_due() && self.asynchronous
+    }
+
+    /// Does a wait of this kind end?
+    fn ends(&self, wait: &Wait) -> bool {
+        self.is_due() && (self.asynchronous || is_point(wait))
+    }
+}
+
+/// Is a thread that waits so at a cancellation point?
+fn is_point(wait: &Wait) -> bool {
+    match wait {
+        Wait::Nothing => false,
+        Wait::Futex { call, .. } => {
+            ["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait"].contains(call)
+                || call.starts_with("cnd_")
+                || call.starts_with("sem_")
+        }
+        Wait::Join { .. } | Wait::Sleep | Wait::Io { .. } | Wait::Signal { .. } => true,
+    }
+}
+
+/// Has the running thread to end at the next cancellation point?
+pub fn is_due() -> bool {
+    current().cancel.is_due()
+}
+
+pub fn is_at_once() -> bool {
+    current().cancel.is_at_once()
+}
+
+/// Is the running thread not to begin to wait so?
+pub fn forbids(wait: &Wait) -> bool {
+    current().cancel.ends(wait) && !signals::is_deaf(current().id)
+}
+
+/// A cancellation point.
+#[inline]
+pub fn test() {
+    if current().cancel.is_due() && !signals::is_deaf(current().id) {
+        act();
+    }
+}
+
+/// Ends the running thread, if it has asked for that to happen at any place.
+pub fn at_once() {
+    if is_at_once() {
+        act();
+    }
+}
+
+/// The running thread ends by itself.
+pub fn thread_ends() {
+    current().cancel.ending = true;
+}
+
+#[cold]
+fn act() -> ! {
+    unwind::exit(CANCELED)
+}
+
+fn cancel(target: usize) {
+    let fiber = &mut engine().fibers[target];
+    fiber.cancel.requested = true;
+    if fiber.cancel.is_at_once() {
+        signals::set_due(target);
+    }
+    if fiber.state == State::Blocked && fiber.cancel.ends(&fiber.wait) && !signals::is_deaf(target) {
+        signals::interrupt(target, now());
+    }
+}
+
+/// Writes what was, if the caller wants it.
+fn tell(into: *mut c_int, was: c_int) {
+    // SAFETY: the caller's variable, or null.
+    if let Some(into) = unsafe { into.as_mut() } {
+        *into = was;
+    }
+}
+
+/// Changes the type; returns what it was.
+pub fn set_type(asynchronous: bool) -> bool {
+    core::mem::replace(&mut current().cancel.asynchronous, asynchronous)
+}
+
+stand_ins! {
+    fn pthread_cancel(thread: libc::pthread_t) -> c_int {
+        sched::enter_kernel();
+        let Some(target) = thread::find(thread) else { return libc::ESRCH };
+        if engine().fibers[target].state != State::Finished {
+            cancel(target);
+        }
+        if target == engine().sched.fiber {
+            at_once();
+        }
+        0
+    }
+
+    fn pthread_setcancelstate(new: c_int, old: *mut c_int) -> c_int {
+        if new != ENABLE && new != DISABLE {
+            return libc::EINVAL;
+        }
+        let disabled = &mut current().cancel.disabled;
+        tell(old, if *disabled { DISABLE } else { ENABLE });
+        *disabled = new == DISABLE;
+        at_once();
+        0
+    }
+
+    fn pthread_setcanceltype(new: c_int, old: *mut c_int) -> c_int {
+        if new != DEFERRED && new != ASYNCHRONOUS {
+            return libc::EINVAL;
+        }
+        tell(old, if set_type(new == ASYNCHRONOUS) { ASYNCHRONOUS } else { DEFERRED });
+        at_once();
+        0
+    }
+
+    fn pthread_testcancel() -> () {
+        test();
+    }
+}

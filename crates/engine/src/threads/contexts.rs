@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! getcontext, makecontext, swapcontext: libc's own do the work; each context has its own stack of calls as
+//! the hooks keep it, and its own mask.
+use crate::calls::signals;
+use crate::engine::{charge, current};
+use crate::hooks::hot::hot;
+use crate::passing::{Arguments, before};
+use alloc::vec::Vec;
+use core::arch::naked_asm;
+use core::cell::UnsafeCell;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+#[derive(Clone, Default)]
+struct Context {
+    /// Return addresses, outermost first.
+    calls: Vec<u64>,
+    mask: u64,
+    /// Made by makecontext and not begun yet.
+    fresh: bool,
+}
+
+#[derive(Default)]
+struct Known {
+    contexts: HashMap<u64, Context, FxBuildHasher>,
+    /// Where glibc has a context's function return to.
+    ends_at: u64,
+}
+
+struct Table(UnsafeCell<Option<Known>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Table {}
+static TABLE: Table = Table(UnsafeCell::new(None));
+
+fn known() -> &'static mut Known {
+    // SAFETY: as above; no reference outlives its statement.
+    unsafe { &mut *TABLE.0.get() }.get_or_insert_default()
+}
+
+/// Registers to save or restore, and the mask, which is a system call.
+const CYCLES: u32 = 30;
+
+fn save(context: u64) {
+    charge(CYCLES);
+    let base = current().frames_base;
+    let depth = (hot!().frames as usize).saturating_sub(base as usize) / 8;
+    // SAFETY: written by the function-entry hook, up to the top.
+    let calls = unsafe { core::slice::from_raw_parts(base, depth) }.to_vec();
+    known().contexts.insert(context, Context { calls, mask: current().signals.mask, fresh: false });
+}
+
+fn restore(context: u64) {
+    crate::scheduling::sched::enter_kernel();
+    let Some(found) = known().contexts.get_mut(&context) else { return };
+    if core::mem::take(&mut found.fresh) {
+        end_here(context);
+    }
+    let base = current().frames_base;
+    for (i, call) in found.calls.iter().enumerate() {
+        // SAFETY: as deep as it once was on a stack of the same size.
+        unsafe { base.add(i).write(*call) };
+    }
+    // SAFETY: as above.
+    hot!().frames = unsafe { base.add(found.calls.len()) };
+    signals::change_mask(found.mask);
+}
+
+/// The context's function returns to us first.
+fn end_here(context: u64) {
+    // SAFETY: glibc's makecontext has put a return address at the context's stack pointer.
+    unsafe {
+        let sp = (*(context as *const libc::ucontext_t)).uc_mcontext.gregs[libc::REG_RSP as usize] as *mut u64;
+        let ours = corefold_context_ends as *const () as u64;
+        if *sp != ours {
+            known().ends_at = *sp;
+            *sp = ours;
+        }
+    }
+}
+
+/// A context's function has returned, and `link` is next, if it is not null: glibc goes on to it.
+extern "C" fn ends(link: u64) -> u64 {
+    if link != 0 {
+        restore(link);
+    }
+    known().ends_at
+}
+
+/// Where glibc keeps the next context is in rbx. After the return the stack pointer is as glibc's code
+/// there expects it.
+#[unsafe(naked)]
+extern "C" fn corefold_context_ends() {
+    naked_asm!("mov rdi, [rbx]", "sub rsp, 16", "call {ends}", "add rsp, 16", "jmp rax", ends = sym ends)
+}
+
+pub extern "C" fn gets(arguments: &Arguments, _pc: u64) {
+    save(arguments.rdi);
+}
+
+pub extern "C" fn sets(arguments: &Arguments, _pc: u64) {
+    restore(arguments.rdi);
+}
+
+pub extern "C" fn swaps(arguments: &Arguments, _pc: u64) {
+    save(arguments.rdi);
+    restore(arguments.rsi);
+}
+
+pub extern "C" fn makes(arguments: &Arguments, _pc: u64) {
+    let mask = current().signals.mask;
+    known().contexts.insert(arguments.rdi, Context { calls: Vec::new(), mask, fresh: true });
+}
+
+before! {
+    crate::threads::contexts::gets => getcontext;
+    crate::threads::contexts::sets => setcontext;
+    crate::threads::contexts::swaps => swapcontext;
+    crate::threads::contexts::makes => makecontext;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! setjmp and longjmp. libc's own do the work; what it does not know of is put right here: the stack of
+//! calls that the hooks keep, which a jump leaves functions of without their exit hooks, and the
+//! simulation's signal masks.
+use crate::calls::signals;
+use crate::engine::{charge, current};
+use crate::hooks::hot::hot;
+use crate::passing::{Arguments, before};
+use core::arch::naked_asm;
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+#[derive(Clone, Copy)]
+struct Place {
+    frames: *mut u64,
+    mask: Option<u64>,
+}
+
+/// Where jumps go, by the stack pointer there: buffers may be copied, and stacks are at places of their own.
+struct Places(UnsafeCell<Option<HashMap<u64, Place, FxBuildHasher>>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Places {}
+static PLACES: Places = Places(UnsafeCell::new(None));
+
+fn places() -> &'static mut HashMap<u64, Place, FxBuildHasher> {
+    // SAFETY: as above; no reference outlives its statement.
+    unsafe { &mut *PLACES.0.get() }.get_or_insert_default()
+}
+
+/// Registers to save and restore.
+const CYCLES: u32 = 12;
+
+fn remember(arguments: &Arguments, mask: Option<u64>) {
+    charge(CYCLES);
+    places().insert(arguments.sp_after(), Place { frames: hot!().frames, mask });
+}
+
+pub extern "C" fn sets(arguments: &Arguments, _pc: u64) {
+    remember(arguments, None);
+}
+
+pub extern "C" fn sets_with_mask(arguments: &Arguments, _pc: u64) {
+    remember(arguments, Some(current().signals.mask));
+}
+
+pub extern "C" fn sets_as_told(arguments: &Arguments, _pc: u64) {
+    let keeps = arguments.rsi as c_int != 0;
+    remember(arguments, keeps.then_some(current().signals.mask));
+}
+
+/// The stack pointer in a jump buffer, which glibc writes down in a way of its own.
+pub fn sp_in(buffer: *const u64) -> u64 {
+    const SP: usize = 6;
+    const TURNED: u32 = 17;
+    let guard: u64;
+    // SAFETY: the buffer was filled by setjmp; glibc keeps the guard at this place of a thread's block.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(nostack, readonly, preserves_flags));
+        (*buffer.add(SP)).rotate_right(TURNED) ^ guard
+    }
+}
+
+pub extern "C" fn jumps(arguments: &Arguments, _pc: u64) {
+    charge(CYCLES);
+    let Some(place) = places().get(&sp_in(arguments.rdi as *const u64)).copied() else { return };
+    hot!().frames = place.frames;
+    if let Some(mask) = place.mask {
+        signals::change_mask(mask);
+    }
+}
+
+before! {
+    crate::threads::jumps::sets => _setjmp;
+    crate::threads::jumps::sets_with_mask => setjmp;
+    crate::threads::jumps::sets_as_told => __sigsetjmp;
+    crate::threads::jumps::jumps => longjmp _longjmp siglongjmp;
+}
+
+/// The checked form takes a jump out of a handler on the thread's stack for one to a frame that is gone: it
+/// asks the kernel, which does not know of that stack.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+extern "C" fn __longjmp_chk(_buffer: *mut u64, _value: c_int) -> ! {
+    naked_asm!("jmp {jump}", jump = sym siglongjmp::entry)
+}
