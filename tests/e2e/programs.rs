@@ -81,3 +81,8 @@ fn signals_and_timers() {
 fn cancellation() {
     check_all("cancel");
 }
+
+#[test]
+fn ways_out_of_functions() {
+    check_all("jumps");
+}

@@ -11,7 +11,14 @@ pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> E
         Status::Unfinished => ("did not finish".to_owned(), Vec::new()),
         Status::Exited(code) => (format!("exited with code {code}"), Vec::new()),
         Status::Crashed { signal, address, thread, stack } => {
-            let summary = format!("crashed: {} at address {address:#x} in thread {thread}", signal_name(*signal));
+            let name = signal_name(*signal);
+            let summary = match *signal {
+                ABORT => format!("aborted ({name}) in thread {thread}"),
+                fault if FAULTS.contains(&fault) => {
+                    format!("crashed: {name} at address {address:#x} in thread {thread}")
+                }
+                _ => format!("ended by signal {name}, which nothing handles, in thread {thread}"),
+            };
             (summary, vec![teller.stack(Some(*thread), stack, Top::Instruction)])
         }
         Status::Deadlock { waiters } => return teller.deadlock(waiters),
@@ -86,6 +93,9 @@ impl Teller<'_, '_> {
         if waiter.call.contains("join") {
             return (format!("the end of thread {}", waiter.on), true);
         }
+        if SIGNAL_WAITS.contains(&waiter.call.as_str()) {
+            return ("a signal".to_owned(), false);
+        }
         match object_kind(&waiter.call) {
             Some(kind) => (format!("{kind} {}", self.object_name(waiter.on)), false),
             None => (format!("file descriptor {}", waiter.on), false),
@@ -107,6 +117,10 @@ impl Teller<'_, '_> {
         }
     }
 }
+
+/// Calls that wait for a signal.
+const SIGNAL_WAITS: [&str; 7] =
+    ["pause", "sigsuspend", "sigpause", "sigwait", "sigwaitinfo", "sigtimedwait", "a timer's thread"];
 
 /// The kind of object that a call waits for; `None` for those that wait for a file descriptor.
 fn object_kind(call: &str) -> Option<&'static str> {
@@ -156,16 +170,20 @@ fn circle_sentence(circle: &[u32]) -> String {
     }
 }
 
+const ABORT: i32 = 6;
+/// Signals that say what an instruction did wrong.
+const FAULTS: [i32; 7] = [0, 4, 5, 7, 8, 11, 31];
+
+/// Linux's names, from 1 on.
+const SIGNALS: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM",
+    "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",
+    "PWR", "SYS",
+];
+
 fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        11 => "SIGSEGV",
-        31 => "SIGSYS",
-        other => return format!("signal {other}"),
-    };
-    name.to_owned()
+    match usize::try_from(signal - 1).ok().and_then(|at| SIGNALS.get(at)) {
+        Some(name) => format!("SIG{name}"),
+        None => format!("signal {signal}"),
+    }
 }

@@ -5,6 +5,7 @@ use crate::engine::active;
 use crate::entry::with_pc;
 use crate::storage::heap;
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicUsize;
 
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> *mut c_void;
@@ -98,9 +99,28 @@ extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, p
     0
 }
 
-/// C++'s aligned operator new has the arguments the other way round.
-extern "C" fn allocate_size_first(size: usize, align: usize, pc: u64) -> *mut c_void {
-    allocate_aligned(align, size, pc)
+/// The C++ library's own operator, which asks the program's new handler and throws. It calls `malloc` or
+/// `aligned_alloc`, which come back here.
+fn theirs(cache: &AtomicUsize, name: &'static [u8], size: usize, align: usize) -> *mut c_void {
+    let function = crate::real::find(cache, name);
+    // SAFETY: an operator of that name takes a size and, if it has one, an alignment.
+    unsafe {
+        let function: unsafe extern "C-unwind" fn(usize, usize) -> *mut c_void = core::mem::transmute(function);
+        function(size, align)
+    }
+}
+
+extern "C-unwind" fn allocate_new(size: usize, pc: u64) -> *mut c_void {
+    static OPERATOR: AtomicUsize = AtomicUsize::new(0);
+    let got = allocate(size, pc);
+    if got.is_null() { theirs(&OPERATOR, b"_Znwm\0", size, 0) } else { got }
+}
+
+/// The aligned operator has the arguments the other way round.
+extern "C-unwind" fn allocate_new_aligned(size: usize, align: usize, pc: u64) -> *mut c_void {
+    static OPERATOR: AtomicUsize = AtomicUsize::new(0);
+    let got = allocate_aligned(align, size, pc);
+    if got.is_null() { theirs(&OPERATOR, b"_ZnwmSt11align_val_t\0", size, align) } else { got }
 }
 
 extern "C" fn allocate_nothrow(size: usize, _nothrow: *const c_void, pc: u64) -> *mut c_void {
@@ -136,9 +156,9 @@ pub extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
 with_pc! {
     malloc "rsi" allocate; calloc "rdx" allocate_zeroed; realloc "rdx" reallocate; memalign "rdx" allocate_aligned;
     aligned_alloc "rdx" allocate_aligned; posix_memalign "rcx" allocate_into; free "rsi" release; cfree "rsi" release;
-    _Znwm "rsi" allocate; _Znam "rsi" allocate; _ZnwmRKSt9nothrow_t "rdx" allocate_nothrow;
-    _ZnamRKSt9nothrow_t "rdx" allocate_nothrow; _ZnwmSt11align_val_t "rdx" allocate_size_first;
-    _ZnamSt11align_val_t "rdx" allocate_size_first; _ZdlPv "rsi" release; _ZdaPv "rsi" release; _ZdlPvm "rsi" release;
+    _Znwm "rsi" allocate_new; _Znam "rsi" allocate_new; _ZnwmRKSt9nothrow_t "rdx" allocate_nothrow;
+    _ZnamRKSt9nothrow_t "rdx" allocate_nothrow; _ZnwmSt11align_val_t "rdx" allocate_new_aligned;
+    _ZnamSt11align_val_t "rdx" allocate_new_aligned; _ZdlPv "rsi" release; _ZdaPv "rsi" release; _ZdlPvm "rsi" release;
     _ZdaPvm "rsi" release; _ZdlPvSt11align_val_t "rsi" release; _ZdaPvSt11align_val_t "rsi" release;
     _ZdlPvmSt11align_val_t "rsi" release; _ZdaPvmSt11align_val_t "rsi" release;
     _ZdlPvRKSt9nothrow_t "rsi" release; _ZdaPvRKSt9nothrow_t "rsi" release;
