@@ -116,6 +116,34 @@ fn running_out_of_memory_is_said() {
     check(&end_with("memory", |s| s.option("--memory", "64M")), 7, &["memory", "take_all_memory"]);
 }
 
+/// Signals that end a program, and waits for ones that do not come: exit code and words of the report.
+#[test]
+fn signals_end_a_program_in_words() {
+    let cases: [(&str, i32, &[&str]); 6] = [
+        ("alarm", 3, &["ended by signal SIGALRM, which nothing handles, in thread 0", "signals.c"]),
+        ("other", 3, &["ended by signal SIGUSR2", "in thread 1", "wait_here"]),
+        ("pause", 4, &["thread 1 waits for a signal in pause, at wait_here"]),
+        ("stop", 6, &["the program stops itself by signal 19"]),
+        ("descriptor", 6, &["signalfd() cannot be simulated"]),
+        ("libc", 3, &["SIGSEGV", "measure", "main"]),
+    ];
+    for (how, code, words) in cases {
+        let ended = Simulation::of(&program("endings/signals.c")).cpus("2").args(how).run();
+        assert_eq!(ended.said.code, Some(code), "{how}: {}{}", ended.said.out, ended.said.err);
+        for word in words {
+            assert!(ended.said.out.contains(word), "{how}: {word:?} is not in:\n{}", ended.said.out);
+        }
+    }
+}
+
+/// The C++ library calls pthread_join; who called the C++ library is told all the same.
+#[test]
+fn a_wait_inside_a_library_names_the_programs_function() {
+    let ended = Simulation::of(&program("endings/joins.cpp")).cpus("2").run();
+    assert_eq!(ended.said.code, Some(4), "{}{}", ended.said.out, ended.said.err);
+    assert!(ended.said.out.contains("wait_for (joins.cpp:"), "{}", ended.said.out);
+}
+
 #[test]
 fn what_cannot_be_simulated_is_refused() {
     let place = Place::new();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
+mod innermost;
+
 use crate::account::record;
 use crate::calls::signals;
 use crate::engine::{self, active, engine};
@@ -73,6 +75,7 @@ fn waiter(fiber: usize) -> Waiter {
     let mut stack = stack_of(fiber);
     if f.blocked_at != 0 {
         stack.insert(0, f.blocked_at);
+        innermost::complete(&mut stack, f.saved_sp());
     }
     Waiter { thread: fiber as u32, call: String::from(call), on, held_by, stack }
 }
@@ -125,12 +128,12 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
         sys::exit_group(EXIT_CRASHED);
     }
     // A fault address is code's next instruction minus one in the report's eyes, so point past it.
-    let pc = registers[libc::REG_RIP as usize] as u64 + 1;
+    let (pc, sp) = (registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
     if signal == libc::SIGPIPE && signals::holds_back(signal, info) {
         return;
     }
     signals::hand_over(signal, info, context.cast());
-    crashed(signal, address, pc)
+    crashed(signal, address, pc, sp)
 }
 
 /// Where the fault was; 0 if the signal was sent.
@@ -141,14 +144,17 @@ fn fault_address(info: &libc::siginfo_t) -> u64 {
     if has_one { unsafe { info.si_addr() as u64 } } else { 0 }
 }
 
-fn crashed(signal: c_int, address: u64, pc: u64) -> ! {
+fn crashed(signal: c_int, address: u64, pc: u64, sp: u64) -> ! {
     let thread = engine().sched.fiber as u32;
-    end_with(Status::Crashed { signal, address, thread, stack: stack_here(pc) }, EXIT_CRASHED)
+    let mut stack = stack_here(pc);
+    innermost::complete(&mut stack, sp);
+    end_with(Status::Crashed { signal, address, thread, stack }, EXIT_CRASHED)
 }
 
 /// The program sends itself a signal that ends it.
 pub fn killed(signal: c_int, pc: u64) -> ! {
-    crashed(signal, 0, pc)
+    let here = 0u8;
+    crashed(signal, 0, pc, &raw const here as u64)
 }
 
 const HANDLER_STACK: usize = 64 << 10;

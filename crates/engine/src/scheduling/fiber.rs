@@ -125,6 +125,11 @@ impl Fiber {
         }
     }
 
+    /// Its stack pointer, while it does not run.
+    pub fn saved_sp(&self) -> u64 {
+        self.sp as u64
+    }
+
     pub fn may_run_on(&self, cpu: usize) -> bool {
         self.affinity.is_empty() || self.affinity.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 != 0)
     }
