@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LMDB as its authors ship it, many readers beside a writer: the right results, a curve that LMDB's own
 //! design explains, and the culprit named in LMDB's own words.
-use crate::harness::{Place, Program, Report, Run, Simulation, corefold, native_with, program_with, said};
-use serde_json::Value;
+use crate::harness::{
+    Place, Program, Report, Run, Simulation, corefold, native_with, package, printed_natively, program_with,
+};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 
 const DRIVER: &str = "../lmdb/driver.c";
 
-/// Where LMDB's source is: in the package of a crate that ships it. cargo fetches it if need be.
-fn source() -> &'static Path {
-    static SOURCE: OnceLock<PathBuf> = OnceLock::new();
-    SOURCE.get_or_init(|| {
-        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/lmdb/fetch/Cargo.toml");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["metadata", "--format-version", "1", "--locked", "--manifest-path", manifest]);
-        let told = said(&mut cargo);
-        assert_eq!(told.code, Some(0), "cargo cannot fetch LMDB's source: {}", told.err);
-        let metadata: Value = serde_json::from_str(&told.out).expect("JSON");
-        let mut packages = metadata["packages"].as_array().expect("packages").iter();
-        let package = packages.find(|package| package["name"] == "lmdb-master-sys").expect("the package");
-        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
-        manifest.with_file_name("lmdb/libraries/liblmdb")
-    })
+/// Where LMDB's source is.
+fn source() -> PathBuf {
+    package("lmdb", "lmdb-master-sys").join("lmdb/libraries/liblmdb")
 }
 
 fn with_source<T>(build: impl FnOnce(&[&str]) -> T) -> T {
@@ -39,12 +27,6 @@ fn simulated() -> Program {
 
 fn native() -> Program {
     with_source(|options| native_with(DRIVER, options))
-}
-
-fn printed_natively(program: &Program, args: &str) -> String {
-    let told = said(Command::new(program).args(args.split_whitespace()));
-    assert_eq!(told.code, Some(0), "{}", told.err);
-    told.out
 }
 
 fn curve(mode: &str) -> Report {

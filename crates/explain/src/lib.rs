@@ -23,9 +23,11 @@ mod stack;
 mod symbols;
 mod types;
 mod verdict;
+mod wrapper;
 
 pub use images::Images;
 pub use types::*;
+pub use wrapper::is_lock_wrapper;
 
 use corefold_recording::Run;
 use space::Space;

@@ -4,6 +4,7 @@ use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{LockUse, Place, lock_kind_name};
+use crate::wrapper::is_lock_wrapper;
 use corefold_recording::{Lock, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -34,10 +35,13 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     }
 }
 
-/// Where the program calls, if that is in the same function; else where its library does.
+/// Where the program calls, if that is in the same function; else where its library does. Functions that
+/// only wrap a lock stand for their callers, as far as these are known.
 fn in_program(frames: &[Frame]) -> Place {
-    let own = frames.iter().find(|frame| !frame.is_standard_library());
-    own.unwrap_or(&frames[frames.len() - 1]).place()
+    let own = frames.iter().position(|frame| !frame.is_standard_library()).unwrap_or(frames.len() - 1);
+    let wraps = |frame: &&Frame| is_lock_wrapper(&frame.function, frame.file.as_deref());
+    let wrappers = frames[own..frames.len() - 1].iter().take_while(wraps).count();
+    frames[own + wrappers].place()
 }
 
 /// What the memory it lies in is called; `None` where that has no name.

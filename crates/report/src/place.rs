@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose code a place is.
-use corefold_explain::{Place, SiteUse};
+use corefold_explain::{Place, SiteUse, is_lock_wrapper};
 
 /// Where standard libraries keep what is inlined into the program: an atomic add of C++ or Rust is in one
 /// of these files, and its caller is what the reader looks for.
@@ -11,15 +11,17 @@ fn is_library(file: Option<&str>) -> bool {
     file.is_some_and(|file| LIBRARY_PATHS.iter().any(|path| file.contains(path)))
 }
 
-/// The innermost of the functions inlined at `site` that is not a standard library's; the innermost of
-/// all where there is no other.
+/// The innermost of the functions inlined at `site` that is neither a standard library's nor a lock's
+/// wrapper; the function that all are inlined into, if that is the program's; the innermost of all where
+/// there is no other.
 pub fn in_program(site: &SiteUse) -> Place {
     let innermost = Place { function: site.function.clone(), file: site.file.clone(), line: site.line };
+    let Some(outermost) = site.inlined_into.last() else { return innermost };
     let own = |place: &&Place| place.file.is_some() && !is_library(place.file.as_deref());
-    if !is_library(site.file.as_deref()) {
-        return innermost;
-    }
-    site.inlined_into.iter().find(own).cloned().unwrap_or(innermost)
+    let wraps = |place: &Place| is_lock_wrapper(&place.function, place.file.as_deref());
+    let all = || std::iter::once(&innermost).chain(&site.inlined_into).filter(own);
+    let found = all().find(|place| !wraps(place) || std::ptr::eq(*place, outermost));
+    found.or(all().next()).cloned().unwrap_or(innermost)
 }
 
 #[cfg(test)]
@@ -47,5 +49,16 @@ mod tests {
         let mut touched = site(&place("add", "counter.c", 31), AccessKind::Rmw, "n", 1, 0);
         touched.inlined_into = vec![place("worker", "counter.c", 50)];
         assert_eq!(in_program(&touched).function, "add");
+    }
+
+    #[test]
+    fn a_wrapper_of_a_lock_stands_for_its_caller() {
+        let mut touched = site(&place("Mutex::Lock", "port.h", 57), AccessKind::Rmw, "n", 1, 0);
+        assert_eq!(in_program(&touched).function, "Mutex::Lock");
+        touched.inlined_into = vec![place("MutexLock::MutexLock", "mutexlock.h", 26), place("get", "db.cc", 9)];
+        assert_eq!(in_program(&touched), place("get", "db.cc", 9));
+        // A function of its own is what it is.
+        touched.inlined_into.pop();
+        assert_eq!(in_program(&touched).function, "MutexLock::MutexLock");
     }
 }

@@ -75,10 +75,15 @@ pub fn native_with(source: &str, options: &[&str]) -> Program {
 
 /// The sources in a directory of `tests/programs`, sorted.
 pub fn programs(directory: &str) -> Vec<String> {
-    let entries = std::fs::read_dir(sources().join(directory)).unwrap_or_else(|e| panic!("{directory}: {e}"));
-    let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
-    let mut found: Vec<String> =
-        names.filter(|n| n.ends_with(".c") || n.ends_with(".cpp")).map(|n| format!("{directory}/{n}")).collect();
+    let found = sources_in(&sources().join(directory));
+    found.iter().map(|path| format!("{directory}/{}", path.rsplit('/').next().expect("a name"))).collect()
+}
+
+/// The sources in any directory, sorted.
+pub fn sources_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
+    let paths = entries.map(|e| e.unwrap().path().into_os_string().into_string().unwrap());
+    let mut found: Vec<String> = paths.filter(|n| n.ends_with(".c") || n.ends_with(".cpp")).collect();
     found.sort();
     found
 }
@@ -99,7 +104,19 @@ fn compiled(compiler: Compiler, source: &str, options: &[&str], instrumented: bo
         let mut built = BUILT.lock().unwrap_or_else(|e| e.into_inner());
         built.get_or_insert_default().entry(name.clone()).or_default().clone()
     };
-    slot.get_or_init(|| compile(compiler, source, options, instrumented, &output().join(name))).clone()
+    slot.get_or_init(|| compile(compiler, source, options, instrumented, &output().join(file_name(name)))).clone()
+}
+
+/// No longer than file names may be.
+fn file_name(name: String) -> String {
+    if name.len() < 200 {
+        return name;
+    }
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let start: String = name.chars().take(40).collect();
+    format!("{start}_{hash:016x}")
 }
 
 fn compile(compiler: Compiler, source: &str, options: &[&str], instrumented: bool, output: &Path) -> Program {

@@ -2,12 +2,14 @@
 //! What all tests share: the built command, compiled programs, and runs of both.
 mod build;
 mod compile;
+mod fetch;
 mod place;
 mod report;
 mod simulate;
 
 pub use build::{corefold, stress};
-pub use compile::{Compiler, Program, native, native_with, program, program_with, programs};
-pub use place::{Place, Said, said};
+pub use compile::{Compiler, Program, native, native_with, program, program_with, programs, sources_in};
+pub use fetch::package;
+pub use place::{Place, Said, printed_natively, said};
 pub use report::{Report, Run};
 pub use simulate::{Simulated, Simulation};

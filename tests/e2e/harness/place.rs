@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A directory of one test's own, and commands run in it.
-use super::corefold;
+use super::{Program, corefold};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -55,4 +55,11 @@ pub fn said(command: &mut Command) -> Said {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// What a program prints by itself; it must end well.
+pub fn printed_natively(program: &Program, args: &str) -> String {
+    let told = said(Command::new(program).args(args.split_whitespace()));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    told.out
 }

@@ -68,9 +68,10 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
 }
 
 /// Calls that would wait, or run, beside the simulation; programs that make them know how to do without,
-/// as older kernels have none of them.
+/// as older kernels have none of them. A sandbox would shut in the runtime too, which has to write the
+/// recording.
 fn not_there(number: c_long) -> Option<&'static str> {
-    const NOT_THERE: [(c_long, &str); 7] = [
+    const NOT_THERE: [(c_long, &str); 10] = [
         (libc::SYS_futex_waitv, "futex_waitv"),
         (454, "futex_wake"),
         (455, "futex_wait"),
@@ -78,6 +79,9 @@ fn not_there(number: c_long) -> Option<&'static str> {
         (libc::SYS_io_uring_setup, "io_uring_setup"),
         (libc::SYS_io_setup, "io_setup"),
         (libc::SYS_userfaultfd, "userfaultfd"),
+        (libc::SYS_landlock_create_ruleset, "landlock_create_ruleset"),
+        (libc::SYS_landlock_restrict_self, "landlock_restrict_self"),
+        (libc::SYS_seccomp, "seccomp"),
     ];
     NOT_THERE.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
