@@ -62,8 +62,11 @@ fn a_lock_is_named_rather_than_the_line_it_lies_on() {
 fn idle_cpus_are_told_from_slow_ones() {
     let mut idle = timed(8, 1_000_000);
     idle.run.time = Time { compute: 1_500_000, ..Time::default() };
+    let text = said(&[timed(1, 1_200_000), idle.clone()]);
+    assert!(text.contains("only 1.5 of the 8 CPUs had a thread to run. Look"), "{text}");
+    idle.run.threads = 3;
     let text = said(&[timed(1, 1_200_000), idle]);
-    assert!(text.contains("only 1.5 of the 8 CPUs had a thread to run"), "{text}");
+    assert!(text.contains("had a thread to run, as the program has 3 threads. Look"), "{text}");
 }
 
 #[test]

@@ -197,14 +197,19 @@ fn idle_sentence(point: &Point) -> String {
     )
 }
 
-/// `on average only 10 of the 80 CPUs had a thread to run`.
+/// `on average only 10 of the 80 CPUs had a thread to run`, and why if the program never made so many.
 fn idleness(point: &Point) -> String {
     let cpus = point.cpus();
     let busy = match busy(point) * f64::from(cpus) {
         few if few < 9.95 => units::factor(few),
         many => format!("{many:.0}"),
     };
-    format!("on average only {busy} of the {cpus} CPUs had a thread to run")
+    let few = match point.explained.run.threads {
+        1 => ", as the program has one thread".into(),
+        threads if threads < cpus => format!(", as the program has {threads} threads"),
+        _ => String::new(),
+    };
+    format!("on average only {busy} of the {cpus} CPUs had a thread to run{few}")
 }
 
 fn capitalized(sentence: &str) -> String {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! LevelDB's own benchmark, built by LevelDB's own CMakeLists.txt: what every reader of one database waits
+//! for is found and named (docs/leveldb.md).
+use crate::harness::{Place, Report, Simulation, package, said, stress};
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The benchmark, built once, and beside it a database that every run gets a copy of.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<Place> = OnceLock::new();
+    let place = BUILT.get_or_init(|| {
+        let place = Place::new();
+        let source = package("leveldb", "leveldb-sys").join("deps/leveldb-1.22");
+        let script = format!(
+            r#"CC="$corefold cc" CXX="$corefold c++" cmake -S {} -B build \
+                -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLEVELDB_BUILD_TESTS=OFF
+            cmake --build build --target db_bench
+            build/db_bench --benchmarks=fillseq,compact --num=10000 --db=filled"#,
+            source.display()
+        );
+        let told = place.sh(&script);
+        assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
+        place
+    });
+    place.directory()
+}
+
+/// `db_bench` with as many threads as CPUs, each reading so often, on databases filled alike.
+fn read(benchmark: &str, cpus: &str) -> Report {
+    let place = Place::new();
+    for count in cpus.split(',') {
+        let copied = said(Command::new("cp").arg("-a").arg(built().join("filled")).arg(place.path(count)));
+        assert_eq!(copied.code, Some(0), "{}", copied.err);
+    }
+    let reads = if stress() { 2000 } else { 200 };
+    let database = place.path("{cpus}");
+    let args = format!(
+        "--benchmarks={benchmark} --use_existing_db=1 --num=10000 --reads={reads} --threads={{cpus}} --db={}",
+        database.display()
+    );
+    let simulation = Simulation::of(&built().join("build/db_bench")).cpus(cpus).option("--work", "per-cpu");
+    let simulated = simulation.args(&args).run();
+    assert_eq!(simulated.said.code, Some(0), "{}{}", simulated.said.out, simulated.said.err);
+    assert!(simulated.said.err.contains(&format!("{benchmark} ")), "{}", simulated.said.err);
+    simulated.report()
+}
+
+fn speed_up(report: &Report, cpus: u64) -> f64 {
+    cpus as f64 * report.at(1).cycles() as f64 / report.at(cpus).cycles() as f64
+}
+
+/// `DBImpl::Get` takes the database's mutex twice for each read.
+#[test]
+fn random_reads_wait_for_the_mutex_of_the_database() {
+    let report = read("readrandom", "1,8,80");
+    assert!(speed_up(&report, 80) < 3.0, "{}", speed_up(&report, 80));
+    let run = report.at(80);
+    let lock = &run.0["locks"][0];
+    assert_eq!(lock["name"], "DBImpl.mutex_.mu_");
+    // Not port::Mutex::Lock, which all locks of LevelDB go through.
+    assert_eq!(lock["waited_at"]["function"], "leveldb::DBImpl::Get");
+    assert!(lock["waited_at"]["file"].as_str().is_some_and(|file| file.ends_with("/db/db_impl.cc")), "{lock}");
+    assert!(lock["acquisitions"].as_u64() >= Some(2 * 80 * 200), "{lock}");
+    assert!(run.share("block") > 0.8, "{}", run.share("block"));
+
+    // One table file: all look it up in one shard of the table cache.
+    let shard = &run.0["locks"][1];
+    let name = shard["name"].as_str().expect("a name");
+    assert!(name.starts_with("ShardedLRUCache.shard_[") && name.ends_with("].mutex_.mu_"), "{name}");
+
+    let line = run.lines().next().expect("a line");
+    assert!(line.text("object").starts_with("leveldb::DBImpl at "), "{}", line.text("object"));
+    assert!(line.fields().contains(&"DBImpl.mutex_.mu_"), "{:?}", line.fields());
+    let counts = run.lines().flat_map(|line| line.fields()).any(|field| field == "Version.refs_");
+    assert!(counts, "the reference counts under that mutex move, too");
+}
+
+/// An iterator takes the mutex once, whatever it reads.
+#[test]
+fn reading_in_sequence_does_not() {
+    let report = read("readseq", "1,8");
+    assert!(speed_up(&report, 8) > 1.4 * speed_up(&read("readrandom", "1,8"), 8), "{}", speed_up(&report, 8));
+    let lock = report.at(8).0["locks"].as_array().expect("locks").iter().find(|l| l["name"] == "DBImpl.mutex_.mu_");
+    assert!(lock.is_some_and(|lock| lock["acquisitions"].as_u64() < Some(100)), "{lock:?}");
+}
