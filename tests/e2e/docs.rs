@@ -51,9 +51,17 @@ fn every_key_of_the_json_document_is_described() {
 #[test]
 fn paths_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for page in
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/model.md", "docs/running.md", "docs/limits.md"]
-    {
+    for page in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/model.md",
+        "docs/running.md",
+        "docs/limits.md",
+        "docs/lmdb.md",
+        "docs/leveldb.md",
+        "docs/xz.md",
+    ] {
         let page = text(page);
         let words = page.split(|c: char| !(c.is_alphanumeric() || "/._-".contains(c)));
         let ours = ["crates/", "docs/", "machines/", "tests/", "demo/", "scripts/", "bench/"];

@@ -14,7 +14,7 @@ fn built() -> &'static Path {
         let source = package("xz", "liblzma-sys").join("xz");
         let script = format!(
             r#"CC="$corefold cc" cmake -S {} -B build -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
-                -DXZ_ENCODERS=lzma2 -DXZ_DECODERS=lzma2
+                "-DXZ_ENCODERS=lzma1;lzma2" "-DXZ_DECODERS=lzma1;lzma2"
             cmake --build build --target xz
             seq 300000 > numbers"#,
             source.display()
@@ -80,5 +80,5 @@ fn smaller_blocks_keep_more_threads_busy() {
 fn the_sandbox_is_left_out_and_that_is_said() {
     let report = compress("1", "--block-size=1MiB");
     let notes = report.at(1).0["notes"].to_string();
-    assert!(notes.contains("sandbox"), "{notes}");
+    assert!(notes.contains("landlock_create_ruleset is not simulated"), "{notes}");
 }
