@@ -4,6 +4,7 @@ mod harness;
 
 mod assembly;
 mod compilers;
+mod conformance;
 mod demo;
 mod determinism;
 mod docs;

@@ -11,7 +11,7 @@
 
 static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t both;
-static pthread_t first, next;
+static pthread_t first;
 static volatile int zero;
 
 static __attribute__((noinline)) void store_through(int *pointer)
@@ -43,19 +43,8 @@ static void *right_then_left(void *unused)
 	return unused;
 }
 
-/* The main thread waits for this one, this one for the next, and that for the main thread. Of two that wait for
- * each other, one would be told. */
-static void *join_next(void *unused)
-{
-	pthread_barrier_wait(&both);
-	pthread_join(next, NULL);
-	return unused;
-}
-
 static void *join_main(void *unused)
 {
-	next = pthread_self();
-	pthread_barrier_wait(&both);
 	pthread_join(first, NULL);
 	return unused;
 }
@@ -113,7 +102,7 @@ static int end(const char *how)
 	if (!strcmp(how, "itself"))
 		pthread_mutex_lock(&left), pthread_mutex_lock(&left);
 	if (!strcmp(how, "join"))
-		run_two(join_next, join_main);
+		run_two(join_main, work);
 	if (!strcmp(how, "pipe"))
 		read_from_nobody();
 	if (!strcmp(how, "endless"))
