@@ -12,6 +12,7 @@ mod endings;
 mod json;
 mod leveldb;
 mod libraries;
+mod limits;
 mod lmdb;
 mod locks;
 mod mimalloc;
