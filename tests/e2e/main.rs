@@ -9,6 +9,7 @@ mod demo;
 mod determinism;
 mod docs;
 mod endings;
+mod explore;
 mod json;
 mod leveldb;
 mod libraries;

@@ -17,7 +17,18 @@ Examples:
   corefold run -- ./bench --threads {cpus}        a scaling curve, and what bends it
   corefold run --cpus 1,8-80:8 --json - -- ./bench {cpus} > curve.json
   corefold report corefold.rec                    the last report again
+  corefold explore --seeds 1-10000 -- ./test      many schedules of one program, until one fails
   corefold machine show skylake-2s-80             what is simulated, with sources";
+
+const EXPLORE: &str = "\
+Examples:
+  corefold explore -- ./test                              1,000 schedules on 4 CPUs, to the first that fails
+  corefold explore --seeds 1-10000 --cpus 8 -- ./test     more of them, for a program of 8 threads
+  corefold explore --keep-going --json found.json -- ./test
+  corefold run --seed 4711 --cpus 4 -- ./test             one of them again
+
+A schedule fails if the program exits with another status than 0, crashes, uses memory that it has freed, deadlocks,
+or gets nowhere (livelock). Exit codes: 0 if none does, 10 if one does, others as for run.";
 
 /// Finds and explains multicore scaling collapses: runs a real program on a simulated machine of as many CPUs as you name.
 #[derive(Parser)]
@@ -48,6 +59,9 @@ pub enum Command {
     /// Simulate a program at several numbers of CPUs, and report.
     #[command(after_help = exit::HELP)]
     Run(RunArgs),
+    /// Run a program under many schedules, each drawn from a seed, until one fails.
+    #[command(after_help = EXPLORE)]
+    Explore(ExploreArgs),
     /// Print the report of a recording.
     Report(ReportArgs),
     /// The machines that can be simulated.
@@ -57,23 +71,63 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct RunArgs {
-    /// A machine's name (see `corefold machine list`) or a profile file.
-    #[arg(long, value_name = "NAME|FILE", default_value = corefold_machine::DEFAULT)]
-    pub machine: String,
     /// Numbers of CPUs, like 1,2,4,8-80:8 [default: powers of two, full sockets, all cores, all CPUs].
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// What the program's randomness comes from: the same seed, the same recording.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// The schedule and the program's randomness: 0 is the plain schedule, any other number draws one of its own.
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Where the recording goes.
     #[arg(short, long, value_name = "FILE", default_value = "corefold.rec")]
     pub output: PathBuf,
     #[command(flatten)]
     pub report: ReportOptions,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// The program and its arguments, in which {cpus} stands for the number of CPUs.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    pub program: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct ExploreArgs {
+    /// Seeds to try, like 1-10000 or 7,11,100-200.
+    #[arg(long, value_name = "LIST", default_value = "1-1000")]
+    pub seeds: String,
+    /// CPUs of the simulated machine: as many as the program has threads, if they are to run at once.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub cpus: u32,
+    /// Stop after that many failing schedules.
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "keep_going")]
+    pub stop_after: NonZero<usize>,
+    /// Try all seeds, however many fail.
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Also write what was found as JSON; - is standard output, in place of the text.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// The program and its arguments, in which {cpus} stands for the number of CPUs.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    pub program: Vec<OsString>,
+}
+
+/// Cycles that a CPU may run ahead, unless told otherwise.
+pub const SLACK: u64 = 500;
+
+/// What a run has, and how far it may go.
+#[derive(Args)]
+pub struct LimitArgs {
+    /// A machine's name (see `corefold machine list`) or a profile file.
+    #[arg(long, value_name = "NAME|FILE", default_value = corefold_machine::DEFAULT)]
+    pub machine: String,
     /// End a run after that many seconds of the host; what it had recorded is kept.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub timeout: Option<Duration>,
+    /// End a run after that many seconds of virtual time.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds())]
+    pub longest: Option<Duration>,
     /// Heap that the program may have in one run, like 512M [default: what the host can spare].
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub memory: Option<u64>,
@@ -81,11 +135,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
     /// Cycles that a CPU may run ahead of the others; 0 is exact and slower.
-    #[arg(long, value_name = "CYCLES", default_value_t = 500)]
+    #[arg(long, value_name = "CYCLES", default_value_t = SLACK)]
     pub slack: u64,
-    /// The program and its arguments, in which {cpus} stands for the number of CPUs.
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
-    pub program: Vec<OsString>,
 }
 
 #[derive(Args)]
@@ -179,7 +230,7 @@ mod tests {
 
     #[test]
     fn seconds_may_be_fractions() {
-        assert_eq!(run("corefold run --timeout 0.5 ./a").unwrap().timeout, Some(Duration::from_millis(500)));
+        assert_eq!(run("corefold run --timeout 0.5 ./a").unwrap().limits.timeout, Some(Duration::from_millis(500)));
         for bad in ["0", "-1", "x", "nan", "inf", "1e300"] {
             assert!(run(&format!("corefold run --timeout={bad} ./a")).is_err(), "{bad}");
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `corefold` command: argument parsing, and which crate does what in which order.
 mod cli;
+mod explore;
 mod machine;
 mod run;
 mod screen;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("taken above"),
         Command::Run(args) => run::run(args),
+        Command::Explore(args) => explore::explore(args),
         Command::Report(args) => show::report(&args),
         Command::Machine(machine::Command::List) => machine::list(),
         Command::Machine(machine::Command::Show { name }) => machine::show(&name),

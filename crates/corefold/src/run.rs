@@ -26,7 +26,7 @@ pub fn run(args: RunArgs) -> Result<u8> {
 }
 
 fn options(args: &RunArgs) -> Result<Options> {
-    let profile = corefold_machine::load(&args.machine)?;
+    let profile = corefold_machine::load(&args.limits.machine)?;
     profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
     let (program, rest) = args.program.split_first().expect("clap wants one");
     for word in rest.iter().filter_map(|a| cpus::near_placeholder(&a.to_string_lossy())) {
@@ -39,12 +39,13 @@ fn options(args: &RunArgs) -> Result<Options> {
         },
         machine: profile.machine,
         seed: args.seed,
-        slack: args.slack,
+        slack: args.limits.slack,
         program: program.clone(),
         args: rest.to_vec(),
-        timeout: args.timeout,
-        memory_limit: args.memory,
-        jobs: args.jobs,
+        timeout: args.limits.timeout,
+        longest: args.limits.longest,
+        memory_limit: args.limits.memory,
+        jobs: args.limits.jobs,
         work: args.report.work.map(Into::into).unwrap_or_default(),
     })
 }

@@ -12,18 +12,22 @@ pub const TIMED_OUT: u8 = 5;
 pub const UNSUPPORTED: u8 = 6;
 pub const OUT_OF_MEMORY: u8 = 7;
 pub const INTERNAL: u8 = 8;
+pub const LIVELOCK: u8 = 9;
+pub const FOUND: u8 = 10;
 
 pub const HELP: &str = "\
 Exit codes:
   0  every run ended well
   1  the program exited with another status than 0
   2  usage or bad input: not instrumented, unknown machine, malformed profile, too many CPUs
-  3  the program crashed
+  3  the program crashed, or used memory that it had freed (seen with --seed)
   4  deadlock: every thread waits for another
   5  a run took longer than --timeout
   6  the program did something that cannot be simulated, such as fork
   7  the program ran out of memory (--memory)
   8  corefold itself failed: a file could not be written, a run left no recording
+  9  livelock: threads only look at memory for ever, or a run took longer than --longest
+  10  explore: a schedule fails
 Where runs end differently, the smallest number of CPUs that did not end well decides.
 128 and a signal's number: interrupted; the runs that had ended are saved.";
 
@@ -60,8 +64,9 @@ pub fn of_status(status: &Status) -> u8 {
     match status {
         Status::Exited(0) => FINE,
         Status::Exited(_) => PROGRAM_FAILED,
-        Status::Crashed { .. } => CRASHED,
+        Status::Crashed { .. } | Status::UseAfterFree(_) => CRASHED,
         Status::Deadlock { .. } => DEADLOCK,
+        Status::Livelock { .. } => LIVELOCK,
         Status::TimedOut { .. } => TIMED_OUT,
         Status::Unsupported { .. } => UNSUPPORTED,
         Status::OutOfMemory { .. } => OUT_OF_MEMORY,
@@ -97,7 +102,7 @@ mod tests {
     /// Every code that a run can end with is explained.
     #[test]
     fn the_help_lists_every_code() {
-        for code in FINE..=INTERNAL {
+        for code in FINE..=FOUND {
             assert!(HELP.contains(&format!("\n  {code}  ")), "{code}");
         }
     }

@@ -13,5 +13,6 @@ pub mod program;
 pub mod run;
 pub mod runtime;
 pub mod save;
+pub mod seeds;
 
 pub use exit::BadInput;

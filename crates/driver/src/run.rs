@@ -4,6 +4,7 @@
 //! The largest count starts first, because it takes longest; results come in the order of counts.
 //! Whatever becomes of a child, there is a [`Run`] for it that says so.
 mod child;
+pub mod explore;
 mod outcome;
 mod output;
 mod preload;
@@ -37,6 +38,8 @@ pub struct Options {
     pub args: Vec<OsString>,
     /// Of the host, for each count.
     pub timeout: Option<Duration>,
+    /// The virtual time that a run may take.
+    pub longest: Option<Duration>,
     /// Bytes of heap for each count; none: what the host can spare.
     pub memory_limit: Option<u64>,
     /// Counts simulated at once; none: one for each core of the host.
@@ -60,7 +63,7 @@ pub fn run(options: &Options) -> Result<Finished> {
     let directory =
         tempfile::Builder::new().prefix("corefold-").tempdir().context("cannot make a temporary directory")?;
     let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
-    let jobs = jobs(options);
+    let jobs = jobs(options, options.cpus.len() as u64);
     let all = Points {
         options,
         launched: Launched {
@@ -83,9 +86,9 @@ pub fn run(options: &Options) -> Result<Finished> {
     Ok(Finished { runs, interrupted: interrupts.caught() })
 }
 
-fn jobs(options: &Options) -> usize {
+fn jobs(options: &Options, runs: u64) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    options.jobs.map_or_else(cores, NonZero::get).min(options.cpus.len()).max(1)
+    options.jobs.map_or_else(cores, NonZero::get).min(usize::try_from(runs).unwrap_or(usize::MAX)).max(1)
 }
 
 /// Three quarters of what the host has left, so that a program that leaks ends with a message and

@@ -12,8 +12,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
-use corefold_launch::{EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_TIMED_OUT, EXIT_UNSUPPORTED};
-use corefold_recording::{Running, Status, Waiter};
+use corefold_launch::{
+    EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_LIVELOCK, EXIT_TIMED_OUT, EXIT_UNSUPPORTED, EXIT_USE_AFTER_FREE,
+};
+use corefold_recording::{Misuse, Running, Status, Waiter};
 
 /// Set by SIGTERM or SIGINT: the runner wants what there is.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -56,10 +58,22 @@ pub fn out_of_memory(bytes: u64, pc: u64) -> ! {
 
 /// Nothing can run any more.
 pub fn deadlock() -> ! {
+    end_with(Status::Deadlock { waiters: waiters() }, EXIT_DEADLOCK)
+}
+
+fn waiters() -> Vec<Waiter> {
     let e = engine();
-    let blocked: Vec<usize> = (0..e.fibers.len()).filter(|f| e.fibers[*f].state == State::Blocked).collect();
-    let waiters = blocked.into_iter().map(waiter).collect();
-    end_with(Status::Deadlock { waiters }, EXIT_DEADLOCK)
+    let blocked = |f: &usize| e.fibers[*f].state == State::Blocked;
+    (0..e.fibers.len()).filter(blocked).map(waiter).collect()
+}
+
+/// Threads run and get nowhere: they only look at memory (`spin`), or take longer than they may.
+pub fn livelock(pc: u64, spin: bool) -> ! {
+    end_with(Status::Livelock { spin, running: running(pc), waiters: waiters() }, EXIT_LIVELOCK)
+}
+
+pub fn use_after_free(misuse: Misuse) -> ! {
+    end_with(Status::UseAfterFree(misuse), EXIT_USE_AFTER_FREE)
 }
 
 fn waiter(fiber: usize) -> Waiter {
@@ -95,6 +109,11 @@ pub fn stop_if_asked(pc: u64) {
 }
 
 fn timed_out(pc: u64) -> ! {
+    end_with(Status::TimedOut { running: running(pc) }, EXIT_TIMED_OUT)
+}
+
+/// The threads that are on a CPU; the running one is at `pc`.
+fn running(pc: u64) -> Vec<Running> {
     let e = engine();
     let runs = |f: &usize| e.fibers[*f].state == State::Running;
     let mut running: Vec<Running> =
@@ -104,7 +123,7 @@ fn timed_out(pc: u64) -> ! {
             r.stack.insert(0, pc);
         }
     }
-    end_with(Status::TimedOut { running }, EXIT_TIMED_OUT)
+    running
 }
 
 extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {

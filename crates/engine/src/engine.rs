@@ -20,6 +20,7 @@ pub struct Engine {
     pub launch: Launch,
     pub model: Model,
     pub sched: Scheduler,
+    pub perturb: crate::scheduling::perturb::Perturb,
     /// Boxed: a parked kernel thread keeps the address of its own.
     #[allow(clippy::vec_box)]
     pub fibers: Vec<Box<Fiber>>,
@@ -27,6 +28,7 @@ pub struct Engine {
     pub samples: Samples,
     pub sites: Sites,
     pub heap: crate::storage::heap::Heap,
+    pub freed: crate::storage::freed::Freed,
     pub mapped: crate::storage::mapped::Mapped,
     pub locks: crate::account::locks::Locks,
     pub progress: Vec<Progress>,
@@ -36,8 +38,16 @@ pub struct Engine {
     pub notes: Vec<Note>,
     /// Mapped files, and the runtime's hooks by address: for decoding blocks.
     pub modules: Vec<corefold_recording::Module>,
+    pub modules_as_of: u64,
     pub hooks: Vec<(u64, corefold_block::Hook)>,
     pub region: crate::account::progress::Region,
+}
+
+impl Engine {
+    /// What randomness is drawn from. The plain schedule has some, too.
+    pub fn seed(&self) -> u64 {
+        self.launch.seed.max(1)
+    }
 }
 
 struct Slot(UnsafeCell<Option<Engine>>);
@@ -68,15 +78,18 @@ pub fn begin(launch: Launch) {
     let model = Model::new(&launch.machine);
     let sched = Scheduler::new(&launch, &model);
     let samples = Samples::new(&launch);
+    let perturb = crate::scheduling::perturb::Perturb::new(&launch);
     let engine = Engine {
         model,
         sched,
+        perturb,
         samples,
         launch,
         fibers: Vec::new(),
         pending: Pending::default(),
         sites: Sites::default(),
         heap: crate::storage::heap::Heap::default(),
+        freed: crate::storage::freed::Freed::default(),
         mapped: crate::storage::mapped::Mapped::default(),
         locks: crate::account::locks::Locks::default(),
         progress: Vec::new(),
@@ -84,6 +97,7 @@ pub fn begin(launch: Launch) {
         frames: crate::hooks::frames::Frames::default(),
         notes: Vec::new(),
         modules: Vec::new(),
+        modules_as_of: 0,
         hooks: Vec::new(),
         region: crate::account::progress::Region::default(),
     };

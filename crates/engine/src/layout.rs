@@ -23,6 +23,8 @@ pub const MAPPINGS: u64 = 0x5000_0000_0000;
 pub const MAPPINGS_BYTES: u64 = 1 << 42;
 /// One bit for every 16 bytes of the heap: does an object begin there?
 pub const HEAP_STARTS: u64 = 0x3800_0000_0000;
+/// One bit for every 16 bytes of the heap: was it freed? In schedules drawn from a seed only.
+pub const HEAP_FREED: u64 = 0x3880_0000_0000;
 /// The program's arguments and environment.
 pub const ARGUMENTS: u64 = 0x3900_0000_0000;
 pub const ARGUMENTS_BYTES: u64 = 1 << 38;

@@ -3,5 +3,6 @@
 pub mod clocks;
 pub mod doze;
 pub mod fiber;
+pub mod perturb;
 pub mod sched;
 pub mod stacks;

@@ -6,7 +6,7 @@ use crate::calls::{clock, loaded, stdio, within};
 use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::scheduling::sched;
-use crate::storage::{heap, mapping};
+use crate::storage::{freed, heap, mapping};
 use crate::threads::thread;
 use crate::{crash, engine, sys};
 use alloc::vec::Vec;
@@ -130,7 +130,8 @@ fn launch_path() -> Option<Vec<u8>> {
 fn begin(launch: corefold_launch::Launch) -> u64 {
     read_abilities();
     crate::code::find();
-    if !heap::map() || !mapping::reserve_all() {
+    let freed = launch.seed == 0 || freed::map();
+    if !heap::map() || !freed || !mapping::reserve_all() {
         crash::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }
     engine::begin(launch);

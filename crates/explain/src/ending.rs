@@ -3,7 +3,7 @@
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{Ending, ThreadStack};
-use corefold_recording::{Run, Status, Waiter};
+use corefold_recording::{AccessKind, Misuse, Run, Running, Status, Waiter};
 
 pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending {
     let teller = Teller { run, space, memory };
@@ -22,6 +22,8 @@ pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> E
             (summary, vec![teller.stack(Some(*thread), stack, Top::Instruction)])
         }
         Status::Deadlock { waiters } => return teller.deadlock(waiters),
+        Status::Livelock { spin, running, waiters } => return teller.livelock(*spin, running, waiters),
+        Status::UseAfterFree(misuse) => return teller.misuse(misuse),
         Status::TimedOut { running } => {
             let stacks = running.iter().map(|one| teller.stack(Some(one.thread), &one.stack, Top::Call)).collect();
             ("stopped because its time was up".to_owned(), stacks)
@@ -69,6 +71,62 @@ impl Teller<'_, '_> {
             summary: format!("deadlock: {threads}"),
             details,
             stacks: waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call)).collect(),
+        }
+    }
+
+    fn livelock(&self, spin: bool, running: &[Running], waiters: &[Waiter]) -> Ending {
+        let top = |one: &Running| one.stack.first().and_then(|pc| self.space.call_place(*pc));
+        let verb = if spin { "spins" } else { "runs" };
+        let runs = |one: &Running| match top(one) {
+            Some(place) => format!("thread {} {verb} at {place}", one.thread),
+            None => format!("thread {} {verb}", one.thread),
+        };
+        let summary = match spin {
+            true => "livelock: threads only look at memory that nobody changes any more",
+            false => "livelock: still running at the end of the virtual time that it may take (--longest)",
+        };
+        let ran = running.iter().map(|one| self.stack(Some(one.thread), &one.stack, Top::Call));
+        let waited = waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call));
+        Ending {
+            success: false,
+            summary: summary.to_owned(),
+            details: running.iter().map(runs).chain(waiters.iter().map(|waiter| self.wait(waiter))).collect(),
+            stacks: ran.chain(waited).collect(),
+        }
+    }
+
+    fn misuse(&self, misuse: &Misuse) -> Ending {
+        let object = self.memory.at(misuse.address, 1, std::slice::from_ref(&misuse.object));
+        let name = match object.spoken() {
+            Some(Spoken::Field { name, .. }) => format!("`{name}`"),
+            Some(Spoken::Place(place)) => place,
+            None => "an object".to_owned(),
+        };
+        let does = match misuse.access {
+            Some(AccessKind::Read | AccessKind::AtomicLoad) => "reads",
+            Some(AccessKind::Write | AccessKind::AtomicStore) => "writes",
+            Some(AccessKind::Rmw) => "updates",
+            None => "frees again",
+        };
+        let place = |stack: &[u64]| {
+            let at = stack.first().and_then(|pc| self.space.call_place(*pc));
+            at.map(|place| format!(", at {place}")).unwrap_or_default()
+        };
+        let site = self.run.allocations.get(misuse.object.site as usize);
+        let offset = misuse.address - misuse.object.address;
+        let mut details = vec![
+            format!("thread {} {does} byte {offset} of {}{}", misuse.thread, misuse.object.bytes, place(&misuse.stack)),
+            format!("thread {} had freed it{}", misuse.freed_by, place(&misuse.freed)),
+        ];
+        details.extend(site.map(|site| format!("it was allocated{}", place(&site.stack))));
+        Ending {
+            success: false,
+            summary: format!("use after free: {name} at {:#x} in thread {}", misuse.address, misuse.thread),
+            details,
+            stacks: vec![
+                self.stack(Some(misuse.thread), &misuse.stack, Top::Call),
+                self.stack(Some(misuse.freed_by), &misuse.freed, Top::Call),
+            ],
         }
     }
 

@@ -26,12 +26,15 @@ pub const EXIT_TIMED_OUT: i32 = 92;
 pub const EXIT_OUT_OF_MEMORY: i32 = 93;
 pub const EXIT_CRASHED: i32 = 94;
 pub const EXIT_ENGINE: i32 = 95;
+pub const EXIT_LIVELOCK: i32 = 96;
+pub const EXIT_USE_AFTER_FREE: i32 = 97;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     pub machine: Machine,
     /// CPUs the program sees, 1 to `machine.cpus()`.
     pub cpus: u32,
+    /// 0: the plain schedule; others draw one of their own.
     pub seed: u64,
     /// Mean cycles between two samples.
     pub sample_period: u64,
@@ -43,6 +46,10 @@ pub struct Launch {
     pub output: String,
     /// Bytes of heap the program may have; 0: no limit.
     pub memory_limit: u64,
+    /// Cycles of virtual time after which a run gets nowhere; 0: no limit.
+    pub longest: u64,
+    /// No recording is wanted of a run that ends well.
+    pub quiet: bool,
 }
 
 pub fn encode(launch: &Launch) -> Vec<u8> {

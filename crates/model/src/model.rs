@@ -79,6 +79,13 @@ impl Model {
         cpu.await_stores(now)
     }
 
+    /// Keeps a store in the store buffer until `until` at least, and all that come after it. Returns when
+    /// it takes effect.
+    pub fn hold_store(&mut self, access: &Access, until: Ticks) -> Ticks {
+        let (line, mask) = (access.address >> self.line_shift, self.mask(access));
+        self.cpus[access.cpu as usize].store(access, line, mask, until)
+    }
+
     /// Would this access be served from the CPU's own cache?
     pub fn hits(&mut self, tag: Tag, access: &Access, now: Ticks) -> bool {
         let core = self.core_of(access.cpu);

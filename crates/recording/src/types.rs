@@ -69,6 +69,14 @@ pub enum Status {
     Deadlock {
         waiters: Vec<Waiter>,
     },
+    /// The threads that can run only look at memory (`spin`), or ran past the virtual time they may take.
+    Livelock {
+        spin: bool,
+        running: Vec<Running>,
+        waiters: Vec<Waiter>,
+    },
+    /// A thread came to heap memory that had been freed.
+    UseAfterFree(Misuse),
     /// Stopped from outside (`--timeout`); `stacks` of the threads that were running, by thread.
     TimedOut {
         running: Vec<Running>,
@@ -82,6 +90,20 @@ pub enum Status {
         bytes: u64,
         stack: Vec<u64>,
     },
+}
+
+/// Use of a heap object that had been freed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Misuse {
+    /// `None`: it was freed again.
+    pub access: Option<AccessKind>,
+    pub address: u64,
+    pub object: Object,
+    pub thread: u32,
+    /// Innermost first.
+    pub stack: Vec<u64>,
+    pub freed_by: u32,
+    pub freed: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report as one JSON document, for other tools: an [`Explained`] in the shape of [`shape`].
-mod shape;
+pub(crate) mod shape;
 
 use crate::curve::{Basis, Curve, Point};
 use crate::finding::finding;
@@ -67,7 +67,7 @@ fn run<'a>(point: &Point<'a>) -> Run<'a> {
     }
 }
 
-fn ending(ending: &explain::Ending) -> Ending<'_> {
+pub(crate) fn ending(ending: &explain::Ending) -> Ending<'_> {
     Ending { summary: &ending.summary, details: &ending.details, stacks: ending.stacks.iter().map(stack).collect() }
 }
 

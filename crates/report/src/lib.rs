@@ -15,6 +15,7 @@ mod place;
 mod plot;
 #[cfg(test)]
 mod sample;
+pub mod schedules;
 mod style;
 mod table;
 mod text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report as a terminal shows it: the finding, the curve, then where the time goes.
 mod curve;
-mod endings;
+pub(crate) mod endings;
 mod functions;
 mod head;
 mod lines;
@@ -16,8 +16,8 @@ use corefold_explain::{Explained, base_name};
 
 /// What every section needs.
 pub(crate) struct Screen<'a> {
-    options: &'a Options,
-    style: Style,
+    pub(crate) options: &'a Options,
+    pub(crate) style: Style,
 }
 
 impl Screen<'_> {

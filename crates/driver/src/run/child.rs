@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// What is common to all children of a run.
 pub struct Launched<'a> {
@@ -42,6 +43,8 @@ impl Launched<'_> {
             argv: argv.map(|a| with_cpus(a, cpus).to_string_lossy().into_owned()).collect(),
             output: self.file(cpus, "run").to_string_lossy().into_owned(),
             memory_limit: self.memory_limit,
+            longest: options.longest.map_or(0, |t| cycles(t, options.machine.clock_hz)),
+            quiet: false,
         }
     }
 
@@ -83,6 +86,11 @@ impl Launched<'_> {
         }
         Ok(())
     }
+}
+
+/// Never 0, which stands for no limit.
+fn cycles(time: Duration, clock_hz: u64) -> u64 {
+    ((time.as_secs_f64() * clock_hz as f64) as u64).max(1)
 }
 
 /// `{cpus}` replaced, wherever it stands.

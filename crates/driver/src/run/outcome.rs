@@ -57,9 +57,12 @@ fn status(ended: &Ended) -> Status {
         launch::EXIT_UNSUPPORTED => {
             Status::Unsupported { what: "see what the engine printed".into(), stack: Vec::new() }
         }
+        launch::EXIT_LIVELOCK => Status::Livelock { spin: false, running: Vec::new(), waiters: Vec::new() },
         launch::EXIT_TIMED_OUT => Status::TimedOut { running: Vec::new() },
         launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory { bytes: 0, stack: Vec::new() },
-        launch::EXIT_CRASHED => Status::Crashed { signal: 0, address: 0, thread: 0, stack: Vec::new() },
+        launch::EXIT_CRASHED | launch::EXIT_USE_AFTER_FREE => {
+            Status::Crashed { signal: 0, address: 0, thread: 0, stack: Vec::new() }
+        }
         _ => Status::Unfinished,
     }
 }
@@ -95,6 +98,8 @@ mod tests {
             argv: vec!["./a".into(), "8".into()],
             output: output.display().to_string(),
             memory_limit: 0,
+            longest: 0,
+            quiet: false,
         }
     }
 

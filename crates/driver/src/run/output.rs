@@ -45,7 +45,7 @@ fn framed(text: &[u8], cpus: u32, most: usize) -> Vec<u8> {
 }
 
 /// The last `most` bytes, from the beginning of a line.
-fn tail(text: &[u8], most: usize) -> &[u8] {
+pub fn tail(text: &[u8], most: usize) -> &[u8] {
     let from = text.len().saturating_sub(most);
     if from == 0 {
         return text;

@@ -25,6 +25,20 @@ pub fn refresh(known: &mut Vec<Module>) {
     *known = modules;
 }
 
+/// A number that changes whenever a file is mapped or unmapped: more than 0.
+pub fn generation() -> u64 {
+    let mut generation = 0u64;
+    // SAFETY: the callback gets the number back as its argument.
+    unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut generation).cast()) };
+    generation
+}
+
+unsafe extern "C" fn count(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
+    // SAFETY: as dl_iterate_phdr documents; glibc has long filled in both counts.
+    unsafe { *into.cast::<u64>() = 1 + (*info).dlpi_adds + (*info).dlpi_subs };
+    1
+}
+
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
     // SAFETY: as dl_iterate_phdr documents.
     let (info, into) = unsafe { (&*info, &mut *into.cast::<Vec<Module>>()) };

@@ -17,6 +17,9 @@ pub fn finish(status: Status) {
     if !active() {
         return;
     }
+    if engine().launch.quiet && status == Status::Exited(0) {
+        return engine::end();
+    }
     // A region of interest that has ended is all that counts; how the program ended comes to it.
     let run = match engine().region.ended.take() {
         Some(region) => Run { status, modules: all_modules(), notes: engine().notes.clone(), ..*region },

@@ -28,7 +28,7 @@ pub struct Samples {
 impl Samples {
     pub fn new(launch: &Launch) -> Self {
         let period = launch.sample_period.max(16) * TICKS_PER_CYCLE;
-        let random = launch.seed ^ 0x9e37_79b9_7f4a_7c15;
+        let random = launch.seed.max(1) ^ 0x9e37_79b9_7f4a_7c15;
         Samples { period, random, stacks: HashMap::default(), scratch: Vec::new() }
     }
 

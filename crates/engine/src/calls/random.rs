@@ -44,7 +44,7 @@ const FOR_START: u64 = 2;
 
 fn stream() -> &'static mut Stream {
     // SAFETY: the carrier's; no reference outlives its statement.
-    unsafe { &mut *STREAM.0.get() }.get_or_insert_with(|| Stream::new(engine().launch.seed, FOR_PROGRAM))
+    unsafe { &mut *STREAM.0.get() }.get_or_insert_with(|| Stream::new(engine().seed(), FOR_PROGRAM))
 }
 
 /// The next bytes.
@@ -57,7 +57,7 @@ pub fn sixteen_bytes() -> *const u8 {
     // SAFETY: as above.
     let bytes = unsafe { &mut *AT_RANDOM.0.get() }.get_or_insert_with(|| {
         let mut bytes = [0; 16];
-        Stream::new(engine().launch.seed, FOR_START).fill(&mut bytes);
+        Stream::new(engine().seed(), FOR_START).fill(&mut bytes);
         bytes
     });
     bytes.as_ptr()

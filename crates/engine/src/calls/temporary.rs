@@ -17,7 +17,8 @@ static NAMES: Names = Names(UnsafeCell::new(None));
 fn names() -> &'static mut Stream {
     let launch = &engine().launch;
     // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *NAMES.0.get() }.get_or_insert_with(|| Stream::new(launch.seed, FOR_NAMES | u64::from(launch.cpus)))
+    unsafe { &mut *NAMES.0.get() }
+        .get_or_insert_with(|| Stream::new(launch.seed.max(1), FOR_NAMES | u64::from(launch.cpus)))
 }
 
 const FOR_NAMES: u64 = 3 << 32;

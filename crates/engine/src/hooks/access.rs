@@ -6,13 +6,13 @@ use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::hooks::spin::Found;
 use crate::scheduling::doze::{self, doze};
-use crate::scheduling::sched;
+use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Kind, Outcome, Ticks};
 use corefold_recording::AccessKind;
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
-    if !active() {
+    if !active() || perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
         return;
     }
     let tag = *tag_of(address);
@@ -42,6 +42,9 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
         return;
     }
     hot!().wrote = 1;
+    if perturb::on() && perturb::plain(address, size, pc, AccessKind::Write) {
+        return;
+    }
     if tag_of(address).record_index().is_some() {
         pending::flush_range(address, size);
     }
@@ -165,7 +168,7 @@ const ORIGIN_KIND: u32 = 48;
 const ORIGIN_SIZE: u32 = 52;
 
 /// The place in the code, the kind and the size of an access in one word.
-fn origin(pc: u64, what: AccessKind, size: u32) -> u64 {
+pub fn origin(pc: u64, what: AccessKind, size: u32) -> u64 {
     pc | (what as u64) << ORIGIN_KIND | u64::from(size.min(64)) << ORIGIN_SIZE
 }
 

@@ -6,7 +6,7 @@ use crate::hooks::access::{looked, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
 use crate::hooks::pending;
 use crate::scheduling::doze::doze;
-use crate::scheduling::sched;
+use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_model::{Kind, ticks};
 use corefold_recording::AccessKind;
@@ -33,6 +33,9 @@ pub fn load(address: u64, size: u8, pc: u64) -> u64 {
 }
 
 fn look(address: u64, size: u8, pc: u64) -> u64 {
+    if perturb::on() {
+        perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
+    }
     let cpu = engine().sched.cpu as u32;
     if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
         return loaded(address, size, pc);
@@ -67,13 +70,19 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
         return pending::write_value(address, size, value);
     }
     hot!().wrote = 1;
-    let outcome = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore);
+    if perturb::on() {
+        perturb::atomic(address, size, pc, AccessKind::AtomicStore);
+    }
+    let mut effect = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore).effect;
     let cpu = engine().sched.cpu as u32;
-    if outcome.effect <= hot!().clock && !pending::any_of(cpu) {
+    if perturb::on() {
+        effect = perturb::stored(address, size, pc, effect);
+    }
+    if effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
     watch(address, pc);
-    pending::defer(cpu, address, size, value, outcome.effect);
+    pending::defer(cpu, address, size, value, effect);
 }
 
 /// Has every access to the line come by here from now on.
@@ -119,6 +128,9 @@ pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
 
 #[inline]
 fn arrive_on(address: u64, size: u8, pc: u64) {
+    if perturb::on() {
+        perturb::atomic(address, size, pc, AccessKind::Rmw);
+    }
     let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
     if outcome.transfer.is_some() {
         // The operation takes effect when the line is here; those who are behind come first.

@@ -60,7 +60,12 @@ impl Code for Mapped {
         let engine = engine();
         let holds = |m: &Module| (m.start..m.end).contains(&address);
         if !engine.modules.iter().any(holds) {
-            crate::account::modules::refresh(&mut engine.modules);
+            // The code leads to addresses that lie in no file, too: only a new file is worth another look.
+            let generation = crate::account::modules::generation();
+            if generation != engine.modules_as_of {
+                crate::account::modules::refresh(&mut engine.modules);
+                engine.modules_as_of = generation;
+            }
         }
         let Some(module) = engine.modules.iter().find(|m| holds(m)) else { return &[] };
         let len = len.min((module.end - address) as usize);

@@ -12,14 +12,14 @@ use crate::hooks::hot::hot;
 use crate::scheduling::clocks::Clocks;
 use crate::scheduling::doze::{self, Doze, Watched};
 use crate::scheduling::fiber::{self, State, Wait};
+use crate::scheduling::perturb;
 use crate::threads::cancel;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use corefold_launch::Launch;
-use corefold_model::{Model, Tag, Ticks, ticks};
+use corefold_model::{Model, Ticks, ticks};
 
-#[derive(Clone)]
 pub struct Cpu {
     /// Valid while the CPU is not the running one.
     pub clock: Ticks,
@@ -31,6 +31,8 @@ pub struct Cpu {
     preempted_at: Option<Ticks>,
     /// While its fiber spins without being simulated; the clock is then that of its next look.
     pub doze: Option<Doze>,
+    /// What the hooks compare with while it runs.
+    tags: (u32, u32),
 }
 
 impl Cpu {
@@ -70,10 +72,18 @@ const ALARMS: usize = 1 << 32;
 
 impl Scheduler {
     pub fn new(launch: &Launch, model: &Model) -> Self {
-        let (ready, preempted_at) = (VecDeque::new(), None);
-        let cpu = Cpu { clock: 0, fiber: None, ready, next_sample: 0, slice_end: 0, preempted_at, doze: None };
+        let cpu = |number| Cpu {
+            clock: 0,
+            fiber: None,
+            ready: VecDeque::new(),
+            next_sample: 0,
+            slice_end: 0,
+            preempted_at: None,
+            doze: None,
+            tags: perturb::tags(launch, number),
+        };
         Scheduler {
-            cpus: alloc::vec![cpu; launch.cpus as usize],
+            cpus: (0..launch.cpus).map(cpu).collect(),
             cpu: 0,
             fiber: 0,
             clocks: Clocks::default(),
@@ -107,6 +117,10 @@ impl Scheduler {
         if cpu == self.cpu { hot!().clock } else { slot.doze.map_or(slot.clock, |doze| doze.since) }
     }
 
+    pub fn has_timers(&self) -> bool {
+        !self.timers.is_empty()
+    }
+
     /// The latest clock of any CPU.
     pub fn latest_clock(&self) -> Ticks {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
@@ -135,6 +149,7 @@ pub extern "C" fn at_limit(pc: u64) {
         return;
     }
     crash::check_stop(pc);
+    perturb::look_around(pc);
     let cpu = engine().sched.cpu as u32;
     sample::take_due(pc, sample::What::Compute);
     hot!().clock = engine().model.retire(cpu, hot!().clock);
@@ -252,8 +267,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     e.fibers[from].wrote = hot.wrote;
     e.sched.cpu = cpu;
     e.sched.fiber = to;
-    hot.tag = Tag::private_clean(cpu as u32).bits();
-    hot.tag_dirty = Tag::private_dirty(cpu as u32).bits();
+    (hot.tag, hot.tag_dirty) = e.sched.cpus[cpu].tags;
     hot.cost_half = if e.sched.sibling_busy(cpu) { 2 } else { 0 };
     hot.clock = clock;
     hot.frames = e.fibers[to].frames;
@@ -373,6 +387,7 @@ fn place(fiber: usize, cpu: usize, clock: Ticks) {
 /// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
+    let latency = latency + perturb::late(at + latency);
     let home = e.fibers[fiber].cpu;
     e.fibers[fiber].state = State::Ready;
     let count = e.sched.cpus.len();
@@ -494,8 +509,7 @@ pub fn adopt_first() {
     let e = engine();
     e.sched.cpus[0].fiber = Some(0);
     e.fibers[0].state = State::Running;
-    hot!().tag = Tag::private_clean(0).bits();
-    hot!().tag_dirty = Tag::private_dirty(0).bits();
+    (hot!().tag, hot!().tag_dirty) = e.sched.cpus[0].tags;
     hot!().frames = e.fibers[0].frames;
     hot!().frame_step = 8;
     hot!().captured = &raw mut e.fibers[0].spins.captured;

@@ -9,7 +9,8 @@ use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
-use crate::storage::limit;
+use crate::scheduling::perturb;
+use crate::storage::{freed, limit};
 use crate::{crash, sys};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -113,6 +114,9 @@ pub fn allocate(size: u64, align: u64, pc: u64) -> (u64, bool) {
         let (word, bit) = start_word(address);
         *word |= bit;
     }
+    if perturb::on() {
+        freed::dig_out(address, size);
+    }
     (address, fresh)
 }
 
@@ -162,8 +166,8 @@ fn large(size: u64, align: u64) -> (u64, bool) {
     (address, true)
 }
 
-/// Frees an object; false if there is none at `address`.
-pub fn release(address: u64) -> bool {
+/// Frees an object in a call from `pc`; false if there is none at `address`.
+pub fn release(address: u64, pc: u64) -> bool {
     charge(engine().launch.machine.system.allocation);
     let head = *header(address);
     let size = head & ((1 << SIZE_BITS) - 1);
@@ -173,15 +177,26 @@ pub fn release(address: u64) -> bool {
     pending::flush_range(address, size.max(1));
     *header(address) = head | FREED;
     limit::give(size);
-    if address >= LARGE_BEGIN { release_large(address) } else { release_small(address, size) }
+    if address >= LARGE_BEGIN { release_large(address, pc) } else { release_small(address, size, pc) }
 }
 
-fn release_small(address: u64, size: u64) -> bool {
+fn release_small(address: u64, size: u64, pc: u64) -> bool {
     let (word, bit) = start_word(address);
     if *word & bit == 0 {
         return false;
     }
     *word &= !bit;
+    if perturb::on() {
+        freed::bury(object_at(address), pc);
+        freed::spoil(address, size);
+        freed::put_off(address, size).into_iter().for_each(|old| use_again(old, size_of(old)));
+    } else {
+        use_again(address, size);
+    }
+    true
+}
+
+fn use_again(address: u64, size: u64) {
     let me = engine().sched.fiber;
     let heap = heap();
     heap.arenas.resize_with(heap.arenas.len().max(me + 1), Arena::default);
@@ -189,19 +204,23 @@ fn release_small(address: u64, size: u64) -> bool {
     let kept = heap.arenas[me].kept.entry(bytes).or_default();
     if kept.len() < KEPT {
         kept.push(address);
-        return true;
+        return;
     }
     let owner = heap.segments[((address - HEAP) / SEGMENT) as usize] as usize;
     heap.arenas[owner].returned.entry(bytes).or_default().push(address);
-    true
 }
 
-fn release_large(address: u64) -> bool {
+fn release_large(address: u64, pc: u64) -> bool {
     let Some(bytes) = heap().large.remove(&address) else { return false };
     let begin = (address - GRAIN) / PAGE * PAGE;
+    if perturb::on() {
+        freed::bury(object_at(address), pc);
+    }
     sys::drop_pages(begin, bytes);
     crate::storage::mapping::forget_lines(begin, bytes);
-    heap().large_free.entry(bytes).or_default().push(begin);
+    if !perturb::on() {
+        heap().large_free.entry(bytes).or_default().push(begin);
+    }
     true
 }
 

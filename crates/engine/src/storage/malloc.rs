@@ -142,7 +142,8 @@ extern "C" fn release(at: *mut c_void, pc: u64) {
 }
 
 fn free_at(address: u64, pc: u64) {
-    if !heap::release(address) {
+    crate::storage::freed::check_free(address, pc);
+    if !heap::release(address, pc) {
         crate::engine::note("free() of something that is no live heap object: ignored", pc);
     }
 }

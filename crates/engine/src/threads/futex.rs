@@ -83,7 +83,7 @@ pub fn interrupted(pc: u64) -> bool {
 /// find the word changed, or none would.
 fn parts_of_system_call() -> (u32, u32) {
     let all = engine().launch.machine.system.syscall;
-    let seed = engine().launch.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let seed = engine().seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let random = &mut engine().sched.queues.random;
     if *random == 0 {
         *random = seed;

@@ -25,7 +25,7 @@ pub fn how_it_failed(point: &Point) -> String {
     let verb = match summary.split([' ', ':']).next() {
         Some("crashed" | "exited" | "did" | "cannot") => "",
         Some("stopped") => "was ",
-        Some("deadlock") => "ended in a ",
+        Some("deadlock" | "livelock" | "use") => "ended in a ",
         Some("out") => "ran ",
         _ => "failed: ",
     };

@@ -4,7 +4,7 @@ use super::{Screen, paragraph};
 use crate::curve::{Curve, Point};
 use crate::finding::how_it_failed;
 use crate::style::{clip, wrap};
-use corefold_explain::ThreadStack;
+use corefold_explain::{Ending, ThreadStack};
 use corefold_recording::Progress;
 
 /// Frames shown of a stack, and stacks of a run.
@@ -19,16 +19,20 @@ fn failure(screen: &Screen, point: &Point) -> String {
     let run = point.explained;
     let mut out = String::from("\n");
     out += &paragraph(&how_it_failed(point), screen.width(), |line| screen.style.alarm(line));
-    for detail in &run.ending.details {
-        out += &wrap(detail, screen.width(), 2);
-    }
-    for stack in run.ending.stacks.iter().take(STACKS) {
+    out += &details(screen, &run.ending);
+    out + &progress_until_then(&run.run.progress)
+}
+
+/// What is known of an ending beside its sentence.
+pub fn details(screen: &Screen, ending: &Ending) -> String {
+    let mut out: String = ending.details.iter().map(|detail| wrap(detail, screen.width(), 2)).collect();
+    for stack in ending.stacks.iter().take(STACKS) {
         out += &frames(screen, stack);
     }
-    if run.ending.stacks.len() > STACKS {
-        out += &format!("  and {} more threads\n", run.ending.stacks.len() - STACKS);
+    if ending.stacks.len() > STACKS {
+        out += &format!("  and {} more threads\n", ending.stacks.len() - STACKS);
     }
-    out + &progress_until_then(&run.run.progress)
+    out
 }
 
 fn frames(screen: &Screen, stack: &ThreadStack) -> String {

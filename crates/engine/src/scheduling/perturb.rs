@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Schedules drawn from the seed: threads are held up at places and for times that it decides.
+//!
+//! Whatever happens here can happen on a real machine: a CPU takes an interrupt, its thread loses the CPU,
+//! a wake-up is late, a store stays in the store buffer. To let a hold-up strike between any two accesses,
+//! the running CPU's tag matches no line, so that every access takes the slow path; seed 0 draws nothing,
+//! has the true tags, and is the plain schedule.
+//!
+//! What is drawn for a whole run (how often, how long, whom) is spread over powers of two, so that some
+//! seeds suit programs of any size: Burckhardt et al. 2010 choose a few points among all steps, and a long
+//! hold-up at one is their lowest priority; many short ones are a random walk.
+use crate::calls::random::Stream;
+use crate::crash;
+use crate::engine::{current, engine, tag_of};
+use crate::hooks::access::origin;
+use crate::hooks::hot::hot;
+use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::sched;
+use corefold_launch::Launch;
+use corefold_model::{Access, Kind, TICKS_PER_CYCLE, Tag, Ticks, ticks};
+use corefold_recording::AccessKind;
+
+/// In place of the running CPU's tags: bit 0 is in no clean tag, and there is no CPU of this number.
+pub const NO_TAG: u32 = u32::MAX;
+
+const PURPOSE: u64 = 4;
+/// Accesses between two hold-ups: up to 2 to this many.
+const RAREST: u64 = 14;
+/// A hold-up is at least 2 to this many cycles.
+const SHORTEST: u64 = 4;
+/// Bytes of freed memory that is not used again at once, where the seed says so.
+const QUARANTINE: u64 = 16 << 20;
+/// Cycles around a common beginning.
+const LEEWAY: u32 = 256;
+/// Threads that only look for so long (a share of a second of virtual time) will look for ever.
+const LOOK_FOR: u64 = 100;
+/// Cycles between two looks at whether threads only look.
+const LOOK_AROUND: u32 = 50_000;
+
+/// What the seed decides.
+pub struct Perturb {
+    random: Stream,
+    /// Accesses to come until somebody is held up; one of an atomic operation counts for several.
+    left: u64,
+    /// The most is 2 to this many.
+    gap: u64,
+    atomic_weight: u64,
+    /// Hold-ups that are still to come.
+    budget: u64,
+    /// The longest is 2 to this many cycles.
+    longest: u64,
+    /// A bit for each thread (modulo 64) that is never held up.
+    calm: u64,
+    /// Atomic stores stay in the store buffer for up to 2 to this many cycles; 0: not at all.
+    store: u64,
+    /// Threads that wake begin at multiples of 2 to this many cycles, so that some begin at once; 0: they
+    /// are late each by itself.
+    tick: u64,
+    /// Freed memory that waits before it is used again.
+    pub quarantine: u64,
+    /// All hold-ups so far.
+    held_up: Ticks,
+    look_around: Ticks,
+    looking_since: Ticks,
+    /// Virtual time that the run may take, without hold-ups.
+    most: Ticks,
+}
+
+impl Perturb {
+    pub fn new(launch: &Launch) -> Self {
+        let mut random = Stream::new(launch.seed, PURPOSE);
+        let one_of = |random: &mut Stream, from: u64, to: u64| from + random.next() % (to - from + 1);
+        let slice = u64::from(launch.machine.system.timeslice.max(1 << 8).ilog2());
+        let gap = one_of(&mut random, 2, RAREST);
+        let atomic_weight = [1, 8, 64][one_of(&mut random, 0, 2) as usize];
+        // A few long ones, or any number of any length.
+        let few = one_of(&mut random, 0, 1) == 0;
+        let budget = if few { one_of(&mut random, 1, 6) } else { u64::MAX };
+        let longest = if few { slice } else { one_of(&mut random, SHORTEST + 4, slice) };
+        let calm = if one_of(&mut random, 0, 1) == 0 { random.next() } else { 0 };
+        let store = if one_of(&mut random, 0, 1) == 0 { one_of(&mut random, 4, 9) } else { 0 };
+        let tick = if one_of(&mut random, 0, 1) == 0 { one_of(&mut random, 10, slice - 2) } else { 0 };
+        let quarantine = if one_of(&mut random, 0, 3) == 0 { 0 } else { QUARANTINE };
+        let most = if launch.longest == 0 { Ticks::MAX } else { launch.longest.saturating_mul(TICKS_PER_CYCLE) };
+        let mut perturb = Perturb {
+            random,
+            left: 0,
+            gap,
+            atomic_weight,
+            budget,
+            longest,
+            calm,
+            store,
+            tick,
+            quarantine,
+            held_up: 0,
+            look_around: 0,
+            looking_since: 0,
+            most,
+        };
+        perturb.left = perturb.next_gap();
+        perturb
+    }
+
+    /// Never 0, its logarithm evenly spread: hold-ups come in bursts and after long pauses.
+    fn next_gap(&mut self) -> u64 {
+        let power = self.random.next() % self.gap;
+        (1 << power) + self.random.next() % (1 << power)
+    }
+
+    /// Ticks of one hold-up, its logarithm evenly spread.
+    fn length(&mut self) -> Ticks {
+        let power = SHORTEST + self.random.next() % (self.longest - SHORTEST);
+        ((1 << power) + self.random.next() % (1 << power)) * TICKS_PER_CYCLE
+    }
+
+    fn spares(&self, fiber: usize) -> bool {
+        self.calm >> (fiber % 64) & 1 != 0
+    }
+
+    fn coin(&mut self) -> bool {
+        self.random.next() & 1 == 0
+    }
+}
+
+fn perturb() -> &'static mut Perturb {
+    &mut engine().perturb
+}
+
+/// Is this a schedule drawn from a seed?
+#[inline]
+pub fn on() -> bool {
+    hot!().tag == NO_TAG
+}
+
+/// The tags that the hooks compare with while `cpu` runs: of its own lines, clean and modified.
+pub fn tags(launch: &Launch, cpu: u32) -> (u32, u32) {
+    match launch.seed {
+        0 => (Tag::private_clean(cpu).bits(), Tag::private_dirty(cpu).bits()),
+        _ => (NO_TAG, NO_TAG),
+    }
+}
+
+/// A plain access is about to happen. True if its line is the CPU's own: then it costs nothing.
+#[cold]
+pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
+    step(1, pc);
+    crate::storage::freed::check(address, size, pc, what);
+    let (cpu, tag) = (engine().sched.cpu as u32, *tag_of(address));
+    match what {
+        AccessKind::Read => tag.private_cpu() == Some(cpu),
+        _ => tag == Tag::private_dirty(cpu),
+    }
+}
+
+/// An atomic operation is about to happen.
+#[cold]
+pub fn atomic(address: u64, size: u8, pc: u64, what: AccessKind) {
+    step(perturb().atomic_weight, pc);
+    crate::storage::freed::check(address, u64::from(size), pc, what);
+}
+
+/// When an atomic store takes effect that would at `effect`.
+#[cold]
+pub fn stored(address: u64, size: u8, pc: u64, effect: Ticks) -> Ticks {
+    let p = perturb();
+    if p.store == 0 || p.coin() {
+        return effect;
+    }
+    let until = effect.max(hot!().clock) + ticks((p.random.next() % (1 << p.store)) as u32);
+    let (cpu, size) = (engine().sched.cpu as u32, u32::from(size));
+    let access =
+        Access { cpu, address, size, kind: Kind::AtomicStore, origin: origin(pc, AccessKind::AtomicStore, size) };
+    engine().model.hold_store(&access, until)
+}
+
+/// How much later a thread begins to run that would at `time`, as it was woken or is new.
+pub fn late(time: Ticks) -> Ticks {
+    if !on() {
+        return 0;
+    }
+    let p = perturb();
+    let spared = p.tick == 0 && (p.budget == 0 || p.coin());
+    let late = match p.tick {
+        _ if spared => 0,
+        0 => p.length(),
+        tick => time.next_multiple_of((1 << tick) * TICKS_PER_CYCLE) - time + p.random.next() % ticks(LEEWAY),
+    };
+    p.held_up += late;
+    late
+}
+
+fn step(weight: u64, pc: u64) {
+    let p = perturb();
+    if hot!().clock >= p.look_around {
+        look_around(pc);
+    }
+    if current().spins.spinning() {
+        // Whoever waits loses nothing by waiting longer.
+        return;
+    }
+    if p.left > weight {
+        p.left -= weight;
+        return;
+    }
+    p.left = p.next_gap();
+    if p.budget == 0 || p.spares(engine().sched.fiber) {
+        return;
+    }
+    p.budget -= 1;
+    if !engine().sched.cpus[engine().sched.cpu].ready.is_empty() && p.coin() {
+        sched::give_way(usize::MAX);
+        return sched::set_limit();
+    }
+    hold_up(p.length());
+}
+
+/// The running CPU is busy with something else for a while; its thread waits, and others go on.
+fn hold_up(length: Ticks) {
+    let e = engine();
+    let (cpu, clock) = (e.sched.cpu, hot!().clock);
+    e.perturb.held_up += length;
+    current().goes_away(clock);
+    hot!().clock = clock + length;
+    current().comes_back(cpu, clock + length);
+    e.sched.cpus[cpu].next_sample += length;
+    sched::sync();
+}
+
+/// Ends a run that gets nowhere; the running thread is at `pc`.
+pub fn look_around(pc: u64) {
+    let (clock, p) = (hot!().clock, perturb());
+    if clock.saturating_sub(p.held_up) > p.most {
+        crash::livelock(pc, false);
+    }
+    if !on() {
+        return;
+    }
+    p.look_around = clock + ticks(LOOK_AROUND);
+    if !all_look() {
+        p.looking_since = clock;
+    }
+    let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
+    if clock.saturating_sub(p.looking_since) > long {
+        crash::livelock(pc, true);
+    }
+}
+
+/// Nobody does anything but look at memory, and nothing will come from outside or in time.
+fn all_look() -> bool {
+    let looks = |state: State, wait: Wait, spinning: bool| match state {
+        State::Running | State::Ready => spinning,
+        State::Blocked => !matches!(wait, Wait::Io { .. } | Wait::Sleep),
+        State::Finished => true,
+    };
+    let e = engine();
+    !e.sched.has_timers() && e.fibers.iter().all(|f| looks(f.state, f.wait, f.spins.spinning()))
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Many schedules of one program: those that show a bug are found and can be replayed, and a program
+//! without one is never blamed.
+use crate::harness::{Place, Program, Said, Simulation, program, program_with, stress};
+use serde_json::Value;
+
+/// No bug here is so rare that more seeds are needed; a tenth is usual for the rarest.
+const SEEDS: &str = "1-10000";
+
+fn source(name: &str) -> String {
+    format!("explore/{name}.c")
+}
+
+fn explore(program: &Program, options: &str) -> (Place, Said) {
+    let place = Place::new();
+    let said = place.corefold(&format!("explore {options} --json found.json -- {}", program.display()));
+    (place, said)
+}
+
+fn found(place: &Place) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(place.path("found.json")).unwrap()).unwrap()
+}
+
+/// A schedule that fails is found, with `words` about how; the plain one does not show it; and the same
+/// seed fails in the same way again, to the byte. Returns how, in short and in full.
+#[track_caller]
+fn finds(program: &Program, words: &[&str]) -> (String, String) {
+    let plain = Simulation::of(program).cpus("4").run();
+    assert_eq!(plain.said.code, Some(0), "the plain schedule: {}{}", plain.said.out, plain.said.err);
+    let (place, said) = explore(program, &format!("--seeds {SEEDS}"));
+    assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
+    for word in words {
+        assert!(said.out.contains(word), "{word:?} is not in:\n{}", said.out);
+    }
+    let found = found(&place);
+    let failure = &found["failures"][0];
+    let command = failure["replay"].as_str().unwrap();
+    assert!(said.out.contains(&format!("replay: {command}\n")), "{}", said.out);
+    let replays: Vec<Vec<u8>> = (0..2).map(|_| replay(command, failure)).collect();
+    assert!(replays[0] == replays[1], "the replays of {command} differ");
+    (failure["ending"]["summary"].as_str().unwrap().to_owned(), said.out)
+}
+
+/// What `corefold run` exits with.
+fn code_of(summary: &str) -> i32 {
+    let codes = [("exited", 1), ("crashed", 3), ("use after free", 3), ("deadlock", 4), ("livelock", 9)];
+    codes.iter().find(|(word, _)| summary.starts_with(word)).map_or(-1, |(_, code)| *code)
+}
+
+/// The recording of a replay.
+#[track_caller]
+fn replay(command: &str, failure: &Value) -> Vec<u8> {
+    let place = Place::new();
+    let arguments = command.strip_prefix("corefold run ").expect("a command that replays");
+    let said = place.corefold(&format!("run --json again.json {arguments}"));
+    let summary = failure["ending"]["summary"].as_str().unwrap();
+    assert_eq!(said.code, Some(code_of(summary)), "{command}: {}{}", said.out, said.err);
+    let again: Value = serde_json::from_str(&std::fs::read_to_string(place.path("again.json")).unwrap()).unwrap();
+    assert_eq!(again["runs"][0]["ending"], failure["ending"], "{command}");
+    let printed = failure["printed"].as_str().unwrap();
+    assert!(said.err.contains(printed), "{command}: {}", said.err);
+    std::fs::read(place.path("corefold.rec")).unwrap()
+}
+
+/// No schedule of a program that is right fails.
+#[track_caller]
+fn spares(program: &Program) {
+    let seeds = if stress() { "1-2000" } else { "1-100" };
+    let (_, said) = explore(program, &format!("--seeds {seeds} --timeout 30"));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.starts_with("no failing schedule among "), "{}", said.out);
+}
+
+#[track_caller]
+fn check(name: &str, words: &[&str]) {
+    finds(&program(&source(name)), words);
+    spares(&program_with(&source(name), &["-DFIXED"]));
+}
+
+#[test]
+fn a_lost_update() {
+    check("lost_update", &["exited with code 1", "wrong: updates were lost"]);
+    finds(&program_with(&source("lost_update"), &["-DPLAIN"]), &["wrong: updates were lost"]);
+}
+
+#[test]
+fn an_aba_in_a_lock_free_stack() {
+    check("aba", &["exited with code 1", "wrong: a slot has two owners"]);
+}
+
+#[test]
+fn a_deadlock_of_three_locks() {
+    check("three_locks", &["deadlock", "waits for mutex `locks[", "they wait in a circle", "three_locks.c"]);
+}
+
+#[test]
+fn a_missed_wake_up() {
+    check("missed_wakeup", &["deadlock", "waits for condition variable `changed`"]);
+}
+
+/// Which of its two ends it comes to depends on whether the memory is used again before it is read.
+#[test]
+fn a_use_after_free_under_a_wrong_grace_period() {
+    let (summary, out) = finds(&program(&source("rcu_uaf")), &[]);
+    if summary.starts_with("use after free: `config.") {
+        for words in ["had freed it, at update (rcu_uaf.c", "it was allocated, at new_config (rcu_uaf.c"] {
+            assert!(out.contains(words), "{words:?} is not in:\n{out}");
+        }
+    } else {
+        assert!(out.contains("wrong: a configuration is torn"), "{out}");
+    }
+    spares(&program_with(&source("rcu_uaf"), &["-DFIXED"]));
+}
+
+#[test]
+fn a_livelock() {
+    check("missed_pulse", &["livelock", "thread 1 spins at take_part (missed_pulse.c"]);
+}
+
+/// Without a fence both loads can come before both stores, even in the plain schedule; with one never.
+#[test]
+fn the_store_buffer() {
+    let (_, said) = explore(&program(&source("store_buffer")), "--seeds 1-200");
+    assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
+    assert!(said.out.contains("neither saw the other's flag"), "{}", said.out);
+    spares(&program_with(&source("store_buffer"), &["-DFIXED"]));
+}
+
+/// Freed memory is told whatever the schedule, as long as it is drawn from a seed.
+#[test]
+fn freed_memory_is_told() {
+    let program = program(&source("freed"));
+    for (how, words) in [
+        ("read", ["reads byte 4 of 24", "had freed it, at release (freed.c", "it was allocated, at main (freed.c"]),
+        ("write", ["writes byte 4 of 24", "had freed it, at release (freed.c", "it was allocated, at main (freed.c"]),
+        ("copy", ["reads byte 0 of 24", "had freed it, at release (freed.c", "it was allocated, at main (freed.c"]),
+        (
+            "twice",
+            ["frees again byte 0 of 24", "had freed it, at release (freed.c", "it was allocated, at main (freed.c"],
+        ),
+    ] {
+        let said = Simulation::of(&program).cpus("1").option("--seed", "3").args(how).run().said;
+        assert_eq!(said.code, Some(3), "{how}: {}{}", said.out, said.err);
+        for word in words.iter().chain(&["use after free: "]) {
+            assert!(said.out.contains(word), "{how}: {word:?} is not in:\n{}", said.out);
+        }
+    }
+    let fine = Simulation::of(&program).cpus("1").option("--seed", "3").args("none").run().said;
+    assert_eq!(fine.code, Some(0), "{}{}", fine.out, fine.err);
+}
+
+/// What is found does not depend on how many runs are under way.
+#[test]
+fn failures_come_in_the_order_of_the_list() {
+    let program = program(&source("lost_update"));
+    let seeds = |jobs: &str| -> Vec<u64> {
+        let (place, said) = explore(&program, &format!("--seeds 60-1,1-60 --stop-after 5 --jobs {jobs}"));
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        drop(place);
+        let (place, said) = explore(&program, &format!("--seeds 31-60,1-30 --stop-after 5 --jobs {jobs}"));
+        assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
+        let found = found(&place);
+        let of = |failure: &Value| failure["seed"].as_u64().unwrap();
+        found["failures"].as_array().unwrap().iter().map(of).chain([found["tried"].as_u64().unwrap()]).collect()
+    };
+    let one = seeds("1");
+    assert_eq!(one.len(), 6, "{one:?}");
+    assert_eq!(one, seeds("4"));
+}
