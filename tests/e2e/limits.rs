@@ -19,7 +19,6 @@ fn what_is_done_without_is_noted() {
         ("lock_pi", "a futex operation that is not simulated"),
         ("waitv", "the system call futex_waitv is not simulated"),
         ("io_uring", "the system call io_uring_setup is not simulated"),
-        ("timerfd", "timerfd_create() counts the host's time"),
     ] {
         let ended = run(what);
         assert_eq!(ended.said.code, Some(0), "{what}: {}{}", ended.said.out, ended.said.err);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex;
@@ -51,8 +50,6 @@ int main(int argc, char **argv)
 		return is_missing(syscall(449, &word, 1, 0, NULL, 0));
 	if (!strcmp(what, "io_uring"))
 		return is_missing(syscall(SYS_io_uring_setup, 8, NULL));
-	if (!strcmp(what, "timerfd"))
-		return timerfd_create(CLOCK_MONOTONIC, 0) < 0;
 	if (!strcmp(what, "aio")) {
 		struct aiocb request = {.aio_fildes = 0};
 		return aio_read(&request);
