@@ -12,12 +12,16 @@
 //! 4. sums issue slots and, for blocks of a loop, runs the loop through a small out-of-order
 //!    pipeline, so that chains of dependent instructions cost their latency (`pipeline`, `cycles`).
 //!
+//! Code that was built with hooks at its accesses only has no blocks to name: what passes from one hook to
+//! the next is estimated from the shortest way through the code between them (`between`, `ways`).
+//!
 //! Loads are first-level hits here: what a miss or an atomic operation adds is the model's to say.
 //! Mispredicted branches are not modelled.
 #![no_std]
 extern crate alloc;
 
 pub mod around;
+mod between;
 mod counters;
 mod cycles;
 mod folding;
@@ -30,8 +34,13 @@ mod path;
 mod pipeline;
 mod set;
 mod target;
+mod trail;
 mod values;
 mod walk;
+mod ways;
+
+pub use between::{LEAVES, between};
+pub use trail::{Pairs, Trail};
 
 use path::Path;
 

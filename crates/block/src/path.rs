@@ -31,7 +31,12 @@ impl Path {
 
     /// Time without any waiting for operands.
     pub fn flat_ticks(&self, core: &Core) -> u64 {
-        let sum = |of: fn(&Op) -> u64| self.ops.iter().map(of).sum::<u64>();
+        self.flat_ticks_of(core, |_| true)
+    }
+
+    /// The part of those operations that are asked for.
+    pub fn flat_ticks_of(&self, core: &Core, wanted: impl Fn(&Op) -> bool) -> u64 {
+        let sum = |of: fn(&Op) -> u64| self.ops.iter().filter(|op| wanted(op)).map(of).sum::<u64>();
         let issue = sum(|op| op.timing.slots.into()) * TICKS / u64::from(core.width);
         let divider = sum(|op| op.timing.divider.into()) * TICKS;
         issue.max(divider) + sum(|op| op.timing.serial.into()) * TICKS

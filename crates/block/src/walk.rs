@@ -69,13 +69,13 @@ pub fn walk(code: &impl Code, start: u64) -> Walk {
 }
 
 /// What is decoded as one.
-enum Unit {
+pub enum Unit {
     Instruction(Instruction),
     /// A hook in the code itself, and the address behind it.
     Inline(Hook, u64),
 }
 
-fn unit(code: &impl Code, address: u64) -> Option<Unit> {
+pub fn unit(code: &impl Code, address: u64) -> Option<Unit> {
     match inline::recognise(code.bytes(address, inline::LONGEST)) {
         Some((hook, length)) => Some(Unit::Inline(hook, address + length as u64)),
         None => decode(code, address).map(Unit::Instruction),

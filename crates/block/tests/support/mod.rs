@@ -68,27 +68,32 @@ impl Compiler {
 }
 
 /// How hooks stand in the code.
+#[allow(dead_code, reason = "not every test program builds every form")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// All are calls.
     Called,
     /// The hottest are code of their own.
     Inline,
+    /// All are calls, and blocks have none.
+    Accesses,
 }
 
 /// The loops with hooks. Those that are called live in a shared library, as the runtime does.
 pub fn instrumented(compiler: Compiler, form: Form, flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    std::fs::write(directory.join("specs"), SPECS).unwrap();
+    let specs = if form == Form::Accesses { "*cc1_options:\n+ -fsanitize=thread\n\n" } else { SPECS };
+    std::fs::write(directory.join("specs"), specs).unwrap();
     let specs = format!("-specs={}", directory.join("specs").display());
     let hooked = match compiler {
         Compiler::Gcc => &[specs.as_str()][..],
+        Compiler::Clang(_) if form == Form::Accesses => &["-fsanitize=thread"],
         Compiler::Clang(_) => CLANG,
     };
     let flags = [hooked, flags].concat();
     let object = match form {
-        Form::Called => compile(compiler, "loops.c", &flags, directory),
+        Form::Called | Form::Accesses => compile(compiler, "loops.c", &flags, directory),
         Form::Inline => compile_inline(compiler, "loops.c", &flags, directory),
     };
     let driver = compile(Compiler::Gcc, "driver.c", &["-O2"], directory);
@@ -96,7 +101,8 @@ pub fn instrumented(compiler: Compiler, form: Form, flags: &[&str]) -> Program {
     let sources = [source("hooks.c"), source("inline.c")];
     let sources = if form == Form::Inline { &sources[..] } else { &sources[..1] };
     let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
-    gcc(&[&["-O2", "-fPIC", "-shared", "-o", text(&library)], sources.as_slice()].concat());
+    let each = if form == Form::Accesses { "-DEACH" } else { "-UEACH" };
+    gcc(&[&["-O2", "-fPIC", "-shared", each, "-o", text(&library)], sources.as_slice()].concat());
     finish(link(directory, &[object, driver, library]))
 }
 
