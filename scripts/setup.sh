@@ -21,6 +21,8 @@ echo '#include <pthread.h>' | gcc -fsyntax-only -x c - 2>/dev/null || need libc6
 if [ "$1" = test ]; then
     have g++ || need g++
     have cmake || need cmake
+    # Programs that are built with TSan; gcc prints the bare name of what it has not.
+    [ -e "$(gcc -print-file-name=libtsan.so 2>/dev/null)" ] || need "libgcc-$(gcc -dumpversion 2>/dev/null || echo 12)-dev"
     # Programs are built with gcc and with these.
     have clang-14 || optional="$optional clang-14"
     have clang-19 || optional="$optional clang-19"

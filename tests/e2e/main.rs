@@ -22,5 +22,6 @@ mod programs;
 mod projects;
 mod scaling;
 mod spins;
+mod tsan;
 mod xz;
 mod zstd;

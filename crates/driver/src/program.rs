@@ -3,22 +3,28 @@
 use crate::exit::bad_input;
 use anyhow::Result;
 use object::elf::{ET_DYN, ET_EXEC, PT_INTERP};
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, FileKind, Object, ObjectSymbol};
+use object::read::elf::{ElfFile64, ElfSection64, FileHeader, ProgramHeader};
+use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol, SectionKind};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const COMPILE: &str = "compile and link it with `corefold cc` or `corefold c++`";
 
-/// The program's path if it can be simulated. A name without a slash is looked up in `PATH`, as
-/// a shell does.
-pub fn check(name: &OsStr) -> Result<PathBuf> {
+/// A program that can be simulated.
+pub struct Program {
+    pub path: PathBuf,
+    /// The names by which it asks for TSan's shared runtime.
+    pub needs_tsan: Vec<String>,
+}
+
+/// The program if it can be simulated. A name without a slash is looked up in `PATH`, as a shell does.
+pub fn check(name: &OsStr) -> Result<Program> {
     let path = resolve(name)?;
     executable(&path)?;
     let bytes = std::fs::read(&path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
-    contents(&path.display().to_string(), &bytes)?;
-    Ok(path)
+    let needs_tsan = contents(&path.display().to_string(), &bytes)?;
+    Ok(Program { path, needs_tsan })
 }
 
 fn resolve(name: &OsStr) -> Result<PathBuf> {
@@ -55,7 +61,7 @@ fn executable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn contents(shown: &str, bytes: &[u8]) -> Result<()> {
+fn contents(shown: &str, bytes: &[u8]) -> Result<Vec<String>> {
     if bytes.starts_with(b"#!") {
         return Err(bad_input!("{shown} is a script: name the program that it starts"));
     }
@@ -66,7 +72,10 @@ fn contents(shown: &str, bytes: &[u8]) -> Result<()> {
     };
     let elf = elf.map_err(|e| bad_input!("{shown} is a damaged ELF file: {e}"))?;
     header(shown, &elf)?;
-    instrumented(shown, &elf)
+    instrumented(shown, &elf)?;
+    let needed = needed(&elf).unwrap_or_default();
+    let names = needed.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+    Ok(names.filter(|name| ["libtsan.so", "libclang_rt.tsan"].iter().any(|tsan| name.starts_with(tsan))).collect())
 }
 
 fn header(shown: &str, elf: &ElfFile64) -> Result<()> {
@@ -91,19 +100,14 @@ fn wrong_architecture(shown: &str, what: &str) -> anyhow::Error {
 }
 
 fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
-    let mut hooks = false;
-    for symbol in elf.dynamic_symbols() {
-        let name = symbol.name().unwrap_or("");
-        if name == "__tsan_init" && symbol.is_definition() {
-            return Err(bad_input!(
-                "{shown} has TSan's own runtime linked into it, which cannot be replaced: {COMPILE}"
-            ));
-        }
-        hooks |= name.starts_with("__tsan_") || ["__sanitizer_cov_trace_pc", "corefold_block_unknown"].contains(&name);
-    }
-    if needs_libtsan(elf) {
+    let hook = |name: &str| {
+        name.starts_with("__tsan_") || ["__sanitizer_cov_trace_pc", "corefold_block_unknown"].contains(&name)
+    };
+    let hooks = elf.dynamic_symbols().any(|symbol| symbol.is_undefined() && hook(symbol.name().unwrap_or("")));
+    if has_tsan(elf, hooks) {
         return Err(bad_input!(
-            "{shown} is linked with TSan's runtime (libtsan): {COMPILE}, without -fsanitize=thread"
+            "{shown} has TSan's own runtime linked into it, which cannot be replaced: link it with the shared one (gcc \
+             without -static-libtsan, clang with -shared-libsan), or {COMPILE}"
         ));
     }
     if !hooks {
@@ -112,8 +116,18 @@ fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
     Ok(())
 }
 
-fn needs_libtsan(elf: &ElfFile64) -> bool {
-    needed(elf).is_some_and(|names| names.iter().any(|name| name.starts_with(b"libtsan.so")))
+/// Is TSan's runtime a part of the program? Where its symbols are stripped, the variable that it reads its
+/// options from tells.
+fn has_tsan(elf: &ElfFile64, calls_hooks: bool) -> bool {
+    const OPTIONS: &[u8] = b"TSAN_OPTIONS\0";
+    let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
+    let defined = symbols.any(|symbol| symbol.is_definition() && symbol.name() == Ok("__tsan_init"));
+    let constant = |section: &ElfSection64| {
+        section.kind() == SectionKind::ReadOnlyData || section.kind() == SectionKind::ReadOnlyString
+    };
+    let has_text = |data: &[u8]| data.windows(OPTIONS.len()).any(|text| text == OPTIONS);
+    let reads_options = || elf.sections().filter(constant).any(|section| section.data().is_ok_and(has_text));
+    defined || !calls_hooks && reads_options()
 }
 
 /// The libraries that the program names (`DT_NEEDED`).

@@ -9,6 +9,7 @@ mod outcome;
 mod output;
 mod preload;
 mod signals;
+mod tsan;
 mod wait;
 
 use crate::{cpus, program, runtime};
@@ -62,13 +63,15 @@ pub fn run(options: &Options) -> Result<Finished> {
     let runtime = runtime::find()?;
     let directory =
         tempfile::Builder::new().prefix("corefold-").tempdir().context("cannot make a temporary directory")?;
+    let placeholders = tsan::placeholders(&program.needs_tsan, directory.path())?;
     let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
     let jobs = jobs(options, options.cpus.len() as u64);
     let all = Points {
         options,
         launched: Launched {
-            program: &program,
+            program: &program.path,
             runtime: &runtime,
+            placeholders: &placeholders,
             directory: directory.path(),
             memory_limit: options.memory_limit.unwrap_or_else(|| spare_memory() / jobs as u64),
             alone: options.cpus.len() == 1,

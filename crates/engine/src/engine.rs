@@ -40,6 +40,8 @@ pub struct Engine {
     pub modules: Vec<corefold_recording::Module>,
     pub modules_as_of: u64,
     pub hooks: Vec<(u64, corefold_block::Hook)>,
+    /// What passes between two hooks, where blocks have none.
+    pub estimates: crate::hooks::estimate::Known,
     pub region: crate::account::progress::Region,
 }
 
@@ -99,6 +101,7 @@ pub fn begin(launch: Launch) {
         modules: Vec::new(),
         modules_as_of: 0,
         hooks: Vec::new(),
+        estimates: Default::default(),
         region: crate::account::progress::Region::default(),
     };
     // SAFETY: the process has one thread as yet.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the compiled-in hooks call: memory accesses, atomic operations, basic blocks, function entries.
+//! `estimate` is for code whose blocks have no hooks, `tsan` what else the runtime of TSan has.
 pub mod access;
 pub mod around;
 pub mod atomics;
 pub mod blocks;
+pub mod estimate;
 pub mod frames;
 pub mod hot;
 pub mod pending;
 pub mod spin;
+mod tsan;
 mod unaligned;
 pub mod wide;

@@ -116,8 +116,8 @@ global_asm!(
     ".cfi_endproc",
 );
 
-/// Path of the launch file, with its final zero byte.
-fn launch_path() -> Option<Vec<u8>> {
+/// Path of the launch file, with its final zero byte; none where nothing is to be simulated.
+pub fn launch_path() -> Option<Vec<u8>> {
     let mut name = corefold_launch::CONFIG_VARIABLE.as_bytes().to_vec();
     name.push(0);
     // SAFETY: a terminated string; the environment does not change here.

@@ -40,6 +40,12 @@ pub fn make_executable(address: u64, bytes: u64) {
     unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) };
 }
 
+/// Makes whole pages writable, or no longer.
+pub fn protect(address: u64, bytes: u64, protection: i32) -> bool {
+    // SAFETY: only called for tables of the loader's, which stay readable.
+    unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) == 0 }
+}
+
 /// Gives the pages back; they read as zeroes afterwards.
 pub fn drop_pages(address: u64, bytes: u64) {
     // SAFETY: only called for mappings of our own.

@@ -17,6 +17,8 @@ use std::time::Duration;
 pub struct Launched<'a> {
     pub program: &'a Path,
     pub runtime: &'a Path,
+    /// What the loader gets in place of TSan's runtime.
+    pub placeholders: &'a [PathBuf],
     /// Private to this run, and gone with it.
     pub directory: &'a Path,
     pub memory_limit: u64,
@@ -63,7 +65,9 @@ impl Launched<'_> {
             .with_context(|| format!("cannot write {}", config.display()))?;
         let mut command = Command::new(self.program);
         command.arg0(&options.program).args(options.args.iter().map(|a| with_cpus(a, launch.cpus)));
-        command.env(CONFIG_VARIABLE, &config).env("LD_BIND_NOW", "1").envs(preload::variables(self.runtime)?);
+        command.env(CONFIG_VARIABLE, &config).env("LD_BIND_NOW", "1");
+        let libraries: Vec<&Path> = [self.runtime].into_iter().chain(self.placeholders.iter().map(|p| &**p)).collect();
+        command.envs(preload::variables(&libraries)?);
         self.connect(&mut command, launch.cpus).context("cannot prepare what the program prints to")?;
         // A process group in the background may not read from the terminal.
         let leads = !(self.alone && io::stdin().is_terminal());

@@ -4,7 +4,7 @@
 //! Seeds are handed out in the order of the list and failures told in that order, so that what is found
 //! does not depend on which run was quicker.
 use super::child::Launched;
-use super::{Options, outcome, signals, wait};
+use super::{Options, outcome, signals, tsan, wait};
 use crate::exit;
 use crate::seeds::Seeds;
 use crate::{cpus, program, runtime};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use corefold_recording::{Run, Status};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -59,7 +59,9 @@ pub fn explore(mut search: Search) -> Result<Searched> {
     let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
     let jobs = super::jobs(&search.options, search.seeds.count());
     let memory_limit = search.options.memory_limit.unwrap_or_else(|| super::spare_memory() / jobs as u64);
-    let place = Place { program: &program, runtime: &runtime, directory: directory.path(), memory_limit };
+    let placeholders = &tsan::placeholders(&program.needs_tsan, directory.path())?;
+    let place =
+        Place { program: &program.path, runtime: &runtime, placeholders, directory: directory.path(), memory_limit };
     let plain = place.worker("plain")?.run(&search.options, 0, &interrupts, false)?;
     let longest = search.options.longest.unwrap_or_else(|| patience(&plain.run));
     search.options.longest = Some(longest);
@@ -117,6 +119,7 @@ fn bar(seeds: u64, shown: bool) -> ProgressBar {
 struct Place<'a> {
     program: &'a Path,
     runtime: &'a Path,
+    placeholders: &'a [PathBuf],
     directory: &'a Path,
     memory_limit: u64,
 }
@@ -132,7 +135,7 @@ impl Place<'_> {
 
 struct Worker<'a> {
     place: &'a Place<'a>,
-    directory: std::path::PathBuf,
+    directory: PathBuf,
 }
 
 /// How one run ended; of one that ended well there is no more than that, if that is all that is wanted.
@@ -143,8 +146,9 @@ struct Ended {
 
 impl Worker<'_> {
     fn run(&self, options: &Options, seed: u64, interrupts: &signals::Interrupts, quiet: bool) -> Result<Ended> {
-        let Place { program, runtime, memory_limit, .. } = *self.place;
-        let launched = Launched { program, runtime, directory: &self.directory, memory_limit, alone: false };
+        let Place { program, runtime, placeholders, memory_limit, .. } = *self.place;
+        let launched =
+            Launched { program, runtime, placeholders, directory: &self.directory, memory_limit, alone: false };
         let mut launch = launched.launch(options, options.cpus[0]);
         (launch.seed, launch.quiet) = (seed, quiet);
         if seed == 0 {

@@ -45,7 +45,7 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_v
     // SAFETY: a terminated string.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
     let path = if into.is_empty() && name.is_empty() { executable() } else { absolute(name) };
-    if path.starts_with('/') && !path.ends_with(corefold_launch::RUNTIME) {
+    if path.starts_with('/') && !path.ends_with(corefold_launch::RUNTIME) && has_code(info) {
         into.push(module(info, path));
     }
     0
@@ -62,6 +62,13 @@ fn absolute(name: &[u8]) -> String {
     let n = unsafe { libc::syscall(libc::SYS_getcwd, directory.as_mut_ptr(), directory.len()) };
     let directory = String::from_utf8_lossy(&directory[..(n - 1).max(0) as usize]);
     alloc::format!("{directory}/{}", name.trim_start_matches("./"))
+}
+
+/// The runner's placeholders for other runtimes have none.
+fn has_code(info: &libc::dl_phdr_info) -> bool {
+    // SAFETY: the loader's own table.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    headers.iter().any(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0)
 }
 
 fn module(info: &libc::dl_phdr_info, path: String) -> Module {

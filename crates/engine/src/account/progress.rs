@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program says of itself: progress points, the region of interest, labels, accesses.
 //! `corefold.h` has the contract; coz's progress points count too.
+use crate::account::sample;
 use crate::engine::{active, engine, now};
 use crate::hooks::hot::hot;
 use alloc::boxed::Box;
@@ -99,6 +100,8 @@ pub extern "C" fn corefold_region_begin() {
 }
 
 fn forget_so_far() {
+    // Those that are due are of the time before.
+    sample::take_due(1, sample::What::Compute);
     let e = engine();
     crate::scheduling::doze::all_awake(now());
     e.samples.clear();

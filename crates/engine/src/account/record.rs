@@ -7,7 +7,7 @@ use crate::sys;
 use alloc::format;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
-use corefold_recording::{Run, Status, Time, encode_run};
+use corefold_recording::{Note, Run, Status, Time, encode_run};
 
 /// Lines that a recording keeps: the dearest.
 const MOST_LINES: usize = 256;
@@ -22,15 +22,22 @@ pub fn finish(status: Status) {
     }
     // A region of interest that has ended is all that counts; how the program ended comes to it.
     let run = match engine().region.ended.take() {
-        Some(region) => Run { status, modules: all_modules(), notes: engine().notes.clone(), ..*region },
+        Some(region) => Run { status, modules: all_modules(), ..*region },
         None => run(status),
     };
+    let run = Run { notes: notes(), ..run };
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
     path.push(0);
     engine::end();
     if let Err(error) = sys::write_file(&path, &encode_run(&run)) {
         sys::write(2, format!("corefold: cannot write the recording (error {error})\n").as_bytes());
     }
+}
+
+/// What there is to say of the whole run, and what came up in it.
+fn notes() -> Vec<Note> {
+    let estimated = crate::hooks::estimate::notes().into_iter().map(|text| Note { text, pc: 0, count: 1 });
+    estimated.chain(engine().notes.iter().cloned()).collect()
 }
 
 fn cycles(ticks: Ticks) -> u64 {
@@ -69,7 +76,7 @@ pub fn run(status: Status) -> Run {
         labels: e.labels.clone(),
         allocations: e.heap.sites.clone(),
         frames: e.frames.list(),
-        notes: e.notes.clone(),
+        notes: Vec::new(),
         transfers: e.sites.totals(),
         work: Default::default(),
     }

@@ -45,15 +45,24 @@ const NATIVE: u32 = 0x0001_0001;
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
 fn packed_cost(pc: u64) -> u32 {
+    packed(corefold_block::cost(&Mapped, pc, &core()).sixteenths.max(1))
+}
+
+/// What the machine's cores are to code.
+pub fn core() -> Core {
     let core = &engine().launch.machine.core;
-    let block = Core { width: core.width.max(1), pause: core.pause, rmw: core.rmw, fence: core.fence };
-    let alone = corefold_block::cost(&Mapped, pc, &block).sixteenths.clamp(1, 0x3fff);
-    let shared = alone * u32::from(engine().launch.machine.threads_per_core) * 100 / core.smt_percent.max(1);
+    Core { width: core.width.max(1), pause: core.pause, rmw: core.rmw, fence: core.fence }
+}
+
+pub fn packed(sixteenths: u32) -> u32 {
+    let machine = &engine().launch.machine;
+    let alone = sixteenths.min(0x3fff);
+    let shared = alone * u32::from(machine.threads_per_core) * 100 / machine.core.smt_percent.max(1);
     alone | shared.clamp(alone, 0xffff) << 16
 }
 
 /// The process's own code.
-struct Mapped;
+pub struct Mapped;
 
 impl Code for Mapped {
     fn bytes(&self, address: u64, len: usize) -> &[u8] {

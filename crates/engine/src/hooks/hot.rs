@@ -272,16 +272,6 @@ pub extern "C" fn __tsan_write_range(_address: u64, _size: u64) {
     naked_asm!("mov rdx, rsi", "mov rsi, [rsp]", "jmp {slow}", slow = sym crate::hooks::access::range_write)
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn __tsan_init() {}
-
-/// Around code that TSan shall not look at; an access there takes as long as elsewhere.
-#[unsafe(no_mangle)]
-pub extern "C" fn __tsan_ignore_thread_begin() {}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn __tsan_ignore_thread_end() {}
-
 /// The slow paths of inlined hooks (see `corefold cc`): `rsi` holds what would be the return address.
 macro_rules! inlined_slow {
     ($($name:ident $size:literal $slow:ident)*) => {$(

@@ -80,6 +80,8 @@ pub struct Fiber {
     pub frames: *mut u64,
     pub wrote: u8,
     pub spins: Spins,
+    /// The hooks it came by, in code whose blocks have none.
+    pub trail: corefold_block::Trail,
     /// The real thread's side.
     pub real: libc::pthread_t,
     parked: AtomicU32,
@@ -114,6 +116,7 @@ impl Fiber {
             frames,
             wrote: 0,
             spins: Spins::default(),
+            trail: corefold_block::Trail::default(),
             real: 0,
             parked: AtomicU32::new(0),
             released: AtomicU32::new(0),

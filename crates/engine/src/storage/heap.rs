@@ -88,6 +88,15 @@ fn header(address: u64) -> &'static mut u64 {
     unsafe { &mut *((address - HEADER) as *mut u64) }
 }
 
+/// Does a live object begin there?
+pub fn is_object(address: u64) -> bool {
+    if !is_ours(address) || !address.is_multiple_of(GRAIN) {
+        return false;
+    }
+    let (word, bit) = start_word(address);
+    heap().large.contains_key(&address) || *word & bit != 0
+}
+
 /// What was asked for at `address`.
 pub fn size_of(address: u64) -> u64 {
     *header(address) & ((1 << SIZE_BITS) - 1)

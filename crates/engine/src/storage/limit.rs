@@ -33,6 +33,10 @@ pub fn map(bytes: u64, pc: u64) {
     }
 }
 
+pub fn asked() -> u64 {
+    ASKED.load(Ordering::Relaxed)
+}
+
 pub fn give(bytes: u64) {
     ASKED.store(ASKED.load(Ordering::Relaxed).saturating_sub(bytes), Ordering::Relaxed);
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Code that has hooks at its accesses and none at its blocks, as plain `-fsanitize=thread` makes it. What
+//! it computes is estimated from hook to hook: its calls of hooks go by way of `passes`, `enters` and
+//! `exits` first (`detour`, `modules`). Other code never comes here.
+mod detour;
+mod modules;
+
+pub use modules::notes;
+
+use crate::engine::{active, current, engine};
+use crate::hooks::blocks::{Mapped, core, packed};
+use crate::hooks::hot::hot;
+use corefold_block::{Code, Hook, LEAVES, Pairs, between};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// Costs, packed as those of blocks, by the places that the code lies between.
+pub type Known = HashMap<(u64, u64), u32, FxBuildHasher>;
+
+extern "C" fn passes(pc: u64) {
+    if active() {
+        charge(current().trail.pass(pc), pc);
+    }
+}
+
+extern "C" fn enters(pc: u64, returns_to: u64) {
+    if active() {
+        charge(current().trail.enter(pc, returns_to), pc);
+    }
+}
+
+extern "C" fn exits(pc: u64) {
+    if active() {
+        let frames = hot!().frames;
+        // SAFETY: the hook of the function's entry has put its return address there.
+        let returns_to = unsafe { frames.sub(1).read() };
+        charge(current().trail.exit(pc, returns_to), pc);
+    }
+}
+
+fn charge(pairs: Pairs, pc: u64) {
+    let hot = hot!();
+    for (from, to) in pairs.into_iter().flatten() {
+        let known = engine().estimates.get(&(from, to)).copied();
+        let cost = known.unwrap_or_else(|| learn(from, to));
+        hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
+    }
+    if hot.clock >= hot.limit {
+        crate::scheduling::sched::at_limit(pc);
+    }
+}
+
+/// Any address that is no code.
+const NOWHERE: u64 = 1;
+
+/// Costs what the code takes as far as it is code of this kind: a callback may return to libc, and a
+/// function of a program that has hooks at its blocks may be called from here.
+fn learn(from: u64, to: u64) -> u32 {
+    let end = if to == LEAVES { from } else { to };
+    let cost = if modules::holds(end) {
+        let from = if modules::holds(from) { from } else { NOWHERE };
+        packed(between(&Estimated, from, to, &core()).sixteenths)
+    } else {
+        0
+    };
+    engine().estimates.insert((from, to), cost);
+    cost
+}
+
+/// The process's own code, with the hooks that come by here.
+struct Estimated;
+
+impl Code for Estimated {
+    fn bytes(&self, address: u64, len: usize) -> &[u8] {
+        Mapped.bytes(address, len)
+    }
+
+    fn hook(&self, target: u64) -> Option<Hook> {
+        detour::kind(target)
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The longer way to each hook: an entry that first tells what was passed on the way to it.
+use core::arch::global_asm;
+use corefold_block::Hook;
+
+/// A hook, and the entry that stands for it.
+#[repr(C)]
+struct Detour {
+    hook: u64,
+    entry: u64,
+    /// 1 for atomic operations.
+    atomic: u64,
+}
+
+unsafe extern "C" {
+    static corefold_detours: [Detour; 0];
+    static corefold_detours_end: [Detour; 0];
+}
+
+fn all() -> &'static [Detour] {
+    // SAFETY: the table below, which the loader has relocated.
+    unsafe {
+        let (begin, end) = (&raw const corefold_detours, &raw const corefold_detours_end);
+        core::slice::from_raw_parts(begin.cast(), (end as usize - begin as usize) / size_of::<Detour>())
+    }
+}
+
+/// The longer way to a hook.
+pub fn of(hook: u64) -> Option<u64> {
+    all().iter().find(|detour| detour.hook == hook).map(|detour| detour.entry)
+}
+
+/// What hook the longer way leads to.
+pub fn kind(entry: u64) -> Option<Hook> {
+    let detours = all();
+    let (first, last) = (detours.first()?.entry, detours.last()?.entry);
+    // Most calls are to other functions.
+    let found = (first..=last).contains(&entry).then(|| detours.iter().find(|detour| detour.entry == entry))??;
+    Some(if found.atomic == 1 { Hook::Atomic } else { Hook::Access })
+}
+
+/// Is it the hook of a block, or what stands for it where that is inline?
+pub fn is_block(function: u64) -> bool {
+    let blocks: [*const (); 2] = [
+        crate::hooks::hot::__sanitizer_cov_trace_pc as *const (),
+        crate::hooks::hot::corefold_block_unknown as *const (),
+    ];
+    blocks.contains(&(function as *const ()))
+}
+
+global_asm!(
+    // The return address is told; the hook gets its arguments and finds the stack as the program left it.
+    ".macro corefold_tell entry, function",
+    "\\entry:",
+    "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push r11",
+    "mov rsi, rdi",
+    "mov rdi, [rsp + 56]",
+    "call \\function",
+    "pop r11", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+    "jmp r11",
+    ".endm",
+    "corefold_tell corefold_passed, {passes}",
+    "corefold_tell corefold_entered, {enters}",
+    "corefold_tell corefold_exited, {exits}",
+    passes = sym super::passes,
+    enters = sym super::enters,
+    exits = sym super::exits,
+);
+
+/// The entries and their table. `detours!` of a list of (what to tell, kind, hooks).
+macro_rules! detours {
+    ($($tell:ident $atomic:literal: $($name:ident)*;)*) => {
+        global_asm!(
+            ".section .data.rel.ro.corefold_detours, \"aw\", @progbits",
+            ".balign 8",
+            ".globl corefold_detours, corefold_detours_end",
+            ".hidden corefold_detours, corefold_detours_end",
+            "corefold_detours:",
+            ".text",
+            $($(
+                concat!("1: mov r11, [rip + ", stringify!($name), "@GOTPCREL]"),
+                concat!("jmp ", stringify!($tell)),
+                ".section .data.rel.ro.corefold_detours, \"aw\", @progbits",
+                concat!(".quad ", stringify!($name), ", 1b, ", $atomic),
+                ".text",
+            )*)*
+            ".section .data.rel.ro.corefold_detours, \"aw\", @progbits",
+            "corefold_detours_end:",
+            ".text",
+        );
+    };
+}
+
+detours! {
+    corefold_entered 0: __tsan_func_entry;
+    corefold_exited 0: __tsan_func_exit;
+    corefold_passed 0: __tsan_read1 __tsan_read2 __tsan_read4 __tsan_read8 __tsan_read16
+        __tsan_write1 __tsan_write2 __tsan_write4 __tsan_write8 __tsan_write16
+        __tsan_volatile_read1 __tsan_volatile_read2 __tsan_volatile_read4 __tsan_volatile_read8 __tsan_volatile_read16
+        __tsan_volatile_write1 __tsan_volatile_write2 __tsan_volatile_write4 __tsan_volatile_write8
+        __tsan_volatile_write16
+        __tsan_unaligned_read1 __tsan_unaligned_read2 __tsan_unaligned_read4 __tsan_unaligned_read8
+        __tsan_unaligned_read16 __tsan_unaligned_read_write1 __tsan_unaligned_volatile_read1
+        __tsan_unaligned_volatile_write1 __tsan_unaligned_write1
+        __tsan_unaligned_write2 __tsan_unaligned_write4 __tsan_unaligned_write8 __tsan_unaligned_write16
+        __tsan_unaligned_volatile_read2 __tsan_unaligned_volatile_read4 __tsan_unaligned_volatile_read8
+        __tsan_unaligned_volatile_read16 __tsan_unaligned_volatile_write2 __tsan_unaligned_volatile_write4
+        __tsan_unaligned_volatile_write8 __tsan_unaligned_volatile_write16
+        __tsan_read_write1 __tsan_read_write2 __tsan_read_write4 __tsan_read_write8 __tsan_read_write16
+        __tsan_unaligned_read_write2 __tsan_unaligned_read_write4 __tsan_unaligned_read_write8
+        __tsan_unaligned_read_write16
+        __tsan_vptr_read __tsan_vptr_update __tsan_read_range __tsan_write_range __tsan_atomic_signal_fence;
+    corefold_passed 1: __tsan_atomic_thread_fence
+        __tsan_atomic8_load __tsan_atomic16_load __tsan_atomic32_load __tsan_atomic64_load __tsan_atomic128_load
+        __tsan_atomic8_store __tsan_atomic16_store __tsan_atomic32_store __tsan_atomic64_store __tsan_atomic128_store
+        __tsan_atomic8_exchange __tsan_atomic16_exchange __tsan_atomic32_exchange __tsan_atomic64_exchange
+        __tsan_atomic128_exchange
+        __tsan_atomic8_fetch_add __tsan_atomic16_fetch_add __tsan_atomic32_fetch_add __tsan_atomic64_fetch_add
+        __tsan_atomic128_fetch_add
+        __tsan_atomic8_fetch_sub __tsan_atomic16_fetch_sub __tsan_atomic32_fetch_sub __tsan_atomic64_fetch_sub
+        __tsan_atomic128_fetch_sub
+        __tsan_atomic8_fetch_and __tsan_atomic16_fetch_and __tsan_atomic32_fetch_and __tsan_atomic64_fetch_and
+        __tsan_atomic128_fetch_and
+        __tsan_atomic8_fetch_or __tsan_atomic16_fetch_or __tsan_atomic32_fetch_or __tsan_atomic64_fetch_or
+        __tsan_atomic128_fetch_or
+        __tsan_atomic8_fetch_xor __tsan_atomic16_fetch_xor __tsan_atomic32_fetch_xor __tsan_atomic64_fetch_xor
+        __tsan_atomic128_fetch_xor
+        __tsan_atomic8_fetch_nand __tsan_atomic16_fetch_nand __tsan_atomic32_fetch_nand __tsan_atomic64_fetch_nand
+        __tsan_atomic128_fetch_nand
+        __tsan_atomic8_compare_exchange_strong __tsan_atomic16_compare_exchange_strong
+        __tsan_atomic32_compare_exchange_strong __tsan_atomic64_compare_exchange_strong
+        __tsan_atomic128_compare_exchange_strong
+        __tsan_atomic8_compare_exchange_weak __tsan_atomic16_compare_exchange_weak
+        __tsan_atomic32_compare_exchange_weak __tsan_atomic64_compare_exchange_weak
+        __tsan_atomic128_compare_exchange_weak
+        __tsan_atomic8_compare_exchange_val __tsan_atomic16_compare_exchange_val __tsan_atomic32_compare_exchange_val
+        __tsan_atomic64_compare_exchange_val __tsan_atomic128_compare_exchange_val;
+}
