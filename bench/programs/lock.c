@@ -11,9 +11,11 @@ static struct {
     _Alignas(64) long value;
 } lock;
 static long turns_each;
+static pthread_barrier_t start;
 
 static void *work(void *argument) {
     long accesses = 0;
+    pthread_barrier_wait(&start);
     for (long turn = 0; turn < turns_each; turn++) {
         while (atomic_exchange_explicit(&lock.word, 1, memory_order_acquire))
             do
@@ -33,6 +35,7 @@ int main(int argc, char **argv) {
     turns_each = (argc > 2 ? atol(argv[2]) : 100000) / threads;
     pthread_t thread[threads];
     long *accesses[threads];
+    pthread_barrier_init(&start, NULL, threads);
     for (long t = 0; t < threads; t++) {
         accesses[t] = calloc(1, 64);
         pthread_create(&thread[t], NULL, work, accesses[t]);
