@@ -18,7 +18,8 @@ const HITS_TO_REST: u8 = 12;
 const HANDED: usize = 4096;
 
 pub struct Model {
-    cores: u32,
+    /// The core of each CPU: a division for each access would be among its dearest instructions.
+    cores: Vec<u16>,
     cores_per_socket: u32,
     line_shift: u32,
     costs: Costs,
@@ -34,7 +35,7 @@ pub struct Model {
 impl Model {
     pub fn new(machine: &Machine) -> Self {
         Model {
-            cores: machine.cores(),
+            cores: (0..machine.cpus()).map(|cpu| (cpu % machine.cores()) as u16).collect(),
             cores_per_socket: u32::from(machine.cores_per_socket),
             line_shift: machine.line_bytes.trailing_zeros(),
             costs: Costs::of(machine),
@@ -155,8 +156,7 @@ impl Model {
     }
 
     fn core_of(&self, cpu: u32) -> u16 {
-        let cpu = cpu % self.cores;
-        cpu as u16
+        self.cores[cpu as usize]
     }
 
     fn is_local(&self, a: u16, b: u16) -> bool {

@@ -53,23 +53,26 @@ const NOTHING: Look = Look {
     spun: Spun { time: 0, stall: 0 },
 };
 
-/// The last looks of a fiber: a loop may look at a few words by turns.
+/// The last looks of a fiber: a loop may look at a few words by turns. In the order in which it is used:
+/// with hundreds of fibers, each line of it that a look touches is a miss of the host's.
+#[repr(C, align(64))]
 pub struct Spins {
-    looks: [Look; 4],
-    last: (u64, u64),
-    spinning: bool,
     turns: Turns,
+    last: (u64, u64),
+    /// Its state is the last word of the first line.
     pub captured: Captured,
+    looks: [Look; 4],
+    spinning: bool,
 }
 
 impl Default for Spins {
     fn default() -> Self {
         Spins {
-            looks: [NOTHING; 4],
-            last: (0, 0),
-            spinning: false,
             turns: Turns::default(),
+            last: (0, 0),
             captured: Captured::default(),
+            looks: [NOTHING; 4],
+            spinning: false,
         }
     }
 }
@@ -108,7 +111,7 @@ impl Spins {
             self.turns.end();
         } else if look.pc == self.turns.pc {
             self.turns.another(time, stall);
-        } else if self.turns.pc == 0 {
+        } else if self.turns.pc == 0 && look.pc != self.turns.impure {
             self.turns.begin(look.pc);
         }
         if spun {
@@ -152,7 +155,7 @@ impl Spins {
 
     /// How often the steady spin has dozed so far.
     pub fn dozes(&self) -> u32 {
-        self.turns.dozes
+        u32::from(self.turns.dozes)
     }
 
     /// Where the spin that is steady looks.
@@ -179,7 +182,7 @@ impl Spins {
             }
         }
         self.turns.same = Turns::TRIED - 2;
-        self.turns.dozes += 1;
+        self.turns.dozes = self.turns.dozes.saturating_add(1);
     }
 
     #[inline]
@@ -204,18 +207,19 @@ impl Look {
 
 /// The turns of a spin, counted at the place it first looked from.
 #[derive(Default)]
+#[repr(C)]
 struct Turns {
     pc: u64,
     period: Ticks,
-    /// Turns in a row that took as long as the one before, and nothing else.
-    same: u32,
-    /// Nothing in the thread changes from turn to turn.
-    pure: bool,
-    dozes: u32,
-    /// What the thread looked like some turns ago; 0: not known.
-    image: u64,
     /// A place whose turns do change something.
     impure: u64,
+    /// What the thread looked like some turns ago; 0: not known.
+    image: u64,
+    /// Turns in a row that took as long as the one before, and nothing else.
+    same: u32,
+    dozes: u16,
+    /// Nothing in the thread changes from turn to turn.
+    pure: bool,
 }
 
 impl Turns {
@@ -230,7 +234,6 @@ impl Turns {
     #[inline]
     fn end(&mut self) {
         self.pc = 0;
-        self.same = 0;
     }
 
     #[inline]
@@ -244,8 +247,8 @@ impl Turns {
     /// Compares what the thread looks like now with what it did a turn ago. The first times it only has the
     /// next look take the registers down.
     fn are_pure(&mut self, captured: &mut Captured) -> bool {
-        if self.pure || self.impure == self.pc {
-            return self.pure;
+        if self.pure {
+            return true;
         }
         if core::mem::replace(&mut captured.state, Captured::WANTED) != Captured::DONE {
             return false;
@@ -256,7 +259,7 @@ impl Turns {
         } else if self.image == image {
             self.pure = true;
         } else {
-            self.impure = self.pc;
+            self.impure = core::mem::take(&mut self.pc);
         }
         self.pure
     }
