@@ -45,7 +45,16 @@ pub(crate) struct Line {
     pub hits: u8,
     /// It was written atomically: it is there to be shared, and never counts as one CPU's own.
     pub atomic: bool,
+    /// When the snoop of the first in the queue arrives; the end of time if there is none.
+    pub next_snoop: Ticks,
     pub queue: VecDeque<Grant>,
+}
+
+impl Line {
+    fn new(state: State) -> Self {
+        let (queue, next_snoop) = (VecDeque::new(), Ticks::MAX);
+        Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, next_snoop, queue }
+    }
 }
 
 /// The records of all lines that two or more CPUs touched, with their sets of sharers.
@@ -69,7 +78,7 @@ impl Lines {
 
     /// A new record of a line that one core has alone.
     pub fn add(&mut self, state: State) -> u32 {
-        self.lines.push(Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, queue: VecDeque::new() });
+        self.lines.push(Line::new(state));
         self.sets.extend(vec![0; 2 * self.words]);
         let index = self.lines.len() - 1;
         self.revive(index, state);
@@ -78,7 +87,7 @@ impl Lines {
 
     /// A new record of a line that some cores have read.
     pub fn add_read(&mut self, state: State, readers: &[u64]) -> u32 {
-        self.lines.push(Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, queue: VecDeque::new() });
+        self.lines.push(Line::new(state));
         self.sets.extend_from_slice(readers);
         self.sets.extend_from_slice(readers);
         self.lines.len() as u32 - 1
@@ -132,11 +141,10 @@ impl Lines {
     /// Lets every queued request take effect whose snoop has arrived by `time`.
     #[inline]
     pub fn settle(&mut self, index: usize, time: Ticks) {
-        while let Some(grant) = self.lines[index].queue.front().copied() {
-            if grant.snoop > time {
-                return;
-            }
-            self.lines[index].queue.pop_front();
+        while self.lines[index].next_snoop <= time {
+            let queue = &mut self.lines[index].queue;
+            let grant = queue.pop_front().expect("the first in the queue has a time");
+            self.lines[index].next_snoop = self.lines[index].queue.front().map_or(Ticks::MAX, |next| next.snoop);
             self.apply(index, When::Now, &grant);
         }
     }
@@ -144,7 +152,11 @@ impl Lines {
     /// Queues a request: the tail state is what follows from it.
     pub fn push(&mut self, index: usize, grant: Grant) {
         self.apply(index, When::Tail, &grant);
-        self.lines[index].queue.push_back(grant);
+        let line = &mut self.lines[index];
+        if line.queue.is_empty() {
+            line.next_snoop = grant.snoop;
+        }
+        line.queue.push_back(grant);
     }
 
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {

@@ -111,9 +111,9 @@ impl Model {
         }
         let Some(index) = tag.record_index() else { return false };
         let line = self.lines.get(index as usize);
-        line.queue.front().is_none_or(|first| first.snoop > now)
-            && (line.now.owner == NOBODY || line.now.writer == cpu as u16)
-            && self.lines.has(index as usize, When::Now, core)
+        // Without branches: which of these holds changes from look to look.
+        let quiet = (line.next_snoop > now) & ((line.now.owner == NOBODY) | (line.now.writer == cpu as u16));
+        quiet & self.lines.has(index as usize, When::Now, core)
     }
 
     /// As [`Model::quiet_read`], and no request for the line is under way either.

@@ -58,9 +58,8 @@ const NOTHING: Look = Look {
 #[repr(C, align(64))]
 pub struct Spins {
     turns: Turns,
-    last: (u64, u64),
-    /// Its state is the last word of the first line.
     pub captured: Captured,
+    last: (u64, u64),
     looks: [Look; 4],
     spinning: bool,
 }
@@ -69,8 +68,8 @@ impl Default for Spins {
     fn default() -> Self {
         Spins {
             turns: Turns::default(),
-            last: (0, 0),
             captured: Captured::default(),
+            last: (0, 0),
             looks: [NOTHING; 4],
             spinning: false,
         }
@@ -138,9 +137,9 @@ impl Spins {
     }
 
     /// Would every further turn be like the last, as far as this thread goes? Asked after a look from `pc`.
-    #[inline]
+    #[inline(always)]
     pub fn is_steady(&mut self, pc: u64) -> bool {
-        self.turns.pc == pc && self.turns.same >= Turns::TRIED && self.turns.are_pure(&mut self.captured)
+        self.turns.steady == pc && self.turns.are_pure(&mut self.captured)
     }
 
     /// The loop at hand has no end of its own.
@@ -182,6 +181,7 @@ impl Spins {
             }
         }
         self.turns.same = Turns::TRIED - 2;
+        self.turns.steady = 0;
         self.turns.dozes = self.turns.dozes.saturating_add(1);
     }
 
@@ -210,21 +210,22 @@ impl Look {
 #[repr(C)]
 struct Turns {
     pc: u64,
+    /// The same, once there were as many equal turns as make it worth asking whether they will go on.
+    steady: u64,
     period: Ticks,
     /// A place whose turns do change something.
     impure: u64,
     /// What the thread looked like some turns ago; 0: not known.
     image: u64,
     /// Turns in a row that took as long as the one before, and nothing else.
-    same: u32,
-    dozes: u16,
+    same: u16,
+    dozes: u8,
     /// Nothing in the thread changes from turn to turn.
     pure: bool,
 }
 
 impl Turns {
-    /// So many equal turns, and it is worth asking whether they will go on.
-    const TRIED: u32 = 48;
+    const TRIED: u16 = 48;
 
     fn begin(&mut self, pc: u64) {
         *self = Turns { pc, impure: self.impure, ..Turns::default() };
@@ -234,6 +235,7 @@ impl Turns {
     #[inline]
     fn end(&mut self) {
         self.pc = 0;
+        self.steady = 0;
     }
 
     #[inline]
@@ -241,11 +243,13 @@ impl Turns {
         let same = time == self.period && stall == 0 && hot!().called == 0;
         hot!().called = 0;
         self.period = time;
-        self.same = if same { self.same + 1 } else { 0 };
+        self.same = if same { self.same.saturating_add(1) } else { 0 };
+        self.steady = if self.same >= Turns::TRIED { self.pc } else { 0 };
     }
 
     /// Compares what the thread looks like now with what it did a turn ago. The first times it only has the
     /// next look take the registers down.
+    #[cold]
     fn are_pure(&mut self, captured: &mut Captured) -> bool {
         if self.pure {
             return true;
@@ -259,7 +263,8 @@ impl Turns {
         } else if self.image == image {
             self.pure = true;
         } else {
-            self.impure = core::mem::take(&mut self.pc);
+            self.impure = self.pc;
+            self.end();
         }
         self.pure
     }

@@ -10,9 +10,11 @@ use crate::account::sample;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::sched;
+use alloc::vec;
 use alloc::vec::Vec;
 use corefold_model::Ticks;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
 /// The first doze of a spin; each that follows is twice as long, up to [`DOUBLINGS`]. What no access shows
@@ -24,15 +26,47 @@ const FEWEST: u64 = 8;
 
 /// A CPU that dozes: it last looked at `since`, and would every `period`.
 #[derive(Clone, Copy)]
-pub struct Doze {
-    pub since: Ticks,
-    pub period: Ticks,
+struct Doze {
+    since: Ticks,
+    period: Ticks,
     lines: [u64; 4],
 }
 
-/// Lines that dozing CPUs look at, and how many look at each.
-#[derive(Default)]
-pub struct Watched(HashMap<u64, u32, FxBuildHasher>);
+/// Who dozes. A dozing CPU's clock is that of its next look.
+pub struct Dozes {
+    cpus: Vec<Option<Doze>>,
+    /// Lines that dozing CPUs look at, and how many look at each.
+    watched: HashMap<u64, u32, FxBuildHasher>,
+}
+
+impl Dozes {
+    pub fn new(cpus: u32) -> Self {
+        Dozes { cpus: vec![None; cpus as usize], watched: HashMap::default() }
+    }
+
+    /// When the CPU last looked, if it dozes.
+    pub fn since(&self, cpu: usize) -> Option<Ticks> {
+        self.cpus[cpu].map(|doze| doze.since)
+    }
+
+    fn begin(&mut self, cpu: usize, doze: Doze) {
+        self.cpus[cpu] = Some(doze);
+        doze.watches().for_each(|line| *self.watched.entry(line).or_default() += 1);
+    }
+
+    fn end(&mut self, cpu: usize) -> Option<Doze> {
+        let doze = self.cpus[cpu].take()?;
+        for line in doze.watches() {
+            if let Entry::Occupied(mut count) = self.watched.entry(line) {
+                *count.get_mut() -= 1;
+                if *count.get() == 0 {
+                    count.remove();
+                }
+            }
+        }
+        Some(doze)
+    }
+}
 
 /// The running fiber has just looked, as it did before: it dozes, if all that it looks at is quiet.
 /// Returns whether it did; then it has to look again.
@@ -53,8 +87,7 @@ pub fn doze() -> bool {
     }
     let doze = Doze { since: clock, period: spins.period(), lines };
     hot!().clock = clock + turns * doze.period;
-    e.sched.cpus[cpu].doze = Some(doze);
-    doze.lines.iter().filter(|l| **l != 0).for_each(|l| *e.sched.watched.0.entry(*l).or_default() += 1);
+    e.sched.dozes.begin(cpu, doze);
     sched::sync();
     end(cpu, hot!().clock);
     sample::take_due(current().spins.place(), sample::What::Stall);
@@ -65,15 +98,7 @@ pub fn doze() -> bool {
 /// The CPU's doze, if it is in one, ends at `clock`: accounts for it.
 fn end(cpu: usize, clock: Ticks) {
     let e = engine();
-    let Some(doze) = e.sched.cpus[cpu].doze.take() else { return };
-    for line in doze.lines.iter().filter(|l| **l != 0) {
-        if let Some(count) = e.sched.watched.0.get_mut(line) {
-            *count -= 1;
-            if *count == 0 {
-                e.sched.watched.0.remove(line);
-            }
-        }
-    }
+    let Some(doze) = e.sched.dozes.end(cpu) else { return };
     let Some(fiber) = e.sched.cpus[cpu].fiber else { return };
     let fiber = &mut e.fibers[fiber];
     // Its next look comes at `clock`, one turn after the last that is accounted for here.
@@ -83,6 +108,10 @@ fn end(cpu: usize, clock: Ticks) {
 }
 
 impl Doze {
+    fn watches(&self) -> impl Iterator<Item = u64> {
+        self.lines.into_iter().filter(|line| *line != 0)
+    }
+
     /// The first look after `time`.
     fn next_look(&self, time: Ticks) -> Ticks {
         let turns = time.saturating_sub(self.since).div_ceil(self.period).max(1);
@@ -93,7 +122,7 @@ impl Doze {
 /// Another CPU asks for the line at `address` at `time`: those who doze over it look again.
 #[inline]
 pub fn touched(address: u64, time: Ticks) {
-    let watched = &engine().sched.watched.0;
+    let watched = &engine().sched.dozes.watched;
     if !watched.is_empty() && watched.contains_key(&crate::engine::line_start(address)) {
         let line = crate::engine::line_start(address);
         rouse(time, |_, doze| doze.lines.contains(&line));
@@ -102,7 +131,7 @@ pub fn touched(address: u64, time: Ticks) {
 
 /// The CPU has something else to do at `time`.
 pub fn disturbed(cpu: usize, time: Ticks) {
-    if engine().sched.cpus[cpu].doze.is_some() {
+    if engine().sched.dozes.cpus[cpu].is_some() {
         rouse(time, |c, _| c == cpu);
     }
 }
@@ -115,8 +144,8 @@ pub fn all_awake(time: Ticks) {
 fn rouse(time: Ticks, who: impl Fn(usize, &Doze) -> bool) {
     let s = &mut engine().sched;
     let mut roused: Vec<(u32, Ticks)> = Vec::new();
-    for (cpu, slot) in s.cpus.iter_mut().enumerate() {
-        if let Some(doze) = slot.doze.filter(|doze| who(cpu, doze)) {
+    for (cpu, (slot, doze)) in s.cpus.iter_mut().zip(&s.dozes.cpus).enumerate() {
+        if let Some(doze) = doze.filter(|doze| who(cpu, doze)) {
             slot.clock = slot.clock.min(doze.next_look(time));
             roused.push((cpu as u32, slot.clock));
         }

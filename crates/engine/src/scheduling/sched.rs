@@ -10,7 +10,7 @@ use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::clocks::Clocks;
-use crate::scheduling::doze::{self, Doze, Watched};
+use crate::scheduling::doze::{self, Dozes};
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::perturb;
 use crate::threads::cancel;
@@ -27,10 +27,8 @@ pub struct Cpu {
     pub ready: VecDeque<usize>,
     pub next_sample: Ticks,
     slice_end: Ticks,
-    /// When a woken thread takes the CPU from the running one, which goes on after it.
-    preempted_at: Option<Ticks>,
-    /// While its fiber spins without being simulated; the clock is then that of its next look.
-    pub doze: Option<Doze>,
+    /// When a woken thread takes the CPU from the running one, which goes on after it, if ever.
+    preempted_at: Ticks,
     /// What the hooks compare with while it runs.
     tags: (u32, u32),
 }
@@ -38,7 +36,7 @@ pub struct Cpu {
 impl Cpu {
     /// When the running fiber has to make way for one that waits in line, if any does.
     pub fn turn_ends(&self) -> Ticks {
-        if self.ready.is_empty() { Ticks::MAX } else { self.slice_end.min(self.preempted_at.unwrap_or(Ticks::MAX)) }
+        if self.ready.is_empty() { Ticks::MAX } else { self.slice_end.min(self.preempted_at) }
     }
 }
 
@@ -49,7 +47,7 @@ pub struct Scheduler {
     pub fiber: usize,
     /// CPUs that have a fiber to run, but for the running one.
     pub clocks: Clocks,
-    pub watched: Watched,
+    pub dozes: Dozes,
     timers: BinaryHeap<Reverse<(Ticks, u64, usize)>>,
     timer_count: u64,
     slack: Ticks,
@@ -78,8 +76,7 @@ impl Scheduler {
             ready: VecDeque::new(),
             next_sample: 0,
             slice_end: 0,
-            preempted_at: None,
-            doze: None,
+            preempted_at: Ticks::MAX,
             tags: perturb::tags(launch, number),
         };
         Scheduler {
@@ -87,7 +84,7 @@ impl Scheduler {
             cpu: 0,
             fiber: 0,
             clocks: Clocks::default(),
-            watched: Watched::default(),
+            dozes: Dozes::new(launch.cpus),
             timers: BinaryHeap::new(),
             timer_count: 0,
             slack: ticks(launch.slack as u32),
@@ -114,7 +111,7 @@ impl Scheduler {
 
     pub fn clock_of(&self, cpu: usize) -> Ticks {
         let slot = &self.cpus[cpu];
-        if cpu == self.cpu { hot!().clock } else { slot.doze.map_or(slot.clock, |doze| doze.since) }
+        if cpu == self.cpu { hot!().clock } else { self.dozes.since(cpu).unwrap_or(slot.clock) }
     }
 
     pub fn has_timers(&self) -> bool {
@@ -377,7 +374,7 @@ fn place(fiber: usize, cpu: usize, clock: Ticks) {
     slot.clock = slot.clock.max(clock);
     slot.fiber = Some(fiber);
     slot.slice_end = slot.clock + timeslice();
-    slot.preempted_at = None;
+    slot.preempted_at = Ticks::MAX;
     slot.next_sample = slot.next_sample.max(slot.clock);
     let since = slot.clock;
     e.sched.clocks.push(since, cpu as u32);
@@ -417,12 +414,12 @@ fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
     let slot = &mut e.sched.cpus[cpu];
     let slept = at.saturating_sub(e.fibers[fiber].off_cpu_since).min(ticks(system.sleeper_credit));
     let ran = at.saturating_sub(slot.slice_end.saturating_sub(timeslice()));
-    if ran + slept <= ticks(system.wake_granularity) || slot.preempted_at.is_some() {
+    if ran + slept <= ticks(system.wake_granularity) || slot.preempted_at != Ticks::MAX {
         slot.ready.push_back(fiber);
         return;
     }
     slot.ready.push_front(fiber);
-    slot.preempted_at = Some(at + latency);
+    slot.preempted_at = at + latency;
 }
 
 /// Has other CPUs that run a thread, in ascending order, go on later: `until` says when.
