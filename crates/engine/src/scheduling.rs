@@ -4,5 +4,7 @@ pub mod clocks;
 pub mod doze;
 pub mod fiber;
 pub mod perturb;
+pub mod placing;
 pub mod sched;
 pub mod stacks;
+pub mod timers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Cleanup handlers: order, conditions, pop, pthread_exit within them, thrd_exit, and what comes afterwards. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "../signals/check.h"
 #include <threads.h>
 
 static char told[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Threads that are cancelled at every kind of cancellation point, and where there is none. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "../signals/check.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <semaphore.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Objects on a cancelled thread's stack, C's cleanup handlers between them, and objects of the thread.
-#include "check.h"
+#include "../signals/check.h"
 #include <atomic>
 #include <condition_variable>
 #include <cxxabi.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Ways out of functions other than their end, and code on the stack. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "../signals/check.h"
 #include <setjmp.h>
 #include <ucontext.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What `new` does where there is no memory.
-#include "check.h"
+#include "../signals/check.h"
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -16,7 +16,7 @@ use crate::calls::clock;
 use crate::calls::signals;
 use crate::engine::{active, charge, current, engine, now};
 use crate::scheduling::fiber::{State, Wait, Woken};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched, timers};
 use crate::threads::cancel;
 use crate::{crash, sys};
 use alloc::vec::Vec;
@@ -161,7 +161,7 @@ fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'st
         if deadline <= now() {
             return Woken::Timer;
         }
-        sched::set_timer(me, deadline);
+        timers::set(me, deadline);
     }
     let first = fds.first().map_or(pollfd(-1, 0), |f| *f);
     let inside = fds.iter().all(|f| descriptors::is_inside(f.fd));
@@ -206,8 +206,8 @@ fn wake_ready(timeout: c_int) -> usize {
     let latency = ticks(engine().launch.machine.system.wake);
     for fiber in &woken {
         charge(engine().launch.machine.system.syscall / 4);
-        sched::cancel_timer(*fiber);
-        sched::wake(*fiber, now(), latency);
+        timers::cancel(*fiber);
+        placing::wake(*fiber, now(), latency);
     }
     woken.len()
 }

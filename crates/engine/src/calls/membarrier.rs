@@ -6,7 +6,7 @@
 use crate::calls::{signals, sleep};
 use crate::engine::{charge, engine, now};
 use crate::hooks::hot::hot;
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use corefold_model::ticks;
@@ -69,7 +69,7 @@ fn interrupt(only: Option<usize>) {
     let system = &e.launch.machine.system;
     charge(system.interrupt_send * targets.len() as u32);
     let mut last = now();
-    sched::delay(&targets, |cpu, clock| {
+    placing::delay(&targets, |cpu, clock| {
         let drained = engine().model.drain(cpu as u32, clock);
         last = last.max(drained);
         drained + ticks(system.interrupt)

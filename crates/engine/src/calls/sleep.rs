@@ -4,7 +4,7 @@ use crate::calls::clock;
 use crate::calls::signals;
 use crate::engine::{current, engine, now};
 use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::sched;
+use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::cancel;
 use core::ffi::{c_int, c_uint};
@@ -18,7 +18,7 @@ pub fn until(deadline: Ticks) -> Result<(), Interrupted> {
     cancel::test();
     sched::enter_kernel();
     while deadline > now() {
-        sched::set_timer(engine().sched.fiber, deadline);
+        timers::set(engine().sched.fiber, deadline);
         sched::block(Wait::Sleep);
         if current().woken == Woken::Signal {
             cancel::test();

@@ -7,7 +7,7 @@ use crate::engine::{charge, engine, now};
 use crate::hooks::atomics;
 use crate::passing::{Arguments, before};
 use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched};
 use crate::stand_in::stand_ins;
 use crate::sys;
 use alloc::vec::Vec;
@@ -144,7 +144,7 @@ fn unlock(stream: *mut Stream) {
     let latency = ticks(engine().launch.machine.system.wake);
     for fiber in waiting {
         if engine().fibers[fiber].state == crate::scheduling::fiber::State::Blocked {
-            sched::wake(fiber, now(), latency);
+            placing::wake(fiber, now(), latency);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::signals::{self, Information, Target};
 use crate::calls::clock;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::State;
-use crate::scheduling::sched;
+use crate::scheduling::timers;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -99,7 +99,7 @@ fn delete(timer: usize) {
 fn disarm(timer: usize) {
     timers().asleep.retain(|t| *t != timer);
     if let Some(t) = get(timer) {
-        sched::cancel_alarm(core::mem::take(&mut t.alarm));
+        timers::cancel_alarm(core::mem::take(&mut t.alarm));
         t.next = None;
     }
 }
@@ -162,7 +162,7 @@ fn schedule(timer: usize, time: Ticks) {
             time + left.clamp(corefold_model::TICKS_PER_CYCLE, clock::ticks_of(LOOK_EVERY_NS))
         }
     };
-    t.alarm = sched::set_alarm(timer, at);
+    t.alarm = timers::set_alarm(timer, at);
 }
 
 /// A thread runs again: timers that count CPU time go on.

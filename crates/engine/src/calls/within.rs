@@ -10,7 +10,7 @@ use crate::calls::sleep;
 use crate::engine::{active, current, engine, note, now};
 use crate::hooks::pending::write_value;
 use crate::scheduling::fiber::{State, Wait};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched};
 use crate::threads::object::me;
 use crate::{crash, sys};
 use alloc::vec::Vec;
@@ -146,7 +146,7 @@ fn wake_waiting(whose: impl Fn(u64, &str) -> bool) {
     let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
     let waiting: Vec<usize> = engine().fibers.iter().filter(waiting).map(|f| f.id).collect();
     let latency = ticks(engine().launch.machine.system.wake);
-    waiting.into_iter().for_each(|fiber| sched::wake(fiber, now(), latency));
+    waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), latency));
 }
 
 fn wait_for(address: u64, call: &'static str) {

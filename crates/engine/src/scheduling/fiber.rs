@@ -3,7 +3,7 @@
 //! carrier runs it by switching to its stack and its FS base.
 use crate::engine::engine;
 use crate::hooks::spin::Spins;
-use crate::scheduling::sched;
+use crate::scheduling::placing;
 use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -326,7 +326,7 @@ pub fn timer_fired(fiber: usize, time: Ticks) {
     }
     f.woken = Woken::Timer;
     crate::threads::futex::forget(fiber);
-    sched::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
+    placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
 }
 
 /// Nothing in the program can run: waits for the world outside, if a fiber waits for it.

@@ -10,13 +10,14 @@ use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::clocks::Clocks;
-use crate::scheduling::doze::{self, Dozes};
+use crate::scheduling::doze::Dozes;
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::perturb;
+use crate::scheduling::placing::{place, steal};
+use crate::scheduling::timers::{self, Timers};
 use crate::threads::cancel;
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use corefold_launch::Launch;
 use corefold_model::{Model, Ticks, ticks};
 
@@ -26,9 +27,9 @@ pub struct Cpu {
     pub fiber: Option<usize>,
     pub ready: VecDeque<usize>,
     pub next_sample: Ticks,
-    slice_end: Ticks,
+    pub slice_end: Ticks,
     /// When a woken thread takes the CPU from the running one, which goes on after it, if ever.
-    preempted_at: Ticks,
+    pub preempted_at: Ticks,
     /// What the hooks compare with while it runs.
     tags: (u32, u32),
 }
@@ -48,8 +49,7 @@ pub struct Scheduler {
     /// CPUs that have a fiber to run, but for the running one.
     pub clocks: Clocks,
     pub dozes: Dozes,
-    timers: BinaryHeap<Reverse<(Ticks, u64, usize)>>,
-    timer_count: u64,
+    pub timers: Timers,
     slack: Ticks,
     lookahead: Ticks,
     /// The longest time between two looks of one spin.
@@ -64,9 +64,6 @@ pub struct Scheduler {
     /// Timers of the program wait for a thread to run.
     pub asleep: bool,
 }
-
-/// Numbers from here on are those of the program's timers, not of fibers.
-const ALARMS: usize = 1 << 32;
 
 impl Scheduler {
     pub fn new(launch: &Launch, model: &Model) -> Self {
@@ -85,8 +82,7 @@ impl Scheduler {
             fiber: 0,
             clocks: Clocks::default(),
             dozes: Dozes::new(launch.cpus),
-            timers: BinaryHeap::new(),
-            timer_count: 0,
+            timers: Timers::default(),
             slack: ticks(launch.slack as u32),
             lookahead: model.lookahead(),
             longest_spin: ticks(4 * launch.machine.core.pause + 200),
@@ -101,12 +97,12 @@ impl Scheduler {
 
     /// The smallest clock among the other CPUs.
     #[inline]
-    fn others(&self) -> Ticks {
+    pub fn others(&self) -> Ticks {
         self.clocks.smallest()
     }
 
     fn next_timer(&self) -> Ticks {
-        self.timers.peek().map_or(Ticks::MAX, |Reverse((time, ..))| *time)
+        self.timers.next()
     }
 
     pub fn clock_of(&self, cpu: usize) -> Ticks {
@@ -221,35 +217,13 @@ pub fn alone() -> bool {
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
 fn run_next() {
     loop {
-        fire_timers();
+        timers::fire_due();
         let s = &mut engine().sched;
         if let Some((clock, cpu)) = s.clocks.pop() {
             return run_cpu(cpu as usize, clock);
         }
         if s.timers.is_empty() && !fiber::wait_for_world() {
             crash::deadlock();
-        }
-    }
-}
-
-/// Wakes the sleepers whose time comes before any CPU's clock.
-fn fire_timers() {
-    loop {
-        let s = &mut engine().sched;
-        if s.next_timer() > s.others() || s.timers.is_empty() {
-            return;
-        }
-        match s.timers.pop() {
-            Some(Reverse((time, _, timer))) if timer >= ALARMS => {
-                // Timers that come again and again may be all that there is.
-                crash::stop_if_asked(0);
-                // What it does happens now, whatever the time on the CPU that comes to it.
-                let clock = core::mem::replace(&mut hot!().clock, time);
-                crate::calls::timers::fire(timer - ALARMS, time);
-                hot!().clock = clock;
-            }
-            Some(Reverse((time, _, fiber))) => fiber::timer_fired(fiber, time),
-            None => {}
         }
     }
 }
@@ -310,7 +284,7 @@ pub fn block(wait: Wait) {
 /// The running fiber has something to look at before it waits: as if it had been woken for that.
 fn is_kept(wait: Wait) {
     let me = engine().sched.fiber;
-    cancel_timer(me);
+    timers::cancel(me);
     current().wait = wait;
     crate::threads::futex::forget(me);
     current().wait = Wait::Nothing;
@@ -332,7 +306,7 @@ pub fn quiesce() {
 }
 
 /// What a thread has under way ends before it leaves its CPU.
-fn drain() {
+pub fn drain() {
     let cpu = engine().sched.cpu as u32;
     let before = hot!().clock;
     hot!().clock = engine().model.drain(cpu, before);
@@ -340,7 +314,7 @@ fn drain() {
 }
 
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
-fn leave_cpu() {
+pub fn leave_cpu() {
     let e = engine();
     let cpu = e.sched.cpu;
     let clock = hot!().clock;
@@ -352,153 +326,6 @@ fn leave_cpu() {
         place(fiber, cpu, switched);
     }
     run_next();
-}
-
-/// Takes a fiber that waits for another CPU and may run on this one.
-fn steal(cpu: usize) -> Option<usize> {
-    let e = engine();
-    let first = |c: usize| e.sched.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
-    let some = (0..e.sched.cpus.len()).filter_map(|c| Some((c, first(c)?)));
-    let (busiest, at) = some.max_by_key(|(c, _)| (e.sched.cpus[*c].ready.len(), Reverse(*c)))?;
-    e.sched.cpus[busiest].ready.remove(at)
-}
-
-fn timeslice() -> Ticks {
-    engine().launch.machine.system.timeslice * corefold_model::TICKS_PER_CYCLE
-}
-
-/// Gives the idle CPU `cpu` a fiber to run from `clock` on.
-fn place(fiber: usize, cpu: usize, clock: Ticks) {
-    let e = engine();
-    let slot = &mut e.sched.cpus[cpu];
-    slot.clock = slot.clock.max(clock);
-    slot.fiber = Some(fiber);
-    slot.slice_end = slot.clock + timeslice();
-    slot.preempted_at = Ticks::MAX;
-    slot.next_sample = slot.next_sample.max(slot.clock);
-    let since = slot.clock;
-    e.sched.clocks.push(since, cpu as u32);
-    e.fibers[fiber].comes_back(cpu, since);
-}
-
-/// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
-pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
-    let e = engine();
-    let latency = latency + perturb::late(at + latency);
-    let home = e.fibers[fiber].cpu;
-    e.fibers[fiber].state = State::Ready;
-    let count = e.sched.cpus.len();
-    let idle = |c: &usize| e.sched.cpus[*c].fiber.is_none() && e.sched.cpus[*c].ready.is_empty();
-    let allowed = |c: &usize| e.fibers[fiber].may_run_on(*c);
-    let around = || (home..count).chain(0..home).filter(allowed);
-    match around().find(idle) {
-        Some(cpu) => place(fiber, cpu, at + latency),
-        None => {
-            let cpu = around().next().unwrap_or(home);
-            line_up(fiber, cpu, at, latency);
-            doze::disturbed(cpu, at);
-        }
-    }
-    if engine().sched.asleep {
-        crate::calls::timers::resume(at);
-    }
-    set_limit();
-}
-
-/// Puts a woken fiber in line on a busy CPU: first, and soon, if it is far enough behind the running one.
-/// As far as that one has run since it got the CPU, and the fiber has slept: Linux's scheduler until 6.5
-/// (CFS) weighs the same, in what each had since it came.
-fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
-    let e = engine();
-    let system = &e.launch.machine.system;
-    let slot = &mut e.sched.cpus[cpu];
-    let slept = at.saturating_sub(e.fibers[fiber].off_cpu_since).min(ticks(system.sleeper_credit));
-    let ran = at.saturating_sub(slot.slice_end.saturating_sub(timeslice()));
-    if ran + slept <= ticks(system.wake_granularity) || slot.preempted_at != Ticks::MAX {
-        slot.ready.push_back(fiber);
-        return;
-    }
-    slot.ready.push_front(fiber);
-    slot.preempted_at = at + latency;
-}
-
-/// Has other CPUs that run a thread, in ascending order, go on later: `until` says when.
-pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
-    let s = &mut engine().sched;
-    let cpus = &mut s.cpus;
-    s.clocks.delay(|cpu, clock| {
-        let cpu = cpu as usize;
-        let clock = if targets.binary_search(&cpu).is_ok() { until(cpu, clock) } else { clock };
-        cpus[cpu].clock = clock;
-        clock
-    });
-    set_limit();
-}
-
-/// The CPUs that the fiber may run on are others now: if its own is not among them, it leaves it.
-pub fn obey_affinity(fiber: usize) {
-    let e = engine();
-    let (state, cpu) = (e.fibers[fiber].state, e.fibers[fiber].cpu);
-    let now = hot!().clock;
-    let latency = ticks(e.launch.machine.system.context_switch);
-    match state {
-        State::Running if e.fibers[fiber].may_run_on(cpu) => {}
-        State::Running if fiber == e.sched.fiber => {
-            drain();
-            current().goes_away(hot!().clock);
-            wake(fiber, hot!().clock, latency);
-            leave_cpu();
-        }
-        State::Running => {
-            doze::disturbed(cpu, now);
-            let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
-            e.sched.clocks.remove(cpu as u32);
-            e.fibers[fiber].goes_away(clock);
-            e.sched.cpus[cpu].fiber = None;
-            if let Some(next) = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
-                place(next, cpu, clock + latency);
-            }
-            wake(fiber, clock.max(now), latency);
-        }
-        State::Ready => {
-            e.sched.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
-            wake(fiber, now, latency);
-        }
-        State::Blocked | State::Finished => {}
-    }
-}
-
-/// Has [`fiber::timer_fired`] called for the fiber at `time`.
-pub fn set_timer(fiber: usize, time: Ticks) -> u64 {
-    let s = &mut engine().sched;
-    s.timer_count += 1;
-    s.timers.push(Reverse((time, s.timer_count, fiber)));
-    engine().fibers[fiber].timer = s.timer_count;
-    set_limit();
-    s.timer_count
-}
-
-/// Forgets the fiber's timer.
-pub fn cancel_timer(fiber: usize) {
-    let timer = core::mem::take(&mut engine().fibers[fiber].timer);
-    if timer != 0 {
-        engine().sched.timers.retain(|Reverse((_, id, _))| *id != timer);
-    }
-}
-
-/// Has [`crate::calls::timers::fire`] called for a timer of the program's at `time`.
-pub fn set_alarm(timer: usize, time: Ticks) -> u64 {
-    let s = &mut engine().sched;
-    s.timer_count += 1;
-    s.timers.push(Reverse((time, s.timer_count, ALARMS + timer)));
-    set_limit();
-    engine().sched.timer_count
-}
-
-pub fn cancel_alarm(alarm: u64) {
-    if alarm != 0 {
-        engine().sched.timers.retain(|Reverse((_, id, _))| *id != alarm);
-    }
 }
 
 /// Starts the first fiber on CPU 0.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
 use crate::engine::{current, engine};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched};
 use crate::stand_in::{failed, stand_ins};
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -39,7 +39,7 @@ fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
     let Some(words) = words(from, bytes) else { return libc::EINVAL };
     sched::enter_kernel();
     engine().fibers[fiber].affinity = words;
-    sched::obey_affinity(fiber);
+    placing::obey_affinity(fiber);
     0
 }
 

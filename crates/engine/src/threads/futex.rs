@@ -6,7 +6,7 @@ use crate::engine::{charge, current, engine};
 use crate::hooks::access::{read_value, timed};
 use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched, timers};
 use crate::threads::cancel;
 use crate::threads::object::Object;
 use alloc::collections::VecDeque;
@@ -59,7 +59,7 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
     }
     let me = engine().sched.fiber;
     if let Some(deadline) = deadline {
-        sched::set_timer(me, deadline);
+        timers::set(me, deadline);
     }
     engine().sched.queues.waiting.entry(address).or_default().push_back(Waiting { fiber: me, bits });
     crate::hooks::frames::stops_at(object.call.pc);
@@ -111,8 +111,8 @@ fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
         woken += 1;
         charge(engine().launch.machine.system.syscall / 4);
         // It has been woken: its time-out must not wake it once more.
-        sched::cancel_timer(waiting.fiber);
-        sched::wake(waiting.fiber, hot!().clock, latency);
+        timers::cancel(waiting.fiber);
+        placing::wake(waiting.fiber, hot!().clock, latency);
     }
     woken
 }

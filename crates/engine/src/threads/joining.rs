@@ -4,7 +4,7 @@ use crate::calls::deadline::{self, Deadline};
 use crate::engine::{current, engine, now};
 use crate::entry::Call;
 use crate::scheduling::fiber::{State, Wait, Woken};
-use crate::scheduling::sched;
+use crate::scheduling::{sched, timers};
 use crate::stand_in::calls;
 use crate::threads::cancel;
 use crate::threads::thread::{find, give_back_stack};
@@ -80,7 +80,7 @@ fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
             return Err(libc::ETIMEDOUT);
         }
         if let Some(deadline) = deadline {
-            sched::set_timer(me, deadline);
+            timers::set(me, deadline);
         }
         engine().fibers[target].thread.joiner = Some(me);
         crate::hooks::frames::stops_at(call.pc);

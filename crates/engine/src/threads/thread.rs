@@ -6,7 +6,7 @@ use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched, timers};
 use crate::threads::attributes::{self, Stack};
 use crate::threads::priority::Priority;
 use crate::threads::{cancel, keys, names};
@@ -151,7 +151,7 @@ pub extern "C" fn pthread_create(
     unsafe { *thread = fiber.real };
     engine().fibers.push(fiber);
     charge(engine().launch.machine.system.thread_create);
-    sched::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
+    placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
     0
 }
 
@@ -204,8 +204,8 @@ fn finish(value: usize) {
     let thread = &current().thread;
     let waits = |f: &usize| matches!(engine().fibers[*f].wait, Wait::Join { thread } if thread == me);
     if let Some(joiner) = thread.joiner.filter(waits) {
-        sched::cancel_timer(joiner);
-        sched::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
+        timers::cancel(joiner);
+        placing::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
     }
     if thread.detached {
         give_back_stack(me);

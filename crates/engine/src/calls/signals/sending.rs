@@ -6,7 +6,7 @@ use super::{deliver, is_due, own, process, set_due};
 use crate::crash;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::{State, Woken};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
 use crate::threads::{affinity, thread};
 use core::ffi::c_int;
@@ -79,10 +79,10 @@ pub fn tell(fiber: usize, time: Ticks) {
 
 /// Ends the blocked thread's wait.
 pub fn interrupt(fiber: usize, time: Ticks) {
-    sched::cancel_timer(fiber);
+    timers::cancel(fiber);
     crate::threads::futex::forget(fiber);
     engine().fibers[fiber].woken = Woken::Signal;
-    sched::wake(fiber, time, ticks(engine().launch.machine.system.wake));
+    placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
 }
 
 /// What `raise`, `kill` and their like do; the call returns to `pc`.

@@ -7,7 +7,7 @@ use super::{deliver, own, process, reconsider};
 use crate::calls::clock;
 use crate::engine::{current, engine, now};
 use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::sched;
+use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
 use crate::threads::cancel;
 use core::ffi::c_int;
@@ -31,7 +31,7 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
             if deadline <= now() {
                 return Err(libc::EAGAIN);
             }
-            sched::set_timer(engine().sched.fiber, deadline);
+            timers::set(engine().sched.fiber, deadline);
         }
         own().awaited = set;
         block(call, pc);

@@ -3,7 +3,7 @@
 //! not know of waits for them, and makes a thread each time one fires.
 use crate::engine::{current, engine};
 use crate::scheduling::fiber::{State, Wait};
-use crate::scheduling::sched;
+use crate::scheduling::{placing, sched};
 use crate::threads::thread;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -83,6 +83,6 @@ pub fn notify(notice: Notice, times: u64, time: Ticks) {
     if let Some(fiber) = helper.fiber
         && engine().fibers.get(fiber).is_some_and(|f| f.state == State::Blocked)
     {
-        sched::wake(fiber, time, ticks(engine().launch.machine.system.wake));
+        placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
     }
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPU a thread goes to when it can run, and when it gets it.
+use crate::engine::{current, engine};
+use crate::hooks::hot::hot;
+use crate::scheduling::fiber::State;
+use crate::scheduling::sched::{drain, leave_cpu, set_limit};
+use crate::scheduling::{doze, perturb};
+use core::cmp::Reverse;
+use corefold_model::{Ticks, ticks};
+
+/// Takes a fiber that waits for another CPU and may run on this one.
+pub fn steal(cpu: usize) -> Option<usize> {
+    let e = engine();
+    let first = |c: usize| e.sched.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
+    let some = (0..e.sched.cpus.len()).filter_map(|c| Some((c, first(c)?)));
+    let (busiest, at) = some.max_by_key(|(c, _)| (e.sched.cpus[*c].ready.len(), Reverse(*c)))?;
+    e.sched.cpus[busiest].ready.remove(at)
+}
+
+fn timeslice() -> Ticks {
+    engine().launch.machine.system.timeslice * corefold_model::TICKS_PER_CYCLE
+}
+
+/// Gives the idle CPU `cpu` a fiber to run from `clock` on.
+pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
+    let e = engine();
+    let slot = &mut e.sched.cpus[cpu];
+    slot.clock = slot.clock.max(clock);
+    slot.fiber = Some(fiber);
+    slot.slice_end = slot.clock + timeslice();
+    slot.preempted_at = Ticks::MAX;
+    slot.next_sample = slot.next_sample.max(slot.clock);
+    let since = slot.clock;
+    e.sched.clocks.push(since, cpu as u32);
+    e.fibers[fiber].comes_back(cpu, since);
+}
+
+/// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
+pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
+    let e = engine();
+    let latency = latency + perturb::late(at + latency);
+    let home = e.fibers[fiber].cpu;
+    e.fibers[fiber].state = State::Ready;
+    let count = e.sched.cpus.len();
+    let idle = |c: &usize| e.sched.cpus[*c].fiber.is_none() && e.sched.cpus[*c].ready.is_empty();
+    let allowed = |c: &usize| e.fibers[fiber].may_run_on(*c);
+    let around = || (home..count).chain(0..home).filter(allowed);
+    match around().find(idle) {
+        Some(cpu) => place(fiber, cpu, at + latency),
+        None => {
+            let cpu = around().next().unwrap_or(home);
+            line_up(fiber, cpu, at, latency);
+            doze::disturbed(cpu, at);
+        }
+    }
+    if engine().sched.asleep {
+        crate::calls::timers::resume(at);
+    }
+    set_limit();
+}
+
+/// Puts a woken fiber in line on a busy CPU: first, and soon, if it is far enough behind the running one.
+/// As far as that one has run since it got the CPU, and the fiber has slept: Linux's scheduler until 6.5
+/// (CFS) weighs the same, in what each had since it came.
+fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
+    let e = engine();
+    let system = &e.launch.machine.system;
+    let slot = &mut e.sched.cpus[cpu];
+    let slept = at.saturating_sub(e.fibers[fiber].off_cpu_since).min(ticks(system.sleeper_credit));
+    let ran = at.saturating_sub(slot.slice_end.saturating_sub(timeslice()));
+    if ran + slept <= ticks(system.wake_granularity) || slot.preempted_at != Ticks::MAX {
+        slot.ready.push_back(fiber);
+        return;
+    }
+    slot.ready.push_front(fiber);
+    slot.preempted_at = at + latency;
+}
+
+/// Has other CPUs that run a thread, in ascending order, go on later: `until` says when.
+pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
+    let s = &mut engine().sched;
+    let cpus = &mut s.cpus;
+    s.clocks.delay(|cpu, clock| {
+        let cpu = cpu as usize;
+        let clock = if targets.binary_search(&cpu).is_ok() { until(cpu, clock) } else { clock };
+        cpus[cpu].clock = clock;
+        clock
+    });
+    set_limit();
+}
+
+/// The CPUs that the fiber may run on are others now: if its own is not among them, it leaves it.
+pub fn obey_affinity(fiber: usize) {
+    let e = engine();
+    let (state, cpu) = (e.fibers[fiber].state, e.fibers[fiber].cpu);
+    let now = hot!().clock;
+    let latency = ticks(e.launch.machine.system.context_switch);
+    match state {
+        State::Running if e.fibers[fiber].may_run_on(cpu) => {}
+        State::Running if fiber == e.sched.fiber => {
+            drain();
+            current().goes_away(hot!().clock);
+            wake(fiber, hot!().clock, latency);
+            leave_cpu();
+        }
+        State::Running => {
+            doze::disturbed(cpu, now);
+            let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
+            e.sched.clocks.remove(cpu as u32);
+            e.fibers[fiber].goes_away(clock);
+            e.sched.cpus[cpu].fiber = None;
+            if let Some(next) = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
+                place(next, cpu, clock + latency);
+            }
+            wake(fiber, clock.max(now), latency);
+        }
+        State::Ready => {
+            e.sched.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
+            wake(fiber, now, latency);
+        }
+        State::Blocked | State::Finished => {}
+    }
+}
