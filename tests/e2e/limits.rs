@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What docs/limits.md says is not simulated as it is: each is said at run time, and none hangs.
-use crate::harness::{Place, Simulated, Simulation, program, program_with};
+use crate::harness::{Compiler, Place, Simulated, Simulation, program, program_with};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -19,6 +19,10 @@ fn what_is_done_without_is_noted() {
         ("lock_pi", "a futex operation that is not simulated"),
         ("waitv", "the system call futex_waitv is not simulated"),
         ("io_uring", "the system call io_uring_setup is not simulated"),
+        ("userfaultfd", "the system call userfaultfd is not simulated"),
+        ("landlock", "the system call landlock_create_ruleset is not simulated"),
+        ("seccomp", "the system call seccomp is not simulated"),
+        ("prctl", "prctl(PR_SET_SECCOMP) is not simulated"),
     ] {
         let ended = run(what);
         assert_eq!(ended.said.code, Some(0), "{what}: {}{}", ended.said.out, ended.said.err);
@@ -31,6 +35,9 @@ fn what_would_be_wrong_ends_the_run() {
     for (what, words) in [
         ("aio", "aio_read() cannot be simulated"),
         ("vfork", "vfork() cannot be simulated"),
+        ("signalfd", "signalfd() cannot be simulated"),
+        ("system", "system() cannot be simulated"),
+        ("exec", "execl() cannot be simulated"),
         ("clone", "makes threads by system calls"),
         ("exit", "ends itself by a system call"),
     ] {
@@ -55,5 +62,82 @@ fn libraries_are_loaded_from_several_threads_at_once() {
         let ended = Simulation::of(&loads).cpus(cpus).args(&paths).timeout(LIMIT).run();
         assert_eq!(ended.said.code, Some(0), "{}{}", ended.said.out, ended.said.err);
         assert_eq!(ended.printed(), "13 14 15 16\n");
+    }
+}
+
+#[test]
+fn a_wait_that_only_the_program_could_end_is_a_deadlock() {
+    let waits = program("endings/waits.c");
+    for (what, words) in [("semop", "waits for semaphore set"), ("msgrcv", "waits for message queue")] {
+        let ended = Simulation::of(&waits).cpus("2").args(what).timeout(LIMIT).run();
+        assert_eq!(ended.said.code, Some(3), "{what}: {}{}", ended.said.out, ended.said.err);
+        remove(&ended.said.out, words);
+        let told = ended.said.out.matches(words).count();
+        assert!(told >= 2 && ended.said.out.contains(&format!("in {what}, at waits")), "{}", ended.said.out);
+    }
+}
+
+/// The kernel keeps what has a number, whoever made it ends.
+fn remove(said: &str, words: &str) {
+    let number = said.split_once(words).and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+    let number: i32 = number.expect("the object's number");
+    // SAFETY: the objects that the program made, which has ended.
+    let code = match words.contains("queue") {
+        true => unsafe { libc::msgctl(number, libc::IPC_RMID, std::ptr::null_mut()) },
+        false => unsafe { libc::semctl(number, 0, libc::IPC_RMID) },
+    };
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn a_wait_that_another_process_could_end_is_named_when_time_is_up() {
+    let waits = program("endings/waits.c");
+    let ended = Simulation::of(&waits).cpus("1").args("flock").timeout(Duration::from_secs(1)).run();
+    assert_eq!(ended.said.code, Some(5), "{}{}", ended.said.out, ended.said.err);
+    assert!(ended.said.out.contains("waits for a lock of file descriptor"), "{}", ended.said.out);
+    assert!(ended.said.out.contains("in flock, at"), "{}", ended.said.out);
+}
+
+#[test]
+fn a_fault_that_was_sent_is_told_from_one_that_happened() {
+    let ended = Simulation::of(&program("endings/waits.c")).cpus("1").args("raise").timeout(LIMIT).run();
+    assert!(ended.said.out.contains("crashed: SIGSEGV, which was sent, in thread 0"), "{}", ended.said.out);
+}
+
+/// Vectors that the compilers have no hooks for, and what instructions of the program's own hide.
+#[test]
+fn vectors_without_hooks_are_seen_and_what_is_hidden_is_said() {
+    if !std::is_x86_feature_detected!("avx2") {
+        return println!("left out: this processor has no AVX2");
+    }
+    for compiler in Compiler::installed() {
+        let vectors = compiler.program("endings/vectors.c", &["-mavx2"]);
+        let ended = Simulation::of(&vectors).cpus("8").args("{cpus}").timeout(LIMIT).run();
+        assert_eq!(ended.said.code, Some(0), "{}{}", ended.said.out, ended.said.err);
+        let report = ended.report();
+        let run = report.at(8);
+        for object in ["wide", "streamed", "masked"] {
+            let fought = run.lines().any(|line| line.text("object").starts_with(&format!("{object} (")));
+            assert!(fought, "{compiler:?}: {object} is not in\n{}", ended.said.out);
+        }
+        let notes = run.0["notes"].to_string();
+        for words in ["a vector instruction gathers", "what the processor is (cpuid)", "consists of bytes"] {
+            assert!(notes.contains(words), "{compiler:?}: {words:?} is not in {notes}");
+        }
+    }
+}
+
+/// One thread reads a mapping that another writes to by calls.
+#[test]
+fn a_write_to_a_mapped_file_moves_the_lines_of_the_mapping() {
+    let shares = program("endings/shares.c");
+    for what in ["pwrite", "write"] {
+        let report = Simulation::of(&shares).cpus("2").args(what).timeout(LIMIT).report();
+        let run = report.at(2);
+        let line = run.lines().next().expect("a line that is fought for");
+        for (kind, function) in [("read", "reads"), ("write", "writes")] {
+            let found = line.sites().iter().any(|site| site["kind"] == kind && site["function"] == function);
+            assert!(found, "{what}: {:?}", line.sites());
+        }
     }
 }

@@ -71,6 +71,12 @@ pub enum Unseen {
     SystemCall = 1,
     Random = 2,
     Transaction = 3,
+    /// What the processor is: the host's, not the simulated one.
+    Processor = 4,
+    /// A statement of bytes, of which nothing is known.
+    Bytes = 5,
+    /// The compiler's own vector instructions whose addresses lie in registers.
+    Vectors = 6,
 }
 
 const SIZE: u32 = 0xff;

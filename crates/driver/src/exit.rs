@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn the_first_run_that_failed_decides() {
-        let timed_out = Status::TimedOut { running: Vec::new() };
-        let crashed = Status::Crashed { signal: 11, address: 0, thread: 0, stack: Vec::new() };
+        let timed_out = Status::TimedOut { running: Vec::new(), waiters: Vec::new() };
+        let crashed = Status::Crashed { signal: 11, address: Some(0), thread: 0, stack: Vec::new() };
         assert_eq!(of_runs(&[ended(Status::Exited(0))]), FINE);
         assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(Status::Exited(9))]), PROGRAM_FAILED);
         assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(timed_out), ended(crashed)]), TIMED_OUT);

@@ -61,10 +61,15 @@ pub fn deadlock() -> ! {
     end_with(Status::Deadlock { waiters: waiters() }, EXIT_DEADLOCK)
 }
 
+/// Is it blocked, or looking whether it may go on?
+fn waits(fiber: usize) -> bool {
+    let f = &engine().fibers[fiber];
+    f.state == State::Blocked || f.state == State::Running && matches!(f.wait, Wait::Retry { .. })
+}
+
 fn waiters() -> Vec<Waiter> {
     let e = engine();
-    let blocked = |f: &usize| e.fibers[*f].state == State::Blocked;
-    (0..e.fibers.len()).filter(blocked).map(waiter).collect()
+    (0..e.fibers.len()).filter(|f| waits(*f)).map(waiter).collect()
 }
 
 /// Threads run and get nowhere: they only look at memory (`spin`), or take longer than they may.
@@ -82,6 +87,7 @@ fn waiter(fiber: usize) -> Waiter {
         Wait::Futex { object, call, .. } => (call, object, crate::account::locks::holders(object)),
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
         Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
+        Wait::Retry { id, call } => (call, id as u64, Vec::new()),
         Wait::Sleep => ("sleep", 0, Vec::new()),
         Wait::Signal { call } => (call, 0, Vec::new()),
         Wait::Nothing => ("nothing", 0, Vec::new()),
@@ -109,13 +115,13 @@ pub fn stop_if_asked(pc: u64) {
 }
 
 fn timed_out(pc: u64) -> ! {
-    end_with(Status::TimedOut { running: running(pc) }, EXIT_TIMED_OUT)
+    end_with(Status::TimedOut { running: running(pc), waiters: waiters() }, EXIT_TIMED_OUT)
 }
 
 /// The threads that are on a CPU; the running one is at `pc`.
 fn running(pc: u64) -> Vec<Running> {
     let e = engine();
-    let runs = |f: &usize| e.fibers[*f].state == State::Running;
+    let runs = |f: &usize| e.fibers[*f].state == State::Running && !waits(*f);
     let mut running: Vec<Running> =
         (0..e.fibers.len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
     for r in &mut running {
@@ -155,15 +161,15 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     crashed(signal, address, pc, sp)
 }
 
-/// Where the fault was; 0 if the signal was sent.
-fn fault_address(info: &libc::siginfo_t) -> u64 {
+/// Where the fault was; none if the signal was sent.
+fn fault_address(info: &libc::siginfo_t) -> Option<u64> {
     const FROM_KERNEL: c_int = 0;
     let has_one = info.si_code > FROM_KERNEL && info.si_signo != libc::SIGPIPE;
     // SAFETY: faults have an address.
-    if has_one { unsafe { info.si_addr() as u64 } } else { 0 }
+    has_one.then(|| unsafe { info.si_addr() as u64 })
 }
 
-fn crashed(signal: c_int, address: u64, pc: u64, sp: u64) -> ! {
+fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
     let thread = engine().sched.fiber as u32;
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
@@ -173,7 +179,7 @@ fn crashed(signal: c_int, address: u64, pc: u64, sp: u64) -> ! {
 /// The program sends itself a signal that ends it.
 pub fn killed(signal: c_int, pc: u64) -> ! {
     let here = 0u8;
-    crashed(signal, 0, pc, &raw const here as u64)
+    crashed(signal, None, pc, &raw const here as u64)
 }
 
 const HANDLER_STACK: usize = 64 << 10;

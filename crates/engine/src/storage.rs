@@ -7,3 +7,4 @@ pub mod malloc;
 pub mod mapped;
 pub mod mapping;
 pub mod ranges;
+pub mod shared;

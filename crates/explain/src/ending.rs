@@ -14,9 +14,10 @@ pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> E
             let name = signal_name(*signal);
             let summary = match *signal {
                 ABORT => format!("aborted ({name}) in thread {thread}"),
-                fault if FAULTS.contains(&fault) => {
-                    format!("crashed: {name} at address {address:#x} in thread {thread}")
-                }
+                fault if FAULTS.contains(&fault) => match address {
+                    Some(address) => format!("crashed: {name} at address {address:#x} in thread {thread}"),
+                    None => format!("crashed: {name}, which was sent, in thread {thread}"),
+                },
                 _ => format!("ended by signal {name}, which nothing handles, in thread {thread}"),
             };
             (summary, vec![teller.stack(Some(*thread), stack, Top::Instruction)])
@@ -24,10 +25,7 @@ pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> E
         Status::Deadlock { waiters } => return teller.deadlock(waiters),
         Status::Livelock { spin, running, waiters } => return teller.livelock(*spin, running, waiters),
         Status::UseAfterFree(misuse) => return teller.misuse(misuse),
-        Status::TimedOut { running } => {
-            let stacks = running.iter().map(|one| teller.stack(Some(one.thread), &one.stack, Top::Call)).collect();
-            ("stopped because its time was up".to_owned(), stacks)
-        }
+        Status::TimedOut { running, waiters } => return teller.timed_out(running, waiters),
         Status::Unsupported { what, stack } => {
             (format!("cannot be simulated: {what}"), vec![teller.stack(None, stack, Top::Call)])
         }
@@ -71,6 +69,17 @@ impl Teller<'_, '_> {
             summary: format!("deadlock: {threads}"),
             details,
             stacks: waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call)).collect(),
+        }
+    }
+
+    fn timed_out(&self, running: &[Running], waiters: &[Waiter]) -> Ending {
+        let ran = running.iter().map(|one| self.stack(Some(one.thread), &one.stack, Top::Call));
+        let waited = waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call));
+        Ending {
+            success: false,
+            summary: "stopped because its time was up".to_owned(),
+            details: waiters.iter().map(|waiter| self.wait(waiter)).collect(),
+            stacks: ran.chain(waited).collect(),
         }
     }
 
@@ -154,6 +163,12 @@ impl Teller<'_, '_> {
         if SIGNAL_WAITS.contains(&waiter.call.as_str()) {
             return ("a signal".to_owned(), false);
         }
+        if let Some((_, what)) = NUMBERED.iter().find(|(call, _)| *call == waiter.call) {
+            return (format!("{what} {}", waiter.on), false);
+        }
+        if waiter.call == "sleep" {
+            return ("a time to come".to_owned(), false);
+        }
         match object_kind(&waiter.call) {
             Some(kind) => (format!("{kind} {}", self.object_name(waiter.on)), false),
             None => (format!("file descriptor {}", waiter.on), false),
@@ -175,6 +190,15 @@ impl Teller<'_, '_> {
         }
     }
 }
+
+/// Calls that wait for what the kernel knows by a number.
+const NUMBERED: [(&str, &str); 5] = [
+    ("flock", "a lock of file descriptor"),
+    ("fcntl", "a lock of file descriptor"),
+    ("semop", "semaphore set"),
+    ("msgsnd", "room in message queue"),
+    ("msgrcv", "message queue"),
+];
 
 /// Calls that wait for a signal.
 const SIGNAL_WAITS: [&str; 7] =

@@ -61,7 +61,8 @@ pub enum Status {
     /// A fatal signal; `stack` is the faulting thread's, innermost first.
     Crashed {
         signal: i32,
-        address: u64,
+        /// What the fault was about. None: the signal was sent.
+        address: Option<u64>,
         thread: u32,
         stack: Vec<u64>,
     },
@@ -77,9 +78,10 @@ pub enum Status {
     },
     /// A thread came to heap memory that had been freed.
     UseAfterFree(Misuse),
-    /// Stopped from outside (`--timeout`); `stacks` of the threads that were running, by thread.
+    /// Stopped from outside (`--timeout`); `stacks` of the threads that were running, by thread, and what the others waited for.
     TimedOut {
         running: Vec<Running>,
+        waiters: Vec<Waiter>,
     },
     /// The program did something that cannot be simulated; the sentence says what and what to do.
     Unsupported {

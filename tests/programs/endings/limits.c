@@ -6,9 +6,13 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,6 +54,24 @@ int main(int argc, char **argv)
 		return is_missing(syscall(449, &word, 1, 0, NULL, 0));
 	if (!strcmp(what, "io_uring"))
 		return is_missing(syscall(SYS_io_uring_setup, 8, NULL));
+	if (!strcmp(what, "userfaultfd"))
+		return is_missing(syscall(SYS_userfaultfd, 0));
+	if (!strcmp(what, "landlock"))
+		return is_missing(syscall(SYS_landlock_create_ruleset, NULL, 0, 0));
+	if (!strcmp(what, "seccomp"))
+		return is_missing(syscall(SYS_seccomp, 0, 0, NULL));
+	if (!strcmp(what, "prctl"))
+		return prctl(PR_SET_SECCOMP, 1, 0, 0, 0) == -1 && errno == EINVAL ? 0 : 1;
+	if (!strcmp(what, "signalfd")) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		return signalfd(-1, &none, 0);
+	}
+	if (!strcmp(what, "system"))
+		return system("true");
+	if (!strcmp(what, "exec"))
+		return execl("/bin/true", "true", NULL);
 	if (!strcmp(what, "aio")) {
 		struct aiocb request = {.aio_fildes = 0};
 		return aio_read(&request);

@@ -80,6 +80,7 @@ const WITH_VALUE: &[&str] = &[
 
 const STATIC: &[&str] = &["-static", "--static", "-static-pie"];
 const OTHER_WIDTH: &[&str] = &["-m32", "-mx32", "-m16"];
+const BITCODE: &str = "-emit-llvm";
 const OTHER_SANITIZERS: &[&str] = &["address", "kernel-address", "hwaddress", "kernel-hwaddress", "leak", "memory"];
 
 impl Arguments {
@@ -131,6 +132,7 @@ impl Seen {
         let value = value.to_string_lossy().into_owned();
         match option.to_str() {
             Some("-x") => self.language = Some(value),
+            Some("-Xclang") if value == BITCODE => self.options.push(value),
             Some("-target") => self.target = Some(format!("-target {value}")),
             _ => {}
         }
@@ -176,6 +178,12 @@ impl Seen {
         }
         if let Some(option) = self.has(&["-masm=intel"]) {
             return Err(bad_input!("{option}: the hooks are written in AT&T syntax; compile without {option}"));
+        }
+        if let Some(option) = self.has(&[BITCODE]) {
+            return Err(bad_input!(
+                "{option}: bitcode would hold the hooks already, and get them once more when it is compiled; compile to \
+                 object files, without {option}"
+            ));
         }
         if let (true, Some(option)) = (self.links(), self.has(STATIC)) {
             return Err(bad_input!(
@@ -289,6 +297,9 @@ mod tests {
         assert!(refused("-c -fsanitize=leak a.c").starts_with("-fsanitize=leak cannot"));
         assert!(refused("-m32 -c a.c").starts_with("-m32: "));
         assert!(refused("-target arm64-apple-darwin -c a.c").starts_with("-target arm64-apple-darwin: "));
+        for line in ["-emit-llvm -c a.c", "-S -Xclang -emit-llvm a.c"] {
+            assert!(refused(line).starts_with("-emit-llvm: "), "{line}");
+        }
         check("--target=x86_64-linux-gnu -target x86_64 -Xclang -static a.c").unwrap();
         assert!(refused("-masm=intel -c a.c").starts_with("-masm=intel: "));
     }

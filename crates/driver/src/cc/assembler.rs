@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What compilers call in place of `as`: filters the assembly, then runs `as`.
+use super::statements::Compiler;
 use super::{assembly, dialect, statements, unseen};
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
@@ -29,8 +30,8 @@ pub fn assemble(mut args: Vec<OsString>) -> Result<u8> {
         None => from_standard_input()?,
     };
     let inlined = match std::str::from_utf8(&assembly) {
-        Ok(text) if of_clang => assembly::inline_hooks(&dialect::adapt(text)).into_bytes(),
-        Ok(text) => assembly::inline_hooks(text).into_bytes(),
+        Ok(text) if of_clang => assembly::inline_hooks(&dialect::adapt(text), Compiler::Clang).into_bytes(),
+        Ok(text) => assembly::inline_hooks(text, Compiler::Gcc).into_bytes(),
         // Not the compiler's: assembled as it is, its hooks stay calls.
         Err(_) => assembly,
     };

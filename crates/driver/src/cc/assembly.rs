@@ -6,7 +6,7 @@
 //! rare rest is out of line, in a subsection behind the section's code, and calls the runtime with the
 //! address that the hook's own return address would have been: all that is known of the place hangs on
 //! it. The runtime's `hot` module and the block decoder know these very sequences.
-use super::statements::Statements;
+use super::statements::{Compiler, Statements};
 use super::unseen;
 use corefold_block::inline::{CLOCK, COST_HALF, FRAME_STEP, FRAMES, LIMIT, SHADOW, TAG, TAG_DIRTY, WROTE};
 
@@ -14,10 +14,10 @@ use corefold_block::inline::{CLOCK, COST_HALF, FRAME_STEP, FRAMES, LIMIT, SHADOW
 pub const BLOCK_HOOK: &str = "__sanitizer_cov_trace_pc";
 
 /// Replaces the calls of hot hooks in one assembly file, and has its asm statements tell what they do.
-pub fn inline_hooks(assembly: &str) -> String {
+pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
     let mut out = String::with_capacity(assembly.len() * 2);
     let mut sites = 0;
-    let mut statements = Statements::new(assembly);
+    let mut statements = Statements::new(assembly, compiler);
     for line in assembly.split_inclusive('\n') {
         if statements.take(line, &mut out) {
             continue;
@@ -183,22 +183,22 @@ mod tests {
             "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n",
             "\tcallq\t__tsan_read8@PLT\n",
         ] {
-            assert!(inline_hooks(call).contains("corefold_slow_read8@PLT"), "{call}");
+            assert!(inline_hooks(call, Compiler::Gcc).contains("corefold_slow_read8@PLT"), "{call}");
         }
         for jump in ["\tjmp\t__tsan_func_exit@PLT\n", "\tjmp\t__tsan_func_exit@PLT            # TAILCALL\n"] {
-            assert!(inline_hooks(jump).ends_with("\taddq $8, %rsp\n\tret\n"), "{jump}");
+            assert!(inline_hooks(jump, Compiler::Gcc).ends_with("\taddq $8, %rsp\n\tret\n"), "{jump}");
         }
     }
 
     #[test]
     fn other_lines_stay() {
         let text = "main:\n\tcall\tputs@PLT\n\tcall\t__tsan_unaligned_read8@PLT\n\tcall\t__tsan_read_range@PLT\n";
-        assert_eq!(inline_hooks(text), text);
+        assert_eq!(inline_hooks(text, Compiler::Gcc), text);
     }
 
     #[test]
     fn labels_differ_from_site_to_site() {
-        let text = inline_hooks("\tcall\t__tsan_write4@PLT\n\tcall\t__tsan_write4@PLT\n");
+        let text = inline_hooks("\tcall\t__tsan_write4@PLT\n\tcall\t__tsan_write4@PLT\n", Compiler::Gcc);
         assert!(text.contains(".Lcorefold_pc0:") && text.contains(".Lcorefold_pc1:"), "{text}");
     }
 }

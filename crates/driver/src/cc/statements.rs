@@ -14,10 +14,18 @@ mod sequence;
 mod split;
 mod statement;
 mod suffix;
+mod vectors;
 
 use cfa::Cfa;
 use function::Functions;
 use std::collections::BTreeMap;
+
+/// Whose output it is: each leaves out other hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    Gcc,
+    Clang,
+}
 
 /// Reads the assembly of one file from top to bottom.
 pub struct Statements<'a> {
@@ -27,17 +35,19 @@ pub struct Statements<'a> {
     macros: BTreeMap<String, bool>,
     /// The statements that are being collected.
     region: Option<Vec<&'a str>>,
+    compiler: Compiler,
     /// Statements outside of functions touch memory.
     unseen_outside: bool,
 }
 
 impl<'a> Statements<'a> {
-    pub fn new(assembly: &'a str) -> Statements<'a> {
+    pub fn new(assembly: &'a str, compiler: Compiler) -> Statements<'a> {
         Statements {
             functions: Functions::new(assembly),
             cfa: Cfa::default(),
             macros: BTreeMap::new(),
             region: None,
+            compiler,
             unseen_outside: false,
         }
     }
@@ -55,9 +65,19 @@ impl<'a> Statements<'a> {
             (_, None) => {
                 self.functions.see(line);
                 self.cfa.see(line);
-                return false;
+                return self.own(line, out);
             }
         }
+        true
+    }
+
+    /// The compiler's own instruction: whether it accesses memory without a hook, and so is written here.
+    fn own(&mut self, line: &str, out: &mut String) -> bool {
+        let effect = vectors::without_hook(line, self.compiler);
+        let Some(effect) = effect.filter(|_| self.functions.is_within() && !self.functions.is_annotated()) else {
+            return false;
+        };
+        statement::write_one(effect, line, &mut self.cfa, out);
         true
     }
 

@@ -47,10 +47,10 @@ fn note(text: String) -> Note {
 /// What the process's end alone tells.
 fn status(ended: &Ended) -> Status {
     if ended.stopped.is_some() {
-        return Status::TimedOut { running: Vec::new() };
+        return Status::TimedOut { running: Vec::new(), waiters: Vec::new() };
     }
     if let Some(signal) = ended.status.signal() {
-        return Status::Crashed { signal, address: 0, thread: 0, stack: Vec::new() };
+        return Status::Crashed { signal, address: Some(0), thread: 0, stack: Vec::new() };
     }
     match ended.status.code().unwrap_or(launch::EXIT_ENGINE) {
         launch::EXIT_DEADLOCK => Status::Deadlock { waiters: Vec::new() },
@@ -58,10 +58,10 @@ fn status(ended: &Ended) -> Status {
             Status::Unsupported { what: "see what the engine printed".into(), stack: Vec::new() }
         }
         launch::EXIT_LIVELOCK => Status::Livelock { spin: false, running: Vec::new(), waiters: Vec::new() },
-        launch::EXIT_TIMED_OUT => Status::TimedOut { running: Vec::new() },
+        launch::EXIT_TIMED_OUT => Status::TimedOut { running: Vec::new(), waiters: Vec::new() },
         launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory { bytes: 0, stack: Vec::new() },
         launch::EXIT_CRASHED | launch::EXIT_USE_AFTER_FREE => {
-            Status::Crashed { signal: 0, address: 0, thread: 0, stack: Vec::new() }
+            Status::Crashed { signal: 0, address: Some(0), thread: 0, stack: Vec::new() }
         }
         _ => Status::Unfinished,
     }

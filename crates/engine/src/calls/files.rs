@@ -7,6 +7,7 @@ use crate::engine::note;
 use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins_at};
+use crate::storage::shared;
 use crate::sys;
 use crate::threads::cancel;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -139,11 +140,13 @@ fn read_at(into: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isi
     got
 }
 
-fn write_at(from: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isize {
+fn write_at(fd: c_int, from: u64, bytes: usize, offset: i64, pc: u64, own: impl FnOnce() -> isize) -> isize {
     cancel::test();
     sched::enter_kernel();
     transfer::will_read(&transfer::one(from, bytes), pc);
-    own()
+    let put = own();
+    shared::written(fd, offset.max(0) as u64, put.max(0) as u64, pc);
+    put
 }
 
 stand_ins_at! {
@@ -156,11 +159,11 @@ stand_ins_at! {
     }
 
     "r8" fn pwrite(fd: c_int, from: u64, bytes: usize, offset: i64; pc) -> isize {
-        write_at(from, bytes, pc, || own(fd, from, bytes, offset))
+        write_at(fd, from, bytes, offset, pc, || own(fd, from, bytes, offset))
     }
 
     "r8" fn pwrite64(fd: c_int, from: u64, bytes: usize, offset: i64; pc) -> isize {
-        write_at(from, bytes, pc, || own(fd, from, bytes, offset))
+        write_at(fd, from, bytes, offset, pc, || own(fd, from, bytes, offset))
     }
 }
 

@@ -212,6 +212,11 @@ fn wake_ready(timeout: c_int) -> usize {
     woken.len()
 }
 
+/// May the world outside end the wait of a thread?
+pub fn awaits_world() -> bool {
+    waiters().iter().any(|w| !w.inside)
+}
+
 /// Nothing in the program can run: waits for the world outside, if a thread waits for it.
 pub fn wait_for_world() -> bool {
     if !waiters().is_empty() && wake_ready(0) > 0 {

@@ -15,11 +15,16 @@ pub struct Interrupted;
 
 /// Takes the running thread off its CPU until `deadline`.
 pub fn until(deadline: Ticks) -> Result<(), Interrupted> {
+    until_as(deadline, Wait::Sleep)
+}
+
+/// The same in a call that waits for something else by sleeping.
+pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
     cancel::test();
     sched::enter_kernel();
     while deadline > now() {
         timers::set(engine().sched.fiber, deadline);
-        sched::block(Wait::Sleep);
+        sched::block(wait);
         if current().woken == Woken::Signal {
             cancel::test();
             if signals::deliver(0).is_some() {

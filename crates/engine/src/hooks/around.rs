@@ -196,7 +196,7 @@ fn string(frame: &Frame, word: Word) {
 }
 
 fn unseen(what: u32, pc: u64) {
-    const TEXTS: [(Unseen, &str); 4] = [
+    const TEXTS: [(Unseen, &str); 7] = [
         (
             Unseen::Memory,
             "inline assembly accesses memory unseen (COREFOLD_ACCESS_READ, _WRITE or _RMW beside it says what it does)",
@@ -204,6 +204,13 @@ fn unseen(what: u32, pc: u64) {
         (Unseen::SystemCall, "inline assembly makes a system call, which is not simulated (libc's syscall() is)"),
         (Unseen::Random, "inline assembly asks the host's processor for random numbers, so runs differ"),
         (Unseen::Transaction, "inline assembly begins a hardware transaction, whose conflicts are not simulated"),
+        (Unseen::Processor, "inline assembly asks what the processor is (cpuid), and is shown the host's"),
+        (
+            Unseen::Bytes,
+            "inline assembly consists of bytes, and what they do is not known (COREFOLD_ACCESS_READ, _WRITE or _RMW \
+             beside it says it)",
+        ),
+        (Unseen::Vectors, "a vector instruction gathers from memory, or scatters to it, unseen"),
     ];
     if let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);

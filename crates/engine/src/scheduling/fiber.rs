@@ -43,6 +43,11 @@ pub enum Wait {
         events: i16,
         call: &'static str,
     },
+    /// Time to pass until a call is tried again, of which the kernel does not say when it may succeed.
+    Retry {
+        id: i32,
+        call: &'static str,
+    },
 }
 
 /// Who or what ended a wait.

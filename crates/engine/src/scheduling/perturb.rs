@@ -250,7 +250,7 @@ pub fn look_around(pc: u64) {
 fn all_look() -> bool {
     let looks = |state: State, wait: Wait, spinning: bool| match state {
         State::Running | State::Ready => spinning,
-        State::Blocked => !matches!(wait, Wait::Io { .. } | Wait::Sleep),
+        State::Blocked => !matches!(wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
         State::Finished => true,
     };
     let e = engine();

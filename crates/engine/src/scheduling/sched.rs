@@ -214,6 +214,13 @@ pub fn alone() -> bool {
     s.others() == Ticks::MAX && s.timers.is_empty() && s.cpus[s.cpu].ready.is_empty()
 }
 
+/// Does every other thread wait, and nothing come at a known time but the ends of these threads' timers?
+pub fn all_wait_but(fibers: impl Fn(usize) -> bool) -> bool {
+    let s = &engine().sched;
+    let mut others = engine().fibers.iter().filter(|f| f.id != s.fiber);
+    others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && s.timers.are_of(fibers)
+}
+
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
 fn run_next() {
     loop {

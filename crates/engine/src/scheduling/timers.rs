@@ -26,6 +26,11 @@ impl Timers {
         self.queue.peek().map_or(Ticks::MAX, |Reverse((time, ..))| *time)
     }
 
+    /// Does each end the wait of one of these fibers?
+    pub fn are_of(&self, fibers: impl Fn(usize) -> bool) -> bool {
+        self.queue.iter().all(|Reverse((_, _, fiber))| *fiber < ALARMS && fibers(*fiber))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

@@ -8,7 +8,7 @@ use crate::layout::{MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_SHIFT};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::storage::ranges::Ranges;
-use crate::storage::{limit, mapped};
+use crate::storage::{limit, mapped, shared};
 use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -67,6 +67,7 @@ fn inside(begin: u64, end: u64) -> Option<(u64, u64)> {
 fn forget(begin: u64, bytes: u64) {
     forget_lines(begin, bytes);
     mapped::forget(begin, bytes);
+    shared::forget(begin, bytes);
 }
 
 /// Unmaps, and reserves again what lies in the region.
@@ -175,6 +176,9 @@ fn map(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, offset
         let is_file = flags & libc::MAP_ANONYMOUS == 0;
         forget(got as u64, bytes);
         mapped::note(got as u64, bytes, if is_file { fd } else { -1 }, offset as u64, pc);
+        if is_file && flags & libc::MAP_SHARED != 0 {
+            shared::note(got as u64, bytes, fd, offset as u64);
+        }
         if !is_file && protection & libc::PROT_WRITE != 0 {
             limit::map(bytes, pc);
         }
@@ -243,6 +247,7 @@ fn remap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64, pc: u64) -
         Err(error) => return -i64::from(error),
     };
     if got >= 0 {
+        shared::moved(old, old_bytes, got as u64, bytes);
         if got != old as i64 {
             forget(old, old_bytes);
         }

@@ -49,7 +49,7 @@ fn is_point(wait: &Wait) -> bool {
                 || call.starts_with("cnd_")
                 || call.starts_with("sem_")
         }
-        Wait::Join { .. } | Wait::Sleep | Wait::Io { .. } | Wait::Signal { .. } => true,
+        Wait::Join { .. } | Wait::Sleep | Wait::Retry { .. } | Wait::Io { .. } | Wait::Signal { .. } => true,
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
 use crate::calls::string;
-use crate::engine::{current, engine};
+use crate::engine::{current, engine, note};
 use crate::scheduling::sched;
-use crate::stand_in::stand_ins;
+use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use crate::sys;
 use crate::threads::thread;
 use core::ffi::{CStr, c_char, c_int};
@@ -59,9 +59,11 @@ stand_ins! {
         string::copy(into as u64, name(fiber).as_ptr() as u64, BYTES as u64);
         0
     }
+}
 
-    /// What the kernel keeps for a thread would be kept for all of ours.
-    fn prctl(option: c_int, a: u64, b: u64, c: u64, d: u64) -> c_int {
+stand_ins_at! {
+    // What the kernel keeps for a thread would be kept for all of ours.
+    "r9" fn prctl(option: c_int, a: u64, b: u64, c: u64, d: u64; pc) -> c_int {
         match option {
             libc::PR_SET_NAME => {
                 // SAFETY: the caller's string.
@@ -74,6 +76,11 @@ stand_ins! {
                 sched::enter_kernel();
                 string::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
                 0
+            }
+            // A sandbox would shut in the runtime too, which has to write the recording.
+            libc::PR_SET_SECCOMP => {
+                note("prctl(PR_SET_SECCOMP) is not simulated: it fails as on a kernel without it", pc);
+                failed(libc::EINVAL)
             }
             _ => own(option, a, b, c, d),
         }

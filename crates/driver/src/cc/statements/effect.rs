@@ -23,6 +23,7 @@ pub fn effect(instruction: &Instruction) -> Effect {
     match mnemonic {
         "mfence" => return Effect::Told(Word::new(Kind::Fence, 0)),
         "syscall" | "sysenter" | "int" => return Effect::Unseen(Unseen::SystemCall),
+        "cpuid" => return Effect::Unseen(Unseen::Processor),
         "xbegin" => return Effect::Unseen(Unseen::Transaction),
         _ if mnemonic.starts_with("rdrand") || mnemonic.starts_with("rdseed") => return Effect::Unseen(Unseen::Random),
         _ => {}
@@ -216,7 +217,6 @@ mod tests {
             "nopl 0(%rax)",
             "bswap %eax",
             "rdtsc",
-            "cpuid",
             "lfence",
             "sfence",
             "xchg %eax, %ebx",
@@ -235,6 +235,7 @@ mod tests {
         }
         assert_eq!(of("syscall"), Effect::Unseen(Unseen::SystemCall));
         assert_eq!(of("int $0x80"), Effect::Unseen(Unseen::SystemCall));
+        assert_eq!(of("cpuid"), Effect::Unseen(Unseen::Processor));
         assert_eq!(of("xbegin 1f"), Effect::Unseen(Unseen::Transaction));
         assert_eq!(of("rdrandq %rax"), Effect::Unseen(Unseen::Random));
     }

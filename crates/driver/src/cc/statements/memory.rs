@@ -118,6 +118,11 @@ impl Memory {
         !self.thread && self.base() == "%rsp"
     }
 
+    /// The compiler's constants.
+    pub fn is_constant(&self) -> bool {
+        self.displacement.starts_with(".LC")
+    }
+
     fn base(&self) -> &str {
         self.registers.trim_start_matches('(').split([',', ')']).next().unwrap_or_default().trim()
     }

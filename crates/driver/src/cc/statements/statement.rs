@@ -21,12 +21,13 @@ pub fn rewrite(text: &str, annotated: bool, cfa: &mut Cfa, macros: &mut Macros, 
         _ => true,
     };
     let any = units.iter().any(|unit| told(&unit.effect));
-    if !any {
-        cfa.see_all(text);
-        *out += text;
-    } else if is_rigid(&pieces, text) {
-        if !annotated {
-            *out += &sequence::call(Word::unseen(Unseen::Memory), cfa);
+    let unseen = match any {
+        true => is_rigid(&pieces, text).then_some(Unseen::Memory),
+        false => holds_bytes(&pieces).then_some(Unseen::Bytes),
+    };
+    if !any || unseen.is_some() {
+        if let Some(what) = unseen.filter(|_| !annotated) {
+            *out += &sequence::call(Word::unseen(what), cfa);
         }
         cfa.see_all(text);
         *out += text;
@@ -138,33 +139,34 @@ impl Elsewhere {
     }
 }
 
+/// Directives that put down bytes, which the processor comes to as code.
+const BYTES: [&str; 11] =
+    [".byte", ".word", ".value", ".short", ".long", ".int", ".quad", ".octa", ".org", ".skip", ".fill"];
+
+fn name(directive: &str) -> &str {
+    directive.split(' ').next().unwrap_or_default()
+}
+
+/// Are there bytes in the statement's own place?
+fn holds_bytes(pieces: &[Piece]) -> bool {
+    let mut elsewhere = Elsewhere::default();
+    let mut macros = Macros::new();
+    pieces.iter().any(|piece| {
+        elsewhere.passes(piece, &mut macros) && matches!(piece, Piece::Directive(text) if BYTES.contains(&name(text)))
+    })
+}
+
 /// Code that counts its own bytes, or is not what it looks like: nothing may be put into it.
 fn is_rigid(pieces: &[Piece], text: &str) -> bool {
     const SHORT: [&str; 7] = ["loop", "loope", "loopne", "loopz", "loopnz", "jrcxz", "jecxz"];
-    const DIRECTIVES: [&str; 15] = [
-        ".byte",
-        ".word",
-        ".value",
-        ".short",
-        ".long",
-        ".int",
-        ".quad",
-        ".octa",
-        ".org",
-        ".skip",
-        ".fill",
-        ".intel_syntax",
-        ".code32",
-        ".code16",
-        ".altmacro",
-    ];
+    const MODES: [&str; 4] = [".intel_syntax", ".code32", ".code16", ".altmacro"];
     let mut elsewhere = Elsewhere::default();
     let mut macros = Macros::new();
     let from_here = text.contains(".+") || text.contains(".-") || text.contains(". +") || text.contains(". -");
     pieces.iter().any(|piece| {
         let here = elsewhere.passes(piece, &mut macros);
         here && match piece {
-            Piece::Directive(text) => DIRECTIVES.contains(&text.split(' ').next().unwrap_or_default()),
+            Piece::Directive(text) => [&BYTES[..], &MODES].concat().contains(&name(text)),
             Piece::Instruction(text) => {
                 SHORT.contains(&Instruction::read(text).mnemonic.as_str())
                     || from_here && text.starts_with('j') && text.contains('.') && text.contains(['+', '-'])
@@ -191,6 +193,12 @@ fn loop_heads(pieces: &[Piece]) -> Vec<String> {
         }
     }
     heads
+}
+
+/// The compiler's own instruction, of which no hook tells.
+pub fn write_one(effect: Effect, line: &str, cfa: &mut Cfa, out: &mut String) {
+    let pieces = [Piece::Instruction(line.trim().to_owned())];
+    Unit { pieces: &pieces, effect }.write(&[], true, cfa, out);
 }
 
 impl Unit<'_> {

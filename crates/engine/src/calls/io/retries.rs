@@ -4,34 +4,105 @@
 use super::{TRY_AGAIN_NS, await_ready, changed, descriptors};
 use crate::calls::clock;
 use crate::calls::sleep;
-use crate::engine::now;
+use crate::crash;
+use crate::engine::{current, engine, now};
+use crate::scheduling::fiber::Wait;
 use crate::scheduling::sched;
-use crate::stand_in::{failed, result, stand_ins};
+use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_uint, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a call waits for.
+#[derive(Clone, Copy)]
+struct Object {
+    call: &'static str,
+    id: c_int,
+    /// Where the program calls it.
+    pc: u64,
+    /// Whether nobody outside of the program can end the wait, as far as can be told.
+    is_own: fn(c_int) -> bool,
+}
+
+impl Object {
+    fn lock(call: &'static str, fd: c_int, pc: u64) -> Object {
+        // Another process may have opened the file.
+        Object { call, id: fd, pc, is_own: |_| false }
+    }
+
+    fn messages(call: &'static str, id: c_int, pc: u64) -> Object {
+        Object { call, id, pc, is_own: |id| is_private(libc::SYS_msgctl, &[id as u64, libc::IPC_STAT as u64]) }
+    }
+
+    fn semaphores(call: &'static str, id: c_int, pc: u64) -> Object {
+        Object { call, id, pc, is_own: |id| is_private(libc::SYS_semctl, &[id as u64, 0, libc::IPC_STAT as u64]) }
+    }
+}
+
+/// Has the object no key by which others find it?
+fn is_private(call: c_long, arguments: &[u64]) -> bool {
+    const LARGEST: usize = 32;
+    let mut status = [0u64; LARGEST];
+    let mut all = [0; 4];
+    all[..arguments.len()].copy_from_slice(arguments);
+    all[arguments.len()] = status.as_mut_ptr() as u64;
+    // SAFETY: the kernel fills in a structure that has room; the key is its first word.
+    let code = unsafe { sys::syscall6(call, all[0], all[1], all[2], all[3], 0, 0) };
+    code == 0 && status[0] as u32 == libc::IPC_PRIVATE as u32
+}
+
+/// Tries in a row that failed while every other thread of the program waited too.
+static TRIES: AtomicUsize = AtomicUsize::new(0);
+
+/// A try failed. Where all threads wait, only other processes can change that: whether they cannot, as far
+/// as can be told. If they can, they get real time.
+fn nothing_can_end(object: Object) -> bool {
+    const A_MILLISECOND: c_int = 1;
+    let tries = |fiber: usize| matches!(engine().fibers[fiber].wait, Wait::Retry { .. });
+    if !sched::all_wait_but(tries) || super::awaits_world() {
+        TRIES.store(0, Ordering::Relaxed);
+        return false;
+    }
+    let in_a_row = TRIES.load(Ordering::Relaxed) + 1;
+    TRIES.store(if (object.is_own)(object.id) { in_a_row } else { 0 }, Ordering::Relaxed);
+    // Each thread that tries has done so.
+    if in_a_row > engine().fibers.len() {
+        return true;
+    }
+    sys::poll(&mut [], A_MILLISECOND);
+    false
+}
 
 /// Makes a call until it does not fail with `busy`; only once if it is not to wait.
-fn retry(waits: bool, busy: c_int, attempt: impl Fn() -> i64) -> i64 {
+fn retry(waits: bool, object: Object, busy: c_int, attempt: impl Fn() -> i64) -> i64 {
     sched::enter_kernel();
     loop {
         let code = attempt();
         if !waits || code != -i64::from(busy) {
+            TRIES.store(0, Ordering::Relaxed);
             return code;
         }
-        if sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).is_err() {
+        let wait = Wait::Retry { id: object.id, call: object.call };
+        current().wait = wait;
+        current().blocked_at = object.pc;
+        crash::check_stop(0);
+        if nothing_can_end(object) {
+            crash::deadlock();
+        }
+        if sleep::until_as(now() + clock::ticks_of(TRY_AGAIN_NS), wait).is_err() {
             return -i64::from(libc::EINTR);
         }
     }
 }
 
 /// Locks of an open file: what another thread of the program holds keeps this one waiting.
-fn control(fd: c_int, command: c_int, argument: u64) -> i64 {
+fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
     let (attempt, waits) = match command {
         libc::F_OFD_SETLKW => (libc::F_OFD_SETLK, true),
         _ => (command, false),
     };
-    let code = retry(waits, libc::EAGAIN, || {
+    let code = retry(waits, Object::lock("fcntl", fd, pc), libc::EAGAIN, || {
         // SAFETY: the program's own call.
         unsafe { sys::syscall!(libc::SYS_fcntl, fd, attempt, argument; 0, 0, 0) }
     });
@@ -41,54 +112,56 @@ fn control(fd: c_int, command: c_int, argument: u64) -> i64 {
     }
 }
 
-stand_ins! {
-    fn flock(fd: c_int, operation: c_int) -> c_int {
+stand_ins_at! {
+    "rdx" fn flock(fd: c_int, operation: c_int; pc) -> c_int {
         let waits = operation & libc::LOCK_NB == 0;
-        result(retry(waits, libc::EWOULDBLOCK, || {
+        result(retry(waits, Object::lock("flock", fd, pc), libc::EWOULDBLOCK, || {
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_flock, fd, operation | libc::LOCK_NB; 0, 0, 0, 0) }
         })) as c_int
     }
 
-    fn fcntl(fd: c_int, command: c_int, argument: u64) -> c_int {
-        let code = control(fd, command, argument);
+    "rcx" fn fcntl(fd: c_int, command: c_int, argument: u64; pc) -> c_int {
+        let code = control(fd, command, argument, pc);
         changed();
         result(code) as c_int
     }
 
-    fn fcntl64(fd: c_int, command: c_int, argument: u64) -> c_int {
-        let code = control(fd, command, argument);
+    "rcx" fn fcntl64(fd: c_int, command: c_int, argument: u64; pc) -> c_int {
+        let code = control(fd, command, argument, pc);
         changed();
         result(code) as c_int
     }
 
-    fn msgsnd(queue: c_int, message: *const c_void, bytes: usize, flags: c_int) -> c_int {
-        result(retry(flags & libc::IPC_NOWAIT == 0, libc::EAGAIN, || {
+    "r8" fn msgsnd(queue: c_int, message: *const c_void, bytes: usize, flags: c_int; pc) -> c_int {
+        result(retry(flags & libc::IPC_NOWAIT == 0, Object::messages("msgsnd", queue, pc), libc::EAGAIN, || {
             let flags = flags | libc::IPC_NOWAIT;
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_msgsnd, queue, message, bytes, flags; 0, 0) }
         })) as c_int
     }
 
-    fn msgrcv(queue: c_int, message: *mut c_void, bytes: usize, kind: c_long, flags: c_int) -> isize {
-        result(retry(flags & libc::IPC_NOWAIT == 0, libc::ENOMSG, || {
+    "r9" fn msgrcv(queue: c_int, message: *mut c_void, bytes: usize, kind: c_long, flags: c_int; pc) -> isize {
+        result(retry(flags & libc::IPC_NOWAIT == 0, Object::messages("msgrcv", queue, pc), libc::ENOMSG, || {
             let flags = flags | libc::IPC_NOWAIT;
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_msgrcv, queue, message, bytes, kind, flags; 0) }
         }))
     }
 
-    fn semop(set: c_int, operations: *const libc::sembuf, count: usize) -> c_int {
+    "rcx" fn semop(set: c_int, operations: *const libc::sembuf, count: usize; pc) -> c_int {
         // SAFETY: the caller's list.
         let mut list: Vec<libc::sembuf> = (0..count).map(|i| unsafe { *operations.add(i) }).collect();
         let waits = list.iter().all(|o| c_int::from(o.sem_flg) & libc::IPC_NOWAIT == 0);
         list.iter_mut().for_each(|o| o.sem_flg |= libc::IPC_NOWAIT as i16);
-        result(retry(waits, libc::EAGAIN, || {
+        result(retry(waits, Object::semaphores("semop", set, pc), libc::EAGAIN, || {
             // SAFETY: the program's own call, on a copy.
             unsafe { sys::syscall!(libc::SYS_semop, set, list.as_ptr(), list.len(); 0, 0, 0) }
         })) as c_int
     }
+}
 
+stand_ins! {
     /// A POSIX message queue is a descriptor, which can be polled.
     fn mq_receive(queue: c_int, into: *mut c_void, bytes: usize, priority: *mut c_uint) -> isize {
         sched::enter_kernel();

@@ -4,6 +4,7 @@ use super::{await_ready, changed, descriptors, loopback};
 use crate::hooks::access::{range_read, range_write};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
+use crate::storage::shared;
 use crate::sys;
 use crate::threads::cancel;
 use alloc::vec::Vec;
@@ -99,6 +100,7 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
     if !piecewise {
         // SAFETY: the program's own call. A file never blocks; who reads it outside is not simulated.
         let put = unsafe { sys::syscall!(libc::SYS_writev, fd, parts.as_ptr(), parts.len(); 0, 0, 0) };
+        shared::appended(fd, put, pc);
         changed();
         return result(put);
     }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files that the program has mapped shared: what it writes to one by a call, it writes to the mapping's
+//! lines, which those who read there lose.
+use crate::hooks::access::range_write;
+use crate::sys;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+
+/// A mapping of the file's bytes from `offset` on.
+#[derive(Clone, Copy)]
+struct Shared {
+    file: (u64, u64),
+    offset: u64,
+    address: u64,
+    bytes: u64,
+}
+
+impl Shared {
+    fn end(&self) -> u64 {
+        self.address + self.bytes
+    }
+
+    /// What of it lies between two addresses.
+    fn part(&self, begin: u64, end: u64) -> Option<Shared> {
+        let (begin, end) = (begin.max(self.address), end.min(self.end()));
+        let offset = self.offset + begin.wrapping_sub(self.address);
+        (begin < end).then_some(Shared { offset, address: begin, bytes: end.saturating_sub(begin), ..*self })
+    }
+}
+
+struct All(UnsafeCell<Vec<Shared>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for All {}
+static ALL: All = All(UnsafeCell::new(Vec::new()));
+
+fn all() -> &'static mut Vec<Shared> {
+    // SAFETY: as above; no reference outlives its statement, but for loops that call nothing of this file.
+    unsafe { &mut *ALL.0.get() }
+}
+
+/// Device and number of the file behind a descriptor.
+fn file(fd: i32) -> Option<(u64, u64)> {
+    // SAFETY: a zeroed structure is valid, and the kernel fills it in.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let code = sys::syscall!(libc::SYS_fstat, fd, &raw mut status; 0, 0, 0, 0);
+        (code == 0).then_some((status.st_dev, status.st_ino))
+    }
+}
+
+/// The program has mapped a file.
+pub fn note(address: u64, bytes: u64, fd: i32, offset: u64) {
+    all().extend(file(fd).map(|file| Shared { file, offset, address, bytes }));
+}
+
+/// These bytes are mapped no more.
+pub fn forget(begin: u64, bytes: u64) {
+    let old = core::mem::take(all());
+    let rest = |s: &Shared| [s.part(0, begin), s.part(begin + bytes, u64::MAX)];
+    all().extend(old.iter().flat_map(rest).flatten());
+}
+
+/// What begins at `from` has moved, and has another size.
+pub fn moved(from: u64, old_bytes: u64, to: u64, bytes: u64) {
+    let found = all().iter().find_map(|s| s.part(from, from + old_bytes)).filter(|s| s.address == from);
+    forget(from, old_bytes);
+    all().extend(found.map(|s| Shared { address: to, bytes, ..s }));
+}
+
+/// The program has written to the file, from `offset` on: to each mapping's lines.
+pub fn written(fd: i32, offset: u64, bytes: u64, pc: u64) {
+    if all().is_empty() || bytes == 0 {
+        return;
+    }
+    let Some(file) = file(fd) else { return };
+    let here = |s: &Shared| {
+        let (begin, end) = (offset.max(s.offset), (offset + bytes).min(s.offset + s.bytes));
+        (s.file == file && begin < end).then(|| (s.address + begin - s.offset, end - begin))
+    };
+    let parts: Vec<(u64, u64)> = all().iter().filter_map(here).collect();
+    for (address, bytes) in parts {
+        range_write(address, pc, bytes);
+    }
+}
+
+/// The same of bytes that ended where the descriptor stands now.
+pub fn appended(fd: i32, bytes: i64, pc: u64) {
+    if all().is_empty() || bytes <= 0 {
+        return;
+    }
+    // SAFETY: asks only.
+    let end = unsafe { sys::syscall!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR; 0, 0, 0) };
+    if end >= bytes {
+        written(fd, (end - bytes) as u64, bytes as u64, pc);
+    }
+}
