@@ -81,10 +81,13 @@ fn a_wait_that_only_the_program_could_end_is_a_deadlock() {
 fn remove(said: &str, words: &str) {
     let number = said.split_once(words).and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
     let number: i32 = number.expect("the object's number");
-    // SAFETY: the objects that the program made, which has ended.
-    let code = match words.contains("queue") {
-        true => unsafe { libc::msgctl(number, libc::IPC_RMID, std::ptr::null_mut()) },
-        false => unsafe { libc::semctl(number, 0, libc::IPC_RMID) },
+    // SAFETY: the object that the program made, which has ended.
+    let code = unsafe {
+        if words.contains("queue") {
+            libc::msgctl(number, libc::IPC_RMID, std::ptr::null_mut())
+        } else {
+            libc::semctl(number, 0, libc::IPC_RMID)
+        }
     };
     assert_eq!(code, 0, "{said}");
 }
