@@ -64,18 +64,18 @@ static void times(void)
 
 	pthread_mutex_lock(&mutex);
 	struct timespec until = from_now(CLOCK_REALTIME, 10), past = {1, 0};
-	SAYS("pthread_cond_timedwait", "gives up at its time", pthread_cond_timedwait(&cond, &mutex, &until) == ETIMEDOUT && has_come(CLOCK_REALTIME, until));
-	SAYS("pthread_cond_timedwait", "has the mutex then", elsewhere(is_held, NULL));
-	SAYS("pthread_cond_timedwait", "gives up at once at a time that has passed", pthread_cond_timedwait(&cond, &mutex, &past) == ETIMEDOUT);
-	SAYS("pthread_cond_timedwait", "refuses what is no time", pthread_cond_timedwait(&cond, &mutex, &no_time) == EINVAL);
-	SAYS("pthread_cond_timedwait", "has the mutex after that too", elsewhere(is_held, NULL));
+	SAYS("pthread_cond_timedwait 2,4", "gives up at its time", pthread_cond_timedwait(&cond, &mutex, &until) == ETIMEDOUT && has_come(CLOCK_REALTIME, until));
+	SAYS("pthread_cond_timedwait 1", "has the mutex then", elsewhere(is_held, NULL));
+	SAYS("pthread_cond_timedwait 2", "gives up at once at a time that has passed", pthread_cond_timedwait(&cond, &mutex, &past) == ETIMEDOUT);
+	SAYS("pthread_cond_timedwait 4", "refuses what is no time", pthread_cond_timedwait(&cond, &mutex, &no_time) == EINVAL);
+	SAYS("pthread_cond_timedwait 1", "has the mutex after that too", elsewhere(is_held, NULL));
 	until = from_now(CLOCK_MONOTONIC, 10);
 	SAYS("pthread_cond_clockwait", "gives up at its time on the clock named", pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT && has_come(CLOCK_MONOTONIC, until));
-	SAYS("pthread_condattr_init", "succeeds", pthread_condattr_init(&attr) == 0);
-	SAYS("pthread_condattr_getclock", "is the wall clock at first", !pthread_condattr_getclock(&attr, &clock) && clock == CLOCK_REALTIME);
-	SAYS("pthread_condattr_setclock", "is kept", !pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) && !pthread_condattr_getclock(&attr, &clock) && clock == CLOCK_MONOTONIC);
-	SAYS("pthread_condattr_setclock", "refuses a clock of CPU time", pthread_condattr_setclock(&attr, CLOCK_PROCESS_CPUTIME_ID) == EINVAL);
-	SAYS("pthread_cond_init", "takes attributes", pthread_cond_init(&monotonic, &attr) == 0);
+	SAYS("pthread_condattr_init 1,3", "succeeds", pthread_condattr_init(&attr) == 0);
+	SAYS("pthread_condattr_getclock 1,2", "is the wall clock at first", !pthread_condattr_getclock(&attr, &clock) && clock == CLOCK_REALTIME);
+	SAYS("pthread_condattr_setclock 1,2", "is kept", !pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) && !pthread_condattr_getclock(&attr, &clock) && clock == CLOCK_MONOTONIC);
+	SAYS("pthread_condattr_setclock 1,2", "refuses a clock of CPU time", pthread_condattr_setclock(&attr, CLOCK_PROCESS_CPUTIME_ID) == EINVAL);
+	SAYS("pthread_cond_init 1,3", "takes attributes", pthread_cond_init(&monotonic, &attr) == 0);
 	until = from_now(CLOCK_MONOTONIC, 10);
 	SAYS("pthread_cond_timedwait", "goes by the clock of the attributes", pthread_cond_timedwait(&monotonic, &mutex, &until) == ETIMEDOUT && has_come(CLOCK_MONOTONIC, until));
 	pthread_t thread = begin(take_later, NULL);
@@ -84,39 +84,39 @@ static void times(void)
 	allowed = 0;
 	while (allowed == 0 && code == 0)
 		code = pthread_cond_timedwait(&cond, &mutex, &until);
-	SAYS("pthread_cond_timedwait", "returns 0 when it is signalled in time", code == 0);
+	SAYS("pthread_cond_timedwait 3", "returns 0 when it is signalled in time", code == 0);
 	allowed = 0;
 	pthread_mutex_unlock(&mutex);
 	pthread_join(thread, NULL);
 	int shared = -1;
-	SAYS("pthread_condattr_getpshared", "is private at first", !pthread_condattr_getpshared(&attr, &shared) && shared == PTHREAD_PROCESS_PRIVATE);
-	SAYS("pthread_condattr_setpshared", "is kept", !pthread_condattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) && !pthread_condattr_getpshared(&attr, &shared) && shared == PTHREAD_PROCESS_SHARED);
-	SAYS("pthread_condattr_setpshared", "refuses what is neither", pthread_condattr_setpshared(&attr, 7) == EINVAL);
-	SAYS("pthread_condattr_destroy", "leaves conditions that were made with it", !pthread_condattr_destroy(&attr) && !pthread_cond_signal(&monotonic));
-	SAYS("pthread_cond_destroy", "succeeds where nobody waits", pthread_cond_destroy(&monotonic) == 0);
+	SAYS("pthread_condattr_getpshared 1,2,3", "is private at first", !pthread_condattr_getpshared(&attr, &shared) && shared == PTHREAD_PROCESS_PRIVATE);
+	SAYS("pthread_condattr_setpshared 1,2", "is kept", !pthread_condattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) && !pthread_condattr_getpshared(&attr, &shared) && shared == PTHREAD_PROCESS_SHARED);
+	SAYS("pthread_condattr_setpshared 2", "refuses what is neither", pthread_condattr_setpshared(&attr, 7) == EINVAL);
+	SAYS("pthread_condattr_destroy 1,3 pthread_condattr_init 2", "leaves conditions that were made with it", !pthread_condattr_destroy(&attr) && !pthread_cond_signal(&monotonic));
+	SAYS("pthread_cond_destroy 2,3", "succeeds where nobody waits", pthread_cond_destroy(&monotonic) == 0);
 }
 
 int main(void)
 {
 	pthread_t threads[4];
 
-	SAYS("pthread_cond_signal", "without a waiter, does nothing", pthread_cond_signal(&cond) == 0);
-	SAYS("pthread_cond_broadcast", "without a waiter, does nothing", pthread_cond_broadcast(&cond) == 0);
+	SAYS("pthread_cond_signal 3,4", "without a waiter, does nothing", pthread_cond_signal(&cond) == 0);
+	SAYS("pthread_cond_broadcast 3,4", "without a waiter, does nothing", pthread_cond_broadcast(&cond) == 0);
 	for (int i = 0; i < 4; i++)
 		threads[i] = begin(wait_for_leave, NULL);
 	await_all(&waiting, 4);
-	SAYS("pthread_cond_wait", "lets the mutex go while it waits", read_it(&woken) == 0);
+	SAYS("pthread_cond_wait 1", "lets the mutex go while it waits", read_it(&woken) == 0);
 	allow(1);
-	SAYS("pthread_cond_signal", "succeeds", pthread_cond_signal(&cond) == 0);
+	SAYS("pthread_cond_signal 4", "succeeds", pthread_cond_signal(&cond) == 0);
 	await_all(&woken, 1);
 	settle();
-	SAYS("pthread_cond_signal", "lets at least one go on, and no more than may", read_it(&woken) == 1);
+	SAYS("pthread_cond_signal 1", "lets at least one go on, and no more than may", read_it(&woken) == 1);
 	allow(3);
-	SAYS("pthread_cond_broadcast", "succeeds", pthread_cond_broadcast(&cond) == 0);
+	SAYS("pthread_cond_broadcast 4", "succeeds", pthread_cond_broadcast(&cond) == 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	SAYS("pthread_cond_broadcast", "lets all go on", woken == 4);
+	SAYS("pthread_cond_broadcast 1 pthread_cond_init 2", "lets all go on", woken == 4);
 	times();
-	SAYS("pthread_cond_init", "without attributes, makes one again", !pthread_cond_destroy(&cond) && !pthread_cond_init(&cond, NULL));
+	SAYS("pthread_cond_init 1,3 pthread_cond_destroy 1", "without attributes, makes one again", !pthread_cond_destroy(&cond) && !pthread_cond_init(&cond, NULL));
 	return 0;
 }

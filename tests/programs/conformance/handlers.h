@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Handlers that note what they are called with, and sets of signals. */
+#ifndef HANDLERS_H
+#define HANDLERS_H
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include "says.h"
+
+static volatile sig_atomic_t caught, last;
+static siginfo_t told;
+static sigset_t mask_then;
+static pthread_t caught_by;
+
+static inline void count(int signal)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, &mask_then);
+	caught_by = pthread_self();
+	last = signal;
+	caught++;
+}
+
+static inline void tell(int signal, siginfo_t *info, void *context)
+{
+	told = *info;
+	count(context ? signal : 0);
+}
+
+static inline sigset_t set_of(int one, int other)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, one);
+	if (other)
+		sigaddset(&set, other);
+	return set;
+}
+
+static inline int handle(int signal, void (*handler)(int), int flags, int masked)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+
+	sigemptyset(&action.sa_mask);
+	if (masked)
+		sigaddset(&action.sa_mask, masked);
+	caught = last = 0;
+	return sigaction(signal, &action, NULL);
+}
+
+static inline int handle_info(int signal)
+{
+	struct sigaction action = {.sa_sigaction = tell, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&action.sa_mask);
+	caught = last = 0;
+	return sigaction(signal, &action, NULL);
+}
+
+static inline int block(int how, int one, int other)
+{
+	sigset_t set = set_of(one, other);
+
+	return pthread_sigmask(how, &set, NULL);
+}
+
+static inline int is_blocked(int signal)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&now, signal);
+}
+
+static inline int is_pending(int signal)
+{
+	sigset_t now;
+
+	sigpending(&now);
+	return sigismember(&now, signal);
+}
+
+#endif
