@@ -135,6 +135,9 @@ stand_ins_at! {
 
     "rdx" fn sched_getparam(number: libc::pid_t, param: *mut Param; pc) -> c_int {
         let _ = pc;
+        if param.is_null() {
+            return as_errno(libc::EINVAL);
+        }
         as_errno(give(affinity::numbered(number), None, Some(param)))
     }
 

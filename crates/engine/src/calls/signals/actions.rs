@@ -98,6 +98,12 @@ fn set_action(signal: c_int, new: &libc::sigaction, pc: u64) {
     outside::follow(signal, new, pc);
 }
 
+/// What handles a signal now; none for what is no signal, or cannot be caught.
+pub fn handler_of(signal: c_int) -> Option<usize> {
+    let can_be_caught = is_programs(signal) && UNBLOCKABLE & bit(signal) == 0;
+    can_be_caught.then(|| process().actions[signal as usize].map_or(libc::SIG_DFL, |a| a.sa_sigaction))
+}
+
 /// The action changes to `new`, if there is one; returns what it was.
 fn exchange(signal: c_int, new: Option<&libc::sigaction>, pc: u64) -> Option<libc::sigaction> {
     if !is_programs(signal) || new.is_some() && UNBLOCKABLE & bit(signal) != 0 {
@@ -112,7 +118,7 @@ fn exchange(signal: c_int, new: Option<&libc::sigaction>, pc: u64) -> Option<lib
     Some(before)
 }
 
-fn simple(signal: c_int, handler: usize, flags: c_int, pc: u64) -> usize {
+pub fn simple(signal: c_int, handler: usize, flags: c_int, pc: u64) -> usize {
     // SAFETY: a zeroed action is valid.
     let mut new: libc::sigaction = unsafe { core::mem::zeroed() };
     new.sa_sigaction = handler;

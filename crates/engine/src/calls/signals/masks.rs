@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a thread blocks, what waits for it, and its stack for handlers.
-use super::actions::{bit, bits, is_programs, set_bits};
+use super::actions::{bit, bits, handler_of, is_programs, set_bits, simple};
 use super::{Own, deliver, is_due, own, process, reconsider, sending};
 use crate::code::is_own;
 use crate::engine::{engine, now};
@@ -99,6 +99,23 @@ fn one(signal: c_int, how: c_int, pc: u64) -> c_int {
     }
 }
 
+/// The old `sigset`: a disposition, or to hold the signal. Gives what was, in the same terms.
+fn hold_or_handle(signal: c_int, disposition: usize, pc: u64) -> usize {
+    const SIG_HOLD: usize = 2;
+    let Some(handler) = handler_of(signal) else {
+        failed(libc::EINVAL);
+        return libc::SIG_ERR;
+    };
+    let was_held = super::own().mask & bit(signal) != 0;
+    if disposition == SIG_HOLD {
+        one(signal, libc::SIG_BLOCK, pc);
+    } else {
+        simple(signal, disposition, 0, pc);
+        one(signal, libc::SIG_UNBLOCK, pc);
+    }
+    if was_held { SIG_HOLD } else { handler }
+}
+
 stand_ins_at! {
     "rcx" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t; pc) -> c_int {
         if is_own(pc) { own(how, new, old) } else { set(how, new, old, pc) }
@@ -114,6 +131,8 @@ stand_ins_at! {
     "rsi" fn sighold(signal: c_int; pc) -> c_int { one(signal, libc::SIG_BLOCK, pc) }
 
     "rsi" fn sigrelse(signal: c_int; pc) -> c_int { one(signal, libc::SIG_UNBLOCK, pc) }
+
+    "rdx" fn sigset(signal: c_int, disposition: usize; pc) -> usize { hold_or_handle(signal, disposition, pc) }
 
     "rsi" fn sigpending(into: *mut libc::sigset_t; pc) -> c_int {
         let _ = pc;
