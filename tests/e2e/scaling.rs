@@ -136,3 +136,15 @@ fn a_membarrier_costs_an_interrupt_to_every_cpu() {
     assert!(alone < 300.0 && two > alone + 1000.0 && two < 3000.0, "{alone} {two}");
     close(many - two, 78.0 * 60.0, 10.0);
 }
+
+/// Samples stand for time: those of threads that run for moments only must not count for more.
+#[test]
+fn functions_add_up_to_cpu_time() {
+    let report = curve("blocking.c", &[], "16", "16 500");
+    let run = report.at(16);
+    let cycles = |of: &serde_json::Value, name: &str| of[name].as_f64().expect("cycles");
+    let on_cpu = |of: &serde_json::Value| ["compute", "stall", "spin"].map(|name| cycles(of, name)).iter().sum::<f64>();
+    let functions = run.0["functions"].as_array().expect("functions");
+    assert!(run.share("block") > 0.8);
+    close(functions.iter().map(|f| on_cpu(&f["self_time"])).sum(), on_cpu(&run.0["time"]), 2.0);
+}

@@ -47,6 +47,17 @@ impl Language {
     }
 }
 
+impl Language {
+    /// The compiler to run. If only the C compiler is named, and is clang, its C++ side is meant too.
+    fn named(self) -> String {
+        let set = |variable| std::env::var(variable).ok().filter(|named: &String| !named.trim().is_empty());
+        let (variable, usual) = self.compiler();
+        let of_c = || set(Language::C.compiler().0).and_then(|named| clang::cxx_of(&named));
+        let sister = || (self == Language::Cxx).then(of_c).flatten();
+        set(variable).or_else(sister).unwrap_or_else(|| usual.to_owned())
+    }
+}
+
 /// Becomes the compiler; returns only if it cannot.
 pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
     match command(language, args) {
@@ -60,9 +71,8 @@ pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
 }
 
 fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
-    let (variable, usual) = language.compiler();
-    let named = std::env::var(variable).unwrap_or_default();
-    let words: Vec<&str> = if named.trim().is_empty() { usual } else { &named }.split_whitespace().collect();
+    let named = language.named();
+    let words: Vec<&str> = named.split_whitespace().collect();
     let args = Arguments::check(args)?;
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(words[0]);

@@ -3,6 +3,9 @@
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
+/// Lines that a recording keeps: the dearest.
+pub const MOST_LINES: usize = 1024;
+
 /// One simulated run of a program at one number of CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {

@@ -128,12 +128,14 @@ fn mostly_idle(point: &Point, dearest: &Cause) -> bool {
 
 /// Whether threads are off their CPUs because they wait for this.
 fn is_why_idle(point: &Point, cause: &Cause) -> bool {
-    let Cause::Lock(lock) = cause else {
+    if !matches!(cause, Cause::Lock(_)) {
         return false;
-    };
+    }
     let run = &point.explained.run;
+    // Of all locks: threads that hold one while they wait for another keep others waiting.
+    let waited: u64 = point.explained.locks.iter().map(|lock| blamable(lock, run.cycles)).sum();
     let idle = run.cycles.saturating_mul(u64::from(run.cpus)).saturating_sub(cpu_time(point));
-    let explained = |of: u64| units::share(lock.wait_cycles, of) >= LOCK_EXPLAINS_IDLE;
+    let explained = |of: u64| units::share(waited, of) >= LOCK_EXPLAINS_IDLE;
     explained(run.time.total()) || explained(idle)
 }
 

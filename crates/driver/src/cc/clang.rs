@@ -48,6 +48,16 @@ pub fn is_clang(words: &[&str]) -> bool {
     words.iter().take_while(|word| !word.starts_with('-')).any(name)
 }
 
+/// The C++ side of a clang for C: `clang++-19` of `clang-19`. `None` if it is no clang.
+pub fn cxx_of(named: &str) -> Option<String> {
+    let words: Vec<&str> = named.split_whitespace().collect();
+    if !is_clang(&words) || named.contains("clang++") {
+        return is_clang(&words).then(|| named.to_owned());
+    }
+    let at = named.rfind("clang")? + "clang".len();
+    Some(format!("{}++{}", &named[..at], &named[at..]))
+}
+
 /// The user's arguments among ours. `runtime` is named if there is to be a link.
 pub fn arguments(own: &Path, runtime: Option<&Path>, user: Vec<OsString>) -> Result<Vec<OsString>> {
     let assembler = File { name: "bin/as", content: installed::assembler(own, OF_CLANG), runs: true };
@@ -90,6 +100,14 @@ fn link(runtime: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cxx_side_of_a_clang() {
+        assert_eq!(cxx_of("ccache clang-19").as_deref(), Some("ccache clang++-19"));
+        assert_eq!(cxx_of("/opt/llvm/bin/clang").as_deref(), Some("/opt/llvm/bin/clang++"));
+        assert_eq!(cxx_of("clang++-14").as_deref(), Some("clang++-14"));
+        assert_eq!(cxx_of("gcc-12"), None);
+    }
 
     #[test]
     fn clang_is_known_by_its_name() {

@@ -9,9 +9,6 @@ use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 use corefold_recording::{Note, Run, Status, Time, encode_run};
 
-/// Lines that a recording keeps: the dearest.
-const MOST_LINES: usize = 256;
-
 /// The run is over: writes the recording. Nothing is simulated afterwards.
 pub fn finish(status: Status) {
     if !active() {

@@ -25,11 +25,14 @@ fn timeslice() -> Ticks {
 pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
     let e = engine();
     let slot = &mut e.sched.cpus[cpu];
-    slot.clock = slot.clock.max(clock);
+    let idle = clock.saturating_sub(slot.clock);
+    slot.clock += idle;
+    // What was left of the time to the next sample is left still: a thread that runs for moments at a time
+    // would be charged a whole period for each otherwise.
+    slot.next_sample += idle;
     slot.fiber = Some(fiber);
     slot.slice_end = slot.clock + timeslice();
     slot.preempted_at = Ticks::MAX;
-    slot.next_sample = slot.next_sample.max(slot.clock);
     let since = slot.clock;
     e.sched.clocks.push(since, cpu as u32);
     e.fibers[fiber].comes_back(cpu, since);

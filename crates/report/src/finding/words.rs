@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The finding's sentences.
-use super::{Cause, busy, cpu_time, scales, work_growth};
+use super::{Cause, blamable, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, Spot, one_name};
 use crate::units;
@@ -172,7 +172,19 @@ fn lock_sentence(point: &Point, lock: &LockUse) -> String {
         LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
         _ => taken(lock),
     };
-    format!("{share} of thread time waits for the {named}{place}{meaning}")
+    format!("{share} of thread time waits for the {named}{place}{meaning}{}", all_locks(point, lock))
+}
+
+/// What all locks come to, where that is much more than the one: who holds a lock while waiting for another
+/// has others wait.
+fn all_locks(point: &Point, lock: &LockUse) -> String {
+    let run = &point.explained.run;
+    let locks = point.explained.locks.iter().filter(|l| blamable(l, run.cycles) > 0);
+    let (count, waited) = locks.fold((0, 0), |(count, sum), l| (count + 1, sum + blamable(l, run.cycles)));
+    if count < 2 || waited < lock.wait_cycles.saturating_mul(3) / 2 {
+        return String::new();
+    }
+    format!(" {count} locks together take {} of it.", units::about(units::share(waited, run.time.total())))
 }
 
 fn taken(lock: &LockUse) -> String {

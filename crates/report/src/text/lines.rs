@@ -8,7 +8,7 @@ use crate::style::wrap;
 use crate::table::{Align, Table};
 use crate::units;
 use corefold_explain::{Sharing, kind_name};
-use corefold_recording::CLASS_NAMES;
+use corefold_recording::{CLASS_NAMES, MOST_LINES};
 
 /// Objects shown, and places in the code for each.
 const MOST: usize = 5;
@@ -27,6 +27,9 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     for (i, group) in shown.iter().enumerate() {
         out += &entry(screen, point, i + 1, group);
     }
+    if let Some(share) = told(point) {
+        out += &screen.footer(&format!("the lines recorded account for {} of all stall and spin", units::about(share)));
+    }
     let (rest, least) = (groups.len() - shown.len(), units::about(LEAST));
     match (rest, shown.len()) {
         (0, _) => {}
@@ -35,6 +38,17 @@ pub fn section(screen: &Screen, point: &Point) -> String {
         _ => out += &screen.footer(&format!("and {rest} more below {least} of CPU time")),
     }
     out
+}
+
+/// What share of all waiting the recorded lines account for, where there may be many more.
+fn told(point: &Point) -> Option<f64> {
+    const NEARLY_ALL: f64 = 0.8;
+    let explained = point.explained;
+    let lines: u64 = explained.lines.iter().map(|l| l.stall + l.spin).sum();
+    let passed: u64 = explained.passed.iter().map(|p| p.stall).sum();
+    let time = explained.run.time;
+    let share = units::share(lines + passed, time.stall + time.spin);
+    (explained.lines.len() >= MOST_LINES && share < NEARLY_ALL).then_some(share)
 }
 
 fn entry(screen: &Screen, point: &Point, number: usize, group: &Group) -> String {
