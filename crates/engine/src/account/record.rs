@@ -7,7 +7,7 @@ use crate::sys;
 use alloc::format;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
-use corefold_recording::{Note, Run, Status, Time, encode_run};
+use corefold_recording::{MOST_LINES, Note, Run, Status, Time, encode_run};
 
 /// The run is over: writes the recording. Nothing is simulated afterwards.
 pub fn finish(status: Status) {
