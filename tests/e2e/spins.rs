@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long spins are not simulated look by look; a program must not be able to tell.
-use crate::harness::{Simulation, program};
+use crate::harness::{Program, Simulation, program, program_with};
 use std::time::Duration;
 
 /// What `spins THREADS STEPS` prints: how late a flag was seen, and how often one looked that gives up.
 #[track_caller]
 fn spins(cpus: &str, args: &str) -> (u64, u64) {
+    spins_of(&program("truths/spins.c"), cpus, args)
+}
+
+#[track_caller]
+fn spins_of(program: &Program, cpus: &str, args: &str) -> (u64, u64) {
     // Look by look, this would take the host minutes.
-    let run = Simulation::of(&program("truths/spins.c")).cpus(cpus).args(args).timeout(Duration::from_secs(60)).run();
+    let run = Simulation::of(program).cpus(cpus).args(args).timeout(Duration::from_secs(60)).run();
     assert_eq!(run.said.code, Some(0), "{}", run.said.err);
     let words: Vec<&str> = run.printed().split_whitespace().collect();
     let number = |at: usize| words[at].parse().unwrap_or_else(|_| panic!("{words:?}"));
@@ -32,4 +37,10 @@ fn more_spinning_threads_than_cpus_cost_the_host_little() {
     let (late, _) = spins("80", "160 20000000");
     // A thread whose CPU another spins on has to wait for its slice.
     assert!(late < 4_000_000, "{late} ns");
+}
+
+#[test]
+fn a_flag_that_is_not_aligned_is_waited_for_as_well() {
+    let (late, _) = spins_of(&program_with("truths/spins.c", &["-DUNALIGNED"]), "80", "70 20000000");
+    assert!(late < 2000, "{late} ns");
 }

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold cc` and `corefold c++`, over the gcc of this machine.
 mod common;
-use common::{Place, corefold};
+use common::{Place, corefold, is_ours};
 
 const PROGRAM: &str = "\
 #include <stdio.h>
 int shared;
 int main(void) { __atomic_fetch_add(&shared, 1, __ATOMIC_SEQ_CST); printf(\"%d\\n\", shared); return 0; }
 ";
-
-/// The program runs natively, has hooks, needs our runtime and not TSan's.
-#[track_caller]
-fn is_ours(place: &Place, name: &str) {
-    assert_eq!(place.sh(&format!("./{name}")).out, "1\n");
-    let needed = place.sh(&format!("readelf -d {name} | grep NEEDED")).out;
-    assert!(needed.contains("libcorefold_rt.so") && !needed.contains("tsan"), "{needed}");
-    let symbols = place.sh(&format!("readelf -W --dyn-syms {name}")).out;
-    // Assembly that the user has gcc write out keeps its calls; what gcc assembles itself is inlined.
-    let blocks = ["corefold_block_unknown", "__sanitizer_cov_trace_pc"].iter().any(|hook| symbols.contains(hook));
-    assert!(symbols.contains("__tsan_atomic32_fetch_add") && blocks, "{symbols}");
-}
 
 #[test]
 fn every_way_to_build_gives_a_program_with_hooks() {

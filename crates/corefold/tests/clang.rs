@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold cc` and `corefold c++` over clang, in the versions that scripts/setup.sh installs.
 mod common;
-use common::{Place, Said, corefold, said};
+use common::{Place, Said, corefold, is_ours, said};
 
 const VERSIONS: [&str; 2] = ["14", "19"];
 
@@ -33,17 +33,6 @@ fn sh(place: &Place, version: &str, script: &str) -> Said {
 fn builds(place: &Place, version: &str, script: &str) {
     let built = sh(place, version, script);
     assert_eq!((built.code, built.out.as_str(), built.err.as_str()), (Some(0), "", ""), "clang-{version}: {script}");
-}
-
-/// The program runs natively, has hooks, needs our runtime and not TSan's.
-#[track_caller]
-fn is_ours(place: &Place, name: &str) {
-    assert_eq!(place.sh(&format!("./{name}")).out, "1\n");
-    let needed = place.sh(&format!("readelf -d {name} | grep NEEDED")).out;
-    assert!(needed.contains("libcorefold_rt.so") && !needed.contains("tsan"), "{needed}");
-    let symbols = place.sh(&format!("readelf -W --dyn-syms {name}")).out;
-    let blocks = ["corefold_block_unknown", "__sanitizer_cov_trace_pc"].iter().any(|hook| symbols.contains(hook));
-    assert!(symbols.contains("__tsan_atomic32_fetch_add") && blocks, "{symbols}");
 }
 
 #[test]

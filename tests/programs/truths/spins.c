@@ -9,7 +9,16 @@
 
 enum { LOOKS = 200000 };
 
+#ifdef UNALIGNED
+// What a compiler knows nothing of but that it may cross a line.
+static _Alignas(128) struct __attribute__((packed)) { char before; volatile int value; } flag;
+static int seen_flag(void) { return flag.value; }
+static void set_flag(void) { flag.value = 1; }
+#else
 static _Alignas(128) _Atomic int flag;
+static int seen_flag(void) { return atomic_load_explicit(&flag, memory_order_acquire); }
+static void set_flag(void) { atomic_store(&flag, 1); }
+#endif
 static _Alignas(128) _Atomic int never;
 static _Alignas(128) volatile long sink;
 
@@ -20,7 +29,7 @@ static long now(void) {
 }
 
 static void *wait_for_flag(void *seen) {
-    while (!atomic_load_explicit(&flag, memory_order_acquire))
+    while (!seen_flag())
         ;
     *(long *)seen = now();
     return NULL;
@@ -45,7 +54,7 @@ int main(int argc, char **argv) {
     for (long i = 0; i < steps; i++)
         sink += i;
     long told = now();
-    atomic_store(&flag, 1);
+    set_flag();
     for (long t = 0; t < threads; t++) {
         pthread_join(thread[t], NULL);
         last = *seen[t] > last ? *seen[t] : last;

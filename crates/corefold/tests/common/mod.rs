@@ -77,3 +77,15 @@ pub fn said(command: &mut Command) -> Said {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Said { code: status.code(), out: text(stdout), err: text(stderr) }
 }
+
+/// The program runs natively, has hooks, needs our runtime and not TSan's.
+#[track_caller]
+pub fn is_ours(place: &Place, name: &str) {
+    assert_eq!(place.sh(&format!("./{name}")).out, "1\n");
+    let needed = place.sh(&format!("readelf -d {name} | grep NEEDED")).out;
+    assert!(needed.contains("libcorefold_rt.so") && !needed.contains("tsan"), "{needed}");
+    let symbols = place.sh(&format!("readelf -W --dyn-syms {name}")).out;
+    // Assembly that the user has gcc write out keeps its calls; what gcc assembles itself is inlined.
+    let blocks = ["corefold_block_unknown", "__sanitizer_cov_trace_pc"].iter().any(|hook| symbols.contains(hook));
+    assert!(symbols.contains("__tsan_atomic32_fetch_add") && blocks, "{symbols}");
+}

@@ -259,17 +259,38 @@ sized_hook! {
     __tsan_vptr_read 8 range_read __tsan_vptr_update 8 range_write
 }
 
-/// (address, size): the size stands in `rsi`, where the slow path expects the return address.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub extern "C" fn __tsan_read_range(_address: u64, _size: u64) {
-    naked_asm!("mov rdx, rsi", "mov rsi, [rsp]", "jmp {slow}", slow = sym crate::hooks::access::range_read)
-}
-
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_write_range(_address: u64, _size: u64) {
     naked_asm!("mov rdx, rsi", "mov rsi, [rsp]", "jmp {slow}", slow = sym crate::hooks::access::range_write)
+}
+
+/// (address, size): the size stands in `rsi`, where the slow paths expect the return address. A look, if
+/// all of it lies in one line: gcc reads the fields of packed structures so.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_read_range(_address: u64, _size: u64) {
+    naked_asm!(
+        "mov rdx, rsi",
+        "mov rsi, [rsp]",
+        "mov eax, edi",
+        "and eax, 63",
+        "lea rax, [rax + rdx - 1]",
+        "cmp rax, 63",
+        "ja {range}",
+        "mov rax, rdi",
+        "shr rax, 6",
+        "mov rcx, {shadow}",
+        "mov eax, [rcx + rax * 4]",
+        "and eax, -2",
+        "cmp eax, ds:[{hot}]",
+        "jne {slow}",
+        "ret",
+        hot = const HOT,
+        shadow = const SHADOW,
+        range = sym crate::hooks::access::range_read,
+        slow = sym look_plainly,
+    )
 }
 
 /// The slow paths of inlined hooks (see `corefold cc`): `rsi` holds what would be the return address.
