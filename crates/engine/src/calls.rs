@@ -8,6 +8,7 @@ pub mod loaded;
 pub mod membarrier;
 pub mod process;
 pub mod random;
+pub mod raw;
 pub mod signals;
 pub mod sleep;
 pub mod stdio;

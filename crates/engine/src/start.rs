@@ -2,7 +2,7 @@
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
 use crate::account::record;
-use crate::calls::{clock, loaded, stdio, within};
+use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::scheduling::sched;
@@ -78,11 +78,7 @@ pub extern "C" fn __libc_start_main(
 ) -> c_int {
     initialise();
     let mut arguments = StartArguments { main, argc, argv, init, fini, rtld_fini, stack_end };
-    let Some(path) = launch_path() else { return libc_start(&arguments) };
-    let bytes = sys::read_file(&path).unwrap_or_default();
-    let Some(launch) = corefold_launch::decode(&bytes) else {
-        crash::engine_fault("cannot read what the runner wants: are runner and runtime of one version?")
-    };
+    let Some(launch) = launch() else { return libc_start(&arguments) };
     let stack = begin(launch);
     arguments.argv = crate::arguments::place(argc as usize, argv);
     // SAFETY: the stack is mapped and free; `go` does not return.
@@ -116,6 +112,13 @@ global_asm!(
     ".cfi_endproc",
 );
 
+/// What the runner wants; none where nothing is to be simulated.
+pub fn launch() -> Option<corefold_launch::Launch> {
+    let bytes = sys::read_file(&launch_path()?).unwrap_or_default();
+    corefold_launch::decode(&bytes)
+        .or_else(|| crash::engine_fault("cannot read what the runner wants: are runner and runtime of one version?"))
+}
+
 /// Path of the launch file, with its final zero byte; none where nothing is to be simulated.
 pub fn launch_path() -> Option<Vec<u8>> {
     let mut name = corefold_launch::CONFIG_VARIABLE.as_bytes().to_vec();
@@ -143,6 +146,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     stdio::give_buffers();
     within::redirect();
     loaded::remember();
+    raw::catch();
     // SAFETY: registered before the program's own handlers, so it runs after them.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
     stack

@@ -67,6 +67,23 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
     }
 }
 
+/// A call that code made by an instruction of its own, at `pc`: errors are numbers below zero, and `errno`
+/// stays as it is.
+pub fn by_instruction(number: c_long, arguments: &Arguments, pc: u64) -> c_long {
+    let [a, b, c, d, e, f] = *arguments;
+    // SAFETY: the running thread's own; the thread is the same after a wait.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let result = match simulated(number, a, b, c, d, e, f, pc) {
+            -1 => -c_long::from(*errno),
+            result => result,
+        };
+        *errno = before;
+        result
+    }
+}
+
 /// Calls that would wait, or run, beside the simulation; programs that make them know how to do without,
 /// as older kernels have none of them. A sandbox would shut in the runtime too, which has to write the
 /// recording.

@@ -48,6 +48,13 @@ pub fn redirect() {
     }
 }
 
+/// Has calls of a function that is exported go to `ours`. False: they cannot.
+pub fn replace_function(name: &CStr, ours: usize) -> bool {
+    // SAFETY: a terminated string.
+    let theirs = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as u64;
+    theirs != 0 && has_room(theirs) && replace(theirs, ours)
+}
+
 /// Is there room for a jump, before the next function begins?
 fn has_room(function: u64) -> bool {
     let bytes = bytes_of(function as *const c_void);

@@ -1,34 +1,62 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the program called a library that has no hooks, when a thread is inside it: the hooks know of the
 //! program's functions that call others of its own, but not of the innermost one's place.
+use crate::engine;
+use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::threads::thread;
 use alloc::vec::Vec;
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 
 /// Words of the stack that are looked at.
 const DEEPEST: usize = 8192;
 
+struct Known(UnsafeCell<Option<Vec<(u64, u64)>>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Known {}
+/// The code of the files that call our hooks; none: to be found.
+static KNOWN: Known = Known(UnsafeCell::new(None));
+
+/// Files were loaded, or are no more.
+pub fn files_changed() {
+    // SAFETY: as above; no reference outlives its function.
+    unsafe { *KNOWN.0.get() = None };
+}
+
+fn is_programs(pc: u64) -> bool {
+    // SAFETY: as above.
+    let code = unsafe { &mut *KNOWN.0.get() }.get_or_insert_with(instrumented);
+    code.iter().any(|(begin, end)| (*begin..*end).contains(&pc))
+}
+
+/// Where the program called the library that the running thread is in, at `pc` with stack pointer `sp`. None if the
+/// program is there itself, or has not called it.
+pub fn calling(pc: u64, sp: u64) -> Option<u64> {
+    let outer = engine::current().calls(hot!().frames).next().unwrap_or(0);
+    (!is_programs(pc)).then(|| first_call(sp, outer))?
+}
+
+/// The first word of a stack, from `sp` on but below the return address `outer`, that the program has called from.
+fn first_call(sp: u64, outer: u64) -> Option<u64> {
+    if sp.wrapping_sub(STACKS) >= STACKS_BYTES {
+        return None;
+    }
+    let words = (sp.next_multiple_of(8)..thread::stack_end(sp)).step_by(8).take(DEEPEST);
+    // SAFETY: words of a thread's stack, above its stack pointer.
+    let words = words.map(|at| unsafe { (at as *const u64).read() });
+    words.take_while(|word| *word != outer).find(|word| is_programs(*word) && follows_call(*word))
+}
+
 /// Adds to `stack`, a thread's place and its calls from the innermost on, where the program called what the
 /// place belongs to. The thread's stack pointer is `sp`.
 pub fn complete(stack: &mut Vec<u64>, sp: u64) {
     let Some(place) = stack.first().copied() else { return };
-    let code = instrumented();
-    let is_programs = |pc: u64| code.iter().any(|(begin, end)| (*begin..*end).contains(&pc));
-    if is_programs(place) || sp.wrapping_sub(STACKS) >= STACKS_BYTES {
-        return;
-    }
     let outer = stack.get(1).copied().unwrap_or(0);
-    let words = (sp.next_multiple_of(8)..thread::stack_end(sp)).step_by(8).take(DEEPEST);
-    for at in words {
-        // SAFETY: a word of a thread's stack, above its stack pointer.
-        let word = unsafe { (at as *const u64).read() };
-        if word == outer {
-            return;
-        }
-        if is_programs(word) && follows_call(word) {
-            return stack.insert(1, word);
-        }
+    if !is_programs(place)
+        && let Some(call) = first_call(sp, outer)
+    {
+        stack.insert(1, call);
     }
 }
 

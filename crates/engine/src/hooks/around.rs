@@ -4,6 +4,7 @@
 //! A read-modify-write is given its line first, then the instruction runs on what is there by now. A store
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
 //! runs between the two calls.
+use crate::calls::raw;
 use crate::calls::string::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
@@ -212,7 +213,8 @@ fn unseen(what: u32, pc: u64) {
         ),
         (Unseen::Vectors, "a vector instruction gathers from memory, or scatters to it, unseen"),
     ];
-    if let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
+    let is_caught = what == Unseen::SystemCall as u32 && raw::catches(pc);
+    if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
     }
     // It may have stored: no spin, as far as can be told.

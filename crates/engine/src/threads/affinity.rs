@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
-use crate::engine::{current, engine};
+use crate::engine::{active, current, engine};
+use crate::real::real;
 use crate::scheduling::{placing, sched};
 use crate::stand_in::{failed, stand_ins};
+use crate::threads::cpus;
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
@@ -77,21 +79,48 @@ fn as_errno(error: c_int) -> c_int {
     if error == 0 { 0 } else { failed(error) }
 }
 
+/// Before the run begins: the first CPUs, as many as there will be. Returns the error.
+fn get_all(count: u32, bytes: usize, into: *mut u8) -> c_int {
+    let count = count as usize;
+    if bytes * 8 < count || !bytes.is_multiple_of(8) {
+        return libc::EINVAL;
+    }
+    // SAFETY: the caller's set.
+    let set = unsafe { core::slice::from_raw_parts_mut(into, bytes) };
+    set.fill(0);
+    (0..count).for_each(|cpu| set[cpu / 8] |= 1 << (cpu % 8));
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn sched_getaffinity(thread: libc::pid_t, bytes: usize, into: *mut u8) -> c_int {
+    real! { fn sched_getaffinity(thread: libc::pid_t, bytes: usize, into: *mut u8) -> c_int; }
+    match cpus::count() {
+        None => sched_getaffinity(thread, bytes, into),
+        Some(_) if active() => as_errno(numbered(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))),
+        Some(count) => as_errno(get_all(count, bytes, into)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_getaffinity_np(thread: libc::pthread_t, bytes: usize, into: *mut u8) -> c_int {
+    real! { fn pthread_getaffinity_np(thread: libc::pthread_t, bytes: usize, into: *mut u8) -> c_int; }
+    match cpus::count() {
+        None => pthread_getaffinity_np(thread, bytes, into),
+        Some(_) if active() => {
+            crate::threads::thread::find(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))
+        }
+        Some(count) => get_all(count, bytes, into),
+    }
+}
+
 stand_ins! {
     fn sched_setaffinity(thread: libc::pid_t, bytes: usize, from: *const u8) -> c_int {
         as_errno(numbered(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from)))
     }
 
-    fn sched_getaffinity(thread: libc::pid_t, bytes: usize, into: *mut u8) -> c_int {
-        as_errno(numbered(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into)))
-    }
-
     fn pthread_setaffinity_np(thread: libc::pthread_t, bytes: usize, from: *const u8) -> c_int {
         crate::threads::thread::find(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from))
-    }
-
-    fn pthread_getaffinity_np(thread: libc::pthread_t, bytes: usize, into: *mut u8) -> c_int {
-        crate::threads::thread::find(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))
     }
 
     fn gettid() -> libc::pid_t {

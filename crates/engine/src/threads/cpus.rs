@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the program asks for it: how many CPUs, and which one it is on.
-use crate::engine::{charge, engine};
+use crate::engine::{active, charge, engine};
+use crate::real::real;
 use crate::stand_in::stand_ins;
+use crate::start;
 use core::ffi::{c_int, c_long, c_uint};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Cycles of reading the CPU's number from the thread's rseq area, as glibc does.
 const READ_NUMBER: u32 = 4;
@@ -10,8 +13,54 @@ const READ_NUMBER: u32 = 4;
 /// would make runs differ. Twice what seems free.
 const PAGES: c_long = 2 << 20;
 
-fn count() -> c_long {
-    c_long::from(engine().launch.cpus)
+/// How many CPUs the program is to see. Libraries ask in their constructors already, before the run begins. None:
+/// nothing is simulated.
+pub fn count() -> Option<u32> {
+    const UNKNOWN: u32 = 0;
+    const NONE: u32 = u32::MAX;
+    static TOLD: AtomicU32 = AtomicU32::new(UNKNOWN);
+    if active() {
+        return Some(engine().launch.cpus);
+    }
+    // Relaxed: whoever reads an old value looks again.
+    if TOLD.load(Ordering::Relaxed) == UNKNOWN {
+        TOLD.store(start::launch().map_or(NONE, |launch| launch.cpus), Ordering::Relaxed);
+    }
+    Some(TOLD.load(Ordering::Relaxed)).filter(|count| *count != NONE)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn get_nprocs() -> c_int {
+    real! { fn get_nprocs() -> c_int; }
+    count().map_or_else(get_nprocs, |count| count as c_int)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn get_nprocs_conf() -> c_int {
+    real! { fn get_nprocs_conf() -> c_int; }
+    count().map_or_else(get_nprocs_conf, |count| count as c_int)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn sysconf(name: c_int) -> c_long {
+    real! { fn sysconf(name: c_int) -> c_long; }
+    match (name, count()) {
+        (libc::_SC_NPROCESSORS_ONLN | libc::_SC_NPROCESSORS_CONF, Some(count)) => c_long::from(count),
+        _ if active() => of_machine(name).unwrap_or_else(|| sysconf(name)),
+        _ => sysconf(name),
+    }
+}
+
+/// What the simulated machine answers.
+fn of_machine(name: c_int) -> Option<c_long> {
+    Some(match name {
+        libc::_SC_LEVEL1_DCACHE_LINESIZE | libc::_SC_LEVEL2_CACHE_LINESIZE | libc::_SC_LEVEL3_CACHE_LINESIZE => {
+            c_long::from(engine().launch.machine.line_bytes)
+        }
+        libc::_SC_PHYS_PAGES => PAGES,
+        libc::_SC_AVPHYS_PAGES => PAGES / 2,
+        _ => return None,
+    })
 }
 
 stand_ins! {
@@ -33,26 +82,6 @@ stand_ins! {
             }
         }
         0
-    }
-
-    fn sysconf(name: c_int) -> c_long {
-        match name {
-            libc::_SC_NPROCESSORS_ONLN | libc::_SC_NPROCESSORS_CONF => count(),
-            libc::_SC_LEVEL1_DCACHE_LINESIZE | libc::_SC_LEVEL2_CACHE_LINESIZE | libc::_SC_LEVEL3_CACHE_LINESIZE => {
-                c_long::from(engine().launch.machine.line_bytes)
-            }
-            libc::_SC_PHYS_PAGES => PAGES,
-            libc::_SC_AVPHYS_PAGES => PAGES / 2,
-            _ => own(name),
-        }
-    }
-
-    fn get_nprocs() -> c_int {
-        count() as c_int
-    }
-
-    fn get_nprocs_conf() -> c_int {
-        count() as c_int
     }
 
     fn get_phys_pages() -> c_long {

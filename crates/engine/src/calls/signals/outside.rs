@@ -68,6 +68,8 @@ pub fn follow(signal: c_int, new: &libc::sigaction, pc: u64) {
                 note("handles a signal that ends the run when it comes from outside", pc);
             }
         }
+        // The runtime catches system calls by it.
+        libc::SIGSYS => {}
         libc::SIGPIPE if new.sa_sigaction == libc::SIG_DFL => crash::take_over(signal),
         _ => {
             let mut heard = *new;

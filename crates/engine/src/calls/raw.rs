@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System calls that code makes by instructions of its own: libgomp waits so, and inline assembly. They would
+//! block the one thread that runs all of ours, so the kernel is told to send a signal instead ([`filter`]),
+//! and its handler makes the call as `syscall()` would. It runs on the thread's own stack, so others can go
+//! on meanwhile, and the kernel has kept every register.
+//!
+//! Only files with such instructions in them get a filter: to all other programs nothing changes.
+mod filter;
+
+use crate::calls::{system_call, within};
+use crate::crash::innermost;
+use crate::engine::{active, note};
+use crate::{code, crash, sys};
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_int, c_void};
+
+/// The instruction `syscall`.
+const INSTRUCTION: [u8; 2] = [0x0f, 0x05];
+/// Code that is looked through at a time.
+const PIECE: usize = 4096;
+
+/// Machine code of a loaded file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Range {
+    begin: u64,
+    end: u64,
+}
+
+#[derive(Default)]
+struct Files {
+    /// Those that are loaded now and have been looked through.
+    known: Vec<Range>,
+    /// Those whose system calls come here.
+    caught: Vec<Range>,
+}
+
+struct Slot(UnsafeCell<Files>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Slot {}
+static FILES: Slot = Slot(UnsafeCell::new(Files { known: Vec::new(), caught: Vec::new() }));
+
+fn files() -> &'static mut Files {
+    // SAFETY: as above; no reference outlives its function, and none of them waits.
+    unsafe { &mut *FILES.0.get() }
+}
+
+/// Catches them from here on, in files that are loaded later too.
+pub fn catch() {
+    look();
+    // The loader calls it whenever files come and go, for debuggers: before their constructors run.
+    if !within::replace_function(c"_dl_debug_state", look as *const () as usize) {
+        note("the loader is another than expected: system calls of libraries that are loaded later may block", 0);
+    }
+}
+
+/// Is the system call that follows on `pc` caught?
+pub fn catches(pc: u64) -> bool {
+    const NEAR: usize = 32;
+    let caught = files().caught.iter().find(|range| (range.begin..range.end).contains(&pc));
+    caught.is_some_and(|range| {
+        let bytes = ((range.end - pc) as usize).min(NEAR);
+        // SAFETY: code of a loaded file.
+        unsafe { core::slice::from_raw_parts(pc as *const u8, bytes) }.windows(2).any(|two| two == INSTRUCTION)
+    })
+}
+
+/// Looks through the files that are new.
+extern "C" fn look() {
+    if !active() {
+        return;
+    }
+    let mut loaded: Vec<Range> = Vec::new();
+    // SAFETY: the callback gets the vector back as its argument.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut loaded).cast()) };
+    let known = core::mem::replace(&mut files().known, loaded.clone());
+    loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
+    innermost::files_changed();
+    for range in loaded.into_iter().filter(makes_calls) {
+        if filter::send_signals(range.begin, range.end) {
+            handle();
+            files().caught.push(range);
+        } else {
+            let what = "the kernel does not let the runtime catch system calls (seccomp): those that libraries make by \
+                        instructions of their own may block all threads";
+            note(what, 0);
+        }
+    }
+}
+
+/// Adds the code of a file, unless the simulation stands in for its functions or it is our own.
+unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
+    const OF_LIBC: [&[u8]; 5] = [b"ld-linux", b"linux-vdso", b"libpthread", b"librt.", b"libanl."];
+    // SAFETY: as dl_iterate_phdr documents; the loader's own tables.
+    unsafe {
+        let (info, into) = (&*info, &mut *into.cast::<Vec<Range>>());
+        let path = CStr::from_ptr(info.dlpi_name).to_bytes();
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if OF_LIBC.iter().any(|known| name.starts_with(known)) {
+            return 0;
+        }
+        let headers = core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
+        for h in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
+            let begin = info.dlpi_addr + h.p_vaddr;
+            if !code::is_own(begin) && !code::is_libc(begin) {
+                into.push(Range { begin, end: begin + h.p_memsz });
+            }
+        }
+    }
+    0
+}
+
+/// May there be system calls? Bytes that only look like one do no harm.
+fn makes_calls(range: &Range) -> bool {
+    // SAFETY: the code of a loaded file.
+    let code = unsafe { core::slice::from_raw_parts(range.begin as *const u8, (range.end - range.begin) as usize) };
+    let last = code.len().saturating_sub(1);
+    // Without branches within a piece, so that the compiler makes vectors of it.
+    let found = |at: usize| {
+        let (first, second) = (&code[at..last.min(at + PIECE)], &code[at + 1..]);
+        first.iter().zip(second).fold(false, |any, (a, b)| any | (*a == INSTRUCTION[0]) & (*b == INSTRUCTION[1]))
+    };
+    (0..last).step_by(PIECE).any(found)
+}
+
+fn handle() {
+    // SAFETY: a zeroed sigaction is valid; the handler has the SA_SIGINFO type. Not on the stack for signals,
+    // which all threads share: the thread may wait in it.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = on_call as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+        libc::sigaction(libc::SIGSYS, &action, core::ptr::null_mut());
+    }
+}
+
+/// The thread was about to make a system call; what it returns is what the call would.
+extern "C" fn on_call(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
+    const SYS_SECCOMP: c_int = 1;
+    // SAFETY: the kernel passes both for SA_SIGINFO handlers.
+    let (code, registers) =
+        unsafe { ((*information).si_code, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
+    let register = |at: c_int| registers[at as usize] as u64;
+    let pc = register(libc::REG_RIP);
+    if code != SYS_SECCOMP {
+        crash::killed(signal, pc);
+    }
+    let number = register(libc::REG_RAX) as i64;
+    let arguments =
+        [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX, libc::REG_R10, libc::REG_R8, libc::REG_R9].map(register);
+    let result = if active() {
+        let place = innermost::calling(pc, register(libc::REG_RSP)).unwrap_or(pc);
+        system_call::by_instruction(number, &arguments, place)
+    } else {
+        let [a, b, c, d, e, f] = arguments;
+        // SAFETY: the program's own call.
+        unsafe { sys::syscall6(number, a, b, c, d, e, f) }
+    };
+    registers[libc::REG_RAX as usize] = result;
+}
