@@ -18,6 +18,7 @@ mod lmdb;
 mod locks;
 mod mimalloc;
 mod names;
+mod openmp;
 mod programs;
 mod projects;
 mod scaling;

@@ -3,9 +3,9 @@
 use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
-use crate::types::{LockUse, Place, lock_kind_name};
+use crate::types::{LockUse, Place, base_name, lock_kind_name};
 use crate::wrapper::is_lock_wrapper;
-use corefold_recording::{Lock, Run};
+use corefold_recording::{Lock, LockKind, Run};
 
 /// The locks of a run, those that were waited for longest first.
 pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<LockUse> {
@@ -19,7 +19,7 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
 
 fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     let waited_at = (lock.wait_pc != 0).then(|| in_program(&space.callers_at(lock.wait_pc)));
-    let name = memory_name(lock, memory).unwrap_or_else(|| {
+    let name = openmp_name(lock, space).or_else(|| memory_name(lock, memory)).unwrap_or_else(|| {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
         format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
     });
@@ -33,6 +33,16 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         hold_cycles: lock.hold_cycles,
         waited_at,
     }
+}
+
+/// A futex that OpenMP's runtime waits for where no code of the program's has called it: the threads of a team
+/// have done their part of a region. (Elsewhere the place in the program tells what it is.)
+fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
+    const RUNTIMES: [&str; 3] = ["libgomp.so", "libomp.so", "libiomp5.so"];
+    let spot = space.spot(lock.wait_pc).filter(|_| lock.kind == LockKind::Futex)?;
+    let file = base_name(&spot.module.path);
+    let is_openmp = RUNTIMES.iter().any(|name| file.starts_with(name));
+    is_openmp.then(|| format!("OpenMP team without work (futex at {:#x})", lock.address))
 }
 
 /// Where the program calls, if that is in the same function; else where its library does. Functions that
