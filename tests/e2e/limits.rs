@@ -144,3 +144,26 @@ fn a_write_to_a_mapped_file_moves_the_lines_of_the_mapping() {
         }
     }
 }
+
+/// Past every way in which system calls are caught: all threads stand still, and that is said.
+#[test]
+fn a_wait_that_blocks_all_threads_ends_the_run() {
+    let written = program("endings/written.c");
+    for (what, limit) in [("futex", LIMIT), ("read", Duration::from_secs(1))] {
+        let ended = Simulation::of(&written).cpus("2").args(what).timeout(limit).run();
+        assert_eq!(ended.said.code, Some(6), "{what}: {}{}", ended.said.out, ended.said.err);
+        for words in [format!("blocked in the system call {what},"), "#0  main (written.c:".into()] {
+            assert!(ended.said.out.contains(&words), "{what}: {words:?} is not in:\n{}", ended.said.out);
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_mapped_twice_has_one_set_of_futexes() {
+    for seed in ["0", "1", "2", "3"] {
+        let ended = Simulation::of(&program("endings/twice.c")).cpus("2").option("--seed", seed).timeout(LIMIT).run();
+        assert_eq!(ended.said.code, Some(0), "{}{}", ended.said.out, ended.said.err);
+        assert_eq!(ended.printed(), "200 200\n");
+        assert!(ended.said.out.contains("maps memory twice"), "{}", ended.said.out);
+    }
+}

@@ -3,6 +3,7 @@
 //!
 //! The largest count starts first, because it takes longest; results come in the order of counts.
 //! Whatever becomes of a child, there is a [`Run`] for it that says so.
+mod blocked;
 mod child;
 pub mod explore;
 mod outcome;

@@ -132,10 +132,12 @@ fn running(pc: u64) -> Vec<Running> {
     running
 }
 
-extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     if STOP.swap(true, Ordering::Relaxed) {
-        // Asked twice: the program does not come to a hook.
-        timed_out(0);
+        // Asked twice: the program does not come to a hook. Is it in a system call, or computing?
+        // SAFETY: the kernel passes it for SA_SIGINFO handlers.
+        let pc = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] };
+        timed_out(pc as u64);
     }
     hot!().limit = 0;
     // SAFETY: a plain system call, libc's function being in virtual time; asks again in a second.

@@ -42,7 +42,7 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
     let spot = space.spot(lock.wait_pc).filter(|_| lock.kind == LockKind::Futex)?;
     let file = base_name(&spot.module.path);
     let is_openmp = RUNTIMES.iter().any(|name| file.starts_with(name));
-    is_openmp.then(|| format!("OpenMP team without work (futex at {:#x})", lock.address))
+    is_openmp.then(|| format!("futex of OpenMP threads without work ({:#x})", lock.address))
 }
 
 /// Where the program calls, if that is in the same function; else where its library does. Functions that

@@ -9,11 +9,26 @@ use std::os::unix::process::ExitStatusExt;
 pub fn run(launch: &Launch, ended: &Ended) -> Run {
     let read = std::fs::read(&launch.output);
     let decoded = read.as_deref().map(corefold_recording::decode_run);
-    match decoded {
+    let run = match decoded {
         Ok(Ok(run)) => amended(run, ended),
         Ok(Err(e)) => made_up(launch, ended, &format!("The engine's recording cannot be read: {e}")),
         Err(_) => made_up(launch, ended, "The engine left no recording"),
+    };
+    blocked(run, ended)
+}
+
+/// A run that was blocked in the kernel past the runtime, if that is why we stopped it, did what cannot be simulated.
+fn blocked(mut run: Run, ended: &Ended) -> Run {
+    let Some(blocked) = &ended.blocked else { return run };
+    if !blocked.is_unsupported() || ended.stopped == Some(Stopped::Interrupt) {
+        run.notes.push(note(blocked.words()));
+        return run;
     }
+    if let Status::TimedOut { running, .. } = &mut run.status {
+        let stack = running.first_mut().map(|one| std::mem::take(&mut one.stack)).unwrap_or_default();
+        run.status = Status::Unsupported { what: blocked.words(), stack };
+    }
+    run
 }
 
 /// A program can die after the engine wrote that it exited; and a program that we stopped as it ended
@@ -71,6 +86,7 @@ fn status(ended: &Ended) -> Status {
 fn how(ended: &Ended) -> String {
     let stopped = match ended.stopped {
         Some(Stopped::Timeout) => "was stopped at its timeout and ",
+        Some(Stopped::Stuck) => "was stopped as nothing went on in it and ",
         Some(Stopped::Interrupt) => "was stopped by an interrupt and ",
         None => "",
     };
@@ -105,7 +121,7 @@ mod tests {
 
     /// `wait`'s encoding: a signal as it is, an exit status shifted.
     fn ended(raw: i32, stopped: Option<Stopped>) -> Ended {
-        Ended { status: ExitStatus::from_raw(raw), stopped }
+        Ended { status: ExitStatus::from_raw(raw), stopped, blocked: None }
     }
 
     #[test]

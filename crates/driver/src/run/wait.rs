@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for a child, but not for ever.
+use super::blocked::{self, Blocked};
 use super::child::Started;
 use super::signals::Interrupts;
 use anyhow::{Context, Result};
@@ -10,11 +11,17 @@ use std::time::{Duration, Instant};
 
 /// How long a child that was asked to end may take to write what it has.
 const GRACE: Duration = Duration::from_secs(3);
+/// How often a child is looked at that has no other end in sight, and how many looks in a row must find it in
+/// the same wait for threads of its own before it is given up.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOKS: usize = 3;
 
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
     pub stopped: Option<Stopped>,
+    /// What blocked it in the kernel when we did.
+    pub blocked: Option<Blocked>,
 }
 
 /// Why we ended a child.
@@ -22,6 +29,8 @@ pub struct Ended {
 pub enum Stopped {
     Timeout,
     Interrupt,
+    /// Nothing will ever happen in it.
+    Stuck,
 }
 
 /// Waits for the child's end. At the timeout or a signal to us it is asked to end, which lets the
@@ -31,7 +40,7 @@ pub fn wait(started: &mut Started, timeout: Option<Duration>, interrupts: &Inter
     let end = pidfd(pid);
     let stopped = match &end {
         Ok(end) => watch(started, end.as_raw_fd(), timeout, interrupts),
-        Err(_) => Ok(None),
+        Err(_) => Ok((None, None)),
     };
     if end.is_err() || stopped.is_err() {
         kill(started, libc::SIGKILL);
@@ -41,7 +50,8 @@ pub fn wait(started: &mut Started, timeout: Option<Duration>, interrupts: &Inter
     }
     let status = started.child.wait().context("cannot wait for the program")?;
     end.context("cannot watch the program (corefold needs Linux 5.3 or later)")?;
-    Ok(Ended { status, stopped: stopped.context("cannot watch the program")? })
+    let (stopped, blocked) = stopped.context("cannot watch the program")?;
+    Ok(Ended { status, stopped, blocked })
 }
 
 fn watch(
@@ -49,18 +59,39 @@ fn watch(
     end: RawFd,
     timeout: Option<Duration>,
     interrupts: &Interrupts,
-) -> io::Result<Option<Stopped>> {
-    let stopped = match poll([end, interrupts.descriptor()], timeout)? {
-        Some(0) => return Ok(None),
-        Some(_) => Stopped::Interrupt,
-        None => Stopped::Timeout,
-    };
+) -> io::Result<(Option<Stopped>, Option<Blocked>)> {
+    let stopped = until_end(started, [end, interrupts.descriptor()], timeout)?;
+    if stopped.is_none() {
+        return Ok((None, None));
+    }
+    let blocked = blocked::look(started.child.id() as i32);
     kill(started, libc::SIGTERM);
     if poll([end], Some(GRACE))?.is_none() {
         kill(started, libc::SIGKILL);
         poll([end], None)?;
     }
-    Ok(Some(stopped))
+    Ok((stopped, blocked))
+}
+
+/// Returns when the child ends (the first descriptor), or why it is to be ended.
+fn until_end(started: &Started, ends: [RawFd; 2], timeout: Option<Duration>) -> io::Result<Option<Stopped>> {
+    let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+    let (mut before, mut looks) = (None, 0);
+    loop {
+        let left = deadline.map_or(LOOK, |d| d.saturating_duration_since(Instant::now()));
+        match poll(ends, Some(left.min(LOOK)))? {
+            Some(0) => return Ok(None),
+            Some(_) => return Ok(Some(Stopped::Interrupt)),
+            None if left <= LOOK && deadline.is_some() => return Ok(Some(Stopped::Timeout)),
+            None => {}
+        }
+        let now = blocked::look(started.child.id() as i32).filter(Blocked::is_for_ever);
+        looks = if now.is_some() && now == before { looks + 1 } else { 0 };
+        if looks + 1 == LOOKS {
+            return Ok(Some(Stopped::Stuck));
+        }
+        before = now;
+    }
 }
 
 /// Sends the signal to the child, and to what it started if it leads a group. The child has not been

@@ -24,7 +24,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     Nothing,
-    /// `object` and `call` are what its user knows it as; `address` is the word that is waited on.
+    /// `object` and `call` are what its user knows it as; `address` is what the word is known by.
     Futex {
         address: u64,
         object: u64,

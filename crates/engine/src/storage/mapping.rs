@@ -177,7 +177,8 @@ fn map(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, offset
         forget(got as u64, bytes);
         mapped::note(got as u64, bytes, if is_file { fd } else { -1 }, offset as u64, pc);
         if is_file && flags & libc::MAP_SHARED != 0 {
-            shared::note(got as u64, bytes, fd, offset as u64);
+            let writable = protection & libc::PROT_WRITE != 0;
+            shared::note(got as u64, bytes, fd, offset as u64, writable, pc);
         }
         if !is_file && protection & libc::PROT_WRITE != 0 {
             limit::map(bytes, pc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that the program has mapped shared: what it writes to one by a call, it writes to the mapping's
-//! lines, which those who read there lose.
+//! lines, which those who read there lose; and what waits at one mapping of a word is woken at another.
+use crate::engine;
 use crate::hooks::access::range_write;
 use crate::sys;
 use alloc::vec::Vec;
@@ -13,6 +14,7 @@ struct Shared {
     offset: u64,
     address: u64,
     bytes: u64,
+    writable: bool,
 }
 
 impl Shared {
@@ -28,14 +30,31 @@ impl Shared {
     }
 }
 
-struct All(UnsafeCell<Vec<Shared>>);
+struct All<T>(UnsafeCell<Vec<T>>);
 // SAFETY: only the carrier uses it.
-unsafe impl Sync for All {}
-static ALL: All = All(UnsafeCell::new(Vec::new()));
+unsafe impl<T> Sync for All<T> {}
+static ALL: All<Shared> = All(UnsafeCell::new(Vec::new()));
+/// Files that have words that are waited for: a file keeps its place.
+static WAITED: All<(u64, u64)> = All(UnsafeCell::new(Vec::new()));
 
 fn all() -> &'static mut Vec<Shared> {
     // SAFETY: as above; no reference outlives its statement, but for loops that call nothing of this file.
     unsafe { &mut *ALL.0.get() }
+}
+
+/// What a futex at this address is known by: the address, or the place in the file that is mapped there.
+pub fn key(address: u64) -> u64 {
+    /// No address has this bit; the file's number follows it, and the place in the file.
+    const IN_FILE: u64 = 1 << 63;
+    const OFFSET_BITS: u32 = 44;
+    let Some(mapping) = all().iter().find(|s| (s.address..s.end()).contains(&address)) else { return address };
+    // SAFETY: as above.
+    let files = unsafe { &mut *WAITED.0.get() };
+    let number = files.iter().position(|file| *file == mapping.file).unwrap_or_else(|| {
+        files.push(mapping.file);
+        files.len() - 1
+    });
+    IN_FILE | (number as u64) << OFFSET_BITS | (mapping.offset + address - mapping.address)
 }
 
 /// Device and number of the file behind a descriptor.
@@ -48,9 +67,17 @@ fn file(fd: i32) -> Option<(u64, u64)> {
     }
 }
 
-/// The program has mapped a file.
-pub fn note(address: u64, bytes: u64, fd: i32, offset: u64) {
-    all().extend(file(fd).map(|file| Shared { file, offset, address, bytes }));
+/// The program has mapped a file; `pc` is the return address of its call.
+pub fn note(address: u64, bytes: u64, fd: i32, offset: u64, writable: bool, pc: u64) {
+    let Some(file) = file(fd) else { return };
+    let new = Shared { file, offset, address, bytes, writable };
+    let meets = |s: &Shared| {
+        s.file == file && s.offset < offset + bytes && offset < s.offset + s.bytes && (s.writable || writable)
+    };
+    if all().iter().any(meets) {
+        engine::note("maps memory twice: each of its lines counts as two, one for each address", pc);
+    }
+    all().push(new);
 }
 
 /// These bytes are mapped no more.

@@ -7,6 +7,7 @@ use crate::hooks::access::{read_value, timed};
 use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{placing, sched, timers};
+use crate::storage::shared;
 use crate::threads::cancel;
 use crate::threads::object::Object;
 use alloc::collections::VecDeque;
@@ -17,7 +18,7 @@ use rustc_hash::FxBuildHasher;
 
 #[derive(Default)]
 pub struct Queues {
-    /// Fibers that wait, by address, in order of arrival.
+    /// Fibers that wait, by what [`shared::key`] makes of the address, in order of arrival.
     waiting: HashMap<u64, VecDeque<Waiting>, FxBuildHasher>,
     random: u64,
 }
@@ -61,6 +62,7 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
     if let Some(deadline) = deadline {
         timers::set(me, deadline);
     }
+    let address = shared::key(address);
     engine().sched.queues.waiting.entry(address).or_default().push_back(Waiting { fiber: me, bits });
     crate::hooks::frames::stops_at(object.call.pc);
     current().blocked_at = object.call.pc;
@@ -104,7 +106,7 @@ pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
 
 /// The part of a wake-up that the kernel does.
 fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
-    let latency = ticks(engine().launch.machine.system.wake);
+    let (address, latency) = (shared::key(address), ticks(engine().launch.machine.system.wake));
     let mut woken = 0;
     while woken < most {
         let Some(waiting) = engine().sched.queues.take(address, bits) else { break };
@@ -126,6 +128,7 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
         return None;
     }
     let woken = wake_queued(from, wake, ANY);
+    let (from, to) = (shared::key(from), shared::key(to));
     let mut count = 0;
     while count < moved {
         let Some(waiting) = engine().sched.queues.take(from, ANY) else { break };
