@@ -56,7 +56,7 @@ pub fn send_signals(begin: u64, end: u64) -> bool {
 fn install(program: &[sock_filter]) -> bool {
     let filter = sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     // The program does not get slower: without this the processor would speculate less.
-    const FLAGS: u64 = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW as u64;
+    const FLAGS: u64 = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: a filter for this process; the first is what the kernel asks of whoever sets one up.
     unsafe {
