@@ -126,6 +126,12 @@ fn the_store_buffer() {
     spares(&program_with(&source("store_buffer"), &["-DFIXED"]));
 }
 
+/// A store that is held back is held back from others only, and those before it do not come later than it.
+#[test]
+fn own_stores_are_seen_at_once() {
+    spares(&program(&source("own_stores")));
+}
+
 /// Freed memory is told whatever the schedule, as long as it is drawn from a seed.
 #[test]
 fn freed_memory_is_told() {

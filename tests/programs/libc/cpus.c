@@ -44,7 +44,7 @@ static void counts_agree(void)
 	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0);
 	CHECK(sysconf(_SC_NPROCESSORS_CONF) >= cpus && get_nprocs() == cpus);
 	if (simulated())
-		CHECK(CPU_COUNT(&all) == cpus && get_nprocs_conf() == cpus);
+		CHECK(CPU_COUNT(&all) == cpus && get_nprocs_conf() == cpus && numbers_in_area_are(0));
 	CHECK(pthread_getaffinity_np(pthread_self(), sizeof(mine), &mine) == 0);
 	CHECK(CPU_EQUAL(&mine, &all));
 	CHECK(CPU_ISSET(sched_getcpu(), &all));
@@ -56,13 +56,27 @@ static void counts_agree(void)
 	CHECK(sched_getaffinity(0, 0, &mine) == -1 && errno == EINVAL);
 }
 
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+/* Both numbers of the restartable-sequence area, as programs read them inline; before the thread ever waited, too. */
+static int numbers_in_area_are(int cpu)
+{
+	const volatile int *area;
+
+	if (!&__rseq_size || !__rseq_size)
+		return 1;
+	area = (const volatile int *)((const char *)__builtin_thread_pointer() + __rseq_offset);
+	return area[0] == cpu && area[1] == cpu;
+}
+
 static void main_thread_moves(void)
 {
 	for (int i = 0; i < 2 * CPU_COUNT(&all); i++) {
 		cpu_set_t here = only(nth(i)), now;
 
 		CHECK(sched_setaffinity(i % 2 ? 0 : gettid(), sizeof(here), &here) == 0);
-		CHECK(sched_getcpu() == nth(i));
+		CHECK(sched_getcpu() == nth(i) && numbers_in_area_are(nth(i)));
 		CHECK(sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &here));
 	}
 	CHECK(sched_setaffinity(0, sizeof(all), &all) == 0);
@@ -71,7 +85,7 @@ static void main_thread_moves(void)
 static void *stays(void *cpu)
 {
 	for (int i = 0; i < 100; i++) {
-		CHECK(sched_getcpu() == (int)(long)cpu);
+		CHECK(sched_getcpu() == (int)(long)cpu && numbers_in_area_are((int)(long)cpu));
 		sched_yield();
 	}
 	return (void *)(long)gettid();

@@ -3,6 +3,7 @@
 use crate::calls::clock;
 use crate::calls::signals;
 use crate::engine::{current, engine, now};
+use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins};
@@ -57,7 +58,12 @@ fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
 }
 
 fn give_way() -> c_int {
+    let called = hot!().called;
     sched::enter_kernel();
+    if engine().sched.cpus[engine().sched.cpu].ready.is_empty() {
+        // Nothing but time has passed: a spin that does this at each turn is steady, and may doze.
+        hot!().called = called;
+    }
     sched::give_way(usize::MAX);
     0
 }

@@ -23,6 +23,8 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let engine = engine();
     let quiet = engine.model.quiet_read(tag, engine.sched.cpu as u32, hot!().clock);
     if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
+        // The line is here, and a store of the CPU's own to it may not yet be.
+        pending::flush_own(address, size);
         return;
     }
     pending::flush_range(address, size);

@@ -53,22 +53,19 @@ fn overlaps(store: &Store, address: u64, size: u64) -> bool {
     store.address < address + size && address < store.address + u64::from(store.size)
 }
 
-/// Carries out now what waits for any of these bytes: an access that we do not mediate comes to them.
+/// Carries out now what waits for any of these bytes: an access that we do not mediate comes to them. What the same
+/// CPUs stored before goes first, as it would from the store buffer.
 #[inline]
 pub fn flush_range(address: u64, size: u64) {
     let stores = &mut engine().pending.stores;
-    if stores.iter().any(|s| overlaps(s, address, size)) {
-        stores.retain(|s| {
-            let hit = overlaps(s, address, size);
-            if hit {
-                write_value(s.address, s.size, s.value);
-            }
-            !hit
-        });
+    while let Some(last) = stores.iter().rposition(|s| overlaps(s, address, size)) {
+        let cpu = stores[last].cpu;
+        stores.extract_if(..=last, |s| s.cpu == cpu).for_each(|s| write_value(s.address, s.size, s.value));
     }
 }
 
 /// Carries out now what the running CPU itself has waiting for any of these bytes.
+#[inline]
 pub fn flush_own(address: u64, size: u64) {
     let cpu = engine().sched.cpu as u32;
     if engine().pending.stores.iter().any(|s| s.cpu == cpu && overlaps(s, address, size)) {
@@ -90,4 +87,10 @@ pub fn forwarded(cpu: u32, address: u64, size: u8) -> Option<u64> {
 /// Has `cpu` a value that others cannot see yet?
 pub fn any_of(cpu: u32) -> bool {
     engine().pending.stores.iter().any(|s| s.cpu == cpu)
+}
+
+/// Is there a value for the line that others cannot see yet?
+pub fn any_on(line: u64) -> bool {
+    let bytes = crate::engine::line_bytes();
+    engine().pending.stores.iter().any(|s| overlaps(s, line, bytes))
 }

@@ -9,6 +9,7 @@
 use crate::account::sample;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
+use crate::hooks::pending;
 use crate::scheduling::sched;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -77,7 +78,9 @@ pub fn doze() -> bool {
     let spins = &e.fibers[e.sched.fiber].spins;
     let lines = spins.lines();
     let mut quiet = |line: &u64| *line == 0 || e.model.undisturbed(*crate::engine::tag_of(*line), cpu as u32);
-    if !lines.iter().all(&mut quiet) || !e.model.is_idle(cpu as u32) {
+    // A store that is still in another CPU's store buffer rouses nobody when it leaves it.
+    let settled = |line: &u64| !pending::any_on(*line);
+    if !lines.iter().all(&mut quiet) || !lines.iter().all(settled) || !e.model.is_idle(cpu as u32) {
         return false;
     }
     let longest = clock + crate::calls::clock::ticks_of(FIRST_NS << spins.dozes().min(DOUBLINGS));

@@ -189,7 +189,7 @@ impl Fiber {
 }
 
 /// The CPU number that restartable-sequence users read inline is the simulated one.
-fn write_cpu_id(fs: u64, cpu: u32) {
+pub fn write_cpu_id(fs: u64, cpu: u32) {
     let offset = crate::start::rseq_offset();
     if offset != 0 && fs != 0 {
         let area = fs.wrapping_add_signed(offset) as *mut u32;

@@ -340,6 +340,7 @@ pub fn adopt_first() {
     let e = engine();
     e.sched.cpus[0].fiber = Some(0);
     e.fibers[0].state = State::Running;
+    fiber::write_cpu_id(e.fibers[0].fs, 0);
     (hot!().tag, hot!().tag_dirty) = e.sched.cpus[0].tags;
     hot!().frames = e.fibers[0].frames;
     hot!().frame_step = 8;
