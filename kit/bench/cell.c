@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// One cell of the grid "never the wrong one": a counter kind under one workload, a thread for each CPU, made to be run
+// in the lab; natively it works too.
+//   cell KIND WORKLOAD HEADROOM OPERATIONS WORK [WARM]
+//   KIND       global percpu limit adaptive tree, or ticket: limit with a ticket lock
+//   WORKLOAD   add, compare (each add followed by one), sums (1 in 100), reserve (taken above the limit, and returned)
+//   HEADROOM   how far the value begins above the limit; -1 is no limit
+//   WORK       cycles, about, between operations, on data of the thread's own
+//   WARM       operations of each thread before the measured ones, by default 200 and 2,000 / CPUs: a counter that
+//              adapts has not yet done so when it begins. The figure is the steady state; WARM 0 has the start in it
+// Prints the operations of all threads in a microsecond, by the clock it runs on; exit code 1 if the sum is wrong.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <corefold/cf_counter.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#if CF_BUILT_SIMULATED
+#define PROGRESS() COREFOLD_PROGRESS("operation")
+#define REGION_BEGIN() COREFOLD_BEGIN()
+#define REGION_END() COREFOLD_END()
+#else
+#define PROGRESS() ((void)0)
+#define REGION_BEGIN() ((void)0)
+#define REGION_END() ((void)0)
+#endif
+
+enum workload { ADD, COMPARE, SUMS, RESERVE };
+static const char *const workloads[] = { "add", "compare", "sums", "reserve" };
+
+// The most that one thread's adds move the value from where it began.
+enum { DRIFT = 8, BEGIN_UNLIMITED = 1 << 30 };
+
+static struct cf_counter counter;
+// Read at every operation: on no line that a barrier writes.
+static enum workload workload CF_LINE_ALIGNED;
+static int64_t limit;
+static long operations, work, warm;
+static pthread_barrier_t ready CF_LINE_ALIGNED, begun CF_LINE_ALIGNED;
+
+static double seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void busy(uint64_t *random)
+{
+	for (long i = 0; i < work; i += 4) // a multiplication's latency
+		*random = *random * 6364136223846793005u + 1;
+}
+
+static void operate(long i, int64_t *held)
+{
+	int64_t amount = i / DRIFT % 2 ? -1 : 1;
+	if (workload == RESERVE) {
+		if (*held == 0)
+			*held = cf_counter_limited_add(&counter, limit, -DRIFT) == 0 ? DRIFT : 0;
+		else if (cf_counter_add(&counter, 1) == 0)
+			--*held;
+		return;
+	}
+	cf_counter_add(&counter, amount);
+	if (workload == COMPARE && cf_counter_compare(&counter, limit) < -1)
+		abort();
+	if (workload == SUMS && i % 100 == 99 && cf_counter_sum(&counter) < 0)
+		abort();
+}
+
+struct span {
+	double begin, end;
+};
+
+static void *thread(void *argument)
+{
+	struct span *span = argument;
+	uint64_t random = (uint64_t)(uintptr_t)argument;
+	int64_t held = 0;
+	pthread_barrier_wait(&ready);
+	for (long i = 0; i < warm; i++) {
+		busy(&random);
+		operate(i, &held);
+	}
+	if (pthread_barrier_wait(&begun) == PTHREAD_BARRIER_SERIAL_THREAD)
+		REGION_BEGIN();
+	span->begin = seconds();
+	for (long i = warm; i < warm + operations; i++) {
+		busy(&random);
+		operate(i, &held);
+		PROGRESS();
+	}
+	span->end = seconds();
+	if (held)
+		cf_counter_add(&counter, held);
+	return (void *)(uintptr_t)(random == 42);
+}
+
+static enum cf_counter_kind kind_of(const char *name, struct cf_counter_options *options)
+{
+	if (strcmp(name, "ticket") == 0) {
+		options->lock = CF_LOCK_TICKET;
+		return CF_COUNTER_PERCPU_LIMIT;
+	}
+	for (int kind = 0; kind < CF_COUNTER_KINDS; kind++)
+		if (strcmp(name, cf_counter_kind_name((enum cf_counter_kind)kind)) == 0)
+			return (enum cf_counter_kind)kind;
+	return CF_COUNTER_KINDS;
+}
+
+int main(int argc, char **argv)
+{
+	struct cf_counter_options options = { 0, 0, 0, 0, CF_LOCK_QUEUED };
+	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	int64_t headroom = argc >= 6 ? atoll(argv[3]) : 0;
+	int64_t start = headroom < 0 ? BEGIN_UNLIMITED : headroom + 1000;
+	pthread_t *threads = calloc((size_t)cpus, sizeof *threads);
+	struct span *spans = calloc((size_t)cpus, sizeof *spans);
+	double begin = 1e300, end = 0;
+	if (argc < 6 || argc > 7)
+		return fprintf(stderr, "usage: cell KIND WORKLOAD HEADROOM OPERATIONS WORK [WARM]\n"), 2;
+	while (strcmp(workloads[workload], argv[2]) && workload < RESERVE)
+		workload++;
+	limit = headroom < 0 ? 0 : start - headroom;
+	operations = atol(argv[4]);
+	work = atol(argv[5]);
+	warm = argc == 7 ? atol(argv[6]) : 200 + 2000 / cpus;
+	if (cf_counter_init(&counter, kind_of(argv[1], &options), start, &options))
+		return fprintf(stderr, "cell: no such counter: %s\n", argv[1]), 2;
+	pthread_barrier_init(&ready, NULL, (unsigned)cpus);
+	pthread_barrier_init(&begun, NULL, (unsigned)cpus);
+	for (int i = 0; i < cpus; i++)
+		pthread_create(&threads[i], NULL, thread, &spans[i]);
+	for (int i = 0; i < cpus; i++) {
+		pthread_join(threads[i], NULL);
+		begin = spans[i].begin < begin ? spans[i].begin : begin;
+		end = spans[i].end > end ? spans[i].end : end;
+	}
+	REGION_END();
+	long phase = (warm + operations) % (2 * DRIFT);
+	int64_t moved = workload == RESERVE ? 0 : phase < DRIFT ? phase : 2 * DRIFT - phase;
+	int64_t sum = cf_counter_sum(&counter), right = start + cpus * moved;
+	printf("%s %s %lld cpus %d: %.3f operations/us%s\n", argv[1], argv[2], (long long)headroom, cpus,
+	       (double)operations * cpus / (end - begin) / 1e6, sum == right ? "" : "  WRONG SUM");
+	return sum != right;
+}

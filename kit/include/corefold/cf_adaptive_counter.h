@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_adaptive_counter.h: a counter that is global where it must be exact and per-CPU where it may, by itself.
+ *
+ * Choose it when CPUs change a value often and some of them compare it, or take from it, near a limit. When nobody
+ * ever compares, cf_percpu_counter.h does the same with less code.
+ *
+ * How it works: the shared word holds what nobody has lent out. A CPU that changes the counter often borrows a *credit*
+ * from it, into its own slot: a part of the value, between 0 and the slot's *cap*, that it counts up and down without
+ * touching the word. The cap stands in the slot, beside the credit, on the line that the CPU owns anyway: cap 0 means
+ * "go to the shared word". So switching a CPU in or out, smaller caps near a limit, and going back to one global
+ * count are writes by slow paths, and the fast path has one comparison, as a plain per-CPU counter has.
+ *
+ * Cost: add touches this CPU's slot; the shared line when the credit is used up or full, or the cap is 0. compare
+ * reads the shared line alone while the value is far from rhs, or nothing is lent. Memory: 192 bytes, and 68 for
+ * each possible CPU. The value is in the caller's units.
+ *
+ *   operation                     may overlap    progress
+ *   init, destroy                 nothing        as malloc
+ *   add, sub, inc, dec            everything     fast path lock-free; borrowing and repaying block on a lock bit
+ *   read, read_positive, bounds   everything     read is wait-free; bounds repeats while caps change
+ *   sum, sum_positive             everything     wait-free when nothing is lent; else reads each slot, waits for moves
+ *   compare                       everything     wait-free while above or nothing is lent; else as sum, and at times
+ *                                                calls all credit back
+ *   limited_add                   everything     fast path lock-free; a refusal may call all credit back first
+ *   settle                        everything     blocks; interrupts the CPUs that it folds
+ *   set                           everything     blocks; calls all credit back
+ * Calling back blocks, reads a line for each CPU that holds credit and interrupts the CPUs that run (membarrier).
+ *
+ * Invariants; the tests of the same names are in tests/adaptive_counter.c:
+ *   1. value = count + the credits of all slots, whenever the lock bit is free.  ("sums are exact")
+ *   2. A slot whose cap is above 0 has 0 <= credit < cap; so count <= value <= count + caps.  ("bounds hold")
+ *   3. If the word's LENT bit is clear, every credit is 0, and one load of the word is the exact value.  The bit is
+ *      set in the same instruction that takes the first credit out of the count, and cleared in the one that puts
+ *      the last back.  ("compare is exact near its limit")
+ *   4. Credit is called back in this order: lock, cap 0, fence, take, count. Between cap and fence the owner may
+ *      still be in mid-update; nobody but the owner changes a credit before the fence. Two sets, therefore: who *may
+ *      use* its slot (cap above 0) and whose credit *may be non-zero* (the map of holders), which shrinks last.
+ *      An owner that folds its own slot, in a restartable sequence on that CPU, needs no fence.  ("no update is
+ *      lost")
+ *   5. A slot's total is what its CPU has counted there since init, and its credit is the total above a base that moves
+ *      under the lock bit. Credit that moves between count and slots changes neither count + granted nor any total: so
+ *      a sum is one load a slot, without the lock, and no move makes it count twice.  ("bounds hold")
+ *   6. While anything is lent, count >= guard, the highest lower limit that limited_add has succeeded with. Whoever
+ *      would bring the count below calls all credit back first, or, if he may not be refused, before he returns. So
+ *      a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count.
+ *      ("no oversell, no false refusal")
+ *
+ * Guarantees:
+ *   1. limited_add never takes the value past the limit, and refuses only if at some moment during the call it would
+ *      have. A change toward the limit by add that overlaps the call counts as before or after it.
+ *   2. sum and compare are exact at one moment during the call while nothing is lent, or when the bounds decide.
+ *      Otherwise they count every add that returned before they began and none that began after they returned, and
+ *      of those beside them each or not, as in Linux.  ("compare is exact near its limit")
+ *   3. Counts stay within +-CF_VALUE_MAX: what would not is refused with -ERANGE and changes nothing (an add that is
+ *      being refused can be seen until it returns).  ("near the ends")
+ *
+ * When it moves. A CPU borrows after 4 changes of the word that others changed in between, and then all CPUs that met
+ * contention get credit with it; or after 64 changes if it was alone. The cap is at most `cap_max` and at most the
+ * distance to the limit / CPUs. Below a cap of 8 it is not worth it: the counter is global. Whoever finds his credit used up or full sizes it anew, so caps shrink on the way to
+ * a limit and grow on the way from it. Comparisons that keep having to sum call the credit back, and caps become smaller than the
+ * distance to the compared value, if that is 16 for each CPU or more: nearer, summing is the cheapest there is, and caps
+ * are large. A compared value is forgotten after 64 borrowings, and twice as many each time that was wrong. Every 1,024th borrowing folds idle CPUs back.
+ *
+ * Lifetime: zeroed memory is an uninitialised counter. Destroy once, when nobody uses it.
+ *
+ * Five lines:
+ *   struct cf_adaptive_counter blocks;
+ *   if (cf_adaptive_counter_init(&blocks, 1 << 20, 0)) return -ENOMEM;
+ *   if (cf_adaptive_counter_limited_add(&blocks, 0, -8)) return -ENOSPC;
+ *   cf_adaptive_counter_add(&blocks, 8);
+ *   cf_adaptive_counter_destroy(&blocks);
+ *
+ * Source: asked for in the thread of March 2016 on percpu_counter_set_limit; the rest is ours. Borrowing is escrow:
+ * P. O'Neil, "The escrow transactional method" (1986).
+ */
+#ifndef COREFOLD_CF_ADAPTIVE_COUNTER_H
+#define COREFOLD_CF_ADAPTIVE_COUNTER_H
+
+#include <corefold/cf_cpu.h>
+#include <corefold/cf_value.h>
+#include <stdbool.h>
+
+CF_EXTERN_BEGIN
+
+struct cf_adaptive_counter {
+	/* Line 0: read by every operation; written when a limit is first seen. */
+	struct cf_slot *slots; /* with credit: cf_cpu.h; the rest of own[]: hints of the CPU */
+	int64_t guard;         /* invariant 6. Written under the lock bit, only raised */
+	int64_t near;          /* a value that compares were near to, or none: policy alone. Under the lock bit */
+	int32_t cap_max;       /* constant */
+	uint32_t patience;     /* the age at which `near` is forgotten. Under the lock bit */
+	uint32_t sums_to_shrink; /* sums by comparisons of a CPU before smaller caps are tried. Under the lock bit */
+	uint32_t pad0[7];
+	/* Line 1: the count, and what a lockless look at it needs. */
+	uint64_t word CF_LINE_ALIGNED; /* count << 2 | lock bit | LENT bit; changed by atomic operations alone */
+	uint64_t moves;                /* sections of the lock so far. Under the lock bit; read by lockless sums */
+	int64_t granted;               /* what the count gave to slots, less what it got back. The same */
+	int64_t caps;                  /* the sum of all caps. The same */
+	uint64_t pad1[4];
+	/* Line 2: what slow paths need, under the lock bit. */
+	uint64_t *holders CF_LINE_ALIGNED; /* a bit for each CPU whose credit may be non-zero */
+	uint32_t *seen;                    /* each CPU's total when settle last looked: its low half */
+	uint32_t borrowings;               /* since settle last looked */
+	uint32_t guessed;                  /* 1: `near` was forgotten, and nobody has compared near it since */
+	uint32_t near_age;                 /* sections that lent or borrowed since `near` was set */
+	uint32_t pad2[9];
+};
+
+CF_STATIC_ASSERT(offsetof(struct cf_adaptive_counter, word) == CF_LINE, "the count has a line of its own");
+CF_STATIC_ASSERT(offsetof(struct cf_adaptive_counter, holders) == 2 * CF_LINE, "slow paths have a line of their own");
+CF_STATIC_ASSERT(sizeof(struct cf_adaptive_counter) == 3 * CF_LINE, "three lines");
+
+/* cap_max: the largest part of the value that one CPU keeps to itself; 0 is 1,024. 0, -EINVAL or -ENOMEM. */
+int cf_adaptive_counter_init(struct cf_adaptive_counter *counter, int64_t value, int32_t cap_max);
+void cf_adaptive_counter_destroy(struct cf_adaptive_counter *counter);
+
+/* Forgets every limit as well. May not overlap limited_add. 0 or -ERANGE. */
+int cf_adaptive_counter_set(struct cf_adaptive_counter *counter, int64_t value);
+
+int cf_adaptive_counter_add_slow(struct cf_adaptive_counter *counter, int64_t amount);
+
+/* 0 or -ERANGE. */
+static inline int cf_adaptive_counter_add(struct cf_adaptive_counter *counter, int64_t amount)
+{
+	if (CF_LIKELY(cf_slot_add_credit(counter->slots, amount) == CF_SLOT_DONE))
+		return 0;
+	return cf_adaptive_counter_add_slow(counter, amount);
+}
+
+static inline int cf_adaptive_counter_sub(struct cf_adaptive_counter *counter, int64_t amount)
+{
+	/* INT64_MIN does not fit, nor does what it negates to. */
+	return cf_adaptive_counter_add(counter, amount == INT64_MIN ? INT64_MIN : -amount);
+}
+
+static inline int cf_adaptive_counter_inc(struct cf_adaptive_counter *counter)
+{
+	return cf_adaptive_counter_add(counter, 1);
+}
+
+static inline int cf_adaptive_counter_dec(struct cf_adaptive_counter *counter)
+{
+	return cf_adaptive_counter_add(counter, -1);
+}
+
+/* The value, give or take half of the caps; exact when nothing is lent. */
+int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *counter);
+
+static inline int64_t cf_adaptive_counter_read_positive(const struct cf_adaptive_counter *counter)
+{
+	int64_t value = cf_adaptive_counter_read(counter);
+	return value > 0 ? value : 0;
+}
+
+/* The value lies within [*low, *high] at one moment during the call. */
+void cf_adaptive_counter_bounds(const struct cf_adaptive_counter *counter, int64_t *low, int64_t *high);
+
+int64_t cf_adaptive_counter_sum(struct cf_adaptive_counter *counter);
+
+static inline int64_t cf_adaptive_counter_sum_positive(struct cf_adaptive_counter *counter)
+{
+	int64_t value = cf_adaptive_counter_sum(counter);
+	return value > 0 ? value : 0;
+}
+
+int cf_adaptive_counter_compare_slow(struct cf_adaptive_counter *counter, int64_t rhs);
+
+/* -1, 0 or 1: the value is below, at or above rhs. Exact. */
+static inline int cf_adaptive_counter_compare(struct cf_adaptive_counter *counter, int64_t rhs)
+{
+	/* Acquire: what was done before an add that this sees, is seen. */
+	uint64_t word = __atomic_load_n(&counter->word, __ATOMIC_ACQUIRE);
+	int64_t count = (int64_t)word >> 2;
+	if (CF_LIKELY(count > rhs))
+		return 1;
+	return word & 1 ? cf_adaptive_counter_compare_slow(counter, rhs) : cf_value_order(count, rhs);
+}
+
+int cf_adaptive_counter_limited_add_slow(struct cf_adaptive_counter *counter, int64_t limit, int64_t amount);
+
+/*
+ * Adds amount unless that takes the value past limit: below it for a negative amount, above it for a positive one.
+ * 0, -ENOSPC (refused) or -ERANGE. Fast for negative amounts, and near their limit as cheap as one global count;
+ * positive ones always take the lock bit. Who has a ceiling counts what is left.
+ */
+static inline int cf_adaptive_counter_limited_add(struct cf_adaptive_counter *counter, int64_t limit, int64_t amount)
+{
+	/* Relaxed: only raised, but by set; an old guard is a lower one. */
+	if (CF_LIKELY(amount < 0 && limit <= __atomic_load_n(&counter->guard, __ATOMIC_RELAXED)) &&
+	    CF_LIKELY(cf_slot_add_credit(counter->slots, amount) == CF_SLOT_DONE))
+		return 0;
+	return cf_adaptive_counter_limited_add_slow(counter, limit, amount);
+}
+
+/*
+ * Folds the credit of CPUs that have not changed it since the last call back into the count. Happens by itself while
+ * the counter is busy; call it, once a minute say, for a counter that falls idle. Returns how many were folded.
+ */
+int cf_adaptive_counter_settle(struct cf_adaptive_counter *counter);
+
+/* How many CPUs hold credit: for tests and reports. Blocks on the lock bit. */
+int cf_adaptive_counter_holders(struct cf_adaptive_counter *counter);
+
+static inline bool cf_adaptive_counter_initialized(const struct cf_adaptive_counter *counter)
+{
+	return counter && counter->slots;
+}
+
+CF_EXTERN_END
+
+#endif

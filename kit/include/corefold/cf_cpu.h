@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_cpu.h: per-CPU slots that their CPU changes without an atomic instruction.
+ *
+ * Choose it to build a per-CPU structure of your own; to count, take one of the counters.
+ *
+ * Cost: a slot is one line (64 bytes) for each possible CPU. An update by its CPU is a load, a comparison and a
+ * store on that line, and a store to the thread's own restartable-sequence area: no atomic, no fence. Where there
+ * are no restartable sequences it is one compare-and-swap on that line and a call of sched_getcpu().
+ *
+ *   operation             may overlap                                    progress
+ *   cf_slot_add_*         everything                                     lock-free; restarts when preempted
+ *   cf_slot_replace       everything                                     the same
+ *   cf_slot_word_load     everything                                     wait-free
+ *   cf_slot_rebase        the same; other changes of base and cap: no, lock them
+ *   cf_slot_gate_set      other gate changes of that slot: no, lock them lock-free
+ *   cf_slot_cap_set       the same                                       lock-free; blocks in the atomic mode
+ *   cf_slot_base_set      needs a closed slot and a fence before it      the same
+ *   cf_slot_delta_take    needs a closed gate and a fence before it      wait-free
+ *   cf_cpu_fence          everything                                     a system call that interrupts CPUs
+ *   cf_slots_new, _free   no use of those slots                          as malloc
+ *
+ * Ordering:
+ *   1. An update of a slot happens on the CPU that the slot belongs to, or is an atomic operation: no update of
+ *      another thread is lost between its load and its store.  (tests/cpu.c, "no update is lost")
+ *   2. When gate 0 (or cap 0) has been written to a slot and cf_cpu_fence(cpu) has returned, no cf_slot_add_* that
+ *      read an earlier gate changes the slot any more.  (tests/cpu.c, "a closed gate holds", "a closed cap holds")
+ *   3. Updates order nothing else: they are relaxed. Who needs the order of other data brings his own.
+ *
+ * Lifetime: slots are zeroed, gate included: closed, until their user opens them. Do not dlclose a module that
+ * ran an inline update: the kernel may still look at the description of its sequence.
+ *
+ * Five lines:
+ *   struct cf_slot *slots = cf_slots_new();
+ *   for (cpu = 0; cpu < cf_cpu_count(); cpu++) cf_slot_gate_set(&slots[cpu], -1);
+ *   if (cf_slot_add_within(slots, 1, 32) != CF_SLOT_DONE) fold_somehow();
+ *
+ * Source: rseq(2) and membarrier(2); the fence for restartable sequences is MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ
+ * (Linux 5.10). A kernel that has no such fence gets compare-and-swap.
+ */
+#ifndef COREFOLD_CF_CPU_H
+#define COREFOLD_CF_CPU_H
+
+#include <corefold/cf_shim.h>
+
+CF_EXTERN_BEGIN
+
+/* How slots are updated in this process. */
+enum cf_cpu_mode {
+	CF_CPU_ATOMIC = 0,    /* compare-and-swap, the CPU from sched_getcpu() */
+	CF_CPU_RSEQ = 1,      /* restartable sequences, fenced by membarrier */
+	CF_CPU_SIMULATED = 2, /* inside the lab: code without hooks is atomic */
+};
+
+/*
+ * One CPU's part, in one of two forms; the rest of the line is the user's own, and the CPU that owns the slot should
+ * be the one that writes it.
+ *   delta and gate   in the first word: `delta` is written by its CPU, `gate` by whoever holds the user's lock.
+ *   credit           the first word is a total, of 64 bits that wrap, which only its CPU changes. total - base is the
+ *                    credit, between 0 and cap; base and cap are written under the user's lock.
+ * The second form serves who sums the slots without a lock: whatever moves between slots and user, totals stand.
+ */
+struct cf_slot {
+	union {
+		uint64_t word;
+		struct {
+			int32_t delta; /* low half of the word: x86-64 and other little-endian machines */
+			int32_t gate;  /* 0 is closed; else as the operation says */
+		} part;
+	} u;
+	uint64_t own[CF_LINE / 8 - 1];
+} CF_LINE_ALIGNED;
+
+CF_STATIC_ASSERT(sizeof(struct cf_slot) == CF_LINE, "a slot is one line");
+CF_STATIC_ASSERT(offsetof(struct cf_slot, own) == 8, "a slot's word is its first 8 bytes");
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "cf_slot's word is split for little-endian machines"
+#endif
+
+/* In own[]: what a slot with credit needs. `busy` is the atomic mode's: there three words change as one. */
+enum { CF_SLOT_BASE = 0, CF_SLOT_CAP = 1, CF_SLOT_BUSY = 2, CF_SLOT_OWN = 3 };
+
+/* Decided once, before main; written afterwards by cf_cpu_use_atomics alone. Read on every fast path. */
+struct cf_cpu_state {
+	ptrdiff_t rseq_offset; /* of an area that says the CPU, from the thread pointer; or of one that says "none" */
+	int32_t mode;          /* enum cf_cpu_mode */
+	uint32_t cpus;
+};
+extern struct cf_cpu_state cf_cpu_state;
+
+/* Possible CPUs: 1 more than the highest number that a CPU of this machine can ever have. Wait-free. */
+static inline uint32_t cf_cpu_count(void)
+{
+	return cf_cpu_state.cpus;
+}
+
+/* The CPU that this thread ran on a moment ago; below cf_cpu_count(). Wait-free. */
+uint32_t cf_cpu_current(void);
+
+/*
+ * From now on compare-and-swap, as where there are no restartable sequences: for tests, and for programs that
+ * dlclose. Returns 0, or -EBUSY when slots exist. May not overlap anything else of the kit.
+ */
+int cf_cpu_use_atomics(void);
+
+/* A zeroed slot for each possible CPU; null when there is no memory. cf_slots_free(null) does nothing. */
+struct cf_slot *cf_slots_new(void);
+void cf_slots_free(struct cf_slot *slots);
+
+/*
+ * Afterwards no update that began on `cpu` before the call is still going to store (ordering 2). `cpu` -1 is all of
+ * them. In the atomic mode and in the lab updates are atomic, and there is nothing to wait for.
+ */
+void cf_cpu_fence(int cpu);
+
+enum cf_slot_result {
+	CF_SLOT_DONE = 0,
+	CF_SLOT_FULL = 1,  /* the result would be out of bounds, or the gate is closed: nothing was changed */
+	CF_SLOT_MOVED = 2, /* the thread changed CPUs, or there are no restartable sequences: nothing was changed */
+};
+
+static inline uint64_t cf_slot_word_load(const struct cf_slot *slot)
+{
+	/* Relaxed: the value alone is wanted; locks and fences of the caller order it. */
+	return __atomic_load_n(&slot->u.word, __ATOMIC_RELAXED);
+}
+
+static inline int32_t cf_slot_delta(uint64_t word)
+{
+	return (int32_t)(uint32_t)word;
+}
+
+static inline int32_t cf_slot_gate(uint64_t word)
+{
+	return (int32_t)(uint32_t)(word >> 32);
+}
+
+static inline uint64_t cf_slot_word(int32_t delta, int32_t gate)
+{
+	return (uint64_t)(uint32_t)delta | (uint64_t)(uint32_t)gate << 32;
+}
+
+/* Changes the gate, from any CPU, and leaves the delta as it is. */
+void cf_slot_gate_set(struct cf_slot *slot, int32_t gate);
+/* Takes the delta out, from any CPU: only behind a closed gate and a fence. Returns it. */
+int32_t cf_slot_delta_take(struct cf_slot *slot);
+
+static inline uint64_t cf_slot_base(const struct cf_slot *slot)
+{
+	return __atomic_load_n(&slot->own[CF_SLOT_BASE], __ATOMIC_RELAXED); /* relaxed: as cf_slot_word_load */
+}
+
+static inline int32_t cf_slot_cap(const struct cf_slot *slot)
+{
+	return (int32_t)__atomic_load_n(&slot->own[CF_SLOT_CAP], __ATOMIC_RELAXED); /* relaxed: the same */
+}
+
+/* What a slot could give; only under the lock that base is written under does it not change behind the loads. */
+static inline int32_t cf_slot_credit(const struct cf_slot *slot)
+{
+	return (int32_t)(int64_t)(cf_slot_word_load(slot) - cf_slot_base(slot));
+}
+
+/* The cap, from any CPU; 0 closes the slot. An opening cap comes after the base that it is for. */
+void cf_slot_cap_set(struct cf_slot *slot, int32_t cap);
+/* The base, from any CPU: only behind cap 0 and a fence. */
+void cf_slot_base_set(struct cf_slot *slot, uint64_t base);
+
+/*
+ * The delta of this CPU's slot is changed by n:
+ *   _within    if |delta + n| < batch & gate                    (gate: a mask; batch >= 0)
+ *   _licensed  if |delta + n| < batch & (gate's sign, spread)   (only gates below 0 let it pass)
+ * The total of this CPU's slot is changed by n:
+ *   _credit    if 0 <= total + n - base < cap
+ * Amounts of any size are safe: what does not fit is CF_SLOT_FULL. Never CF_SLOT_MOVED: these start again.
+ */
+int cf_slot_add_within_slow(struct cf_slot *slots, int64_t n, int32_t batch);
+int cf_slot_add_licensed_slow(struct cf_slot *slots, int64_t n, int32_t batch);
+int cf_slot_add_credit_slow(struct cf_slot *slots, int64_t n);
+
+/*
+ * If this thread runs on `cpu` and its slot's delta is `expected`, the delta becomes `desired`: CF_SLOT_DONE, else
+ * CF_SLOT_MOVED. _replace_long does the same with the whole word, of a slot that nobody else writes.
+ */
+int cf_slot_replace(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired);
+int cf_slot_replace_long(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired);
+/* If this thread runs on `cpu` and its slot's total is `total`, the base becomes `base`: results as above. */
+int cf_slot_rebase(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base);
+
+#include <corefold/cf_cpu_paths.h>
+
+static inline int cf_slot_add_within(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	int result = cf_slot_within_once(slots, n, batch);
+	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_within_slow(slots, n, batch);
+}
+
+static inline int cf_slot_add_licensed(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	int result = cf_slot_licensed_once(slots, n, batch);
+	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_licensed_slow(slots, n, batch);
+}
+
+static inline int cf_slot_add_credit(struct cf_slot *slots, int64_t n)
+{
+	int result = cf_slot_credit_once(slots, n);
+	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_credit_slow(slots, n);
+}
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_cpu_paths.h: one attempt at each update of cf_cpu.h, as this unit is built. Part of cf_cpu.h, never included
+ * alone.
+ *
+ * A restartable sequence is: tell the kernel where it begins and ends (a store to the thread's area), check that the
+ * CPU is still the one whose slot was picked, compute, and store once, as the last instruction. Preempted or moved
+ * before that store, the thread goes on at the sequence's abort label with nothing changed.
+ *
+ * The same sequence without the kernel's help is right in the lab: a library that was built natively runs there,
+ * and no thread is switched inside of code that has no hooks.
+ */
+#ifndef COREFOLD_CF_CPU_PATHS_H
+#define COREFOLD_CF_CPU_PATHS_H
+
+#ifndef COREFOLD_CF_CPU_H
+#error "include <corefold/cf_cpu.h>"
+#endif
+
+/* rseq(2)'s area: where the fields are that the kernel's ABI fixes. */
+#define CF_RSEQ_CPU_ID_START 0 /* always a valid index; 0 when not registered */
+#define CF_RSEQ_CPU_ID 4       /* the same, or negative when not registered */
+#define CF_RSEQ_CS 8
+
+#if CF_BUILT_RSEQ
+
+/* The area's first word: which slot to try. */
+static inline uint32_t cf_cpu_hint(void)
+{
+	uint32_t cpu;
+	__asm__ volatile("movl %%fs:%c[start](%[area]), %[cpu]"
+			 : [cpu] "=r"(cpu)
+			 : [area] "r"(cf_cpu_state.rseq_offset), [start] "i"(CF_RSEQ_CPU_ID_START));
+	return cpu;
+}
+
+/* %rax is free for the body; it jumps to %l[full] or falls through behind its last store. */
+#define CF_SEQUENCE(body)                                                                                              \
+	".pushsection __rseq_cs, \"aw?\"\n\t"                                                                          \
+	".balign 32\n"                                                                                                 \
+	"3:\n\t"                                                                                                       \
+	".long 0, 0\n\t"                                                                                               \
+	".quad 1f, 2f - 1f, 4f\n\t"                                                                                    \
+	".popsection\n\t"                                                                                              \
+	"leaq 3b(%%rip), %%rax\n\t"                                                                                    \
+	"movq %%rax, %%fs:%c[cs](%[area])\n"                                                                           \
+	"1:\n\t"                                                                                                       \
+	"cmpl %[cpu], %%fs:%c[id](%[area])\n\t"                                                                        \
+	"jne %l[moved]\n\t" body                                                                                       \
+	"2:\n\t"                                                                                                       \
+	".pushsection __rseq_failure, \"ax?\"\n\t"                                                                     \
+	".byte 0x0f, 0xb9, 0x3d\n\t" /* an undefined instruction, so that the signature is never run */               \
+	".long 0x53053053\n"                                                                                           \
+	"4:\n\t"                                                                                                       \
+	"jmp %l[moved]\n\t"                                                                                            \
+	".popsection\n"
+
+#define CF_SEQUENCE_INPUTS                                                                                             \
+	[area] "r"(cf_cpu_state.rseq_offset), [cpu] "r"(cpu), [slot] "r"(slot), [cs] "i"(CF_RSEQ_CS),                  \
+		[id] "i"(CF_RSEQ_CPU_ID)
+
+/* |delta + n| into %rdx, delta + n into %rax. Unsigned comparison also refuses what overflowed. */
+#define CF_SUM_AND_SIZE                                                                                                \
+	"movslq (%[slot]), %%rax\n\t"                                                                                  \
+	"addq %[n], %%rax\n\t"                                                                                         \
+	"movq %%rax, %%rdx\n\t"                                                                                        \
+	"negq %%rdx\n\t"                                                                                               \
+	"cmovsq %%rax, %%rdx\n\t"
+
+#define CF_STORE_IF_BELOW                                                                                              \
+	"cmpq %%rcx, %%rdx\n\t"                                                                                        \
+	"jae %l[full]\n\t"                                                                                             \
+	"movl %%eax, (%[slot])\n"
+
+static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	uint32_t cpu = cf_cpu_hint();
+	struct cf_slot *slot = &slots[cpu];
+	__asm__ goto(CF_SEQUENCE("movl 4(%[slot]), %%ecx\n\t"
+				 "andl %[batch], %%ecx\n\t" CF_SUM_AND_SIZE CF_STORE_IF_BELOW)
+		     :
+		     : CF_SEQUENCE_INPUTS, [n] "er"(n), [batch] "ir"(batch)
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+static inline int cf_slot_licensed_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	uint32_t cpu = cf_cpu_hint();
+	struct cf_slot *slot = &slots[cpu];
+	__asm__ goto(CF_SEQUENCE("movl 4(%[slot]), %%ecx\n\t"
+				 "sarl $31, %%ecx\n\t"
+				 "andl %[batch], %%ecx\n\t" CF_SUM_AND_SIZE CF_STORE_IF_BELOW)
+		     :
+		     : CF_SEQUENCE_INPUTS, [n] "er"(n), [batch] "ir"(batch)
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
+{
+	uint32_t cpu = cf_cpu_hint();
+	struct cf_slot *slot = &slots[cpu];
+	/* A credit below 0 is a huge unsigned number: one comparison is both bounds. The cap first: who sees a slot
+	 * open sees the base that it was opened with. */
+	__asm__ goto(CF_SEQUENCE("movq 16(%[slot]), %%rcx\n\t"
+				 "movq (%[slot]), %%rdx\n\t"
+				 "addq %[n], %%rdx\n\t"
+				 "movq %%rdx, %%rax\n\t"
+				 "subq 8(%[slot]), %%rax\n\t"
+				 "cmpq %%rcx, %%rax\n\t"
+				 "jae %l[full]\n\t"
+				 "movq %%rdx, (%[slot])\n")
+		     :
+		     : CF_SEQUENCE_INPUTS, [n] "er"(n)
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
+{
+	struct cf_slot *slot = &slots[cpu];
+	__asm__ goto(CF_SEQUENCE("cmpl %[expected], (%[slot])\n\t"
+				 "jne %l[moved]\n\t"
+				 "movl %[desired], (%[slot])\n")
+		     :
+		     : CF_SEQUENCE_INPUTS, [expected] "r"(expected), [desired] "r"(desired)
+		     : "rax", "memory", "cc"
+		     : moved);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_replace_long_once(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired)
+{
+	struct cf_slot *slot = &slots[cpu];
+	__asm__ goto(CF_SEQUENCE("cmpq %[expected], (%[slot])\n\t"
+				 "jne %l[moved]\n\t"
+				 "movq %[desired], (%[slot])\n")
+		     :
+		     : CF_SEQUENCE_INPUTS, [expected] "r"(expected), [desired] "r"(desired)
+		     : "rax", "memory", "cc"
+		     : moved);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
+{
+	struct cf_slot *slot = &slots[cpu];
+	__asm__ goto(CF_SEQUENCE("cmpq %[total], (%[slot])\n\t"
+				 "jne %l[moved]\n\t"
+				 "movq %[base], 8(%[slot])\n")
+		     :
+		     : CF_SEQUENCE_INPUTS, [total] "r"(total), [base] "r"(base)
+		     : "rax", "memory", "cc"
+		     : moved);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+}
+
+#elif CF_BUILT_SIMULATED
+
+/* The CPU that the lab wrote into this thread's area, seen as an access of its own. */
+static inline uint32_t cf_cpu_hint(void)
+{
+	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
+	return *(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID_START);
+}
+
+/*
+ * What a sequence does, without hooks. `kind` picks the bounds. Not visible to the simulation: the callers say what
+ * was read and written, and stand in for its instructions.
+ */
+enum cf_unhooked_kind { CF_UNHOOKED_WITHIN, CF_UNHOOKED_LICENSED };
+
+static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_add(struct cf_slot *slot, uint32_t cpu, int64_t n,
+							       int32_t batch, enum cf_unhooked_kind kind)
+{
+	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
+	int64_t sum;
+	uint64_t size, bound;
+	uint64_t word = slot->u.word;
+	int32_t gate = (int32_t)(uint32_t)(word >> 32);
+	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
+		return CF_SLOT_MOVED;
+	sum = (int64_t)((uint64_t)(int64_t)(int32_t)(uint32_t)word + (uint64_t)n);
+	size = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
+	bound = kind == CF_UNHOOKED_WITHIN ? (uint32_t)(batch & gate) : gate < 0 ? (uint32_t)batch : 0;
+	if (size >= bound)
+		return CF_SLOT_FULL;
+	slot->u.part.delta = (int32_t)sum;
+	return CF_SLOT_DONE;
+}
+
+static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_replace(struct cf_slot *slot, uint32_t cpu,
+								   uint64_t expected, uint64_t desired, uint64_t mask)
+{
+	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
+	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || (slot->u.word & mask) != expected)
+		return CF_SLOT_MOVED;
+	slot->u.word = (slot->u.word & ~mask) | desired;
+	return CF_SLOT_DONE;
+}
+
+static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_credit(struct cf_slot *slot, uint32_t cpu, int64_t n)
+{
+	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
+	uint64_t total = slot->u.word + (uint64_t)n;
+	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
+		return CF_SLOT_MOVED;
+	if (total - slot->own[CF_SLOT_BASE] >= slot->own[CF_SLOT_CAP])
+		return CF_SLOT_FULL;
+	slot->u.word = total;
+	return CF_SLOT_DONE;
+}
+
+static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_rebase(struct cf_slot *slot, uint32_t cpu, uint64_t total,
+								  uint64_t base)
+{
+	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
+	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || slot->u.word != total)
+		return CF_SLOT_MOVED;
+	slot->own[CF_SLOT_BASE] = base;
+	return CF_SLOT_DONE;
+}
+
+/* As many instructions as the native sequence has that are not seen. */
+#define CF_UNSEEN_INSTRUCTIONS() __asm__ volatile("nop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop")
+
+static inline int cf_simulated_add(struct cf_slot *slots, int64_t n, int32_t batch, enum cf_unhooked_kind kind)
+{
+	uint32_t cpu;
+	struct cf_slot *slot;
+	int result;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	cpu = cf_cpu_hint();
+	slot = &slots[cpu];
+	CF_SEEN_READ(slot, 8);
+	CF_UNSEEN_INSTRUCTIONS();
+	result = cf_unhooked_add(slot, cpu, n, batch, kind);
+	if (result == CF_SLOT_DONE)
+		CF_SEEN_WRITE(slot, 8);
+	return result;
+}
+
+static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	return cf_simulated_add(slots, n, batch, CF_UNHOOKED_WITHIN);
+}
+
+static inline int cf_slot_licensed_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	return cf_simulated_add(slots, n, batch, CF_UNHOOKED_LICENSED);
+}
+
+static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
+{
+	uint32_t cpu;
+	int result;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	cpu = cf_cpu_hint();
+	CF_SEEN_READ(&slots[cpu], 8);
+	CF_SEEN_READ(&slots[cpu].own[CF_SLOT_BASE], 16);
+	CF_UNSEEN_INSTRUCTIONS();
+	result = cf_unhooked_credit(&slots[cpu], cpu, n);
+	if (result == CF_SLOT_DONE)
+		CF_SEEN_WRITE(&slots[cpu], 8);
+	return result;
+}
+
+static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
+{
+	int result;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	CF_SEEN_READ(&slots[cpu], 8);
+	CF_UNSEEN_INSTRUCTIONS();
+	result = cf_unhooked_rebase(&slots[cpu], cpu, total, base);
+	if (result == CF_SLOT_DONE)
+		CF_SEEN_WRITE(&slots[cpu].own[CF_SLOT_BASE], 8);
+	return result;
+}
+
+static inline int cf_simulated_replace(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired,
+				       uint64_t mask)
+{
+	int result;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	CF_SEEN_READ(&slots[cpu], 8);
+	CF_UNSEEN_INSTRUCTIONS();
+	result = cf_unhooked_replace(&slots[cpu], cpu, expected, desired, mask);
+	if (result == CF_SLOT_DONE)
+		CF_SEEN_WRITE(&slots[cpu], 8);
+	return result;
+}
+
+static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
+{
+	return cf_simulated_replace(slots, cpu, (uint32_t)expected, (uint32_t)desired, 0xffffffffu);
+}
+
+static inline int cf_slot_replace_long_once(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired)
+{
+	return cf_simulated_replace(slots, cpu, expected, desired, ~(uint64_t)0);
+}
+
+#else /* no sequences in this unit: the library decides */
+
+static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	(void)slots, (void)n, (void)batch;
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_licensed_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	(void)slots, (void)n, (void)batch;
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
+{
+	(void)slots, (void)n;
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
+{
+	(void)slots, (void)cpu, (void)expected, (void)desired;
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_replace_long_once(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired)
+{
+	(void)slots, (void)cpu, (void)expected, (void)desired;
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
+{
+	(void)slots, (void)cpu, (void)total, (void)base;
+	return CF_SLOT_MOVED;
+}
+
+#endif
+#endif

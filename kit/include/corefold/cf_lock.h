@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_lock.h: the spinning locks under the counters, of the two kinds whose difference the counters' history is about.
+ *
+ * Choose pthread_mutex_t over it, unless the critical section is a few instructions. Queued is the default; ticket is
+ * here to be compared with: its waiters all read the line that the holder writes.
+ *
+ * Cost: 16 bytes. Uncontended: one atomic exchange (queued) or addition (ticket) and one store or compare-and-swap.
+ * A hand-over moves one line to one waiter (queued), or one line to all of them (ticket).
+ *
+ *   operation        may overlap                          progress
+ *   cf_lock_init     nothing on this lock                 wait-free
+ *   cf_lock_take     everything; not twice by a thread    blocks; first come, first served
+ *   cf_lock_drop     by the holder, with its node         queued: waits for a waiter that is about to link itself
+ * Waiting spins, and after CF_LOCK_SPINS looks yields the CPU at each: with more threads than CPUs the holder or the
+ * next in line may be off its CPU.
+ *
+ * Ordering: 1. What one holder did happens before what the next holder does.  (tests/lock.c)
+ *
+ * Lifetime: a node lives on the stack from take to drop.
+ *
+ * Five lines:
+ *   struct cf_lock_node node;
+ *   cf_lock_take(&lock, &node);
+ *   ...
+ *   cf_lock_drop(&lock, &node);
+ *
+ * Source: J. Mellor-Crummey and M. Scott, "Algorithms for scalable synchronization on shared-memory
+ * multiprocessors" (1991): both locks.
+ */
+#ifndef COREFOLD_CF_LOCK_H
+#define COREFOLD_CF_LOCK_H
+
+#include <corefold/cf_shim.h>
+#include <sched.h>
+
+CF_EXTERN_BEGIN
+
+enum cf_lock_kind { CF_LOCK_QUEUED = 0, CF_LOCK_TICKET = 1 };
+
+#ifndef CF_LOCK_SPINS /* less, to have the rare path often in tests */
+#define CF_LOCK_SPINS 1024
+#endif
+
+struct cf_lock_node {
+	struct cf_lock_node *next; /* written by the waiter behind, read by the holder */
+	uint32_t waiting;          /* written by the holder before, spun on by its waiter */
+};
+
+struct cf_lock {
+	union {
+		struct cf_lock_node *tail; /* queued: the last in line, null when free */
+		struct {
+			uint32_t next;  /* ticket: taken by arrivals */
+			uint32_t owner; /* ticket: written by the holder, spun on by all */
+		} ticket;
+	} u;
+	uint32_t kind; /* enum cf_lock_kind; constant */
+};
+
+static inline void cf_lock_init(struct cf_lock *lock, enum cf_lock_kind kind)
+{
+	lock->u.tail = NULL;
+	lock->kind = (uint32_t)kind;
+}
+
+/*
+ * Waits until `condition` holds. Two loops, and not one that counts past its end: the second is the same at every turn,
+ * so the lab need not simulate each.
+ */
+#define CF_LOCK_WAIT_UNTIL(condition)                                                                                  \
+	do {                                                                                                           \
+		unsigned looks_ = 0;                                                                                   \
+		while (looks_ < CF_LOCK_SPINS && !(condition)) {                                                       \
+			looks_++;                                                                                      \
+			cf_pause();                                                                                    \
+		}                                                                                                      \
+		if (looks_ == CF_LOCK_SPINS)                                                                           \
+			while (!(condition))                                                                           \
+				sched_yield();                                                                         \
+	} while (0)
+
+static inline void cf_lock_take(struct cf_lock *lock, struct cf_lock_node *node)
+{
+	if (lock->kind == CF_LOCK_TICKET) {
+		/* Relaxed: the ticket alone; the load of owner below orders. */
+		uint32_t mine = __atomic_fetch_add(&lock->u.ticket.next, 1, __ATOMIC_RELAXED);
+		/* Acquire: after the last holder's release store of owner. */
+		CF_LOCK_WAIT_UNTIL(__atomic_load_n(&lock->u.ticket.owner, __ATOMIC_ACQUIRE) == mine);
+		return;
+	}
+	node->next = NULL;
+	__atomic_store_n(&node->waiting, 1, __ATOMIC_RELAXED); /* relaxed: published by the exchange */
+	/* Acquire: after the drop that left null. Release: the node's fields before its address. */
+	struct cf_lock_node *before = __atomic_exchange_n(&lock->u.tail, node, __ATOMIC_ACQ_REL);
+	if (!before)
+		return;
+	/* Release: pairs with the acquire load of next in drop; the waiter's fields before the link. */
+	__atomic_store_n(&before->next, node, __ATOMIC_RELEASE);
+	/* Acquire: after the last holder's release store. */
+	CF_LOCK_WAIT_UNTIL(!__atomic_load_n(&node->waiting, __ATOMIC_ACQUIRE));
+}
+
+static inline void cf_lock_drop(struct cf_lock *lock, struct cf_lock_node *node)
+{
+	if (lock->kind == CF_LOCK_TICKET) {
+		uint32_t owner = __atomic_load_n(&lock->u.ticket.owner, __ATOMIC_RELAXED); /* relaxed: only we write */
+		/* Release: this critical section before the next one's acquire load. */
+		__atomic_store_n(&lock->u.ticket.owner, owner + 1, __ATOMIC_RELEASE);
+		return;
+	}
+	/* Acquire: pairs with the waiter's release store of next. */
+	struct cf_lock_node *next = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE);
+	if (!next) {
+		struct cf_lock_node *expected = node;
+		/* Release: this critical section before the next taker's exchange. */
+		if (__atomic_compare_exchange_n(&lock->u.tail, &expected, (struct cf_lock_node *)NULL, 0,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return;
+		CF_LOCK_WAIT_UNTIL((next = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE)) != NULL);
+	}
+	/* Release: this critical section before the waiter's acquire load. */
+	__atomic_store_n(&next->waiting, 0, __ATOMIC_RELEASE);
+}
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_shim.h: the one place that knows how this translation unit is compiled and run.
+ *
+ *   native      restartable sequences in assembly; the kernel aborts them at a preemption
+ *   simulated   built by `corefold cc`: no assembly, since hooks may be put around its instructions.
+ *               A function without hooks is atomic in the lab, where threads change only at hooks
+ *   sanitised   ThreadSanitizer sees no assembly: atomics everywhere
+ *
+ * What a unit can do is decided here, at compile time; which way is taken is the library's choice, once, at run
+ * time (cf_cpu.h), so that units built in different ways can share a counter.
+ *
+ * Not for users: everything here may change.
+ */
+#ifndef COREFOLD_CF_SHIM_H
+#define COREFOLD_CF_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define CF_STATIC_ASSERT static_assert
+#define CF_EXTERN_BEGIN extern "C" {
+#define CF_EXTERN_END }
+#else
+#define CF_STATIC_ASSERT _Static_assert
+#define CF_EXTERN_BEGIN
+#define CF_EXTERN_END
+#endif
+
+/* The unit of ownership between caches. On machines with longer lines slots share one: slower, still right. */
+#define CF_LINE 64
+#define CF_LINE_ALIGNED __attribute__((aligned(CF_LINE)))
+
+#define CF_LIKELY(x) __builtin_expect(!!(x), 1)
+#define CF_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
+/* The three ways, one of which is 1. */
+#if defined(__COREFOLD__)
+#define CF_BUILT_SIMULATED 1
+#define CF_BUILT_SANITISED 0
+#elif defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define CF_BUILT_SIMULATED 0
+#define CF_BUILT_SANITISED 1
+#else
+#define CF_BUILT_SIMULATED 0
+#define CF_BUILT_SANITISED 0
+#endif
+#if !CF_BUILT_SIMULATED && !CF_BUILT_SANITISED && defined(__x86_64__) && defined(__LP64__) && defined(__linux__)
+#define CF_BUILT_RSEQ 1
+#else
+#define CF_BUILT_RSEQ 0
+#endif
+
+/* Code without any hook, and what it does to memory said beside it. */
+#if CF_BUILT_SIMULATED
+#include <corefold.h>
+#if defined(__clang__)
+#define CF_UNHOOKED __attribute__((noinline, no_sanitize("thread"), no_sanitize("coverage")))
+#else
+#define CF_UNHOOKED __attribute__((noinline, no_sanitize_thread, no_sanitize_coverage))
+#endif
+#define CF_SEEN_READ(p, n) COREFOLD_ACCESS_READ(p, n)
+#define CF_SEEN_WRITE(p, n) COREFOLD_ACCESS_WRITE(p, n)
+#endif
+
+/*
+ * A load that comes before the loads behind it. On x86-64 every load does, once the compiler keeps the order; elsewhere
+ * an acquire load. Said so here because the lab, like some machines, lets plain loads overlap and acquire loads not.
+ */
+static inline uint64_t cf_load_in_order(const uint64_t *p)
+{
+#if defined(__x86_64__)
+	uint64_t value = __atomic_load_n(p, __ATOMIC_RELAXED);
+	__asm__ volatile("" ::: "memory");
+	return value;
+#else
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+#endif
+}
+
+static inline void cf_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * adaptive.h: inside cf_adaptive_counter: the shared word, its lock bit, and what the counter's parts call each other.
+ * Invariants 1 to 6 are those of cf_adaptive_counter.h. Functions that end in __ are called with the lock bit held.
+ *   adaptive_slots.c    credit goes out and comes back
+ *   adaptive_policy.c   when, and how much: a wrong choice costs time, never exactness
+ *   adaptive_counter.c  the operations
+ */
+#ifndef KIT_SRC_ADAPTIVE_H
+#define KIT_SRC_ADAPTIVE_H
+
+#include <corefold/cf_adaptive_counter.h>
+#include <corefold/cf_lock.h>
+
+#pragma GCC visibility push(hidden)
+
+/* The shared word: count << SHIFT | LOCKED | LENT. */
+enum { LENT = 1, LOCKED = 2, SHIFT = 2 };
+
+#define NOWHERE INT64_MIN /* of guard and near */
+
+static inline int64_t count_of(uint64_t word)
+{
+	return (int64_t)word >> SHIFT;
+}
+
+static inline uint64_t in_word(int64_t amount)
+{
+	return (uint64_t)amount << SHIFT;
+}
+
+static inline uint64_t load_word(const struct cf_adaptive_counter *c)
+{
+	return __atomic_load_n(&c->word, __ATOMIC_ACQUIRE); /* acquire: after the adds that it contains */
+}
+
+/* Sequentially consistent: a lower count before the look at the guard, in `sank`; its partner is raise_guard__. */
+static inline uint64_t add_to_word(struct cf_adaptive_counter *c, uint64_t amount)
+{
+	return __atomic_add_fetch(&c->word, amount, __ATOMIC_SEQ_CST);
+}
+
+static inline bool swap_word(struct cf_adaptive_counter *c, uint64_t *expected, uint64_t desired)
+{
+	return __atomic_compare_exchange_n(&c->word, expected, desired, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+}
+
+/* Every section of the lock is one more move: who reads the count's line without it sees that one has begun. */
+static inline bool try_lock(struct cf_adaptive_counter *c)
+{
+	/* Acquire: after the last holder's release in unlock. */
+	if (load_word(c) & LOCKED || __atomic_fetch_or(&c->word, LOCKED, __ATOMIC_ACQUIRE) & LOCKED)
+		return false;
+	/* Release, and the moves that follow are read-modify-writes: this before they are seen (cf_adaptive_look). */
+	__atomic_store_n(&c->moves, c->moves + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+static inline void lock(struct cf_adaptive_counter *c)
+{
+	CF_LOCK_WAIT_UNTIL(try_lock(c));
+}
+
+static inline void unlock(struct cf_adaptive_counter *c)
+{
+	__atomic_fetch_sub(&c->word, LOCKED, __ATOMIC_RELEASE); /* release: this section before the next one's try_lock */
+}
+
+static inline int64_t guard(const struct cf_adaptive_counter *c)
+{
+	return __atomic_load_n(&c->guard, __ATOMIC_RELAXED); /* relaxed: invariant 6 says what an old one may do */
+}
+
+static inline void change_caps__(struct cf_adaptive_counter *c, int64_t by)
+{
+	/* Relaxed: who reads it outside of the lock compares `moves`, or only guesses. */
+	__atomic_store_n(&c->caps, c->caps + by, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t holders__(const struct cf_adaptive_counter *c, uint32_t i)
+{
+	return c->holders[i];
+}
+
+static inline uint32_t holder_words(void)
+{
+	return (cf_cpu_count() + 63) / 64;
+}
+
+static inline bool is_holder__(const struct cf_adaptive_counter *c, uint32_t cpu)
+{
+	return c->holders[cpu / 64] >> cpu % 64 & 1;
+}
+
+/* adaptive_slots.c */
+
+/* Adds `amount` to the value, and gives `credit` to slots; unless the count would leave its range, or sink below the
+ * guard: then false, and nothing was done. */
+bool cf_adaptive_debit__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount);
+/* Closed slots get credit that was debited, and caps that were counted. */
+void cf_adaptive_open__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap);
+/* Invariant 4 for the holders: those for which `wanted` is true, or all (null). Returns how many. */
+int cf_adaptive_call_back__(struct cf_adaptive_counter *c, const bool *wanted);
+/* This CPU's slot is closed and its credit, with amount, goes to the count. 0, or -ERANGE: the amount was not added. */
+int cf_adaptive_fold_own__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
+/* An amount below 0 that the credit cannot serve: from the count, with what the credit lacks of half its cap. False: too
+ * near a limit, nothing was done. */
+bool cf_adaptive_draw__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
+/* An amount above 0 that the cap does not hold: to the count, with what the credit has above half its cap. */
+void cf_adaptive_repay__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
+void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap);
+/* A change of the count by compare-and-swap. 0 or -ERANGE. */
+int cf_adaptive_add_checked(struct cf_adaptive_counter *c, int64_t amount, uint64_t *before);
+
+/* adaptive_policy.c */
+
+/* How much a CPU may hold now; 0: nothing. */
+int32_t cf_adaptive_cap(const struct cf_adaptive_counter *c, int64_t count, int64_t near);
+void cf_adaptive_age_near__(struct cf_adaptive_counter *c);
+/* This CPU gets credit, and with `to_all` every CPU that met contention. */
+void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all);
+void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit);
+/* After this CPU changed the word, or failed to; `before` is what it found there. limit: limited_add's, or NOWHERE. */
+void cf_adaptive_changed(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t before, uint64_t after, int64_t limit);
+void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t word, int64_t limit);
+/* A comparison with rhs had to sum. */
+void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs);
+int cf_adaptive_settle__(struct cf_adaptive_counter *c);
+/* After a borrowing that was served: time to look for idle CPUs? */
+void cf_adaptive_borrowed__(struct cf_adaptive_counter *c);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "adaptive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { CAS_FAILURES = 2, CAP_DEFAULT = 1024, SUMS_TO_SHRINK = 8, PATIENCE = 64 };
+
+// Larger amounts are added by compare-and-swap: 2^16 threads that each have a smaller one refused cannot carry the
+// word past its end.
+#define AMOUNT_BLIND ((int64_t)1 << 44)
+
+// The count became this: if it sank below the guard while credit is out, no slot may give from its credit any more.
+static void sank(struct cf_adaptive_counter *c, uint64_t word)
+{
+	// Sequentially consistent: the count, changed before, then the guard (raise_guard__).
+	if (!(word & LENT) || count_of(word) >= __atomic_load_n(&c->guard, __ATOMIC_SEQ_CST))
+		return;
+	lock(c);
+	cf_adaptive_call_back__(c, NULL);
+	unlock(c);
+}
+
+static int add_to_count(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
+{
+	uint64_t before, after;
+	if (cf_value_distance(amount, 0) > (uint64_t)AMOUNT_BLIND) {
+		if (cf_adaptive_add_checked(c, amount, &before))
+			return -ERANGE;
+		after = before + in_word(amount);
+	} else {
+		after = add_to_word(c, in_word(amount));
+		before = after - in_word(amount);
+		if (CF_UNLIKELY(!cf_value_fits(count_of(after)))) {
+			add_to_word(c, in_word(-amount));
+			return -ERANGE;
+		}
+	}
+	if (amount < 0)
+		sank(c, after);
+	cf_adaptive_changed(c, cpu, before, after, NOWHERE);
+	return 0;
+}
+
+// An amount that does not fit between the credit and the cap: by the count, and the credit is made half full again.
+static void refill__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap, int32_t best, int64_t amount, int *result)
+{
+	if (amount > 0) {
+		cf_adaptive_repay__(c, cpu, amount);
+	} else if (!cf_adaptive_draw__(c, cpu, amount)) { // too near a limit to hold a credit of this size
+		*result = cf_adaptive_fold_own__(c, cpu, amount);
+		return;
+	}
+	if (best / 2 >= cap)
+		cf_adaptive_grow__(c, cpu, best);
+	cf_adaptive_borrowed__(c);
+}
+
+// What does not fit into this CPU's credit. False: start again.
+static bool borrow(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount, int *result)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	uint64_t word;
+	int64_t after;
+	int32_t cap, best;
+	*result = 0;
+	lock(c);
+	cf_adaptive_age_near__(c);
+	word = load_word(c);
+	cap = cf_slot_cap(slot);
+	best = cf_adaptive_cap(c, count_of(word), c->near);
+	if (cap == 0) { // called back meanwhile
+	} else if (!cf_value_add(count_of(word), amount, &after) || !cf_value_add(after, cf_slot_credit(slot), &after)) {
+		*result = -ERANGE;
+	} else if (best < cap / 2) {
+		*result = cf_adaptive_fold_own__(c, cpu, amount);
+		cf_adaptive_lend__(c, false);
+	} else {
+		refill__(c, cpu, cap, best, amount, result);
+	}
+	word = load_word(c);
+	unlock(c);
+	if (amount < 0)
+		sank(c, word);
+	return cap != 0;
+}
+
+int cf_adaptive_counter_add_slow(struct cf_adaptive_counter *c, int64_t amount)
+{
+	int result;
+	if (!cf_value_fits(amount))
+		return -ERANGE;
+	for (;;) {
+		uint32_t cpu = cf_cpu_current();
+		if (cf_slot_cap(&c->slots[cpu]) == 0)
+			return add_to_count(c, cpu, amount);
+		if (cf_slot_add_credit(c->slots, amount) == CF_SLOT_DONE)
+			return 0;
+		if (borrow(c, cpu, amount, &result))
+			return result;
+	}
+}
+
+// Invariant 3 makes the decision exact: nothing is lent, and the lock keeps it so.
+static int decide__(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
+{
+	uint64_t word = load_word(c);
+	for (;;) {
+		int64_t after;
+		if (!cf_value_add(count_of(word), amount, &after))
+			return -ERANGE;
+		if (amount < 0 ? after < limit : after > limit)
+			return -ENOSPC;
+		if (swap_word(c, &word, word + in_word(amount)))
+			return 0;
+	}
+}
+
+static int limited_add_exactly(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
+{
+	int result;
+	lock(c);
+	cf_adaptive_call_back__(c, NULL);
+	result = decide__(c, limit, amount);
+	if (result == 0) // slots that are lent to may serve this limit: else the next call would call them back again
+		cf_adaptive_raise_guard__(c, limit);
+	unlock(c);
+	return result;
+}
+
+// This CPU's credit does not suffice: more of it, if the limit is one that credit may serve.
+static bool refill_and_take(struct cf_adaptive_counter *c, uint32_t cpu, int64_t limit, int64_t amount)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	int32_t cap;
+	bool done = false;
+	if (cf_slot_cap(slot) == 0)
+		return false;
+	lock(c);
+	cap = cf_slot_cap(slot);
+	if (cap && cf_adaptive_cap(c, count_of(load_word(c)), c->near) < cap / 2) {
+		cf_adaptive_fold_own__(c, cpu, 0);
+		cf_adaptive_lend__(c, false);
+	} else if (cap && limit <= guard(c)) {
+		// The debit leaves the count at or above the guard, and so at or above the limit.
+		done = cf_adaptive_draw__(c, cpu, amount);
+	}
+	unlock(c);
+	return done;
+}
+
+// Surely too little, at one moment: the count with all that could be lent.
+static bool surely_below(const struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
+{
+	int64_t low, high;
+	cf_adaptive_counter_bounds(c, &low, &high);
+	return high + amount < limit;
+}
+
+static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
+{
+	uint32_t cpu = cf_cpu_current();
+	uint64_t word;
+	int failures = 0;
+	if (refill_and_take(c, cpu, limit, amount))
+		return 0;
+	word = load_word(c);
+	for (;;) {
+		int64_t after = count_of(word) + amount; // both fit, so does the sum into 64 bits
+		if (after < limit && (!(word & LENT) || surely_below(c, limit, amount)))
+			return -ENOSPC; // nothing lent: exact at the moment of the load (invariant 3)
+		if (after < limit)
+			return limited_add_exactly(c, limit, amount);
+		if (!cf_value_fits(after))
+			return -ERANGE;
+		// value >= count, so a count that can afford it is enough, whatever is lent.
+		if (swap_word(c, &word, word + in_word(amount)))
+			break;
+		if (++failures == CAS_FAILURES) {
+			cf_adaptive_collided(c, cpu, word, limit);
+			if (limit <= guard(c) && cf_slot_add_credit(c->slots, amount) == CF_SLOT_DONE)
+				return 0;
+			word = load_word(c);
+		}
+	}
+	sank(c, word + in_word(amount));
+	cf_adaptive_changed(c, cpu, word, word + in_word(amount), limit);
+	return 0;
+}
+
+// Credit may grow up to the caps while this looks: they count as used.
+static int limited_add_up(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
+{
+	int result;
+	lock(c);
+	if (count_of(load_word(c)) + amount + c->caps > limit) {
+		cf_adaptive_call_back__(c, NULL);
+		__atomic_store_n(&c->near, limit, __ATOMIC_RELAXED);
+	}
+	result = decide__(c, limit - c->caps, amount);
+	// A plain add in between can have brought it near; then the caps are in the way, and go.
+	if (result == -ENOSPC && c->caps) {
+		cf_adaptive_call_back__(c, NULL);
+		result = decide__(c, limit, amount);
+	}
+	unlock(c);
+	return result;
+}
+
+int cf_adaptive_counter_limited_add_slow(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
+{
+	if (!cf_value_fits(amount))
+		return -ERANGE;
+	if (!cf_value_fits(limit)) // beyond every value: refuses all, or nothing
+		limit = limit < 0 ? -2 * CF_VALUE_MAX : 2 * CF_VALUE_MAX;
+	if (amount == 0)
+		return 0;
+	return amount < 0 ? limited_add_down(c, limit, amount) : limited_add_up(c, limit, amount);
+}
+
+int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *c)
+{
+	uint64_t word = load_word(c);
+	// Relaxed: half of the caps is a guess in any case.
+	return count_of(word) + (word & LENT ? __atomic_load_n(&c->caps, __ATOMIC_RELAXED) / 2 : 0);
+}
+
+// Together at one moment: the count, what all slots could add to it, and the count as if nothing had ever been lent,
+// to which the slots' totals belong. Returns whether anything is lent.
+static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *count, int64_t *caps, int64_t *own)
+{
+	for (;;) {
+		uint64_t moves = __atomic_load_n(&c->moves, __ATOMIC_ACQUIRE); // acquire: moves before the word
+		uint64_t word = load_word(c);                                 // acquire: the word before the rest
+		*count = *own = count_of(word);
+		if (!(word & LENT))
+			return false;
+		*own += (int64_t)cf_load_in_order((const uint64_t *)&c->granted);
+		*caps = (int64_t)cf_load_in_order((const uint64_t *)&c->caps);
+		// Nobody held the lock when the word was loaded, nor took it since. Relaxed: the last of these loads.
+		if (!(word & LOCKED) && moves == __atomic_load_n(&c->moves, __ATOMIC_RELAXED))
+			return true;
+		cf_pause();
+	}
+}
+
+// Credit may move meanwhile: that changes neither `own` nor any total. Totals wrap; their sum with `own` fits.
+static inline int64_t sum_from(const struct cf_adaptive_counter *c, int64_t own)
+{
+	uint64_t sum = (uint64_t)own;
+	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+		sum += cf_slot_word_load(&c->slots[cpu]);
+	return (int64_t)sum;
+}
+
+void cf_adaptive_counter_bounds(const struct cf_adaptive_counter *c, int64_t *low, int64_t *high)
+{
+	int64_t caps = 0, own;
+	bool lent = look_at_count(c, low, &caps, &own);
+	*high = *low + (lent ? caps : 0);
+}
+
+int64_t cf_adaptive_counter_sum(struct cf_adaptive_counter *c)
+{
+	int64_t count, caps, own;
+	return look_at_count(c, &count, &caps, &own) ? sum_from(c, own) : count;
+}
+
+int cf_adaptive_counter_compare_slow(struct cf_adaptive_counter *c, int64_t rhs)
+{
+	int64_t count, caps, own, sum;
+	if (!look_at_count(c, &count, &caps, &own))
+		return cf_value_order(count, rhs);
+	if (count > rhs || count + caps < rhs)
+		return count > rhs ? 1 : -1;
+	sum = sum_from(c, own);
+	cf_adaptive_summed(c, sum, rhs);
+	return cf_value_order(sum, rhs);
+}
+
+int cf_adaptive_counter_settle(struct cf_adaptive_counter *c)
+{
+	int folded;
+	lock(c);
+	folded = cf_adaptive_settle__(c);
+	unlock(c);
+	return folded;
+}
+
+int cf_adaptive_counter_holders(struct cf_adaptive_counter *c)
+{
+	int count = 0;
+	lock(c);
+	for (uint32_t i = 0; i < holder_words(); i++)
+		count += __builtin_popcountll(holders__(c, i));
+	unlock(c);
+	return count;
+}
+
+int cf_adaptive_counter_set(struct cf_adaptive_counter *c, int64_t value)
+{
+	uint64_t word;
+	if (!cf_value_fits(value))
+		return -ERANGE;
+	lock(c);
+	cf_adaptive_call_back__(c, NULL);
+	__atomic_store_n(&c->guard, NOWHERE, __ATOMIC_RELAXED); // relaxed: no limited_add runs beside this
+	__atomic_store_n(&c->near, NOWHERE, __ATOMIC_RELAXED);
+	word = load_word(c);
+	while (!swap_word(c, &word, in_word(value) | LOCKED))
+		;
+	unlock(c);
+	return 0;
+}
+
+int cf_adaptive_counter_init(struct cf_adaptive_counter *c, int64_t value, int32_t cap_max)
+{
+	uint32_t cpus = cf_cpu_count();
+	if (!c || !cf_value_fits(value) || cap_max < 0)
+		return -EINVAL;
+	*c = (struct cf_adaptive_counter){ .guard = NOWHERE, .near = NOWHERE, .patience = PATIENCE, .sums_to_shrink = SUMS_TO_SHRINK };
+	c->cap_max = cap_max ? cap_max : CAP_DEFAULT;
+	c->word = in_word(value);
+	c->slots = cf_slots_new();
+	c->holders = calloc((cpus + 63) / 64, sizeof *c->holders);
+	c->seen = calloc(cpus, sizeof *c->seen);
+	if (c->slots && c->holders && c->seen)
+		return 0;
+	cf_adaptive_counter_destroy(c);
+	return -ENOMEM;
+}
+
+void cf_adaptive_counter_destroy(struct cf_adaptive_counter *c)
+{
+	if (!c)
+		return;
+	cf_slots_free(c->slots);
+	free(c->holders);
+	free(c->seen);
+	c->slots = NULL;
+	c->holders = NULL;
+	c->seen = NULL;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// When credit goes out and comes back, and how much. A wrong choice here costs time, never exactness.
+#include "adaptive.h"
+
+enum {
+	CONTENDED_CHANGES = 4,    // of the word by one CPU, each after somebody else's
+	CHANGES = 64,             // of the word by one CPU
+	CAP_WORTHWHILE = 8,       // a smaller cap saves too few visits to the word
+	CAP_WORTHWHILE_NEAR = 16, // a smaller cap costs more visits than it saves sums
+	PATIENCE_MAX = 1 << 20,
+	SETTLE_EVERY = 1024, // borrowings
+};
+
+// Hints that a CPU keeps in its slot; written by its threads without any protection.
+enum { HINT_WORD = CF_SLOT_OWN, HINT_CHANGES, HINT_CONTENDED, HINT_SUMS };
+
+static uint64_t hint(const struct cf_slot *slot, int which)
+{
+	return __atomic_load_n(&slot->own[which], __ATOMIC_RELAXED); // relaxed: a hint
+}
+
+static void set_hint(struct cf_slot *slot, int which, uint64_t value)
+{
+	__atomic_store_n(&slot->own[which], value, __ATOMIC_RELAXED); // relaxed: a hint
+}
+
+static int32_t cap_within(const struct cf_adaptive_counter *c, uint64_t distance, uint64_t worthwhile)
+{
+	uint64_t each;
+	if (distance < worthwhile * cf_cpu_count()) // before the division: comparisons at the limit ask often
+		return 0;
+	each = distance / cf_cpu_count();
+	return each < (uint64_t)c->cap_max ? (int32_t)each : c->cap_max;
+}
+
+// Caps so small that the count alone tells the value from `near`; 0 if they would be too small.
+static int32_t cap_near(const struct cf_adaptive_counter *c, int64_t count, int64_t near)
+{
+	return near == NOWHERE ? 0 : cap_within(c, cf_value_distance(count, near), CAP_WORTHWHILE_NEAR);
+}
+
+// Near the guard nothing: limited_add must find the value in the count. Nearer to a compared value than small caps are
+// worth, it is the reverse: comparisons sum in any case, so caps are large.
+int32_t cf_adaptive_cap(const struct cf_adaptive_counter *c, int64_t count, int64_t near)
+{
+	int64_t floor = guard(c);
+	uint64_t distance = floor == NOWHERE ? (uint64_t)CF_VALUE_MAX * 4 : count > floor ? cf_value_distance(count, floor) : 0;
+	int32_t cap = cap_within(c, distance, CAP_WORTHWHILE), small = cap_near(c, count, near);
+	return small && small < cap ? small : cap;
+}
+
+static bool wants_credit__(const struct cf_adaptive_counter *c, uint32_t cpu)
+{
+	return !is_holder__(c, cpu) && hint(&c->slots[cpu], HINT_CONTENDED) >= CONTENDED_CHANGES / 2;
+}
+
+// If this CPU met contention, all that met some get credit with it: one by one, each would have to get the lock, on the
+// very line that they contend for.
+void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all)
+{
+	uint32_t here = cf_cpu_current(), borrowers = 0;
+	int32_t cap = cf_adaptive_cap(c, count_of(load_word(c)), c->near);
+	bool wants[cf_cpu_count()];
+	if (cap == 0)
+		return;
+	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+		wants[cpu] = cpu == here ? !is_holder__(c, cpu) : to_all && wants_credit__(c, cpu);
+		borrowers += wants[cpu];
+	}
+	if (borrowers == 0)
+		return;
+	change_caps__(c, (int64_t)borrowers * cap);
+	if (!cf_adaptive_debit__(c, (int64_t)borrowers * (cap / 2), 0)) {
+		change_caps__(c, -(int64_t)borrowers * cap);
+		return;
+	}
+	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+		if (wants[cpu])
+			cf_adaptive_open__(c, cpu, cap);
+}
+
+// limited_add's fast path may serve this limit from now on (invariant 6).
+void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit)
+{
+	if (limit <= guard(c))
+		return;
+	if (count_of(load_word(c)) < limit)
+		cf_adaptive_call_back__(c, NULL);
+	if (count_of(load_word(c)) < limit) // out of reach: a guard up there would keep the counter global
+		return;
+	// Sequentially consistent: the guard before the look at the count; against `sank`, where it is the other way
+	// round. One of the two sees a count below the new guard.
+	__atomic_exchange_n(&c->guard, limit, __ATOMIC_SEQ_CST);
+	if (count_of(__atomic_load_n(&c->word, __ATOMIC_SEQ_CST)) < limit)
+		cf_adaptive_call_back__(c, NULL);
+}
+
+// A value that was compared near to is forgotten in time: it may be nobody's limit any more.
+void cf_adaptive_age_near__(struct cf_adaptive_counter *c)
+{
+	if (c->near == NOWHERE || ++c->near_age < c->patience)
+		return;
+	__atomic_store_n(&c->near, NOWHERE, __ATOMIC_RELAXED); // relaxed: policy
+	c->guessed = 1;
+}
+
+// A CPU has changed the word often: should it have a credit?
+static void consider_lending(struct cf_adaptive_counter *c, struct cf_slot *slot, int64_t count, int64_t limit,
+			     bool contended)
+{
+	set_hint(slot, HINT_CHANGES, 0);
+	set_hint(slot, HINT_CONTENDED, contended ? CONTENDED_CHANGES / 2 : 0);
+	// Relaxed: policy.
+	if (cf_adaptive_cap(c, count, __atomic_load_n(&c->near, __ATOMIC_RELAXED)) == 0)
+		return;
+	// Somebody lends already, or borrows. A moment's wait may bring credit without the lock.
+	if (!try_lock(c))
+		return;
+	cf_adaptive_age_near__(c);
+	cf_adaptive_raise_guard__(c, limit);
+	cf_adaptive_lend__(c, contended);
+	unlock(c);
+}
+
+void cf_adaptive_changed(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t before, uint64_t after, int64_t limit)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	uint64_t changes = hint(slot, HINT_CHANGES) + 1;
+	uint64_t contended = hint(slot, HINT_CONTENDED) + (hint(slot, HINT_WORD) != before);
+	set_hint(slot, HINT_WORD, after);
+	set_hint(slot, HINT_CHANGES, changes);
+	set_hint(slot, HINT_CONTENDED, contended);
+	if (contended >= CONTENDED_CHANGES || changes >= CHANGES)
+		consider_lending(c, slot, count_of(after), limit, contended >= CONTENDED_CHANGES);
+}
+
+void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t word, int64_t limit)
+{
+	consider_lending(c, &c->slots[cpu], count_of(word), limit, true);
+}
+
+// Where smaller caps would have decided it, those of now are called back: once this CPU has summed so often, and twice
+// as often each time.
+void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
+{
+	struct cf_slot *slot = &c->slots[cf_cpu_current()];
+	uint64_t sums;
+	uint32_t enough;
+	if (cap_near(c, sum, rhs) == 0)
+		return;
+	sums = hint(slot, HINT_SUMS) + 1;
+	enough = __atomic_load_n(&c->sums_to_shrink, __ATOMIC_RELAXED); // relaxed: policy
+	set_hint(slot, HINT_SUMS, sums < enough ? sums : 0);
+	if (sums < enough)
+		return;
+	lock(c);
+	cf_adaptive_call_back__(c, NULL);
+	__atomic_store_n(&c->near, rhs, __ATOMIC_RELAXED);
+	if (enough < PATIENCE_MAX)
+		__atomic_store_n(&c->sums_to_shrink, 2 * enough, __ATOMIC_RELAXED);
+	if (c->guessed && c->patience < PATIENCE_MAX)
+		c->patience *= 2;
+	c->guessed = 0;
+	c->near_age = 0;
+	unlock(c);
+}
+
+// Folds the holders that have counted nothing since this last looked.
+int cf_adaptive_settle__(struct cf_adaptive_counter *c)
+{
+	bool idle[cf_cpu_count()];
+	c->borrowings = 0;
+	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+		uint32_t total = (uint32_t)cf_slot_word_load(&c->slots[cpu]); // its low half: an unlucky guess is harmless
+		idle[cpu] = is_holder__(c, cpu) && c->seen[cpu] == total;
+		c->seen[cpu] = total + idle[cpu]; // who comes back is looked at twice again
+	}
+	return cf_adaptive_call_back__(c, idle);
+}
+
+void cf_adaptive_borrowed__(struct cf_adaptive_counter *c)
+{
+	if (++c->borrowings >= SETTLE_EVERY)
+		cf_adaptive_settle__(c);
+}

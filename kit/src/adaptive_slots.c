@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Credit moves between the count and slots. `granted` makes up for what the count gives, and a slot's total never
+// changes by a move: so count + granted and all totals stand still (invariant 5).
+#include "adaptive.h"
+
+#include <errno.h>
+
+// The count gives credit, or gets it back (negative), and changes by `amount`, which is a change of the value.
+static uint64_t grant__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount, uint64_t flags)
+{
+	__atomic_store_n(&c->granted, c->granted + credit, __ATOMIC_RELAXED); // relaxed: readers compare `moves`
+	return add_to_word(c, flags + in_word(amount - credit));
+}
+
+static void mark_holder__(struct cf_adaptive_counter *c, uint32_t cpu, bool holds)
+{
+	uint64_t bit = (uint64_t)1 << cpu % 64, *map = &c->holders[cpu / 64];
+	*map = holds ? *map | bit : *map & ~bit;
+}
+
+static bool any_holder__(const struct cf_adaptive_counter *c)
+{
+	for (uint32_t i = 0; i < holder_words(); i++)
+		if (holders__(c, i))
+			return true;
+	return false;
+}
+
+// The credit that closed slots gave up goes to the count; the last one clears LENT (invariant 3).
+static void give_back__(struct cf_adaptive_counter *c, int64_t credit, int64_t caps)
+{
+	uint64_t last = any_holder__(c) ? 0 : LENT;
+	grant__(c, -credit, 0, -last);
+	change_caps__(c, -caps);
+}
+
+// From a closed and fenced slot, whose total nobody changes.
+static int32_t take_all__(struct cf_adaptive_counter *c, uint32_t cpu)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	int32_t credit = cf_slot_credit(slot);
+	cf_slot_base_set(slot, cf_slot_word_load(slot));
+	mark_holder__(c, cpu, false);
+	return credit;
+}
+
+int cf_adaptive_call_back__(struct cf_adaptive_counter *c, const bool *wanted)
+{
+	int64_t credit = 0, caps = 0;
+	int called = 0;
+	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+		if (!is_holder__(c, cpu) || (wanted && !wanted[cpu]))
+			continue;
+		caps += cf_slot_cap(&c->slots[cpu]);
+		cf_slot_cap_set(&c->slots[cpu], 0);
+		called++;
+	}
+	if (!called)
+		return 0;
+	cf_cpu_fence(-1); // caps before takes: cf_cpu.h, ordering 2
+	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+		if (is_holder__(c, cpu) && (!wanted || wanted[cpu]))
+			credit += take_all__(c, cpu);
+	give_back__(c, credit, caps);
+	return called;
+}
+
+// One addition, undone if it was too much: under a storm of adds a compare-and-swap would hardly ever succeed. While it
+// is too much, LENT is set, so whoever finds too little waits for the lock.
+bool cf_adaptive_debit__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount)
+{
+	uint64_t mark = load_word(c) & LENT ? 0 : LENT; // the lock holder alone changes that bit
+	int64_t after = count_of(grant__(c, credit, amount, mark));
+	if (cf_value_fits(after) && (guard(c) == NOWHERE || after >= guard(c)))
+		return true;
+	grant__(c, -credit, -amount, -mark);
+	return false;
+}
+
+// Nobody else writes a closed slot.
+void cf_adaptive_open__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	mark_holder__(c, cpu, true);
+	cf_slot_base_set(slot, cf_slot_word_load(slot) - (uint64_t)(cap / 2));
+	cf_slot_cap_set(slot, cap);
+}
+
+int cf_adaptive_add_checked(struct cf_adaptive_counter *c, int64_t amount, uint64_t *before)
+{
+	int64_t after;
+	*before = load_word(c);
+	do
+		if (!cf_value_add(count_of(*before), amount, &after))
+			return -ERANGE;
+	while (!swap_word(c, before, *before + in_word(amount)));
+	return 0;
+}
+
+// The credit of the CPU that runs here becomes `to`. False: it is not this CPU any more, or it has just counted.
+static bool set_own_credit__(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t total, int32_t to)
+{
+	return cf_slot_rebase(c->slots, cpu, total, total - (uint64_t)(int64_t)to) == CF_SLOT_DONE;
+}
+
+// The owner needs no fence (invariant 4) if it is still the one that runs here.
+int cf_adaptive_fold_own__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	int32_t cap = cf_slot_cap(slot), credit;
+	uint64_t before, total;
+	cf_slot_cap_set(slot, 0);
+	total = cf_slot_word_load(slot);
+	credit = (int32_t)(int64_t)(total - cf_slot_base(slot));
+	if (set_own_credit__(c, cpu, total, 0)) {
+		mark_holder__(c, cpu, false);
+	} else {
+		cf_cpu_fence((int)cpu);
+		credit = take_all__(c, cpu);
+	}
+	give_back__(c, credit, cap);
+	return cf_adaptive_add_checked(c, amount, &before);
+}
+
+// The count is lowered before the credit grows: it never is above the value.
+bool cf_adaptive_draw__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	uint64_t total = cf_slot_word_load(slot);
+	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_cap(slot) / 2;
+	int64_t lack = credit < half ? half - credit : 0;
+	if (!cf_adaptive_debit__(c, lack, amount))
+		return false;
+	if (lack && !set_own_credit__(c, cpu, total, half))
+		grant__(c, -lack, 0, 0); // the amount is counted; the credit is what it was
+	return true;
+}
+
+// The credit is lowered before the count grows: the count never is above the value.
+void cf_adaptive_repay__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
+{
+	struct cf_slot *slot = &c->slots[cpu];
+	uint64_t total = cf_slot_word_load(slot);
+	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_cap(slot) / 2;
+	bool surplus = credit > half && set_own_credit__(c, cpu, total, half);
+	grant__(c, surplus ? half - credit : 0, amount, 0);
+}
+
+void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap)
+{
+	// Before the slot can hold more: invariant 2.
+	change_caps__(c, (int64_t)cap - cf_slot_cap(&c->slots[cpu]));
+	cf_slot_cap_set(&c->slots[cpu], cap);
+}
