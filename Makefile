@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build demo test stress bench install clean
+.PHONY: build demo test kit-test kit-bench grid stress bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -27,12 +27,29 @@ test:
 	$(CARGO) test --locked
 	$(MAKE) build
 	$(E2E)
+	$(MAKE) kit-test
+
+# The C library: its own tests, built in every way that it is used.
+KIT = $(MAKE) --no-print-directory -C kit OUT=$(abspath $(or $(CARGO_TARGET_DIR),target))/kit
+kit-test:
+	@scripts/setup.sh test
+	$(KIT) test
+
+# The native table of counters and their peers.
+kit-bench:
+	@scripts/setup.sh build
+	$(KIT) bench
+
+# The table of docs/counters.md. Two cores need an hour or more.
+grid: build
+	$(BUILT)/corefold case grid --page docs/counters.md
 
 # What `make test` does a few times, many times.
 stress:
 	@scripts/setup.sh test
 	$(MAKE) build
 	COREFOLD_STRESS=1 $(E2E)
+	$(KIT) stress
 
 # Simulation speed, as ratios and rates from one run on this host.
 bench:
@@ -44,6 +61,8 @@ install: build
 	install -D -m 755 $(BUILT)/corefold $(DESTDIR)$(PREFIX)/bin/corefold
 	install -D -m 644 $(BUILT)/libcorefold_rt.so $(DESTDIR)$(PREFIX)/lib/corefold/libcorefold_rt.so
 	install -D -m 644 crates/driver/include/corefold.h $(DESTDIR)$(PREFIX)/include/corefold.h
+	for f in $$(git ls-files cases kit/include kit/src kit/bench); do \
+		install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/corefold/$$f || exit 1; done
 
 clean:
 	$(CARGO) clean

@@ -3,6 +3,7 @@
 mod harness;
 
 mod assembly;
+mod case;
 mod compilers;
 mod conformance;
 mod demo;

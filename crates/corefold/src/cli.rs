@@ -18,6 +18,7 @@ Examples:
   corefold run --cpus 1,8-80:8 --json - -- ./bench {cpus} > curve.json
   corefold report corefold.rec                    the last report again
   corefold explore --seeds 1-10000 -- ./test      many schedules of one program, until one fails
+  corefold case run percpu-limit                  a published result, simulated again
   corefold machine show skylake-2s-80             what is simulated, with sources";
 
 const EXPLORE: &str = "\
@@ -64,6 +65,9 @@ pub enum Command {
     Explore(ExploreArgs),
     /// Print the report of a recording.
     Report(ReportArgs),
+    /// Published results, simulated again.
+    #[command(subcommand)]
+    Case(crate::case::Command),
     /// The machines that can be simulated.
     #[command(subcommand)]
     Machine(crate::machine::Command),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `corefold` command: argument parsing, and which crate does what in which order.
+mod case;
 mod cli;
 mod explore;
 mod machine;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("taken above"),
         Command::Run(args) => run::run(args),
         Command::Explore(args) => explore::explore(args),
+        Command::Case(command) => case::case(command),
         Command::Report(args) => show::report(&args),
         Command::Machine(machine::Command::List) => machine::list(),
         Command::Machine(machine::Command::Show { name }) => machine::show(&name),

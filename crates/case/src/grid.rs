@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every kind of counter under every load: is the adaptive one ever the wrong one, and is every other?
+//!
+//! A cell is a number of CPUs, a distance from the limit, and a kind of operations; each kind of counter runs in it
+//! (`kit/bench/cell.c`), and its throughput is held against the best.
+mod doc;
+
+use crate::simulate::{Request, bar, in_parallel, simulate};
+use crate::{Home, program};
+use anyhow::{Result, bail};
+use std::path::Path;
+
+pub const CPUS: [u32; 7] = [1, 2, 8, 16, 40, 80, 256];
+/// Below 0: no limit.
+pub const HEADROOMS: [i64; 4] = [0, 2_000, 100_000, -1];
+pub const LOADS: [&str; 4] = ["add", "compare", "sums", "reserve"];
+pub const KINDS: [&str; 5] = ["global", "percpu", "limit", "tree", "adaptive"];
+const ADAPTIVE: usize = 4;
+
+/// A kind that takes so many times as long as the adaptive one is cut off.
+const CUT_OFF: f64 = 25.0;
+/// Operations of each thread: enough to get over the beginning, few enough for many CPUs.
+const OPERATIONS: &[(u32, u32)] = &[(8, 3_000), (80, 1_000), (u32::MAX, 400)];
+/// Cycles between operations.
+const WORK: u32 = 50;
+
+/// Which part of the grid, and where results go.
+pub struct Part {
+    pub cpus: Vec<u32>,
+    pub headrooms: Vec<i64>,
+    pub loads: Vec<String>,
+}
+
+impl Default for Part {
+    fn default() -> Part {
+        Part { cpus: CPUS.into(), headrooms: HEADROOMS.into(), loads: LOADS.map(str::to_owned).into() }
+    }
+}
+
+pub struct Cell {
+    pub cpus: u32,
+    pub headroom: i64,
+    pub load: String,
+    /// Operations a second, by kind; none: cut off.
+    pub rates: [Option<f64>; KINDS.len()],
+}
+
+impl Cell {
+    fn best(&self) -> f64 {
+        self.rates.iter().flatten().copied().fold(0.0, f64::max)
+    }
+
+    /// How many times the best one's rate is this one's.
+    pub fn loses(&self, kind: usize) -> f64 {
+        self.rates[kind].map_or(f64::INFINITY, |rate| self.best() / rate)
+    }
+
+    /// The adaptive counter's rate over the best of the others.
+    pub fn adaptive(&self) -> f64 {
+        let others = self.rates[..ADAPTIVE].iter().flatten().copied().fold(0.0, f64::max);
+        self.rates[ADAPTIVE].unwrap_or(0.0) / others
+    }
+}
+
+pub fn run(home: &Home, corefold: &Path, part: &Part) -> Result<Vec<Cell>> {
+    let place = tempfile::Builder::new().prefix("corefold-grid-").tempdir()?;
+    let program = program::instrumented(home, corefold, &home.kit().join("bench/cell.c"), place.path())?;
+    let cells = cells(part)?;
+    // The longest first, so that the last ones end together.
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(cells[at].0));
+    let bar = bar(cells.len());
+    let rates = in_parallel(&order, &bar, |&at| rates(corefold, &program, place.path(), &cells[at]))?;
+    let mut done: Vec<_> = order.into_iter().zip(rates).collect();
+    done.sort_by_key(|(at, _)| *at);
+    let cell = |((cpus, headroom, load), rates): (Place, _)| Cell { cpus, headroom, load, rates };
+    Ok(cells.into_iter().zip(done.into_iter().map(|(_, rates)| rates)).map(cell).collect())
+}
+
+type Place = (u32, i64, String);
+
+fn cells(part: &Part) -> Result<Vec<Place>> {
+    if let Some(unknown) = part.loads.iter().find(|load| !LOADS.contains(&load.as_str())) {
+        bail!("there is no load {unknown:?}; there are: {}", LOADS.join(", "));
+    }
+    let of = |cpus: u32, headroom: i64| part.loads.iter().map(move |load| (cpus, headroom, load.clone()));
+    let rows = |cpus: u32| part.headrooms.iter().flat_map(move |&headroom| of(cpus, headroom));
+    Ok(part.cpus.iter().flat_map(|&cpus| rows(cpus)).collect())
+}
+
+/// The adaptive kind first: it says how long the others may take.
+fn rates(corefold: &Path, program: &Path, place: &Path, cell: &Place) -> Result<[Option<f64>; KINDS.len()]> {
+    let mut rates = [None; KINDS.len()];
+    let adaptive = simulate(corefold, program, place, &request(cell, KINDS[ADAPTIVE], None))?;
+    if !adaptive.finished || adaptive.throughput.is_none() {
+        bail!("the adaptive counter at {cell:?} {}", adaptive.ending.summary);
+    }
+    rates[ADAPTIVE] = adaptive.throughput;
+    for (kind, rate) in rates[..ADAPTIVE].iter_mut().enumerate() {
+        // The beginning, before the region that counts, takes its time too.
+        let longest = adaptive.seconds * CUT_OFF + 0.02;
+        let run = simulate(corefold, program, place, &request(cell, KINDS[kind], Some(longest)))?;
+        if !run.finished && !run.ending.summary.contains("livelock") {
+            bail!("{} at {cell:?} {}", KINDS[kind], run.ending.summary);
+        }
+        *rate = run.throughput.filter(|_| run.finished);
+    }
+    Ok(rates)
+}
+
+fn request((cpus, headroom, load): &Place, kind: &str, longest: Option<f64>) -> Request {
+    let machine = if *cpus <= 80 { "xeon-4s-80" } else { "generic-1024" };
+    let operations = OPERATIONS.iter().find(|(most, _)| cpus <= most).map_or(0, |(_, operations)| *operations);
+    let args = [kind, load, &headroom.to_string(), &operations.to_string(), &WORK.to_string()].map(str::to_owned);
+    let name = format!("{kind}, {load}, headroom {headroom}, {cpus} CPUs");
+    Request { name, machine: machine.into(), cpus: *cpus, args: args.into(), longest }
+}
+
+/// The table, and each kind's worst cell.
+pub fn text(cells: &[Cell]) -> String {
+    doc::table(cells) + "\n" + &doc::worst(cells)
+}
+
+pub use doc::write;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs in the lab, through the command: as many at once as the host has cores.
+use crate::spec::{Case, Run};
+use anyhow::{Context, Result, anyhow, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Deserialize;
+use std::num::NonZero;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Of the host, for one run that says nothing else.
+const TIMEOUT: u64 = 300;
+
+#[derive(Clone)]
+pub struct Request {
+    pub name: String,
+    pub machine: String,
+    pub cpus: u32,
+    pub args: Vec<String>,
+    /// Seconds of virtual time after which the run is given up.
+    pub longest: Option<f64>,
+}
+
+impl Request {
+    pub fn of(case: &Case, name: &str, run: &Run) -> Request {
+        let args = case.arguments(run);
+        Request { name: name.to_owned(), machine: case.machine.clone(), cpus: run.cpus, args, longest: None }
+    }
+}
+
+/// What is taken from a report: docs/output.md.
+#[derive(Deserialize)]
+pub struct Report {
+    runs: [Simulated; 1],
+}
+
+#[derive(Deserialize, Clone)]
+pub struct Simulated {
+    pub finished: bool,
+    pub seconds: f64,
+    pub throughput: Option<f64>,
+    pub ending: Ending,
+    pub functions: Vec<Function>,
+}
+
+#[derive(Deserialize, Clone)]
+pub struct Ending {
+    pub summary: String,
+}
+
+#[derive(Deserialize, Clone)]
+pub struct Function {
+    pub name: String,
+    pub total_percent: f64,
+}
+
+/// All of them, in their order; the first that fails ends it.
+pub fn simulate_all(corefold: &Path, program: &Path, place: &Path, requests: &[Request]) -> Result<Vec<Simulated>> {
+    let bar = bar(requests.len());
+    let one = |request: &Request| {
+        let run = simulate(corefold, program, place, request)?;
+        match run.finished {
+            true => Ok(run),
+            false => bail!("the run {:?} {}", request.name, run.ending.summary),
+        }
+    };
+    in_parallel(requests, &bar, one)
+}
+
+/// Hidden by itself where stderr is no terminal.
+pub fn bar(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} runs, {eta} left");
+    let bar = ProgressBar::new(steps as u64).with_style(style.expect("the template is well formed"));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Results in the order of `items`; nothing more is begun after a failure.
+pub fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    bar: &ProgressBar,
+    work: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let done: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let worker = || {
+        while failed.lock().expect("no worker panics").is_none() {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { return };
+            match work(item) {
+                Ok(result) => *done[at].lock().expect("no worker panics") = Some(result),
+                Err(error) => *failed.lock().expect("no worker panics") = Some(error),
+            }
+            bar.inc(1);
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(worker))));
+    bar.finish_and_clear();
+    if let Some(error) = failed.into_inner().expect("no worker panics") {
+        return Err(error);
+    }
+    Ok(done.into_iter().map(|slot| slot.into_inner().expect("no worker panics").expect("each is done")).collect())
+}
+
+/// One run, however it ends.
+pub fn simulate(corefold: &Path, program: &Path, place: &Path, request: &Request) -> Result<Simulated> {
+    let files = tempfile::Builder::new().tempdir_in(place)?;
+    let mut command = Command::new(corefold);
+    command.args(["run", "--json", "-", "--timeout", &TIMEOUT.to_string(), "--machine", &request.machine]);
+    command.args(["--cpus", &request.cpus.to_string()]).args(request.longest.map(|s| format!("--longest={s:.9}")));
+    command.arg("-o").arg(files.path().join("rec")).arg("--").arg(program).args(&request.args);
+    let done = command.output().with_context(|| format!("cannot start {}", corefold.display()))?;
+    let report = serde_json::from_slice::<Report>(&done.stdout).map_err(|error| {
+        anyhow!("the run {:?} left no report ({error}):\n{}", request.name, String::from_utf8_lossy(&done.stderr))
+    })?;
+    let [run] = report.runs;
+    Ok(run)
+}

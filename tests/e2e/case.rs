@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Published results, simulated again; the grid of counters; the counters under many schedules.
+use crate::harness::{Place, program_with, sources_in, stress};
+use serde_json::Value;
+use std::path::Path;
+
+fn kit(path: &str) -> String {
+    format!("{}/../kit/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn cases_are_listed() {
+    let said = Place::new().corefold("case list");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("percpu-limit  "), "{}", said.out);
+}
+
+#[test]
+fn an_unknown_case_is_told_with_the_known_ones() {
+    let said = Place::new().corefold("case run nothing");
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("there is no case \"nothing\"; there are: percpu-limit"), "{}", said.err);
+}
+
+fn row<'a>(rows: &'a [Value], what: &str) -> &'a Value {
+    rows.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("no row {what:?} in {rows:?}"))
+}
+
+/// The whole case, which takes minutes: `make stress`.
+#[test]
+fn the_patch_of_2016_is_reproduced() {
+    if !stress() {
+        return;
+    }
+    let place = Place::new();
+    let said = place.corefold("case run percpu-limit --json rows.json");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
+    assert_eq!(json["case"], "percpu-limit");
+    let rows = json["rows"].as_array().unwrap();
+    for row in rows {
+        let keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["native", "published", "simulated", "unit", "what", "within"]);
+        assert_eq!(row["published"].is_null(), row["within"].is_null(), "{row}");
+    }
+    for what in ["sum, total, before", "add, total, after", "lock inside add, after", "throughput after over before"] {
+        assert_eq!(row(rows, what)["within"], true, "{what}");
+    }
+    let ticket = row(rows, "writes on an empty large fs, 80 CPUs: one count, ticket lock / per-CPU");
+    let queued = row(rows, "writes on an empty large fs, 80 CPUs: one count, queued lock / per-CPU");
+    assert!(ticket["simulated"].as_f64() < queued["simulated"].as_f64(), "{ticket} {queued}");
+    assert!(queued["simulated"].as_f64() < Some(0.5), "{queued}");
+}
+
+#[test]
+fn a_part_of_the_grid_is_a_table() {
+    let said = Place::new().corefold("case grid --cpus 16 --headrooms -1 --loads add");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let cell = said.out.lines().find(|line| line.starts_with("| 16 | unlimited | add | "));
+    let cell = cell.unwrap_or_else(|| panic!("no cell in {}", said.out));
+    let global = cell.split(" | ").nth(5).unwrap();
+    assert!(global == ">20" || global.parse::<f64>().unwrap() > 3.0, "one word for 16 CPUs: {cell}");
+    assert!(said.out.contains("| adaptive | "), "{}", said.out);
+}
+
+/// 1,000 operations a schedule: 10 million of each kind in `make stress`.
+#[test]
+fn counters_are_exact_under_many_schedules() {
+    let seeds = if stress() { "1-10000" } else { "1-4" };
+    let mut options = vec!["-DCF_LOCK_SPINS=16".to_owned(), "-I".to_owned(), kit("include")];
+    options.extend(sources_in(Path::new(&kit("src"))));
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let program = program_with(&kit("tests/explore/counters.c"), &options);
+    for kind in ["global", "percpu", "limit", "adaptive", "tree"] {
+        let explore = format!("explore --machine xeon-4s-80 --cpus 80 --seeds {seeds}");
+        let said = Place::new().corefold(&format!("{explore} -- {} {kind} 1000", program.display()));
+        assert_eq!(said.code, Some(0), "{kind}: {}{}", said.out, said.err);
+    }
+}
