@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What docs/limits.md says is not simulated as it is: each is said at run time, and none hangs.
-use crate::harness::{Compiler, Place, Simulated, Simulation, program, program_with};
+use crate::harness::{Compiler, Place, Simulated, Simulation, program, program_with, said};
+use std::process::Command;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -23,6 +24,8 @@ fn what_is_done_without_is_noted() {
         ("landlock", "the system call landlock_create_ruleset is not simulated"),
         ("seccomp", "the system call seccomp is not simulated"),
         ("prctl", "prctl(PR_SET_SECCOMP) is not simulated"),
+        ("mask_call", "the system call rt_sigprocmask goes past the simulation"),
+        ("stack", "switches stacks by instructions of its own"),
     ] {
         let ended = run(what);
         assert_eq!(ended.said.code, Some(0), "{what}: {}{}", ended.said.out, ended.said.err);
@@ -40,6 +43,10 @@ fn what_would_be_wrong_ends_the_run() {
         ("exec", "execl() cannot be simulated"),
         ("clone", "makes threads by system calls"),
         ("exit", "ends itself by a system call"),
+        ("vfork_call", "the program begins another process or program"),
+        ("exec_call", "the program begins another process or program"),
+        ("stop", "stops itself by signal 19"),
+        ("context", "a signal handler changes where the thread goes on"),
     ] {
         let ended = run(what);
         assert_eq!(ended.said.code, Some(6), "{what}: {}{}", ended.said.out, ended.said.err);
@@ -165,5 +172,23 @@ fn memory_that_is_mapped_twice_has_one_set_of_futexes() {
         assert_eq!(ended.said.code, Some(0), "{}{}", ended.said.out, ended.said.err);
         assert_eq!(ended.printed(), "200 200\n");
         assert!(ended.said.out.contains("maps memory twice"), "{}", ended.said.out);
+    }
+}
+
+#[test]
+fn a_library_that_spins_unseen_is_named_when_time_is_up() {
+    let place = Place::new();
+    let source = place.file("spins.c", "void spin(volatile int *word)\n{\n\twhile (!*word)\n\t\t;\n}\n");
+    let library = place.path("libspins.so");
+    let built = said(Command::new("gcc").args(["-O2", "-shared", "-fPIC"]).arg(source).arg("-o").arg(&library));
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    let directory = place.directory().display().to_string();
+    let options = [format!("-Wl,--no-as-needed,-rpath,{directory}"), format!("-L{directory}"), "-lspins".into()];
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let ended =
+        Simulation::of(&program_with("endings/spins.c", &options)).cpus("2").timeout(Duration::from_secs(1)).run();
+    assert_eq!(ended.said.code, Some(5), "{}{}", ended.said.out, ended.said.err);
+    for words in ["a library without hooks runs on and on", "#0  spin", "#1  main (spins.c:"] {
+        assert!(ended.said.out.contains(words), "{words:?} is not in:\n{}", ended.said.out);
     }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sizes of memory: `512M`.
 
+/// What a program really uses is looked at whenever it has asked for so much more (the engine's `limit.rs`).
+const LEAST: u64 = 16 << 20;
+
 /// Bytes, with a suffix of 1024s: K, M, G or T, as `KiB` and `kb` too.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -14,7 +17,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
         other => return Err(format!("unknown suffix {other:?}: K, M, G or T")),
     };
     match number.checked_mul(1 << shift) {
-        Some(0) => Err("a program needs some memory".into()),
+        Some(bytes) if bytes < LEAST => Err("at least 16M: what a program uses is not known closer than that".into()),
         Some(bytes) => Ok(bytes),
         None => Err("more than 64 bits hold".into()),
     }
@@ -26,11 +29,11 @@ mod tests {
 
     #[test]
     fn suffixes_count_in_1024s() {
-        for (text, bytes) in [("1", 1), ("12b", 12), ("4K", 4096), ("2MiB", 2 << 20), ("3gb", 3 << 30), ("1T", 1 << 40)]
-        {
+        let sizes = [("16777216", LEAST), ("20000000b", 20_000_000), ("32768K", 32 << 20)];
+        for (text, bytes) in sizes.into_iter().chain([("20MiB", 20 << 20), ("3gb", 3 << 30), ("1T", 1 << 40)]) {
             assert_eq!(parse(text), Ok(bytes), "{text}");
         }
-        for text in ["", "M", "-1", "1.5G", "5X", "0", "0M", "99999999T"] {
+        for text in ["", "M", "-1", "1.5G", "5X", "0", "0M", "1K", "15M", "99999999T"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -77,6 +77,7 @@ fn bad_arguments_are_refused() {
         ("--machine ./bad.toml", "./bad.toml:4: latency.smt: must be a table"),
         ("--machine no.toml", "no.toml: cannot read this profile"),
         ("--memory 3X", "unknown suffix"),
+        ("--memory 1K", "at least 16M"),
         ("--timeout -1", ""),
         ("--jobs 0", ""),
         (

@@ -118,6 +118,18 @@ fn timed_out(pc: u64) -> ! {
     end_with(Status::TimedOut { running: running(pc), waiters: waiters() }, EXIT_TIMED_OUT)
 }
 
+/// The same of a thread that is in code without hooks.
+fn stopped_at(pc: u64, sp: u64) -> ! {
+    if innermost::is_in_library(pc) && !innermost::is_after_call(pc - 1) {
+        engine::note("a library without hooks runs on and on: no other thread can run meanwhile", pc);
+    }
+    let mut running = running(pc);
+    for one in running.iter_mut().filter(|one| one.thread as usize == engine().sched.fiber) {
+        innermost::complete(&mut one.stack, sp);
+    }
+    end_with(Status::TimedOut { running, waiters: waiters() }, EXIT_TIMED_OUT)
+}
+
 /// The threads that are on a CPU; the running one is at `pc`.
 fn running(pc: u64) -> Vec<Running> {
     let e = engine();
@@ -136,8 +148,9 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     if STOP.swap(true, Ordering::Relaxed) {
         // Asked twice: the program does not come to a hook. Is it in a system call, or computing?
         // SAFETY: the kernel passes it for SA_SIGINFO handlers.
-        let pc = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] };
-        timed_out(pc as u64);
+        let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+        // As in `on_fault`: past the instruction's first byte.
+        stopped_at(registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
     }
     hot!().limit = 0;
     // SAFETY: a plain system call, libc's function being in virtual time; asks again in a second.

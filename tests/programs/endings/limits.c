@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex;
@@ -27,6 +28,48 @@ static void make(int protocol)
 	pthread_mutex_init(&mutex, &attr);
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);
+}
+
+static void changes_registers(int signal, siginfo_t *information, void *context)
+{
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RBX] += signal + information->si_code;
+}
+
+static void change_registers(void)
+{
+	struct sigaction action = {.sa_sigaction = changes_registers, .sa_flags = SA_SIGINFO};
+
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+}
+
+static void *holds(void *unused)
+{
+	pthread_mutex_lock(&mutex);
+	usleep(100);
+	pthread_mutex_unlock(&mutex);
+	return unused;
+}
+
+static void waits(void)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Waits for a lock on a stack that nobody has heard of. */
+static void wait_on_stack(void)
+{
+	char *stack = malloc(1 << 16);
+	pthread_t holder;
+
+	pthread_create(&holder, NULL, holds, NULL);
+	usleep(10);
+	__asm__ volatile("mov %%rsp, %%rbx; mov %0, %%rsp; call *%1; mov %%rbx, %%rsp"
+			 :
+			 : "r"(stack + (1 << 16)), "r"(waits)
+			 : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+	pthread_join(holder, NULL);
 }
 
 static int is_missing(long code)
@@ -80,6 +123,18 @@ int main(int argc, char **argv)
 		return vfork() < 0;
 	if (!strcmp(what, "clone"))
 		return syscall(SYS_clone, 0, 0, 0, 0, 0) < 0;
+	if (!strcmp(what, "vfork_call"))
+		return syscall(SYS_vfork) < 0;
+	if (!strcmp(what, "exec_call"))
+		return syscall(SYS_execve, "/bin/true", NULL, NULL);
+	if (!strcmp(what, "mask_call"))
+		return syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, NULL, 8);
+	if (!strcmp(what, "stop"))
+		raise(SIGSTOP);
+	if (!strcmp(what, "context"))
+		change_registers();
+	if (!strcmp(what, "stack"))
+		wait_on_stack();
 	if (!strcmp(what, "exit"))
 		syscall(SYS_exit, 0);
 	return 0;

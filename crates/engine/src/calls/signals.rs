@@ -50,6 +50,11 @@ impl Own {
         Own { mask, ..Own::default() }
     }
 
+    /// Is the address on its stack for handlers?
+    pub fn has_stack_at(&self, address: u64) -> bool {
+        self.stack.is_some_and(|(begin, bytes)| address.wrapping_sub(begin) < bytes)
+    }
+
     /// Does the thread take the signal, when it can choose?
     fn wants(&self, signal: c_int) -> bool {
         self.awaited & bit(signal) != 0 || self.mask & bit(signal) == 0

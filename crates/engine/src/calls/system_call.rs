@@ -50,6 +50,10 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_set_robust_list => result(robust_list::set(a, b as usize)),
         libc::SYS_get_robust_list => result(robust_list::get(a as c_int, b, c)),
         libc::SYS_clock_nanosleep => clock_nanosleep(a as c_int, b as c_int, c, d),
+        libc::SYS_vfork | libc::SYS_execve | libc::SYS_execveat => crash::unsupported(
+            "the program begins another process or program by a system call: a run is one process",
+            pc,
+        ),
         libc::SYS_clone | libc::SYS_clone3 => crash::unsupported("the program makes threads by system calls", pc),
         libc::SYS_exit => crash::unsupported("a thread ends itself by a system call", pc),
         // SAFETY: ends the process, as it is asked to.
@@ -61,6 +65,9 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
             failed(libc::ENOSYS).into()
         }
         _ => by_stand_in(number, &arguments).unwrap_or_else(|| {
+            if let Some(name) = past_simulation(number) {
+                note(&alloc::format!("the system call {name} goes past the simulation, unlike libc's function"), pc);
+            }
             sched::enter_kernel();
             kernel(number, &arguments)
         }),
@@ -101,6 +108,22 @@ fn not_there(number: c_long) -> Option<&'static str> {
         (libc::SYS_seccomp, "seccomp"),
     ];
     NOT_THERE.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
+}
+
+/// Calls about signals and timers, which are the simulation's own: the kernel's would be others, in real time.
+fn past_simulation(number: c_long) -> Option<&'static str> {
+    const CALLS: [(c_long, &str); 9] = [
+        (libc::SYS_rt_sigaction, "rt_sigaction"),
+        (libc::SYS_rt_sigprocmask, "rt_sigprocmask"),
+        (libc::SYS_rt_sigtimedwait, "rt_sigtimedwait"),
+        (libc::SYS_rt_sigsuspend, "rt_sigsuspend"),
+        (libc::SYS_rt_sigqueueinfo, "rt_sigqueueinfo"),
+        (libc::SYS_rt_tgsigqueueinfo, "rt_tgsigqueueinfo"),
+        (libc::SYS_sigaltstack, "sigaltstack"),
+        (libc::SYS_setitimer, "setitimer"),
+        (libc::SYS_timer_create, "timer_create"),
+    ];
+    CALLS.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
 /// Unlike libc's function, the call sets errno.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the program called a library that has no hooks, when a thread is inside it: the hooks know of the
 //! program's functions that call others of its own, but not of the innermost one's place.
-use crate::engine;
 use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::threads::thread;
+use crate::{code, engine};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -28,6 +28,18 @@ fn is_programs(pc: u64) -> bool {
     // SAFETY: as above.
     let code = unsafe { &mut *KNOWN.0.get() }.get_or_insert_with(instrumented);
     code.iter().any(|(begin, end)| (*begin..*end).contains(&pc))
+}
+
+/// Is it neither the program's code, nor ours or the C library's?
+pub fn is_in_library(pc: u64) -> bool {
+    !is_programs(pc) && !code::is_own(pc) && !code::is_libc(pc)
+}
+
+/// Does a `syscall` instruction end at `pc`?
+pub fn is_after_call(pc: u64) -> bool {
+    const PAGE: u64 = 4096;
+    // SAFETY: code, and of the same page.
+    pc % PAGE >= 2 && unsafe { ((pc - 2) as *const [u8; 2]).read() } == [0x0f, 0x05]
 }
 
 /// Where the program called the library that the running thread is in, at `pc` with stack pointer `sp`. None if the

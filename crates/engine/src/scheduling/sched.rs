@@ -15,7 +15,7 @@ use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::perturb;
 use crate::scheduling::placing::{place, steal};
 use crate::scheduling::timers::{self, Timers};
-use crate::threads::cancel;
+use crate::threads::{cancel, contexts};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
@@ -277,6 +277,7 @@ pub fn give_way(behind: usize) {
 /// is off: the caller has just put it where wakers look, and one that came now would wake it too early.
 pub fn block(wait: Wait) {
     drain();
+    contexts::notice_stack();
     if signals::is_due() || cancel::forbids(&wait) {
         return is_kept(wait);
     }

@@ -2,8 +2,9 @@
 //! getcontext, makecontext, swapcontext: libc's own do the work; each context has its own stack of calls as
 //! the hooks keep it, and its own mask.
 use crate::calls::signals;
-use crate::engine::{charge, current};
+use crate::engine::{charge, current, note};
 use crate::hooks::hot::hot;
+use crate::layout::{STACKS, STACKS_BYTES};
 use crate::passing::{Arguments, before};
 use alloc::vec::Vec;
 use core::arch::naked_asm;
@@ -35,6 +36,26 @@ static TABLE: Table = Table(UnsafeCell::new(None));
 fn known() -> &'static mut Known {
     // SAFETY: as above; no reference outlives its statement.
     unsafe { &mut *TABLE.0.get() }.get_or_insert_default()
+}
+
+/// Says so if the running thread is on a stack that it has got to by itself.
+#[inline]
+pub fn notice_stack() {
+    let here = core::hint::black_box(0u8);
+    let here = &raw const here as u64;
+    if here.wrapping_sub(STACKS) >= STACKS_BYTES {
+        notice_other_stack(here);
+    }
+}
+
+#[cold]
+fn notice_other_stack(here: u64) {
+    let me = current();
+    let given = me.thread.stack;
+    let is_given = here.wrapping_sub(given.begin) < given.bytes;
+    if !is_given && known().contexts.is_empty() && !me.signals.has_stack_at(here) {
+        note("a thread switches stacks by instructions of its own, so its calls may be mixed up", me.blocked_at);
+    }
 }
 
 /// Registers to save or restore, and the mask, which is a system call.
