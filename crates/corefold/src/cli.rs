@@ -126,6 +126,10 @@ pub struct LimitArgs {
     /// A machine's name (see `corefold machine list`) or a profile file.
     #[arg(long, value_name = "NAME|FILE", default_value = corefold_machine::DEFAULT)]
     pub machine: String,
+    /// Leave out parts of the model, to see what they account for: in-flight, store-buffer, overlap, smt, home-node,
+    /// queueing, adjacent-line, caches.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mechanisms(), hide_possible_values = true)]
+    pub without: Vec<String>,
     /// End a run after that many seconds of the host; what it had recorded is kept.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub timeout: Option<Duration>,
@@ -179,6 +183,10 @@ impl From<Work> for corefold_recording::Work {
             Work::PerCpu => corefold_recording::Work::PerCpu,
         }
     }
+}
+
+fn mechanisms() -> clap::builder::PossibleValuesParser {
+    corefold_machine::MECHANISMS.iter().map(|m| m.name).collect::<Vec<_>>().into()
 }
 
 /// A duration in seconds, more than none.

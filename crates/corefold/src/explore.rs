@@ -32,12 +32,11 @@ fn most(args: &ExploreArgs) -> usize {
 }
 
 fn options(args: &ExploreArgs) -> Result<Options> {
-    let profile = corefold_machine::load(&args.limits.machine)?;
-    profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
+    let machine = crate::machine::of(&args.limits)?;
     let (program, rest) = args.program.split_first().expect("clap wants one");
     Ok(Options {
         cpus: vec![args.cpus],
-        machine: profile.machine,
+        machine,
         seed: 0,
         slack: args.limits.slack,
         program: program.clone(),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold machine`: what can be simulated, and where its numbers come from.
+use crate::cli::LimitArgs;
 use crate::screen;
 use anyhow::Result;
 use clap::Subcommand;
 use corefold_driver::exit;
-use corefold_machine::{Fact, Origin, Profile, builtin, load};
+use corefold_machine::{Fact, Machine, Origin, Profile, builtin, load, without};
 use std::fmt::Write;
 
 #[derive(Subcommand)]
@@ -19,10 +20,19 @@ pub enum Command {
     },
 }
 
+/// The machine that a run is to have.
+pub fn of(limits: &LimitArgs) -> Result<Machine> {
+    let profile = load(&limits.machine)?;
+    profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
+    let mut machine = profile.machine;
+    limits.without.iter().for_each(|name| without(&mut machine, name));
+    Ok(machine)
+}
+
 pub fn list() -> Result<u8> {
     let mut text = String::new();
     for machine in builtin() {
-        writeln!(text, "{:<14} {:>5} CPUs  {}", machine.name, machine.cpus, machine.description)?;
+        writeln!(text, "{:<17} {:>5} CPUs  {}", machine.name, machine.cpus, machine.description)?;
     }
     screen::print(&text)?;
     Ok(exit::FINE)

@@ -26,8 +26,7 @@ pub fn run(args: RunArgs) -> Result<u8> {
 }
 
 fn options(args: &RunArgs) -> Result<Options> {
-    let profile = corefold_machine::load(&args.limits.machine)?;
-    profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
+    let machine = crate::machine::of(&args.limits)?;
     let (program, rest) = args.program.split_first().expect("clap wants one");
     for word in rest.iter().filter_map(|a| cpus::near_placeholder(&a.to_string_lossy())) {
         screen::note(&format!("corefold: `{word}` is passed as it is; {{cpus}} stands for the number of CPUs"));
@@ -35,9 +34,9 @@ fn options(args: &RunArgs) -> Result<Options> {
     Ok(Options {
         cpus: match &args.cpus {
             Some(list) => cpus::parse(list)?,
-            None => cpus::default(&profile.machine),
+            None => cpus::default(&machine),
         },
-        machine: profile.machine,
+        machine,
         seed: args.seed,
         slack: args.limits.slack,
         program: program.clone(),

@@ -129,7 +129,7 @@ mod tests {
         let skylake = machine("skylake-2s-80");
         check(&[1, 80], &skylake).unwrap();
         let said = check(&[1, 81], &skylake).unwrap_err().to_string();
-        assert_eq!(said, "81 CPUs: skylake-2s-80 has 80; generic-1024 has 1024 (--machine)");
+        assert_eq!(said, "81 CPUs: skylake-2s-80 has 80; clx-2s-8275cl has 96 (--machine)");
         let said = check(&[5000], &skylake).unwrap_err().to_string();
         assert!(said.contains("the largest machine, generic-1024, has 1024"), "{said}");
         assert_eq!(check(&[0, 1], &skylake).unwrap_err().to_string(), "0 CPUs: a run needs at least 1");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The keys of a profile: what each measures, and what it may be.
+use Absent::*;
 use Dimension::*;
 
 /// What a number measures; decides the units it may be given in.
@@ -35,39 +36,81 @@ pub struct Key {
     /// Least and greatest value, after conversion to cycles where it is a time.
     pub least: u64,
     pub most: u64,
+    /// What holds where a profile does not say.
+    pub absent: Absent,
+}
+
+/// What a key that a profile leaves out stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// It may not be left out.
+    Missing,
+    /// The machine has no such thing, or nothing special.
+    Number(u64),
+    /// The same as this key, which comes earlier.
+    Like(&'static str),
+    /// It may be left out of a machine of one socket only, and stands for what this key says.
+    OneSocket(&'static str),
 }
 
 const fn key(name: &'static str, dimension: Dimension, least: u64, most: u64) -> Key {
-    Key { name, dimension, least, most }
+    Key { name, dimension, least, most, absent: Absent::Missing }
+}
+
+const fn maybe(name: &'static str, dimension: Dimension, least: u64, most: u64, absent: Absent) -> Key {
+    Key { name, dimension, least, most, absent }
 }
 
 /// A second or so: no cost of one operation is longer.
 const LONG: u64 = 4_000_000_000;
 
+/// A cache no larger than this.
+const LARGE: u64 = 1 << 32;
+
 /// Every number of a profile, in the order in which they are shown.
 pub const KEYS: &[Key] = &[
     key("topology.sockets", Count, 1, 64),
     key("topology.cores_per_socket", Count, 1, 512),
+    maybe("topology.cores_per_cluster", Count, 1, 512, Like("topology.cores_per_socket")),
+    maybe("topology.sockets_per_group", Count, 1, 64, Like("topology.sockets")),
     key("topology.threads_per_core", Count, 1, 8),
     key("topology.line_bytes", Bytes, 64, 128),
     key("topology.clock", Frequency, 1, 100_000),
     key("latency.smt", Time, 0, LONG),
     key("latency.local_clean", Time, 1, LONG),
     key("latency.local_modified", Time, 1, LONG),
-    key("latency.remote_clean", Time, 1, LONG),
-    key("latency.remote_modified", Time, 1, LONG),
+    maybe("latency.cluster_clean", Time, 1, LONG, Like("latency.local_clean")),
+    maybe("latency.cluster_modified", Time, 1, LONG, Like("latency.local_modified")),
+    maybe("latency.away_clean", Time, 1, LONG, Like("latency.local_clean")),
+    maybe("latency.away_modified", Time, 1, LONG, Like("latency.local_modified")),
+    maybe("latency.remote_clean", Time, 1, LONG, OneSocket("latency.local_clean")),
+    maybe("latency.remote_modified", Time, 1, LONG, OneSocket("latency.local_modified")),
+    maybe("latency.far_clean", Time, 1, LONG, Like("latency.remote_clean")),
+    maybe("latency.far_modified", Time, 1, LONG, Like("latency.remote_modified")),
     key("latency.memory", Time, 1, LONG),
+    maybe("latency.remote_memory", Time, 1, LONG, Like("latency.memory")),
     key("latency.request_percent", Percent, 0, 100),
     key("latency.snoop_percent", Percent, 0, 100),
     key("latency.home_busy", Time, 0, LONG),
+    maybe("latency.queueing", Count, 0, 1, Number(1)),
+    maybe("latency.home_node", Count, 0, 1, Number(1)),
     key("core.width", Count, 1, 64),
     key("core.rmw", Time, 1, LONG),
     key("core.fence", Time, 0, LONG),
     key("core.pause", Time, 1, LONG),
-    key("core.store_buffer", Count, 1, 1024),
+    key("core.store_buffer", Count, 0, 1024),
     key("core.misses", Count, 1, 1024),
-    key("core.window", Time, 1, LONG),
+    key("core.window", Time, 0, LONG),
     key("core.smt_percent", Percent, 100, 800),
+    maybe("core.adjacent_line", Count, 0, 1, Number(0)),
+    maybe("cache.l1", Bytes, 0, LARGE, Number(0)),
+    maybe("cache.l1_ways", Count, 1, 64, Number(8)),
+    maybe("cache.l2", Bytes, 0, LARGE, Number(0)),
+    maybe("cache.l2_ways", Count, 1, 64, Number(8)),
+    maybe("cache.l2_hit", Time, 0, LONG, Number(0)),
+    maybe("cache.l3", Bytes, 0, LARGE, Number(0)),
+    maybe("cache.l3_ways", Count, 1, 64, Number(16)),
+    maybe("cache.l3_hit", Time, 0, LONG, Number(0)),
     key("system.syscall", Time, 1, LONG),
     key("system.wake", Time, 1, LONG),
     key("system.context_switch", Time, 1, LONG),

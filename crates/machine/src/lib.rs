@@ -8,15 +8,17 @@
 mod builtin;
 mod error;
 mod keys;
+mod mechanism;
 mod profile;
 mod spelling;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use builtin::{Builtin, DEFAULT, builtin, larger_than};
 pub use corefold_model::Machine;
 pub use error::Error;
+pub use mechanism::{MECHANISMS, Mechanism, without};
 pub use profile::{Fact, Origin, Profile};
 pub use spelling::nearest;
 
@@ -26,10 +28,18 @@ pub fn load(name_or_path: &str) -> Result<Profile, Error> {
     if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
         return load_file(Path::new(name_or_path));
     }
+    if name_or_path == HOST {
+        return host();
+    }
     match builtin().iter().find(|b| b.name == name_or_path) {
         Some(found) => profile::parse(found.file, found.text),
         None => Err(unknown(name_or_path)),
     }
+}
+
+/// A profile from its text; `file` is what messages call it.
+pub fn parse(file: &str, text: &str) -> Result<Profile, Error> {
+    profile::parse(file, text)
 }
 
 fn load_file(path: &Path) -> Result<Profile, Error> {
@@ -37,6 +47,25 @@ fn load_file(path: &Path) -> Result<Profile, Error> {
     match std::fs::read_to_string(path) {
         Ok(text) => profile::parse(&file, &text),
         Err(e) => Err(Error::file(&file, format!("cannot read this profile: {e}"))),
+    }
+}
+
+/// The machine that this is, once it has been measured.
+pub const HOST: &str = "host";
+
+/// Where the profile of this host lies.
+pub fn host_file() -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".config"));
+    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|c| !c.is_empty()).map(PathBuf::from).or_else(home)?;
+    Some(config.join("corefold").join("host.toml"))
+}
+
+fn host() -> Result<Profile, Error> {
+    match host_file() {
+        Some(file) if file.exists() => load_file(&file),
+        _ => Err(Error::plain(
+            "this host has not been measured: `corefold machine calibrate` does, in under a minute".into(),
+        )),
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From entries to a checked machine.
-use crate::keys::{Dimension, KEYS, Key, find};
+use crate::keys::{Absent, Dimension, KEYS, Key, find};
 use crate::text::{Entry, Reader};
 use crate::{Error, Machine};
-use corefold_model::{Core, Latency, System};
+use corefold_model::{Cache, Caches, Core, Latency, Pair, System};
 use std::collections::BTreeMap;
 
 /// Where a number comes from.
@@ -12,6 +12,14 @@ pub enum Origin {
     Source(String),
     /// Nobody measured it; says what it was estimated from.
     Estimated(String),
+}
+
+impl Origin {
+    pub fn words(&self) -> &str {
+        match self {
+            Origin::Source(words) | Origin::Estimated(words) => words,
+        }
+    }
 }
 
 /// One number of a profile, as it was written.
@@ -44,7 +52,16 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Profile, Error> {
     let mut numbers = Numbers(BTreeMap::new());
     let mut facts = Vec::new();
     for key in KEYS {
-        let entry = entries.remove(key.name).ok_or_else(|| reader.missing(key.name))?;
+        let Some(entry) = entries.remove(key.name) else {
+            let number = match key.absent {
+                Absent::Missing => return Err(reader.missing(key.name)),
+                Absent::Number(number) => (number, 0),
+                Absent::OneSocket(_) if numbers.get("topology.sockets") > 1 => return Err(reader.missing(key.name)),
+                Absent::Like(other) | Absent::OneSocket(other) => numbers.0[other],
+            };
+            numbers.0.insert(key.name, number);
+            continue;
+        };
         let number = convert(&reader, key, &entry, clock)?;
         numbers.0.insert(key.name, (number, entry.line));
         facts.push(fact(key, entry, number));
@@ -88,6 +105,17 @@ fn convert(reader: &Reader, key: &Key, entry: &Entry, clock_hz: u64) -> Result<u
     Ok(number as u64)
 }
 
+/// What others are made of.
+const PARTS: [(&str, &str); 2] =
+    [("topology.cores_per_cluster", "topology.cores_per_socket"), ("topology.sockets_per_group", "topology.sockets")];
+
+/// Bytes, ways and cycles of each level; a hit in the first is part of the instruction's own time.
+const LEVELS: [[&str; 3]; 3] = [
+    ["cache.l1", "cache.l1_ways", ""],
+    ["cache.l2", "cache.l2_ways", "cache.l2_hit"],
+    ["cache.l3", "cache.l3_ways", "cache.l3_hit"],
+];
+
 /// The profile's numbers, each with its line.
 struct Numbers(BTreeMap<&'static str, (u64, usize)>);
 
@@ -111,6 +139,16 @@ impl Numbers {
             let what = format!("topology.line_bytes: {line_bytes} must be 64 or 128");
             return Err(reader.at(self.line("topology.line_bytes"), what));
         }
+        for (part, whole) in PARTS {
+            let (some, all) = (self.get(part), self.get(whole));
+            if some > all || all % some != 0 {
+                let what = format!("{part}: {some} must divide {whole}, {all}");
+                return Err(reader.at(self.line(part), what));
+            }
+        }
+        for level in LEVELS {
+            self.check_cache(reader, level)?;
+        }
         let split = self.get("latency.request_percent") + self.get("latency.snoop_percent");
         if split > 100 {
             let what = format!("latency.snoop_percent: with latency.request_percent it makes {split}, more than 100");
@@ -119,16 +157,44 @@ impl Numbers {
         Ok(())
     }
 
+    /// A cache has a whole number of sets; all levels have limits or none has.
+    fn check_cache(&self, reader: &Reader, [size, ways, _]: [&'static str; 3]) -> Result<(), Error> {
+        let (bytes, of_a_way) = (self.long(size), self.long(ways) * self.long("topology.line_bytes"));
+        let wrong = |what: String| Err(reader.at(self.line(size), format!("{size}: {what}")));
+        if bytes % of_a_way != 0 {
+            return wrong(format!("{bytes} bytes are no whole number of sets of {of_a_way} bytes"));
+        }
+        if bytes == 0 && LEVELS.iter().any(|[other, ..]| self.long(other) > 0) {
+            return Err(reader.missing(size));
+        }
+        Ok(())
+    }
+
+    fn cache(&self, [size, ways, hit]: [&'static str; 3]) -> Cache {
+        let latency = if hit.is_empty() { 0 } else { self.get(hit) };
+        Cache { bytes: self.long(size), ways: self.get(ways), latency }
+    }
+
+    fn pair(&self, clean: &str, modified: &str) -> Pair {
+        Pair { clean: self.get(clean), modified: self.get(modified) }
+    }
+
     fn machine(&self, name: String, clock_hz: u64) -> Machine {
         Machine {
             name,
             sockets: self.get("topology.sockets") as u16,
             cores_per_socket: self.get("topology.cores_per_socket") as u16,
+            cores_per_cluster: self.get("topology.cores_per_cluster") as u16,
+            sockets_per_group: self.get("topology.sockets_per_group") as u16,
             threads_per_core: self.get("topology.threads_per_core") as u16,
             line_bytes: self.get("topology.line_bytes"),
             clock_hz,
             latency: self.latency(),
             core: self.core(),
+            caches: {
+                let [l1, l2, l3] = LEVELS.map(|level| self.cache(level));
+                Caches { l1, l2, l3 }
+            },
             system: self.system(),
         }
     }
@@ -136,14 +202,18 @@ impl Numbers {
     fn latency(&self) -> Latency {
         Latency {
             smt: self.get("latency.smt"),
-            local_clean: self.get("latency.local_clean"),
-            local_modified: self.get("latency.local_modified"),
-            remote_clean: self.get("latency.remote_clean"),
-            remote_modified: self.get("latency.remote_modified"),
+            cluster: self.pair("latency.cluster_clean", "latency.cluster_modified"),
+            local: self.pair("latency.local_clean", "latency.local_modified"),
+            away: self.pair("latency.away_clean", "latency.away_modified"),
+            remote: self.pair("latency.remote_clean", "latency.remote_modified"),
+            far: self.pair("latency.far_clean", "latency.far_modified"),
             memory: self.get("latency.memory"),
+            remote_memory: self.get("latency.remote_memory"),
             request_percent: self.get("latency.request_percent") as u8,
             snoop_percent: self.get("latency.snoop_percent") as u8,
             home_busy: self.get("latency.home_busy"),
+            queueing: self.get("latency.queueing") == 1,
+            home_node: self.get("latency.home_node") == 1,
         }
     }
 
@@ -157,6 +227,7 @@ impl Numbers {
             misses: self.get("core.misses"),
             window: self.get("core.window"),
             smt_percent: self.get("core.smt_percent"),
+            adjacent_line: self.get("core.adjacent_line") == 1,
         }
     }
 
@@ -181,12 +252,15 @@ impl Numbers {
 /// Farther should cost more. A real machine may break this rule, a typing error does so more often.
 fn unordered(file: &str, l: &Latency) -> Vec<String> {
     let pairs = [
-        ("smt", l.smt, "local_clean", l.local_clean),
-        ("local_clean", l.local_clean, "local_modified", l.local_modified),
-        ("local_modified", l.local_modified, "remote_modified", l.remote_modified),
-        ("local_clean", l.local_clean, "remote_clean", l.remote_clean),
-        ("remote_clean", l.remote_clean, "remote_modified", l.remote_modified),
-        ("local_clean", l.local_clean, "memory", l.memory),
+        ("smt", l.smt, "local_clean", l.local.clean),
+        ("cluster_clean", l.cluster.clean, "local_clean", l.local.clean),
+        ("cluster_modified", l.cluster.modified, "local_modified", l.local.modified),
+        ("local_clean", l.local.clean, "local_modified", l.local.modified),
+        ("local_modified", l.local.modified, "remote_modified", l.remote.modified),
+        ("local_clean", l.local.clean, "remote_clean", l.remote.clean),
+        ("remote_clean", l.remote.clean, "remote_modified", l.remote.modified),
+        ("remote_modified", l.remote.modified, "far_modified", l.far.modified),
+        ("cluster_clean", l.cluster.clean, "memory", l.memory),
     ];
     let odd = pairs.into_iter().filter(|(_, near, _, far)| near > far);
     odd.map(|(n, near, f, far)| {

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine's figures as the model computes with them.
-use crate::access::Class;
+use crate::places::Distance;
 use crate::{Machine, Ticks, ticks};
 
 /// Latencies in ticks, the transfer's split into legs.
 pub(crate) struct Costs {
-    pub legs: [Legs; 7],
+    /// By distance, clean and modified.
+    legs: [[Legs; 2]; Distance::ALL],
+    pub memory: Legs,
+    pub remote_memory: Legs,
     pub home_busy: Ticks,
     pub rmw: Ticks,
     pub smt: Ticks,
     pub window: Ticks,
     pub misses: usize,
     pub store_buffer: usize,
+    pub queueing: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -21,11 +25,22 @@ pub(crate) struct Legs {
     pub data: Ticks,
 }
 
+impl Legs {
+    pub fn all(&self) -> Ticks {
+        self.request + self.snoop + self.data
+    }
+}
+
 impl Costs {
-    /// When a line arrives that is asked for at `now` and that nobody else wants.
-    pub fn arrival(&self, class: Class, now: Ticks) -> Ticks {
-        let legs = self.legs[class as usize];
-        now + legs.request + legs.snoop + legs.data
+    #[inline]
+    pub fn legs(&self, distance: Distance, dirty: bool) -> Legs {
+        self.legs[distance as usize][usize::from(dirty)]
+    }
+
+    /// The least time from a request to the owner's loss of its line.
+    pub fn soonest_loss(&self) -> Ticks {
+        let legs = self.legs.iter().map(|[_, modified]| modified.request + modified.snoop);
+        legs.min().unwrap_or(0)
     }
 
     pub fn of(machine: &Machine) -> Self {
@@ -36,20 +51,18 @@ impl Costs {
             let snoop = total * u64::from(l.snoop_percent) / 100;
             Legs { request, snoop, data: total - request - snoop }
         };
-        let mut legs = [Legs::default(); 7];
-        legs[Class::LocalClean as usize] = split(l.local_clean);
-        legs[Class::LocalModified as usize] = split(l.local_modified);
-        legs[Class::RemoteClean as usize] = split(l.remote_clean);
-        legs[Class::RemoteModified as usize] = split(l.remote_modified);
-        legs[Class::Memory as usize] = split(l.memory);
+        let pairs = [l.cluster, l.local, l.away, l.remote, l.far];
         Costs {
-            legs,
+            legs: pairs.map(|pair| [split(pair.clean), split(pair.modified)]),
+            memory: split(l.memory),
+            remote_memory: split(l.remote_memory),
             home_busy: ticks(l.home_busy),
             rmw: ticks(machine.core.rmw),
             smt: ticks(l.smt),
             window: ticks(machine.core.window),
             misses: machine.core.misses.max(1) as usize,
-            store_buffer: machine.core.store_buffer.max(1) as usize,
+            store_buffer: machine.core.store_buffer as usize,
+            queueing: l.queueing,
         }
     }
 }

@@ -119,14 +119,17 @@ impl Cpu {
         self.last_commit
     }
 
-    /// Begins a load that is done at `done`; with `limit` of them under way the oldest is awaited
+    /// Begins a load that is done at `done` if nothing is in its way; with `limit` of them under way the oldest is awaited
     /// first. Returns the time at which the CPU goes on.
     pub fn load(&mut self, access: &Access, line: u64, now: Ticks, done: Ticks, limit: usize) -> Ticks {
-        let mut now = now;
+        let (mut now, mut done) = (now, done);
         if self.loads.len() >= limit
             && let Some(oldest) = self.loads.pop_front()
         {
+            let asked = now;
             now = self.await_load(&oldest, now);
+            // Only then does it leave the core.
+            done += now - asked;
         }
         let Access { address, origin, .. } = *access;
         self.loads.push_back(Load { address, line, origin, issued: now, done });

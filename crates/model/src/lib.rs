@@ -8,17 +8,21 @@
 extern crate alloc;
 
 mod access;
+mod caches;
 mod costs;
 mod cpu;
+mod homes;
 mod line;
 mod machine;
 mod model;
+mod pairs;
+mod places;
 mod readers;
 mod tag;
 
 pub use access::{Access, Class, Kind, Outcome};
 pub use cpu::{Blame, Load};
-pub use machine::{Core, Latency, Machine, System};
+pub use machine::{Cache, Caches, Core, Latency, Machine, Pair, System};
 pub use model::Model;
 pub use tag::Tag;
 

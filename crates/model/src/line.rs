@@ -5,7 +5,7 @@
 //! made. A line therefore has two states: what holds *now*, and the *tail*, what will hold when every
 //! request in the queue has been served. Until the snoop of the first queued request arrives, the
 //! present owner keeps hitting.
-use crate::Ticks;
+use crate::{Access, Ticks};
 use alloc::{collections::VecDeque, vec, vec::Vec};
 
 pub(crate) const NOBODY: u16 = u16::MAX;
@@ -45,15 +45,27 @@ pub(crate) struct Line {
     pub hits: u8,
     /// It was written atomically: it is there to be shared, and never counts as one CPU's own.
     pub atomic: bool,
+    /// The socket whose memory it lies in.
+    pub home: u8,
     /// When the snoop of the first in the queue arrives; the end of time if there is none.
     pub next_snoop: Ticks,
     pub queue: VecDeque<Grant>,
 }
 
 impl Line {
-    fn new(state: State) -> Self {
+    fn new(state: State, home: u8) -> Self {
         let (queue, next_snoop) = (VecDeque::new(), Ticks::MAX);
-        Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, next_snoop, queue }
+        Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, home, next_snoop, queue }
+    }
+
+    /// The core that has it writes to it, if this access does.
+    pub fn written(&mut self, access: &Access) {
+        if access.kind.writes() {
+            self.now.dirty = true;
+            if self.queue.is_empty() {
+                self.tail.dirty = true;
+            }
+        }
     }
 }
 
@@ -77,8 +89,8 @@ impl Lines {
     }
 
     /// A new record of a line that one core has alone.
-    pub fn add(&mut self, state: State) -> u32 {
-        self.lines.push(Line::new(state));
+    pub fn add(&mut self, state: State, home: u8) -> u32 {
+        self.lines.push(Line::new(state, home));
         self.sets.extend(vec![0; 2 * self.words]);
         let index = self.lines.len() - 1;
         self.revive(index, state);
@@ -86,8 +98,8 @@ impl Lines {
     }
 
     /// A new record of a line that some cores have read.
-    pub fn add_read(&mut self, state: State, readers: &[u64]) -> u32 {
-        self.lines.push(Line::new(state));
+    pub fn add_read(&mut self, state: State, readers: &[u64], home: u8) -> u32 {
+        self.lines.push(Line::new(state, home));
         self.sets.extend_from_slice(readers);
         self.sets.extend_from_slice(readers);
         self.lines.len() as u32 - 1

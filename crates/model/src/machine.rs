@@ -9,12 +9,17 @@ pub struct Machine {
     pub name: String,
     pub sockets: u16,
     pub cores_per_socket: u16,
+    /// Cores that share a last-level cache; all of a socket on most machines.
+    pub cores_per_cluster: u16,
+    /// Sockets one hop from each other; all on most machines.
+    pub sockets_per_group: u16,
     pub threads_per_core: u16,
     /// Bytes of a line: 64 or 128.
     pub line_bytes: u32,
     pub clock_hz: u64,
     pub latency: Latency,
     pub core: Core,
+    pub caches: Caches,
     pub system: System,
 }
 
@@ -24,17 +29,36 @@ pub struct Machine {
 pub struct Latency {
     /// Modified by the SMT sibling, in the cache they share.
     pub smt: u32,
-    pub local_clean: u32,
-    pub local_modified: u32,
-    pub remote_clean: u32,
-    pub remote_modified: u32,
+    /// Between cores that share a last-level cache.
+    pub cluster: Pair,
+    /// Between clusters of a socket.
+    pub local: Pair,
+    /// The same, of a line whose home is another socket.
+    pub away: Pair,
+    /// Between sockets of a group.
+    pub remote: Pair,
+    /// Between sockets, where one of them or the line's home is in another group.
+    pub far: Pair,
     pub memory: u32,
+    /// Of another socket.
+    pub remote_memory: u32,
     /// Of a transfer, percent spent until the request is at the line's home, and until the snoop is at
     /// the owner; the rest brings the data.
     pub request_percent: u8,
     pub snoop_percent: u8,
     /// Cycles for which a clean line's home serves one read.
     pub home_busy: u32,
+    /// Requests to a line wait for each other. All machines do this: off shows what it accounts for.
+    pub queueing: bool,
+    /// The socket that a line's page lies in counts.
+    pub home_node: bool,
+}
+
+/// A transfer's cycles, by what becomes of the copy that others have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    pub clean: u32,
+    pub modified: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,7 +70,7 @@ pub struct Core {
     /// Cycles of a full fence with nothing to drain.
     pub fence: u32,
     pub pause: u32,
-    /// Stores that wait in the store buffer.
+    /// Stores that wait in the store buffer; without one the CPU waits for each.
     pub store_buffer: u32,
     /// Misses under way at once.
     pub misses: u32,
@@ -54,6 +78,36 @@ pub struct Core {
     pub window: u32,
     /// Work that all hardware threads of a busy core get done, in percent of one alone.
     pub smt_percent: u32,
+    /// A miss brings the other line of its aligned pair too.
+    pub adjacent_line: bool,
+}
+
+/// Caches that run full. A cache of no bytes has no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caches {
+    pub l1: Cache,
+    pub l2: Cache,
+    /// Of each cluster.
+    pub l3: Cache,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    pub bytes: u64,
+    pub ways: u32,
+    /// Cycles of a hit.
+    pub latency: u32,
+}
+
+impl Caches {
+    pub const ENDLESS: Caches = {
+        const NONE: Cache = Cache { bytes: 0, ways: 1, latency: 0 };
+        Caches { l1: NONE, l2: NONE, l3: NONE }
+    };
+
+    pub fn are_finite(&self) -> bool {
+        self.l1.bytes > 0 && self.l2.bytes > 0
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +145,13 @@ impl Machine {
     /// CPUs are numbered as Linux does: the cores of socket 0, then 1, …, then the second threads.
     pub fn core_of(&self, cpu: u32) -> u32 {
         cpu % self.cores()
+    }
+    /// Is it of consequence in which socket's memory a line lies?
+    pub(crate) fn home_counts(&self) -> bool {
+        let l = &self.latency;
+        let far_memory = self.caches.are_finite() && l.remote_memory != l.memory;
+        let differs = l.away != l.local || self.sockets_per_group < self.sockets || far_memory;
+        l.home_node && self.sockets > 1 && differs
     }
     pub fn socket_of(&self, cpu: u32) -> u32 {
         self.core_of(cpu) / u32::from(self.cores_per_socket)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an access costs.
 use crate::access::{Access, Class, Kind, Outcome};
-use crate::costs::Costs;
+use crate::caches::{Caches, Found};
+use crate::costs::{Costs, Legs};
 use crate::cpu::{Blame, Cpu, Forward, Load};
+use crate::homes::Homes;
 use crate::line::{Grant, Lines, NOBODY, State, When};
+use crate::places::{ANYWHERE, Places};
 use crate::readers::Readers;
 use crate::{Machine, Tag, Ticks};
 use alloc::vec;
@@ -20,23 +23,31 @@ const HANDED: usize = 4096;
 pub struct Model {
     /// The core of each CPU: a division for each access would be among its dearest instructions.
     cores: Vec<u16>,
-    cores_per_socket: u32,
-    line_shift: u32,
+    pub(crate) places: Places,
+    pub(crate) homes: Homes,
+    pub(crate) caches: Caches,
+    pub(crate) line_shift: u32,
+    /// A miss brings the other line of a pair.
+    pub(crate) pairs: bool,
     costs: Costs,
-    lines: Lines,
+    pub(crate) lines: Lines,
     /// Records of lines that went back to being private, by line.
-    resting: HashMap<u64, u32, FxBuildHasher>,
-    readers: Readers,
+    pub(crate) resting: HashMap<u64, u32, FxBuildHasher>,
+    pub(crate) readers: Readers,
     /// The lines that last went from one CPU to another whole: those that do so twice get a record.
     handed: Vec<u64>,
-    cpus: Vec<Cpu>,
+    pub(crate) cpus: Vec<Cpu>,
 }
 
 impl Model {
     pub fn new(machine: &Machine) -> Self {
+        let places = Places::new(machine);
         Model {
+            caches: Caches::new(machine, places.clusters()),
+            pairs: machine.core.adjacent_line && machine.line_bytes == 64,
             cores: (0..machine.cpus()).map(|cpu| (cpu % machine.cores()) as u16).collect(),
-            cores_per_socket: u32::from(machine.cores_per_socket),
+            places,
+            homes: Homes::new(machine.home_counts(), machine.line_bytes.trailing_zeros()),
             line_shift: machine.line_bytes.trailing_zeros(),
             costs: Costs::of(machine),
             lines: Lines::new(machine.cores()),
@@ -50,8 +61,7 @@ impl Model {
     /// The time within which no other core can take a line from its owner: the request has to reach
     /// the home, and the snoop the owner. A CPU that only hits may run ahead by this and stay exact.
     pub fn lookahead(&self) -> Ticks {
-        let legs = self.costs.legs[Class::LocalModified as usize];
-        legs.request + legs.snoop
+        self.costs.soonest_loss()
     }
 
     /// Loads of `cpu` under way, oldest first: an access whose address one of them delivers has to
@@ -135,7 +145,7 @@ impl Model {
         if let Some(owner) = tag.private_cpu() {
             *tag = self.share(address, owner, tag.is_dirty());
         } else if let Some(set) = tag.readers() {
-            *tag = self.record_readers(set);
+            *tag = self.record_readers(set, address >> self.line_shift);
         }
     }
 
@@ -155,12 +165,8 @@ impl Model {
         self.cpus[cpu as usize].await_load(load, now)
     }
 
-    fn core_of(&self, cpu: u32) -> u16 {
+    pub(crate) fn core_of(&self, cpu: u32) -> u16 {
         self.cores[cpu as usize]
-    }
-
-    fn is_local(&self, a: u16, b: u16) -> bool {
-        u32::from(a) / self.cores_per_socket == u32::from(b) / self.cores_per_socket
     }
 
     fn mask(&self, access: &Access) -> u64 {
@@ -220,10 +226,13 @@ impl Model {
         let (class, arrival) = if core == owner {
             (Class::Smt, now + self.costs.smt)
         } else {
-            let class = self.class_of_owner(core, owner, tag.is_dirty());
-            (class, self.costs.arrival(class, now))
+            let home = self.homes.of(access.address >> self.line_shift);
+            let distance = self.places.between(core, owner, home);
+            (distance.class(tag.is_dirty()), now + self.costs.legs(distance, tag.is_dirty()).all())
         };
         *tag = next;
+        let (class, arrival) =
+            self.left_behind(access.address >> self.line_shift, core, owner, now).unwrap_or((class, arrival));
         self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, arrival);
         self.miss(access, now, arrival, class)
     }
@@ -234,29 +243,36 @@ impl Model {
         let next = if access.kind.writes() {
             None
         } else if self.readers.has(set, core) {
-            return self.own_buffers_serve(access, now).unwrap_or_else(|| self.hit(access, now));
+            let mut served = self.own_buffers_serve(access, now);
+            if served.is_none() && self.caches.on() {
+                served = self.brought(access, now);
+            }
+            return served.unwrap_or_else(|| self.hit(access, now));
         } else {
             self.readers.add(set, core)
         };
         match next {
             Some(next) => {
                 *tag = Tag::read_by(next);
-                let local = self.any_in(self.readers.get(set), core, true);
-                let class = if local { Class::LocalClean } else { Class::RemoteClean };
-                let arrival = self.costs.arrival(class, now);
-                self.miss(access, now, arrival, class)
+                let home = self.homes.of(access.address >> self.line_shift);
+                let distance = self.places.nearest(self.readers.get(set), core, home);
+                let arrival = now + self.costs.legs(distance, false).all();
+                if self.caches.on() {
+                    self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
+                }
+                self.miss(access, now, arrival, distance.class(false))
             }
             None => {
-                *tag = self.record_readers(set);
+                *tag = self.record_readers(set, access.address >> self.line_shift);
                 self.shared(tag, access, now)
             }
         }
     }
 
     /// A record for a line that was only read until now.
-    fn record_readers(&mut self, set: u32) -> Tag {
+    fn record_readers(&mut self, set: u32, line: u64) -> Tag {
         let state = State { owner: NOBODY, writer: NOBODY, dirty: false, settled: 0 };
-        Tag::record(self.lines.add_read(state, self.readers.get(set)))
+        Tag::record(self.lines.add_read(state, self.readers.get(set), self.homes.of(line)))
     }
 
     /// A private line gets a record, its old one if it had one.
@@ -269,7 +285,7 @@ impl Model {
                 self.lines.revive(index as usize, state);
                 Tag::record(index)
             }
-            None => Tag::record(self.lines.add(state)),
+            None => Tag::record(self.lines.add(state, self.homes.of(line))),
         }
     }
 
@@ -288,6 +304,13 @@ impl Model {
     }
 
     fn private_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        if tag.has_left() {
+            *tag = tag.brought();
+            if access.kind.writes() {
+                *tag = Tag::private_dirty(access.cpu);
+            }
+            return self.brought(access, now).unwrap_or_else(|| self.hit(access, now));
+        }
         if access.kind.writes() {
             *tag = Tag::private_dirty(access.cpu);
         }
@@ -297,10 +320,70 @@ impl Model {
     /// Nobody has the line: it comes from memory, and stays with this CPU alone.
     fn first_touch(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         *tag = if access.kind.writes() { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) };
-        let arrival = self.costs.arrival(Class::Memory, now);
+        let line = access.address >> self.line_shift;
+        self.homes.touched(line, self.places.socket(self.core_of(access.cpu)));
+        let core = self.core_of(access.cpu);
+        if self.caches.on() {
+            self.caches.bring(core, self.places.cluster(core), line);
+        }
+        let home = self.homes.of(line);
+        let arrival = now + self.memory_legs(core, home).all();
         let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
-        self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, held);
+        self.cpus[access.cpu as usize].touched_first(line, held);
         self.miss(access, now, arrival, Class::Memory)
+    }
+
+    fn memory_legs(&self, core: u16, home: u8) -> Legs {
+        let here = home == ANYWHERE || home == self.places.socket(core);
+        if here { self.costs.memory } else { self.costs.remote_memory }
+    }
+
+    /// The CPU may use the line: is it still in its first-level cache? If not, what it takes to bring it.
+    fn brought(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
+        let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
+        match self.caches.bring(core, self.places.cluster(core), line) {
+            Found::First => None,
+            Found::Second => {
+                let outcome = self.miss(access, now, now + self.caches.second_hit, Class::LocalClean);
+                Some(Outcome { transfer: None, ..outcome })
+            }
+            Found::Third => Some(self.miss(access, now, now + self.caches.third_hit, Class::LocalClean)),
+            Found::Nowhere => {
+                let arrival = now + self.memory_legs(core, self.homes.of(line)).all();
+                Some(self.miss(access, now, arrival, Class::Memory))
+            }
+        }
+    }
+
+    /// A line that `owner` alone has had and `core` now takes: where it comes from if the owner's caches
+    /// have it no more.
+    fn left_behind(&mut self, line: u64, core: u16, owner: u16, now: Ticks) -> Option<(Class, Ticks)> {
+        if !self.caches.on() {
+            return None;
+        }
+        let there = self.caches.has(owner, line);
+        let (class, legs) = self.below(line, core, owner, self.homes.of(line));
+        self.caches.bring(core, self.places.cluster(core), line);
+        (!there).then_some((class, now + legs.all()))
+    }
+
+    /// Where a line is that left the caches of the core that had it: in its cluster's, or in memory.
+    fn below(&self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
+        if self.caches.third_has(self.places.cluster(owner), line) {
+            let distance = self.places.between(core, owner, home);
+            return (distance.class(false), self.costs.legs(distance, false));
+        }
+        (Class::Memory, self.memory_legs(core, home))
+    }
+
+    /// A line that left a first-level cache, for the caller to mark ([`Tag::left`]).
+    #[inline]
+    pub fn any_left(&self) -> bool {
+        self.caches.any_left()
+    }
+
+    pub fn take_left(&mut self) -> Option<u64> {
+        self.caches.take_left().map(|line| line << self.line_shift)
     }
 
     fn hit(&mut self, access: &Access, now: Ticks) -> Outcome {
@@ -323,6 +406,7 @@ impl Model {
                 (done, done, 0)
             }
             Kind::LoadAwaited | Kind::Rmw => (arrival, arrival, arrival - now),
+            Kind::Store | Kind::AtomicStore if self.costs.store_buffer == 0 => (arrival, arrival, arrival - now),
             Kind::Store | Kind::AtomicStore => {
                 let done = cpu.room(now, self.costs.store_buffer);
                 (done, cpu.store(access, line, mask, arrival), 0)
@@ -343,9 +427,19 @@ impl Model {
         let owns = state.owner == core;
         if owns || (!access.kind.writes() && self.lines.has(index, When::Now, core)) {
             // A copy that is still on its way to a sibling's access is there for both when it arrives.
-            return self.shared_hit(tag, access, if owns { now.max(state.settled) } else { now });
+            let now = if owns { now.max(state.settled) } else { now };
+            if self.caches.on()
+                && let Some(outcome) = self.brought(access, now)
+            {
+                self.lines.get(index).written(access);
+                return outcome;
+            }
+            return self.shared_hit(tag, access, now);
         }
         let (arrival, class) = self.request(index, access, core, now);
+        if self.caches.on() {
+            self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
+        }
         self.lines.get(index).hits = 0;
         self.miss(access, now, arrival, class)
     }
@@ -384,12 +478,7 @@ impl Model {
         let index = tag.record_index().expect("a line with a record") as usize;
         let line = self.lines.get(index);
         let from_sibling = line.now.dirty && line.now.writer != access.cpu as u16;
-        if access.kind.writes() {
-            line.now.dirty = true;
-            if line.queue.is_empty() {
-                line.tail.dirty = true;
-            }
-        }
+        line.written(access);
         if !from_sibling {
             line.hits = line.hits.saturating_add(1);
             if line.hits >= HITS_TO_REST && line.now.owner != NOBODY && line.now.writer == access.cpu as u16 {
@@ -411,12 +500,15 @@ impl Model {
         if !writes && self.lines.has(index, When::Tail, core) {
             return (tail.settled.max(now), Class::Smt);
         }
-        let class = self.class(index, core, tail.owner, tail.dirty, writes);
-        let legs = self.costs.legs[self.distance(index, core, class, writes) as usize];
-        let begin = (now + legs.request).max(self.lines.get(index).home_free);
+        let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
+        let mut begin = now + legs.request;
+        if self.costs.queueing {
+            begin = begin.max(self.lines.get(index).home_free);
+        }
         let snooped = writes || tail.owner != NOBODY;
         let (snoop, arrival, home_free) = if snooped {
-            let snoop = (begin + legs.snoop).max(tail.settled);
+            let arrives = begin + legs.snoop;
+            let snoop = if self.costs.queueing { arrives.max(tail.settled) } else { arrives };
             (snoop, snoop + legs.data, snoop + legs.data)
         } else {
             (begin, begin + legs.snoop + legs.data, begin + self.costs.home_busy)
@@ -430,59 +522,24 @@ impl Model {
         (arrival, class)
     }
 
-    /// What the requester sees: where its data comes from.
-    fn class(&self, index: usize, core: u16, owner: u16, dirty: bool, writes: bool) -> Class {
-        if owner != NOBODY {
-            return self.class_of_owner(core, owner, dirty);
-        }
-        if writes && self.lines.has(index, When::Tail, core) {
-            return Class::Upgrade;
-        }
-        if self.any_sharer(index, core, true) { Class::LocalClean } else { Class::RemoteClean }
-    }
-
-    fn class_of_owner(&self, core: u16, owner: u16, dirty: bool) -> Class {
-        match (self.is_local(core, owner), dirty) {
-            (true, true) => Class::LocalModified,
-            (true, false) => Class::LocalClean,
-            (false, true) => Class::RemoteModified,
-            (false, false) => Class::RemoteClean,
-        }
-    }
-
-    /// What decides the time: for a write to a shared line, the farthest copy that must be dropped.
-    fn distance(&self, index: usize, core: u16, class: Class, writes: bool) -> Class {
-        match class {
-            Class::Upgrade | Class::LocalClean | Class::RemoteClean if writes => {
-                if self.any_sharer(index, core, false) { Class::RemoteModified } else { Class::LocalModified }
+    /// What the requester sees, where its data comes from, and the legs of the way: for a write to a line
+    /// that several have, those to the farthest copy, which must be dropped.
+    pub(crate) fn route(&mut self, index: usize, core: u16, writes: bool, number: u64) -> (Class, Legs) {
+        let line = self.lines.get(index);
+        let (tail, home) = (line.tail, line.home);
+        if tail.owner != NOBODY {
+            let waits = !line.queue.is_empty();
+            if self.caches.on() && !waits && !self.caches.has(tail.owner, number) {
+                return self.below(number, core, tail.owner, home);
             }
-            other => other,
+            let distance = self.places.between(core, tail.owner, home);
+            return (distance.class(tail.dirty), self.costs.legs(distance, tail.dirty || writes));
         }
+        let set = self.lines.set(index, When::Tail);
+        let upgrades = writes && self.lines.has(index, When::Tail, core);
+        let class = if upgrades { Class::Upgrade } else { self.places.nearest(set, core, home).class(false) };
+        let distance =
+            if writes { self.places.farthest(set, core, home) } else { self.places.nearest(set, core, home) };
+        (class, self.costs.legs(distance, writes))
     }
-
-    /// Is there a sharer on this core's socket (or, with `local` false, on another)?
-    fn any_sharer(&self, index: usize, core: u16, local: bool) -> bool {
-        self.any_in(self.lines.set(index, When::Tail), core, local)
-    }
-
-    fn any_in(&self, set: &[u64], core: u16, local: bool) -> bool {
-        let per_socket = self.cores_per_socket;
-        let first = u32::from(core) / per_socket * per_socket;
-        set.iter().enumerate().any(|(word, &bits)| {
-            let mut mine = range_mask(word as u32, first, first + per_socket);
-            if !local {
-                mine = !mine;
-            }
-            bits & mine != 0
-        })
-    }
-}
-
-/// Bits of word `word` of a set that stand for members `from..to`.
-fn range_mask(word: u32, from: u32, to: u32) -> u64 {
-    let below = |n: u32| match n.saturating_sub(word * 64) {
-        n if n >= 64 => u64::MAX,
-        n => (1 << n) - 1,
-    };
-    below(to) & !below(from)
 }

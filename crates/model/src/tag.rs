@@ -14,6 +14,8 @@ pub struct Tag(u32);
 const PRIVATE: u32 = 1 << 31;
 const READ: u32 = 1 << 30;
 const DIRTY: u32 = 1;
+/// Of a private line: its owner's first-level cache has it no more.
+const LEFT: u32 = 1 << 29;
 
 impl Tag {
     pub const UNTOUCHED: Tag = Tag(0);
@@ -41,9 +43,20 @@ impl Tag {
     pub const fn is_dirty(self) -> bool {
         self.0 & (PRIVATE | DIRTY) == PRIVATE | DIRTY
     }
+    /// The line is no more in its owner's first-level cache: an access has to look for it. Only private lines
+    /// need to say so, as the others are looked for each time.
+    pub const fn left(self) -> Tag {
+        if self.0 & PRIVATE != 0 { Tag(self.0 | LEFT) } else { self }
+    }
+    pub(crate) const fn has_left(self) -> bool {
+        self.0 & (PRIVATE | LEFT) == PRIVATE | LEFT
+    }
+    pub(crate) const fn brought(self) -> Tag {
+        if self.0 & PRIVATE != 0 { Tag(self.0 & !LEFT) } else { self }
+    }
     /// The CPU that a private line belongs to.
     pub const fn private_cpu(self) -> Option<u32> {
-        if self.0 & PRIVATE != 0 { Some((self.0 & !PRIVATE) >> 1) } else { None }
+        if self.0 & PRIVATE != 0 { Some((self.0 & !(PRIVATE | LEFT)) >> 1) } else { None }
     }
     /// Number of the model's record, for a line that is fought for.
     pub const fn record_index(self) -> Option<u32> {
@@ -66,11 +79,15 @@ mod tests {
             assert_eq!((clean.private_cpu(), dirty.private_cpu()), (Some(cpu), Some(cpu)));
             assert!(dirty.is_dirty() && !clean.is_dirty());
             assert_eq!(clean.bits() | 1, dirty.bits());
+            let left = dirty.left();
+            assert!(left.has_left() && left.is_dirty() && left != dirty && left.brought() == dirty);
+            assert_eq!(left.private_cpu(), Some(cpu));
             assert_eq!((clean.record_index(), dirty.record_index()), (None, None));
         }
         for index in [0, 1, 7, (1 << 30) - 2] {
             let tag = Tag::record(index);
             assert_eq!((tag.record_index(), tag.private_cpu()), (Some(index), None));
+            assert!(tag.left() == tag && !tag.has_left());
             assert!(!tag.is_untouched() && !tag.is_dirty() && tag.readers().is_none());
             let tag = Tag::read_by(index);
             assert_eq!((tag.readers(), tag.private_cpu(), tag.record_index()), (Some(index), None, None));

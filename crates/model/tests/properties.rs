@@ -1,56 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that hold for every program: CPUs make random accesses to a few lines, always the one
 //! whose clock is smallest, as the engine has it with no slack.
-use corefold_model::{Access, Blame, Core, Kind, Latency, Machine, Model, Outcome, System, Tag, Ticks, ticks};
+mod common;
+use common::machine;
+use corefold_model::{Access, Blame, Kind, Model, Outcome, Tag, Ticks, ticks};
 use proptest::prelude::*;
 
 const LINES: u64 = 4;
-
-fn machine() -> Machine {
-    Machine {
-        name: "test".into(),
-        sockets: 2,
-        cores_per_socket: 2,
-        threads_per_core: 2,
-        line_bytes: 64,
-        clock_hz: 2_000_000_000,
-        latency: Latency {
-            smt: 5,
-            local_clean: 40,
-            local_modified: 60,
-            remote_clean: 150,
-            remote_modified: 200,
-            memory: 180,
-            request_percent: 33,
-            snoop_percent: 33,
-            home_busy: 6,
-        },
-        core: Core {
-            width: 4,
-            rmw: 20,
-            fence: 30,
-            pause: 10,
-            store_buffer: 4,
-            misses: 3,
-            window: 50,
-            smt_percent: 125,
-        },
-        system: System {
-            syscall: 300,
-            wake: 3000,
-            context_switch: 2000,
-            timeslice: 1_000_000,
-            wake_granularity: 1_000_000,
-            sleeper_credit: 3_000_000,
-            interrupt: 1000,
-            interrupt_send: 100,
-            grace_period: 1_000_000,
-            thread_create: 10_000,
-            allocation: 50,
-            clock_read: 30,
-        },
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Step {

@@ -126,6 +126,12 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     let outcome = engine().model.access(tag, &access, hot!().clock);
     if outcome.transfer.is_some() || kind.writes() {
         doze::touched(address, hot!().clock);
+        if let Some(other) = engine().model.pair_of(address, &outcome) {
+            bring_pair(other, cpu);
+        }
+    }
+    if engine().model.any_left() {
+        mark_left();
     }
     if engine().model.shared_lines() != shared {
         crate::account::sites::line_shared(address, pc);
@@ -133,6 +139,21 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     hot!().clock = outcome.done;
     account(pc, what, *tag, &access, &outcome, asked);
     outcome
+}
+
+/// The prefetcher asks for the other line of a pair.
+#[cold]
+fn bring_pair(address: u64, cpu: u32) {
+    engine().model.prefetch(tag_of(address), cpu, address, hot!().clock);
+    doze::touched(address, hot!().clock);
+}
+
+/// Lines that left a first-level cache: the next access to them takes the slow path.
+fn mark_left() {
+    while let Some(address) = engine().model.take_left() {
+        let tag = tag_of(address);
+        *tag = tag.left();
+    }
 }
 
 fn others_know(tag: corefold_model::Tag, cpu: u32) -> bool {

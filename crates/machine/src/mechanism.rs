@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the model does, each of which can be left out to see what it accounts for.
+use corefold_model::{Caches, Machine};
+
+pub struct Mechanism {
+    pub name: &'static str,
+    /// What a machine without it does.
+    pub without: &'static str,
+    /// Changes nothing on a machine that has no such thing.
+    leave_out: fn(&mut Machine),
+}
+
+pub static MECHANISMS: [Mechanism; 8] = [
+    Mechanism {
+        name: "in-flight",
+        without: "a line changes hands when it is asked for: its owner loses it at once",
+        leave_out: |m| (m.latency.request_percent, m.latency.snoop_percent) = (0, 0),
+    },
+    Mechanism {
+        name: "store-buffer",
+        without: "a CPU waits for the line of each store",
+        leave_out: |m| m.core.store_buffer = 0,
+    },
+    Mechanism {
+        name: "overlap",
+        without: "a CPU waits for each load before it goes on",
+        leave_out: |m| (m.core.window, m.core.misses) = (0, 1),
+    },
+    Mechanism {
+        name: "smt",
+        without: "threads of a core do not slow each other down, and lines pass between them as between cores",
+        leave_out: |m| {
+            m.core.smt_percent = 100 * u32::from(m.threads_per_core);
+            m.latency.smt = m.latency.cluster.modified;
+        },
+    },
+    Mechanism {
+        name: "home-node",
+        without: "it is all the same in which socket's memory a line lies",
+        leave_out: |m| m.latency.home_node = false,
+    },
+    Mechanism {
+        name: "queueing",
+        without: "requests for a line do not wait for each other",
+        leave_out: |m| (m.latency.queueing, m.latency.home_busy) = (false, 0),
+    },
+    Mechanism { name: "adjacent-line", without: "a miss brings one line", leave_out: |m| m.core.adjacent_line = false },
+    Mechanism { name: "caches", without: "caches never run full", leave_out: |m| m.caches = Caches::ENDLESS },
+];
+
+/// The machine with one mechanism less; its name says so.
+pub fn without(machine: &mut Machine, name: &str) {
+    let mechanism = MECHANISMS.iter().find(|m| m.name == name).expect("one of MECHANISMS");
+    (mechanism.leave_out)(machine);
+    machine.name = format!("{} without {name}", machine.name);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_can_be_left_out_of_a_machine_that_has_it() {
+        for mechanism in &MECHANISMS {
+            let base =
+                crate::load(if mechanism.name == "home-node" { "rome-2s-7742" } else { "clx-2s-8275cl" }).unwrap();
+            let mut less = base.machine.clone();
+            without(&mut less, mechanism.name);
+            assert!(less.name.ends_with(mechanism.name));
+            less.name.clone_from(&base.machine.name);
+            assert_ne!(less, base.machine, "{}", mechanism.name);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The adjacent-line prefetch: a miss brings the other line of its aligned pair too, as a read that
+//! nobody waits for. So two lines can be shared falsely that are not one.
+use crate::access::{Access, Kind, Outcome};
+use crate::line::{Grant, NOBODY, When};
+use crate::model::Model;
+use crate::{Class, Tag, Ticks};
+
+impl Model {
+    /// The other line that a miss at `address` brings, for [`Model::prefetch`].
+    #[inline]
+    pub fn pair_of(&self, address: u64, outcome: &Outcome) -> Option<u64> {
+        if !self.pairs {
+            return None;
+        }
+        let missed = outcome.transfer.is_some_and(|class| !matches!(class, Class::Smt | Class::Upgrade));
+        missed.then_some((address ^ 64) & !63)
+    }
+
+    /// Brings a line to the core of `cpu` if nothing stands in the way: a prefetch is dropped where a request
+    /// for the line is under way.
+    pub fn prefetch(&mut self, tag: &mut Tag, cpu: u32, address: u64, now: Ticks) {
+        let core = self.core_of(cpu);
+        let line = address >> self.line_shift;
+        if tag.is_untouched() {
+            *tag = Tag::private_clean(cpu);
+            self.homes.touched(line, self.places.socket(core));
+        } else if let Some(owner) = tag.private_cpu() {
+            let other = self.core_of(owner);
+            if other == core || self.cpus[owner as usize].owns_from(line) > now || self.resting.contains_key(&line) {
+                return;
+            }
+            let set = self.readers.only(other).and_then(|set| self.readers.add(set, core));
+            let Some(set) = set else { return };
+            *tag = Tag::read_by(set);
+        } else if let Some(set) = tag.readers() {
+            if self.readers.has(set, core) {
+                return;
+            }
+            let Some(next) = self.readers.add(set, core) else { return };
+            *tag = Tag::read_by(next);
+        } else if let Some(index) = tag.record_index() {
+            self.prefetch_shared(index as usize, cpu, core, line, now);
+            return;
+        }
+        if self.caches.on() {
+            self.caches.bring(core, self.places.cluster(core), line);
+        }
+    }
+
+    fn prefetch_shared(&mut self, index: usize, cpu: u32, core: u16, line: u64, now: Ticks) {
+        self.lines.settle(index, now);
+        if !self.lines.get(index).queue.is_empty() || self.lines.has(index, When::Tail, core) {
+            return;
+        }
+        let owned = self.lines.get(index).tail.owner != NOBODY;
+        let access = Access { cpu, address: line << self.line_shift, size: 1, kind: Kind::Load, origin: 0 };
+        let (_, legs) = self.route(index, core, access.kind.writes(), line);
+        let begin = (now + legs.request).max(self.lines.get(index).home_free);
+        let snoop = if owned { begin + legs.snoop } else { begin };
+        let arrival = begin + legs.snoop + legs.data;
+        self.lines.push(index, Grant { core, cpu: cpu as u16, alone: false, dirty: false, snoop, arrival });
+        if self.caches.on() {
+            self.caches.bring(core, self.places.cluster(core), line);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What each mechanism of the model does, shown by a machine with it and one without.
+mod common;
+use common::machine;
+use corefold_model::{Access, Cache, Caches, Class, Kind, Machine, Model, Outcome, Pair, Tag, Ticks, ticks};
+use std::collections::BTreeMap;
+
+/// A model, and the tags that the engine would keep.
+struct Lab {
+    model: Model,
+    tags: BTreeMap<u64, Tag>,
+    clocks: Vec<Ticks>,
+}
+
+impl Lab {
+    fn new(machine: &Machine) -> Lab {
+        Lab { model: Model::new(machine), tags: BTreeMap::new(), clocks: vec![0; machine.cpus() as usize] }
+    }
+
+    /// One access by a CPU, at its clock, which it moves; as the engine does.
+    fn access(&mut self, cpu: u32, address: u64, kind: Kind) -> Outcome {
+        let clock = self.clocks[cpu as usize];
+        let access = Access { cpu, address, size: 8, kind, origin: 0 };
+        let now = if kind == Kind::Rmw { self.model.drain(cpu, clock) } else { clock };
+        let outcome = self.model.access(self.tags.entry(address / 64).or_default(), &access, now);
+        if let Some(other) = self.model.pair_of(address, &outcome) {
+            self.model.prefetch(self.tags.entry(other / 64).or_default(), cpu, other, now);
+        }
+        while let Some(left) = self.model.take_left() {
+            let tag = self.tags.get_mut(&(left / 64)).unwrap();
+            *tag = tag.left();
+        }
+        self.clocks[cpu as usize] = outcome.done;
+        outcome
+    }
+
+    /// As [`Lab::access`]; from the request until nothing of it is under way, in cycles.
+    fn cycles(&mut self, cpu: u32, address: u64, kind: Kind) -> u64 {
+        let begun = self.clocks[cpu as usize];
+        self.access(cpu, address, kind);
+        let done = self.model.drain(cpu, self.clocks[cpu as usize]);
+        self.clocks[cpu as usize] = done;
+        (done - begun) / ticks(1)
+    }
+
+    /// All clocks to the same time, later than anything that is under way.
+    fn rest(&mut self) {
+        let latest = self.clocks.iter().max().unwrap() + ticks(100_000);
+        for cpu in 0..self.clocks.len() {
+            self.clocks[cpu] = latest;
+            self.model.drain(cpu as u32, latest);
+        }
+    }
+
+    /// CPUs add to one line without a pause; the mean cycles of an operation, as the machine sees it.
+    fn contended(&mut self, cpus: &[u32], kind: Kind, times: u64) -> u64 {
+        let from = self.clocks[cpus[0] as usize];
+        for _ in 0..times {
+            let cpu = *cpus.iter().min_by_key(|c| self.clocks[**c as usize]).unwrap();
+            self.access(cpu, 0, kind);
+            self.clocks[cpu as usize] += ticks(1);
+        }
+        let to = cpus.iter().map(|c| self.clocks[*c as usize]).max().unwrap();
+        (to - from) / ticks(1) / times
+    }
+}
+
+fn lab(change: impl FnOnce(&mut Machine)) -> Lab {
+    let mut machine = machine();
+    change(&mut machine);
+    Lab::new(&machine)
+}
+
+/// CPUs 0 to 3 are the cores of two sockets; 4 to 7 their second threads.
+const NEAR: u32 = 1;
+const REMOTE: u32 = 2;
+
+#[test]
+fn in_flight_the_owner_keeps_hitting_until_the_snoop_comes() {
+    let (mut with, mut without) = (lab(|_| ()), lab(|m| (m.latency.request_percent, m.latency.snoop_percent) = (0, 0)));
+    let (with, without) = (with.contended(&[0, NEAR], Kind::Rmw, 1000), without.contended(&[0, NEAR], Kind::Rmw, 1000));
+    // A transfer is 60 cycles and an operation 20: one transfer an operation without, several per transfer with.
+    assert!(without >= 75 && with < 45, "{with} with, {without} without");
+}
+
+#[test]
+fn a_store_buffer_hides_transfers_of_plain_stores() {
+    let cost = |mut lab: Lab| {
+        lab.cycles(NEAR, 0, Kind::Store);
+        lab.rest();
+        let begun = lab.clocks[0];
+        (lab.access(0, 0, Kind::Store).done - begun) / ticks(1)
+    };
+    assert_eq!((cost(lab(|_| ())), cost(lab(|m| m.core.store_buffer = 0))), (0, 60));
+}
+
+#[test]
+fn a_store_buffer_forwards_merges_and_is_drained_by_atomics() {
+    let mut lab = lab(|_| ());
+    assert_eq!(lab.access(0, 0, Kind::Store).done, 0);
+    // The second store to the line merges, a load of its bytes is served at once.
+    assert_eq!(lab.access(0, 8, Kind::Store).done, 0);
+    assert_eq!(lab.access(0, 8, Kind::LoadAwaited).done, 0);
+    // An update elsewhere waits for the line of both: 180 cycles, and for its own.
+    assert_eq!(lab.access(0, 4096, Kind::Rmw).done, ticks(180 + 180 + 20));
+}
+
+#[test]
+fn independent_loads_overlap_up_to_a_limit_and_awaited_ones_do_not() {
+    let sum = |lab: &mut Lab, kind| {
+        (0..9).for_each(|i| _ = lab.access(0, i * 4096, kind));
+        lab.model.drain(0, lab.clocks[0]) / ticks(1)
+    };
+    let wide = |m: &mut Machine| m.core.window = 1000;
+    let (mut with, mut chain) = (lab(wide), lab(wide));
+    let mut without = lab(|m| (m.core.window, m.core.misses) = (0, 1));
+    // Three at once, of 180 cycles each; one after the other if each is waited for.
+    assert_eq!(sum(&mut with, Kind::Load), 3 * 180);
+    assert_eq!(sum(&mut without, Kind::Load), 9 * 180);
+    assert_eq!(sum(&mut chain, Kind::LoadAwaited), 9 * 180);
+}
+
+#[test]
+fn threads_of_a_core_share_its_cache() {
+    let mut lab = lab(|_| ());
+    lab.cycles(0, 0, Kind::Store);
+    lab.rest();
+    assert_eq!(lab.cycles(4, 0, Kind::LoadAwaited), 5, "the sibling");
+    lab.cycles(0, 4096, Kind::Store);
+    lab.rest();
+    assert_eq!(lab.cycles(NEAR, 4096, Kind::LoadAwaited), 60, "another core");
+}
+
+#[test]
+fn the_home_of_a_line_counts_where_the_machine_says_so() {
+    let away = |m: &mut Machine| {
+        m.cores_per_cluster = 1;
+        m.latency.away = Pair { clean: 140, modified: 190 };
+    };
+    let within_socket_1 = |mut lab: Lab, home: u32| {
+        lab.cycles(home, 64, Kind::Store);
+        lab.rest();
+        // The other line of the page: homes are of pages.
+        lab.cycles(REMOTE, 0, Kind::Store);
+        lab.rest();
+        lab.cycles(REMOTE + 1, 0, Kind::LoadAwaited)
+    };
+    assert_eq!(within_socket_1(lab(away), 2), 60, "at home in socket 1");
+    assert_eq!(within_socket_1(lab(away), 0), 190, "at home in socket 0");
+    assert_eq!(within_socket_1(lab(|m| (away(m), m.latency.home_node = false).0), 0), 60, "homes left out");
+    assert_eq!(within_socket_1(lab(|_| ()), 0), 60, "a machine without such a thing");
+}
+
+#[test]
+fn halves_and_clusters_have_their_own_distances() {
+    let big = |m: &mut Machine| {
+        (m.sockets, m.sockets_per_group, m.cores_per_socket, m.cores_per_cluster) = (4, 2, 4, 2);
+        m.latency.cluster = Pair { clean: 20, modified: 30 };
+        m.latency.far = Pair { clean: 300, modified: 400 };
+    };
+    // Cores 0 and 1 are a cluster, 0 to 3 a socket, 0 to 7 a half.
+    for (to, modified, clean) in [(1, 30, 20), (2, 60, 40), (4, 200, 150), (8, 400, 300)] {
+        let mut lab = lab(big);
+        lab.cycles(0, 0, Kind::Store);
+        lab.rest();
+        assert_eq!(lab.cycles(to, 0, Kind::LoadAwaited), modified, "CPU {to}");
+        lab.cycles(0, 4096, Kind::Load);
+        lab.rest();
+        assert_eq!(lab.cycles(to, 4096, Kind::LoadAwaited), clean, "CPU {to}");
+    }
+    // Neighbours in one half, the line at home in the other.
+    let mut lab = lab(big);
+    lab.cycles(8, 64, Kind::Store);
+    lab.rest();
+    lab.cycles(0, 0, Kind::Store);
+    lab.rest();
+    assert_eq!(lab.cycles(4, 0, Kind::LoadAwaited), 400);
+}
+
+#[test]
+fn requests_queue_at_a_hot_line() {
+    // Three CPUs ask for the line at once: the last gets it after three transfers, or after one.
+    let last = |change: fn(&mut Machine)| {
+        let mut lab = lab(|m| {
+            (m.sockets, m.sockets_per_group, m.cores_per_socket, m.cores_per_cluster) = (1, 1, 4, 4);
+            change(m);
+        });
+        lab.cycles(0, 0, Kind::Store);
+        lab.rest();
+        let begun = lab.clocks[0];
+        let done = [1, 2, 3].map(|cpu| lab.access(cpu, 0, Kind::Rmw).done);
+        (done.into_iter().max().unwrap() - begun) / ticks(1)
+    };
+    let with = last(|_| ());
+    let without = last(|m| (m.latency.queueing, m.latency.home_busy) = (false, 0));
+    assert!(with >= 150 && without == 80, "{with} with, {without} without");
+}
+
+#[test]
+fn a_miss_brings_the_other_line_of_its_pair() {
+    let pairs = |m: &mut Machine| m.core.adjacent_line = true;
+    for (change, expected) in [(pairs as fn(&mut Machine), 0), (|_: &mut Machine| (), 180)] {
+        let mut lab = lab(change);
+        lab.cycles(0, 128, Kind::LoadAwaited);
+        assert_eq!(lab.cycles(0, 192, Kind::LoadAwaited), expected, "the pair");
+        assert_eq!(lab.cycles(0, 256, Kind::LoadAwaited), 180, "not of the pair");
+    }
+}
+
+/// Two CPUs write to lines of their own, which are one pair.
+#[test]
+fn a_pair_can_be_shared_falsely() {
+    let transfers = |mut lab: Lab| {
+        for _ in 0..100 {
+            for (cpu, line) in [(0, 0), (NEAR, 64)] {
+                lab.cycles(cpu, line, Kind::Store);
+                // Something else that misses, of the same pair.
+                lab.cycles(cpu, line, Kind::LoadAwaited);
+            }
+            lab.rest();
+        }
+        lab.clocks[0] = lab.clocks[0].max(lab.clocks[1]);
+        (0..2).map(|_| lab.cycles(0, 0, Kind::Rmw)).max().unwrap()
+    };
+    let (with, without) = (transfers(lab(|m| m.core.adjacent_line = true)), transfers(lab(|_| ())));
+    assert!(without == 20 && with >= without, "{with} with, {without} without");
+}
+
+/// 8 lines in the first level, 32 in the second, 128 in the third.
+fn small_caches(m: &mut Machine) {
+    let cache = |lines: u64, latency| Cache { bytes: lines * 64, ways: 4, latency };
+    m.caches = Caches { l1: cache(8, 0), l2: cache(32, 10), l3: cache(128, 30) };
+}
+
+#[test]
+fn what_does_not_fit_comes_from_the_next_level() {
+    for (lines, class, cycles) in
+        [(6, None, 0), (20, None, 10), (100, Some(Class::LocalClean), 30), (1000, Some(Class::Memory), 180)]
+    {
+        let mut lab = lab(small_caches);
+        (0..3 * lines).for_each(|i| _ = lab.cycles(0, i % lines * 64, Kind::LoadAwaited));
+        let last = lab.access(0, 0, Kind::LoadAwaited);
+        assert_eq!((last.transfer, last.stall / ticks(1)), (class, cycles), "{lines} lines");
+    }
+    let mut endless = lab(|_| ());
+    (0..3000).for_each(|i| _ = endless.cycles(0, i % 1000 * 64, Kind::LoadAwaited));
+    assert_eq!(endless.cycles(0, 0, Kind::LoadAwaited), 0);
+}
+
+#[test]
+fn a_line_that_its_owner_has_lost_is_not_taken_from_it() {
+    for (others, expected) in [(0, 60), (60, 40), (1000, 180)] {
+        let mut lab = lab(small_caches);
+        lab.cycles(0, 0, Kind::Store);
+        (1..=others).for_each(|i| _ = lab.cycles(0, i * 64, Kind::LoadAwaited));
+        lab.rest();
+        assert_eq!(lab.cycles(NEAR, 0, Kind::LoadAwaited), expected, "after {others} lines");
+    }
+}
+
+#[test]
+fn lines_that_all_read_and_lines_that_are_fought_for_run_out_of_caches_too() {
+    for fought in [false, true] {
+        let mut lab = lab(small_caches);
+        for cpu in [0, NEAR, 0] {
+            lab.cycles(cpu, 0, if fought { Kind::Rmw } else { Kind::LoadAwaited });
+            lab.rest();
+        }
+        (1..1000).for_each(|i| _ = lab.cycles(0, i * 64, Kind::LoadAwaited));
+        assert_eq!(lab.access(0, 0, Kind::LoadAwaited).transfer, Some(Class::Memory));
+        assert_eq!(lab.access(0, 0, Kind::LoadAwaited).transfer, None);
+    }
+}
