@@ -162,6 +162,7 @@ fn failures_come_in_the_order_of_the_list() {
     let seeds = |jobs: &str| -> Vec<u64> {
         let (place, said) = explore(&program, &format!("--seeds 60-1,1-60 --stop-after 5 --jobs {jobs}"));
         assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains("the range 60-1 ends before it begins: write 1-60"), "{}", said.err);
         drop(place);
         let (place, said) = explore(&program, &format!("--seeds 31-60,1-30 --stop-after 5 --jobs {jobs}"));
         assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
@@ -172,4 +173,58 @@ fn failures_come_in_the_order_of_the_list() {
     let one = seeds("1");
     assert_eq!(one.len(), 6, "{one:?}");
     assert_eq!(one, seeds("4"));
+}
+
+/// A host that is too slow is no finding: a schedule that gets on is told apart from those that fail.
+#[test]
+fn what_does_not_finish_in_time_is_not_blamed() {
+    let (place, said) = explore(&program(&source("sometimes_long")), "--seeds 1-4 --timeout 1 --longest 1000000");
+    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    assert!(said.out.contains(" did not finish within --timeout and "), "{}", said.out);
+    assert!(said.out.contains("no failing schedule among 4 on "), "{}", said.out);
+    let found = found(&place);
+    assert_eq!(found["failures"], serde_json::json!([]));
+    assert!(found["unfinished"].as_array().unwrap().contains(&1.into()), "{}", found["unfinished"]);
+}
+
+/// The time that a schedule takes grows with the number of stores, and no faster.
+#[test]
+fn stores_without_a_fence_do_not_pile_up() {
+    let (_, said) = explore(&program(&source("long_stretch")), "--seeds 4-6 --timeout 8");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_program_that_cannot_be_simulated_is_not_explored() {
+    let place = Place::new();
+    place.file("a.c", "#include <unistd.h>\nint main(void) { return fork() == 0; }\n");
+    let said = place.sh("$corefold cc -g a.c -o a; $corefold explore --seeds 1-5 -- ./a");
+    assert_eq!(said.code, Some(6), "{}{}", said.out, said.err);
+    assert_eq!((said.out + &said.err).matches("cannot be simulated").count(), 2, "one sentence, which says it twice");
+}
+
+/// A failure says what the seed did to the threads that made it.
+#[test]
+fn hold_ups_are_told() {
+    let (place, said) = explore(&program(&source("lost_update")), "--seeds 1-100");
+    assert!(said.out.contains("  what the seed's schedule did last:\n    at "), "{}", said.out);
+    assert!(said.out.contains(" before the access at add (lost_update.c:"), "{}", said.out);
+    let held_up = found(&place)["failures"][0]["ending"]["held_up"].clone();
+    let is_whole = |held: &Value| held["thread"].is_u64() && held["ns"].is_number() && held["at_ns"].is_number();
+    assert!(held_up.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(is_whole)), "{held_up}");
+    assert!(held_up.to_string().contains(r#""function":"add""#), "{held_up}");
+}
+
+/// As `perf record` has it.
+#[test]
+fn a_replay_keeps_the_recording_that_was_there() {
+    let (place, program) = (Place::new(), program(&source("lost_update")));
+    let run = |seed: &str| {
+        let said = place.corefold(&format!("run --cpus 4 --seed {seed} -- {}", program.display()));
+        assert!(matches!(said.code, Some(0 | 1)), "{}", said.err);
+        std::fs::read(place.path("corefold.rec")).unwrap()
+    };
+    let first = run("0");
+    assert!(run("1") != first);
+    assert!(std::fs::read(place.path("corefold.rec.old")).unwrap() == first);
 }

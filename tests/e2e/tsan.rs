@@ -119,6 +119,31 @@ fn recordings_are_the_same_each_time() {
     assert!(record() == record());
 }
 
+/// The hooks at accesses are where a computing thread takes them.
+#[test]
+fn signals_and_cancellation_come_while_it_computes() {
+    let program = with_tsan("tsan/interrupted.c");
+    for cpus in ["1", "8"] {
+        let simulated = Simulation::of(&program).cpus(cpus).option("--timeout", "10").run();
+        assert_eq!(simulated.said.code, Some(0), "{cpus}: {}{}", simulated.said.out, simulated.said.err);
+        assert_eq!(simulated.printed(), "ok, cleaned 1\n", "at {cpus} CPUs");
+    }
+}
+
+/// Nothing can take it out of a loop that has no hook; that is said, and what to do.
+#[test]
+fn a_loop_without_accesses_is_told() {
+    let program = with_tsan("tsan/interrupted.c");
+    let said = Simulation::of(&program).cpus("1").args("registers").option("--timeout", "1").run().said;
+    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["computes at count_in_registers (interrupted.c:", "without any access since", "rebuild with `corefold cc`"]
+    {
+        assert!(told.contains(words), "{words:?} is not in:\n{}", said.out);
+    }
+}
+
 const LIBRARY: &str = "
 static _Alignas(64) struct { long mine, yours; } shared;
 void count(int which, int rounds) {

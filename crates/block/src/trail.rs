@@ -29,6 +29,11 @@ impl Trail {
         [self.to(pc, returns_to), Some((pc, LEAVES))]
     }
 
+    /// The last hook that was passed; 0: none was.
+    pub fn last(&self) -> u64 {
+        self.0
+    }
+
     fn to(&mut self, to: u64, next: u64) -> Option<(u64, u64)> {
         let from = core::mem::replace(&mut self.0, next);
         (from != 0).then_some((from, to))

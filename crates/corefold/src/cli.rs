@@ -29,7 +29,8 @@ Examples:
   corefold run --seed 4711 --cpus 4 -- ./test             one of them again
 
 A schedule fails if the program exits with another status than 0, crashes, uses memory that it has freed, deadlocks,
-or gets nowhere (livelock). Exit codes: 0 if none does, 10 if one does, others as for run.";
+or gets nowhere (livelock). Exit codes: 0 if none does, 10 if one does, 5 if none does but some did not finish within
+--timeout, 6 if the program cannot be simulated, others as for run.";
 
 /// Finds and explains multicore scaling collapses: runs a real program on a simulated machine of as many CPUs as you name.
 #[derive(Parser)]

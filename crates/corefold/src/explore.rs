@@ -22,9 +22,22 @@ pub fn explore(args: ExploreArgs) -> Result<u8> {
             return Ok(128 + signal as u8);
         }
     }
-    let code = if found.failures.is_empty() { exit::FINE } else { exit::FOUND };
+    let code = code(&found);
     show(&args, found)?;
     Ok(code)
+}
+
+/// A program that cannot be simulated, or not within the time, has no schedule to be blamed for that.
+fn code(found: &Searched) -> u8 {
+    match found.failures.as_slice() {
+        [] if found.unfinished.is_empty() => exit::FINE,
+        [] => exit::TIMED_OUT,
+        [plain] if plain.seed == 0 => match exit::of_status(&plain.run.status) {
+            code @ (exit::UNSUPPORTED | exit::TIMED_OUT) => code,
+            _ => exit::FOUND,
+        },
+        _ => exit::FOUND,
+    }
 }
 
 fn most(args: &ExploreArgs) -> usize {
@@ -61,7 +74,13 @@ fn show(args: &ExploreArgs, found: Searched) -> Result<()> {
         Ok(Failure { seed: f.seed, explained, printed, replay: replay(args, f.seed, longest) })
     };
     let failures = found.failures.into_iter().map(failure).collect::<Result<_>>()?;
-    let found = Schedules { cpus: args.cpus, threads: found.plain.threads, tried: found.tried, failures };
+    let found = Schedules {
+        cpus: args.cpus,
+        threads: found.plain.threads,
+        tried: found.tried,
+        failures,
+        unfinished: found.unfinished,
+    };
     match args.json.as_deref() {
         Some(path) if path == Path::new("-") => return screen::print(&schedules::json(&found)),
         Some(path) => {

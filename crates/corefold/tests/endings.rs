@@ -28,7 +28,7 @@ fn exit_codes_tell_how_runs_ended() {
         (Status::Exited(0), 0),
         (Status::Exited(7), 1),
         (Status::Deadlock { waiters: Vec::new() }, 4),
-        (Status::TimedOut { running: Vec::new(), waiters: Vec::new() }, 5),
+        (Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances: false, unseen: None }, 5),
         (Status::Livelock { spin: true, running: Vec::new(), waiters: Vec::new() }, 9),
         (Status::Unsupported { what: "fork".into(), stack: Vec::new() }, 6),
         (Status::OutOfMemory { bytes: 9, stack: Vec::new() }, 7),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writing the recording: whole or not at all.
+//! Writing the recording: whole or not at all, and the one before it is kept.
 use crate::exit::bad_input;
 use anyhow::{Context, Result};
 use corefold_recording::Run;
@@ -48,11 +48,22 @@ impl Recording {
         let path = self.path;
         let written = match self.to {
             Target::Direct(mut file) => file.write_all(&bytes),
-            Target::Beside(mut file) => {
-                file.write_all(&bytes).and_then(|()| file.flush()).and_then(|()| Ok(file.persist(&path).map(drop)?))
-            }
+            Target::Beside(mut file) => file.write_all(&bytes).and_then(|()| file.flush()).and_then(|()| {
+                keep(&path)?;
+                Ok(file.persist(&path).map(drop)?)
+            }),
         };
         written.with_context(|| format!("cannot write the recording {} ({} bytes)", path.display(), bytes.len()))
+    }
+}
+
+/// A recording that is already there moves to `….old`, as `perf record` has it.
+fn keep(path: &Path) -> std::io::Result<()> {
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    match fs::metadata(path) {
+        Ok(there) if there.len() > 0 => fs::rename(path, old),
+        _ => Ok(()),
     }
 }
 
@@ -92,10 +103,13 @@ mod tests {
     fn what_is_written_is_read_and_nothing_else_is_left() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.rec");
-        fs::write(&path, "an older recording").unwrap();
-        Recording::create(&path).unwrap().write(&runs()).unwrap();
-        assert_eq!(load(&path).unwrap(), runs());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        for old in ["an older recording", "the first"] {
+            fs::write(&path, old).unwrap();
+            Recording::create(&path).unwrap().write(&runs()).unwrap();
+            assert_eq!(load(&path).unwrap(), runs());
+            assert_eq!(fs::read_to_string(dir.path().join("a.rec.old")).unwrap(), old);
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+        }
     }
 
     #[test]

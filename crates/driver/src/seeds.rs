@@ -10,8 +10,7 @@ pub struct Seeds(Vec<RangeInclusive<u64>>);
 
 impl Seeds {
     pub fn parse(list: &str) -> Result<Seeds> {
-        let part = |text: &str| one(text.trim()).ok_or_else(|| malformed(list, text));
-        list.split(',').map(part).collect::<Result<_>>().map(Seeds)
+        list.split(',').map(|part| one(list, part)).collect::<Result<_>>().map(Seeds)
     }
 
     pub fn count(&self) -> u64 {
@@ -31,10 +30,15 @@ impl Seeds {
     }
 }
 
-fn one(part: &str) -> Option<RangeInclusive<u64>> {
-    let (first, last) = part.split_once('-').unwrap_or((part, part));
-    let (first, last) = (number(first)?, number(last)?);
-    (first <= last).then_some(first..=last)
+fn one(list: &str, part: &str) -> Result<RangeInclusive<u64>> {
+    let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first > last => {
+            Err(bad_input!("--seeds {list}: the range {first}-{last} ends before it begins: write {last}-{first}"))
+        }
+        (Some(first), Some(last)) => Ok(first..=last),
+        _ => Err(malformed(list, part)),
+    }
 }
 
 fn number(digits: &str) -> Option<u64> {
@@ -65,9 +69,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_quoted() {
-        for (list, part) in [("", ""), ("1,,2", ""), ("3-1", "3-1"), ("1-", "1-"), ("-1", "-1"), ("1,x", "x")] {
+        for (list, part) in [("", ""), ("1,,2", ""), ("1-", "1-"), ("-1", "-1"), ("1,x", "x")] {
             let said = Seeds::parse(list).unwrap_err().to_string();
             assert!(said.starts_with(&format!("--seeds {list}: {part:?} is neither")), "{said}");
         }
+        let said = Seeds::parse("7,3-1").unwrap_err().to_string();
+        assert_eq!(said, "--seeds 7,3-1: the range 3-1 ends before it begins: write 1-3");
     }
 }

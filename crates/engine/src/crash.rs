@@ -11,14 +11,16 @@ use crate::sys;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use corefold_launch::{
     EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_LIVELOCK, EXIT_TIMED_OUT, EXIT_UNSUPPORTED, EXIT_USE_AFTER_FREE,
 };
-use corefold_recording::{Misuse, Running, Status, Waiter};
+use corefold_recording::{Misuse, Running, Status, Unseen, Waiter};
 
 /// Set by SIGTERM or SIGINT: the runner wants what there is.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// The clock then.
+static ASKED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// A fault of the runtime itself.
 pub fn engine_fault(what: &str) -> ! {
@@ -64,7 +66,7 @@ pub fn deadlock() -> ! {
 /// Is it blocked, or looking whether it may go on?
 fn waits(fiber: usize) -> bool {
     let f = &engine().fibers[fiber];
-    f.state == State::Blocked || f.state == State::Running && matches!(f.wait, Wait::Retry { .. })
+    f.state == State::Blocked || f.state == State::Running && matches!(f.wait, Wait::Retry { .. } | Wait::Io { .. })
 }
 
 fn waiters() -> Vec<Waiter> {
@@ -115,19 +117,24 @@ pub fn stop_if_asked(pc: u64) {
 }
 
 fn timed_out(pc: u64) -> ! {
-    end_with(Status::TimedOut { running: running(pc), waiters: waiters() }, EXIT_TIMED_OUT)
+    let (running, waiters) = (running(pc), waiters());
+    // Where all wait, and for no time to come, it is for the world outside.
+    let advances = !running.is_empty() || engine().sched.has_timers();
+    end_with(Status::TimedOut { running, waiters, advances, unseen: None }, EXIT_TIMED_OUT)
 }
 
-/// The same of a thread that is in code without hooks.
-fn stopped_at(pc: u64, sp: u64) -> ! {
+/// The running thread does not come to a hook: it is in code without any, before `pc`.
+fn unseen(pc: u64, sp: u64) -> ! {
     if innermost::is_in_library(pc) && !innermost::is_after_call(pc - 1) {
         engine::note("a library without hooks runs on and on: no other thread can run meanwhile", pc);
     }
+    let me = engine().sched.fiber;
     let mut running = running(pc);
-    for one in running.iter_mut().filter(|one| one.thread as usize == engine().sched.fiber) {
+    for one in running.iter_mut().filter(|one| one.thread as usize == me) {
         innermost::complete(&mut one.stack, sp);
     }
-    end_with(Status::TimedOut { running, waiters: waiters() }, EXIT_TIMED_OUT)
+    let unseen = Some(Unseen { thread: me as u32, pc, since: crate::hooks::estimate::last_hook(pc) });
+    end_with(Status::TimedOut { running, waiters: waiters(), advances: false, unseen }, EXIT_TIMED_OUT)
 }
 
 /// The threads that are on a CPU; the running one is at `pc`.
@@ -145,15 +152,20 @@ fn running(pc: u64) -> Vec<Running> {
 }
 
 extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    let clock = hot!().clock;
     if STOP.swap(true, Ordering::Relaxed) {
         // Asked twice: the program does not come to a hook. Is it in a system call, or computing?
+        if clock != ASKED_AT.swap(clock, Ordering::Relaxed) {
+            timed_out(0);
+        }
         // SAFETY: the kernel passes it for SA_SIGINFO handlers.
         let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
         // As in `on_fault`: past the instruction's first byte.
-        stopped_at(registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
+        unseen(registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
     }
+    ASKED_AT.store(clock, Ordering::Relaxed);
     hot!().limit = 0;
-    // SAFETY: a plain system call, libc's function being in virtual time; asks again in a second.
+    // SAFETY: a plain system call; asks again in a second. Not libc's, which is the program's, in virtual time.
     unsafe { sys::syscall!(libc::SYS_alarm, 1; 0, 0, 0, 0, 0) };
 }
 

@@ -80,6 +80,7 @@ pub fn begin(launch: Launch) {
     let model = Model::new(&launch.machine);
     let sched = Scheduler::new(&launch, &model);
     let samples = Samples::new(&launch);
+    let pending = Pending::new(launch.cpus, launch.machine.core.store_buffer);
     let perturb = crate::scheduling::perturb::Perturb::new(&launch);
     let engine = Engine {
         model,
@@ -88,7 +89,7 @@ pub fn begin(launch: Launch) {
         samples,
         launch,
         fibers: Vec::new(),
-        pending: Pending::default(),
+        pending,
         sites: Sites::default(),
         heap: crate::storage::heap::Heap::default(),
         freed: crate::storage::freed::Freed::default(),

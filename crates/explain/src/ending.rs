@@ -2,10 +2,17 @@
 //! How a run ended, in words.
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
-use crate::types::{Ending, ThreadStack};
-use corefold_recording::{AccessKind, Misuse, Run, Running, Status, Waiter};
+use crate::types::{Delay, Ending, ThreadStack};
+use corefold_recording::{AccessKind, HeldUp, Holding, Misuse, Run, Running, Status, Unseen, Waiter};
 
 pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending {
+    let ending = how_it_ended(run, space, memory);
+    // Of a run that ended well nobody asks what made it.
+    let held_up = if ending.success { &[][..] } else { &run.held_up };
+    Ending { held_up: held_up.iter().map(|held| held_up_in_words(held, run.clock_hz, space)).collect(), ..ending }
+}
+
+fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending {
     let teller = Teller { run, space, memory };
     let (summary, stacks) = match &run.status {
         Status::Unfinished => ("did not finish".to_owned(), Vec::new()),
@@ -25,7 +32,9 @@ pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> E
         Status::Deadlock { waiters } => return teller.deadlock(waiters),
         Status::Livelock { spin, running, waiters } => return teller.livelock(*spin, running, waiters),
         Status::UseAfterFree(misuse) => return teller.misuse(misuse),
-        Status::TimedOut { running, waiters } => return teller.timed_out(running, waiters),
+        Status::TimedOut { running, waiters, unseen, .. } => {
+            return teller.timed_out(running, waiters, unseen.as_ref());
+        }
         Status::Unsupported { what, stack } => {
             (format!("cannot be simulated: {what}"), vec![teller.stack(None, stack, Top::Call)])
         }
@@ -33,7 +42,22 @@ pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> E
             (format!("out of memory: {bytes} bytes were asked for"), vec![teller.stack(None, stack, Top::Call)])
         }
     };
-    Ending { success: run.status == Status::Exited(0), summary, details: Vec::new(), stacks }
+    Ending { success: run.status == Status::Exited(0), summary, stacks, ..Ending::default() }
+}
+
+fn held_up_in_words(held: &HeldUp, clock_hz: u64, space: &Space<'_>) -> Delay {
+    let seconds = |cycles: u64| cycles as f64 / clock_hz.max(1) as f64;
+    Delay {
+        thread: held.thread,
+        how: match held.how {
+            Holding::Access => "access",
+            Holding::Preempted => "preempted",
+            Holding::Wake => "wake",
+        },
+        at_seconds: seconds(held.at),
+        seconds: seconds(held.cycles),
+        at: space.call_place(held.pc),
+    }
 }
 
 /// What the innermost address of a stack is.
@@ -69,17 +93,42 @@ impl Teller<'_, '_> {
             summary: format!("deadlock: {threads}"),
             details,
             stacks: waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call)).collect(),
+            ..Ending::default()
         }
     }
 
-    fn timed_out(&self, running: &[Running], waiters: &[Waiter]) -> Ending {
+    fn timed_out(&self, running: &[Running], waiters: &[Waiter], unseen: Option<&Unseen>) -> Ending {
         let ran = running.iter().map(|one| self.stack(Some(one.thread), &one.stack, Top::Call));
         let waited = waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call));
         Ending {
             success: false,
-            summary: "stopped because its time was up".to_owned(),
-            details: waiters.iter().map(|waiter| self.wait(waiter)).collect(),
+            summary: match unseen {
+                Some(_) => "stopped because its time was up, and virtual time did not move".to_owned(),
+                None => "stopped because its time was up".to_owned(),
+            },
+            details: unseen
+                .map(|unseen| self.unseen(unseen))
+                .into_iter()
+                .chain(waiters.iter().map(|waiter| self.wait(waiter)))
+                .collect(),
             stacks: ran.chain(waited).collect(),
+            ..Ending::default()
+        }
+    }
+
+    fn unseen(&self, unseen: &Unseen) -> String {
+        let place = |pc: u64, word: &str| match self.space.call_place(pc) {
+            Some(place) => format!(" {word} {place}"),
+            None => String::new(),
+        };
+        let (thread, at) = (unseen.thread, place(unseen.pc, "at"));
+        match unseen.since {
+            0 => format!("thread {thread} is{at} in code that corefold does not see, and nobody else can go on"),
+            since => format!(
+                "thread {thread} computes{at} without any access since{}, and nobody else can go on: rebuild with \
+                 `corefold cc`, which sees such loops",
+                place(since, "the one at")
+            ),
         }
     }
 
@@ -101,6 +150,7 @@ impl Teller<'_, '_> {
             summary: summary.to_owned(),
             details: running.iter().map(runs).chain(waiters.iter().map(|waiter| self.wait(waiter))).collect(),
             stacks: ran.chain(waited).collect(),
+            ..Ending::default()
         }
     }
 
@@ -136,6 +186,7 @@ impl Teller<'_, '_> {
                 self.stack(Some(misuse.thread), &misuse.stack, Top::Call),
                 self.stack(Some(misuse.freed_by), &misuse.freed, Top::Call),
             ],
+            ..Ending::default()
         }
     }
 

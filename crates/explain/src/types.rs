@@ -63,6 +63,20 @@ pub struct Ending {
     pub details: Vec<String>,
     /// Of the threads that matter to the ending.
     pub stacks: Vec<ThreadStack>,
+    /// What the seed's schedule did to threads last, oldest first; nothing, if the run ended well.
+    pub held_up: Vec<Delay>,
+}
+
+/// A hold-up that a seed decided.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Delay {
+    pub thread: u32,
+    /// `access`: before an access; `preempted`: there, as another thread got the CPU; `wake`: when it woke.
+    pub how: &'static str,
+    /// When, from the program's start, and for how long.
+    pub at_seconds: f64,
+    pub seconds: f64,
+    pub at: Option<Place>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -181,6 +181,19 @@ impl Cpu {
         now.max(oldest.commit)
     }
 
+    /// Keeps the youngest store, which may be in the buffer already, until `until` at least.
+    pub fn hold(&mut self, access: &Access, line: u64, mask: u64, until: Ticks) -> Ticks {
+        match self.stores.back_mut().filter(|youngest| youngest.line == line) {
+            Some(youngest) => {
+                self.last_commit = self.last_commit.max(until);
+                youngest.mask |= mask;
+                youngest.commit = self.last_commit;
+                self.last_commit
+            }
+            None => self.store(access, line, mask, until),
+        }
+    }
+
     /// Puts a store into the buffer whose line arrives at `arrival`; stores commit in order. Returns
     /// when it commits.
     pub fn store(&mut self, access: &Access, line: u64, mask: u64, arrival: Ticks) -> Ticks {

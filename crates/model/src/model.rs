@@ -94,7 +94,7 @@ impl Model {
     /// it takes effect.
     pub fn hold_store(&mut self, access: &Access, until: Ticks) -> Ticks {
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
-        self.cpus[access.cpu as usize].store(access, line, mask, until)
+        self.cpus[access.cpu as usize].hold(access, line, mask, until)
     }
 
     /// Would this access be served from the CPU's own cache?

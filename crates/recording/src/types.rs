@@ -39,6 +39,8 @@ pub struct Run {
     pub frames: Vec<Frame>,
     /// What could not be simulated, or was simulated as something simpler.
     pub notes: Vec<Note>,
+    /// The last hold-ups of a seed's schedule, oldest first.
+    pub held_up: Vec<HeldUp>,
     /// Transfers over all lines, by [`Class`].
     pub transfers: [u64; CLASSES],
     /// How the report was asked to reckon; the runner fills it in.
@@ -85,6 +87,10 @@ pub enum Status {
     TimedOut {
         running: Vec<Running>,
         waiters: Vec<Waiter>,
+        /// Virtual time went on: it would have got further.
+        advances: bool,
+        /// The thread that nothing was seen of any more.
+        unseen: Option<Unseen>,
     },
     /// The program did something that cannot be simulated; the sentence says what and what to do.
     Unsupported {
@@ -95,6 +101,36 @@ pub enum Status {
         bytes: u64,
         stack: Vec<u64>,
     },
+}
+
+/// A thread that came by no hook, so that virtual time stood still.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unseen {
+    pub thread: u32,
+    pub pc: u64,
+    /// The last hook that it came by, in code that has them at accesses only; 0 in other code.
+    pub since: u64,
+}
+
+/// What a seed's schedule did to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldUp {
+    pub thread: u32,
+    pub how: Holding,
+    /// When, and for how long, in cycles from the program's start.
+    pub at: u64,
+    pub cycles: u64,
+    pub pc: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Holding {
+    /// Before an access at `pc`, for so many cycles.
+    Access,
+    /// Before an access at `pc`, as another thread got its CPU.
+    Preempted,
+    /// Before it began or went on, after a wait at `pc` (0: not known).
+    Wake,
 }
 
 /// Use of a heap object that had been freed.

@@ -68,7 +68,23 @@ fn run<'a>(point: &Point<'a>) -> Run<'a> {
 }
 
 pub(crate) fn ending(ending: &explain::Ending) -> Ending<'_> {
-    Ending { summary: &ending.summary, details: &ending.details, stacks: ending.stacks.iter().map(stack).collect() }
+    Ending {
+        summary: &ending.summary,
+        details: &ending.details,
+        stacks: ending.stacks.iter().map(stack).collect(),
+        held_up: ending.held_up.iter().map(held_up).collect(),
+    }
+}
+
+fn held_up(delay: &explain::Delay) -> HeldUp<'_> {
+    let ns = |seconds: f64| (seconds * 1e9).round();
+    HeldUp {
+        thread: delay.thread,
+        how: delay.how,
+        at_ns: ns(delay.at_seconds),
+        ns: ns(delay.seconds),
+        at: delay.at.as_ref().map(place),
+    }
 }
 
 fn stack(stack: &explain::ThreadStack) -> Stack<'_> {

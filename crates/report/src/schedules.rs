@@ -14,6 +14,8 @@ pub struct Schedules {
     /// Seeds that were run.
     pub tried: u64,
     pub failures: Vec<Failure>,
+    /// Seeds whose schedule was still getting on at the end of `--timeout`.
+    pub unfinished: Vec<u64>,
 }
 
 pub struct Failure {
@@ -38,7 +40,7 @@ pub fn text(found: &Schedules, options: &Options) -> String {
         }
         out.push('\n');
     }
-    out + &sum(found)
+    out + &unfinished(&found.unfinished) + &sum(found)
 }
 
 /// Failures that end alike, in the order of their first.
@@ -74,9 +76,26 @@ fn failure(screen: &Screen, failure: &Failure) -> String {
 }
 
 fn others(alike: &[&Failure], width: usize) -> String {
-    let seeds: Vec<String> = alike.iter().take(ALIKE).map(|f| f.seed.to_string()).collect();
-    let more = if alike.len() > ALIKE { format!(" and {} more", alike.len() - ALIKE) } else { String::new() };
-    wrap(&format!("likewise: seed {}{more}", seeds.join(", ")), width, 2)
+    let seeds: Vec<u64> = alike.iter().map(|f| f.seed).collect();
+    wrap(&format!("likewise: seed {}", some(&seeds)), width, 2)
+}
+
+/// The first seeds of a list.
+fn some(seeds: &[u64]) -> String {
+    let first: Vec<String> = seeds.iter().take(ALIKE).map(u64::to_string).collect();
+    let more = if seeds.len() > ALIKE { format!(" and {} more", seeds.len() - ALIKE) } else { String::new() };
+    first.join(", ") + &more
+}
+
+fn unfinished(seeds: &[u64]) -> String {
+    match seeds {
+        [] => String::new(),
+        _ => format!(
+            "{} did not finish within --timeout and are not counted as failing: seed {}\n",
+            units::counted(seeds.len() as u64, "schedule"),
+            some(seeds)
+        ),
+    }
 }
 
 fn sum(found: &Schedules) -> String {
@@ -90,7 +109,7 @@ fn sum(found: &Schedules) -> String {
     };
     match found.failures.as_slice() {
         [] => format!("no failing schedule among {} on {on}\n{narrow}", found.tried),
-        [one] if one.seed == 0 => "The plain schedule fails: no other was tried.\n".into(),
+        [one] if one.seed == 0 => "The plain schedule does not end well: no other was tried.\n".into(),
         all => {
             format!("{} of {} schedules on {on} failed; each replay is the same to the byte\n", all.len(), found.tried)
         }
@@ -104,6 +123,7 @@ struct Document<'a> {
     threads: u32,
     tried: u64,
     failures: Vec<FailureOut<'a>>,
+    unfinished: &'a [u64],
 }
 
 #[derive(Serialize)]
@@ -126,6 +146,7 @@ pub fn json(found: &Schedules) -> String {
         threads: found.threads,
         tried: found.tried,
         failures: found.failures.iter().map(failure_out).collect(),
+        unfinished: &found.unfinished,
     };
     serde_json::to_string_pretty(&document).expect("strings, numbers and lists") + "\n"
 }
@@ -142,7 +163,7 @@ mod tests {
     }
 
     fn found(failures: Vec<Failure>) -> Schedules {
-        Schedules { cpus: 4, threads: 3, tried: 20, failures }
+        Schedules { cpus: 4, threads: 3, tried: 20, failures, unfinished: Vec::new() }
     }
 
     #[test]
@@ -175,5 +196,13 @@ mod tests {
         assert_eq!(text(&found(Vec::new()), &Options::default()), "no failing schedule among 20 on 4 CPUs\n");
         let narrow = Schedules { threads: 9, ..found(Vec::new()) };
         assert!(text(&narrow, &Options::default()).contains("--cpus 9"));
+    }
+
+    #[test]
+    fn schedules_that_did_not_finish_are_no_failures() {
+        let slow = Schedules { unfinished: (1..=9).collect(), ..found(Vec::new()) };
+        let text = text(&slow, &Options::default());
+        let said = "9 schedules did not finish within --timeout and are not counted as failing: seed 1, 2, 3, 4, 5, 6, 7, 8 and 1 more\n";
+        assert!(text.starts_with(said) && text.contains("no failing schedule among 20"), "{text}");
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Handlers that note what they are called with, and sets of signals. */
+/* Handlers that note what they are called with. */
 #ifndef HANDLERS_H
 #define HANDLERS_H
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include "../actions.h"
 #include "says.h"
 
 static volatile sig_atomic_t caught, last;
@@ -24,26 +25,10 @@ static inline void tell(int signal, siginfo_t *info, void *context)
 	count(context ? signal : 0);
 }
 
-static inline sigset_t set_of(int one, int other)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, one);
-	if (other)
-		sigaddset(&set, other);
-	return set;
-}
-
 static inline int handle(int signal, void (*handler)(int), int flags, int masked)
 {
-	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
-
-	sigemptyset(&action.sa_mask);
-	if (masked)
-		sigaddset(&action.sa_mask, masked);
 	caught = last = 0;
-	return sigaction(signal, &action, NULL);
+	return set_handler(signal, handler, flags, masked);
 }
 
 static inline int handle_info(int signal)
@@ -55,12 +40,7 @@ static inline int handle_info(int signal)
 	return sigaction(signal, &action, NULL);
 }
 
-static inline int block(int how, int one, int other)
-{
-	sigset_t set = set_of(one, other);
-
-	return pthread_sigmask(how, &set, NULL);
-}
+static inline int block(int how, int one, int other) { return change_mask(how, one, other); }
 
 static inline int is_blocked(int signal)
 {

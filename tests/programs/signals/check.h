@@ -2,6 +2,7 @@
 /* A program that checks itself: the first check that fails ends it, and says which. */
 #ifndef CHECK_H
 #define CHECK_H
+#include "../actions.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -28,33 +29,9 @@
 		CHECK(errno == (code));                                                                   \
 	} while (0)
 
-static inline sigset_t set_of(int one, int other)
-{
-	sigset_t set;
+static inline void handle(int number, void (*handler)(int), int flags) { CHECK(set_handler(number, handler, flags, 0) == 0); }
 
-	sigemptyset(&set);
-	sigaddset(&set, one);
-	if (other)
-		sigaddset(&set, other);
-	return set;
-}
-
-static inline void handle(int number, void (*handler)(int), int flags)
-{
-	struct sigaction action;
-
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = handler;
-	action.sa_flags = flags;
-	CHECK(sigaction(number, &action, NULL) == 0);
-}
-
-static inline void block(int how, int one, int other)
-{
-	sigset_t set = set_of(one, other);
-
-	CHECK(pthread_sigmask(how, &set, NULL) == 0);
-}
+static inline void block(int how, int one, int other) { CHECK(change_mask(how, one, other) == 0); }
 
 /* Long enough for another thread to come to where it waits, natively too. */
 static inline void a_while(void) { usleep(20000); }

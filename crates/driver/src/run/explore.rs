@@ -39,6 +39,8 @@ pub struct Searched {
     pub tried: u64,
     /// In the order of the list.
     pub failures: Vec<Failure>,
+    /// Seeds whose schedule was still getting on when the host's time was up, in the same order.
+    pub unfinished: Vec<u64>,
     pub interrupted: Option<i32>,
 }
 
@@ -80,18 +82,14 @@ pub fn explore(mut search: Search) -> Result<Searched> {
     if let Some(error) = done.error {
         return Err(error);
     }
-    done.failures.sort_by_key(|(place, _)| *place);
-    done.failures.truncate(search.stop_after);
-    if done.failures.len() == search.stop_after {
-        // Those that happened to be under way beyond the last one told do not count.
-        done.tried = done.failures.last().map_or(0, |(place, _)| place + 1);
-    }
+    done.settle(search.stop_after);
+    let unfinished = done.unfinished.into_iter().map(|(_, seed)| seed).collect();
     let mut failures: Vec<Failure> = done.failures.into_iter().map(|(_, failure)| failure).collect();
     let interrupted = interrupts.caught();
     if !fine && interrupted.is_none() {
         failures.push(Failure { seed: 0, run: plain.run.clone(), printed: plain.printed });
     }
-    Ok(Searched { plain: plain.run, longest, tried: done.tried, failures, interrupted })
+    Ok(Searched { plain: plain.run, longest, tried: done.tried, failures, unfinished, interrupted })
 }
 
 fn move_to<'a>(pool: &'a Pool, job: usize) -> impl FnOnce() + 'a {
@@ -173,7 +171,22 @@ struct Done {
     tried: u64,
     /// By their place in the list.
     failures: Vec<(u64, Failure)>,
+    unfinished: Vec<(u64, u64)>,
     error: Option<anyhow::Error>,
+}
+
+impl Done {
+    /// Everything in the order of the list, up to the last failure that is told: what happened to be under way
+    /// beyond that does not count.
+    fn settle(&mut self, most: usize) {
+        self.failures.sort_by_key(|(place, _)| *place);
+        self.unfinished.sort_unstable();
+        self.failures.truncate(most);
+        if self.failures.len() == most {
+            self.tried = self.failures.last().map_or(0, |(place, _)| place + 1);
+            self.unfinished.retain(|(place, _)| *place < self.tried);
+        }
+    }
 }
 
 struct Pool<'a> {
@@ -222,6 +235,10 @@ impl Pool<'_> {
         self.bar.inc(1);
         if exit::of_status(&ended.run.status) == exit::FINE {
             return;
+        }
+        if matches!(ended.run.status, Status::TimedOut { advances: true, .. }) {
+            // It may take long on this host only: that is no finding about the program.
+            return done.unfinished.push((place, seed));
         }
         let Ended { mut run, printed } = ended;
         if done.failures.len() >= KEPT {

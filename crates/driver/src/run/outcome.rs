@@ -62,7 +62,7 @@ fn note(text: String) -> Note {
 /// What the process's end alone tells.
 fn status(ended: &Ended) -> Status {
     if ended.stopped.is_some() {
-        return Status::TimedOut { running: Vec::new(), waiters: Vec::new() };
+        return Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances: false, unseen: None };
     }
     if let Some(signal) = ended.status.signal() {
         return Status::Crashed { signal, address: Some(0), thread: 0, stack: Vec::new() };
@@ -73,7 +73,9 @@ fn status(ended: &Ended) -> Status {
             Status::Unsupported { what: "see what the engine printed".into(), stack: Vec::new() }
         }
         launch::EXIT_LIVELOCK => Status::Livelock { spin: false, running: Vec::new(), waiters: Vec::new() },
-        launch::EXIT_TIMED_OUT => Status::TimedOut { running: Vec::new(), waiters: Vec::new() },
+        launch::EXIT_TIMED_OUT => {
+            Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances: false, unseen: None }
+        }
         launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory { bytes: 0, stack: Vec::new() },
         launch::EXIT_CRASHED | launch::EXIT_USE_AFTER_FREE => {
             Status::Crashed { signal: 0, address: Some(0), thread: 0, stack: Vec::new() }

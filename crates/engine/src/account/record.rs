@@ -22,7 +22,7 @@ pub fn finish(status: Status) {
         Some(region) => Run { status, modules: all_modules(), ..*region },
         None => run(status),
     };
-    let run = Run { notes: notes(), ..run };
+    let run = Run { notes: notes(), held_up: engine().perturb.last(), ..run };
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
     path.push(0);
     engine::end();
@@ -74,6 +74,7 @@ pub fn run(status: Status) -> Run {
         allocations: e.heap.sites.clone(),
         frames: e.frames.list(),
         notes: Vec::new(),
+        held_up: Vec::new(),
         transfers: e.sites.totals(),
         work: Default::default(),
     }

@@ -93,8 +93,10 @@ fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static s
     while !is_ready(fd, events) && blocks(fd) {
         if sched::alone() && waiters().is_empty() && deadline.is_none() && !descriptors::is_inside(fd) {
             // As if it had been ready: how long the world takes is not to be seen in the run.
+            current().wait = Wait::Io { fd, events, call };
             sys::poll(&mut [pollfd(fd, events)], -1);
             crash::check_stop(0);
+            current().wait = Wait::Nothing;
             cancel::at_once();
             signals::deliver(0);
             continue;

@@ -15,7 +15,7 @@ mod sending;
 mod waiting;
 
 pub use actions::{FAULTS, bit, bits, is_programs, set_bits};
-pub use delivery::{deliver, look};
+pub use delivery::{deliver, look, look_if_due};
 pub use information::Information;
 pub use masks::{Borrowed, change as change_mask};
 pub use outside::{hand_over, holds_back, take_in};

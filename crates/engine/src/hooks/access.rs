@@ -7,7 +7,7 @@ use crate::hooks::pending;
 use crate::hooks::spin::Found;
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
-use corefold_model::{Access, Kind, Outcome, Ticks};
+use corefold_model::{Access, Blame, Kind, Outcome, Ticks};
 use corefold_recording::AccessKind;
 
 /// The slow path of a plain read; `size` bytes on one line.
@@ -199,15 +199,20 @@ pub fn origin(pc: u64, what: AccessKind, size: u32) -> u64 {
 #[inline]
 pub fn charge_late(cpu: u32) {
     while let Some(blame) = engine().model.take_blame(cpu) {
-        current().time.stall += blame.stall;
-        let pc = blame.origin & ((1 << ORIGIN_KIND) - 1);
-        let kind = (blame.origin >> ORIGIN_KIND & 0xf) as u8;
-        let size = (blame.origin >> ORIGIN_SIZE) as u8;
-        let sites = &mut engine().sites;
-        match tag_of(blame.address).record_index() {
-            Some(index) => sites.at(index, pc, kind, blame.address, size, cpu).stall += blame.stall,
-            None => sites.region_at(pc, kind, blame.address, size, cpu).counts.stall += blame.stall,
-        }
+        charge_blame(cpu, &blame);
+    }
+}
+
+/// Charges one such wait.
+pub fn charge_blame(cpu: u32, blame: &Blame) {
+    current().time.stall += blame.stall;
+    let pc = blame.origin & ((1 << ORIGIN_KIND) - 1);
+    let kind = (blame.origin >> ORIGIN_KIND & 0xf) as u8;
+    let size = (blame.origin >> ORIGIN_SIZE) as u8;
+    let sites = &mut engine().sites;
+    match tag_of(blame.address).record_index() {
+        Some(index) => sites.at(index, pc, kind, blame.address, size, cpu).stall += blame.stall,
+        None => sites.region_at(pc, kind, blame.address, size, cpu).counts.stall += blame.stall,
     }
 }
 

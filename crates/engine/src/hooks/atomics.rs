@@ -2,13 +2,13 @@
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
-use crate::hooks::access::{looked, read_value, timed};
+use crate::hooks::access::{charge_blame, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
 use crate::hooks::pending;
 use crate::scheduling::doze::doze;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
-use corefold_model::{Kind, ticks};
+use corefold_model::{Blame, Kind, ticks};
 use corefold_recording::AccessKind;
 
 /// `__ATOMIC_SEQ_CST`, as the hooks' order argument has it.
@@ -73,6 +73,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicStore);
     }
+    make_room(engine().sched.cpu as u32);
     let mut effect = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore).effect;
     let cpu = engine().sched.cpu as u32;
     if perturb::on() {
@@ -82,7 +83,25 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
         return pending::write_value(address, size, value);
     }
     watch(address, pc);
-    pending::defer(cpu, address, size, value, effect);
+    pending::defer(cpu, address, size, value, effect, pc);
+}
+
+/// Waits until the running CPU's store buffer has room for one more store.
+#[inline]
+fn make_room(cpu: u32) {
+    if let Some(store) = pending::in_the_way(cpu) {
+        await_store(cpu, &store);
+    }
+}
+
+#[cold]
+fn await_store(cpu: u32, store: &pending::Store) {
+    let stall = store.effect.saturating_sub(hot!().clock);
+    hot!().clock += stall;
+    let origin = origin(store.pc, AccessKind::AtomicStore, u32::from(store.size));
+    charge_blame(cpu, &Blame { address: store.address, origin, stall });
+    sched::sync();
+    pending::flush(hot!().clock);
 }
 
 /// Has every access to the line come by here from now on.

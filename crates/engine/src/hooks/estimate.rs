@@ -7,6 +7,7 @@ mod modules;
 
 pub use modules::notes;
 
+use crate::calls::signals;
 use crate::engine::{active, current, engine};
 use crate::hooks::blocks::{Mapped, core, packed};
 use crate::hooks::hot::hot;
@@ -47,7 +48,15 @@ fn charge(pairs: Pairs, pc: u64) {
     }
     if hot.clock >= hot.limit {
         crate::scheduling::sched::at_limit(pc);
+        // There is no hook at a block that would: the compiler takes this one for a call that changes what it
+        // must, so that a handler may run here.
+        signals::look_if_due(pc);
     }
+}
+
+/// The last hook that the running thread came by, if `pc` is in code that has none at blocks; else 0.
+pub fn last_hook(pc: u64) -> u64 {
+    if modules::holds(pc) { current().trail.last() } else { 0 }
 }
 
 /// Any address that is no code.

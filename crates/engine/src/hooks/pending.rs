@@ -1,22 +1,74 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomic stores whose line has not arrived: their values wait here, as in the store buffer, and become
-//! visible at their time.
+//! Atomic stores whose line has not arrived: their values wait here, each CPU's in its store buffer, and
+//! become visible at their time. A full buffer has its CPU wait for the oldest.
 use crate::engine::engine;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use corefold_model::Ticks;
 
-struct Store {
-    effect: Ticks,
-    address: u64,
+#[derive(Clone, Copy)]
+pub struct Store {
+    pub effect: Ticks,
+    pub address: u64,
     value: u64,
-    size: u8,
-    cpu: u32,
+    pub size: u8,
+    /// Where it is in the program.
+    pub pc: u64,
+    /// Counts the stores of all CPUs: of two with one time the older takes effect first.
+    number: u64,
 }
 
-#[derive(Default)]
 pub struct Pending {
-    /// By time; those of one CPU are in program order, as its stores commit in order.
-    stores: Vec<Store>,
+    /// By CPU, oldest first, which is by time, too: the stores of a CPU commit in order.
+    buffers: Vec<VecDeque<Store>>,
+    /// The oldest store of each CPU that has any: its time, its number, the CPU.
+    oldest: BinaryHeap<Reverse<(Ticks, u64, u32)>>,
+    capacity: usize,
+    count: u64,
+}
+
+impl Pending {
+    pub fn new(cpus: u32, store_buffer: u32) -> Self {
+        Pending {
+            buffers: (0..cpus).map(|_| VecDeque::new()).collect(),
+            oldest: BinaryHeap::new(),
+            capacity: store_buffer.max(1) as usize,
+            count: 0,
+        }
+    }
+
+    /// Carries out the oldest store of all.
+    fn commit(&mut self) {
+        let Some(Reverse((.., cpu))) = self.oldest.pop() else { return };
+        let buffer = &mut self.buffers[cpu as usize];
+        if let Some(store) = buffer.pop_front() {
+            write_value(store.address, store.size, store.value);
+        }
+        if let Some(next) = buffer.front() {
+            self.oldest.push(Reverse((next.effect, next.number, cpu)));
+        }
+    }
+
+    fn waits_for(&self, address: u64, size: u64) -> bool {
+        self.oldest
+            .iter()
+            .any(|Reverse((.., cpu))| self.buffers[*cpu as usize].iter().any(|s| overlaps(s, address, size)))
+    }
+
+    /// Carries out all that waits for any of these bytes, and what the same CPUs stored before, in the order of time.
+    fn commit_range(&mut self, address: u64, size: u64) {
+        let mut hit: Vec<Store> = Vec::new();
+        for buffer in &mut self.buffers {
+            if let Some(last) = buffer.iter().rposition(|s| overlaps(s, address, size)) {
+                hit.extend(buffer.drain(..=last));
+            }
+        }
+        hit.sort_unstable_by_key(|s| (s.effect, s.number));
+        hit.iter().for_each(|s| write_value(s.address, s.size, s.value));
+        let fronts = self.buffers.iter().zip(0..).filter_map(|(buffer, cpu)| Some((buffer.front()?, cpu)));
+        self.oldest = fronts.map(|(first, cpu)| Reverse((first.effect, first.number, cpu))).collect();
+    }
 }
 
 /// Writes `size` (1, 2, 4, 8) bytes of `value`.
@@ -33,19 +85,32 @@ pub fn write_value(address: u64, size: u8, value: u64) {
 }
 
 /// Puts off a store to `effect`.
-pub fn defer(cpu: u32, address: u64, size: u8, value: u64, effect: Ticks) {
-    let stores = &mut engine().pending.stores;
-    let at = stores.partition_point(|s| s.effect <= effect);
-    stores.insert(at, Store { effect, address, value, size, cpu });
+pub fn defer(cpu: u32, address: u64, size: u8, value: u64, effect: Ticks, pc: u64) {
+    let pending = &mut engine().pending;
+    pending.count += 1;
+    let number = pending.count;
+    let buffer = &mut pending.buffers[cpu as usize];
+    let effect = buffer.back().map_or(effect, |last| effect.max(last.effect));
+    if buffer.is_empty() {
+        pending.oldest.push(Reverse((effect, number, cpu)));
+    }
+    buffer.push_back(Store { effect, address, value, size, pc, number });
+}
+
+/// The store that another of this CPU has to wait for, as there is no room for one more.
+#[inline]
+pub fn in_the_way(cpu: u32) -> Option<Store> {
+    let pending = &engine().pending;
+    let buffer = &pending.buffers[cpu as usize];
+    if buffer.len() < pending.capacity { None } else { buffer.front().copied() }
 }
 
 /// Carries out every store whose time has come by `now`.
 #[inline]
 pub fn flush(now: Ticks) {
-    let stores = &mut engine().pending.stores;
-    if stores.first().is_some_and(|s| s.effect <= now) {
-        let due = stores.partition_point(|s| s.effect <= now);
-        stores.drain(..due).for_each(|s| write_value(s.address, s.size, s.value));
+    let pending = &mut engine().pending;
+    while pending.oldest.peek().is_some_and(|Reverse((effect, ..))| *effect <= now) {
+        pending.commit();
     }
 }
 
@@ -57,26 +122,25 @@ fn overlaps(store: &Store, address: u64, size: u64) -> bool {
 /// CPUs stored before goes first, as it would from the store buffer.
 #[inline]
 pub fn flush_range(address: u64, size: u64) {
-    let stores = &mut engine().pending.stores;
-    while let Some(last) = stores.iter().rposition(|s| overlaps(s, address, size)) {
-        let cpu = stores[last].cpu;
-        stores.extract_if(..=last, |s| s.cpu == cpu).for_each(|s| write_value(s.address, s.size, s.value));
+    let pending = &mut engine().pending;
+    if !pending.oldest.is_empty() && pending.waits_for(address, size) {
+        pending.commit_range(address, size);
     }
 }
 
 /// Carries out now what the running CPU itself has waiting for any of these bytes.
 #[inline]
 pub fn flush_own(address: u64, size: u64) {
-    let cpu = engine().sched.cpu as u32;
-    if engine().pending.stores.iter().any(|s| s.cpu == cpu && overlaps(s, address, size)) {
+    let cpu = engine().sched.cpu;
+    if engine().pending.buffers[cpu].iter().any(|s| overlaps(s, address, size)) {
         flush_range(address, size);
     }
 }
 
 /// The youngest value that `cpu` has in its store buffer for exactly these bytes.
 pub fn forwarded(cpu: u32, address: u64, size: u8) -> Option<u64> {
-    let stores = &engine().pending.stores;
-    let store = stores.iter().rev().find(|s| s.cpu == cpu && overlaps(s, address, u64::from(size)))?;
+    let buffer = &engine().pending.buffers[cpu as usize];
+    let store = buffer.iter().rev().find(|s| overlaps(s, address, u64::from(size)))?;
     if store.address == address && store.size == size {
         return Some(store.value);
     }
@@ -86,11 +150,11 @@ pub fn forwarded(cpu: u32, address: u64, size: u8) -> Option<u64> {
 
 /// Has `cpu` a value that others cannot see yet?
 pub fn any_of(cpu: u32) -> bool {
-    engine().pending.stores.iter().any(|s| s.cpu == cpu)
+    !engine().pending.buffers[cpu as usize].is_empty()
 }
 
 /// Is there a value for the line that others cannot see yet?
 pub fn any_on(line: u64) -> bool {
-    let bytes = crate::engine::line_bytes();
-    engine().pending.stores.iter().any(|s| overlaps(s, line, bytes))
+    let pending = &engine().pending;
+    !pending.oldest.is_empty() && pending.waits_for(line, crate::engine::line_bytes())
 }

@@ -7,6 +7,7 @@
 //! A loop that counts its turns has to be run: [`crate::hooks::spin`] only calls a loop steady whose
 //! registers and stack are the same after a turn as before it.
 use crate::account::sample;
+use crate::calls::signals;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
@@ -73,6 +74,10 @@ impl Dozes {
 /// Returns whether it did; then it has to look again.
 pub fn doze() -> bool {
     let e = engine();
+    if e.sched.signalled != 0 && signals::is_due() {
+        // It goes on to where a handler may run.
+        return false;
+    }
     let cpu = e.sched.cpu;
     let clock = hot!().clock;
     let spins = &e.fibers[e.sched.fiber].spins;

@@ -17,9 +17,11 @@ use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::sched;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{Access, Kind, TICKS_PER_CYCLE, Tag, Ticks, ticks};
-use corefold_recording::AccessKind;
+use corefold_recording::{AccessKind, HeldUp, Holding};
 
 /// In place of the running CPU's tags: bit 0 is in no clean tag, and there is no CPU of this number.
 pub const NO_TAG: u32 = u32::MAX;
@@ -37,6 +39,10 @@ const LEEWAY: u32 = 256;
 const LOOK_FOR: u64 = 100;
 /// Cycles between two looks at whether threads only look.
 const LOOK_AROUND: u32 = 50_000;
+
+/// Hold-ups that are remembered, of one thread and of all: a failure comes soon after those that made it.
+const REMEMBERED_OF_ONE: usize = 2;
+const REMEMBERED: usize = 8;
 
 /// What the seed decides.
 pub struct Perturb {
@@ -61,6 +67,7 @@ pub struct Perturb {
     pub quarantine: u64,
     /// All hold-ups so far.
     held_up: Ticks,
+    last: VecDeque<HeldUp>,
     look_around: Ticks,
     looking_since: Ticks,
     /// Virtual time that the run may take, without hold-ups.
@@ -95,6 +102,7 @@ impl Perturb {
             tick,
             quarantine,
             held_up: 0,
+            last: VecDeque::new(),
             look_around: 0,
             looking_since: 0,
             most,
@@ -121,6 +129,24 @@ impl Perturb {
 
     fn coin(&mut self) -> bool {
         self.random.next() & 1 == 0
+    }
+
+    fn remember(&mut self, how: Holding, thread: usize, pc: u64, at: Ticks, length: Ticks) {
+        let mut of_one = self.last.iter().enumerate().filter(|(_, held)| held.thread == thread as u32);
+        let oldest = of_one.next().map(|(place, _)| place);
+        let too_many = of_one.count() + 1 >= REMEMBERED_OF_ONE;
+        match oldest.filter(|_| too_many) {
+            Some(place) => drop(self.last.remove(place)),
+            None if self.last.len() == REMEMBERED => drop(self.last.pop_front()),
+            None => {}
+        }
+        let (at, cycles) = (at / TICKS_PER_CYCLE, length / TICKS_PER_CYCLE);
+        self.last.push_back(HeldUp { thread: thread as u32, how, at, cycles, pc });
+    }
+
+    /// The last hold-ups, oldest first.
+    pub fn last(&self) -> Vec<HeldUp> {
+        self.last.iter().copied().collect()
     }
 }
 
@@ -178,7 +204,7 @@ pub fn stored(address: u64, size: u8, pc: u64, effect: Ticks) -> Ticks {
 }
 
 /// How much later a thread begins to run that would at `time`, as it was woken or is new.
-pub fn late(time: Ticks) -> Ticks {
+pub fn late(fiber: usize, time: Ticks) -> Ticks {
     if !on() {
         return 0;
     }
@@ -190,6 +216,9 @@ pub fn late(time: Ticks) -> Ticks {
         tick => time.next_multiple_of((1 << tick) * TICKS_PER_CYCLE) - time + p.random.next() % ticks(LEEWAY),
     };
     p.held_up += late;
+    if late > 0 {
+        p.remember(Holding::Wake, fiber, engine().fibers[fiber].blocked_at, time, late);
+    }
     late
 }
 
@@ -212,10 +241,13 @@ fn step(weight: u64, pc: u64) {
     }
     p.budget -= 1;
     if !engine().sched.cpus[engine().sched.cpu].ready.is_empty() && p.coin() {
+        p.remember(Holding::Preempted, engine().sched.fiber, pc, hot!().clock, 0);
         sched::give_way(usize::MAX);
         return sched::set_limit();
     }
-    hold_up(p.length());
+    let length = p.length();
+    p.remember(Holding::Access, engine().sched.fiber, pc, hot!().clock, length);
+    hold_up(length);
 }
 
 /// The running CPU is busy with something else for a while; its thread waits, and others go on.

@@ -41,7 +41,7 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
 /// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
-    let latency = latency + perturb::late(at + latency);
+    let latency = latency + perturb::late(fiber, at + latency);
     let home = e.fibers[fiber].cpu;
     e.fibers[fiber].state = State::Ready;
     let count = e.sched.cpus.len();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread spinlocks, as glibc has them on x86: 1 when free; taken by a locked decrement.
 use crate::account::locks;
+use crate::calls::signals;
 use crate::engine::now;
 use crate::stand_in::calls;
 use crate::threads::object::Object;
@@ -43,6 +44,7 @@ fn take(lock: Object) -> c_int {
         waited = true;
         while lock.load(WORD) as i32 <= 0 {
             lock.pause_for_ever();
+            signals::look_if_due(lock.call.pc);
         }
     }
     lock.acquired(LockKind::Spinlock, waited.then_some(begin));

@@ -202,7 +202,11 @@ fn finish(value: usize) {
     let me = engine().sched.fiber;
     current().thread.value = value;
     let thread = &current().thread;
-    let waits = |f: &usize| matches!(engine().fibers[*f].wait, Wait::Join { thread } if thread == me);
+    // One that a signal or its time-out has woken already must not be woken once more.
+    let waits = |f: &usize| {
+        let joiner = &engine().fibers[*f];
+        joiner.state == State::Blocked && matches!(joiner.wait, Wait::Join { thread } if thread == me)
+    };
     if let Some(joiner) = thread.joiner.filter(waits) {
         timers::cancel(joiner);
         placing::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));

@@ -78,6 +78,18 @@ pub struct Ending<'a> {
     pub summary: &'a str,
     pub details: &'a [String],
     pub stacks: Vec<Stack<'a>>,
+    pub held_up: Vec<HeldUp<'a>>,
+}
+
+/// What the seed's schedule did to a thread.
+#[derive(Serialize)]
+pub struct HeldUp<'a> {
+    pub thread: u32,
+    /// `access`, `preempted` or `wake`.
+    pub how: &'a str,
+    pub at_ns: f64,
+    pub ns: f64,
+    pub at: Option<Place<'a>>,
 }
 
 #[derive(Serialize)]

@@ -4,7 +4,8 @@ use super::{Screen, paragraph};
 use crate::curve::{Curve, Point};
 use crate::finding::how_it_failed;
 use crate::style::{clip, wrap};
-use corefold_explain::{Ending, ThreadStack};
+use crate::units;
+use corefold_explain::{Delay, Ending, ThreadStack};
 use corefold_recording::Progress;
 
 /// Frames shown of a stack, and stacks of a run.
@@ -32,7 +33,25 @@ pub fn details(screen: &Screen, ending: &Ending) -> String {
     if ending.stacks.len() > STACKS {
         out += &format!("  and {} more threads\n", ending.stacks.len() - STACKS);
     }
-    out
+    out + &held_up(screen, &ending.held_up)
+}
+
+/// What the seed's schedule did to threads last.
+fn held_up(screen: &Screen, delays: &[Delay]) -> String {
+    let head = if delays.is_empty() { "" } else { "  what the seed's schedule did last:\n" };
+    delays.iter().fold(head.to_owned(), |out, delay| out + &wrap(&hold_up(delay), screen.width(), 4))
+}
+
+fn hold_up(delay: &Delay) -> String {
+    let (thread, length, since) = (delay.thread, units::duration(delay.seconds), units::duration(delay.at_seconds));
+    let at = |words: &str| delay.at.as_ref().map(|place| format!(" {words} {place}")).unwrap_or_default();
+    match delay.how {
+        "wake" => format!("at {since}, thread {thread} woke {length} late{}", at("from")),
+        "preempted" => {
+            format!("at {since}, thread {thread} lost its CPU to another thread{}", at("before the access at"))
+        }
+        _ => format!("at {since}, thread {thread} was held up for {length}{}", at("before the access at")),
+    }
 }
 
 fn frames(screen: &Screen, stack: &ThreadStack) -> String {

@@ -14,7 +14,14 @@ use alloc::format;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
-/// The running thread is at a basic block and has something to look at.
+/// The running thread is where a handler may run, or the thread end: does what there is to do.
+#[inline]
+pub fn look_if_due(pc: u64) {
+    if engine().sched.signalled != 0 && super::is_due() {
+        look(pc);
+    }
+}
+
 #[cold]
 pub fn look(pc: u64) {
     cancel::at_once();

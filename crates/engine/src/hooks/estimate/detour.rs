@@ -49,15 +49,24 @@ pub fn is_block(function: u64) -> bool {
 }
 
 global_asm!(
-    // The return address is told; the hook gets its arguments and finds the stack as the program left it.
+    // The return address is told; the hook gets its arguments and finds the stack as the program left it. An
+    // unwinder passes it: the thread may end there.
     ".macro corefold_tell entry, function",
     "\\entry:",
-    "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push r11",
+    ".cfi_startproc",
+    ".irp register, rdi, rsi, rdx, rcx, r8, r9, r11",
+    "push \\register",
+    ".cfi_adjust_cfa_offset 8",
+    ".endr",
     "mov rsi, rdi",
     "mov rdi, [rsp + 56]",
     "call \\function",
-    "pop r11", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+    ".irp register, r11, r9, r8, rcx, rdx, rsi, rdi",
+    "pop \\register",
+    ".cfi_adjust_cfa_offset -8",
+    ".endr",
     "jmp r11",
+    ".cfi_endproc",
     ".endm",
     "corefold_tell corefold_passed, {passes}",
     "corefold_tell corefold_entered, {enters}",
