@@ -3,6 +3,7 @@
 use crate::harness::{Place, Program, Report, Simulation, native, native_with, program, said};
 use std::collections::BTreeSet;
 use std::process::Command;
+use std::time::Duration;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const ESTIMATED: &str = "compute time is estimated: ";
@@ -124,7 +125,7 @@ fn recordings_are_the_same_each_time() {
 fn signals_and_cancellation_come_while_it_computes() {
     let program = with_tsan("tsan/interrupted.c");
     for cpus in ["1", "8"] {
-        let simulated = Simulation::of(&program).cpus(cpus).option("--timeout", "10").run();
+        let simulated = Simulation::of(&program).cpus(cpus).timeout(Duration::from_secs(10)).run();
         assert_eq!(simulated.said.code, Some(0), "{cpus}: {}{}", simulated.said.out, simulated.said.err);
         assert_eq!(simulated.printed(), "ok, cleaned 1\n", "at {cpus} CPUs");
     }
@@ -134,7 +135,7 @@ fn signals_and_cancellation_come_while_it_computes() {
 #[test]
 fn a_loop_without_accesses_is_told() {
     let program = with_tsan("tsan/interrupted.c");
-    let said = Simulation::of(&program).cpus("1").args("registers").option("--timeout", "1").run().said;
+    let said = Simulation::of(&program).cpus("1").args("registers").timeout(Duration::from_secs(1)).run().said;
     assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
     let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in

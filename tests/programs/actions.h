@@ -4,6 +4,7 @@
 #define ACTIONS_H
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 
 /* A set of one signal, or of two: 0 stands for none. */
 static inline sigset_t set_of(int one, int other)
@@ -20,9 +21,11 @@ static inline sigset_t set_of(int one, int other)
 /* `masked`: blocked while the handler runs, beside the signal itself; 0: nothing is. */
 static inline int set_handler(int signal, void (*handler)(int), int flags, int masked)
 {
-	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+	struct sigaction action;
 
-	sigemptyset(&action.sa_mask);
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = handler;
+	action.sa_flags = flags;
 	if (masked)
 		sigaddset(&action.sa_mask, masked);
 	return sigaction(signal, &action, NULL);
