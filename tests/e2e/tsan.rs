@@ -135,7 +135,7 @@ fn signals_and_cancellation_come_while_it_computes() {
 #[test]
 fn a_loop_without_accesses_is_told() {
     let program = with_tsan("tsan/interrupted.c");
-    let said = Simulation::of(&program).cpus("1").args("registers").timeout(Duration::from_secs(1)).run().said;
+    let said = Simulation::of(&program).cpus("1").args("registers").timeout(Duration::from_secs(3)).run().said;
     assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
     let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in

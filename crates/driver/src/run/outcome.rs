@@ -62,7 +62,9 @@ fn note(text: String) -> Note {
 /// What the process's end alone tells.
 fn status(ended: &Ended) -> Status {
     if ended.stopped.is_some() {
-        return Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances: false, unseen: None };
+        // Of the signal that asks for an end it dies only before the engine has begun.
+        let advances = ended.status.signal() == Some(libc::SIGTERM);
+        return Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances, unseen: None };
     }
     if let Some(signal) = ended.status.signal() {
         return Status::Crashed { signal, address: Some(0), thread: 0, stack: Vec::new() };
