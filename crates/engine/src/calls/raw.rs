@@ -88,15 +88,17 @@ extern "C" fn look() {
     }
 }
 
-/// Adds the code of a file, unless the simulation stands in for its functions or it is our own.
+/// Adds the code of a file, unless the simulation stands in for its functions or it is our own. Other libraries
+/// of the compiler's have bytes that only look like such instructions.
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
-    const OF_LIBC: [&[u8]; 5] = [b"ld-linux", b"linux-vdso", b"libpthread", b"librt.", b"libanl."];
+    const SYSTEMS: [&[u8]; 8] =
+        [b"ld-linux", b"linux-vdso", b"libpthread", b"librt.", b"libanl.", b"libm.", b"libgcc_s.", b"libstdc++."];
     // SAFETY: as dl_iterate_phdr documents; the loader's own tables.
     unsafe {
         let (info, into) = (&*info, &mut *into.cast::<Vec<Range>>());
         let path = CStr::from_ptr(info.dlpi_name).to_bytes();
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if OF_LIBC.iter().any(|known| name.starts_with(known)) {
+        if SYSTEMS.iter().any(|known| name.starts_with(known)) {
             return 0;
         }
         let headers = core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
