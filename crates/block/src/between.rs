@@ -76,11 +76,12 @@ fn back(code: &impl Code, from: u64, to: u64) -> Option<Vec<Step>> {
 fn in_loop(own: &[Step], rest: &[Step], core: &Core) -> Cost {
     let round = rotated([own, rest].concat());
     let path = Path::hooked(core::iter::repeat_n(&round, ROUNDS).flatten(), core);
-    let ips: Vec<u64> = own.iter().filter_map(Step::ip).collect();
+    let ips: Vec<u64> = own.iter().map(Step::ip).collect();
     let is_own = |ip: u64| ips.contains(&ip);
     let rounds = ROUNDS as u64;
     let all = path.flat_ticks(core) / rounds;
-    let atomic = u64::from(matches!(own.last(), Some(Step::Hook(Hook::Atomic))));
+    let atomic =
+        u64::from(matches!(own.last(), Some(Step::Hook(Hook::Atomic | Hook::AtomicLoad | Hook::AtomicStore, _))));
     let flat = path.flat_ticks_of(core, |op| is_own(op.instruction.ip())) / rounds
         + atomic * pipeline::TICKS / u64::from(core.width);
     let settled = pipeline::steady(&round, is_own, core);
@@ -95,7 +96,7 @@ fn in_loop(own: &[Step], rest: &[Step], core: &Core) -> Cost {
 
 /// The loop from its lowest address: so all parts of it see the same one of several chains that take equally long.
 fn rotated(mut round: Vec<Step>) -> Vec<Step> {
-    let lowest = (0..round.len()).min_by_key(|&at| round[at].ip().unwrap_or(u64::MAX));
+    let lowest = (0..round.len()).min_by_key(|&at| round[at].ip());
     round.rotate_left(lowest.unwrap_or(0));
     round
 }
@@ -122,7 +123,7 @@ fn straight(code: &impl Code, to: u64) -> Vec<Step> {
     let first = before.iter().rposition(ends).map_or(0, |at| at + 1);
     let own = before[first..].iter().map(|i| Step::Run(*i, false));
     // The hook: what was put into registers for it is none of the program's.
-    own.chain([Step::Hook(Hook::Access)]).collect()
+    own.chain([Step::Hook(Hook::Access, to - 1)]).collect()
 }
 
 /// The instructions from `start` if the last of them is a call that returns to `end`.

@@ -3,7 +3,7 @@
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::path::Path;
 use crate::walk::{Step, Walk, walk};
-use crate::{Code, Core, pipeline};
+use crate::{Code, Core, Hook, pipeline};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -32,30 +32,38 @@ struct Route {
 /// paths lead round, as through the arms of an `if`, the mean of what they add holds. A block that
 /// jumps to itself takes a cycle at least, for no core takes more than one branch in a cycle.
 pub fn in_loops(code: &impl Code, head: u64, block: Walk, flat: u64, core: &Core) -> u64 {
-    if block.next == Some(head) {
+    let alone = block.next == Some(head);
+    let loops = if alone && !tries(&block) { Vec::new() } else { loops(code, head, &block) };
+    if alone && loops.is_empty() {
         let settled = pipeline::steady(&block.steps, |_| true, core);
-        return flat.max(settled.ticks).max(pipeline::TICKS);
+        // In the time of an atomic operation, a core does other things.
+        return if settled.modelled { settled.ticks } else { flat.max(settled.ticks).max(pipeline::TICKS) };
     }
-    let loops = loops(code, head, block);
-    let added: u64 = loops.iter().map(|route| added(route, core)).sum();
-    flat + added / loops.len().max(1) as u64
+    let taken: u64 = loops.iter().map(|route| taken(route, flat, core)).sum();
+    if loops.is_empty() { flat } else { taken / loops.len() as u64 }
 }
 
-/// What the loop takes beyond its issue slots, as far as the chain it waits for is in the first block.
-fn added(route: &Route, core: &Core) -> u64 {
-    let own: Vec<u64> = route.steps[..route.first].iter().filter_map(Step::ip).collect();
+/// What the first block takes of the time of a round: its issue slots, and what the loop takes beyond them as
+/// far as the chain it waits for is in it. Less than its slots, where they fit into the time of atomic operations.
+fn taken(route: &Route, own_flat: u64, core: &Core) -> u64 {
+    let own: Vec<u64> = route.steps[..route.first].iter().map(Step::ip).collect();
     let flat = Path::hooked(&route.steps, core).flat_ticks(core);
     let settled = pipeline::steady(&route.steps, |ip| own.contains(&ip), core);
-    settled.ticks.saturating_sub(flat) * settled.own / settled.chain.max(1)
+    if settled.modelled && settled.ticks < flat {
+        return own_flat * settled.ticks / flat;
+    }
+    own_flat + settled.ticks.saturating_sub(flat) * settled.own / settled.chain.max(1)
 }
 
 /// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
-/// block are left out: its rounds, not the way past it, set their time.
-fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Route> {
+/// block are left out: its rounds, not the way past it, set their time. Not one that tries again what another
+/// thread can make fail: most often that succeeds at once.
+fn loops(code: &impl Code, head: u64, block: &Walk) -> Vec<Route> {
     let mut found: Vec<Route> = Vec::new();
     let mut longest = MOST_BLOCKS;
     let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head };
-    let mut routes = extend(start, edges(code, block));
+    let mut routes = extend(start, edges(code, block.clone()));
+    routes.retain(|route| route.at != head);
     for _ in 0..MOST_PATHS {
         let Some(route) = routes.pop_front() else {
             break;
@@ -68,12 +76,18 @@ fn loops(code: &impl Code, head: u64, block: Walk) -> Vec<Route> {
             found.push(route);
         } else if !route.blocks.contains(&route.at) {
             let block = walk(code, route.at);
-            if block.next != Some(route.at) {
-                routes.extend(extend(route, edges(code, block)));
+            if block.next != Some(route.at) || tries(&block) {
+                let own = route.at;
+                routes.extend(extend(route, edges(code, block)).into_iter().filter(|longer| longer.at != own));
             }
         }
     }
     found
+}
+
+/// A block that jumps back to itself as long as an atomic operation does not succeed.
+fn tries(block: &Walk) -> bool {
+    block.steps.iter().any(|step| matches!(step, Step::Hook(Hook::Atomic | Hook::AtomicLoad, _)))
 }
 
 fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {

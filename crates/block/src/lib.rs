@@ -62,13 +62,34 @@ pub enum Hook {
     Block,
     /// Plain accesses and function entry and exit: no instruction of the program.
     Access,
-    /// `__tsan_atomic*`: the call replaces one instruction, whose latency the model adds.
+    /// A read-modify-write or a fence, of `__tsan_atomic*`: the call replaces one instruction, whose latency
+    /// the model adds. It waits for all that comes before it, and loads after it wait for it.
     Atomic,
+    /// An atomic load or store: an instruction like its plain kind.
+    AtomicLoad,
+    AtomicStore,
     /// In inline assembly, ahead of the instruction that it announces: of a locked instruction or a fence the
     /// model adds the latency. Changes no register.
     Ahead,
     /// In inline assembly: no instruction of the program, and changes no register.
     Beside,
+}
+
+impl Hook {
+    /// What a function of the thread sanitizer's interface stands for, by its name.
+    pub fn named(symbol: &str) -> Option<Hook> {
+        Some(match symbol {
+            "__sanitizer_cov_trace_pc" => Hook::Block,
+            "__tsan_atomic_signal_fence" => Hook::Access,
+            // The program's own copying, under another name.
+            _ if symbol.starts_with("__tsan_mem") => return None,
+            _ if symbol.starts_with("__tsan_atomic") && symbol.ends_with("_load") => Hook::AtomicLoad,
+            _ if symbol.starts_with("__tsan_atomic") && symbol.ends_with("_store") => Hook::AtomicStore,
+            _ if symbol.starts_with("__tsan_atomic") => Hook::Atomic,
+            _ if symbol.starts_with("__tsan_") => Hook::Access,
+            _ => return None,
+        })
+    }
 }
 
 /// The facts of a core that a block's time depends on, in cycles of its clock.

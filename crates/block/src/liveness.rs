@@ -53,7 +53,7 @@ fn visit(op: &Op, live: &mut Set, atomic: &mut Set) -> bool {
     if needed {
         *live = live.without(op.writes).union(op.reads).union(op.address);
     }
-    if op.kind == Kind::Hook(Hook::Atomic) {
+    if matches!(op.kind, Kind::Hook(Hook::Atomic | Hook::AtomicLoad | Hook::AtomicStore)) {
         *atomic = Set::ATOMIC_OPERANDS;
     }
     needed

@@ -20,6 +20,10 @@ pub struct Op {
     pub load: Option<Address>,
     pub store: Option<Address>,
     pub timing: Timing,
+    /// A locked operation or a full fence: waits for all before it, and loads after it wait for it.
+    pub orders: bool,
+    /// Cycles of its latency that the model adds.
+    pub modelled: u32,
     pub instructions: u32,
 }
 
@@ -49,13 +53,28 @@ impl<'a> Builder<'a> {
         Builder { values: Values::new(), info: InstructionInfoFactory::new(), core }
     }
 
-    pub fn hook(&mut self, hook: Hook) -> Op {
+    /// The hook of the step at `ip`.
+    pub fn hook(&mut self, hook: Hook, ip: u64) -> Op {
         if hook == Hook::Access {
             self.values.hook_access();
         }
-        let atomic = u32::from(hook == Hook::Atomic);
-        let timing = Timing { latency: 1, slots: atomic as u16, ..Timing::FREE };
-        self.called(Instruction::default(), Kind::Hook(hook), Set::EMPTY, timing, atomic)
+        let atomic = matches!(hook, Hook::Atomic | Hook::AtomicLoad | Hook::AtomicStore);
+        let latency = if hook == Hook::AtomicLoad { LOAD } else { 1 };
+        let timing = Timing { latency, slots: u16::from(atomic), ..Timing::FREE };
+        let mut call = Instruction::default();
+        call.set_ip(ip);
+        let mut op = self.called(call, Kind::Hook(hook), Set::EMPTY, timing, u32::from(atomic));
+        if hook == Hook::Atomic {
+            self.order(&mut op);
+        }
+        op
+    }
+
+    /// What the model adds the latency of.
+    fn order(&self, op: &mut Op) {
+        op.orders = true;
+        op.modelled = self.core.rmw;
+        op.timing.latency = 0;
     }
 
     /// An ordinary call, and what its callee does before its first block.
@@ -67,13 +86,29 @@ impl<'a> Builder<'a> {
     fn called(&mut self, instruction: Instruction, kind: Kind, reads: Set, timing: Timing, instructions: u32) -> Op {
         self.values.forget(Set::CALLER_SAVED);
         let writes = Set::CALLER_SAVED;
-        Op { instruction, kind, reads, address: Set::EMPTY, writes, load: None, store: None, timing, instructions }
+        Op {
+            instruction,
+            kind,
+            reads,
+            address: Set::EMPTY,
+            writes,
+            load: None,
+            store: None,
+            timing,
+            orders: false,
+            modelled: 0,
+            instructions,
+        }
     }
 
     pub fn run(&mut self, instruction: Instruction, taken: bool) -> Op {
         let mut op = self.operands(&instruction);
         self.stack(&mut op);
         op.kind = kind(&op, taken);
+        if op.orders {
+            // Its figure is that of all it does.
+            (op.load, op.store) = (None, None);
+        }
         self.values_after(&op);
         if op.kind == Kind::Copy || unissued(&instruction) {
             op.timing = Timing::FREE;
@@ -87,7 +122,7 @@ impl<'a> Builder<'a> {
         let mut op = self.run(instruction, false);
         if let Some(timing) = unlocked(&instruction) {
             op.timing = timing;
-            (op.load, op.store) = (None, None);
+            self.order(&mut op);
         }
         op
     }
@@ -103,6 +138,8 @@ impl<'a> Builder<'a> {
             load: None,
             store: None,
             timing,
+            orders: unlocked(instruction).is_some(),
+            modelled: 0,
             instructions: 1,
         };
         self.registers(&mut op);

@@ -39,7 +39,9 @@ impl Path {
         let sum = |of: fn(&Op) -> u64| self.ops.iter().filter(|op| wanted(op)).map(of).sum::<u64>();
         let issue = sum(|op| op.timing.slots.into()) * TICKS / u64::from(core.width);
         let divider = sum(|op| op.timing.divider.into()) * TICKS;
-        issue.max(divider) + sum(|op| op.timing.serial.into()) * TICKS
+        let ordered = sum(|op| if op.orders { op.timing.serial.into() } else { 0 }) * TICKS;
+        let serial = sum(|op| if op.orders { 0 } else { op.timing.serial.into() }) * TICKS;
+        issue.max(divider).max(ordered) + serial
     }
 
     pub fn instructions(&self) -> u32 {
@@ -60,7 +62,7 @@ fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {
     match step {
         Step::Run(instruction, taken) => builder.run(*instruction, *taken),
         Step::Announced(instruction) => builder.announced(*instruction),
-        Step::Hook(hook) => builder.hook(*hook),
+        Step::Hook(hook, ip) => builder.hook(*hook, *ip),
         Step::Call(call, prologue) => {
             let prologue = Path::hooked(prologue, core);
             builder.call(*call, prologue.slots(), prologue.instructions())

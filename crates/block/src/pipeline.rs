@@ -2,12 +2,12 @@
 //! An out-of-order core in small: instructions issue in order, `width` a cycle, start when their operands
 //! are there, and retire in order from a buffer of limited length. Execution units are without limit but
 //! for the divider.
-use crate::Core;
-use crate::op::Op;
+use crate::op::{Kind, Op};
 use crate::path::Path;
 use crate::set::{PLACES, Set};
 use crate::values::Address;
 use crate::walk::Step;
+use crate::{Core, Hook};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -31,12 +31,14 @@ pub fn run<'a>(ops: impl Iterator<Item = &'a Op>, core: &Core) -> u64 {
 
 /// A loop that has settled.
 pub struct Steady {
-    /// Time of a round.
+    /// Time of a round, less what the model adds.
     pub ticks: u64,
     /// Latency along the chain of instructions that each waited for the one before, and of that the
     /// part of the instructions asked for.
     pub chain: u64,
     pub own: u64,
+    /// It has operations whose latency the model adds.
+    pub modelled: bool,
 }
 
 /// Runs rounds of the loop `steps`; `owns` tells by address the instructions whose part is wanted.
@@ -48,11 +50,15 @@ pub fn steady(steps: &[Step], owns: impl Fn(u64) -> bool, core: &Core) -> Steady
     path.ops[..half].iter().for_each(|op| pipeline.step(op));
     let middle = pipeline.retired;
     path.ops[half..].iter().for_each(|op| pipeline.step(op));
-    let ticks = (pipeline.retired - middle) * 2 / rounds as u64;
-    let links = pipeline.chain().map(|(at, ticks)| (owns(path.ops[at].instruction.ip()), ticks));
+    let modelled = path.ops[half..].iter().map(|op| u64::from(op.modelled) * TICKS).sum::<u64>();
+    let ticks = (pipeline.retired - middle).saturating_sub(modelled) * 2 / rounds as u64;
+    let links = pipeline.chain().map(|(at, ticks)| {
+        let op = &path.ops[at];
+        (owns(op.instruction.ip()), ticks.saturating_sub(u64::from(op.modelled) * TICKS))
+    });
     let (chain, own) =
         links.fold((0, 0), |(all, own), (is_own, ticks)| (all + ticks, own + if is_own { ticks } else { 0 }));
-    Steady { ticks, chain, own }
+    Steady { ticks, chain, own, modelled: modelled > 0 }
 }
 
 /// When a result is there, and which operation gives it; none for what was there from the start.
@@ -67,6 +73,10 @@ struct Pipeline {
     slot: u64,
     retired: u64,
     divider: Ready,
+    /// When the last result so far is there.
+    last: Ready,
+    /// When loads may start again after an operation that orders them.
+    ordered: Ready,
     places: [Ready; PLACES],
     stores: BTreeMap<Address, Ready>,
     /// When each operation was done, and the one it waited for last.
@@ -82,6 +92,8 @@ impl Pipeline {
             slot: TICKS / u64::from(core.width),
             retired: 0,
             divider: Ready::default(),
+            last: Ready::default(),
+            ordered: Ready::default(),
             places: [Ready::default(); PLACES],
             stores: BTreeMap::new(),
             done: Vec::new(),
@@ -92,7 +104,13 @@ impl Pipeline {
     fn step(&mut self, op: &Op) {
         let issue = self.issue(op);
         let start = self.start(op, issue);
-        let ready = Ready { at: start.at + u64::from(op.timing.latency) * TICKS, by: Some(self.done.len()) };
+        let own = if op.orders { u64::from(op.timing.serial) } else { 0 };
+        let latency = own + u64::from(op.timing.latency) + u64::from(op.modelled);
+        let ready = Ready { at: start.at + latency * TICKS, by: Some(self.done.len()) };
+        if op.orders {
+            self.ordered = ready;
+        }
+        self.last = self.last.max(ready);
         for place in op.writes.iter() {
             self.places[usize::from(place)] = ready;
         }
@@ -107,17 +125,24 @@ impl Pipeline {
     /// Takes the issue slots of `op`. Copies and what was left out take none.
     fn issue(&mut self, op: &Op) -> u64 {
         self.issued = self.issued.max(self.reorder[self.done.len() % REORDER]);
-        self.issued += u64::from(op.timing.slots) * self.slot + u64::from(op.timing.serial) * TICKS;
+        let serial = if op.orders { 0 } else { u64::from(op.timing.serial) };
+        self.issued += u64::from(op.timing.slots) * self.slot + serial * TICKS;
         self.issued
     }
 
     /// When the last of what `op` waits for is there, and what that is.
     fn start(&mut self, op: &Op, issue: u64) -> Ready {
         let mut start = self.latest(op.reads, issue);
+        if op.orders {
+            start = start.max(self.last);
+        }
+        if op.kind == Kind::Hook(Hook::AtomicLoad) {
+            start = start.max(self.ordered);
+        }
         if let Some(address) = op.load {
             let addressed = self.latest(op.address, issue);
             let stored = self.stores.get(&address).copied().unwrap_or_default();
-            let mut loaded = addressed.max(stored);
+            let mut loaded = addressed.max(stored).max(self.ordered);
             loaded.at += u64::from(op.load_latency()) * TICKS;
             start = start.max(loaded);
         }

@@ -17,19 +17,17 @@ pub enum Step {
     Run(Instruction, bool),
     /// An instruction of inline assembly that the model accounts for.
     Announced(Instruction),
-    Hook(Hook),
+    /// A hook, and the address of the last byte of its call or of the code in its place.
+    Hook(Hook, u64),
     /// An ordinary call; the steps are those of the callee before its first block.
     Call(Instruction, Vec<Step>),
 }
 
 impl Step {
-    /// The address of its instruction, unless that is a hook.
-    pub fn ip(&self) -> Option<u64> {
+    pub fn ip(&self) -> u64 {
         match self {
-            Step::Run(instruction, _) | Step::Announced(instruction) | Step::Call(instruction, _) => {
-                Some(instruction.ip())
-            }
-            Step::Hook(_) => None,
+            Step::Run(instruction, _) | Step::Announced(instruction) | Step::Call(instruction, _) => instruction.ip(),
+            Step::Hook(_, ip) => *ip,
         }
     }
 }
@@ -131,7 +129,7 @@ impl Walk {
 
     /// A hook that returns to `next`: that of a block ends the walk.
     fn hook(&mut self, hook: Hook, next: u64) -> Option<u64> {
-        self.steps.push(Step::Hook(hook));
+        self.steps.push(Step::Hook(hook, next - 1));
         if hook == Hook::Block {
             self.next = Some(next);
             return None;
@@ -153,7 +151,7 @@ impl Walk {
     fn jump(&mut self, code: &impl Code, instruction: Instruction) -> Option<u64> {
         let target = target(code, &instruction)?;
         if let Some(hook) = code.hook(target) {
-            self.steps.push(Step::Hook(hook));
+            self.steps.push(Step::Hook(hook, instruction.next_ip() - 1));
             return None;
         }
         self.run(instruction, true, None);

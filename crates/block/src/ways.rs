@@ -90,7 +90,7 @@ impl<C: Code> Search<'_, C> {
     fn visit(&mut self, at: u64, before: Option<usize>) {
         match unit(self.code, at) {
             Some(Unit::Inline(hook, next)) => {
-                let last = self.add(Step::Hook(hook), before);
+                let last = self.add(Step::Hook(hook, next - 1), before);
                 self.end(End::At(next), last);
             }
             Some(Unit::Instruction(instruction)) => self.instruction(instruction, before),
@@ -129,7 +129,7 @@ impl<C: Code> Search<'_, C> {
         let next = i.next_ip();
         let target = target(self.code, &i);
         if let Some(hook) = target.and_then(|target| self.code.hook(target)) {
-            let last = self.add(Step::Hook(hook), before);
+            let last = self.add(Step::Hook(hook, next - 1), before);
             return self.end(End::At(next), last);
         }
         let callee = target.filter(|_| !leaves_module(self.code, &i)).map_or_else(Vec::new, |at| self.unhooked(at));
@@ -155,7 +155,7 @@ impl<C: Code> Search<'_, C> {
     fn jump(&mut self, i: Instruction, before: Option<usize>) {
         let Some(target) = target(self.code, &i) else { return };
         if let Some(hook) = self.code.hook(target) {
-            let last = self.add(Step::Hook(hook), before);
+            let last = self.add(Step::Hook(hook, i.next_ip() - 1), before);
             return self.end(End::Leaves, last);
         }
         let last = self.add(Step::Run(i, true), before);

@@ -217,12 +217,7 @@ impl Image {
 }
 
 fn hook(name: &str) -> Option<Hook> {
-    match name {
-        "__sanitizer_cov_trace_pc" => Some(Hook::Block),
-        _ if name.starts_with("__tsan_atomic") => Some(Hook::Atomic),
-        _ if name.starts_with("__tsan_") => Some(Hook::Access),
-        _ => None,
-    }
+    Hook::named(name)
 }
 
 impl Code for Image {

@@ -133,15 +133,8 @@ unsafe extern "C" fn add_hooks(info: *mut libc::dl_phdr_info, _: usize, into: *m
 }
 
 fn hook_kind(symbol: &[u8]) -> Option<Hook> {
-    if symbol.starts_with(b"__tsan_mem") {
-        // The program's own copying, under another name.
-        None
-    } else if symbol.starts_with(b"__tsan_atomic") {
-        Some(if symbol.ends_with(b"signal_fence") { Hook::Access } else { Hook::Atomic })
-    } else {
-        let access = symbol.starts_with(b"__tsan_") || symbol.starts_with(b"corefold_inline_");
-        access.then_some(Hook::Access)
-    }
+    let symbol = core::str::from_utf8(symbol).ok()?;
+    Hook::named(symbol).or_else(|| symbol.starts_with("corefold_inline_").then_some(Hook::Access))
 }
 
 /// Names and addresses of the functions that a loaded file exports.

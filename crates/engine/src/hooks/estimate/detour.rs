@@ -8,8 +8,8 @@ use corefold_block::Hook;
 struct Detour {
     hook: u64,
     entry: u64,
-    /// 1 for atomic operations.
-    atomic: u64,
+    /// 0: plain; 1: an atomic update or a fence; 2: an atomic load; 3: an atomic store.
+    kind: u64,
 }
 
 unsafe extern "C" {
@@ -36,7 +36,12 @@ pub fn kind(entry: u64) -> Option<Hook> {
     let (first, last) = (detours.first()?.entry, detours.last()?.entry);
     // Most calls are to other functions.
     let found = (first..=last).contains(&entry).then(|| detours.iter().find(|detour| detour.entry == entry))??;
-    Some(if found.atomic == 1 { Hook::Atomic } else { Hook::Access })
+    Some(match found.kind {
+        0 => Hook::Access,
+        1 => Hook::Atomic,
+        2 => Hook::AtomicLoad,
+        _ => Hook::AtomicStore,
+    })
 }
 
 /// Is it the hook of a block, or what stands for it where that is inline?
@@ -78,7 +83,7 @@ global_asm!(
 
 /// The entries and their table. `detours!` of a list of (what to tell, kind, hooks).
 macro_rules! detours {
-    ($($tell:ident $atomic:literal: $($name:ident)*;)*) => {
+    ($($tell:ident $kind:literal: $($name:ident)*;)*) => {
         global_asm!(
             ".section .data.rel.ro.corefold_detours, \"aw\", @progbits",
             ".balign 8",
@@ -90,7 +95,7 @@ macro_rules! detours {
                 concat!("1: mov r11, [rip + ", stringify!($name), "@GOTPCREL]"),
                 concat!("jmp ", stringify!($tell)),
                 ".section .data.rel.ro.corefold_detours, \"aw\", @progbits",
-                concat!(".quad ", stringify!($name), ", 1b, ", $atomic),
+                concat!(".quad ", stringify!($name), ", 1b, ", $kind),
                 ".text",
             )*)*
             ".section .data.rel.ro.corefold_detours, \"aw\", @progbits",
@@ -119,9 +124,11 @@ detours! {
         __tsan_unaligned_read_write2 __tsan_unaligned_read_write4 __tsan_unaligned_read_write8
         __tsan_unaligned_read_write16
         __tsan_vptr_read __tsan_vptr_update __tsan_read_range __tsan_write_range __tsan_atomic_signal_fence;
+    corefold_passed 2: __tsan_atomic8_load __tsan_atomic16_load __tsan_atomic32_load __tsan_atomic64_load
+        __tsan_atomic128_load;
+    corefold_passed 3: __tsan_atomic8_store __tsan_atomic16_store __tsan_atomic32_store __tsan_atomic64_store
+        __tsan_atomic128_store;
     corefold_passed 1: __tsan_atomic_thread_fence
-        __tsan_atomic8_load __tsan_atomic16_load __tsan_atomic32_load __tsan_atomic64_load __tsan_atomic128_load
-        __tsan_atomic8_store __tsan_atomic16_store __tsan_atomic32_store __tsan_atomic64_store __tsan_atomic128_store
         __tsan_atomic8_exchange __tsan_atomic16_exchange __tsan_atomic32_exchange __tsan_atomic64_exchange
         __tsan_atomic128_exchange
         __tsan_atomic8_fetch_add __tsan_atomic16_fetch_add __tsan_atomic32_fetch_add __tsan_atomic64_fetch_add
