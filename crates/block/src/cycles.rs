@@ -87,7 +87,7 @@ fn loops(code: &impl Code, head: u64, block: &Walk) -> Vec<Route> {
 
 /// A block that jumps back to itself as long as an atomic operation does not succeed.
 fn tries(block: &Walk) -> bool {
-    block.steps.iter().any(|step| matches!(step, Step::Hook(Hook::Atomic | Hook::AtomicLoad, _)))
+    block.steps.iter().any(|step| matches!(step, Step::Hook(Hook::Atomic | Hook::AtomicLoad, _) | Step::Announced(_)))
 }
 
 fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
