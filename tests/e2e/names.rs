@@ -61,3 +61,20 @@ fn functions_by_share() {
     let main = functions.iter().find(|f| f["name"] == "main").expect("main");
     assert!(main["total_percent"].as_f64() > Some(30.0), "{main}");
 }
+
+#[test]
+fn a_variable_of_a_function_that_waits_in_a_library() {
+    check("names/locals.cpp", "", "queue in main (stack of thread 0, locals.cpp:", ["queue.entered", "queue.left"]);
+}
+
+#[test]
+fn memory_that_is_freed_before_the_end() {
+    let report = fight("names/freed.c", "");
+    let line = report.at(2).lines().next().expect("a line");
+    let names = line.text("object");
+    assert!(names.contains("struct early at freed.c:") && names.contains("struct late at freed.c:"), "{names}");
+    let passed = report.at(2).0["passed"].as_array().unwrap();
+    let list = passed.iter().find(|entry| entry["at"]["function"] == "consume");
+    let object = &list.unwrap_or_else(|| panic!("{passed:?}"))["object"];
+    assert!(object.as_str().unwrap_or_default().starts_with("struct item at freed.c:"), "{object}");
+}

@@ -40,7 +40,7 @@ impl Locks {
     fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
         self.records.entry(address).or_insert_with(|| Record {
             kind,
-            object: crate::storage::heap::objects_on(address, 1).pop(),
+            object: object_at(address),
             counts: Counts::default(),
             holders: Vec::new(),
             held_since: 0,
@@ -90,6 +90,10 @@ impl Locks {
     }
 }
 
+fn object_at(address: u64) -> Option<Object> {
+    crate::storage::heap::objects_on(address, 1).pop()
+}
+
 impl Counts {
     fn waited(&mut self, wait: Ticks, pc: u64) {
         self.contended += 1;
@@ -129,6 +133,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     if record.kind != kind {
         // Another object lay here before, or threads spun on the lock before it was first taken.
         record.kind = kind;
+        record.object = object_at(address);
         record.counts = Counts::default();
         record.holders.clear();
     }

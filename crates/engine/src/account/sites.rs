@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which line moved how often, from which places in the code.
-use crate::engine::{engine, line_start};
+use crate::engine::{engine, line_start, tag_of};
 use crate::hooks::spin::Spun;
 use alloc::vec::Vec;
 use corefold_model::{Access, Outcome, Ticks};
@@ -53,6 +53,7 @@ impl Counts {
 }
 
 /// A line that two or more CPUs touched; the model's records and these have the same numbers.
+#[derive(Clone)]
 struct Shared {
     address: u64,
     objects: Vec<Object>,
@@ -73,6 +74,8 @@ const REGION_SHIFT: u32 = 16;
 pub struct Passed {
     address: u64,
     size: u8,
+    /// What lay there at first: it may be freed later.
+    object: Option<Object>,
     transfers: [u64; CLASSES],
     pub counts: Counts,
 }
@@ -95,6 +98,28 @@ pub fn line_shared(address: u64, pc: u64) {
     engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES] });
 }
 
+/// A heap object is about to be freed: the lines that it shares keep it in mind, if it came to them after
+/// they were first shared.
+pub fn freed(object: &Object) {
+    let bytes = u64::from(engine().launch.machine.line_bytes);
+    for line in (line_start(object.address)..object.address + object.bytes).step_by(bytes as usize) {
+        if let Some(index) = tag_of(line).record_index() {
+            engine().sites.lines[index as usize].add(object);
+        }
+    }
+}
+
+impl Shared {
+    /// Takes note of an object, where no other was before it.
+    fn add(&mut self, object: &Object) {
+        let end = |object: &Object| object.address + object.bytes;
+        let overlaps = |old: &Object| old.address < end(object) && object.address < end(old);
+        if !self.objects.iter().any(overlaps) {
+            self.objects.push(object.clone());
+        }
+    }
+}
+
 impl Sites {
     pub fn at(&mut self, line: u32, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Counts {
         let offset = (address - self.lines[line as usize].address) as u8;
@@ -106,7 +131,8 @@ impl Sites {
 
     pub fn region_at(&mut self, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Passed {
         let key = Region { number: address >> REGION_SHIFT, pc, kind };
-        let first = || Passed { address, size, transfers: [0; CLASSES], counts: Counts::default() };
+        let object = || crate::storage::heap::objects_on(address, 1).pop();
+        let first = || Passed { address, size, object: object(), transfers: [0; CLASSES], counts: Counts::default() };
         let passed = self.regions.entry(key).or_insert_with(first);
         passed.counts.seen_on(cpu);
         passed
@@ -191,7 +217,7 @@ impl Sites {
             corefold_recording::Passed {
                 address: p.address,
                 size: p.size,
-                object: crate::storage::heap::objects_on(p.address, 1).pop(),
+                object: p.object.clone(),
                 pc: key.pc,
                 kind: site.kind,
                 transfers: p.transfers,
@@ -203,9 +229,11 @@ impl Sites {
     }
 
     fn line(&self, index: u32, bytes: u32) -> Line {
-        let shared = &self.lines[index as usize];
-        let (address, objects) = (shared.address, shared.objects.clone());
-        Line { address, bytes, objects, transfers: shared.transfers, stall: 0, spin: 0, cpus: 0, sites: Vec::new() }
+        let mut shared = self.lines[index as usize].clone();
+        crate::storage::heap::objects_on(shared.address, bytes.into()).iter().for_each(|object| shared.add(object));
+        shared.objects.sort_by_key(|object| object.address);
+        let Shared { address, objects, transfers } = shared;
+        Line { address, bytes, objects, transfers, stall: 0, spin: 0, cpus: 0, sites: Vec::new() }
     }
 
     fn add_site(&self, line: &mut Line, key: &Key) {

@@ -24,10 +24,15 @@ pub fn files_changed() {
     unsafe { *KNOWN.0.get() = None };
 }
 
-fn is_programs(pc: u64) -> bool {
+pub fn is_programs(pc: u64) -> bool {
     // SAFETY: as above.
     let code = unsafe { &mut *KNOWN.0.get() }.get_or_insert_with(instrumented);
     code.iter().any(|(begin, end)| (*begin..*end).contains(&pc))
+}
+
+/// Is it the return address of a call in the program's code?
+pub fn is_return(pc: u64) -> bool {
+    is_programs(pc) && follows_call(pc)
 }
 
 /// Is it neither the program's code, nor ours or the C library's?
@@ -57,7 +62,7 @@ fn first_call(sp: u64, outer: u64) -> Option<u64> {
     let words = (sp.next_multiple_of(8)..thread::stack_end(sp)).step_by(8).take(DEEPEST);
     // SAFETY: words of a thread's stack, above its stack pointer.
     let words = words.map(|at| unsafe { (at as *const u64).read() });
-    words.take_while(|word| *word != outer).find(|word| is_programs(*word) && follows_call(*word))
+    words.take_while(|word| *word != outer).find(|word| is_return(*word))
 }
 
 /// Adds to `stack`, a thread's place and its calls from the innermost on, where the program called what the

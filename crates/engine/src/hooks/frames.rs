@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which function's frame an address on a stack lies in, so that a report can name the variable.
+use crate::crash::innermost::{is_programs, is_return};
 use crate::engine::engine;
 use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
@@ -61,11 +62,32 @@ fn add(found: Found, pc: u64) -> bool {
     let is_there = unsafe { ((found.cfa - 8) as *const u64).read() } == found.returns_to;
     let calls = calls(found.thread, pc);
     let place = calls.windows(2).find(|pair| pair[1] == found.returns_to).map_or(0, |pair| pair[0]);
-    if !is_there || place == 0 {
-        return false;
+    let place = if is_there && place != 0 { own_place(place, &found) } else { 0 };
+    if place != 0 {
+        engine().frames.known.insert(Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 });
     }
-    engine().frames.known.insert(Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 });
-    true
+    place != 0
+}
+
+/// Where the frame's function is in its own code. Libraries without hooks keep no list of calls, so what it
+/// called may be all that is known: `std::thread::join`, which calls `pthread_join`, or `qsort`. Then its place
+/// stands on the stack between that one's and its own frame; 0 if it does not.
+fn own_place(place: u64, found: &Found) -> u64 {
+    let e = engine();
+    let here = &raw const place as u64;
+    let low = if found.thread == e.sched.fiber { here } else { e.fibers[found.thread].saved_sp() };
+    if is_programs(place) {
+        return place;
+    }
+    if thread::stack_end(low) != thread::stack_end(found.cfa) {
+        return 0;
+    }
+    // SAFETY: a word of a stack between its pointer and a frame on it.
+    let word = |at: u64| unsafe { (at as *const u64).read() };
+    let words = (low.next_multiple_of(8)..found.cfa - 8).step_by(8);
+    // Copies of it may stand further down, where the runtime's own frames are.
+    let inner = words.clone().filter(|at| word(*at) == place).last().unwrap_or(low);
+    words.filter(|at| *at > inner).map(word).find(|pc| is_return(*pc)).unwrap_or(0)
 }
 
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.

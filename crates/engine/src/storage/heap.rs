@@ -195,6 +195,7 @@ fn release_small(address: u64, size: u64, pc: u64) -> bool {
         return false;
     }
     *word &= !bit;
+    crate::account::sites::freed(&object_at(address));
     if perturb::on() {
         freed::bury(object_at(address), pc);
         freed::spoil(address, size);
