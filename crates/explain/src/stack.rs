@@ -5,6 +5,10 @@ use crate::dwarf::{Debug, FrameVariable};
 use crate::space::Space;
 use crate::types::{Place, base_name};
 use corefold_recording::Frame;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
 
 /// Where a run has its threads' stacks, and how much of that is a thread's: as the engine lays them out.
 const STACKS: u64 = 0x4000_0000_0000;
@@ -15,7 +19,11 @@ const SLOT: u64 = 32 << 20;
 pub(crate) struct Stacks<'a> {
     frames: &'a [Frame],
     space: &'a Space<'a>,
+    /// The named variables of frames that were asked for, with the bytes that they have.
+    known: RefCell<HashMap<&'a Frame, Rc<Variables<'a>>>>,
 }
+
+type Variables<'a> = Vec<(Range<u64>, &'a Debug, FrameVariable)>;
 
 /// A place on a stack.
 pub(crate) struct StackSpot<'a> {
@@ -26,7 +34,7 @@ pub(crate) struct StackSpot<'a> {
 
 impl<'a> Stacks<'a> {
     pub fn new(frames: &'a [Frame], space: &'a Space<'a>) -> Stacks<'a> {
-        Stacks { frames, space }
+        Stacks { frames, space, known: RefCell::default() }
     }
 
     /// `None` if no stack is there.
@@ -45,19 +53,23 @@ impl<'a> Stacks<'a> {
 
     /// The frame's variables that have the byte at `address`.
     fn variables(&self, frame: &'a Frame, address: u64) -> Vec<(&'a Frame, &'a Debug, FrameVariable)> {
-        let variables = || {
-            let debug = self.space.debug_at(frame.pc)?;
-            let pc = self.space.spot(frame.pc - 1)?.address;
-            Some((debug, debug.frame_variables(self.function(frame)?.die?, pc, frame.cfa)))
-        };
-        let Some((debug, variables)) = variables() else {
-            return Vec::new();
-        };
-        let has_it = |variable: &FrameVariable| {
-            let bytes = debug.type_of(variable.die).and_then(|kind| debug.size_of(kind)).unwrap_or(1);
-            (variable.address..variable.address + bytes).contains(&address) && debug.name(variable.die).is_some()
-        };
-        variables.into_iter().filter(has_it).map(|variable| (frame, debug, variable)).collect()
+        let known = self.known.borrow().get(frame).cloned();
+        let all = known.unwrap_or_else(|| {
+            let all = Rc::new(self.all_variables(frame).unwrap_or_default());
+            self.known.borrow_mut().insert(frame, all.clone());
+            all
+        });
+        let holding = all.iter().filter(|(bytes, ..)| bytes.contains(&address));
+        holding.map(|(_, debug, variable)| (frame, *debug, *variable)).collect()
+    }
+
+    fn all_variables(&self, frame: &Frame) -> Option<Variables<'a>> {
+        let debug = self.space.debug_at(frame.pc)?;
+        let pc = self.space.spot(frame.pc - 1)?.address;
+        let variables = debug.frame_variables(self.function(frame)?.die?, pc, frame.cfa).into_iter();
+        let named = variables.filter(|variable| debug.name(variable.die).is_some());
+        let bytes = |die| debug.type_of(die).and_then(|kind| debug.size_of(kind)).unwrap_or(1);
+        Some(named.map(|v| (v.address..v.address + bytes(v.die), debug, v)).collect())
     }
 
     /// The function whose frame it is: what is inlined into it has none of its own.

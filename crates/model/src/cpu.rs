@@ -87,7 +87,8 @@ impl Cpu {
     /// Waits for all loads, as an operation that must not be speculated does.
     pub fn await_loads(&mut self, now: Ticks, window: Ticks) -> Ticks {
         let mut now = self.retire(now, window);
-        if let Some(last) = self.loads.iter().max_by_key(|l| l.done).copied() {
+        // The first of those that wait for the same line.
+        if let Some(last) = self.loads.iter().rev().max_by_key(|l| l.done).copied() {
             self.blame(last.address, last.origin, last.done.saturating_sub(now));
             now = now.max(last.done);
         }
@@ -96,7 +97,8 @@ impl Cpu {
     }
 
     pub fn await_stores(&mut self, now: Ticks) -> Ticks {
-        if let Some(last) = self.stores.iter().max_by_key(|s| s.commit).copied() {
+        // The first of those that commit at once: the others only had to keep the order.
+        if let Some(last) = self.stores.iter().rev().max_by_key(|s| s.commit).copied() {
             self.blame(last.address, last.origin, last.commit.saturating_sub(now));
         }
         self.stores.clear();

@@ -262,7 +262,7 @@ pub struct Passed {
 
 /// A function's frame on a thread's stack, when a line of it was first shared. An address on a stack
 /// belongs to the frame with the smallest `cfa` above it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Frame {
     /// Canonical frame address: DWARF's locations of the function's variables count from it.
     pub cfa: u64,
@@ -351,7 +351,7 @@ pub struct Lock {
     /// Acquisitions that had to wait.
     pub contended: u64,
     pub wait_cycles: u64,
-    /// Zero where it cannot be known (condition variables, barriers, spun words).
+    /// Zero where it cannot be known: condition variables, barriers, words that nobody takes for himself.
     pub hold_cycles: u64,
     /// Where it was waited for longest: return address of the call.
     pub wait_pc: u64,

@@ -9,6 +9,7 @@ pub use words::how_it_failed;
 
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
+use crate::locks::{self, LockGroup};
 use crate::units;
 use corefold_explain::{Function, LockUse};
 use corefold_recording::LockKind;
@@ -34,7 +35,7 @@ const LOCK_EXPLAINS_LINE: f64 = 0.5;
 pub enum Cause<'a> {
     /// Lines of one object.
     Lines(Group<'a>),
-    Lock(&'a LockUse),
+    Lock(LockGroup<'a>),
     /// CPUs wait for lines, but for no one in particular.
     ManyLines,
     /// Most CPUs have nothing to run; what the others wait for comes second.
@@ -109,10 +110,10 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let (on_cpu, all) = (cpu_time(point), run.time.total());
     let group = groups(point.explained).into_iter().next();
     let group = group.filter(|g| units::share(g.wait(), on_cpu) >= SIGNIFICANT);
-    let lock = point.explained.locks.iter().max_by_key(|l| blamable(l, run.cycles));
-    let lock = lock.filter(|l| units::share(blamable(l, run.cycles), all) >= SIGNIFICANT);
+    let lock = locks::groups(point.explained).into_iter().max_by_key(|l| l.blamable);
+    let lock = lock.filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
     let dearest = match (group, lock) {
-        (Some(group), Some(lock)) if leads(lock, &group) => Cause::Lock(lock),
+        (Some(group), Some(lock)) if leads(&lock, &group) => Cause::Lock(lock),
         (Some(group), _) => Cause::Lines(group),
         (None, Some(lock)) => Cause::Lock(lock),
         (None, None) => return spread_out(curve, point),
@@ -141,7 +142,7 @@ fn is_why_idle(point: &Point, cause: &Cause) -> bool {
 
 /// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
 /// others are done is how a program is made, and no fault of what it waits for.
-fn blamable(lock: &LockUse, cycles: u64) -> u64 {
+pub(crate) fn blamable(lock: &LockUse, cycles: u64) -> u64 {
     match lock.kind {
         LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => {
             lock.wait_cycles.saturating_sub(cycles)
@@ -151,10 +152,10 @@ fn blamable(lock: &LockUse, cycles: u64) -> u64 {
 }
 
 /// Whether the lock, rather than the lines, is what to name.
-fn leads(lock: &LockUse, group: &Group) -> bool {
+fn leads(lock: &LockGroup, group: &Group) -> bool {
     let wait = lock.wait_cycles as f64;
     let cost = group.wait() as f64;
-    if group.holds(lock.address) { wait >= cost * LOCK_EXPLAINS_LINE } else { wait > cost }
+    if lock.locks.iter().any(|l| group.holds(l.address)) { wait >= cost * LOCK_EXPLAINS_LINE } else { wait > cost }
 }
 
 /// No line and no lock: is it idleness, waiting all over, or more work?

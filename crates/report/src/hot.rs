@@ -154,6 +154,11 @@ pub fn one_name(names: &[&str]) -> String {
     }
 }
 
+/// The name without the indices: what elements of one array have in common.
+pub fn pattern(name: &str) -> Vec<&str> {
+    Name::parse(name).text
+}
+
 /// A field's name with its array indices apart.
 struct Name<'a> {
     /// What stands between the indices.

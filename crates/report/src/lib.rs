@@ -11,6 +11,7 @@ mod golden;
 mod hot;
 mod json;
 mod law;
+mod locks;
 mod place;
 mod plot;
 #[cfg(test)]

@@ -28,15 +28,26 @@ struct Counts {
     wait_pc: u64,
 }
 
-#[derive(Default)]
 pub struct Locks {
     records: HashMap<u64, Record, FxBuildHasher>,
     any_spun: bool,
+    /// Words that are spun on and held now, by [`Locks::slot`]: most stores need not look any further.
+    held: [u8; 64],
     /// When the region of interest began: waits count from then on.
     counted_from: Ticks,
 }
 
+impl Default for Locks {
+    fn default() -> Self {
+        Locks { records: HashMap::default(), any_spun: false, held: [0; 64], counted_from: 0 }
+    }
+}
+
 impl Locks {
+    fn slot(address: u64) -> usize {
+        (address >> 2 ^ address >> 8) as usize % 64
+    }
+
     fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
         self.records.entry(address).or_insert_with(|| Record {
             kind,
@@ -67,6 +78,31 @@ impl Locks {
             && record.kind == LockKind::SpunWord
         {
             record.counts.acquisitions += 1;
+            if record.holders.is_empty() {
+                let held = &mut self.held[Self::slot(address)];
+                *held = held.saturating_add(1);
+            }
+            record.holders = alloc::vec![engine().sched.fiber as u32];
+            record.held_since = hot!().clock;
+        }
+    }
+
+    /// The running thread has stored to the word, or set it to zero, which takes effect at `effect`: if it
+    /// holds it, that is how it lets go.
+    #[inline]
+    pub fn stored(&mut self, address: u64, effect: Ticks) {
+        if self.held[Self::slot(address)] != 0 {
+            self.let_go(address, effect);
+        }
+    }
+
+    fn let_go(&mut self, address: u64, effect: Ticks) {
+        let Some(record) = self.records.get_mut(&address) else { return };
+        if record.kind == LockKind::SpunWord && record.holders == [engine().sched.fiber as u32] {
+            record.holders.clear();
+            record.counts.hold += effect.saturating_sub(record.held_since);
+            let held = &mut self.held[Self::slot(address)];
+            *held = held.saturating_sub(1);
         }
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which line moved how often, from which places in the code.
 use crate::engine::{engine, line_start, tag_of};
-use crate::hooks::spin::Spun;
 use alloc::vec::Vec;
 use corefold_model::{Access, Outcome, Ticks};
 use corefold_recording::{AccessKind, CLASSES, Class, Line, Object, Site};
@@ -24,11 +23,18 @@ type AccessKindCode = u8;
 pub struct Counts {
     transfers: u64,
     pub stall: Ticks,
-    spin: Ticks,
+    pub spin: Ticks,
     cpus: Vec<u64>,
 }
 
 impl Counts {
+    /// Takes back as much of `stall` as there is.
+    pub fn relieve(&mut self, stall: Ticks) -> Ticks {
+        let here = self.stall.min(stall);
+        self.stall -= here;
+        here
+    }
+
     fn seen_on(&mut self, cpu: u32) {
         let word = cpu as usize / 64;
         if self.cpus.len() <= word {
@@ -155,16 +161,6 @@ impl Sites {
             counts.transfers += 1;
             self.lines[line as usize].transfers[class as usize] += 1;
         }
-    }
-
-    pub fn spun(&mut self, line: u32, pc: u64, kind: AccessKind, address: u64, size: u8, spun: &Spun) {
-        let cpu = engine().sched.cpu as u32;
-        let counts = self.at(line, pc, kind as u8, address, size, cpu);
-        // What the spin stalled was charged as it came: here, or to a store that it had to wait for, where it
-        // stays. No cycle counts twice.
-        let here = counts.stall.min(spun.stall);
-        counts.stall -= here;
-        counts.spin += spun.time - (spun.stall - here);
     }
 
     /// Forgets all counts: the region of interest begins.

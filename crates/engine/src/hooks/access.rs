@@ -32,7 +32,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
     timed(address, pc, size as u32, kind, AccessKind::Read);
     if size <= 8 {
-        looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read);
+        looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read, false);
         if current().spins.is_steady(pc) && doze() {
             plain_read(address, pc, size);
         }
@@ -47,10 +47,15 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Write) {
         return;
     }
-    if tag_of(address).record_index().is_some() {
+    let shared = tag_of(address).record_index().is_some();
+    if shared {
         pending::flush_range(address, size);
     }
     timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
+    if shared {
+        // Others see the value from here on, whenever the line comes.
+        engine().locks.stored(address, hot!().clock);
+    }
 }
 
 /// Reads of any size and alignment, line by line.
@@ -235,14 +240,14 @@ fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access,
 }
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
-pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind) {
+pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     let engine = engine();
     let fiber = &mut engine.fibers[engine.sched.fiber];
     if wrote() {
         fiber.spins.forget();
         hot!().wrote = 0;
     }
-    let found = Found { pc, address, size, value, what, at: hot!().clock, stall: fiber.time.stall };
+    let found = Found { pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
         fiber.time.stall -= spun.stall;
         fiber.time.spin += spun.time;

@@ -144,7 +144,7 @@ fn announce(word: Word, address: u64, pc: u64) {
         }
         Kind::Write if whole && size <= 8 && !stack => remember(Kind::Write, address, size, pc),
         Kind::Read if whole && size <= 8 && !stack => {
-            atomics::load(address, size as u8, pc);
+            atomics::load(address, size as u8, true, pc);
             // The instruction reads memory: a store of this CPU that waits has to be there.
             pending::flush_own(address, size);
         }

@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Se
 use corefold_model::{Blame, Kind, ticks};
 use corefold_recording::AccessKind;
 
-/// `__ATOMIC_SEQ_CST`, as the hooks' order argument has it.
+/// `__ATOMIC_RELAXED` and `__ATOMIC_SEQ_CST`, as the hooks' order argument has them.
+const RELAXED: u32 = 0;
 const SEQ_CST: u32 = 5;
 
 /// Is the address in memory of the runtime, as a coz counter is? Such accesses cost nothing.
@@ -19,26 +20,26 @@ fn is_ours(address: u64) -> bool {
     address.wrapping_sub(crate::layout::RUNTIME) < crate::layout::RUNTIME_BYTES
 }
 
-/// A simulated load of 1, 2, 4 or 8 bytes.
-pub fn load(address: u64, size: u8, pc: u64) -> u64 {
+/// A simulated load of 1, 2, 4 or 8 bytes; `orders`: of acquire order or stronger.
+pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     if !active() || is_ours(address) {
         return read_value(address, size);
     }
     loop {
-        let value = look(address, size, pc);
+        let value = look(address, size, orders, pc);
         if !current().spins.is_steady(pc) || !doze() {
             return value;
         }
     }
 }
 
-fn look(address: u64, size: u8, pc: u64) -> u64 {
+fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let cpu = engine().sched.cpu as u32;
     if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
-        return loaded(address, size, pc);
+        return loaded(address, size, orders, pc);
     }
     let again = hot!().wrote == 0 && current().spins.continues(pc, address);
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
@@ -46,15 +47,15 @@ fn look(address: u64, size: u8, pc: u64) -> u64 {
     if kind == Kind::LoadAwaited {
         sched_if_ahead();
     }
-    loaded(address, size, pc)
+    loaded(address, size, orders, pc)
 }
 
 /// The value that a load finds now.
-fn loaded(address: u64, size: u8, pc: u64) -> u64 {
+fn loaded(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     pending::flush(hot!().clock);
     let cpu = engine().sched.cpu as u32;
     let value = pending::forwarded(cpu, address, size).unwrap_or_else(|| read_value(address, size));
-    looked(address, pc, size, value, AccessKind::AtomicLoad);
+    looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
 }
 
@@ -75,6 +76,9 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     }
     make_room(engine().sched.cpu as u32);
     let mut effect = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore).effect;
+    if value == 0 {
+        engine().locks.stored(address, effect);
+    }
     let cpu = engine().sched.cpu as u32;
     if perturb::on() {
         effect = perturb::stored(address, size, pc, effect);
@@ -164,12 +168,14 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 #[inline]
 fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
-        looked(address, pc, size, old, AccessKind::Rmw);
+        looked(address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
     hot!().wrote = 1;
     if old == 0 {
         engine().locks.taken(address);
+    } else if read_value(address, size) == 0 {
+        engine().locks.stored(address, hot!().clock);
     }
 }
 
@@ -191,11 +197,11 @@ macro_rules! atomic_hooks {
      $and:ident $or:ident $xor:ident $nand:ident $strong:ident $weak:ident $value:ident) => {
         mod $module {
             use super::*;
-            extern "C" fn load(at: u64, _order: u32, pc: u64) -> $type {
+            extern "C" fn load(at: u64, order: u32, pc: u64) -> $type {
                 if !active() {
                     return native(at).load(SeqCst);
                 }
-                super::load(at, $bytes, pc) as $type
+                super::load(at, $bytes, order != RELAXED, pc) as $type
             }
             extern "C" fn store(at: u64, value: $type, order: u32, pc: u64) {
                 if !active() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Telling a spin from work: the same place in the code looks at the same bytes again, finds them
 //! unchanged, and the thread has stored nothing and computed little in between.
+use crate::account::sites::Counts;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::hot::{Captured, hot};
@@ -9,6 +10,9 @@ use corefold_model::Ticks;
 use corefold_recording::AccessKind;
 use rustc_hash::FxHasher;
 
+/// Places of a loop that are told apart.
+pub const LOOKS: usize = 8;
+
 /// What a look found.
 pub struct Found {
     pub pc: u64,
@@ -16,12 +20,14 @@ pub struct Found {
     pub size: u8,
     pub value: u64,
     pub what: AccessKind,
+    /// Is it an acquire load, or stronger? Those that wait for something order what follows by it.
+    pub orders: bool,
     pub at: Ticks,
-    /// All that the fiber has stalled so far.
+    /// All that the fiber has stalled so far, but for what counts as spinning.
     pub stall: Ticks,
 }
 
-/// The time between two looks of one spin.
+/// Time of one spin that was not counted before.
 #[derive(Clone, Copy, Default)]
 pub struct Spun {
     pub time: Ticks,
@@ -35,10 +41,12 @@ struct Look {
     address: u64,
     value: u64,
     at: Ticks,
+    /// All that the fiber had stalled by then.
     stall: Ticks,
     size: u8,
     what: AccessKind,
-    /// Of the spin under way, not yet accounted to the line.
+    orders: bool,
+    /// Of the spin under way, not yet accounted to any line.
     spun: Spun,
 }
 
@@ -50,6 +58,7 @@ const NOTHING: Look = Look {
     stall: 0,
     size: 0,
     what: AccessKind::Read,
+    orders: false,
     spun: Spun { time: 0, stall: 0 },
 };
 
@@ -60,8 +69,16 @@ pub struct Spins {
     turns: Turns,
     pub captured: Captured,
     last: (u64, u64),
-    looks: [Look; 4],
+    looks: [Look; LOOKS],
     spinning: bool,
+    /// Is anything in `looks`?
+    any: bool,
+    /// Until when spinning is counted, and all that the fiber had stalled by then.
+    counted: (Ticks, Ticks),
+    /// Stall that counts as spinning.
+    converted: Ticks,
+    /// What ended the spin under way: a word that changed. No place: nothing has yet.
+    ended: Look,
 }
 
 impl Default for Spins {
@@ -70,8 +87,12 @@ impl Default for Spins {
             turns: Turns::default(),
             captured: Captured::default(),
             last: (0, 0),
-            looks: [NOTHING; 4],
+            looks: [NOTHING; LOOKS],
             spinning: false,
+            any: false,
+            counted: (0, 0),
+            converted: 0,
+            ended: NOTHING,
         }
     }
 }
@@ -79,7 +100,7 @@ impl Default for Spins {
 impl Spins {
     #[inline]
     fn slot(pc: u64) -> usize {
-        ((pc >> 2) ^ (pc >> 7)) as usize & 3
+        ((pc >> 2) ^ (pc >> 7)) as usize & (LOOKS - 1)
     }
 
     /// Would another look from here at `address` continue a spin?
@@ -97,14 +118,16 @@ impl Spins {
         same
     }
 
-    /// Takes note of a look; at most `longest` of computing since the same one before makes it a spin.
+    /// Takes note of a look; at most `longest` of computing since the same one before makes it a spin. Where
+    /// a loop looks at several words, each counts the time since the one before.
     #[inline]
     pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
+        let stalled = found.stall + self.converted;
         let look = &mut self.looks[Self::slot(found.pc)];
-        let same = look.pc == found.pc && look.address == found.address && look.value == found.value;
+        let again = look.pc == found.pc && look.address == found.address;
         let time = found.at.saturating_sub(look.at);
-        let stall = found.stall.saturating_sub(look.stall);
-        let spun = same && time.saturating_sub(stall) <= longest;
+        let stall = stalled.saturating_sub(look.stall);
+        let spun = again && look.value == found.value && time.saturating_sub(stall) <= longest;
         self.spinning = spun;
         if !spun {
             self.turns.end();
@@ -113,27 +136,79 @@ impl Spins {
         } else if self.turns.pc == 0 && look.pc != self.turns.impure {
             self.turns.begin(look.pc);
         }
-        if spun {
-            look.at = found.at;
-            look.stall = found.stall - stall;
-            look.spun.time += time;
-            look.spun.stall += stall;
-            return Some(Spun { time, stall });
+        if !spun {
+            self.replace(found, stalled, again);
+            return None;
         }
-        look.settle();
-        let Found { pc, address, value, at, stall, size, what } = *found;
-        *look = Look { pc, address, value, at, stall, size, what, spun: Spun::default() };
-        None
+        let from = if self.counted.0 > look.at { self.counted } else { (look.at, look.stall) };
+        let part = Spun { time: found.at.saturating_sub(from.0), stall: stalled.saturating_sub(from.1) };
+        (look.at, look.stall) = (found.at, stalled);
+        look.spun.time += part.time;
+        look.spun.stall += part.stall;
+        self.counted = (found.at, stalled);
+        self.converted += part.stall;
+        if self.ended.pc == found.pc {
+            self.settle();
+        }
+        Some(part)
+    }
+
+    /// A look that is no spin: the word has changed, or it is the first of its kind.
+    fn replace(&mut self, found: &Found, stalled: Ticks, again: bool) {
+        let slot = Self::slot(found.pc);
+        let elsewhere = !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0);
+        if elsewhere || self.ended.pc == found.pc {
+            self.settle();
+        }
+        let Found { pc, address, value, at, size, what, orders, .. } = *found;
+        let changed = again && self.looks[slot].value != value;
+        let look = Look { pc, address, value, at, stall: stalled, size, what, orders, spun: self.looks[slot].spun };
+        if changed && self.looks.iter().any(|look| look.spun.time > 0) {
+            self.ends(look);
+        }
+        self.looks[slot] = look;
+        self.any = true;
+    }
+
+    /// The spin under way is over, as a word has changed. If others do in the same turn, it waited for the one
+    /// that orders what follows, or that it looks at from two places: a seqlock's, not what that protects.
+    fn ends(&mut self, word: Look) {
+        let twice = |word: &Look| self.looks.iter().any(|look| look.pc != word.pc && look.address == word.address);
+        let weight = |word: &Look| (word.orders, twice(word));
+        if self.ended.pc == 0 || weight(&word) > weight(&self.ended) {
+            self.ended = Look { spun: Spun::default(), ..word };
+        }
     }
 
     /// The fiber did something that a spin does not do.
     pub fn forget(&mut self) {
-        for look in &mut self.looks {
-            look.settle();
-            look.pc = 0;
+        if core::mem::take(&mut self.any) {
+            self.settle();
+            self.looks.iter_mut().for_each(|look| look.pc = 0);
         }
         self.spinning = false;
         self.turns.end();
+    }
+
+    /// Accounts a spin that is over to the word that it waited for.
+    fn settle(&mut self) {
+        let ended = core::mem::replace(&mut self.ended, NOTHING);
+        let looks = self.looks.iter().filter(|look| look.spun.time > 0);
+        // An update that failed again and again has succeeded, if nothing was seen to change.
+        let likely = looks.max_by_key(|look| (look.what == AccessKind::Rmw, look.spun.time)).copied();
+        let Some(likely) = likely else { return };
+        let word = if ended.pc == 0 { likely } else { ended };
+        let (mut all, mut relieved) = (Spun::default(), 0);
+        for look in &mut self.looks {
+            let spun = core::mem::take(&mut look.spun);
+            all.time += spun.time;
+            all.stall += spun.stall;
+            relieved += look.relieve(spun.stall);
+        }
+        engine().locks.spun(word.address, all.time, word.pc);
+        // What the spin stalled was charged as it came: at its looks, or to a store that it had to wait for,
+        // where it stays. No cycle counts twice.
+        word.spent(all.time - (all.stall - relieved));
     }
 
     /// Would every further turn be like the last, as far as this thread goes? Asked after a look from `pc`.
@@ -163,7 +238,7 @@ impl Spins {
     }
 
     /// The lines that the steady spin looks at; 0: none.
-    pub fn lines(&self) -> [u64; 4] {
+    pub fn lines(&self) -> [u64; LOOKS] {
         let newest = self.looks.iter().map(|l| l.at).max().unwrap_or(0);
         let line = |look: &Look| {
             let part = look.pc != 0 && look.at + self.turns.period >= newest;
@@ -180,6 +255,7 @@ impl Spins {
                 look.spun.time += time;
             }
         }
+        self.counted.0 += time;
         self.turns.same = Turns::TRIED - 2;
         self.turns.steady = 0;
         self.turns.dozes = self.turns.dozes.saturating_add(1);
@@ -192,16 +268,23 @@ impl Spins {
 }
 
 impl Look {
-    /// Accounts a spin that is over to its line.
-    fn settle(&mut self) {
-        let spun = core::mem::take(&mut self.spun);
-        if spun.time == 0 {
-            return;
+    /// Takes stall that counts as spinning from what was charged here. Returns how much was.
+    fn relieve(&self, stall: Ticks) -> Ticks {
+        match tag_of(self.address).record_index() {
+            Some(index) if stall > 0 => self.counts(index).relieve(stall),
+            _ => 0,
         }
-        engine().locks.spun(self.address, spun.time, self.pc);
+    }
+
+    fn spent(&self, time: Ticks) {
         if let Some(index) = tag_of(self.address).record_index() {
-            engine().sites.spun(index, self.pc, self.what, self.address, self.size, &spun);
+            self.counts(index).spin += time;
         }
+    }
+
+    fn counts(&self, line: u32) -> &'static mut Counts {
+        let e = engine();
+        e.sites.at(line, self.pc, self.what as u8, self.address, self.size, e.sched.cpu as u32)
     }
 }
 

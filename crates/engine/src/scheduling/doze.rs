@@ -11,6 +11,7 @@ use crate::calls::signals;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
+use crate::hooks::spin::LOOKS;
 use crate::scheduling::sched;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,7 +32,7 @@ const FEWEST: u64 = 8;
 struct Doze {
     since: Ticks,
     period: Ticks,
-    lines: [u64; 4],
+    lines: [u64; LOOKS],
 }
 
 /// Who dozes. A dozing CPU's clock is that of its next look.

@@ -32,7 +32,7 @@ impl Object {
     }
 
     pub fn load(self, word: u64) -> u32 {
-        atomics::load(self.address + word, 4, self.call.pc) as u32
+        atomics::load(self.address + word, 4, true, self.call.pc) as u32
     }
 
     pub fn store(self, word: u64, value: u32) {

@@ -3,8 +3,9 @@
 use super::{Cause, blamable, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, Spot, one_name};
+use crate::locks::LockGroup;
 use crate::units;
-use corefold_explain::{Function, LockUse, Sharing, lock_kind_name};
+use corefold_explain::{Function, Sharing};
 use corefold_recording::LockKind;
 
 pub fn failure(curve: &Curve) -> String {
@@ -160,24 +161,26 @@ fn fields(spots: &[&Spot]) -> String {
     one_name(&names)
 }
 
-fn lock_sentence(point: &Point, lock: &LockUse) -> String {
-    let share = units::about(units::share(lock.wait_cycles, point.explained.run.time.total()));
+fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
+    let all = point.explained.run.time.total();
+    let share = units::about(units::share(lock.wait_cycles, all));
+    let name = lock.name();
     // A lock without a name is called by the function that waits for it.
-    let place = lock.waited_at.as_ref().filter(|p| !lock.name.contains(&p.function));
+    let place = lock.worst().waited_at.as_ref().filter(|p| !name.contains(&p.function));
     let place = place.map_or(String::new(), |p| format!(", longest in {p}"));
-    let kind = lock_kind_name(lock.kind);
-    let named = if lock.name.contains(kind) { lock.name.clone() } else { format!("{kind} {}", lock.name) };
+    let named = lock.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}"));
+    let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
     let meaning = match lock.kind {
         LockKind::Barrier => ". Threads come to it unevenly.".into(),
         LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
         _ => taken(lock),
     };
-    format!("{share} of thread time waits for the {named}{place}{meaning}{}", all_locks(point, lock))
+    format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
 }
 
-/// What all locks come to, where that is much more than the one: who holds a lock while waiting for another
+/// What all locks come to, where that is much more than these: who holds a lock while waiting for another
 /// has others wait.
-fn all_locks(point: &Point, lock: &LockUse) -> String {
+fn all_locks(point: &Point, lock: &LockGroup) -> String {
     let run = &point.explained.run;
     let locks = point.explained.locks.iter().filter(|l| blamable(l, run.cycles) > 0);
     let (count, waited) = locks.fold((0, 0), |(count, sum), l| (count + 1, sum + blamable(l, run.cycles)));
@@ -187,7 +190,7 @@ fn all_locks(point: &Point, lock: &LockUse) -> String {
     format!(" {count} locks together take {} of it.", units::about(units::share(waited, run.time.total())))
 }
 
-fn taken(lock: &LockUse) -> String {
+fn taken(lock: &LockGroup) -> String {
     if lock.acquisitions == 0 {
         return ".".into();
     }

@@ -2,9 +2,9 @@
 //! Locks, and whatever else threads wait for, by wait.
 use super::{Screen, source};
 use crate::curve::Point;
+use crate::locks::{LockGroup, groups};
 use crate::table::{Align, Table};
 use crate::units;
-use corefold_explain::{LockUse, lock_kind_name};
 
 const MOST: usize = 8;
 /// Locks that nobody waited for this share of thread time are only counted.
@@ -12,9 +12,9 @@ const LEAST: f64 = 0.001;
 
 pub fn section(screen: &Screen, point: &Point) -> String {
     let run = &point.explained.run;
-    let all = &point.explained.locks;
-    let waited = |l: &&LockUse| units::share(l.wait_cycles, run.time.total()) >= LEAST;
-    let shown: Vec<&LockUse> = all.iter().filter(waited).take(MOST).collect();
+    let all = groups(point.explained);
+    let waited = |l: &&LockGroup| units::share(l.wait_cycles, run.time.total()) >= LEAST;
+    let shown: Vec<&LockGroup> = all.iter().filter(waited).take(MOST).collect();
     if all.is_empty() {
         return String::new();
     }
@@ -32,7 +32,7 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     out
 }
 
-fn table(shown: &[&LockUse], point: &Point) -> Table {
+fn table(shown: &[&LockGroup], point: &Point) -> Table {
     let columns = [
         ("share", Align::Right),
         ("taken", Align::Right),
@@ -50,8 +50,8 @@ fn table(shown: &[&LockUse], point: &Point) -> Table {
     table
 }
 
-fn row(lock: &LockUse, point: &Point) -> Vec<String> {
-    let (run, place) = (&point.explained.run, lock.waited_at.as_ref());
+fn row(lock: &LockGroup, point: &Point) -> Vec<String> {
+    let (run, place) = (&point.explained.run, lock.worst().waited_at.as_ref());
     let seconds = |cycles: u64, times: u64| match (cycles, times) {
         (0, _) | (_, 0) => "-".into(),
         _ => units::duration(cycles as f64 / times as f64 / run.clock_hz.max(1) as f64),
@@ -68,8 +68,9 @@ fn row(lock: &LockUse, point: &Point) -> Vec<String> {
     ]
 }
 
-/// The kind is said unless the name says it.
-fn name(lock: &LockUse) -> String {
-    let kind = lock_kind_name(lock.kind);
-    if lock.name.contains(kind) { lock.name.clone() } else { format!("{} ({kind})", lock.name) }
+/// The kind is said unless the name says it, and how many there are.
+fn name(lock: &LockGroup) -> String {
+    let several = (lock.locks.len() > 1).then(|| format!("{} locks", lock.locks.len()));
+    let said: Vec<String> = lock.kind_name().map(String::from).into_iter().chain(several).collect();
+    if said.is_empty() { lock.name() } else { format!("{} ({})", lock.name(), said.join(", ")) }
 }

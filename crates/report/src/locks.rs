@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Locks, brought together by name: a hash table's thousand locks are one row, and one thing to blame.
+use crate::finding::blamable;
+use crate::hot::{one_name, pattern};
+use crate::units;
+use corefold_explain::{Explained, LockUse, lock_kind_name};
+use corefold_recording::LockKind;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Elements of one array, or fields of like objects, that are locks of one kind.
+#[derive(Debug)]
+pub struct LockGroup<'a> {
+    /// Those that were waited for longest first.
+    pub locks: Vec<&'a LockUse>,
+    pub kind: LockKind,
+    pub acquisitions: u64,
+    pub contended: u64,
+    pub wait_cycles: u64,
+    pub hold_cycles: u64,
+    /// [`blamable`] cycles of all.
+    pub blamable: u64,
+}
+
+impl<'a> LockGroup<'a> {
+    pub fn worst(&self) -> &'a LockUse {
+        self.locks[0]
+    }
+
+    /// `table[0-999].lock (1000 mutexes)`, or the one lock's name.
+    pub fn name(&self) -> String {
+        let names: Vec<&str> = self.locks.iter().map(|lock| lock.name.as_str()).collect();
+        one_name(&names)
+    }
+
+    /// What it is, unless the name says it.
+    pub fn kind_name(&self) -> Option<&'static str> {
+        let kind = lock_kind_name(self.kind);
+        (!self.worst().name.contains(kind)).then_some(kind)
+    }
+
+    /// How many there are, and what the worst of them alone comes to, in brackets after the name; nothing of
+    /// a single lock.
+    pub fn members(&self, all: u64) -> Option<String> {
+        let count = self.locks.len();
+        let worst = self.worst();
+        let share = units::about(units::share(worst.wait_cycles, all));
+        let named = if self.name() == worst.name { String::new() } else { format!(", {}", worst.name) };
+        (count > 1).then(|| format!("{count} locks; the worst{named}: {share}"))
+    }
+}
+
+/// The groups of a run, by cycles waited, the most first.
+pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
+    let mut index = HashMap::new();
+    let mut groups: Vec<LockGroup> = Vec::new();
+    for lock in &explained.locks {
+        let at = *index.entry((pattern(&lock.name), lock.kind as u8)).or_insert(groups.len());
+        if at == groups.len() {
+            let (locks, kind) = (Vec::new(), lock.kind);
+            groups.push(LockGroup {
+                locks,
+                kind,
+                acquisitions: 0,
+                contended: 0,
+                wait_cycles: 0,
+                hold_cycles: 0,
+                blamable: 0,
+            });
+        }
+        groups[at].add(lock, explained.run.cycles);
+    }
+    for group in &mut groups {
+        group.locks.sort_by_key(|lock| Reverse(lock.wait_cycles));
+    }
+    groups.sort_by_key(|group| Reverse(group.wait_cycles));
+    groups
+}
+
+impl<'a> LockGroup<'a> {
+    fn add(&mut self, lock: &'a LockUse, cycles: u64) {
+        self.locks.push(lock);
+        self.acquisitions += lock.acquisitions;
+        self.contended += lock.contended;
+        self.wait_cycles += lock.wait_cycles;
+        self.hold_cycles += lock.hold_cycles;
+        self.blamable += blamable(lock, cycles);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{lock, run};
+
+    #[test]
+    fn elements_of_an_array_are_one() {
+        let mut run = run(4);
+        run.locks = (0..1000).map(|i| lock(&format!("table[{i}].lock"), LockKind::Mutex, i * 64, i)).collect();
+        run.locks.push(lock("table[3].lock", LockKind::RwLock, 0x99, 5));
+        run.locks.push(lock("other", LockKind::Mutex, 0xa0, 1_000_000));
+        let groups = groups(&run);
+        assert_eq!(
+            groups.iter().map(LockGroup::name).collect::<Vec<_>>(),
+            ["other", "table[0-999].lock", "table[3].lock"]
+        );
+        assert_eq!((groups[1].locks.len(), groups[1].wait_cycles), (1000, 499_500));
+        assert_eq!(groups[1].members(9990).as_deref(), Some("1000 locks; the worst, table[999].lock: 10%"));
+        assert_eq!(groups[0].members(9990), None);
+    }
+}
