@@ -48,6 +48,9 @@ fn a_spun_word_is_among_the_locks() {
     let seen = |key: &str| lock[key].as_u64().expect("a number");
     assert!(seen("acquisitions") > 12000 && seen("acquisitions") <= 16000, "{lock}");
     assert!(seen("contended") > 1000 && seen("wait_cycles") > 0, "{lock}");
+    // One thread at a time holds it, and nearly always one does.
+    let held = seen("hold_cycles") as f64 / report.at(8).0["cycles"].as_f64().expect("cycles");
+    assert!((0.5..1.0).contains(&held), "{held}: {lock}");
 }
 
 /// Handing over costs the same however many wait. With two sockets it costs more, as the queue goes to

@@ -44,3 +44,22 @@ fn a_flag_that_is_not_aligned_is_waited_for_as_well() {
     let (late, _) = spins_of(&program_with("truths/spins.c", &["-DUNALIGNED"]), "80", "70 20000000");
     assert!(late < 2000, "{late} ns");
 }
+
+/// Readers of a seqlock look at what it protects, too, but it is the sequence number that they wait for. And
+/// no cycle counts twice, however many words a loop looks at.
+#[test]
+fn a_spin_is_charged_to_the_word_whose_change_ends_it() {
+    let report = Simulation::of(&program("truths/seqlock.c")).cpus("8").args("{cpus}").report();
+    let run = report.at(8);
+    let locks = run.0["locks"].as_array().expect("locks");
+    let waits = |name: &str| {
+        let named = locks.iter().filter(|lock| lock["name"] == name);
+        named.filter_map(|lock| lock["wait_cycles"].as_u64()).sum::<u64>()
+    };
+    assert!(waits("sequence") > 10 * (waits("first") + waits("second")) && waits("sequence") > 0, "{locks:?}");
+    let time = &run.0["time"];
+    let cycles = |part: &str| time[part].as_u64().unwrap_or_else(|| panic!("{time}"));
+    let all = cycles("compute") + cycles("stall") + cycles("spin") + cycles("block");
+    let most = run.0["cycles"].as_u64().expect("cycles") * 9;
+    assert!(cycles("spin") > 0 && all <= most, "{time}, {most}");
+}

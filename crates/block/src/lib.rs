@@ -22,6 +22,7 @@ extern crate alloc;
 
 pub mod around;
 mod between;
+pub mod clang;
 mod counters;
 mod cycles;
 mod folding;

@@ -70,6 +70,10 @@ impl<'a> Space<'a> {
                 return frames;
             }
         }
+        if let Some(initialisers) = symbol.as_deref().and_then(|name| initialisers(name, base_name(&spot.module.path)))
+        {
+            return vec![Frame::named(initialisers)];
+        }
         self.miss(spot);
         vec![Frame::named(symbol.unwrap_or_else(|| spot.as_offset()))]
     }
@@ -107,6 +111,16 @@ impl Spot<'_> {
     }
 }
 
+/// gcc calls what it makes to run before and after `main` `_sub_I_00099_0` and `_sub_D_00099_1`.
+fn initialisers(symbol: &str, file: &str) -> Option<String> {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    let made = |prefix: &str| symbol.strip_prefix(prefix).is_some_and(digits);
+    if made("_sub_I_") {
+        return Some(format!("constructors (static initialisers) of {file}"));
+    }
+    made("_sub_D_").then(|| format!("destructors (static finalisers) of {file}"))
+}
+
 /// One note for each source.
 fn unseen_assembly(module: &Module, image: &Image) -> impl Iterator<Item = Note> {
     let file = base_name(&module.path).to_owned();
@@ -123,4 +137,18 @@ fn changed(module: &Module, image: &Image) -> Option<Note> {
     let text =
         format!("{}: the file has changed since the run (its build ID differs), so names may be wrong", module.path);
     differs.then_some(Note { text, at: None, count: 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::initialisers;
+
+    #[test]
+    fn what_the_compiler_makes_to_run_before_main_has_a_name_of_its_own() {
+        let named = |symbol| initialisers(symbol, "table");
+        assert_eq!(named("_sub_I_00099_0").as_deref(), Some("constructors (static initialisers) of table"));
+        assert_eq!(named("_sub_D_00099_1").as_deref(), Some("destructors (static finalisers) of table"));
+        assert_eq!(named("_sub_I_and_more"), None);
+        assert_eq!(named("main"), None);
+    }
 }

@@ -110,7 +110,10 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let (on_cpu, all) = (cpu_time(point), run.time.total());
     let group = groups(point.explained).into_iter().next();
     let group = group.filter(|g| units::share(g.wait(), on_cpu) >= SIGNIFICANT);
-    let lock = locks::groups(point.explained).into_iter().max_by_key(|l| l.blamable);
+    // One lock that holds threads up comes before many that share their wait: those that wait for it may
+    // hold these.
+    let alone = |l: &LockGroup| Some(l.worst_blamable).filter(|wait| units::share(*wait, all) >= SIGNIFICANT);
+    let lock = locks::groups(point.explained).into_iter().max_by_key(|l| (alone(l), l.blamable));
     let lock = lock.filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
     let dearest = match (group, lock) {
         (Some(group), Some(lock)) if leads(&lock, &group) => Cause::Lock(lock),

@@ -117,9 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn two_counts_are_too_few() {
-        let runs = [timed(1, 100), timed(2, 60)];
+    fn as_many_counts_as_unknowns_are_too_few() {
+        let runs = [timed(1, 100), timed(2, 60), timed(4, 50)];
         let said = sentences(&Curve::new(&runs, Work::Total));
-        assert_eq!(said, "Universal Scalability Law: it takes 3 CPU counts that finished to fit it, here are 2.");
+        let few = "Universal Scalability Law: 3 CPU counts are too few for a fit, which takes 5 that finished.";
+        assert_eq!(said, few);
     }
 }

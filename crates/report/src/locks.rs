@@ -18,8 +18,9 @@ pub struct LockGroup<'a> {
     pub contended: u64,
     pub wait_cycles: u64,
     pub hold_cycles: u64,
-    /// [`blamable`] cycles of all.
+    /// [`blamable`] cycles of all, and of the one that has most.
     pub blamable: u64,
+    pub worst_blamable: u64,
 }
 
 impl<'a> LockGroup<'a> {
@@ -27,7 +28,7 @@ impl<'a> LockGroup<'a> {
         self.locks[0]
     }
 
-    /// `table[0-999].lock (1000 mutexes)`, or the one lock's name.
+    /// `table[0-999].lock`.
     pub fn name(&self) -> String {
         let names: Vec<&str> = self.locks.iter().map(|lock| lock.name.as_str()).collect();
         one_name(&names)
@@ -66,6 +67,7 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
                 wait_cycles: 0,
                 hold_cycles: 0,
                 blamable: 0,
+                worst_blamable: 0,
             });
         }
         groups[at].add(lock, explained.run.cycles);
@@ -85,6 +87,7 @@ impl<'a> LockGroup<'a> {
         self.wait_cycles += lock.wait_cycles;
         self.hold_cycles += lock.hold_cycles;
         self.blamable += blamable(lock, cycles);
+        self.worst_blamable = self.worst_blamable.max(blamable(lock, cycles));
     }
 }
 

@@ -8,8 +8,9 @@
 //! is least squares of the relative error of n/X with a, b, c ≥ 0, and three unknowns are few enough
 //! to try every set of them that may be zero: exact, with no start value and no iteration to diverge.
 
-/// Fewer measured counts than this leave nothing to tell a fit from the data.
-pub const MIN_POINTS: usize = 3;
+/// The law has three unknowns: with as many counts it goes through every point, whatever they are, and
+/// with one more nearly so. From here on R² says something.
+pub const MIN_POINTS: usize = 5;
 /// A κ whose peak lies further than this many times beyond the last count is not told from 0.
 const PEAK_HORIZON: f64 = 10.0;
 
@@ -71,7 +72,8 @@ pub fn fit(points: &[(u32, f64)]) -> Result<Fit, String> {
     counts.sort_unstable();
     counts.dedup();
     if counts.len() < MIN_POINTS {
-        return Err(format!("it takes {MIN_POINTS} CPU counts that finished to fit it, here are {}", counts.len()));
+        let few = counts.len();
+        return Err(format!("{few} CPU counts are too few for a fit, which takes {MIN_POINTS} that finished"));
     }
     let [a, b, c] = non_negative_least_squares(&rows(points));
     let mut fit = Fit {

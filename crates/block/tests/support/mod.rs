@@ -3,7 +3,7 @@
 mod rewriting;
 mod sequences;
 
-use corefold_block::{Code, Hook};
+use corefold_block::{Code, Hook, clang};
 use object::{Object, ObjectSegment, ObjectSymbol, RelocationTarget};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -38,21 +38,6 @@ pub enum Compiler {
     /// By its name.
     Clang(&'static str),
 }
-
-/// What `corefold cc` has clang do: hooks at every block, and at reads that a write follows as well.
-const CLANG: &[&str] = &[
-    "-fno-integrated-as",
-    "-Xclang",
-    "-fsanitize=thread",
-    "-Xclang",
-    "-fsanitize-coverage-type=2",
-    "-Xclang",
-    "-fsanitize-coverage-trace-pc",
-    "-Xclang",
-    "-fsanitize-coverage-no-prune",
-    "-mllvm",
-    "-tsan-instrument-read-before-write",
-];
 
 impl Compiler {
     fn name(self) -> &'static str {
@@ -89,7 +74,7 @@ pub fn instrumented(compiler: Compiler, form: Form, flags: &[&str]) -> Program {
     let hooked = match compiler {
         Compiler::Gcc => &[specs.as_str()][..],
         Compiler::Clang(_) if form == Form::Accesses => &["-fsanitize=thread"],
-        Compiler::Clang(_) => CLANG,
+        Compiler::Clang(_) => &[&["-fno-integrated-as"], clang::HOOKS].concat(),
     };
     let flags = [hooked, flags].concat();
     let object = match form {

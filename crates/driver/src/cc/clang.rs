@@ -9,29 +9,11 @@ use super::features;
 use super::installed::{self, File};
 use super::joined;
 use anyhow::Result;
+use corefold_block::clang;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// What goes before the user's options.
-/// - hooks of memory accesses, as `-fsanitize=thread` has them;
-/// - hooks at the head of each basic block: 2 is that level. 3, which splits edges, adds blocks that the
-///   program does not have, and without the last one clang leaves out those that others imply;
-/// - a hook for a read that a write to the same place follows. TSan can do without; but it is what waits
-///   for the line, while the write goes through the store buffer.
-const HOOKS: &[&str] = &[
-    "-Xclang",
-    "-fsanitize=thread",
-    "-Xclang",
-    "-fsanitize-coverage-type=2",
-    "-Xclang",
-    "-fsanitize-coverage-trace-pc",
-    "-Xclang",
-    "-fsanitize-coverage-no-prune",
-    "-mllvm",
-    "-tsan-instrument-read-before-write",
-];
-
-/// What goes after them, and so holds whatever they say:
+/// What goes after the user's options, and so holds whatever they say:
 /// - `-fno-lto`, since link-time optimisation would drop the hooks;
 /// - `-fno-integrated-as`, so that the assembly comes by our `as`;
 /// - no vectors of more than 16 bytes, unless the program writes them itself: TSan's pass has no hook for these;
@@ -69,7 +51,7 @@ pub fn arguments(own: &Path, runtime: Option<&Path>, user: Vec<OsString>) -> Res
     // Only where there is something to compile are the options used, and clang would warn.
     all.push("--start-no-unused-arguments".into());
     all.push(joined("-B", &files.join("bin")));
-    all.extend(HOOKS.iter().map(OsString::from));
+    all.extend(clang::HOOKS.iter().map(OsString::from));
     all.extend(["-D__COREFOLD__=1".into(), "-imacros".into(), files.join("features.h").into()]);
     all.extend(["-isystem".into(), files.join("include").into()]);
     all.push("--end-no-unused-arguments".into());

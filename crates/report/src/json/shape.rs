@@ -22,7 +22,7 @@ pub struct Document<'a> {
     /// `progress` or `time`.
     pub speedup_from: &'static str,
     pub finding: FindingOut,
-    /// Null with fewer than three counts that finished.
+    /// Null with fewer than five counts that finished.
     pub usl: Option<Law>,
     /// By CPUs, the fewest first.
     pub runs: Vec<Run<'a>>,

@@ -7,7 +7,6 @@ use crate::plot::plot;
 use crate::style::wrap;
 use crate::table::{Align, Table};
 use crate::units;
-use crate::usl::MIN_POINTS;
 
 /// Characters of the efficiency bar at 100 %.
 const BAR: usize = 20;
@@ -22,8 +21,8 @@ pub fn section(screen: &Screen, curve: &Curve) -> String {
     if !picture.is_empty() {
         out += &format!("\n{picture}");
     }
-    // A run that failed is what to talk of, and fewer counts than the fit takes were never meant for one.
-    if curve.points.len() >= MIN_POINTS && curve.failed().next().is_none() {
+    // A run that failed is what to talk of, and one or two counts were never meant for a fit.
+    if curve.points.len() > 2 && curve.failed().next().is_none() {
         out += &format!("\n{}", wrap(&law::sentences(curve), screen.width(), 2));
     }
     out

@@ -17,7 +17,37 @@ pub fn head(screen: &Screen, curve: &Curve) -> String {
         out.push('\n');
         out += &paragraph(&finding.text(), screen.width(), |line| screen.style.bold(line));
     }
+    for doubt in doubts(curve) {
+        out += &paragraph(&doubt, screen.width(), |line| line.to_owned());
+    }
     out
+}
+
+/// What to know before believing any of it.
+fn doubts(curve: &Curve) -> Vec<String> {
+    let notes = curve.points.iter().flat_map(|point| &point.explained.run.notes);
+    let mut estimated: Vec<String> = notes
+        .filter(|n| n.text.starts_with("compute time is estimated"))
+        .map(|n| format!("Note: {}.", n.text))
+        .collect();
+    estimated.dedup();
+    estimated.into_iter().chain(short(curve)).collect()
+}
+
+/// A run of less virtual time is mostly the program's start.
+const SHORT_SECONDS: f64 = 100e-6;
+
+/// A run that is over before its threads are at work shows how they start, and little else.
+fn short(curve: &Curve) -> Option<String> {
+    let run = &curve.last().filter(|_| curve.failed().next().is_none())?.explained.run;
+    (run.threads > 1 && run.seconds < SHORT_SECONDS).then(|| {
+        format!(
+            "Note: the run at {} took only {}, of which starting threads one by one is a large part. Give it more \
+             work, or mark what matters: COREFOLD_BEGIN where the work begins, COREFOLD_END where it ends.",
+            units::counted(run.cpus, "CPU"),
+            units::duration(run.seconds)
+        )
+    })
 }
 
 /// The command line; an argument that follows the CPU count is `{cpus}` again.

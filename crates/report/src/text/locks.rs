@@ -70,7 +70,10 @@ fn row(lock: &LockGroup, point: &Point) -> Vec<String> {
 
 /// The kind is said unless the name says it, and how many there are.
 fn name(lock: &LockGroup) -> String {
-    let several = (lock.locks.len() > 1).then(|| format!("{} locks", lock.locks.len()));
-    let said: Vec<String> = lock.kind_name().map(String::from).into_iter().chain(several).collect();
-    if said.is_empty() { lock.name() } else { format!("{} ({})", lock.name(), said.join(", ")) }
+    let said = match (lock.locks.len(), lock.kind_name()) {
+        (1, None) => return lock.name(),
+        (1, Some(kind)) => kind.to_owned(),
+        (several, kind) => format!("{several} × {}", kind.unwrap_or("lock")),
+    };
+    format!("{} ({said})", lock.name())
 }

@@ -48,7 +48,7 @@ fn noise_of_five_percent_moves_them_little() {
 
 #[test]
 fn the_curve_need_not_start_at_one() {
-    let fit = fit(&curve(&[8, 16, 40, 80], law(5e6, 0.04, 1e-4))).unwrap();
+    let fit = fit(&curve(&[8, 16, 24, 40, 80], law(5e6, 0.04, 1e-4))).unwrap();
     assert_near(fit.sigma, 0.04, 1e-9);
     assert_near(fit.lambda, 5e6, 1.0);
 }
@@ -72,7 +72,7 @@ fn a_peak_beyond_all_sight_is_none() {
 
 #[test]
 fn superlinear_data_fit_as_linear() {
-    let fit = fit(&curve(&[1, 2, 4, 8], |n| f64::from(n).powf(1.2))).unwrap();
+    let fit = fit(&curve(&[1, 2, 4, 8, 16], |n| f64::from(n).powf(1.2))).unwrap();
     assert_eq!((fit.sigma, fit.kappa), (0.0, 0.0));
     assert_eq!(fit.shape(), Shape::Linear);
     assert!(fit.worst.1 > 0.1, "and the misfit is seen: {:?}", fit.worst);
@@ -97,9 +97,9 @@ fn a_collapse_at_the_second_cpu_peaks_at_one() {
 
 #[test]
 fn too_little_or_impossible_data_say_why() {
-    assert!(fit(&[(1, 1.0), (2, 2.0)]).unwrap_err().contains("here are 2"));
-    assert!(fit(&[(1, 1.0), (2, 2.0), (2, 2.1)]).unwrap_err().contains("here are 2"));
-    assert!(fit(&[]).unwrap_err().contains("here are 0"));
+    assert!(fit(&[(1, 1.0), (2, 2.0)]).unwrap_err().contains("2 CPU counts"));
+    assert!(fit(&[(1, 1.0), (2, 2.0), (4, 3.0), (8, 4.0), (8, 4.1)]).unwrap_err().contains("4 CPU counts"));
+    assert!(fit(&[]).unwrap_err().contains("0 CPU counts"));
     assert!(fit(&[(1, 1.0), (2, 0.0), (4, 2.0)]).unwrap_err().contains("at 2 CPUs"));
     assert!(fit(&[(1, 1.0), (2, f64::NAN), (4, 2.0)]).is_err());
 }
