@@ -2,11 +2,12 @@
 //! `corefold machine`: what can be simulated, and where its numbers come from.
 use crate::cli::LimitArgs;
 use crate::screen;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Subcommand;
 use corefold_driver::exit;
-use corefold_machine::{Fact, Machine, Origin, Profile, builtin, load, without};
+use corefold_machine::{Fact, Machine, Origin, Profile, builtin, host_file, load, without};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -18,6 +19,36 @@ pub enum Command {
         #[arg(value_name = "NAME|FILE")]
         name: String,
     },
+    /// Measure this host, and write its profile: `--machine host` then simulates it.
+    ///
+    /// Takes under a minute, natively, without privileges. Nothing else should run meanwhile.
+    Calibrate {
+        /// Where the profile goes [default: what --machine host reads].
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// Measures, saves, shows every figure with its spread.
+pub fn calibrate(output: Option<PathBuf>) -> Result<u8> {
+    let host = || host_file().context("neither XDG_CONFIG_HOME nor HOME says where profiles lie: name a file with -o");
+    let file = output.map_or_else(host, Ok)?;
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    screen::note("measuring this host, for under a minute; let nothing else run");
+    let calibration = corefold_calibrate::calibrate()?;
+    std::fs::write(&file, &calibration.text).with_context(|| format!("cannot write {}", file.display()))?;
+    let mut text = String::new();
+    for f in calibration.figures.iter() {
+        let how = if f.spread.is_some() { "" } else { "estimated: " };
+        let (value, spread) = (corefold_calibrate::number(f), corefold_calibrate::spread(f));
+        writeln!(text, "{:<26} {value:>10} {:<7} {how}{}{spread}", f.key, f.unit, f.how)?;
+    }
+    screen::print(&text)?;
+    calibration.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
+    screen::note(&format!("profile: {}", file.display()));
+    Ok(exit::FINE)
 }
 
 /// The machine that a run is to have.

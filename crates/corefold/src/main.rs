@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Report(args) => show::report(&args),
         Command::Machine(machine::Command::List) => machine::list(),
         Command::Machine(machine::Command::Show { name }) => machine::show(&name),
+        Command::Machine(machine::Command::Calibrate { output }) => machine::calibrate(output),
     };
     match done {
         Ok(code) => ExitCode::from(code),

@@ -20,7 +20,7 @@ fn help_has_examples_and_exit_codes() {
 fn machines_are_listed_and_shown() {
     let place = Place::new();
     let list = place.corefold("machine list").out;
-    assert!(list.starts_with("skylake-2s-80 ") && list.lines().count() == 3, "{list}");
+    assert!(list.starts_with("skylake-2s-80 ") && list.lines().count() == 14, "{list}");
     for name in list.lines().filter_map(|l| l.split_whitespace().next()) {
         let shown = place.corefold(&format!("machine show {name}"));
         assert!(shown.out.contains("latency.local_modified") && shown.err.is_empty(), "{name}");
@@ -37,4 +37,19 @@ fn a_reader_that_goes_away_is_no_error() {
     // 8: the stub left no recording. A panic would be 134.
     let script = format!("('{}' run --cpus 1 -- ./good || echo $? > code) 2>&1 | true; cat code", corefold());
     assert_eq!(place.sh(&script).out, "8\n");
+}
+
+#[test]
+fn this_host_is_measured_and_simulated() {
+    let place = Place::new();
+    let home = "XDG_CONFIG_HOME=$PWD/config";
+    let before = place.sh(&format!("{home} '{}' machine show host", corefold()));
+    assert_eq!((before.code, before.err.contains("corefold machine calibrate")), (Some(2), true), "{}", before.err);
+    let said = place.sh(&format!("{home} '{}' machine calibrate", corefold()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for key in ["core.rmw", "latency.local_modified", "core.store_buffer", "system.wake", "L1 hit"] {
+        assert!(said.out.lines().any(|l| l.starts_with(key)), "{key}: {}", said.out);
+    }
+    let shown = place.sh(&format!("{home} '{}' machine show host", corefold()));
+    assert!(shown.out.starts_with("host: this host, ") && shown.out.contains("median"), "{}", shown.out);
 }

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is timed, instruction by instruction: the compiler must not touch it.
+//!
+//! Each function repeats its instruction [`REPEATS`] times without a loop, but for the few that say otherwise.
+use core::arch::asm;
+
+pub const REPEATS: u64 = 200;
+
+/// The time-stamp counter, once all before it is done and before anything after it begins.
+#[inline(always)]
+pub fn now() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: reads a counter.
+    unsafe { asm!("rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") _, options(nostack)) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+macro_rules! repeated {
+    ($($(#[$note:meta])* $name:ident $instruction:literal;)*) => {$(
+        $(#[$note])*
+        pub fn $name(at: &mut u64) {
+            let at: *mut u64 = at;
+            // SAFETY: reads and writes the eight bytes that are passed, and registers that it names.
+            unsafe {
+                asm!("/* {at} */", ".rept 200", $instruction, ".endr", at = in(reg) at, inout("rax") 1u64 => _,
+                    inout("rcx") 1u64 => _)
+            };
+        }
+    )*};
+}
+
+repeated! {
+    nops "nop";
+    pause "pause";
+    fetch_add "lock xadd [{at}], rcx";
+    lock_add "lock add qword ptr [{at}], 1";
+    exchange "xchg [{at}], rcx";
+    compare_exchange "lock cmpxchg [{at}], rcx";
+    mfence "mfence";
+    /// What gcc emits for a sequentially consistent fence.
+    locked_or "lock or qword ptr [rsp], 0";
+    stores "mov [{at}], rcx";
+}
+
+/// Multiplications, twenty a round, of which each waits for the last: three cycles on every x86-64 processor
+/// since 2008. (Additions may take less than one: some processors carry them out while they rename.)
+#[inline(never)]
+pub fn multiplications(rounds: u64) {
+    // SAFETY: changes registers only.
+    unsafe {
+        asm!("2:", ".rept 20", "imul {a}, {a}", ".endr", "dec {n}", "jnz 2b", a = inout(reg) 1u64 => _,
+            n = inout(reg) rounds => _, options(nostack, nomem))
+    };
+}
+
+/// Follows pointers for so many steps; returns the last.
+#[inline(never)]
+pub fn chase(start: *const u64, steps: u64) -> *const u64 {
+    let mut at = start;
+    // SAFETY: every word on the way holds the address of the next.
+    unsafe {
+        asm!("2: mov {at}, [{at}]", "dec {n}", "jnz 2b", at = inout(reg) at, n = inout(reg) steps => _,
+            options(nostack, readonly))
+    };
+    at
+}
+
+/// As [`chase`], and adds nothing to the second word of each on the way, atomically; the next step waits for it.
+#[inline(never)]
+pub fn chase_updating(start: *const u64, steps: u64) -> *const u64 {
+    let mut at = start;
+    // SAFETY: every word on the way holds the address of the next, and has a word of ours after it.
+    unsafe {
+        asm!("2: xor eax, eax", "lock xadd [{at} + 8], rax", "and rax, 0", "add {at}, rax", "mov {at}, [{at}]",
+            "dec {n}", "jnz 2b", at = inout(reg) at, n = inout(reg) steps => _, out("rax") _, options(nostack))
+    };
+    at
+}
+
+/// Drops a line from all caches.
+pub fn flush(line: *const u64) {
+    // SAFETY: the line is mapped; what it holds does not change.
+    unsafe { asm!("clflush [{0}]", "mfence", in(reg) line, options(nostack)) };
+}
+
+/// Stores to `missing` and then `count` times to `held`; ticks until all of it has retired, though not left
+/// the store buffer.
+pub fn stores_behind_a_miss(missing: &mut u64, held: &mut u64, count: u64) -> u64 {
+    let (missing, held): (*mut u64, *mut u64) = (missing, held);
+    let begun = now();
+    // SAFETY: both are ours to write.
+    unsafe {
+        asm!("mov [{m}], {n}", "2: mov [{h}], {n}", "dec {n}", "jnz 2b", m = in(reg) missing, h = in(reg) held,
+            n = inout(reg) count.max(1) => _, options(nostack))
+    };
+    now() - begun
+}
+
+/// Adds to a contended word; returns what was there.
+#[inline(always)]
+pub fn add(word: &core::sync::atomic::AtomicU64) -> u64 {
+    word.fetch_add(1, core::sync::atomic::Ordering::SeqCst)
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Measures the host, natively, without privileges, in under a minute, and writes its profile.
+//!
+//! What one CPU does alone is taken from its fast rounds, as disturbances only add; what CPUs do to each
+//! other, from the median. Everything that was not measured says what it was estimated from.
+mod asm;
+mod figure;
+mod pairs;
+mod single;
+mod system;
+mod text;
+mod topology;
+
+use figure::Pick;
+pub use figure::{Figure, Spread};
+pub use text::{number, spread};
+
+use anyhow::{Result, bail};
+use single::Clock;
+use topology::{Topology, pin};
+
+pub struct Calibration {
+    pub figures: Vec<Figure>,
+    /// Why the figures should not be believed.
+    pub warnings: Vec<String>,
+    pub text: String,
+}
+
+/// A spread of the better half that no quiet host has.
+const NOISY: f64 = 0.25;
+
+pub fn calibrate() -> Result<Calibration> {
+    let topology = Topology::read();
+    let before = Disturbance::now();
+    let cpus: Vec<usize> = topology.cpus.iter().map(|c| c.number).collect();
+    if cpus.is_empty() {
+        bail!("cannot tell which CPUs this process may run on");
+    }
+    let passes: Vec<Vec<Figure>> = (0..PASSES).map(|_| pass(&topology, &cpus)).collect();
+    let mut figures = figure::merged(&passes);
+    let clock = figures.iter().find(|f| f.key == "topology.clock").map_or(0.0, |f| f.value);
+    estimates(&mut figures, &topology);
+    let warnings = warnings(&figures, &topology, before);
+    let description = format!("this host, {} CPUs at {:.0} MHz", cpus.len(), clock);
+    let text = text::profile(&description, &figures, &warnings);
+    // What is written must be what is read.
+    corefold_machine::parse("the calibrated profile", &text)?;
+    Ok(Calibration { figures, warnings, text })
+}
+
+/// Far enough apart that what disturbs one, as a neighbour on the same core, may be gone in another.
+const PASSES: usize = 4;
+
+fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
+    pin(cpus[0]);
+    let (clock, speed) = Clock::measure();
+    let mut figures = shape(topology);
+    figures.extend(single::instructions(clock, speed));
+    figures.extend(single::memory(clock));
+    figures.push(single::store_buffer());
+    figures.push(single::misses(topology));
+    figures.extend(single::caches(clock, topology));
+    figures.extend(between(clock, topology));
+    figures.extend(system::figures(clock, cpus));
+    figures
+}
+
+fn shape(t: &Topology) -> Vec<Figure> {
+    let read = |key, value: usize| {
+        Figure::read(key, "count", value as f64, "the kernel's description of the CPUs that may be used")
+    };
+    vec![
+        read("topology.sockets", t.sockets()),
+        read("topology.cores_per_socket", t.cores_per_socket()),
+        read("topology.cores_per_cluster", t.cores_per_cluster()),
+        read("topology.threads_per_core", t.threads_per_core()),
+        Figure::read("topology.line_bytes", "bytes", 64.0, "all x86-64 processors"),
+    ]
+}
+
+/// Transfers of each distance that there is, and how long a line stays.
+fn between(clock: Clock, t: &Topology) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    if let Some((a, b)) = t.pair(|a, b| a.same_core(b)) {
+        let s = pairs::step(clock, a, b, pairs::State::Modified, pairs::By::Updates);
+        let own = pairs::step(clock, a, b, pairs::State::Mine, pairs::By::Updates).low;
+        let s = s.map(|ns| (ns - own).max(0.0));
+        figures.push(Figure::usual(
+            "latency.smt",
+            "ns",
+            s,
+            "atomic update of a line that the sibling wrote, less one on a line of its own",
+        ));
+    }
+    let cluster = t.pair(|a, b| a.same_cluster(b) && !a.same_core(b));
+    let local = t.pair(|a, b| a.socket == b.socket && !a.same_cluster(b));
+    let remote = t.pair(|a, b| a.socket != b.socket);
+    let near = cluster.or(local).or(remote);
+    if let Some((a, b)) = local.or(cluster) {
+        figures.extend(pairs::transfers(
+            clock,
+            a,
+            b,
+            ["latency.local_clean", "latency.local_modified"],
+            "by another core of the socket",
+        ));
+    }
+    if let (Some((a, b)), Some(_)) = (cluster, local) {
+        figures.extend(pairs::transfers(
+            clock,
+            a,
+            b,
+            ["latency.cluster_clean", "latency.cluster_modified"],
+            "by a core with the same last-level cache",
+        ));
+    }
+    if let Some((a, b)) = remote {
+        figures.extend(pairs::transfers(
+            clock,
+            a,
+            b,
+            ["latency.remote_clean", "latency.remote_modified"],
+            "by a core of another socket",
+        ));
+    }
+    if let Some((a, b)) = near {
+        tenure(&mut figures, clock, a, b);
+    }
+    figures
+}
+
+/// How a transfer's time is split: while the snoop is on its way the owner goes on, so the operations that
+/// it finishes say how long that takes; while the data is, nobody has the line, which is what remains of the
+/// time from owner to owner; the rest of a transfer is the request's.
+fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
+    let (ns, operations) = pairs::tenure(clock, a, b);
+    if !operations.median.is_finite() {
+        return;
+    }
+    let find = |key: &str| figures.iter().find(|f| f.key == key).map(|f| f.value);
+    let transfer =
+        ["latency.cluster_modified", "latency.local_modified", "latency.remote_modified"].into_iter().find_map(find);
+    figures.push(Figure::usual("contended add", "ns", ns, "two CPUs add to one word: an operation of each"));
+    figures.push(Figure::usual(
+        "operations kept",
+        "count",
+        operations,
+        "additions in a row before the line leaves its owner",
+    ));
+    let Some(transfer) = transfer.filter(|t| *t > 0.0) else { return };
+    let [request, snoop] = legs(transfer, each_rmw(clock), operations.median, ns.median / 2.0);
+    let mut push =
+        |key, value, how| figures.push(Figure { pick: Pick::Middle, ..Figure::read(key, "percent", value, how) });
+    push("latency.request_percent", request, "what the other legs leave of a transfer");
+    push("latency.snoop_percent", snoop, "from how many additions an owner finishes before the line leaves it");
+}
+
+/// Percents of request and snoop, from nanoseconds of a transfer and of an operation on an owned line, operations
+/// in a row, and time for each of all operations.
+fn legs(transfer: f64, own: f64, in_a_row: f64, each: f64) -> [f64; 2] {
+    let percent = |ns: f64| 100.0 * ns / transfer;
+    let snoop = percent(in_a_row * own).clamp(10.0, 60.0);
+    let data = percent(in_a_row * (each - own)).clamp(10.0, 95.0 - snoop);
+    [(100.0 - snoop - data).floor(), snoop.floor()]
+}
+
+/// Nanoseconds of an atomic update on an owned line.
+fn each_rmw(clock: Clock) -> f64 {
+    figure::rounds(200, || {
+        let mut word = Box::new(0u64);
+        let begun = asm::now();
+        asm::fetch_add(&mut word);
+        clock.ns((asm::now() - begun) as f64) / asm::REPEATS as f64
+    })
+    .low
+}
+
+/// What is not measured, or cannot be on this host.
+fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
+    let mut unless = |key: &'static str, unit, value, from: &str| {
+        if !figures.iter().any(|f| f.key == key) {
+            figures.push(Figure::estimated(key, unit, value, from));
+        }
+    };
+    let few = "not measured: this process may use too few CPUs; as on server processors since 2017";
+    unless("latency.smt", "ns", 1.0, "not measured: no two CPUs of one core may be used");
+    unless("latency.local_clean", "ns", 29.0, few);
+    unless("latency.local_modified", "ns", 45.0, few);
+    unless("latency.request_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
+    unless("latency.snoop_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
+    unless(
+        "latency.home_busy",
+        "cycles",
+        4.0,
+        "an L3 slice returns half a line a cycle; twice that for looking up its tags",
+    );
+    unless(
+        "core.window",
+        "cycles",
+        64.0,
+        "reorder buffers of 2017 to 2023 hold 224 to 512 entries, filled by 4 to 6 a cycle",
+    );
+    let smt = if t.threads_per_core() > 1 { 125.0 } else { 100.0 };
+    unless(
+        "core.smt_percent",
+        "percent",
+        smt,
+        "what a second thread commonly adds to mixed integer code; 100 without one",
+    );
+    unless("system.wake", "ns", 3000.0, few);
+    unless("system.timeslice", "ns", 3e6, "Linux's minimum granularity for a busy CPU: about 3 ms");
+    unless("system.wake_granularity", "ns", 4e6, "Linux before 6.6: 1 ms, times 1 + log2(CPUs, 8 at most)");
+    unless("system.sleeper_credit", "ns", 12e6, "Linux before 6.6: 3 ms, times 1 + log2(CPUs, 8 at most)");
+    unless(
+        "system.interrupt",
+        "ns",
+        1200.0,
+        "an inter-processor interrupt from its arrival to the end of a handler that is one fence",
+    );
+    unless(
+        "system.interrupt_send",
+        "ns",
+        60.0,
+        "a write to the interrupt controller and a flag in the other CPU's line",
+    );
+    unless("system.grace_period", "ns", 1e7, "synchronize_rcu on a busy machine: two to three ticks of 4 ms");
+}
+
+/// What others did on this host.
+#[derive(Clone, Copy)]
+struct Disturbance {
+    stolen: u64,
+    all: u64,
+    running: u64,
+}
+
+impl Disturbance {
+    fn now() -> Disturbance {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = stat.lines().next().unwrap_or_default();
+        let jiffies: Vec<u64> = line.split_whitespace().skip(1).filter_map(|w| w.parse().ok()).collect();
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let running = load.split_whitespace().nth(3).and_then(|w| w.split('/').next()?.parse().ok()).unwrap_or(1);
+        Disturbance { stolen: jiffies.get(7).copied().unwrap_or(0), all: jiffies.iter().take(8).sum(), running }
+    }
+}
+
+/// Figures that decide a simulation's answer: the host must be quiet enough for these.
+const KEYS: [&str; 5] =
+    ["core.rmw", "latency.local_clean", "latency.local_modified", "latency.remote_modified", "system.wake"];
+
+fn warnings(figures: &[Figure], t: &Topology, before: Disturbance) -> Vec<String> {
+    let mut all = Vec::new();
+    let after = Disturbance::now();
+    let stolen = after.stolen.saturating_sub(before.stolen) as f64 / (after.all - before.all).max(1) as f64;
+    if stolen > 0.02 {
+        all.push(format!(
+            "the hypervisor took {:.0} % of the CPU time: figures of two CPUs are too long",
+            100.0 * stolen
+        ));
+    }
+    // Ourselves, and one more that may have been passing by.
+    if before.running > 2 {
+        all.push(format!("{} threads were running when it began: end them, and measure again", before.running));
+    }
+    for f in figures.iter().filter(|f| KEYS.contains(&f.key)) {
+        if let Some(s) = f.spread
+            && s.noise() > NOISY
+        {
+            let what = format!(
+                "{} is uncertain: rounds from {:.1} to {:.1} {}",
+                f.key,
+                s.low.min(s.high),
+                s.high.max(s.low),
+                f.unit
+            );
+            all.push(format!("{what}; something else uses these CPUs or caches"));
+        }
+    }
+    if t.cpus.len() < 2 {
+        all.push("only one CPU may be used: what CPUs do to each other is estimated".into());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_is_split_by_what_its_owner_finishes() {
+        // Four operations of 5 ns, and 20 more for each of them while nobody has the line, of 125 ns.
+        assert_eq!(legs(125.0, 5.0, 4.0, 25.0), [20.0, 16.0]);
+        // Whatever a noisy host says, it is a transfer.
+        for odd in [legs(10.0, 5.0, 100.0, 25.0), legs(1000.0, 5.0, 1.0, 1.0), legs(100.0, 5.0, 1.0, 500.0)] {
+            assert!(odd.iter().all(|p| *p >= 0.0) && odd[0] + odd[1] <= 100.0, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn uncertain_figures_are_warned_of() {
+        let spread = |low, median| Spread { least: low, low, median, high: median };
+        let figures = [
+            Figure::usual("latency.local_modified", "ns", spread(50.0, 100.0), "x"),
+            Figure::usual("core.rmw", "cycles", spread(18.0, 18.5), "x"),
+        ];
+        let topology = Topology { cpus: vec![topology::Cpu::default()], caches: [None; 3] };
+        let quiet = Disturbance { stolen: 0, all: 0, running: 1 };
+        let said = warnings(&figures, &topology, quiet);
+        assert!(
+            said.iter().any(|w| w.starts_with("latency.local_modified is uncertain: rounds from 50.0 to 100.0 ns"))
+        );
+        assert!(said.iter().any(|w| w.starts_with("only one CPU")) && !said.iter().any(|w| w.contains("core.rmw")));
+        let busy = warnings(&figures, &topology, Disturbance { running: 9, ..quiet });
+        assert!(busy.iter().any(|w| w.starts_with("9 threads were running")), "{busy:?}");
+    }
+}

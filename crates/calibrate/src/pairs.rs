@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What two CPUs do to each other's lines.
+use crate::asm::{self, chase, chase_updating, now};
+use crate::figure::{Figure, Spread};
+use crate::single::{Clock, Ring};
+use crate::topology::pin;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+const STRIDE: usize = 256;
+const LINES: usize = 256;
+const ROUNDS: u64 = 300;
+
+/// What the other CPU does to the lines before this one measures.
+#[derive(Clone, Copy, PartialEq)]
+pub enum State {
+    /// It wrote them.
+    Modified,
+    /// It read them, after they were flushed.
+    Exclusive,
+    /// Both have read them.
+    Shared,
+    /// They are this CPU's own.
+    Mine,
+}
+
+/// How this CPU goes through the lines.
+#[derive(Clone, Copy, PartialEq)]
+pub enum By {
+    Loads,
+    Updates,
+}
+
+struct Line(*mut Ring);
+// SAFETY: the two threads take turns, by `turn` below.
+unsafe impl Send for Line {}
+
+/// Nanoseconds of a step of `by` on CPU `here` through lines that CPU `there` left in a state.
+pub fn step(clock: Clock, here: usize, there: usize, state: State, by: By) -> Spread {
+    let mut ring = Ring::new(LINES * STRIDE, STRIDE);
+    let shared = Line(&raw mut ring);
+    let turn = AtomicU64::new(0);
+    let times = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let shared = shared;
+            pin(there);
+            for round in 0..ROUNDS {
+                await_turn(&turn, 2 * round);
+                // SAFETY: the other thread waits for its turn.
+                prepare(unsafe { &mut *shared.0 }, state);
+                turn.store(2 * round + 1, SeqCst);
+            }
+        });
+        pin(here);
+        let ring = Line(&raw mut ring);
+        let mut times = Vec::new();
+        for round in 0..ROUNDS {
+            await_turn(&turn, 2 * round + 1);
+            // SAFETY: the other thread waits for its turn.
+            let ring = unsafe { &mut *ring.0 };
+            times.push(clock.ns(walk(ring, state, by)));
+            turn.store(2 * round + 2, SeqCst);
+        }
+        times
+    });
+    Spread::of(times.split_off_first())
+}
+
+trait Warm {
+    fn split_off_first(self) -> Self;
+}
+
+impl Warm for Vec<f64> {
+    /// The first rounds meet cold pages.
+    fn split_off_first(mut self) -> Self {
+        self.split_off(self.len() / 10)
+    }
+}
+
+fn await_turn(turn: &AtomicU64, wanted: u64) {
+    let mut looks = 0u64;
+    while turn.load(SeqCst) != wanted {
+        std::hint::spin_loop();
+        looks += 1;
+        if looks.is_multiple_of(1 << 20) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn prepare(ring: &mut Ring, state: State) {
+    match state {
+        State::Modified => ring.touch(STRIDE),
+        State::Exclusive => {
+            let mut at = ring.start;
+            for _ in 0..ring.count {
+                asm::flush(at);
+                at = chase(at, 1);
+            }
+            chase(ring.start, ring.count);
+        }
+        State::Shared => {
+            ring.touch(STRIDE);
+        }
+        State::Mine => (),
+    }
+}
+
+/// Ticks of a step.
+fn walk(ring: &mut Ring, state: State, by: By) -> f64 {
+    match state {
+        State::Shared => _ = chase(ring.start, ring.count),
+        State::Mine => ring.touch(STRIDE),
+        State::Modified | State::Exclusive => (),
+    }
+    let begun = now();
+    match by {
+        By::Loads => chase(ring.start, ring.count),
+        By::Updates => chase_updating(ring.start, ring.count),
+    };
+    (now() - begun) as f64 / ring.count as f64
+}
+
+/// One way of a transfer between two CPUs, for each state that can be forced, less the operation itself.
+pub fn transfers(clock: Clock, here: usize, there: usize, keys: [&'static str; 2], words: &str) -> Vec<Figure> {
+    let of = |state, by| step(clock, here, there, state, by);
+    let own = [By::Loads, By::Updates].map(|by| of(State::Mine, by).low);
+    let less = |s: Spread, own: f64| s.map(|ns| (ns - own).max(0.0));
+    let loads = less(of(State::Modified, By::Loads), own[0]);
+    let updates = less(of(State::Modified, By::Updates), own[1]);
+    let exclusive = less(of(State::Exclusive, By::Loads), own[0]);
+    let upgrade = less(of(State::Shared, By::Updates), own[1]);
+    let how = |what: &str| format!("{what} {words}, in a pointer chase, less the same on lines of its own");
+    vec![
+        Figure::usual(keys[0], "ns", exclusive, &how("load of a line that was read")),
+        Figure::usual(keys[1], "ns", updates, &how("atomic update of a line that was written")),
+        Figure::usual("load, modified", "ns", loads, &how("load of a line that was written")),
+        Figure::usual(
+            "update, shared",
+            "ns",
+            upgrade,
+            &how("atomic update of a line that was written and that this CPU has read since"),
+        ),
+    ]
+}
+
+/// Two CPUs add to one word. Returns nanoseconds of an operation as one of them sees it, and how many an
+/// owner finishes before the line leaves it.
+pub fn tenure(clock: Clock, here: usize, there: usize) -> (Spread, Spread) {
+    const EACH: u64 = 4000;
+    const ROUNDS: usize = 60;
+    #[repr(align(128))]
+    struct Alone(AtomicU64);
+    let (word, turn) = (Alone(AtomicU64::new(0)), Alone(AtomicU64::new(0)));
+    let run = || {
+        // Both begin at once; each stops after its share, and what follows for the other alone does not count.
+        turn.0.fetch_add(1, SeqCst);
+        while !turn.0.load(SeqCst).is_multiple_of(2) {}
+        let mut seen = Vec::with_capacity(EACH as usize);
+        let begun = now();
+        for _ in 0..EACH {
+            seen.push(asm::add(&word.0));
+        }
+        (seen, now() - begun)
+    };
+    let (mut times, mut runs) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let ((mine, ticks), (theirs, others)) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                pin(there);
+                run()
+            });
+            pin(here);
+            (run(), other.join().expect("it does not panic"))
+        });
+        let overlap = mine[0].max(theirs[0])..mine[mine.len() - 1].min(theirs[theirs.len() - 1]);
+        let within: Vec<u64> = mine.into_iter().filter(|v| overlap.contains(v)).collect();
+        // Rounds in which they met for a while only say little.
+        if within.len() as u64 > EACH / 2 {
+            let changes = within.windows(2).filter(|w| w[1] != w[0] + 1).count().max(1);
+            runs.push(within.len() as f64 / changes as f64);
+            times.push(clock.ns(ticks.max(others) as f64) / EACH as f64);
+        }
+    }
+    let none = || vec![f64::NAN];
+    (Spread::of(if times.is_empty() { none() } else { times }), Spread::of(if runs.is_empty() { none() } else { runs }))
+}

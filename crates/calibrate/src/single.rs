@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What one CPU does alone: its clock, instructions, caches and buffers.
+use crate::asm::{self, REPEATS, chase, now};
+use crate::figure::{Figure, Pick, Spread, rounds};
+use crate::topology::{Cache, Topology};
+use std::time::Instant;
+
+const ROUNDS: usize = 400;
+/// Timing itself overlaps with what is timed: that must be long.
+const TIMES: u64 = 20;
+
+/// How ticks of the counter become nanoseconds and cycles.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    pub ticks_per_ns: f64,
+    pub ticks_per_cycle: f64,
+}
+
+impl Clock {
+    pub fn ns(&self, ticks: f64) -> f64 {
+        ticks / self.ticks_per_ns
+    }
+    pub fn mhz(&self) -> f64 {
+        1000.0 * self.ticks_per_ns / self.ticks_per_cycle
+    }
+
+    /// A chain of multiplications takes three cycles each.
+    pub fn measure() -> (Clock, Spread) {
+        let (begun, from) = (Instant::now(), now());
+        while begun.elapsed().as_millis() < 100 {}
+        let ticks_per_ns = (now() - from) as f64 / begun.elapsed().as_nanos() as f64;
+        let ticks = rounds(500, || {
+            let begun = now();
+            asm::multiplications(1000);
+            (now() - begun) as f64 / 60_000.0
+        });
+        let clock = Clock { ticks_per_ns, ticks_per_cycle: ticks.low };
+        (clock, ticks.map(|t| 1000.0 * ticks_per_ns / t))
+    }
+}
+
+/// Ticks of one instruction.
+fn each(count: usize, f: impl Fn(&mut u64)) -> Spread {
+    let mut line = Box::new([0u64; 8]);
+    let empty = rounds(ROUNDS, || {
+        let begun = now();
+        (now() - begun) as f64
+    });
+    rounds(count, || {
+        let begun = now();
+        (0..TIMES).for_each(|_| f(&mut line[0]));
+        ((now() - begun) as f64 - empty.low).max(0.0) / (TIMES * REPEATS) as f64
+    })
+}
+
+pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
+    let cycles = |f: fn(&mut u64)| each(ROUNDS, f).map(|t| t / clock.ticks_per_cycle);
+    let alone = |key, f, how| Figure::alone(key, "cycles", cycles(f), how);
+    let width = cycles(asm::nops).map(|c| 1.0 / c);
+    let mut figures = vec![
+        Figure {
+            value: clock.mhz(),
+            pick: Pick::Middle,
+            ..Figure::alone("topology.clock", "MHz", speed, "a chain of dependent multiplications, three cycles each")
+        },
+        Figure {
+            value: width.low.round(),
+            pick: Pick::Most,
+            ..Figure::alone("core.width", "count", width, "no-operations a cycle")
+        },
+        alone("core.rmw", asm::fetch_add, "lock xadd on a line that the CPU owns"),
+        alone("lock add", asm::lock_add, "on a line that the CPU owns"),
+        alone("xchg", asm::exchange, "on a line that the CPU owns"),
+        alone("lock cmpxchg", asm::compare_exchange, "on a line that the CPU owns"),
+        alone("core.fence", asm::locked_or, "lock or on the stack, which gcc takes for a fence"),
+        alone("mfence", asm::mfence, "with nothing to wait for"),
+        alone("core.pause", asm::pause, "pause"),
+    ];
+    figures.push(alone("store", asm::stores, "drained one after the other, to a line that the CPU owns"));
+    figures
+}
+
+/// Words that each hold the address of another of them, one a `stride`, in an order that no prefetcher guesses.
+pub struct Ring {
+    words: Vec<u64>,
+    pub start: *const u64,
+    pub count: u64,
+}
+
+impl Ring {
+    pub fn new(bytes: usize, stride: usize) -> Ring {
+        let mut words = vec![0u64; bytes / 8 + 1024];
+        // SAFETY: the range is that of the vector.
+        unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        let first = words.as_ptr().align_offset(4096);
+        let count = bytes / stride;
+        let mut order: Vec<usize> = (0..count).collect();
+        let mut seed = 88_172_645_463_325_252u64;
+        for i in (1..count).rev() {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            order.swap(i, (seed % (i as u64 + 1)) as usize);
+        }
+        let address = |words: &[u64], i: usize| words.as_ptr() as u64 + 8 * (first + order[i] * stride / 8) as u64;
+        for i in 0..count {
+            words[first + order[i] * stride / 8] = address(&words, (i + 1) % count);
+        }
+        let start = address(&words, 0) as *const u64;
+        Ring { words, start, count: count as u64 }
+    }
+
+    /// The word after the pointer of each, in order of memory.
+    pub fn touch(&mut self, stride: usize) {
+        let first = self.words.as_ptr().align_offset(4096);
+        for i in 0..self.count as usize {
+            let at = &raw mut self.words[first + i * stride / 8 + 1];
+            // SAFETY: within the vector; volatile, so that the store is made.
+            unsafe { at.write_volatile(at.read_volatile() + 1) };
+        }
+    }
+
+    /// Ticks of a step.
+    fn step(&self, steps: u64, count: usize) -> Spread {
+        chase(self.start, self.count.min(steps));
+        let mut at = self.start;
+        rounds(count, || {
+            let begun = now();
+            at = chase(at, steps);
+            (now() - begun) as f64 / steps as f64
+        })
+    }
+}
+
+/// Hits in each level, less a hit in the first, which is part of an instruction's own time.
+pub fn caches(clock: Clock, topology: &Topology) -> Vec<Figure> {
+    let first = Ring::new(4096, 64).step(6400, ROUNDS);
+    let mut figures =
+        vec![Figure::alone("L1 hit", "cycles", first.map(|t| t / clock.ticks_per_cycle), "a pointer chase")];
+    let mut less = |key, bytes: u64| {
+        let ring = Ring::new(bytes as usize, 64);
+        chase(ring.start, ring.count);
+        let spread = ring.step(20_000, 40).map(|t| clock.ns(t - first.low).max(0.0));
+        let how = format!("a pointer chase through {} KiB, less a hit in the first level", bytes >> 10);
+        figures.push(Figure::alone(key, "ns", spread, &how));
+    };
+    let [l1, l2, l3] = topology.caches.map(Option::unwrap_or_default);
+    if l1.bytes > 0 && l2.bytes > 0 {
+        less("cache.l2_hit", (l1.bytes * 3).min(l2.bytes / 2).max(l1.bytes + l1.bytes / 2));
+    }
+    if l3.bytes > 0 {
+        less("cache.l3_hit", (l2.bytes * 3).min(l3.bytes / 2));
+    }
+    sizes(&mut figures, [l1, l2, l3]);
+    figures
+}
+
+fn sizes(figures: &mut Vec<Figure>, levels: [Cache; 3]) {
+    if levels.iter().any(|l| l.bytes == 0) {
+        return;
+    }
+    let keys = [("cache.l1", "cache.l1_ways"), ("cache.l2", "cache.l2_ways"), ("cache.l3", "cache.l3_ways")];
+    for ((size, ways), level) in keys.into_iter().zip(levels) {
+        figures.push(Figure::read(size, "bytes", level.bytes as f64, "the kernel's description of the caches"));
+        figures.push(Figure::read(ways, "count", level.ways as f64, "the kernel's description of the caches"));
+    }
+}
+
+/// Memory, by lines that were flushed; and whether a miss brings the other line of a pair.
+pub fn memory(clock: Clock) -> Vec<Figure> {
+    let words = vec![0u64; 1 << 16];
+    let first = words.as_ptr().align_offset(128);
+    let mut at = 0;
+    let mut load = |pair: bool| {
+        at = (at + 4096 / 8 + 16) % ((1 << 16) - 64);
+        let line = &raw const words[first + at / 16 * 16];
+        let other = &raw const words[first + at / 16 * 16 + 8];
+        asm::flush(other);
+        asm::flush(line);
+        if pair {
+            chase_one(other);
+            let begun = now();
+            while now() - begun < 2000 {}
+        }
+        let begun = now();
+        chase_one(line);
+        (now() - begun) as f64
+    };
+    let empty = rounds(ROUNDS, || {
+        let begun = now();
+        (now() - begun) as f64
+    });
+    let alone = rounds(ROUNDS * 5, || load(false)).map(|t| clock.ns(t - empty.low));
+    let paired = rounds(ROUNDS * 5, || load(true)).map(|t| clock.ns(t - empty.low));
+    let prefetched = paired.median < alone.median / 2.0;
+    vec![
+        Figure::usual("latency.memory", "ns", alone, "a load of a line that was flushed"),
+        Figure {
+            value: f64::from(u8::from(prefetched)),
+            ..Figure::read(
+                "core.adjacent_line",
+                "count",
+                0.0,
+                &format!(
+                    "a load of a flushed line takes {:.0} ns, {:.0} ns after one of its pair",
+                    alone.median, paired.median
+                ),
+            )
+        },
+    ]
+}
+
+fn chase_one(line: *const u64) {
+    // SAFETY: the line is ours and mapped.
+    std::hint::black_box(unsafe { line.read_volatile() });
+}
+
+/// Entries of the store buffer: with all taken by stores behind one that misses, the next one waits.
+pub fn store_buffer() -> Figure {
+    let mut missing = Box::new([0u64; 16]);
+    let mut held = Box::new([0u64; 16]);
+    let mut ticks = |count: u64| {
+        rounds(60, || {
+            asm::flush(&raw const missing[8]);
+            held[8] = 1;
+            asm::stores_behind_a_miss(&mut missing[8], &mut held[8], count) as f64
+        })
+        .median
+    };
+    let (few, many) = (ticks(8), ticks(400));
+    let limit = (few + many) / 2.0;
+    let times: Vec<(u64, f64)> = (8..400).step_by(2).map(|n| (n, ticks(n))).collect();
+    let most = times.iter().rev().find(|(_, t)| *t < few + (limit - few) / 2.0).map_or(0, |(n, _)| *n);
+    let how = "stores behind one that misses which retire before it is done";
+    Figure::read("core.store_buffer", "count", (most as f64 + 1.0).clamp(1.0, 1024.0), how)
+}
+
+/// Independent misses under way at once: what one chain takes, against many at the same time.
+pub fn misses(topology: &Topology) -> Figure {
+    let l2 = topology.caches[1].map_or(1 << 20, |c| c.bytes);
+    let bytes = (l2 * 4).clamp(8 << 20, 64 << 20) as usize;
+    let ring = Ring::new(bytes, 64);
+    chase(ring.start, 2 * ring.count);
+    let mut starts = Vec::new();
+    let mut at = ring.start;
+    for _ in 0..32 {
+        starts.push(at);
+        at = chase(at, ring.count / 32);
+    }
+    let steps = 2000;
+    let mut ticks = |chains: usize| {
+        rounds(15, || {
+            let begun = now();
+            for _ in 0..steps {
+                // SAFETY: every word on the way holds the address of the next.
+                starts[..chains].iter_mut().for_each(|s| *s = unsafe { s.read_volatile() } as *const u64);
+            }
+            (now() - begun) as f64
+        })
+        .low
+    };
+    let one = ticks(1);
+    let gain = |chains: usize, ticks: f64| (chains as f64 * one / ticks).min(chains as f64);
+    let most = [4, 8, 10, 12, 14, 16, 20, 24, 28, 32].map(|n| gain(n, ticks(n))).into_iter().fold(1.0, f64::max);
+    Figure::read("core.misses", "count", most.round().max(1.0), "what many pointer chases at once gain over one")
+}
