@@ -26,6 +26,8 @@ if [ "$1" = test ]; then
     # Programs are built with gcc and with these.
     have clang-14 || optional="$optional clang-14"
     have clang-19 || optional="$optional clang-19"
+    # Their OpenMP; one version of it can be there at a time.
+    ls /usr/lib/llvm-14/lib/libomp.so >/dev/null 2>&1 || optional="$optional libomp-14-dev"
 fi
 if [ "$1" = bench ]; then
     have bc || need bc

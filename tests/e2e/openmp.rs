@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! OpenMP: libgomp is as the distribution has it, without hooks, and waits by system calls of its own.
-use crate::harness::{Place, Simulated, Simulation, native_with, printed_natively, program_with, said};
+use crate::harness::{Compiler, Place, Simulated, Simulation, native_with, printed_natively, program_with, said};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -22,6 +23,20 @@ fn teams_of_threads_do_what_they_do_natively() {
         let ended = team(cpus, policy);
         assert_eq!(ended.said.code, Some(0), "{}{}", ended.said.out, ended.said.err);
         assert_eq!(ended.printed(), format!("{results}\n{cpus} CPUs, {cpus} threads\n"));
+    }
+}
+
+#[test]
+fn clangs_teams_do_the_same() {
+    if !Path::new("/usr/lib/llvm-14/lib/libomp.so").exists() {
+        println!("left out: libomp-14-dev is not installed (scripts/setup.sh test installs it)");
+        return;
+    }
+    let team = Compiler::Clang("14").program("openmp/sum.c", OPENMP);
+    for cpus in ["1", "8", "80"] {
+        let ended = Simulation::of(&team).cpus(cpus).timeout(LIMIT).run();
+        assert_eq!(ended.said.code, Some(0), "{}{}", ended.said.out, ended.said.err);
+        assert_eq!(ended.printed(), format!("49995000, {cpus} CPUs, {cpus} threads\n"));
     }
 }
 

@@ -14,7 +14,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Has OpenMP's runtimes wait in the kernel at once: they have no hooks, so nobody else would run while they spin.
-const NO_SPINNING: [(&str, &str); 2] = [("GOMP_SPINCOUNT", "0"), ("KMP_BLOCKTIME", "0")];
+/// And not look at the host's own processors.
+const OPENMP: [(&str, &str); 3] = [("GOMP_SPINCOUNT", "0"), ("KMP_BLOCKTIME", "0"), ("KMP_AFFINITY", "disabled")];
 
 /// What is common to all children of a run.
 pub struct Launched<'a> {
@@ -70,7 +71,7 @@ impl Launched<'_> {
         command.arg0(&options.program).args(options.args.iter().map(|a| with_cpus(a, launch.cpus)));
         command.env(CONFIG_VARIABLE, &config).env("LD_BIND_NOW", "1");
         let libraries: Vec<&Path> = [self.runtime].into_iter().chain(self.placeholders.iter().map(|p| &**p)).collect();
-        command.envs(NO_SPINNING);
+        command.envs(OPENMP);
         command.envs(preload::variables(&libraries)?);
         self.connect(&mut command, launch.cpus).context("cannot prepare what the program prints to")?;
         // A process group in the background may not read from the terminal.
