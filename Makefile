@@ -40,7 +40,7 @@ kit-bench:
 	@scripts/setup.sh build
 	$(KIT) bench
 
-# The table of docs/counters.md. Two cores need an hour or more.
+# The table of docs/counters.md: about a quarter of an hour on two cores.
 grid: build
 	$(BUILT)/corefold case grid --page docs/counters.md
 

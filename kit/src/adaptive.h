@@ -4,7 +4,8 @@
  * Invariants 1 to 6 are those of cf_adaptive_counter.h. Functions that end in __ are called with the lock bit held.
  *   adaptive_slots.c    credit goes out and comes back
  *   adaptive_policy.c   when, and how much: a wrong choice costs time, never exactness
- *   adaptive_counter.c  the operations
+ *   adaptive_limited.c  adding within a limit
+ *   adaptive_counter.c  the other operations
  */
 #ifndef KIT_SRC_ADAPTIVE_H
 #define KIT_SRC_ADAPTIVE_H
@@ -34,7 +35,7 @@ static inline uint64_t load_word(const struct cf_adaptive_counter *c)
 	return __atomic_load_n(&c->word, __ATOMIC_ACQUIRE); /* acquire: after the adds that it contains */
 }
 
-/* Sequentially consistent: a lower count before the look at the guard, in `sank`; its partner is raise_guard__. */
+/* Sequentially consistent: a lower count before the look at the guard, in cf_adaptive_sank; its partner is raise_guard__. */
 static inline uint64_t add_to_word(struct cf_adaptive_counter *c, uint64_t amount)
 {
 	return __atomic_add_fetch(&c->word, amount, __ATOMIC_SEQ_CST);
@@ -56,14 +57,22 @@ static inline bool try_lock(struct cf_adaptive_counter *c)
 	return true;
 }
 
-static inline void lock(struct cf_adaptive_counter *c)
+static inline void unlock_word(struct cf_adaptive_counter *c)
 {
+	__atomic_fetch_sub(&c->word, LOCKED, __ATOMIC_RELEASE); /* release: this section before the next one's try_lock */
+}
+
+/* Who waits for the bit stands in a queue: at most one looks at the word, which all need to get on. */
+static inline void lock(struct cf_adaptive_counter *c, struct cf_lock_node *node)
+{
+	cf_lock_take(&c->queue, node);
 	CF_LOCK_WAIT_UNTIL(try_lock(c));
 }
 
-static inline void unlock(struct cf_adaptive_counter *c)
+static inline void unlock(struct cf_adaptive_counter *c, struct cf_lock_node *node)
 {
-	__atomic_fetch_sub(&c->word, LOCKED, __ATOMIC_RELEASE); /* release: this section before the next one's try_lock */
+	unlock_word(c);
+	cf_lock_drop(&c->queue, node);
 }
 
 static inline int64_t guard(const struct cf_adaptive_counter *c)
@@ -111,6 +120,12 @@ void cf_adaptive_repay__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t am
 void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap);
 /* A change of the count by compare-and-swap. 0 or -ERANGE. */
 int cf_adaptive_add_checked(struct cf_adaptive_counter *c, int64_t amount, uint64_t *before);
+
+/* adaptive_counter.c */
+
+/* The count became that of `word`: if it sank below the guard while credit is out, no slot may give from its credit any
+ * more. */
+void cf_adaptive_sank(struct cf_adaptive_counter *c, uint64_t word);
 
 /* adaptive_policy.c */
 

@@ -4,21 +4,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CAS_FAILURES = 2, CAP_DEFAULT = 1024, SUMS_TO_SHRINK = 8, PATIENCE = 64 };
+enum { CAP_DEFAULT = 2048, SUMS_TO_SHRINK = 8, PATIENCE = 64 };
 
 // Larger amounts are added by compare-and-swap: 2^16 threads that each have a smaller one refused cannot carry the
 // word past its end.
 #define AMOUNT_BLIND ((int64_t)1 << 44)
 
-// The count became this: if it sank below the guard while credit is out, no slot may give from its credit any more.
-static void sank(struct cf_adaptive_counter *c, uint64_t word)
+void cf_adaptive_sank(struct cf_adaptive_counter *c, uint64_t word)
 {
+	struct cf_lock_node node;
 	// Sequentially consistent: the count, changed before, then the guard (raise_guard__).
 	if (!(word & LENT) || count_of(word) >= __atomic_load_n(&c->guard, __ATOMIC_SEQ_CST))
 		return;
-	lock(c);
+	lock(c, &node);
 	cf_adaptive_call_back__(c, NULL);
-	unlock(c);
+	unlock(c, &node);
 }
 
 static int add_to_count(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
@@ -37,7 +37,7 @@ static int add_to_count(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amo
 		}
 	}
 	if (amount < 0)
-		sank(c, after);
+		cf_adaptive_sank(c, after);
 	cf_adaptive_changed(c, cpu, before, after, NOWHERE);
 	return 0;
 }
@@ -59,12 +59,13 @@ static void refill__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap, i
 // What does not fit into this CPU's credit. False: start again.
 static bool borrow(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount, int *result)
 {
+	struct cf_lock_node node;
 	struct cf_slot *slot = &c->slots[cpu];
 	uint64_t word;
 	int64_t after;
 	int32_t cap, best;
 	*result = 0;
-	lock(c);
+	lock(c, &node);
 	cf_adaptive_age_near__(c);
 	word = load_word(c);
 	cap = cf_slot_cap(slot);
@@ -79,9 +80,9 @@ static bool borrow(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount, 
 		refill__(c, cpu, cap, best, amount, result);
 	}
 	word = load_word(c);
-	unlock(c);
+	unlock(c, &node);
 	if (amount < 0)
-		sank(c, word);
+		cf_adaptive_sank(c, word);
 	return cap != 0;
 }
 
@@ -99,123 +100,6 @@ int cf_adaptive_counter_add_slow(struct cf_adaptive_counter *c, int64_t amount)
 		if (borrow(c, cpu, amount, &result))
 			return result;
 	}
-}
-
-// Invariant 3 makes the decision exact: nothing is lent, and the lock keeps it so.
-static int decide__(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
-{
-	uint64_t word = load_word(c);
-	for (;;) {
-		int64_t after;
-		if (!cf_value_add(count_of(word), amount, &after))
-			return -ERANGE;
-		if (amount < 0 ? after < limit : after > limit)
-			return -ENOSPC;
-		if (swap_word(c, &word, word + in_word(amount)))
-			return 0;
-	}
-}
-
-static int limited_add_exactly(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
-{
-	int result;
-	lock(c);
-	cf_adaptive_call_back__(c, NULL);
-	result = decide__(c, limit, amount);
-	if (result == 0) // slots that are lent to may serve this limit: else the next call would call them back again
-		cf_adaptive_raise_guard__(c, limit);
-	unlock(c);
-	return result;
-}
-
-// This CPU's credit does not suffice: more of it, if the limit is one that credit may serve.
-static bool refill_and_take(struct cf_adaptive_counter *c, uint32_t cpu, int64_t limit, int64_t amount)
-{
-	struct cf_slot *slot = &c->slots[cpu];
-	int32_t cap;
-	bool done = false;
-	if (cf_slot_cap(slot) == 0)
-		return false;
-	lock(c);
-	cap = cf_slot_cap(slot);
-	if (cap && cf_adaptive_cap(c, count_of(load_word(c)), c->near) < cap / 2) {
-		cf_adaptive_fold_own__(c, cpu, 0);
-		cf_adaptive_lend__(c, false);
-	} else if (cap && limit <= guard(c)) {
-		// The debit leaves the count at or above the guard, and so at or above the limit.
-		done = cf_adaptive_draw__(c, cpu, amount);
-	}
-	unlock(c);
-	return done;
-}
-
-// Surely too little, at one moment: the count with all that could be lent.
-static bool surely_below(const struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
-{
-	int64_t low, high;
-	cf_adaptive_counter_bounds(c, &low, &high);
-	return high + amount < limit;
-}
-
-static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
-{
-	uint32_t cpu = cf_cpu_current();
-	uint64_t word;
-	int failures = 0;
-	if (refill_and_take(c, cpu, limit, amount))
-		return 0;
-	word = load_word(c);
-	for (;;) {
-		int64_t after = count_of(word) + amount; // both fit, so does the sum into 64 bits
-		if (after < limit && (!(word & LENT) || surely_below(c, limit, amount)))
-			return -ENOSPC; // nothing lent: exact at the moment of the load (invariant 3)
-		if (after < limit)
-			return limited_add_exactly(c, limit, amount);
-		if (!cf_value_fits(after))
-			return -ERANGE;
-		// value >= count, so a count that can afford it is enough, whatever is lent.
-		if (swap_word(c, &word, word + in_word(amount)))
-			break;
-		if (++failures == CAS_FAILURES) {
-			cf_adaptive_collided(c, cpu, word, limit);
-			if (limit <= guard(c) && cf_slot_add_credit(c->slots, amount) == CF_SLOT_DONE)
-				return 0;
-			word = load_word(c);
-		}
-	}
-	sank(c, word + in_word(amount));
-	cf_adaptive_changed(c, cpu, word, word + in_word(amount), limit);
-	return 0;
-}
-
-// Credit may grow up to the caps while this looks: they count as used.
-static int limited_add_up(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
-{
-	int result;
-	lock(c);
-	if (count_of(load_word(c)) + amount + c->caps > limit) {
-		cf_adaptive_call_back__(c, NULL);
-		__atomic_store_n(&c->near, limit, __ATOMIC_RELAXED);
-	}
-	result = decide__(c, limit - c->caps, amount);
-	// A plain add in between can have brought it near; then the caps are in the way, and go.
-	if (result == -ENOSPC && c->caps) {
-		cf_adaptive_call_back__(c, NULL);
-		result = decide__(c, limit, amount);
-	}
-	unlock(c);
-	return result;
-}
-
-int cf_adaptive_counter_limited_add_slow(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
-{
-	if (!cf_value_fits(amount))
-		return -ERANGE;
-	if (!cf_value_fits(limit)) // beyond every value: refuses all, or nothing
-		limit = limit < 0 ? -2 * CF_VALUE_MAX : 2 * CF_VALUE_MAX;
-	if (amount == 0)
-		return 0;
-	return amount < 0 ? limited_add_down(c, limit, amount) : limited_add_up(c, limit, amount);
 }
 
 int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *c)
@@ -280,36 +164,39 @@ int cf_adaptive_counter_compare_slow(struct cf_adaptive_counter *c, int64_t rhs)
 
 int cf_adaptive_counter_settle(struct cf_adaptive_counter *c)
 {
+	struct cf_lock_node node;
 	int folded;
-	lock(c);
+	lock(c, &node);
 	folded = cf_adaptive_settle__(c);
-	unlock(c);
+	unlock(c, &node);
 	return folded;
 }
 
 int cf_adaptive_counter_holders(struct cf_adaptive_counter *c)
 {
+	struct cf_lock_node node;
 	int count = 0;
-	lock(c);
+	lock(c, &node);
 	for (uint32_t i = 0; i < holder_words(); i++)
 		count += __builtin_popcountll(holders__(c, i));
-	unlock(c);
+	unlock(c, &node);
 	return count;
 }
 
 int cf_adaptive_counter_set(struct cf_adaptive_counter *c, int64_t value)
 {
+	struct cf_lock_node node;
 	uint64_t word;
 	if (!cf_value_fits(value))
 		return -ERANGE;
-	lock(c);
+	lock(c, &node);
 	cf_adaptive_call_back__(c, NULL);
 	__atomic_store_n(&c->guard, NOWHERE, __ATOMIC_RELAXED); // relaxed: no limited_add runs beside this
 	__atomic_store_n(&c->near, NOWHERE, __ATOMIC_RELAXED);
 	word = load_word(c);
 	while (!swap_word(c, &word, in_word(value) | LOCKED))
 		;
-	unlock(c);
+	unlock(c, &node);
 	return 0;
 }
 
@@ -321,6 +208,7 @@ int cf_adaptive_counter_init(struct cf_adaptive_counter *c, int64_t value, int32
 	*c = (struct cf_adaptive_counter){ .guard = NOWHERE, .near = NOWHERE, .patience = PATIENCE, .sums_to_shrink = SUMS_TO_SHRINK };
 	c->cap_max = cap_max ? cap_max : CAP_DEFAULT;
 	c->word = in_word(value);
+	cf_lock_init(&c->queue, CF_LOCK_QUEUED);
 	c->slots = cf_slots_new();
 	c->holders = calloc((cpus + 63) / 64, sizeof *c->holders);
 	c->seen = calloc(cpus, sizeof *c->seen);

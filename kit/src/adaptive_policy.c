@@ -88,7 +88,7 @@ void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit)
 		cf_adaptive_call_back__(c, NULL);
 	if (count_of(load_word(c)) < limit) // out of reach: a guard up there would keep the counter global
 		return;
-	// Sequentially consistent: the guard before the look at the count; against `sank`, where it is the other way
+	// Sequentially consistent: the guard before the look at the count; against cf_adaptive_sank, where it is the other way
 	// round. One of the two sees a count below the new guard.
 	__atomic_exchange_n(&c->guard, limit, __ATOMIC_SEQ_CST);
 	if (count_of(__atomic_load_n(&c->word, __ATOMIC_SEQ_CST)) < limit)
@@ -119,7 +119,7 @@ static void consider_lending(struct cf_adaptive_counter *c, struct cf_slot *slot
 	cf_adaptive_age_near__(c);
 	cf_adaptive_raise_guard__(c, limit);
 	cf_adaptive_lend__(c, contended);
-	unlock(c);
+	unlock_word(c);
 }
 
 void cf_adaptive_changed(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t before, uint64_t after, int64_t limit)
@@ -143,6 +143,7 @@ void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t 
 // as often each time.
 void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 {
+	struct cf_lock_node node;
 	struct cf_slot *slot = &c->slots[cf_cpu_current()];
 	uint64_t sums;
 	uint32_t enough;
@@ -153,7 +154,7 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 	set_hint(slot, HINT_SUMS, sums < enough ? sums : 0);
 	if (sums < enough)
 		return;
-	lock(c);
+	lock(c, &node);
 	cf_adaptive_call_back__(c, NULL);
 	__atomic_store_n(&c->near, rhs, __ATOMIC_RELAXED);
 	if (enough < PATIENCE_MAX)
@@ -162,7 +163,7 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 		c->patience *= 2;
 	c->guessed = 0;
 	c->near_age = 0;
-	unlock(c);
+	unlock(c, &node);
 }
 
 // Folds the holders that have counted nothing since this last looked.

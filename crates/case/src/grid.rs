@@ -17,10 +17,12 @@ pub const LOADS: [&str; 4] = ["add", "compare", "sums", "reserve"];
 pub const KINDS: [&str; 5] = ["global", "percpu", "limit", "tree", "adaptive"];
 const ADAPTIVE: usize = 4;
 
-/// A kind that takes so many times as long as the adaptive one is cut off.
-const CUT_OFF: f64 = 25.0;
-/// Operations of each thread: enough to get over the beginning, few enough for many CPUs.
-const OPERATIONS: &[(u32, u32)] = &[(8, 3_000), (80, 1_000), (u32::MAX, 400)];
+/// A kind that takes so many times as long as the adaptive one is cut off: it has lost.
+const CUT_OFF: f64 = 4.0;
+/// Virtual seconds before the threads begin.
+const START: f64 = 0.002;
+/// Operations of each thread, on so many CPUs at most: few enough for many CPUs.
+const OPERATIONS: &[(u32, u32)] = &[(8, 1_000), (80, 200), (u32::MAX, 100)];
 /// Cycles between operations.
 const WORK: u32 = 50;
 
@@ -97,8 +99,7 @@ fn rates(corefold: &Path, program: &Path, place: &Path, cell: &Place) -> Result<
     }
     rates[ADAPTIVE] = adaptive.throughput;
     for (kind, rate) in rates[..ADAPTIVE].iter_mut().enumerate() {
-        // The beginning, before the region that counts, takes its time too.
-        let longest = adaptive.seconds * CUT_OFF + 0.02;
+        let longest = adaptive.seconds * CUT_OFF * all_over_counted(cell.0) + START;
         let run = simulate(corefold, program, place, &request(cell, KINDS[kind], Some(longest)))?;
         if !run.finished && !run.ending.summary.contains("livelock") {
             bail!("{} at {cell:?} {}", KINDS[kind], run.ending.summary);
@@ -108,12 +109,27 @@ fn rates(corefold: &Path, program: &Path, place: &Path, cell: &Place) -> Result<
     Ok(rates)
 }
 
+fn operations(cpus: u32) -> u32 {
+    OPERATIONS.iter().find(|(most, _)| cpus <= *most).map_or(0, |(_, operations)| *operations)
+}
+
+/// Of each thread, before those that count: the adaptive counter has not adapted yet, and on few CPUs meets the others
+/// seldom.
+fn warm_up(cpus: u32) -> u32 {
+    200 + 2000 / cpus
+}
+
+/// All operations over those that count.
+fn all_over_counted(cpus: u32) -> f64 {
+    1.0 + f64::from(warm_up(cpus)) / f64::from(operations(cpus))
+}
+
 fn request((cpus, headroom, load): &Place, kind: &str, longest: Option<f64>) -> Request {
     let machine = if *cpus <= 80 { "xeon-4s-80" } else { "generic-1024" };
-    let operations = OPERATIONS.iter().find(|(most, _)| cpus <= most).map_or(0, |(_, operations)| *operations);
-    let args = [kind, load, &headroom.to_string(), &operations.to_string(), &WORK.to_string()].map(str::to_owned);
+    let numbers = [*headroom, operations(*cpus).into(), WORK.into(), warm_up(*cpus).into()];
+    let args = [kind.to_owned(), load.clone()].into_iter().chain(numbers.map(|n| n.to_string()));
     let name = format!("{kind}, {load}, headroom {headroom}, {cpus} CPUs");
-    Request { name, machine: machine.into(), cpus: *cpus, args: args.into(), longest }
+    Request { name, machine: machine.into(), cpus: *cpus, args: args.collect(), longest }
 }
 
 /// The table, and each kind's worst cell.

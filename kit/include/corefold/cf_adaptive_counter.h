@@ -78,40 +78,42 @@
 #define COREFOLD_CF_ADAPTIVE_COUNTER_H
 
 #include <corefold/cf_cpu.h>
+#include <corefold/cf_lock.h>
 #include <corefold/cf_value.h>
 #include <stdbool.h>
 
 CF_EXTERN_BEGIN
 
 struct cf_adaptive_counter {
-	/* Line 0: read by every operation; written when a limit is first seen. */
+	/* Line 0: read by every operation; written when a limit is first seen. The lending of credit to all CPUs reads
+	 * the pointers for each: not from the line that all others want just then. */
 	struct cf_slot *slots; /* with credit: cf_cpu.h; the rest of own[]: hints of the CPU */
+	uint64_t *holders;     /* a bit for each CPU whose credit may be non-zero. Those under the lock bit */
+	uint32_t *seen;        /* each CPU's total when settle last looked: its low half. Those under the lock bit */
 	int64_t guard;         /* invariant 6. Written under the lock bit, only raised */
 	int64_t near;          /* a value that compares were near to, or none: policy alone. Under the lock bit */
 	int32_t cap_max;       /* constant */
 	uint32_t patience;     /* the age at which `near` is forgotten. Under the lock bit */
 	uint32_t sums_to_shrink; /* sums by comparisons of a CPU before smaller caps are tried. Under the lock bit */
-	uint32_t pad0[7];
-	/* Line 1: the count, and what a lockless look at it needs. */
+	uint32_t pad0[3];
+	/* Line 1: the count, and what its lock bit protects: who holds that has this line. */
 	uint64_t word CF_LINE_ALIGNED; /* count << 2 | lock bit | LENT bit; changed by atomic operations alone */
 	uint64_t moves;                /* sections of the lock so far. Under the lock bit; read by lockless sums */
 	int64_t granted;               /* what the count gave to slots, less what it got back. The same */
 	int64_t caps;                  /* the sum of all caps. The same */
-	uint64_t pad1[4];
-	/* Line 2: what slow paths need, under the lock bit. */
-	uint64_t *holders CF_LINE_ALIGNED; /* a bit for each CPU whose credit may be non-zero */
-	uint32_t *seen;                    /* each CPU's total when settle last looked: its low half */
-	uint32_t borrowings;               /* since settle last looked */
-	uint32_t guessed;                  /* 1: `near` was forgotten, and nobody has compared near it since */
-	uint32_t near_age;                 /* sections that lent or borrowed since `near` was set */
-	uint32_t pad2[9];
+	uint32_t borrowings;           /* since settle last looked. Under the lock bit, as all below */
+	uint32_t near_age;             /* sections that lent or borrowed since `near` was set */
+	uint32_t guessed;              /* 1: `near` was forgotten, and nobody has compared near it since */
+	uint32_t pad1[5];
+	/* Line 2: who waits for the lock bit; written by every arrival. */
+	struct cf_lock queue CF_LINE_ALIGNED;
 };
 
 CF_STATIC_ASSERT(offsetof(struct cf_adaptive_counter, word) == CF_LINE, "the count has a line of its own");
-CF_STATIC_ASSERT(offsetof(struct cf_adaptive_counter, holders) == 2 * CF_LINE, "slow paths have a line of their own");
+CF_STATIC_ASSERT(offsetof(struct cf_adaptive_counter, queue) == 2 * CF_LINE, "so has the queue");
 CF_STATIC_ASSERT(sizeof(struct cf_adaptive_counter) == 3 * CF_LINE, "three lines");
 
-/* cap_max: the largest part of the value that one CPU keeps to itself; 0 is 1,024. 0, -EINVAL or -ENOMEM. */
+/* cap_max: the largest part of the value that one CPU keeps to itself; 0 is 2,048. 0, -EINVAL or -ENOMEM. */
 int cf_adaptive_counter_init(struct cf_adaptive_counter *counter, int64_t value, int32_t cap_max);
 void cf_adaptive_counter_destroy(struct cf_adaptive_counter *counter);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The grid as tables, for the terminal and for a page that keeps it.
-use super::{ADAPTIVE, Cell, KINDS};
+use super::{ADAPTIVE, CUT_OFF, Cell, KINDS};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn headroom(cell: &Cell) -> String {
 }
 
 fn ratio(ratio: f64) -> String {
-    if ratio.is_finite() { format!("{ratio:.2}") } else { ">20".into() }
+    if ratio.is_finite() { format!("{ratio:.2}") } else { format!(">{CUT_OFF}") }
 }
 
 /// A line for each cell.
@@ -75,7 +75,7 @@ mod tests {
     fn a_kind_that_was_cut_off_loses_most() {
         let cells = [cell([Some(1.0), None, Some(2.0), Some(4.0), Some(4.0)])];
         let text = worst(&cells);
-        assert!(text.contains("| percpu | >20 | 80 CPUs, headroom unlimited, add |"), "{text}");
+        assert!(text.contains("| percpu | >4 | 80 CPUs, headroom unlimited, add |"), "{text}");
         assert!(text.contains("| global | 4.00 |"), "{text}");
         assert!(text.contains("in 1 of 1 cells"), "{text}");
     }
