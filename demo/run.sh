@@ -70,3 +70,22 @@ echo
 load=$(cut -d ' ' -f 1 /proc/loadavg)
 echo "  (Natively it is plain gcc -O2, without any instrumentation. The host's numbers move with what else it does:"
 echo "  its load average is $load. The simulated ones are the same in every run, on every host.)"
+
+# Million blocks a second of each kind of counter: a column of numbers.
+rates() { awk '/million blocks/ { printf "%s %s\n", $1, $2 }'; }
+
+say "5. A file system's free blocks, sold to the last one from all CPUs and returned: which counter? (million blocks/s)"
+fill=$(cd .. && pwd)/kit
+sources="$fill/examples/cf_fill.c $(echo "$fill"/src/*.c)"
+# shellcheck disable=SC2086 # words, on purpose
+"$corefold" cc -O2 -g -pthread -I "$fill/include" $sources -o "$place/fill"
+# shellcheck disable=SC2086 # words, on purpose
+gcc -O2 -std=c11 -pthread -I "$fill/include" $sources -o "$place/fill.native"
+"$place/fill.native" 200000 1 | rates > "$place/fill.0"
+for cpus in 1 8 16; do
+    "$corefold" run --cpus "$cpus" -o "$place/fill.rec" -- "$place/fill" 40000 1 2>&1 | rates > "$place/fill.$cpus"
+done
+echo "              this host,   ------- simulated -------"
+printf '  %-10s %5d cores     1 CPU    8 CPUs   16 CPUs\n' counter "$cores"
+paste -d ' ' "$place/fill.0" "$place/fill.1" "$place/fill.8" "$place/fill.16" |
+    awk '{ printf "  %-10s %11s %9s %9s %9s\n", $1, $2, $4, $6, $8 }'

@@ -22,6 +22,14 @@
 static struct cf_space space;
 static pthread_barrier_t barrier;
 static int rounds;
+static double begun;
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
 
 // One writer: files of 1 to 8 blocks, reserved at their largest and cut to size when they are written.
 static int64_t fill(unsigned *seed)
@@ -44,6 +52,8 @@ static int64_t fill(unsigned *seed)
 static void *writer(void *sold)
 {
 	unsigned seed = (unsigned)(uintptr_t)sold;
+	if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+		begun = seconds();
 	for (int round = 0; round < rounds; round++) {
 		int64_t kept = fill(&seed);
 		*(int64_t *)sold += kept;
@@ -55,13 +65,6 @@ static void *writer(void *sold)
 	return NULL;
 }
 
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 // Blocks sold in a microsecond; below 0 if one was sold twice, or not at all.
 static double run(enum cf_counter_kind kind, int64_t blocks, int cpus)
 {
@@ -69,11 +72,10 @@ static double run(enum cf_counter_kind kind, int64_t blocks, int cpus)
 	struct cf_space_usage usage;
 	pthread_t threads[cpus];
 	int64_t sold[cpus], all = 0;
-	double begin;
+	double took;
 	if (cf_space_init(&space, &options))
 		return -1;
 	pthread_barrier_init(&barrier, NULL, (unsigned)cpus);
-	begin = seconds();
 	for (int i = 0; i < cpus; i++) {
 		sold[i] = 0;
 		pthread_create(&threads[i], NULL, writer, &sold[i]);
@@ -82,11 +84,11 @@ static double run(enum cf_counter_kind kind, int64_t blocks, int cpus)
 		pthread_join(threads[i], NULL);
 		all += sold[i];
 	}
-	begin = seconds() - begin;
+	took = seconds() - begun;
 	cf_space_usage(&space, &usage);
 	cf_space_destroy(&space);
 	pthread_barrier_destroy(&barrier);
-	return all == blocks * rounds && usage.free_blocks == blocks ? (double)all / begin / 1e6 : -1;
+	return all == blocks * rounds && usage.free_blocks == blocks ? (double)all / took / 1e6 : -1;
 }
 
 int main(int argc, char **argv)

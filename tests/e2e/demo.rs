@@ -33,7 +33,7 @@ fn the_fix_scales() {
 fn the_demonstration_runs() {
     let demo = said(Place::new().command(Path::new(ROOT).join("demo/run.sh")).arg(corefold()));
     assert_eq!((demo.code, demo.err.as_str()), (Some(0), ""), "{}", demo.out);
-    for part in ["FALSE SHARING", "+\tchar rest_of_the_line[60];", "this host, "] {
+    for part in ["FALSE SHARING", "+\tchar rest_of_the_line[60];", "this host, ", "million blocks/s"] {
         assert!(demo.out.contains(part), "{part:?} is not in {}", demo.out);
     }
     let rows = demo.out.split("ratio\n").nth(1).expect("the comparison").lines().take_while(|l| !l.is_empty());
@@ -42,5 +42,9 @@ fn the_demonstration_runs() {
     for row in numbers {
         assert_eq!(row.len(), 7);
         assert!(row[4].parse::<f64>().is_ok_and(|rate| rate > 1.0), "{row:?}");
+    }
+    let kinds = demo.out.split("16 CPUs\n").nth(1).expect("the counters").lines().take(5);
+    for kind in kinds.map(|line| line.split_whitespace().collect::<Vec<_>>()) {
+        assert!(kind.len() == 5 && kind[1..].iter().all(|rate| rate.parse::<f64>().is_ok_and(|r| r > 0.0)), "{kind:?}");
     }
 }
