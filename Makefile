@@ -57,12 +57,17 @@ bench:
 	$(MAKE) build
 	COREFOLD=$(abspath $(BUILT))/corefold bench/run
 
+KIT_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/kit-install
 install: build
+	@scripts/setup.sh install
 	install -D -m 755 $(BUILT)/corefold $(DESTDIR)$(PREFIX)/bin/corefold
 	install -D -m 644 $(BUILT)/libcorefold_rt.so $(DESTDIR)$(PREFIX)/lib/corefold/libcorefold_rt.so
 	install -D -m 644 crates/driver/include/corefold.h $(DESTDIR)$(PREFIX)/include/corefold.h
-	for f in $$(git ls-files cases kit/include kit/src kit/bench); do \
+	for f in $$(find cases kit/include kit/src kit/bench -type f); do \
 		install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/corefold/$$f || exit 1; done
+	cmake -S kit -B $(KIT_BUILD) -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DCF_KIT_TESTS=OFF
+	cmake --build $(KIT_BUILD)
+	DESTDIR=$(DESTDIR) cmake --install $(KIT_BUILD)
 
 clean:
 	$(CARGO) clean

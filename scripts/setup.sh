@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs what a make target needs beside a C compiler and cargo, and only what is missing:
-#   scripts/setup.sh build | test | bench
+#   scripts/setup.sh build | test | bench | install
 # Says what it is about to do before it does it.
 set -eu
 cd "$(dirname "$0")/.."
@@ -28,6 +28,10 @@ if [ "$1" = test ]; then
     have clang-19 || optional="$optional clang-19"
     # Their OpenMP; one version of it can be there at a time.
     ls /usr/lib/llvm-14/lib/libomp.so >/dev/null 2>&1 || optional="$optional libomp-14-dev"
+fi
+if [ "$1" = install ]; then
+    have cmake || need cmake
+    have make || need make
 fi
 if [ "$1" = bench ]; then
     have bc || need bc
