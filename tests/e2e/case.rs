@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published results, simulated again; the grid of counters; the counters under many schedules.
-use crate::harness::{Place, program_with, sources_in, stress};
+use crate::harness::{Place, corefold, program_with, said, sources_in, stress};
 use serde_json::Value;
 use std::path::Path;
 
@@ -22,8 +22,69 @@ fn an_unknown_case_is_told_with_the_known_ones() {
     assert!(said.err.contains("there is no case \"nothing\"; there are: percpu-limit"), "{}", said.err);
 }
 
+#[test]
+fn an_unknown_load_is_told_with_the_known_ones() {
+    let said = Place::new().corefold("case grid --loads adds");
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("there is no load \"adds\"; there are: add, compare, sums, reserve"), "{}", said.err);
+}
+
 fn row<'a>(rows: &'a [Value], what: &str) -> &'a Value {
     rows.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("no row {what:?} in {rows:?}"))
+}
+
+/// A case in small: the program of the large one on 2 CPUs.
+const TINY: &str = r#"
+title = "a case in small"
+machine = "xeon-4s-80"
+program = "mix.c"
+[set.work]
+value = 100
+reason = "none"
+[runs]
+before = { cpus = 2, args = "percpu small {cpus} 20 {work}" }
+after = { cpus = 2, args = "adaptive small {cpus} 20 {work}" }
+[[rows]]
+what = "hit"
+unit = "%"
+figure.gain = { run = "before", over = "before" }
+published = 0
+tolerance = 0.1
+reason = "the same run"
+[[rows]]
+what = "miss"
+unit = "times"
+figure.ratio = { run = "after", over = "before" }
+published = 1000
+tolerance = 0.1
+reason = "never"
+[[rows]]
+what = "work"
+unit = "% of CPU time"
+figure.share = { run = "before", functions = ["do_work"] }
+"#;
+
+#[test]
+fn rows_are_written_as_json() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("cases/tiny")).unwrap();
+    std::fs::write(place.path("cases/tiny/case.toml"), TINY).unwrap();
+    std::fs::copy(kit("../cases/percpu-limit/mix.c"), place.path("cases/tiny/mix.c")).unwrap();
+    std::os::unix::fs::symlink(kit(""), place.path("kit")).unwrap();
+    let mut command = place.command(corefold());
+    command.env("COREFOLD_SHARE", place.path("")).args(["case", "run", "tiny", "--json", "-"]);
+    let said = said(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(json["case"], "tiny");
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(row(rows, "hit")["within"], true);
+    assert_eq!(row(rows, "miss")["within"], false);
+    let work = row(rows, "work");
+    assert!(
+        work["within"].is_null() && work["published"].is_null() && work["simulated"].as_f64() > Some(1.0),
+        "{work}"
+    );
 }
 
 /// The whole case, which takes minutes: `make stress`.

@@ -8,6 +8,7 @@ mod doc;
 use crate::simulate::{Request, bar, in_parallel, simulate};
 use crate::{Home, program};
 use anyhow::{Result, bail};
+use corefold_driver::BadInput;
 use std::path::Path;
 
 pub const CPUS: [u32; 7] = [1, 2, 8, 16, 40, 80, 256];
@@ -19,10 +20,10 @@ const ADAPTIVE: usize = 4;
 
 /// A kind that takes so many times as long as the adaptive one is cut off: it has lost.
 const CUT_OFF: f64 = 4.0;
-/// Virtual seconds before the threads begin.
-const START: f64 = 0.002;
+/// Virtual seconds that the beginning may take, before any operation: for each thread, which has to be created.
+const START: f64 = 5e-5;
 /// Operations of each thread, on so many CPUs at most: few enough for many CPUs.
-const OPERATIONS: &[(u32, u32)] = &[(8, 1_000), (80, 200), (u32::MAX, 100)];
+const OPERATIONS: &[(u32, u32)] = &[(8, 1_000), (80, 500), (u32::MAX, 200)];
 /// Cycles between operations.
 const WORK: u32 = 50;
 
@@ -83,7 +84,8 @@ type Place = (u32, i64, String);
 
 fn cells(part: &Part) -> Result<Vec<Place>> {
     if let Some(unknown) = part.loads.iter().find(|load| !LOADS.contains(&load.as_str())) {
-        bail!("there is no load {unknown:?}; there are: {}", LOADS.join(", "));
+        let message = format!("there is no load {unknown:?}; there are: {}", LOADS.join(", "));
+        return Err(anyhow::Error::new(BadInput(message)));
     }
     let of = |cpus: u32, headroom: i64| part.loads.iter().map(move |load| (cpus, headroom, load.clone()));
     let rows = |cpus: u32| part.headrooms.iter().flat_map(move |&headroom| of(cpus, headroom));
@@ -99,7 +101,7 @@ fn rates(corefold: &Path, program: &Path, place: &Path, cell: &Place) -> Result<
     }
     rates[ADAPTIVE] = adaptive.throughput;
     for (kind, rate) in rates[..ADAPTIVE].iter_mut().enumerate() {
-        let longest = adaptive.seconds * CUT_OFF * all_over_counted(cell.0) + START;
+        let longest = adaptive.seconds * CUT_OFF * all_over_counted(cell.0) + START * f64::from(cell.0 + 20);
         let run = simulate(corefold, program, place, &request(cell, KINDS[kind], Some(longest)))?;
         if !run.finished && !run.ending.summary.contains("livelock") {
             bail!("{} at {cell:?} {}", KINDS[kind], run.ending.summary);

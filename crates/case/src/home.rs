@@ -17,7 +17,10 @@ impl Home {
             let named = PathBuf::from(named);
             return match complete(&named) {
                 true => Ok(Home(named)),
-                false => bail!("{VARIABLE} names {}, which has not both cases/ and kit/src/ in it", named.display()),
+                false => Err(bad_input(format!(
+                    "{VARIABLE} names {}, which has not both cases/ and kit/src/ in it",
+                    named.display()
+                ))),
             };
         }
         let own = std::env::current_exe().and_then(|own| own.canonicalize()).context("finding corefold's own file")?;
