@@ -10,7 +10,7 @@ pub struct Mechanism {
     leave_out: fn(&mut Machine),
 }
 
-pub static MECHANISMS: [Mechanism; 8] = [
+pub static MECHANISMS: [Mechanism; 9] = [
     Mechanism {
         name: "in-flight",
         without: "a line changes hands when it is asked for: its owner loses it at once",
@@ -45,6 +45,11 @@ pub static MECHANISMS: [Mechanism; 8] = [
         leave_out: |m| (m.latency.queueing, m.latency.home_busy) = (false, 0),
     },
     Mechanism { name: "adjacent-line", without: "a miss brings one line", leave_out: |m| m.core.adjacent_line = false },
+    Mechanism {
+        name: "first-level",
+        without: "first-level caches hold what the second level does: faster, where data fits the second",
+        leave_out: |m| m.caches.l1.bytes = 0,
+    },
     Mechanism { name: "caches", without: "caches never run full", leave_out: |m| m.caches = Caches::ENDLESS },
 ];
 

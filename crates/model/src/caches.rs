@@ -17,6 +17,8 @@ pub(crate) enum Found {
 
 pub(crate) struct Caches {
     on: bool,
+    /// The first level has a size of its own.
+    has_first: bool,
     first: Level,
     second: Level,
     third: Level,
@@ -34,6 +36,7 @@ impl Caches {
         let level = |cache: Cache, count| Level::new(cache, machine.line_bytes, count);
         Caches {
             on,
+            has_first: l1.bytes > 0,
             first: level(l1, cores),
             second: level(l2, cores),
             third: level(l3, clusters),
@@ -61,6 +64,9 @@ impl Caches {
     /// Brings a line to a core's first level; says where it was.
     pub fn bring(&mut self, core: u16, cluster: u16, line: u64) -> Found {
         let (core, cluster) = (usize::from(core), usize::from(cluster));
+        if !self.has_first {
+            return self.bring_to_second(core, cluster, line);
+        }
         if self.first.is_newest(core, line) {
             return Found::First;
         }
@@ -75,6 +81,18 @@ impl Caches {
         }
         if in_second {
             return Found::Second;
+        }
+        if self.third.position(cluster, line).is_some() { Found::Third } else { Found::Nowhere }
+    }
+
+    fn bring_to_second(&mut self, core: usize, cluster: usize, line: u64) -> Found {
+        let (in_second, left) = self.second.put(core, line);
+        if let Some(left) = left {
+            self.third.put(cluster, left);
+            self.left.push(left);
+        }
+        if in_second {
+            return Found::First;
         }
         if self.third.position(cluster, line).is_some() { Found::Third } else { Found::Nowhere }
     }

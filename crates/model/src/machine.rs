@@ -82,7 +82,8 @@ pub struct Core {
     pub adjacent_line: bool,
 }
 
-/// Caches that run full. A cache of no bytes has no limit.
+/// Caches that run full. A second level of no bytes has no limit, and then no other has; a first level of
+/// none holds what the second does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caches {
     pub l1: Cache,
@@ -106,7 +107,7 @@ impl Caches {
     };
 
     pub fn are_finite(&self) -> bool {
-        self.l1.bytes > 0 && self.l2.bytes > 0
+        self.l2.bytes > 0
     }
 }
 

@@ -248,6 +248,15 @@ fn what_does_not_fit_comes_from_the_next_level() {
 }
 
 #[test]
+fn without_a_first_level_the_second_holds_all() {
+    for (lines, cycles) in [(20, 0), (100, 30)] {
+        let mut lab = lab(|m| (small_caches(m), m.caches.l1.bytes = 0).0);
+        (0..3 * lines).for_each(|i| _ = lab.cycles(0, i % lines * 64, Kind::LoadAwaited));
+        assert_eq!(lab.cycles(0, 0, Kind::LoadAwaited), cycles, "{lines} lines");
+    }
+}
+
+#[test]
 fn a_line_that_its_owner_has_lost_is_not_taken_from_it() {
     for (others, expected) in [(0, 60), (60, 40), (1000, 180)] {
         let mut lab = lab(small_caches);
