@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// A lock whose waiters look before they swap, and pause between looks.
+#include "../workload.h"
+
+static _Alignas(128) atomic_int locked;
+static _Alignas(128) volatile long counter[2];
+
+static void prepare(int threads) { (void)threads; }
+
+static void work(int thread, long operations)
+{
+	(void)thread;
+	while (operations--) {
+		do {
+			while (atomic_load_explicit(&locked, memory_order_relaxed))
+				relax();
+		} while (atomic_exchange_explicit(&locked, 1, memory_order_acquire));
+		counter[0]++;
+		counter[1]++;
+		atomic_store_explicit(&locked, 0, memory_order_release);
+	}
+}

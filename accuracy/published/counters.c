@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// Counters of the statistical and of the limited kind, one update (or one reading of the sum) an operation.
+// Build with one of -DSHARED, -DSHARED_ATOMIC, -DOWN_SLOT, -DOWN_SLOT_ATOMIC, -DOWN_TLS, -DLIMIT, -DLIMIT_ATOMIC,
+// -DAT_THE_LIMIT; or -DREAD -DSLOTS=N: as many slots as the sum has.
+#include "../workload.h"
+
+#ifndef SLOTS
+#define SLOTS MOST_THREADS
+#endif
+
+static _Alignas(64) volatile unsigned long shared;
+static _Alignas(64) atomic_int shared_atomic;
+static struct { _Alignas(64) volatile unsigned long value; } slot[SLOTS];
+static struct { _Alignas(64) atomic_int value; } atomic_slot[SLOTS];
+static _Thread_local volatile unsigned long own;
+static volatile unsigned long sum_seen[MOST_THREADS][8];
+
+#if defined(LIMIT) || defined(LIMIT_ATOMIC) || defined(AT_THE_LIMIT)
+static pthread_spinlock_t lock;
+static void prepare(int threads)
+{
+	(void)threads;
+	pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE);
+}
+#else
+static void prepare(int threads) { (void)threads; }
+#endif
+
+#if defined(SHARED)
+static void update(int thread, long turn) { (void)thread, (void)turn, shared++; }
+#elif defined(SHARED_ATOMIC)
+static void update(int thread, long turn) { (void)thread, (void)turn, atomic_fetch_add(&shared_atomic, 1); }
+#elif defined(OWN_SLOT)
+static void update(int thread, long turn) { (void)turn, slot[thread].value++; }
+#elif defined(OWN_SLOT_ATOMIC)
+static void update(int thread, long turn) { (void)turn, atomic_fetch_add(&atomic_slot[thread].value, 1); }
+#elif defined(OWN_TLS)
+static void update(int thread, long turn) { (void)thread, (void)turn, own++; }
+#elif defined(READ)
+static void update(int thread, long turn)
+{
+	unsigned long sum = 0;
+
+	(void)turn;
+	for (int s = 0; s < SLOTS; s++)
+		sum += slot[s].value;
+	sum_seen[thread][0] = sum;
+}
+#else
+/* Each thread may count up to a share of its own before it has to take the lock: up by one, down by one. */
+#if defined(AT_THE_LIMIT)
+enum { MOST = 1 };
+#else
+enum { MOST = 100000001 };
+#endif
+static unsigned long total, reserved;
+static _Thread_local volatile unsigned long count, share;
+static _Thread_local atomic_uint count_and_share;
+
+static void take_a_share(unsigned long room)
+{
+	unsigned long mine = room / (unsigned long)run_state.threads;
+
+	reserved += mine;
+	share = mine;
+	count = mine / 2 < total ? mine / 2 : total;
+	total -= count;
+}
+
+static void settle(void)
+{
+	total += count;
+	reserved -= share;
+	count = share = 0;
+}
+
+static __attribute__((noinline)) void slowly(long step)
+{
+	pthread_spin_lock(&lock);
+	settle();
+	if (step < 0 ? total > 0 : total + reserved < MOST) {
+		total += (unsigned long)step;
+		take_a_share(MOST - total - reserved);
+	}
+	pthread_spin_unlock(&lock);
+}
+#if defined(LIMIT_ATOMIC)
+static void update(int thread, long turn)
+{
+	unsigned seen = atomic_load_explicit(&count_and_share, memory_order_relaxed), next;
+
+	(void)thread;
+	/* 16 bits each; a share of 1000, half used. */
+	if (!seen)
+		seen = 500u << 16 | 1000, atomic_store(&count_and_share, seen);
+	do {
+		unsigned have = seen >> 16, may = seen & 0xffff;
+
+		if (turn % 2 ? have < 1 : have + 1 > may)
+			return slowly(turn % 2 ? -1 : 1);
+		next = (turn % 2 ? have - 1 : have + 1) << 16 | may;
+	} while (!atomic_compare_exchange_strong(&count_and_share, &seen, next));
+}
+#else
+static void update(int thread, long turn)
+{
+	(void)thread;
+	if (turn % 2 ? count >= 1 : share - count >= 1)
+		count += turn % 2 ? -1ul : 1;
+	else
+		slowly(turn % 2 ? -1 : 1);
+}
+#endif
+#endif
+
+static void work(int thread, long operations)
+{
+	for (long i = 0; i < operations; i++)
+		update(thread, i);
+}

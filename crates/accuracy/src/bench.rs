@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds workloads, and runs them natively and simulated.
+use crate::statistics::median;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a simulated run said.
+pub struct Simulated {
+    pub nanoseconds: f64,
+    /// What the report blames: `nothing`, or the kind of culprit.
+    pub blamed: String,
+}
+
+/// What several native runs said.
+pub struct Native {
+    pub median: f64,
+    /// The quartiles.
+    pub spread: (f64, f64),
+}
+
+/// Where things are, and where they are built.
+pub struct Bench {
+    pub corefold: PathBuf,
+    /// The folder `accuracy`.
+    pub sources: PathBuf,
+    place: tempfile::TempDir,
+    built: AtomicUsize,
+}
+
+/// One compiled workload.
+pub struct Program(PathBuf);
+
+const FLAGS: [&str; 4] = ["-O2", "-g", "-Wall", "-pthread"];
+
+impl Bench {
+    pub fn new(corefold: &Path, sources: &Path) -> Result<Bench> {
+        let corefold = corefold.canonicalize().with_context(|| format!("no {}: make build", corefold.display()))?;
+        let place = tempfile::tempdir().context("no place for temporary files")?;
+        Ok(Bench { corefold, sources: sources.to_owned(), place, built: AtomicUsize::new(0) })
+    }
+
+    /// A place for a file of this name.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    pub fn build_native(&self, source: &str) -> Result<Program> {
+        self.build(Command::new("gcc"), source, &[])
+    }
+
+    pub fn build_simulated(&self, source: &str, options: &[String]) -> Result<Program> {
+        let mut command = Command::new(&self.corefold);
+        command.arg("cc");
+        self.build(command, source, options)
+    }
+
+    fn build(&self, mut compiler: Command, source: &str, options: &[String]) -> Result<Program> {
+        let program = self.file(&format!("program{}", self.built.fetch_add(1, Ordering::Relaxed)));
+        compiler.args(FLAGS).args(options).arg(self.sources.join(source)).arg("-o").arg(&program);
+        finish(compiler).with_context(|| format!("building {source}"))?;
+        Ok(Program(program))
+    }
+
+    pub fn native(&self, program: &Program, threads: u32, microseconds: u64, trials: usize) -> Result<Native> {
+        let mut times = Vec::new();
+        for _ in 0..trials {
+            let mut command = Command::new(&program.0);
+            command.arg(threads.to_string()).arg(microseconds.to_string());
+            times.push(nanoseconds(&finish(command)?.stdout)?);
+        }
+        times.sort_by(f64::total_cmp);
+        let quartile = |of: usize| times[(times.len() - 1) * of / 4];
+        Ok(Native { median: median(&times).context("no trials")?, spread: (quartile(1), quartile(3)) })
+    }
+
+    pub fn simulated(&self, program: &Program, machine: &str, threads: u32, microseconds: u64) -> Result<Simulated> {
+        let name = self.built.fetch_add(1, Ordering::Relaxed);
+        let recording = self.file(&format!("recording{name}"));
+        let mut command = Command::new(&self.corefold);
+        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine]);
+        command.args(["--cpus", &threads.to_string(), "--timeout", "300", "--"]);
+        command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
+        let output = finish(command)?;
+        let report: Value = serde_json::from_slice(&output.stdout)?;
+        let blamed = report["finding"]["cause"].as_str().context("a report without a finding")?.to_owned();
+        let _ = std::fs::remove_file(&recording);
+        // What the program prints goes where the document does not.
+        Ok(Simulated { nanoseconds: nanoseconds(&output.stderr)?, blamed })
+    }
+}
+
+/// Runs a command that must succeed.
+pub fn finish(mut command: Command) -> Result<Output> {
+    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    if !output.status.success() {
+        bail!("{command:?} ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(output)
+}
+
+/// What a workload printed.
+fn nanoseconds(output: &[u8]) -> Result<f64> {
+    let text = String::from_utf8_lossy(output);
+    let line = text.lines().find_map(|line| line.strip_prefix("ns_per_operation "));
+    let value: f64 = line.with_context(|| format!("the workload printed no time: {text}"))?.trim().parse()?;
+    ensure!(value.is_finite() && value > 0.0, "the workload finished no operation: give it more microseconds");
+    Ok(value)
+}

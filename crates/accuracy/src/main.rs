@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs the accuracy suites, saves the figures, and makes docs/accuracy.md of them.
+mod bench;
+mod data;
+mod native;
+mod page;
+mod progress;
+mod published;
+mod results;
+mod statistics;
+mod suite;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use results::Results;
+use std::path::{Path, PathBuf};
+use suite::Suite;
+
+/// Holds simulated results against native and published ones.
+#[derive(Parser)]
+#[command(after_help = "Examples:\n  \
+    corefold-accuracy                            both suites, and the page of them\n  \
+    corefold-accuracy --suite native             this host only\n  \
+    corefold-accuracy --suite published --only skl-i7-6700hq --keep")]
+struct Arguments {
+    #[arg(long, value_enum, default_value = "both")]
+    suite: Which,
+    /// Native workloads, or machines or programs of published ones, whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// The command under test
+    #[arg(long, value_name = "FILE", default_value = "target/release/corefold")]
+    corefold: PathBuf,
+    /// Print the page, and save nothing
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Which {
+    Both,
+    Native,
+    Published,
+    /// Nothing: makes the page of the saved figures again.
+    None,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let suite = Suite::read(&root.join("accuracy/suite.toml"))?;
+    let (saved, page) = (root.join("docs/accuracy.json"), root.join("docs/accuracy.md"));
+    // What is not measured now stays as it was.
+    let mut results = match std::fs::read(&saved) {
+        Ok(text) => serde_json::from_slice(&text).with_context(|| format!("in {}", saved.display()))?,
+        Err(_) => Results::default(),
+    };
+    measure(&arguments, &suite, &root, &mut results)?;
+    let text = page::page(&results, &suite);
+    print!("{text}");
+    if !arguments.keep {
+        std::fs::write(&saved, serde_json::to_string_pretty(&results)? + "\n")?;
+        std::fs::write(&page, text)?;
+    }
+    Ok(())
+}
+
+fn measure(arguments: &Arguments, suite: &Suite, root: &Path, results: &mut Results) -> Result<()> {
+    let only = arguments.only.as_deref();
+    let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
+    if matches!(arguments.suite, Which::Both | Which::Native) {
+        let profile = native::calibrate(&bench)?;
+        results.native = Some(native::measure(&bench, suite, &profile, only)?);
+        results.host = host();
+    }
+    if matches!(arguments.suite, Which::Both | Which::Published) {
+        results.published = published::measure(&bench, &suite.group, &root.join("validation/curves"), only)?;
+    }
+    Ok(())
+}
+
+/// The processor, as the kernel names it.
+fn host() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let count = text.lines().filter(|line| line.starts_with("processor")).count();
+    format!("{}, {count} CPUs", name.map_or("unknown", |(_, name)| name.trim()))
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Workloads on this host, natively and on a profile that was calibrated just before.
+use crate::bench::{Bench, finish};
+use crate::progress::Progress;
+use crate::results::{Curve, Group, Point};
+use crate::suite::Suite;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Calibrates anew.
+pub fn calibrate(bench: &Bench) -> Result<PathBuf> {
+    let profile = bench.file("host.toml");
+    let mut command = Command::new(&bench.corefold);
+    command.args(["machine", "calibrate", "-o"]).arg(&profile);
+    let output = finish(command).context("calibrating this host")?;
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    Ok(profile)
+}
+
+pub fn measure(bench: &Bench, suite: &Suite, profile: &Path, only: Option<&str>) -> Result<Group> {
+    let chosen = |name: &&String| only.is_none_or(|only| name.contains(only));
+    let workloads: Vec<&String> = suite.native.workloads.iter().filter(chosen).collect();
+    let mut progress = Progress::of("native", workloads.len());
+    let mut curves = Vec::new();
+    for name in workloads {
+        progress.step(name);
+        curves.push(workload(bench, suite, profile, name).with_context(|| name.clone())?);
+    }
+    let title = "Small programs on this host".into();
+    let source = "measured in the same run, on a host calibrated in the same run".into();
+    Ok(Group { title, source, machine: "host".into(), curves })
+}
+
+fn workload(bench: &Bench, suite: &Suite, profile: &Path, name: &str) -> Result<Curve> {
+    let native = &suite.native;
+    let source = format!("native/{name}.c");
+    let (plain, hooked) = (bench.build_native(&source)?, bench.build_simulated(&source, &[])?);
+    let machine = profile.to_str().context("a path that is not text")?;
+    let mut points = Vec::new();
+    let mut wrongly_blamed = None;
+    for threads in [1, 2] {
+        let times = bench.native(&plain, threads, native.microseconds, native.trials)?;
+        let simulated = bench.simulated(&hooked, machine, threads, native.simulated_microseconds)?;
+        if native.private.iter().any(|private| private == name) && simulated.blamed != "nothing" {
+            wrongly_blamed = Some(simulated.blamed);
+        }
+        let point = Point { threads, theirs: times.median, spread: times.spread, ours: simulated.nanoseconds };
+        points.push(point);
+    }
+    Ok(Curve { name: name.replace('_', " "), points, apart: None, withheld: None, wrongly_blamed })
+}

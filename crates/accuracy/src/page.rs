@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! docs/accuracy.md, of the results.
+use crate::results::{Curve, Group, Results};
+use crate::suite::Suite;
+use std::fmt::Write;
+
+/// What is promised; a miss is called one.
+mod bounds {
+    pub const NATIVE_MEDIAN: f64 = 0.10;
+    pub const NATIVE_WORST: f64 = 0.35;
+    pub const PUBLISHED_MEDIAN: f64 = 0.20;
+    pub const PUBLISHED_FACTOR: f64 = 2.0;
+    pub const RANKS: f64 = 0.95;
+}
+
+const INTRODUCTION: &str = include_str!("introduction.md");
+
+pub fn page(results: &Results, suite: &Suite) -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let groups: Vec<&Group> = results.native.iter().chain(&results.published).collect();
+    summary(&mut page, &groups);
+    if !results.host.is_empty() {
+        let _ = writeln!(page, "\nThe host of the native suite: {}.", results.host);
+    }
+    for group in groups {
+        details(&mut page, group);
+    }
+    known(&mut page, suite);
+    page
+}
+
+/// A verdict in one word.
+fn verdict(reached: bool) -> &'static str {
+    if reached { "reached" } else { "**missed**" }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{:.0} %", share * 100.0))
+}
+
+fn summary(page: &mut String, groups: &[&Group]) {
+    let heads = ["machine", "what", "points", "median error", "", "worst", "", "rank correlation", "knee"];
+    row(page, &heads.map(String::from));
+    row(page, &["---"; 9].map(String::from));
+    for group in groups {
+        let native = group.machine == "host";
+        let median = group.median_error();
+        let most = if native { bounds::NATIVE_MEDIAN } else { bounds::PUBLISHED_MEDIAN };
+        let worst_fits = if native {
+            group.worst_error().is_none_or(|error| error <= bounds::NATIVE_WORST)
+        } else {
+            group.worst_factor().is_none_or(|factor| factor <= bounds::PUBLISHED_FACTOR)
+        };
+        let (bounded, of) = (group.count() > 0, |text: &'static str| text.to_owned());
+        let worst = match (native, group.worst_error(), group.worst_factor()) {
+            (true, Some(error), _) => format!("{:.0} %", error * 100.0),
+            (false, _, Some(factor)) => format!("{factor:.2} times"),
+            _ => of("-"),
+        };
+        row(page, &[
+            format!("`{}`", group.machine),
+            group.title.clone(),
+            group.count().to_string(),
+            percent(median),
+            if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("apart") },
+            worst,
+            if bounded { of(verdict(worst_fits)) } else { of("apart") },
+            shapes(group, |curve| curve.rank_correlation().map(|r| r >= bounds::RANKS)),
+            shapes(group, |curve| (curve.points.len() > 2).then(|| same_knee(curve))),
+        ]);
+    }
+}
+
+/// Of the curves that the question can be asked of, how many have the right shape.
+fn shapes(group: &Group, question: impl Fn(&Curve) -> Option<bool>) -> String {
+    let answers: Vec<bool> = group.curves.iter().filter_map(question).collect();
+    let right = answers.iter().filter(|answer| **answer).count();
+    if answers.is_empty() { "-".into() } else { format!("{right} of {}", answers.len()) }
+}
+
+fn same_knee(curve: &Curve) -> bool {
+    let (theirs, ours) = curve.knees();
+    theirs.abs_diff(ours) <= 1
+}
+
+fn details(page: &mut String, group: &Group) {
+    let _ = writeln!(page, "\n## {} (`{}`)\n\n{}.\n", group.title, group.machine, group.source);
+    let theirs = if group.machine == "host" { "native" } else { "published" };
+    row(page, &["what", "threads", theirs, "ours", "error", "note"].map(String::from));
+    row(page, &["---", "--:", "--:", "--:", "--:", "---"].map(String::from));
+    for curve in &group.curves {
+        for (index, point) in curve.points.iter().enumerate() {
+            row(page, &[
+                if index == 0 { curve.name.clone() } else { String::new() },
+                point.threads.to_string(),
+                nanoseconds(point.theirs),
+                nanoseconds(point.ours),
+                format!("{:+.0} %", point.error() * 100.0),
+                note(curve, index),
+            ]);
+        }
+    }
+    let shaped: Vec<&Curve> = group.curves.iter().filter(|curve| curve.points.len() > 2).collect();
+    if shaped.is_empty() {
+        return;
+    }
+    let _ = writeln!(page);
+    row(page, &["curve", "rank correlation", "knee published", "knee ours", ""].map(String::from));
+    row(page, &["---", "--:", "--:", "--:", "---"].map(String::from));
+    for curve in shaped {
+        let (theirs, ours) = curve.knees();
+        let ranks = curve.rank_correlation();
+        let right = ranks.is_none_or(|ranks| ranks >= bounds::RANKS) && same_knee(curve);
+        row(page, &[
+            curve.name.clone(),
+            ranks.map_or("flat".into(), |ranks| format!("{ranks:.2}")),
+            curve.points[theirs].threads.to_string(),
+            curve.points[ours].threads.to_string(),
+            verdict(right).into(),
+        ]);
+    }
+}
+
+/// What a reader has to know of a point.
+fn note(curve: &Curve, index: usize) -> String {
+    let first = index == 0;
+    match (&curve.apart, &curve.withheld, &curve.wrongly_blamed) {
+        (_, _, Some(blamed)) if first => format!("**wrongly blamed: {blamed}**"),
+        (_, Some((name, value)), _) if first => format!("{name} = {value} set from this point"),
+        (Some(why), _, _) if first => format!("apart: {why}"),
+        _ => String::new(),
+    }
+}
+
+fn nanoseconds(value: f64) -> String {
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} ns")
+}
+
+fn row(page: &mut String, cells: &[String]) {
+    let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+fn known(page: &mut String, suite: &Suite) {
+    if suite.known.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "\n## What is known of the misses\n");
+    for known in &suite.known {
+        let _ = writeln!(page, "- {}: {}", known.of, known.why);
+    }
+}

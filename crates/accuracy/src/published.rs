@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs rewritten from the description of published ones, on the profiles of the machines they ran on.
+use crate::bench::{Bench, Program};
+use crate::data;
+use crate::progress::Progress;
+use crate::results::{Curve, Group, Point};
+use crate::suite;
+use anyhow::{Context, Result};
+use std::path::Path;
+
+pub fn measure(bench: &Bench, groups: &[suite::Group], curves: &Path, only: Option<&str>) -> Result<Vec<Group>> {
+    let chosen = |group: &&suite::Group| only.is_none_or(|only| group.machine.contains(only) || group.program == only);
+    let groups: Vec<&suite::Group> = groups.iter().filter(chosen).collect();
+    let mut progress = Progress::of("published", groups.iter().map(|group| group.curve.len()).sum());
+    let mut measured = Vec::new();
+    for group in groups {
+        let mut of_group = Vec::new();
+        for curve in &group.curve {
+            progress.step(&format!("{}, {}", group.machine, curve.name));
+            of_group.push(measure_curve(bench, group, curve, curves).with_context(|| curve.name.clone())?);
+        }
+        let (title, source, machine) = (group.title.clone(), group.source.clone(), group.machine.clone());
+        measured.push(Group { title, source, machine, curves: of_group });
+    }
+    Ok(measured)
+}
+
+fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, curves: &Path) -> Result<Curve> {
+    let file = curve.data.as_ref().or(group.data.as_ref()).context("no file of published points")?;
+    let mut published = data::read(&curves.join(file), curve.series.as_deref())?;
+    if !group.threads.is_empty() {
+        published.retain(|point| group.threads.contains(&point.threads));
+    }
+    let source = format!("published/{}.c", group.program);
+    let mut options = curve.options.clone();
+    let mut withheld = None;
+    if let Some(constant) = &curve.withheld {
+        let first = published.first().filter(|point| point.threads == 1).context("no point with one thread")?;
+        let value = set_by_one_thread(bench, group, &source, &options, constant, first.value)?;
+        options.push(format!("-D{}={value}", constant.name));
+        withheld = Some((constant.name.clone(), value));
+    }
+    let program = bench.build_simulated(&source, &options)?;
+    let mut points = Vec::new();
+    let mut wrongly_blamed = None;
+    for point in published {
+        let simulated = bench.simulated(&program, &group.machine, point.threads, group.microseconds)?;
+        if curve.private && simulated.blamed != "nothing" {
+            wrongly_blamed = Some(simulated.blamed);
+        }
+        let data::Point { threads, value, spread } = point;
+        points.push(Point { threads, theirs: value, spread, ours: simulated.nanoseconds });
+    }
+    let apart = curve.apart.clone().or(group.apart.clone());
+    Ok(Curve { name: curve.name.clone(), points, apart, withheld, wrongly_blamed })
+}
+
+/// The constant with which one thread takes as long as was published: time grows in proportion to it.
+fn set_by_one_thread(
+    bench: &Bench,
+    group: &suite::Group,
+    source: &str,
+    options: &[String],
+    constant: &suite::Withheld,
+    goal: f64,
+) -> Result<u32> {
+    let time = |value: u32| -> Result<f64> {
+        let options = [options, &[format!("-D{}={value}", constant.name)]].concat();
+        let program: Program = bench.build_simulated(source, &options)?;
+        Ok(bench.simulated(&program, &group.machine, 1, group.microseconds)?.nanoseconds)
+    };
+    let (low, high) = constant.between;
+    let (at_low, at_high) = (time(low)?, time(high)?);
+    let share = (goal - at_low) / (at_high - at_low);
+    Ok((f64::from(low) + share * f64::from(high - low)).round().clamp(1.0, f64::from(high) * 4.0) as u32)
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was measured, as it is saved: figures only, so that the page can be made of it again.
+use crate::statistics::{distinct, error, factor, knee, median, rank_correlation};
+use serde::{Deserialize, Serialize};
+
+/// One point: nanoseconds an operation, as one thread sees it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Point {
+    pub threads: u32,
+    /// Natively measured or published.
+    pub theirs: f64,
+    pub spread: (f64, f64),
+    pub ours: f64,
+}
+
+impl Point {
+    /// Of throughput: below 0, we are slower than they were.
+    pub fn error(&self) -> f64 {
+        error(self.theirs, self.ours)
+    }
+
+    pub fn factor(&self) -> f64 {
+        factor(self.theirs, self.ours)
+    }
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Curve {
+    pub name: String,
+    pub points: Vec<Point>,
+    /// Why the points have no bound.
+    pub apart: Option<String>,
+    /// What was set from the point with one thread, which then does not count.
+    pub withheld: Option<(String, u32)>,
+    /// What a report blamed, where nothing is shared.
+    pub wrongly_blamed: Option<String>,
+}
+
+impl Curve {
+    /// The points that are held to a bound.
+    pub fn bounded(&self) -> &[Point] {
+        if self.apart.is_some() || self.withheld.is_some() { &[] } else { &self.points }
+    }
+
+    /// `None`: flat, or too few points that differ by more than the published spread.
+    pub fn rank_correlation(&self) -> Option<f64> {
+        let spreads: Vec<(f64, f64)> = self.points.iter().map(|point| point.spread).collect();
+        let kept = distinct(&spreads);
+        let side = |value: fn(&Point) -> f64| kept.iter().map(|at| value(&self.points[*at])).collect::<Vec<f64>>();
+        if self.is_flat() || kept.len() < 3 {
+            return None;
+        }
+        // Ours may be flat where theirs is not: that agrees in nothing.
+        Some(rank_correlation(&side(|p| p.theirs), &side(|p| p.ours)).unwrap_or(0.0))
+    }
+
+    /// Theirs varies by less than a tenth.
+    fn is_flat(&self) -> bool {
+        let of = |pick: fn(f64, f64) -> f64| self.points.iter().map(|p| p.theirs).reduce(pick).unwrap_or(1.0);
+        of(f64::max) < 1.1 * of(f64::min)
+    }
+
+    /// Where theirs and ours stop to scale, as indices of points.
+    pub fn knees(&self) -> (usize, usize) {
+        let of = |value: fn(&Point) -> f64| {
+            let points: Vec<(f64, f64)> =
+                self.points.iter().map(|p| (f64::from(p.threads), f64::from(p.threads) / value(p))).collect();
+            knee(&points)
+        };
+        (of(|p| p.theirs), of(|p| p.ours))
+    }
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Group {
+    pub title: String,
+    pub source: String,
+    pub machine: String,
+    pub curves: Vec<Curve>,
+}
+
+impl Group {
+    fn bounded(&self) -> impl Iterator<Item = &Point> {
+        self.curves.iter().flat_map(Curve::bounded)
+    }
+
+    pub fn median_error(&self) -> Option<f64> {
+        median(&self.bounded().map(|point| point.error().abs()).collect::<Vec<f64>>())
+    }
+
+    pub fn worst_error(&self) -> Option<f64> {
+        self.bounded().map(|point| point.error().abs()).max_by(f64::total_cmp)
+    }
+
+    pub fn worst_factor(&self) -> Option<f64> {
+        self.bounded().map(Point::factor).max_by(f64::total_cmp)
+    }
+
+    pub fn count(&self) -> usize {
+        self.bounded().count()
+    }
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Results {
+    pub host: String,
+    pub native: Option<Group>,
+    pub published: Vec<Group>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(points: &[(u32, f64, f64)]) -> Curve {
+        let point = |(threads, theirs, ours): &(u32, f64, f64)| Point {
+            threads: *threads,
+            theirs: *theirs,
+            spread: (theirs * 0.99, theirs * 1.01),
+            ours: *ours,
+        };
+        let points = points.iter().map(point).collect();
+        Curve { name: "c".into(), points, apart: None, withheld: None, wrongly_blamed: None }
+    }
+
+    #[test]
+    fn a_flat_curve_has_no_order() {
+        assert_eq!(curve(&[(1, 12.0, 1.0), (2, 12.05, 2.0), (4, 12.9, 3.0)]).rank_correlation(), None);
+    }
+
+    #[test]
+    fn ours_flat_agrees_in_nothing() {
+        assert_eq!(curve(&[(1, 1.0, 5.0), (2, 2.0, 5.0), (4, 3.0, 5.0)]).rank_correlation(), Some(0.0));
+        assert_eq!(curve(&[(1, 1.0, 5.0), (2, 2.0, 6.0), (4, 3.0, 7.0)]).rank_correlation(), Some(1.0));
+    }
+
+    #[test]
+    fn knees_are_compared_by_point() {
+        assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 1.0), (4, 4.0, 4.0)]).knees(), (0, 1));
+    }
+
+    #[test]
+    fn an_error_is_one_of_throughput() {
+        let curve = curve(&[(1, 10.0, 20.0)]);
+        assert_eq!(curve.points[0].error(), -0.5);
+        assert_eq!(curve.points[0].factor(), 2.0);
+    }
+
+    #[test]
+    fn what_stands_apart_has_no_bound() {
+        let mut curve = curve(&[(1, 10.0, 20.0)]);
+        assert_eq!(curve.bounded().len(), 1);
+        curve.apart = Some("kernel".into());
+        assert!(curve.bounded().is_empty());
+    }
+}
