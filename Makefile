@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build demo test kit-test kit-bench grid stress bench install clean
+.PHONY: build demo test kit-test kit-bench grid stress accuracy bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -50,6 +50,10 @@ stress:
 	$(MAKE) build
 	COREFOLD_STRESS=1 $(E2E)
 	$(KIT) stress
+
+# How far simulated results are from native and published ones: docs/accuracy.md. Nothing else should run.
+accuracy: build
+	$(BUILT)/corefold-accuracy --corefold $(BUILT)/corefold
 
 # Simulation speed, as ratios and rates from one run on this host.
 bench:

@@ -57,17 +57,20 @@ fn summary(page: &mut String, groups: &[&Group]) {
             (false, _, Some(factor)) => format!("{factor:.2} times"),
             _ => of("-"),
         };
-        row(page, &[
-            format!("`{}`", group.machine),
-            group.title.clone(),
-            group.count().to_string(),
-            percent(median),
-            if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("apart") },
-            worst,
-            if bounded { of(verdict(worst_fits)) } else { of("apart") },
-            shapes(group, |curve| curve.rank_correlation().map(|r| r >= bounds::RANKS)),
-            shapes(group, |curve| (curve.points.len() > 2).then(|| same_knee(curve))),
-        ]);
+        row(
+            page,
+            &[
+                format!("`{}`", group.machine),
+                group.title.clone(),
+                group.count().to_string(),
+                percent(median),
+                if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("apart") },
+                worst,
+                if bounded { of(verdict(worst_fits)) } else { of("apart") },
+                shapes(group, |curve| curve.rank_correlation().map(|r| r >= bounds::RANKS)),
+                shapes(group, |curve| (curve.points.len() > 2).then(|| same_knee(curve))),
+            ],
+        );
     }
 }
 
@@ -90,14 +93,17 @@ fn details(page: &mut String, group: &Group) {
     row(page, &["---", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for curve in &group.curves {
         for (index, point) in curve.points.iter().enumerate() {
-            row(page, &[
-                if index == 0 { curve.name.clone() } else { String::new() },
-                point.threads.to_string(),
-                nanoseconds(point.theirs),
-                nanoseconds(point.ours),
-                format!("{:+.0} %", point.error() * 100.0),
-                note(curve, index),
-            ]);
+            row(
+                page,
+                &[
+                    if index == 0 { curve.name.clone() } else { String::new() },
+                    point.threads.to_string(),
+                    nanoseconds(point.theirs),
+                    nanoseconds(point.ours),
+                    format!("{:+.0} %", point.error() * 100.0),
+                    note(curve, index),
+                ],
+            );
         }
     }
     let shaped: Vec<&Curve> = group.curves.iter().filter(|curve| curve.points.len() > 2).collect();
@@ -111,13 +117,16 @@ fn details(page: &mut String, group: &Group) {
         let (theirs, ours) = curve.knees();
         let ranks = curve.rank_correlation();
         let right = ranks.is_none_or(|ranks| ranks >= bounds::RANKS) && same_knee(curve);
-        row(page, &[
-            curve.name.clone(),
-            ranks.map_or("flat".into(), |ranks| format!("{ranks:.2}")),
-            curve.points[theirs].threads.to_string(),
-            curve.points[ours].threads.to_string(),
-            verdict(right).into(),
-        ]);
+        row(
+            page,
+            &[
+                curve.name.clone(),
+                ranks.map_or("flat".into(), |ranks| format!("{ranks:.2}")),
+                curve.points[theirs].threads.to_string(),
+                curve.points[ours].threads.to_string(),
+                verdict(right).into(),
+            ],
+        );
     }
 }
 

@@ -27,13 +27,14 @@ macro_rules! profile {
     };
 }
 
-static PROFILES: [Builtin; 14] = [
+static PROFILES: [Builtin; 15] = [
     profile!("skylake-2s-80", 80, "two-socket Skylake-SP server, 2 x 20 cores x 2 threads at 2.1 GHz (2017)"),
     profile!("xeon-4s-80", 80, "four-socket Xeon of 2010 to 2016, 4 x 10 cores x 2 threads at 2.4 GHz"),
     profile!("skl-i7-6700hq", 8, "Skylake laptop, 4 cores x 2 threads at 2.6 GHz (2015)"),
     profile!("icl-i5-1035g4", 8, "Ice Lake laptop, 4 cores x 2 threads at 3.3 GHz (2019)"),
     profile!("wsm-2s-x5650", 24, "two-socket Westmere-EP server, 2 x 6 cores x 2 threads at 2.67 GHz (2010)"),
     profile!("nhm-2s-x5550", 16, "two-socket Nehalem-EP server, 2 x 4 cores x 2 threads at 2.67 GHz (2009)"),
+    profile!("hsw-4s-e7-8895v3", 144, "four-socket Haswell-EX server, 4 x 18 cores x 2 threads at 2.6 GHz (2015)"),
     profile!("bdw-2s-e5-2680v4", 56, "two-socket Broadwell server, 2 x 14 cores x 2 threads at 2.4 GHz (2016)"),
     profile!("clx-2s-8275cl", 96, "two-socket Cascade Lake server, 2 x 24 cores x 2 threads at 3.0 GHz (2019)"),
     profile!("icx-2s-8375c", 128, "two-socket Ice Lake server, 2 x 32 cores x 2 threads at 2.9 GHz (2021)"),
