@@ -21,7 +21,7 @@ use suite::Suite;
 #[command(after_help = "Examples:\n  \
     corefold-accuracy                            both suites, and the page of them\n  \
     corefold-accuracy --suite native             this host only\n  \
-    corefold-accuracy --suite published --only skl-i7-6700hq --keep")]
+    corefold-accuracy --suite published --only skl --keep")]
 struct Arguments {
     #[arg(long, value_enum, default_value = "both")]
     suite: Which,

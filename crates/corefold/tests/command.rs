@@ -20,7 +20,7 @@ fn help_has_examples_and_exit_codes() {
 fn machines_are_listed_and_shown() {
     let place = Place::new();
     let list = place.corefold("machine list").out;
-    assert!(list.starts_with("skylake-2s-80 ") && list.lines().count() == 14, "{list}");
+    assert!(list.starts_with("skylake-2s-80 ") && list.lines().count() == 15, "{list}");
     for name in list.lines().filter_map(|l| l.split_whitespace().next()) {
         let shown = place.corefold(&format!("machine show {name}"));
         assert!(shown.out.contains("latency.local_modified") && shown.err.is_empty(), "{name}");
