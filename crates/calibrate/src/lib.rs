@@ -194,6 +194,7 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         4.0,
         "an L3 slice returns half a line a cycle; twice that for looking up its tags",
     );
+    unless("core.rmw_held", "cycles", 7.0, "a load that hits takes 5, computing and writing back one each");
     unless(
         "core.window",
         "cycles",

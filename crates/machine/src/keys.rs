@@ -96,6 +96,7 @@ pub const KEYS: &[Key] = &[
     maybe("latency.home_node", Count, 0, 1, Number(1)),
     key("core.width", Count, 1, 64),
     key("core.rmw", Time, 1, LONG),
+    maybe("core.rmw_held", Time, 0, LONG, Like("core.rmw")),
     key("core.fence", Time, 0, LONG),
     key("core.pause", Time, 1, LONG),
     key("core.store_buffer", Count, 0, 1024),

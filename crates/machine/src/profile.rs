@@ -221,6 +221,7 @@ impl Numbers {
         Core {
             width: self.get("core.width"),
             rmw: self.get("core.rmw"),
+            rmw_held: self.get("core.rmw_held"),
             fence: self.get("core.fence"),
             pause: self.get("core.pause"),
             store_buffer: self.get("core.store_buffer"),

@@ -11,6 +11,9 @@ pub(crate) struct Costs {
     pub remote_memory: Legs,
     pub home_busy: Ticks,
     pub rmw: Ticks,
+    /// From the beginning of a read-modify-write until it takes hold of its line: a snoop that comes meanwhile
+    /// still gets it.
+    pub exposed: Ticks,
     pub smt: Ticks,
     pub window: Ticks,
     pub misses: usize,
@@ -58,6 +61,7 @@ impl Costs {
             remote_memory: split(l.remote_memory),
             home_busy: ticks(l.home_busy),
             rmw: ticks(machine.core.rmw),
+            exposed: ticks(machine.core.rmw.saturating_sub(machine.core.rmw_held)),
             smt: ticks(l.smt),
             window: ticks(machine.core.window),
             misses: machine.core.misses.max(1) as usize,

@@ -67,6 +67,8 @@ pub struct Core {
     pub width: u32,
     /// Cycles of a read-modify-write on a line that the CPU owns.
     pub rmw: u32,
+    /// Of these, the last ones, in which it holds the line: a snoop that comes earlier still gets it.
+    pub rmw_held: u32,
     /// Cycles of a full fence with nothing to drain.
     pub fence: u32,
     pub pause: u32,

@@ -61,7 +61,7 @@ impl Model {
     /// The time within which no other core can take a line from its owner: the request has to reach
     /// the home, and the snoop the owner. A CPU that only hits may run ahead by this and stay exact.
     pub fn lookahead(&self) -> Ticks {
-        self.costs.soonest_loss()
+        self.costs.soonest_loss().saturating_sub(self.costs.exposed)
     }
 
     /// Loads of `cpu` under way, oldest first: an access whose address one of them delivers has to
@@ -105,10 +105,15 @@ impl Model {
         }
         let Some(index) = tag.record_index() else { return tag.private_cpu() == Some(access.cpu) };
         let index = index as usize;
-        self.lines.settle(index, now);
+        self.lines.settle(index, now + self.exposed(access));
         let line = self.lines.get(index);
         let owns = line.now.owner == core && (!line.now.dirty || line.now.writer == access.cpu as u16);
         owns || (!access.kind.writes() && line.now.owner == NOBODY && self.lines.has(index, When::Now, core))
+    }
+
+    /// How much later than it begins the access has to find the line still there.
+    fn exposed(&self, access: &Access) -> Ticks {
+        if access.kind == Kind::Rmw { self.costs.exposed } else { 0 }
     }
 
     /// Is a read of this line by `cpu` a hit that changes nothing? The cheap half of [`Model::hits`]:
@@ -417,7 +422,7 @@ impl Model {
 
     fn shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         let index = tag.record_index().expect("a line with a record") as usize;
-        self.lines.settle(index, now);
+        self.lines.settle(index, now + self.exposed(access));
         self.lines.get(index).atomic |= matches!(access.kind, Kind::AtomicStore | Kind::Rmw);
         if let Some(outcome) = self.own_buffers_serve(access, now) {
             return outcome;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -34,6 +35,20 @@ static cpu_set_t only(int cpu)
 	return set;
 }
 
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+/* Both numbers of the restartable-sequence area, as programs read them inline; before the thread ever waited, too. */
+static int numbers_in_area_are(int cpu)
+{
+	const volatile int *area;
+
+	if (!&__rseq_size || !__rseq_size)
+		return 1;
+	area = (const volatile int *)((const char *)__builtin_thread_pointer() + __rseq_offset);
+	return area[0] == cpu && area[1] == cpu;
+}
+
 static void counts_agree(void)
 {
 	cpu_set_t none, mine;
@@ -54,20 +69,6 @@ static void counts_agree(void)
 	CHECK(sched_setaffinity(0, sizeof(none), &none) == -1 && errno == EINVAL);
 	CHECK(pthread_setaffinity_np(pthread_self(), sizeof(none), &none) == EINVAL);
 	CHECK(sched_getaffinity(0, 0, &mine) == -1 && errno == EINVAL);
-}
-
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
-
-/* Both numbers of the restartable-sequence area, as programs read them inline; before the thread ever waited, too. */
-static int numbers_in_area_are(int cpu)
-{
-	const volatile int *area;
-
-	if (!&__rseq_size || !__rseq_size)
-		return 1;
-	area = (const volatile int *)((const char *)__builtin_thread_pointer() + __rseq_offset);
-	return area[0] == cpu && area[1] == cpu;
 }
 
 static void main_thread_moves(void)

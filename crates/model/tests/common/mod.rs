@@ -33,6 +33,7 @@ pub fn machine() -> Machine {
         core: Core {
             width: 4,
             rmw: 20,
+            rmw_held: 20,
             fence: 30,
             pause: 10,
             store_buffer: 4,
