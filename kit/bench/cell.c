@@ -38,18 +38,37 @@ static const char *const workloads[] = { "add", "compare", "sums", "reserve" };
 // The most that one thread's adds move the value from where it began.
 enum { DRIFT = 8, BEGIN_UNLIMITED = 1 << 30 };
 
+// Nanoseconds for each CPU until all have left a barrier and know when to begin.
+enum { LEAD = 400 };
+
 static struct cf_counter counter;
 // Read at every operation: on no line that a barrier writes.
 static enum workload workload CF_LINE_ALIGNED;
 static int64_t limit;
 static long operations, work, warm;
-static pthread_barrier_t ready CF_LINE_ALIGNED, begun CF_LINE_ALIGNED;
+static int cpus;
+static pthread_barrier_t ready CF_LINE_ALIGNED, warmed CF_LINE_ALIGNED;
+static int64_t start_time CF_LINE_ALIGNED; // 0: not known yet
 
-static double seconds(void)
+static int64_t nanoseconds(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// All threads go on at one time: out of a barrier they come one by one, which with hundreds of CPUs takes as long as
+// the operations.
+static void begin_together(void)
+{
+	int64_t time = 0;
+	// Relaxed: the time alone.
+	if (pthread_barrier_wait(&warmed) == PTHREAD_BARRIER_SERIAL_THREAD)
+		__atomic_store_n(&start_time, nanoseconds() + LEAD * cpus, __ATOMIC_RELAXED);
+	while (time == 0)
+		time = __atomic_load_n(&start_time, __ATOMIC_RELAXED);
+	while (nanoseconds() < time)
+		;
 }
 
 static void busy(uint64_t *random)
@@ -76,8 +95,8 @@ static void operate(long i, int64_t *held)
 }
 
 struct span {
-	double begin, end;
-};
+	int64_t begin, end;
+} CF_LINE_ALIGNED;
 
 static void *thread(void *argument)
 {
@@ -89,15 +108,16 @@ static void *thread(void *argument)
 		busy(&random);
 		operate(i, &held);
 	}
-	if (pthread_barrier_wait(&begun) == PTHREAD_BARRIER_SERIAL_THREAD)
-		REGION_BEGIN();
-	span->begin = seconds();
+	begin_together();
+	REGION_BEGIN();
+	span->begin = nanoseconds();
 	for (long i = warm; i < warm + operations; i++) {
 		busy(&random);
 		operate(i, &held);
 		PROGRESS();
 	}
-	span->end = seconds();
+	span->end = nanoseconds();
+	REGION_END();
 	if (held)
 		cf_counter_add(&counter, held);
 	return (void *)(uintptr_t)(random == 42);
@@ -118,12 +138,9 @@ static enum cf_counter_kind kind_of(const char *name, struct cf_counter_options 
 int main(int argc, char **argv)
 {
 	struct cf_counter_options options = { 0, 0, 0, 0, CF_LOCK_QUEUED };
-	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	int64_t headroom = argc >= 6 ? atoll(argv[3]) : 0;
 	int64_t start = headroom < 0 ? BEGIN_UNLIMITED : headroom + 1000;
-	pthread_t *threads = calloc((size_t)cpus, sizeof *threads);
-	struct span *spans = calloc((size_t)cpus, sizeof *spans);
-	double begin = 1e300, end = 0;
+	int64_t begin = INT64_MAX, end = 0;
 	if (argc < 6 || argc > 7)
 		return fprintf(stderr, "usage: cell KIND WORKLOAD HEADROOM OPERATIONS WORK [WARM]\n"), 2;
 	while (strcmp(workloads[workload], argv[2]) && workload < RESERVE)
@@ -131,11 +148,14 @@ int main(int argc, char **argv)
 	limit = headroom < 0 ? 0 : start - headroom;
 	operations = atol(argv[4]);
 	work = atol(argv[5]);
+	cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t *threads = calloc((size_t)cpus, sizeof *threads);
+	struct span *spans = aligned_alloc(CF_LINE, (size_t)cpus * sizeof *spans);
 	warm = argc == 7 ? atol(argv[6]) : 200 + 2000 / cpus;
 	if (cf_counter_init(&counter, kind_of(argv[1], &options), start, &options))
 		return fprintf(stderr, "cell: no such counter: %s\n", argv[1]), 2;
 	pthread_barrier_init(&ready, NULL, (unsigned)cpus);
-	pthread_barrier_init(&begun, NULL, (unsigned)cpus);
+	pthread_barrier_init(&warmed, NULL, (unsigned)cpus);
 	for (int i = 0; i < cpus; i++)
 		pthread_create(&threads[i], NULL, thread, &spans[i]);
 	for (int i = 0; i < cpus; i++) {
@@ -143,11 +163,10 @@ int main(int argc, char **argv)
 		begin = spans[i].begin < begin ? spans[i].begin : begin;
 		end = spans[i].end > end ? spans[i].end : end;
 	}
-	REGION_END();
 	long phase = (warm + operations) % (2 * DRIFT);
 	int64_t moved = workload == RESERVE ? 0 : phase < DRIFT ? phase : 2 * DRIFT - phase;
 	int64_t sum = cf_counter_sum(&counter), right = start + cpus * moved;
 	printf("%s %s %lld cpus %d: %.3f operations/us%s\n", argv[1], argv[2], (long long)headroom, cpus,
-	       (double)operations * cpus / (end - begin) / 1e6, sum == right ? "" : "  WRONG SUM");
+	       (double)operations * cpus / (double)(end - begin) * 1e3, sum == right ? "" : "  WRONG SUM");
 	return sum != right;
 }

@@ -23,7 +23,7 @@ const CUT_OFF: f64 = 4.0;
 /// Virtual seconds that the beginning may take, before any operation: for each thread, which has to be created.
 const START: f64 = 5e-5;
 /// Operations of each thread, on so many CPUs at most: few enough for many CPUs.
-const OPERATIONS: &[(u32, u32)] = &[(8, 1_000), (80, 500), (u32::MAX, 200)];
+const OPERATIONS: &[(u32, u32)] = &[(8, 1_000), (u32::MAX, 500)];
 /// Cycles between operations.
 const WORK: u32 = 50;
 
