@@ -6,7 +6,8 @@
  * here to be compared with: its waiters all read the line that the holder writes.
  *
  * Cost: 16 bytes. Uncontended: one atomic exchange (queued) or addition (ticket) and one store or compare-and-swap.
- * A hand-over moves one line to one waiter (queued), or one line to all of them (ticket).
+ * A hand-over moves one line to one waiter (queued), or one line to all of them (ticket). To queue up moves lines too: two
+ * threads that do nothing else are faster with a ticket.
  *
  *   operation        may overlap                          progress
  *   cf_lock_init     nothing on this lock                 wait-free

@@ -68,9 +68,9 @@ static void *thread(void *number)
 			cf_counter_compare(&counter, LIMIT);
 			break;
 		default:
-			if (held + amount <= MOST_HELD && (random >> 59 & 1)) {
+			if (held == 0 || (held + amount <= MOST_HELD && (random >> 59 & 1))) {
 				held += take(amount);
-			} else if (held) {
+			} else {
 				int64_t back = amount < held ? amount : held;
 				give(back);
 				held -= back;
