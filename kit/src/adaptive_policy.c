@@ -139,6 +139,18 @@ void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t 
 	consider_lending(c, &c->slots[cpu], count_of(word), limit, true);
 }
 
+static void make_caps_small__(struct cf_adaptive_counter *c, int64_t near)
+{
+	cf_adaptive_call_back__(c, NULL);
+	__atomic_store_n(&c->near, near, __ATOMIC_RELAXED);
+	if (c->sums_to_shrink < PATIENCE_MAX)
+		__atomic_store_n(&c->sums_to_shrink, 2 * c->sums_to_shrink, __ATOMIC_RELAXED);
+	if (c->guessed && c->patience < PATIENCE_MAX)
+		c->patience *= 2;
+	c->guessed = 0;
+	c->near_age = 0;
+}
+
 // Where smaller caps would have decided it, those of now are called back: once this CPU has summed so often, and twice
 // as often each time.
 void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
@@ -155,14 +167,8 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 	if (sums < enough)
 		return;
 	lock(c, &node);
-	cf_adaptive_call_back__(c, NULL);
-	__atomic_store_n(&c->near, rhs, __ATOMIC_RELAXED);
-	if (enough < PATIENCE_MAX)
-		__atomic_store_n(&c->sums_to_shrink, 2 * enough, __ATOMIC_RELAXED);
-	if (c->guessed && c->patience < PATIENCE_MAX)
-		c->patience *= 2;
-	c->guessed = 0;
-	c->near_age = 0;
+	if (c->sums_to_shrink == enough) // else somebody has done it meanwhile: CPUs that sum all get here together
+		make_caps_small__(c, rhs);
 	unlock(c, &node);
 }
 
