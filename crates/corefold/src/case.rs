@@ -35,7 +35,7 @@ pub struct GridArgs {
     /// Of add, compare, sums, reserve.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     loads: Option<Vec<String>>,
-    /// A page with marks, between which the tables are written.
+    /// A page with marks, between which the rows of these cells are written; others there stay.
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
