@@ -20,6 +20,8 @@ pub struct Op {
     pub load: Option<Address>,
     pub store: Option<Address>,
     pub timing: Timing,
+    /// Registers that hand a value to a hook: the operation it stands for waits for them.
+    pub handed: Set,
     /// A locked operation or a full fence: waits for all before it, and loads after it wait for it.
     pub orders: bool,
     /// Cycles of its latency that the model adds.
@@ -59,13 +61,16 @@ impl<'a> Builder<'a> {
             self.values.hook_access();
         }
         let atomic = matches!(hook, Hook::Atomic | Hook::AtomicLoad | Hook::AtomicStore);
-        let latency = if hook == Hook::AtomicLoad { LOAD } else { 1 };
-        let timing = Timing { latency, slots: u16::from(atomic), ..Timing::FREE };
+        let place = self.values.pointed(Register::RDI);
+        let timing = Timing { latency: u16::from(hook != Hook::AtomicLoad), slots: u16::from(atomic), ..Timing::FREE };
         let mut call = Instruction::default();
         call.set_ip(ip);
         let mut op = self.called(call, Kind::Hook(hook), Set::EMPTY, timing, u32::from(atomic));
-        if hook == Hook::Atomic {
-            self.order(&mut op);
+        match hook {
+            Hook::Atomic => self.order(&mut op),
+            Hook::AtomicLoad => op.load = place,
+            Hook::AtomicStore => (op.store, op.handed) = (place, Set::VALUE),
+            _ => {}
         }
         op
     }
@@ -95,6 +100,7 @@ impl<'a> Builder<'a> {
             load: None,
             store: None,
             timing,
+            handed: Set::EMPTY,
             orders: false,
             modelled: 0,
             instructions,
@@ -138,6 +144,7 @@ impl<'a> Builder<'a> {
             load: None,
             store: None,
             timing,
+            handed: Set::EMPTY,
             orders: unlocked(instruction).is_some(),
             modelled: 0,
             instructions: 1,
@@ -231,6 +238,9 @@ impl<'a> Builder<'a> {
         let i = &op.instruction;
         match i.mnemonic() {
             _ if op.kind == Kind::Copy => Some((only(op.writes)?, self.values.at(only(op.reads)?))),
+            Mnemonic::Lea if i.is_ip_rel_memory_operand() => {
+                Some((place(i.op0_register())?, Value::absolute(i.ip_rel_memory_address())))
+            }
             Mnemonic::Lea if i.memory_index() == Register::None => Some((
                 place(i.op0_register())?,
                 self.values.of(i.memory_base())?.plus(i.memory_displacement64() as i64),

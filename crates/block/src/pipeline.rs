@@ -2,12 +2,12 @@
 //! An out-of-order core in small: instructions issue in order, `width` a cycle, start when their operands
 //! are there, and retire in order from a buffer of limited length. Execution units are without limit but
 //! for the divider.
-use crate::op::{Kind, Op};
+use crate::Core;
+use crate::op::Op;
 use crate::path::Path;
 use crate::set::{PLACES, Set};
 use crate::values::Address;
 use crate::walk::Step;
-use crate::{Core, Hook};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -132,12 +132,9 @@ impl Pipeline {
 
     /// When the last of what `op` waits for is there, and what that is.
     fn start(&mut self, op: &Op, issue: u64) -> Ready {
-        let mut start = self.latest(op.reads, issue);
+        let mut start = self.latest(op.reads.union(op.handed), issue);
         if op.orders {
             start = start.max(self.last);
-        }
-        if op.kind == Kind::Hook(Hook::AtomicLoad) {
-            start = start.max(self.ordered);
         }
         if let Some(address) = op.load {
             let addressed = self.latest(op.address, issue);

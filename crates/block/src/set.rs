@@ -41,6 +41,8 @@ impl Set {
     pub const ARGUMENTS: Set = Set(0b11_1100_0111 | 0xff << 16);
     /// rdi: the address that a hook takes.
     pub const ADDRESS: Set = Set(0b1000_0000);
+    /// rsi: the value that the hook of an atomic store takes.
+    pub const VALUE: Set = Set(0b100_0000);
     /// rsi, rdx: the values that an atomic hook takes.
     pub const ATOMIC_OPERANDS: Set = Set(0b100_0100);
 

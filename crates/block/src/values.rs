@@ -12,6 +12,11 @@ pub struct Value {
 }
 
 impl Value {
+    /// A number that is known.
+    pub fn absolute(number: u64) -> Value {
+        Value { root: NOTHING, offset: number as i64 }
+    }
+
     pub fn plus(self, by: i64) -> Value {
         Value { offset: self.offset.wrapping_add(by), ..self }
     }
@@ -82,6 +87,12 @@ impl Values {
         {
             self.hooked.push(offset);
         }
+    }
+
+    /// What the register points at.
+    pub fn pointed(&self, register: Register) -> Option<Address> {
+        let Value { root, offset } = self.of(register)?;
+        Some(Address { base: root, index: NOTHING, scale: 1, offset })
     }
 
     pub fn address(&self, instruction: &Instruction) -> Address {
