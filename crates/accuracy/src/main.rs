@@ -74,7 +74,9 @@ fn measure(arguments: &Arguments, suite: &Suite, root: &Path, results: &mut Resu
         results.host = host();
     }
     if matches!(arguments.suite, Which::Both | Which::Published) {
-        results.published = published::measure(&bench, &suite.group, &root.join("validation/curves"), only)?;
+        for group in published::measure(&bench, &suite.group, &root.join("validation/curves"), only)? {
+            results.publish(group);
+        }
     }
     Ok(())
 }

@@ -28,8 +28,9 @@ pub fn measure(bench: &Bench, groups: &[suite::Group], curves: &Path, only: Opti
 fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, curves: &Path) -> Result<Curve> {
     let file = curve.data.as_ref().or(group.data.as_ref()).context("no file of published points")?;
     let mut published = data::read(&curves.join(file), curve.series.as_deref())?;
-    if !group.threads.is_empty() {
-        published.retain(|point| group.threads.contains(&point.threads));
+    let threads = if curve.threads.is_empty() { &group.threads } else { &curve.threads };
+    if !threads.is_empty() {
+        published.retain(|point| threads.contains(&point.threads));
     }
     let source = format!("published/{}.c", group.program);
     let mut options = curve.options.clone();

@@ -108,6 +108,16 @@ pub struct Results {
     pub published: Vec<Group>,
 }
 
+impl Results {
+    /// Takes a group in, in the place of what was measured of it before.
+    pub fn publish(&mut self, group: Group) {
+        match self.published.iter_mut().find(|known| known.title == group.title) {
+            Some(known) => *known = group,
+            None => self.published.push(group),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -66,6 +66,9 @@ pub struct Curve {
     pub series: Option<String>,
     pub data: Option<String>,
     pub apart: Option<String>,
+    /// In place of the group's.
+    #[serde(default)]
+    pub threads: Vec<u32>,
     /// A constant that the source withholds, set from the point with one thread.
     pub withheld: Option<Withheld>,
     /// Nothing is shared: no line may be blamed.
