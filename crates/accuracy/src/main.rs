@@ -2,6 +2,7 @@
 //! Runs the accuracy suites, saves the figures, and makes docs/accuracy.md of them.
 mod bench;
 mod data;
+mod expected;
 mod native;
 mod page;
 mod progress;
@@ -56,6 +57,7 @@ fn main() -> Result<()> {
         Err(_) => Results::default(),
     };
     measure(&arguments, &suite, &root, &mut results)?;
+    results.sort(&suite);
     let text = page::page(&results, &suite);
     print!("{text}");
     if !arguments.keep {
@@ -74,7 +76,7 @@ fn measure(arguments: &Arguments, suite: &Suite, root: &Path, results: &mut Resu
         results.host = host();
     }
     if matches!(arguments.suite, Which::Both | Which::Published) {
-        for group in published::measure(&bench, &suite.group, &root.join("validation/curves"), only)? {
+        for group in published::measure(&bench, suite, &root.join("validation/curves"), only)? {
             results.publish(group);
         }
     }

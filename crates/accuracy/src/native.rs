@@ -3,7 +3,7 @@
 use crate::bench::{Bench, finish};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
-use crate::suite::Suite;
+use crate::suite::{Suite, Workload};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,21 +19,21 @@ pub fn calibrate(bench: &Bench) -> Result<PathBuf> {
 }
 
 pub fn measure(bench: &Bench, suite: &Suite, profile: &Path, only: Option<&str>) -> Result<Group> {
-    let chosen = |name: &&String| only.is_none_or(|only| name.contains(only));
-    let workloads: Vec<&String> = suite.native.workloads.iter().filter(chosen).collect();
+    let chosen = |workload: &&Workload| only.is_none_or(|only| workload.name.contains(only));
+    let workloads: Vec<&Workload> = suite.native.workload.iter().filter(chosen).collect();
     let mut progress = Progress::of("native", workloads.len());
     let mut curves = Vec::new();
-    for name in workloads {
-        progress.step(name);
-        curves.push(workload(bench, suite, profile, name).with_context(|| name.clone())?);
+    for workload in workloads {
+        progress.step(&workload.name);
+        curves.push(measure_one(bench, suite, profile, workload).with_context(|| workload.name.clone())?);
     }
     let title = "Small programs on this host".into();
     let source = "measured in the same run, on a host calibrated in the same run".into();
     Ok(Group { title, source, machine: "host".into(), curves })
 }
 
-fn workload(bench: &Bench, suite: &Suite, profile: &Path, name: &str) -> Result<Curve> {
-    let native = &suite.native;
+fn measure_one(bench: &Bench, suite: &Suite, profile: &Path, workload: &Workload) -> Result<Curve> {
+    let (native, name) = (&suite.native, &workload.name);
     let source = format!("native/{name}.c");
     let (plain, hooked) = (bench.build_native(&source)?, bench.build_simulated(&source, &[])?);
     let machine = profile.to_str().context("a path that is not text")?;
@@ -42,11 +42,12 @@ fn workload(bench: &Bench, suite: &Suite, profile: &Path, name: &str) -> Result<
     for threads in [1, 2] {
         let times = bench.native(&plain, threads, native.microseconds, native.trials)?;
         let simulated = bench.simulated(&hooked, machine, threads, native.simulated_microseconds)?;
-        if native.private.iter().any(|private| private == name) && simulated.blamed != "nothing" {
+        if workload.private && simulated.blamed != "nothing" {
             wrongly_blamed = Some(simulated.blamed);
         }
         let point = Point { threads, theirs: times.median, spread: times.spread, ours: simulated.nanoseconds };
         points.push(point);
     }
-    Ok(Curve { name: name.replace('_', " "), points, apart: None, withheld: None, wrongly_blamed })
+    let kind = Some(workload.kind);
+    Ok(Curve { name: workload.title(), kind, points, apart: None, withheld: None, wrongly_blamed })
 }

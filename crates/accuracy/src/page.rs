@@ -2,6 +2,7 @@
 //! docs/accuracy.md, of the results.
 use crate::results::{Curve, Group, Results};
 use crate::suite::Suite;
+use corefold_report::CodeKind;
 use std::fmt::Write;
 
 /// What is promised; a miss is called one.
@@ -22,6 +23,7 @@ pub fn page(results: &Results, suite: &Suite) -> String {
     if !results.host.is_empty() {
         let _ = writeln!(page, "\nThe host of the native suite: {}.", results.host);
     }
+    expected(&mut page, results);
     for group in groups {
         details(&mut page, group);
     }
@@ -71,6 +73,34 @@ fn summary(page: &mut String, groups: &[&Group]) {
                 shapes(group, |curve| (curve.points.len() > 2).then(|| same_knee(curve))),
             ],
         );
+    }
+}
+
+/// What reports say of themselves.
+fn expected(page: &mut String, results: &Results) {
+    let _ = writeln!(
+        page,
+        "\n## By kind of code\n\n\
+         The error to expect, which each report repeats for its own kind and machine; a machine without figures of a kind\n\
+         has those of all. The points are those with bounds, and for blocking locks those of paths through the kernel too;\n\
+         a point with one thread is one of private data.\n"
+    );
+    row(page, &["kind of code", "machine", "points", "median error", "worst"].map(String::from));
+    row(page, &["---", "---", "--:", "--:", "--:"].map(String::from));
+    for kind in CodeKind::ALL.map(Some).into_iter().chain([None]) {
+        for (index, known) in results.expected.iter().filter(|known| known.kind == kind).enumerate() {
+            let name = if index > 0 { "" } else { kind.map_or("all kinds", CodeKind::name) };
+            row(
+                page,
+                &[
+                    name.to_owned(),
+                    known.machine.as_ref().map_or("all".into(), |machine| format!("`{machine}`")),
+                    known.points.to_string(),
+                    percent(Some(known.median)),
+                    percent(Some(known.worst)),
+                ],
+            );
+        }
     }
 }
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs rewritten from the description of published ones, on the profiles of the machines they ran on.
 use crate::bench::{Bench, Program};
-use crate::data;
+use crate::data::{self, read as points_of};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
-use crate::suite;
+use crate::suite::{self, Suite};
 use anyhow::{Context, Result};
 use std::path::Path;
 
-pub fn measure(bench: &Bench, groups: &[suite::Group], curves: &Path, only: Option<&str>) -> Result<Vec<Group>> {
+pub fn measure(bench: &Bench, suite: &Suite, data: &Path, only: Option<&str>) -> Result<Vec<Group>> {
     let chosen = |group: &&suite::Group| only.is_none_or(|only| group.machine.contains(only) || group.program == only);
-    let groups: Vec<&suite::Group> = groups.iter().filter(chosen).collect();
-    let mut progress = Progress::of("published", groups.iter().map(|group| group.curve.len()).sum());
+    let groups: Vec<&suite::Group> = suite.group.iter().filter(chosen).collect();
+    let mut progress = Progress::of("published", groups.iter().map(|group| suite.curves_of(group).len()).sum());
     let mut measured = Vec::new();
     for group in groups {
         let mut of_group = Vec::new();
-        for curve in &group.curve {
+        for curve in suite.curves_of(group) {
             progress.step(&format!("{}, {}", group.machine, curve.name));
-            of_group.push(measure_curve(bench, group, curve, curves).with_context(|| curve.name.clone())?);
+            of_group.push(measure_curve(bench, group, curve, data).with_context(|| curve.name.clone())?);
         }
         let (title, source, machine) = (group.title.clone(), group.source.clone(), group.machine.clone());
         measured.push(Group { title, source, machine, curves: of_group });
@@ -25,9 +25,9 @@ pub fn measure(bench: &Bench, groups: &[suite::Group], curves: &Path, only: Opti
     Ok(measured)
 }
 
-fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, curves: &Path) -> Result<Curve> {
+fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, data: &Path) -> Result<Curve> {
     let file = curve.data.as_ref().or(group.data.as_ref()).context("no file of published points")?;
-    let mut published = data::read(&curves.join(file), curve.series.as_deref())?;
+    let mut published = points_of(&data.join(file), curve.series.as_deref())?;
     let threads = if curve.threads.is_empty() { &group.threads } else { &curve.threads };
     if !threads.is_empty() {
         published.retain(|point| threads.contains(&point.threads));
@@ -53,7 +53,7 @@ fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, curv
         points.push(Point { threads, theirs: value, spread, ours: simulated.nanoseconds });
     }
     let apart = curve.apart.clone().or(group.apart.clone());
-    Ok(Curve { name: curve.name.clone(), points, apart, withheld, wrongly_blamed })
+    Ok(Curve { name: curve.name.clone(), kind: Some(curve.kind), points, apart, withheld, wrongly_blamed })
 }
 
 /// The constant with which one thread takes as long as was published: time grows in proportion to it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as it is saved: figures only, so that the page can be made of it again.
 use crate::statistics::{distinct, error, factor, knee, median, rank_correlation};
+use crate::suite::Suite;
+use corefold_report::{CodeKind, Expected};
 use serde::{Deserialize, Serialize};
 
 /// One point: nanoseconds an operation, as one thread sees it.
@@ -27,6 +29,8 @@ impl Point {
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Curve {
     pub name: String,
+    #[serde(default)]
+    pub kind: Option<CodeKind>,
     pub points: Vec<Point>,
     /// Why the points have no bound.
     pub apart: Option<String>,
@@ -104,6 +108,9 @@ impl Group {
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Results {
     pub host: String,
+    /// What reports say of the error to expect.
+    #[serde(default)]
+    pub expected: Vec<Expected>,
     pub native: Option<Group>,
     pub published: Vec<Group>,
 }
@@ -115,6 +122,16 @@ impl Results {
             Some(known) => *known = group,
             None => self.published.push(group),
         }
+    }
+
+    /// Sorts what is saved by kind, as the suite has it now, and says what error to expect of each.
+    pub fn sort(&mut self, suite: &Suite) {
+        for group in self.native.iter_mut().chain(&mut self.published) {
+            for curve in &mut group.curves {
+                curve.kind = suite.kind(&group.title, &curve.name).or(curve.kind);
+            }
+        }
+        self.expected = crate::expected::of(&self.native.iter().chain(&self.published).collect::<Vec<_>>());
     }
 }
 
@@ -130,7 +147,7 @@ mod tests {
             ours: *ours,
         };
         let points = points.iter().map(point).collect();
-        Curve { name: "c".into(), points, apart: None, withheld: None, wrongly_blamed: None }
+        Curve { name: "c".into(), kind: None, points, apart: None, withheld: None, wrongly_blamed: None }
     }
 
     #[test]

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured: `accuracy/suite.toml`.
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use corefold_report::CodeKind;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     pub native: Native,
+    /// Lists of curves that several groups have.
+    curves: BTreeMap<String, Vec<Curve>>,
     pub group: Vec<Group>,
     /// What is known of misses.
     #[serde(default)]
@@ -31,9 +35,18 @@ pub struct Native {
     pub trials: usize,
     /// Of a simulated run.
     pub simulated_microseconds: u64,
-    pub workloads: Vec<String>,
-    /// Those of them in which nothing is shared: no line may be blamed.
-    pub private: Vec<String>,
+    pub workload: Vec<Workload>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Of a file of `accuracy/native`.
+    pub name: String,
+    pub kind: CodeKind,
+    /// Nothing is shared: no line may be blamed.
+    #[serde(default)]
+    pub private: bool,
 }
 
 /// Published curves of one machine, from one source.
@@ -53,13 +66,17 @@ pub struct Group {
     pub threads: Vec<u32>,
     /// Why the points of this group are listed apart, without a bound.
     pub apart: Option<String>,
-    pub curve: Vec<Curve>,
+    #[serde(default)]
+    curve: Vec<Curve>,
+    /// In place of `curve`: one of [`Suite::curves`].
+    curves: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
     pub name: String,
+    pub kind: CodeKind,
     /// For the compiler.
     pub options: Vec<String>,
     /// The source's name of it, if its file has several; and its own file.
@@ -85,9 +102,32 @@ pub struct Withheld {
     pub between: (u32, u32),
 }
 
+impl Workload {
+    /// As the page calls it.
+    pub fn title(&self) -> String {
+        self.name.replace('_', " ")
+    }
+}
+
 impl Suite {
     pub fn read(file: &Path) -> Result<Suite> {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        toml::from_str(&text).with_context(|| format!("in {}", file.display()))
+        let suite: Suite = toml::from_str(&text).with_context(|| format!("in {}", file.display()))?;
+        for list in suite.group.iter().filter_map(|group| group.curves.as_ref()) {
+            ensure!(suite.curves.contains_key(list), "in {}: no list of curves is called {list}", file.display());
+        }
+        Ok(suite)
+    }
+
+    /// Of the curve `name` of the group `title`; of a workload where that is no group's.
+    pub fn kind(&self, title: &str, name: &str) -> Option<CodeKind> {
+        match self.group.iter().find(|group| group.title == title) {
+            Some(group) => self.curves_of(group).iter().find(|curve| curve.name == name).map(|curve| curve.kind),
+            None => self.native.workload.iter().find(|workload| workload.title() == name).map(|w| w.kind),
+        }
+    }
+
+    pub fn curves_of<'a>(&'a self, group: &'a Group) -> &'a [Curve] {
+        group.curves.as_ref().and_then(|list| self.curves.get(list)).unwrap_or(&group.curve)
     }
 }

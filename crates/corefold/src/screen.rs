@@ -25,10 +25,30 @@ pub fn options(work: corefold_recording::Work) -> corefold_report::Options {
         work,
         color: terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
         width: columns.unwrap_or(usual.width),
+        accuracy: accuracy(),
         ascii: terminal && ["linux", "dumb", "vt100", "vt220"].contains(&variable("TERM").as_str()),
     }
 }
 
+/// What `make accuracy` measured.
+fn accuracy() -> Vec<corefold_report::Expected> {
+    #[derive(serde::Deserialize)]
+    struct Saved {
+        #[serde(default)]
+        expected: Vec<corefold_report::Expected>,
+    }
+    let saved = serde_json::from_str(include_str!("../../../docs/accuracy.json"));
+    saved.map(|saved: Saved| saved.expected).expect("a file that corefold-accuracy wrote, which a test reads")
+}
+
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_was_measured_can_be_read() {
+        assert!(super::accuracy().iter().any(|known| known.machine.is_none() && known.kind.is_none()));
+    }
 }

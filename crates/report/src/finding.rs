@@ -7,6 +7,7 @@ mod words;
 
 pub use words::how_it_failed;
 
+use crate::accuracy::CodeKind;
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
 use crate::locks::{self, LockGroup};
@@ -63,6 +64,8 @@ impl Cause<'_> {
 pub struct Finding {
     /// What kind of cause, for programs: [`Cause::name`], or `unknown` if no run finished.
     pub name: &'static str,
+    /// `None`: no one kind.
+    pub kind: Option<CodeKind>,
     /// How much faster than on the fewest CPUs; empty with one count only.
     pub speed: String,
     pub cause: String,
@@ -80,12 +83,12 @@ impl Finding {
 
 pub fn finding(curve: &Curve) -> Finding {
     let (speed, failure) = (words::speed(curve), words::failure(curve));
-    let (name, cause) = match curve.last() {
+    let (name, kind, cause) = match curve.last() {
         Some(point) => {
             let cause = cause(curve, point);
-            (cause.name(), words::cause(curve, point, &cause))
+            (cause.name(), CodeKind::of(&cause), words::cause(curve, point, &cause))
         }
-        None => ("unknown", String::new()),
+        None => ("unknown", None, String::new()),
     };
     // Beside a failure the sentence must say which run it is about; an empty one says nothing.
     let cause = match curve.last() {
@@ -95,7 +98,7 @@ pub fn finding(curve: &Curve) -> Finding {
         }
         _ => cause,
     };
-    Finding { name, speed, cause, failure }
+    Finding { name, kind, speed, cause, failure }
 }
 
 /// Cycles that threads were on a CPU.

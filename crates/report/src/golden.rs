@@ -3,7 +3,7 @@
 use crate::{Options, Work, json, sample, text};
 
 fn plain() -> Options {
-    Options::default()
+    Options { accuracy: sample::known_errors(), ..Options::default() }
 }
 
 #[test]

@@ -2,11 +2,12 @@
 //! The report as one JSON document, for other tools: an [`Explained`] in the shape of [`shape`].
 pub(crate) mod shape;
 
+use crate::accuracy::{self, Expected};
 use crate::curve::{Basis, Curve, Point};
 use crate::finding::finding;
 use crate::place::in_program;
 use crate::usl::{self, Fit};
-use crate::{Options, Work, units};
+use crate::{CodeKind, Options, Work, units};
 use corefold_explain::{self as explain, Explained, HotLine, kind_name, lock_kind_name};
 use corefold_recording::{CLASS_NAMES, CLASSES};
 use shape::*;
@@ -16,6 +17,7 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
     let curve = Curve::new(runs, options.work);
     let first = runs.first().map(|r| &r.run);
     let found = finding(&curve);
+    let expected = accuracy::expected(&options.accuracy, &curve, found.kind);
     let document = Document {
         schema: SCHEMA,
         machine: first.map(|r| r.machine.as_str()),
@@ -24,12 +26,24 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
         work: if options.work == Work::Total { "total" } else { "per-cpu" },
         speedup_from: if matches!(curve.basis, Basis::Progress(_)) { "progress" } else { "time" },
         finding: FindingOut { cause: found.name, text: found.text() },
+        accuracy: expected.map(error),
         usl: usl::fit(&curve.measurements()).ok().map(|fit| law(&fit)),
         runs: curve.points.iter().map(run).collect(),
     };
     let mut text = serde_json::to_string_pretty(&document).expect("strings, numbers and lists");
     text.push('\n');
     text
+}
+
+fn error(expected: &Expected) -> Accuracy<'_> {
+    Accuracy {
+        kind: expected.kind.map(CodeKind::name),
+        measured_on: expected.machine.as_deref(),
+        points: expected.points,
+        median_error_percent: 100.0 * expected.median,
+        worst_error_percent: 100.0 * expected.worst,
+        text: accuracy::line(expected),
+    }
 }
 
 fn law(fit: &Fit) -> Law {

@@ -4,6 +4,7 @@
 //! Both reckon alike: speed-up comes from progress a second where the program marks progress, and from
 //! time for its work where it does not. Failed runs stand in the table with their reason and take no
 //! part in any figure. What may be blamed, and from what cost on, is decided in `finding` alone.
+mod accuracy;
 mod curve;
 mod finding;
 #[cfg(test)]
@@ -23,12 +24,13 @@ mod text;
 mod units;
 mod usl;
 
+pub use accuracy::{CodeKind, Expected};
 pub use corefold_recording::Work;
 pub use json::json;
 pub use text::text;
 
 /// How to show it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub work: Work,
     /// Escape codes for colour; for terminals only.
@@ -37,10 +39,12 @@ pub struct Options {
     pub width: usize,
     /// No braille, no blocks: for terminals that have ASCII only in their graphics.
     pub ascii: bool,
+    /// What was measured of the simulation's accuracy; without it nothing is said of that.
+    pub accuracy: Vec<Expected>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { work: Work::Total, color: false, width: 100, ascii: false }
+        Options { work: Work::Total, color: false, width: 100, ascii: false, accuracy: Vec::new() }
     }
 }

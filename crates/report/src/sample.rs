@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explained runs made by hand, for tests: small builders, and one whole curve of each kind.
+use crate::accuracy::{CodeKind, Expected};
 use corefold_explain::*;
 use corefold_recording::{AccessKind, LockKind, Progress, Time};
 
 const CLOCK_HZ: u64 = 2_000_000_000;
+
+/// What `make accuracy` might have measured.
+pub fn known_errors() -> Vec<Expected> {
+    let known = |machine: Option<&str>, kind, points, median, worst| Expected {
+        machine: machine.map(String::from),
+        kind,
+        points,
+        median,
+        worst,
+    };
+    vec![
+        known(Some("skylake-2s-80"), Some(CodeKind::ContendedAtomics), 14, 0.12, 0.29),
+        known(None, Some(CodeKind::ContendedAtomics), 40, 0.15, 0.3),
+        known(None, Some(CodeKind::SpinLocks), 30, 0.4, 0.75),
+        known(None, Some(CodeKind::PrivateData), 20, 0.05, 0.31),
+        known(None, None, 90, 0.2, 0.75),
+    ]
+}
 
 /// A run that finished and says nothing else.
 pub fn run(cpus: u32) -> Explained {

@@ -9,9 +9,10 @@ mod locks;
 mod passed;
 mod time;
 
-use crate::Options;
 use crate::curve::Curve;
+use crate::finding::finding;
 use crate::style::{Style, wrap};
+use crate::{Options, accuracy};
 use corefold_explain::{Explained, base_name};
 
 /// What every section needs.
@@ -66,5 +67,14 @@ pub fn text(runs: &[Explained], options: &Options) -> String {
         out += &passed::section(&screen, subject);
         out += &locks::section(&screen, subject);
     }
-    out + &endings::notes(&screen, &curve)
+    out + &endings::notes(&screen, &curve) + &error_to_expect(&screen, &curve)
+}
+
+/// The last line: how far to trust the figures.
+fn error_to_expect(screen: &Screen, curve: &Curve) -> String {
+    let expected = accuracy::expected(&screen.options.accuracy, curve, finding(curve).kind);
+    expected.map_or(String::new(), |expected| {
+        let line = paragraph(&accuracy::line(expected), screen.width(), |line| screen.style.dim(line));
+        format!("\n{line}")
+    })
 }

@@ -22,6 +22,8 @@ pub struct Document<'a> {
     /// `progress` or `time`.
     pub speedup_from: &'static str,
     pub finding: FindingOut,
+    /// Null where nothing was measured.
+    pub accuracy: Option<Accuracy<'a>>,
     /// Null with fewer than five counts that finished.
     pub usl: Option<Law>,
     /// By CPUs, the fewest first.
@@ -32,6 +34,19 @@ pub struct Document<'a> {
 pub struct FindingOut {
     /// `lines`, `lock`, `many lines`, `idle`, `function`, `nothing`, or `unknown`.
     pub cause: &'static str,
+    pub text: String,
+}
+
+/// The error of throughput to expect: what was measured of workloads of this kind.
+#[derive(Serialize)]
+pub struct Accuracy<'a> {
+    /// Null: all kinds.
+    pub kind: Option<&'static str>,
+    /// The machine, if it is this one; null: all that were measured.
+    pub measured_on: Option<&'a str>,
+    pub points: usize,
+    pub median_error_percent: f64,
+    pub worst_error_percent: f64,
     pub text: String,
 }
 
