@@ -19,6 +19,7 @@ mod lmdb;
 mod locks;
 mod mimalloc;
 mod names;
+mod negatives;
 mod openmp;
 mod programs;
 mod projects;

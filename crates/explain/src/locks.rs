@@ -30,6 +30,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         acquisitions: lock.acquisitions,
         contended: lock.contended,
         wait_cycles: lock.wait_cycles,
+        start_cycles: lock.start_cycles,
         hold_cycles: lock.hold_cycles,
         waited_at,
     }

@@ -302,6 +302,8 @@ pub struct LockUse {
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_cycles: u64,
+    /// Of these, what threads waited that had done hardly anything before.
+    pub start_cycles: u64,
     pub hold_cycles: u64,
     /// Where it was waited for longest.
     pub waited_at: Option<Place>,

@@ -138,6 +138,7 @@ fn locks() {
         acquisitions: 2,
         contended: 1,
         wait_cycles: address & 0xfff_ffff,
+        start_cycles: 0,
         hold_cycles: 1,
         wait_pc: pc,
     };

@@ -351,6 +351,8 @@ pub struct Lock {
     /// Acquisitions that had to wait.
     pub contended: u64,
     pub wait_cycles: u64,
+    /// Of these, what threads waited that had done hardly anything before: for the order to begin.
+    pub start_cycles: u64,
     /// Zero where it cannot be known: condition variables, barriers, words that nobody takes for himself.
     pub hold_cycles: u64,
     /// Where it was waited for longest: return address of the call.

@@ -5,15 +5,16 @@
 //! must read that nothing stands out.
 mod words;
 
-pub use words::how_it_failed;
+pub use words::{MORE_WORK, how_it_failed};
 
 use crate::accuracy::CodeKind;
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
 use crate::locks::{self, LockGroup};
 use crate::units;
-use corefold_explain::{Function, LockUse};
+use corefold_explain::{Function, LockUse, RunFacts};
 use corefold_recording::LockKind;
+use std::cmp::Reverse;
 
 /// A line, object or lock that costs less than this share of the time is not to blame.
 const SIGNIFICANT: f64 = 0.05;
@@ -111,8 +112,10 @@ pub fn cpu_time(point: &Point) -> u64 {
 pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let run = &point.explained.run;
     let (on_cpu, all) = (cpu_time(point), run.time.total());
-    let group = groups(point.explained).into_iter().next();
-    let group = group.filter(|g| units::share(g.wait(), on_cpu) >= SIGNIFICANT);
+    let waited = |group: &Group| group.wait().saturating_sub(waited_to_begin(point, |lock| group.holds(lock.address)));
+    let mut groups = groups(point.explained);
+    groups.sort_by_key(|group| Reverse(waited(group)));
+    let group = groups.into_iter().next().filter(|group| units::share(waited(group), on_cpu) >= SIGNIFICANT);
     // One lock that holds threads up comes before many that share their wait: those that wait for it may
     // hold these.
     let alone = |l: &LockGroup| Some(l.worst_blamable).filter(|wait| units::share(*wait, all) >= SIGNIFICANT);
@@ -140,20 +143,45 @@ fn is_why_idle(point: &Point, cause: &Cause) -> bool {
     }
     let run = &point.explained.run;
     // Of all locks: threads that hold one while they wait for another keep others waiting.
-    let waited: u64 = point.explained.locks.iter().map(|lock| blamable(lock, run.cycles)).sum();
+    let waited: u64 = point.explained.locks.iter().map(|lock| blamable(lock, run)).sum();
     let idle = run.cycles.saturating_mul(u64::from(run.cpus)).saturating_sub(cpu_time(point));
     let explained = |of: u64| units::share(waited, of) >= LOCK_EXPLAINS_IDLE;
     explained(run.time.total()) || explained(idle)
 }
 
+/// Cycles that threads spun (on those words that are chosen) before they had anything to do.
+fn waited_to_begin(point: &Point, chosen: impl Fn(&LockUse) -> bool) -> u64 {
+    let spun = |lock: &&LockUse| matches!(lock.kind, LockKind::SpunWord | LockKind::Spinlock) && chosen(lock);
+    point.explained.locks.iter().filter(spun).map(|lock| before_work(lock, &point.explained.run)).sum()
+}
+
+/// Cycles waited before there was work, which say nothing of the work: at the beginning of threads' lives for what
+/// nobody holds (that all are made), or for a lock that each CPU takes once at most and that is free most of the
+/// time (all come at once for what they need to begin).
+fn before_work(lock: &LockUse, run: &RunFacts) -> u64 {
+    let is_held = matches!(lock.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock) || lock.hold_cycles > 0;
+    let once = lock.acquisitions <= u64::from(run.cpus.min(run.threads)) && lock.hold_cycles < run.cycles / 2;
+    match (is_held, once) {
+        (false, _) => lock.start_cycles,
+        (true, true) => lock.wait_cycles,
+        (true, false) => 0,
+    }
+}
+
+/// Cycles that threads were on a CPU and had something to do.
+fn at_work(point: &Point) -> u64 {
+    cpu_time(point).saturating_sub(waited_to_begin(point, |_| true))
+}
+
 /// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
 /// others are done is how a program is made, and no fault of what it waits for.
-pub(crate) fn blamable(lock: &LockUse, cycles: u64) -> u64 {
+pub(crate) fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
+    let waited = lock.wait_cycles.saturating_sub(before_work(lock, run));
     match lock.kind {
         LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => {
-            lock.wait_cycles.saturating_sub(cycles)
+            waited.saturating_sub(run.cycles)
         }
-        _ => lock.wait_cycles,
+        _ => waited,
     }
 }
 
@@ -173,7 +201,8 @@ fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     if busy(point) < BUSY {
         return Cause::Idle(None);
     }
-    if units::share(time.stall + time.spin, cpu_time(point)) >= 1.0 - SCALES {
+    let waited = (time.stall + time.spin).saturating_sub(waited_to_begin(point, |_| true));
+    if units::share(waited, cpu_time(point)) >= 1.0 - SCALES {
         return Cause::ManyLines;
     }
     curve.base().and_then(|base| grown(base, point)).map_or(Cause::Nothing, Cause::Function)
@@ -184,10 +213,10 @@ fn scales(point: &Point) -> bool {
     point.efficiency.is_some_and(|e| e >= SCALES)
 }
 
-/// Share of the CPUs that a thread ran on, in the mean.
+/// Share of the CPUs that a thread ran on, in the mean, and had something to do.
 fn busy(point: &Point) -> f64 {
     let run = &point.explained.run;
-    units::share(cpu_time(point), run.cycles.saturating_mul(u64::from(run.cpus)))
+    units::share(at_work(point), run.cycles.saturating_mul(u64::from(run.cpus)))
 }
 
 /// The function whose share of CPU time rose most. Work that grew everywhere alike (hardware threads
@@ -204,7 +233,7 @@ fn grown<'a>(base: &Point<'a>, point: &Point<'a>) -> Option<&'a Function> {
 
 /// CPU time for each unit of work, against the smallest count.
 fn work_growth(curve: &Curve, point: &Point) -> Option<f64> {
-    let cost = |p: &Point| p.work.filter(|w| *w > 0.0).map(|w| cpu_time(p) as f64 / w);
+    let cost = |p: &Point| p.work.filter(|w| *w > 0.0).map(|w| at_work(p) as f64 / w);
     let growth = cost(point)? / cost(curve.base()?)?;
     (growth >= 1.05).then_some(growth)
 }

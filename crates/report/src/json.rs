@@ -191,6 +191,7 @@ fn lock(lock: &explain::LockUse) -> Lock<'_> {
         acquisitions: lock.acquisitions,
         contended: lock.contended,
         wait_cycles: lock.wait_cycles,
+        start_cycles: lock.start_cycles,
         hold_cycles: lock.hold_cycles,
         waited_at: lock.waited_at.as_ref().map(place),
     }

@@ -3,7 +3,7 @@
 use crate::finding::blamable;
 use crate::hot::{one_name, pattern};
 use crate::units;
-use corefold_explain::{Explained, LockUse, lock_kind_name};
+use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name};
 use corefold_recording::LockKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
                 worst_blamable: 0,
             });
         }
-        groups[at].add(lock, explained.run.cycles);
+        groups[at].add(lock, &explained.run);
     }
     for group in &mut groups {
         group.locks.sort_by_key(|lock| Reverse(lock.wait_cycles));
@@ -80,14 +80,14 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
 }
 
 impl<'a> LockGroup<'a> {
-    fn add(&mut self, lock: &'a LockUse, cycles: u64) {
+    fn add(&mut self, lock: &'a LockUse, run: &RunFacts) {
         self.locks.push(lock);
         self.acquisitions += lock.acquisitions;
         self.contended += lock.contended;
         self.wait_cycles += lock.wait_cycles;
         self.hold_cycles += lock.hold_cycles;
-        self.blamable += blamable(lock, cycles);
-        self.worst_blamable = self.worst_blamable.max(blamable(lock, cycles));
+        self.blamable += blamable(lock, run);
+        self.worst_blamable = self.worst_blamable.max(blamable(lock, run));
     }
 }
 

@@ -129,6 +129,7 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
         acquisitions: 1_000_000,
         contended: 970_000,
         wait_cycles,
+        start_cycles: 0,
         hold_cycles: 90_000_000,
         waited_at: Some(place("push", "queue.c", 18)),
     }

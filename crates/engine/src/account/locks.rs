@@ -23,6 +23,8 @@ struct Counts {
     acquisitions: u64,
     contended: u64,
     wait: Ticks,
+    /// Of this, what threads waited that had done hardly anything before.
+    start: Ticks,
     hold: Ticks,
     longest_wait: Ticks,
     wait_pc: u64,
@@ -58,14 +60,14 @@ impl Locks {
         })
     }
 
-    /// Threads spun on this word, and no more; it is noted at the first spin.
-    pub fn spun(&mut self, address: u64, wait: Ticks, pc: u64) {
+    /// A thread that has lived so long spun on this word, and no more; it is noted at the first spin.
+    pub fn spun(&mut self, address: u64, wait: Ticks, lived: Ticks, pc: u64) {
         let record = self.at(address, LockKind::SpunWord);
         if record.kind != LockKind::SpunWord {
             return;
         }
         let counts = &mut record.counts;
-        counts.waited(wait, pc);
+        counts.waited(wait, lived, pc);
         counts.acquisitions = counts.acquisitions.max(counts.contended);
         self.any_spun = true;
     }
@@ -131,9 +133,13 @@ fn object_at(address: u64) -> Option<Object> {
 }
 
 impl Counts {
-    fn waited(&mut self, wait: Ticks, pc: u64) {
+    /// By a thread that has lived so long.
+    fn waited(&mut self, wait: Ticks, lived: Ticks, pc: u64) {
         self.contended += 1;
         self.wait += wait;
+        if wait >= lived / 2 {
+            self.start += wait;
+        }
         if wait >= self.longest_wait {
             self.longest_wait = wait;
             self.wait_pc = pc;
@@ -150,6 +156,7 @@ impl Record {
             acquisitions: self.counts.acquisitions,
             contended: self.counts.contended,
             wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
+            start_cycles: self.counts.start / TICKS_PER_CYCLE,
             hold_cycles: self.counts.hold / TICKS_PER_CYCLE,
             wait_pc: self.counts.wait_pc,
         }
@@ -165,6 +172,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
     let counted_from = engine().locks.counted_from;
+    let lived = now.saturating_sub(crate::engine::current().spins.started);
     let record = engine().locks.at(address, kind);
     if record.kind != kind {
         // Another object lay here before, or threads spun on the lock before it was first taken.
@@ -181,7 +189,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     }
     record.counts.acquisitions += 1;
     if let Some(since) = since {
-        record.counts.waited(now.saturating_sub(since.max(counted_from)), pc);
+        record.counts.waited(now.saturating_sub(since.max(counted_from)), lived, pc);
     }
 }
 

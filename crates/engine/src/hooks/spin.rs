@@ -79,6 +79,8 @@ pub struct Spins {
     converted: Ticks,
     /// What ended the spin under way: a word that changed. No place: nothing has yet.
     ended: Look,
+    /// When the fiber first ran, or the region of interest began.
+    pub started: Ticks,
 }
 
 impl Default for Spins {
@@ -93,6 +95,7 @@ impl Default for Spins {
             counted: (0, 0),
             converted: 0,
             ended: NOTHING,
+            started: 0,
         }
     }
 }
@@ -205,7 +208,7 @@ impl Spins {
             all.stall += spun.stall;
             relieved += look.relieve(spun.stall);
         }
-        engine().locks.spun(word.address, all.time, word.pc);
+        engine().locks.spun(word.address, all.time, word.at.saturating_sub(self.started), word.pc);
         // What the spin stalled was charged as it came: at its looks, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));

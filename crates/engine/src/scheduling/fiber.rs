@@ -150,6 +150,9 @@ impl Fiber {
         }
         self.wait = Wait::Nothing;
         self.blocked_at = 0;
+        if self.ran == 0 {
+            self.spins.started = clock;
+        }
         self.on_cpu_since = clock;
         self.cpu = cpu;
         self.state = State::Running;
@@ -177,6 +180,7 @@ impl Fiber {
         self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
+        self.spins.started = clock;
     }
 
     /// Return addresses on the fiber's stack of calls, innermost first. `top` is where it ends now.

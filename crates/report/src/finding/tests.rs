@@ -125,6 +125,30 @@ fn a_thread_that_only_waits_for_the_others_is_no_fault() {
 }
 
 #[test]
+fn waiting_for_the_order_to_begin_is_idleness() {
+    let beginning = |start_percent: u64, hold_cycles| {
+        let mut run = spend(timed(8, 1_000_000), 50, 0, 50, 0);
+        let mut line = hot_line(0x1000, "go (start.c:3)", 0);
+        line.spin = 4_000_000;
+        let mut word = lock("go", LockKind::SpunWord, 0x1000, 4_000_000);
+        (word.start_cycles, word.hold_cycles) = (40_000 * start_percent, hold_cycles);
+        (run.lines, run.locks) = (vec![line], vec![word]);
+        run
+    };
+    assert_eq!(said(&[beginning(100, 0)]), "No line, lock or function stands out.");
+    let text = said(&[timed(1, 4_000_000), beginning(100, 0)]);
+    assert!(text.contains("only 4.0 of the 8 CPUs had a thread to run, as threads waited for go to begin."), "{text}");
+    assert!(said(&[beginning(0, 0)]).contains("50% of thread time waits for the spun word go"), "waited for later");
+    // Held words are locks: those that each CPU takes once, and that are mostly free, are part of the beginning.
+    let mut held = beginning(100, 9);
+    assert!(said(&[held.clone()]).contains("50% of thread time waits for the spun word go"));
+    held.locks[0].acquisitions = 8;
+    assert_eq!(said(&[held.clone()]), "No line, lock or function stands out.");
+    held.locks[0].hold_cycles = 900_000;
+    assert!(said(&[held]).contains("50% of thread time waits for the spun word go"), "one after the other");
+}
+
+#[test]
 fn two_fields_of_one_line_are_both_named_with_their_writers() {
     let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);
     let mut line = hot_line(0x1000, "pair (pair.c:3)", 1_100_000);

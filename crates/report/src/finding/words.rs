@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The finding's sentences.
-use super::{Cause, blamable, busy, cpu_time, scales, work_growth};
+use super::{Cause, SIGNIFICANT, before_work, blamable, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, Spot, one_name};
 use crate::locks::LockGroup;
@@ -76,6 +76,10 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
         Cause::Nothing => nothing_sentence(curve, point),
     }
 }
+
+/// What to do about runs that show how threads begin and end rather than what they do.
+pub const MORE_WORK: &str = "Give threads more work, or mark what matters: COREFOLD_BEGIN where the work begins, \
+    COREFOLD_END where it ends.";
 
 /// What padding does to false sharing: where CPUs are busy, and where most are idle.
 const PADDING_REMOVES_IT: &str = "Padding removes it.";
@@ -182,8 +186,8 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
 /// has others wait.
 fn all_locks(point: &Point, lock: &LockGroup) -> String {
     let run = &point.explained.run;
-    let locks = point.explained.locks.iter().filter(|l| blamable(l, run.cycles) > 0);
-    let (count, waited) = locks.fold((0, 0), |(count, sum), l| (count + 1, sum + blamable(l, run.cycles)));
+    let locks = point.explained.locks.iter().filter(|l| blamable(l, run) > 0);
+    let (count, waited) = locks.fold((0, 0), |(count, sum), l| (count + 1, sum + blamable(l, run)));
     if count < 2 || waited < lock.wait_cycles.saturating_mul(3) / 2 {
         return String::new();
     }
@@ -222,9 +226,17 @@ fn idleness(point: &Point) -> String {
     let few = match point.explained.run.threads {
         1 => ", as the program has one thread".into(),
         threads if threads < cpus => format!(", as the program has {threads} threads"),
-        _ => String::new(),
+        _ => waiting_to_begin(point),
     };
     format!("on average only {busy} of the {cpus} CPUs had a thread to run{few}")
+}
+
+/// Those that wait for the order to begin count as having nothing to run.
+fn waiting_to_begin(point: &Point) -> String {
+    let run = &point.explained.run;
+    let lock = point.explained.locks.iter().max_by_key(|lock| before_work(lock, run));
+    let lock = lock.filter(|lock| units::share(before_work(lock, run), run.time.total()) >= SIGNIFICANT);
+    lock.map_or(String::new(), |lock| format!(", as threads waited for {} to begin", lock.name))
 }
 
 fn capitalized(sentence: &str) -> String {
@@ -238,10 +250,7 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
     let second = match second {
         Cause::Lines(group) => {
             let lines = lines_sentence(point, group, PADDING_REMOVES_A_SHARE);
-            format!(
-                "{lines} More work per thread, or a region of interest (COREFOLD_BEGIN after a barrier), would show \
-                 it better."
-            )
+            format!("{lines} {MORE_WORK}")
         }
         other => cause(curve, point, other),
     };

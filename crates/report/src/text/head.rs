@@ -2,7 +2,7 @@
 //! Title and finding.
 use super::{Screen, paragraph};
 use crate::curve::Curve;
-use crate::finding::finding;
+use crate::finding::{MORE_WORK, finding};
 use crate::style::clip;
 use crate::units;
 use corefold_explain::base_name;
@@ -42,8 +42,7 @@ fn short(curve: &Curve) -> Option<String> {
     let run = &curve.last().filter(|_| curve.failed().next().is_none())?.explained.run;
     (run.threads > 1 && run.seconds < SHORT_SECONDS).then(|| {
         format!(
-            "Note: the run at {} took only {}, of which starting threads one by one is a large part. Give it more \
-             work, or mark what matters: COREFOLD_BEGIN where the work begins, COREFOLD_END where it ends.",
+            "Note: the run at {} took only {}, of which starting threads one by one is a large part. {MORE_WORK}",
             units::counted(run.cpus, "CPU"),
             units::duration(run.seconds)
         )
