@@ -80,8 +80,7 @@ fn in_loop(own: &[Step], rest: &[Step], core: &Core) -> Cost {
     let is_own = |ip: u64| ips.contains(&ip);
     let rounds = ROUNDS as u64;
     let all = path.flat_ticks(core) / rounds;
-    let atomic =
-        u64::from(matches!(own.last(), Some(Step::Hook(Hook::Atomic | Hook::AtomicLoad | Hook::AtomicStore, _))));
+    let atomic = u64::from(matches!(own.last(), Some(Step::Hook(hook, _)) if hook.is_instruction()));
     let flat = path.flat_ticks_of(core, |op| is_own(op.instruction.ip())) / rounds
         + atomic * pipeline::TICKS / u64::from(core.width);
     let settled = pipeline::steady(&round, is_own, core);

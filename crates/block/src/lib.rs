@@ -66,6 +66,8 @@ pub enum Hook {
     /// A read-modify-write or a fence, of `__tsan_atomic*`: the call replaces one instruction, whose latency
     /// the model adds. It waits for all that comes before it, and loads after it wait for it.
     Atomic,
+    /// `__tsan_atomic_thread_fence`: an instruction only if its order is sequentially consistent.
+    Fence,
     /// An atomic load or store: an instruction like its plain kind.
     AtomicLoad,
     AtomicStore,
@@ -77,11 +79,17 @@ pub enum Hook {
 }
 
 impl Hook {
+    /// Whether the hook stands for an instruction of the program.
+    fn is_instruction(self) -> bool {
+        matches!(self, Hook::Atomic | Hook::Fence | Hook::AtomicLoad | Hook::AtomicStore)
+    }
+
     /// What a function of the thread sanitizer's interface stands for, by its name.
     pub fn named(symbol: &str) -> Option<Hook> {
         Some(match symbol {
             "__sanitizer_cov_trace_pc" => Hook::Block,
             "__tsan_atomic_signal_fence" => Hook::Access,
+            "__tsan_atomic_thread_fence" => Hook::Fence,
             // The program's own copying, under another name.
             _ if symbol.starts_with("__tsan_mem") => return None,
             _ if symbol.starts_with("__tsan_atomic") && symbol.ends_with("_load") => Hook::AtomicLoad,
@@ -103,6 +111,14 @@ pub struct Core {
     pub rmw: u32,
     /// A full fence that no hook replaces.
     pub fence: u32,
+    /// From a store until a load of the same word has what it stored.
+    pub forward: u32,
+    /// The same where both name the word by a register and a constant, which some cores recognise early.
+    pub renamed: u32,
+    /// From a store's retirement until it has left the store buffer, for which locked operations wait.
+    pub commit: u32,
+    /// From the end of a locked operation until a load of its word has its value: it is not forwarded.
+    pub reload: u32,
 }
 
 /// What one visit of a block costs.

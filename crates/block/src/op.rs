@@ -22,8 +22,11 @@ pub struct Op {
     pub timing: Timing,
     /// Registers that hand a value to a hook: the operation it stands for waits for them.
     pub handed: Set,
-    /// A locked operation or a full fence: waits for all before it, and loads after it wait for it.
+    /// A locked operation or a full fence: waits for all before it. Loads after it do not wait, as cores carry them
+    /// out early and look again only if another CPU wrote meanwhile.
     pub orders: bool,
+    /// The word of a locked operation.
+    pub locked: Option<Address>,
     /// Cycles of its latency that the model adds.
     pub modelled: u32,
     pub instructions: u32,
@@ -60,14 +63,18 @@ impl<'a> Builder<'a> {
         if hook == Hook::Access {
             self.values.hook_access();
         }
-        let atomic = matches!(hook, Hook::Atomic | Hook::AtomicLoad | Hook::AtomicStore);
+        let atomic = hook.is_instruction() && !(hook == Hook::Fence && self.is_weak());
         let place = self.values.pointed(Register::RDI);
         let timing = Timing { latency: u16::from(hook != Hook::AtomicLoad), slots: u16::from(atomic), ..Timing::FREE };
         let mut call = Instruction::default();
         call.set_ip(ip);
         let mut op = self.called(call, Kind::Hook(hook), Set::EMPTY, timing, u32::from(atomic));
         match hook {
-            Hook::Atomic => self.order(&mut op),
+            Hook::Atomic => {
+                op.locked = place;
+                self.order(&mut op, self.core.rmw);
+            }
+            Hook::Fence if atomic => self.order(&mut op, self.core.fence),
             Hook::AtomicLoad => op.load = place,
             Hook::AtomicStore => (op.store, op.handed) = (place, Set::VALUE),
             _ => {}
@@ -75,10 +82,16 @@ impl<'a> Builder<'a> {
         op
     }
 
-    /// What the model adds the latency of.
-    fn order(&self, op: &mut Op) {
+    /// Whether the fence that is asked for takes no instruction.
+    fn is_weak(&self) -> bool {
+        const SEQ_CST: u64 = 5;
+        self.values.number(Register::RDI).is_some_and(|order| order != SEQ_CST)
+    }
+
+    /// What the model adds so many cycles of latency of.
+    fn order(&self, op: &mut Op, modelled: u32) {
         op.orders = true;
-        op.modelled = self.core.rmw;
+        op.modelled = modelled;
         op.timing.latency = 0;
     }
 
@@ -102,6 +115,7 @@ impl<'a> Builder<'a> {
             timing,
             handed: Set::EMPTY,
             orders: false,
+            locked: None,
             modelled: 0,
             instructions,
         }
@@ -113,7 +127,8 @@ impl<'a> Builder<'a> {
         op.kind = kind(&op, taken);
         if op.orders {
             // Its figure is that of all it does.
-            (op.load, op.store) = (None, None);
+            op.locked = op.store.take();
+            op.load = None;
         }
         self.values_after(&op);
         if op.kind == Kind::Copy || unissued(&instruction) {
@@ -128,7 +143,7 @@ impl<'a> Builder<'a> {
         let mut op = self.run(instruction, false);
         if let Some(timing) = unlocked(&instruction) {
             op.timing = timing;
-            self.order(&mut op);
+            self.order(&mut op, self.core.rmw);
         }
         op
     }
@@ -146,6 +161,7 @@ impl<'a> Builder<'a> {
             timing,
             handed: Set::EMPTY,
             orders: unlocked(instruction).is_some(),
+            locked: None,
             modelled: 0,
             instructions: 1,
         };
@@ -238,6 +254,9 @@ impl<'a> Builder<'a> {
         let i = &op.instruction;
         match i.mnemonic() {
             _ if op.kind == Kind::Copy => Some((only(op.writes)?, self.values.at(only(op.reads)?))),
+            Mnemonic::Mov if i.op0_kind() == OpKind::Register && !partial(i.op0_register()) => {
+                Some((place(i.op0_register())?, Value::absolute(i.try_immediate(1).ok()?)))
+            }
             Mnemonic::Lea if i.is_ip_rel_memory_operand() => {
                 Some((place(i.op0_register())?, Value::absolute(i.ip_rel_memory_address())))
             }

@@ -75,10 +75,12 @@ struct Pipeline {
     divider: Ready,
     /// When the last result so far is there.
     last: Ready,
-    /// When loads may start again after an operation that orders them.
-    ordered: Ready,
     places: [Ready; PLACES],
-    stores: BTreeMap<Address, Ready>,
+    /// When a load of a word that was written here can have its value at the earliest.
+    written: BTreeMap<Address, Ready>,
+    /// When the stores so far have left the store buffer.
+    committed: Ready,
+    core: Core,
     /// When each operation was done, and the one it waited for last.
     done: Vec<(u64, Option<usize>)>,
     /// When each operation retired, in a ring.
@@ -93,9 +95,10 @@ impl Pipeline {
             retired: 0,
             divider: Ready::default(),
             last: Ready::default(),
-            ordered: Ready::default(),
             places: [Ready::default(); PLACES],
-            stores: BTreeMap::new(),
+            written: BTreeMap::new(),
+            committed: Ready::default(),
+            core: *core,
             done: Vec::new(),
             reorder: [0; REORDER],
         }
@@ -107,17 +110,22 @@ impl Pipeline {
         let own = if op.orders { u64::from(op.timing.serial) } else { 0 };
         let latency = own + u64::from(op.timing.latency) + u64::from(op.modelled);
         let ready = Ready { at: start.at + latency * TICKS, by: Some(self.done.len()) };
-        if op.orders {
-            self.ordered = ready;
-        }
         self.last = self.last.max(ready);
         for place in op.writes.iter() {
             self.places[usize::from(place)] = ready;
         }
-        if let Some(address) = op.store {
-            self.stores.insert(address, ready);
+        if let Some(address) = op.store.or(op.locked) {
+            let handing_on = match op.locked {
+                Some(_) => self.core.reload,
+                None if address.is_direct() => self.core.renamed,
+                None => self.core.forward,
+            };
+            self.written.insert(address, Ready { at: ready.at + u64::from(handing_on) * TICKS, ..ready });
         }
         self.retired = self.retired.max(ready.at);
+        if op.store.is_some() {
+            self.committed = Ready { at: self.retired + u64::from(self.core.commit) * TICKS, ..ready };
+        }
         self.reorder[self.done.len() % REORDER] = self.retired;
         self.done.push((ready.at, start.by));
     }
@@ -134,14 +142,13 @@ impl Pipeline {
     fn start(&mut self, op: &Op, issue: u64) -> Ready {
         let mut start = self.latest(op.reads.union(op.handed), issue);
         if op.orders {
-            start = start.max(self.last);
+            start = start.max(self.last).max(self.committed);
         }
         if let Some(address) = op.load {
-            let addressed = self.latest(op.address, issue);
-            let stored = self.stores.get(&address).copied().unwrap_or_default();
-            let mut loaded = addressed.max(stored).max(self.ordered);
+            let mut loaded = self.latest(op.address, issue);
             loaded.at += u64::from(op.load_latency()) * TICKS;
-            start = start.max(loaded);
+            let written = self.written.get(&address).copied().unwrap_or_default();
+            start = start.max(loaded).max(written);
         }
         if op.timing.divider > 0 {
             start = start.max(self.divider);

@@ -31,6 +31,13 @@ pub struct Address {
     offset: i64,
 }
 
+impl Address {
+    /// A register and a constant, and it may be a segment.
+    pub fn is_direct(&self) -> bool {
+        (self.base != NOTHING && self.index == NOTHING) || self.index == SEGMENT
+    }
+}
+
 /// The stack pointer's root is its own number, as is every register's at first.
 const RSP: Place = 4;
 const NOTHING: u32 = u32::MAX;
@@ -61,6 +68,11 @@ impl Values {
 
     pub fn set(&mut self, place: Place, value: Value) {
         self.held[usize::from(place)] = value;
+    }
+
+    /// The number that the register holds, if that is known.
+    pub fn number(&self, register: Register) -> Option<u64> {
+        self.of(register).filter(|value| value.root == NOTHING).map(|value| value.offset as u64)
     }
 
     /// The places now hold something unknown. The stack pointer stays a stack pointer.

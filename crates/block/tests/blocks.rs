@@ -2,10 +2,11 @@
 //! Single blocks, as bytes.
 use corefold_block::{Code, Core, Hook, cost};
 
-const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33 };
+const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, commit: 0, reload: 5 };
 const BLOCK: u64 = 0x9000;
 const ACCESS: u64 = 0x9100;
 const ATOMIC: u64 = 0x9200;
+const FENCE: u64 = 0x9300;
 const START: u64 = 0x1000;
 
 struct Bytes(Vec<u8>);
@@ -20,6 +21,7 @@ impl Code for Bytes {
             BLOCK => Some(Hook::Block),
             ACCESS => Some(Hook::Access),
             ATOMIC => Some(Hook::Atomic),
+            FENCE => Some(Hook::Fence),
             _ => None,
         }
     }
@@ -115,6 +117,48 @@ fn a_block_that_jumps_to_itself_waits_for_its_chain() {
     let code = Bytes::new().then(&[0x48, 0x0f, 0xaf, 0xdb]).then(&[0xeb, 0xf5]).0;
     let looped = Bytes([&call_before(), code.as_slice()].concat());
     assert_eq!(cost(&looped, START + 5, &CORE).cycles(), 3.0);
+}
+
+/// A block that repeats `round` up to its jump back, on a core that is CORE but for what `f` changes.
+fn round(round: &[u8], f: impl Fn(&mut Core)) -> f64 {
+    let back = [0xeb, (-(7 + round.len() as i8)) as u8];
+    let looped = Bytes([&call_before(), round, &back].concat());
+    let mut core = CORE;
+    f(&mut core);
+    cost(&looped, START + 5, &core).cycles()
+}
+
+#[test]
+fn what_was_just_stored_is_there_as_soon_as_the_machine_says() {
+    // add qword [rbx], 1; and the same of [rbx + r12 * 8]
+    let (direct, indexed) = (&[0x48, 0x83, 0x03, 0x01][..], &[0x4a, 0x83, 0x04, 0xe3, 0x01][..]);
+    assert_eq!(round(direct, |_| {}), 6.0);
+    assert_eq!(round(direct, |core| (core.forward, core.renamed) = (8, 0)), 1.0);
+    assert_eq!(round(indexed, |core| (core.forward, core.renamed) = (8, 0)), 9.0);
+}
+
+#[test]
+fn a_load_of_a_locked_operations_word_waits_for_it_and_others_do_not() {
+    // lock add qword [rbx], 1; add r12, [rbx] or [rbx + 8]
+    let (same, other) = (
+        &[0xf0, 0x48, 0x83, 0x03, 0x01, 0x4c, 0x03, 0x23][..],
+        &[0xf0, 0x48, 0x83, 0x03, 0x01, 0x4c, 0x03, 0x63, 0x08][..],
+    );
+    let longer = |code| round(code, |core| core.reload = 14) - round(code, |_| {});
+    assert_eq!([longer(same), longer(other)], [9.0, 0.0]);
+}
+
+#[test]
+fn a_locked_operation_waits_until_stores_have_left_the_buffer() {
+    // lock add qword [rbx], 1; mov [rbx + 8], rax
+    let code = &[0xf0, 0x48, 0x83, 0x03, 0x01, 0x48, 0x89, 0x43, 0x08];
+    assert_eq!(round(code, |core| core.commit = 7) - round(code, |_| {}), 7.0);
+}
+
+#[test]
+fn a_fence_takes_an_instruction_only_if_it_is_sequentially_consistent() {
+    let fence = |order: u8| Bytes::new().then(&[0xbf, order, 0, 0, 0]).call(FENCE).cost();
+    assert_eq!([fence(2), fence(3), fence(5)], [(0.0, 0), (0.0, 0), (0.25, 1)]);
 }
 
 fn call_before() -> Vec<u8> {

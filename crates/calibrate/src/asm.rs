@@ -18,9 +18,9 @@ pub fn now() -> u64 {
 macro_rules! repeated {
     ($($(#[$note:meta])* $name:ident $instruction:literal;)*) => {$(
         $(#[$note])*
-        pub fn $name(at: &mut u64) {
-            let at: *mut u64 = at;
-            // SAFETY: reads and writes the eight bytes that are passed, and registers that it names.
+        pub fn $name(at: &mut [u64; 8]) {
+            let at: *mut u64 = at.as_mut_ptr();
+            // SAFETY: reads and writes the bytes that are passed, and registers that it names.
             unsafe {
                 asm!("/* {at} */", ".rept 200", $instruction, ".endr", at = in(reg) at, inout("rax") 1u64 => _,
                     inout("rcx") 1u64 => _)
@@ -40,6 +40,14 @@ repeated! {
     /// What gcc emits for a sequentially consistent fence.
     locked_or "lock or qword ptr [rsp], 0";
     stores "mov [{at}], rcx";
+    /// Each loads what the last one stored.
+    additions "add qword ptr [{at}], 1";
+    /// As that, by an address that a core does not recognise while it renames registers.
+    indexed_additions "lea rcx, [{at} - 8]; add qword ptr [rcx + rax * 8], 1";
+    /// The locked operation waits until the store before it has left the store buffer.
+    stores_between "lock add qword ptr [{at}], 1; mov [{at} + 8], rcx";
+    /// The load gets what the locked operation before it wrote; the next of these waits for the load.
+    reloads "lock add qword ptr [{at}], 1; mov rcx, [{at}]";
 }
 
 /// Multiplications, twenty a round, of which each waits for the last: three cycles on every x86-64 processor

@@ -167,9 +167,9 @@ fn legs(transfer: f64, own: f64, in_a_row: f64, each: f64) -> [f64; 2] {
 /// Nanoseconds of an atomic update on an owned line.
 fn each_rmw(clock: Clock) -> f64 {
     figure::rounds(200, || {
-        let mut word = Box::new(0u64);
+        let mut line = Box::new([0u64; 8]);
         let begun = asm::now();
-        asm::fetch_add(&mut word);
+        asm::fetch_add(&mut line);
         clock.ns((asm::now() - begun) as f64) / asm::REPEATS as f64
     })
     .low

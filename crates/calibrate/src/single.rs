@@ -40,7 +40,7 @@ impl Clock {
 }
 
 /// Ticks of one instruction.
-fn each(count: usize, f: impl Fn(&mut u64)) -> Spread {
+fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
     let mut line = Box::new([0u64; 8]);
     let empty = rounds(ROUNDS, || {
         let begun = now();
@@ -48,13 +48,13 @@ fn each(count: usize, f: impl Fn(&mut u64)) -> Spread {
     });
     rounds(count, || {
         let begun = now();
-        (0..TIMES).for_each(|_| f(&mut line[0]));
+        (0..TIMES).for_each(|_| f(&mut line));
         ((now() - begun) as f64 - empty.low).max(0.0) / (TIMES * REPEATS) as f64
     })
 }
 
 pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
-    let cycles = |f: fn(&mut u64)| each(ROUNDS, f).map(|t| t / clock.ticks_per_cycle);
+    let cycles = |f: fn(&mut [u64; 8])| each(ROUNDS, f).map(|t| t / clock.ticks_per_cycle);
     let alone = |key, f, how| Figure::alone(key, "cycles", cycles(f), how);
     let width = cycles(asm::nops).map(|c| 1.0 / c);
     let mut figures = vec![
@@ -76,8 +76,27 @@ pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
         alone("mfence", asm::mfence, "with nothing to wait for"),
         alone("core.pause", asm::pause, "pause"),
     ];
+    figures.extend(written(clock));
     figures.push(alone("store", asm::stores, "drained one after the other, to a line that the CPU owns"));
     figures
+}
+
+/// What a load waits for that wants what was just written: beyond an addition's one cycle, and beyond the locked
+/// operation.
+fn written(clock: Clock) -> [Figure; 4] {
+    let beyond = |f: fn(&mut [u64; 8]), less: f64| each(ROUNDS, f).map(|t| (t / clock.ticks_per_cycle - less).max(0.0));
+    let own = each(ROUNDS, asm::lock_add).low / clock.ticks_per_cycle;
+    let figure = |key, spread, how| Figure::alone(key, "cycles", spread, how);
+    let how = "add to one word of memory again and again, by an index; less the addition";
+    let direct = "the same by a register alone";
+    let between = "a store between one lock add and the next, less the lock add";
+    let locked = "a load of a word that lock add has just changed, less the lock add";
+    [
+        figure("core.forward", beyond(asm::indexed_additions, 1.0), how),
+        figure("core.renamed", beyond(asm::additions, 1.0), direct),
+        figure("core.commit", beyond(asm::stores_between, own), between),
+        figure("core.reload", beyond(asm::reloads, own), locked),
+    ]
 }
 
 /// Words that each hold the address of another of them, one a `stride`, in an order that no prefetcher guesses.

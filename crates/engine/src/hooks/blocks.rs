@@ -50,8 +50,9 @@ fn packed_cost(pc: u64) -> u32 {
 
 /// What the machine's cores are to code.
 pub fn core() -> Core {
-    let core = &engine().launch.machine.core;
-    Core { width: core.width.max(1), pause: core.pause, rmw: core.rmw, fence: core.fence }
+    let corefold_model::Core { width, pause, rmw, fence, forward, renamed, commit, reload, .. } =
+        engine().launch.machine.core;
+    Core { width: width.max(1), pause, rmw, fence, forward, renamed, commit, reload }
 }
 
 pub fn packed(sixteenths: u32) -> u32 {

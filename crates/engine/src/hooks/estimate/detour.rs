@@ -40,7 +40,8 @@ pub fn kind(entry: u64) -> Option<Hook> {
         0 => Hook::Access,
         1 => Hook::Atomic,
         2 => Hook::AtomicLoad,
-        _ => Hook::AtomicStore,
+        3 => Hook::AtomicStore,
+        _ => Hook::Fence,
     })
 }
 
@@ -128,8 +129,8 @@ detours! {
         __tsan_atomic128_load;
     corefold_passed 3: __tsan_atomic8_store __tsan_atomic16_store __tsan_atomic32_store __tsan_atomic64_store
         __tsan_atomic128_store;
-    corefold_passed 1: __tsan_atomic_thread_fence
-        __tsan_atomic8_exchange __tsan_atomic16_exchange __tsan_atomic32_exchange __tsan_atomic64_exchange
+    corefold_passed 4: __tsan_atomic_thread_fence;
+    corefold_passed 1: __tsan_atomic8_exchange __tsan_atomic16_exchange __tsan_atomic32_exchange __tsan_atomic64_exchange
         __tsan_atomic128_exchange
         __tsan_atomic8_fetch_add __tsan_atomic16_fetch_add __tsan_atomic32_fetch_add __tsan_atomic64_fetch_add
         __tsan_atomic128_fetch_add
