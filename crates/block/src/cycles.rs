@@ -2,9 +2,10 @@
 //! Blocks in loops: a chain of dependent instructions from one round to the next can make the loop
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::path::Path;
+use crate::tries::tries;
 use crate::values::Address;
 use crate::walk::{Step, Walk, walk};
-use crate::{Code, Core, Hook, pipeline};
+use crate::{Code, Core, pipeline};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -34,7 +35,7 @@ struct Route {
 /// jumps to itself takes a cycle at least, for no core takes more than one branch in a cycle.
 pub fn in_loops(code: &impl Code, head: u64, block: Walk, flat: u64, core: &Core) -> u64 {
     let alone = block.next == Some(head);
-    let loops = if alone && !tries(&block) { Vec::new() } else { loops(code, head, &block) };
+    let loops = if alone && !tries(&block.steps, core) { Vec::new() } else { loops(code, head, &block, core) };
     if alone && loops.is_empty() {
         let settled = pipeline::steady(&block.steps, |_| true, core);
         // In the time of an atomic operation, a core does other things.
@@ -73,7 +74,7 @@ fn taken(route: &Route, own_flat: u64, core: &Core) -> u64 {
 /// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
 /// block are left out: its rounds, not the way past it, set their time. Not one that tries again what another
 /// thread can make fail: most often that succeeds at once.
-fn loops(code: &impl Code, head: u64, block: &Walk) -> Vec<Route> {
+fn loops(code: &impl Code, head: u64, block: &Walk, core: &Core) -> Vec<Route> {
     let mut found: Vec<Route> = Vec::new();
     let mut longest = MOST_BLOCKS;
     let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head };
@@ -88,21 +89,18 @@ fn loops(code: &impl Code, head: u64, block: &Walk) -> Vec<Route> {
         }
         if route.at == head {
             longest = longest.min(route.blocks.len() * 2);
-            found.push(route);
+            if !tries(&route.steps, core) {
+                found.push(route);
+            }
         } else if !route.blocks.contains(&route.at) {
             let block = walk(code, route.at);
-            if block.next != Some(route.at) || tries(&block) {
+            if block.next != Some(route.at) || tries(&block.steps, core) {
                 let own = route.at;
                 routes.extend(extend(route, edges(code, block)).into_iter().filter(|longer| longer.at != own));
             }
         }
     }
     found
-}
-
-/// A block that jumps back to itself as long as an atomic operation does not succeed.
-fn tries(block: &Walk) -> bool {
-    block.steps.iter().any(|step| matches!(step, Step::Hook(Hook::Atomic | Hook::AtomicLoad, _) | Step::Announced(_)))
 }
 
 fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {

@@ -36,6 +36,7 @@ mod pipeline;
 mod set;
 mod target;
 mod trail;
+mod tries;
 mod values;
 mod walk;
 mod ways;
