@@ -5,9 +5,10 @@ use crate::path::Path;
 use crate::tries::tries;
 use crate::values::Address;
 use crate::walk::{Step, Walk, walk};
-use crate::{Code, Core, pipeline};
+use crate::{Code, Core, Hook, pipeline};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use iced_x86::FlowControl;
 
 /// Loops of more blocks are rarely bound by one chain.
 const MOST_BLOCKS: usize = 8;
@@ -19,6 +20,8 @@ const MOST_PATHS: usize = 64;
 struct Edge {
     steps: Vec<Step>,
     next: u64,
+    /// It leads out of the function, to its caller.
+    returns: bool,
 }
 
 /// A way through some blocks, from the one in question.
@@ -28,14 +31,28 @@ struct Route {
     /// How many of the steps are those of the first block.
     first: usize,
     at: u64,
+    /// It has left the function of the first block, for its caller.
+    returned: bool,
 }
 
-/// Time of the block `head`, whose issue slots alone take `flat`, in the loops around it. Where several
+/// The block in question, and where its function returns to, if that is known: loops may lead through the call.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub head: u64,
+    pub returns_to: Option<u64>,
+}
+
+/// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it. Where several
 /// paths lead round, as through the arms of an `if`, the mean of what they add holds. A block that
 /// jumps to itself takes a cycle at least, for no core takes more than one branch in a cycle.
-pub fn in_loops(code: &impl Code, head: u64, block: Walk, flat: u64, core: &Core) -> u64 {
+pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> u64 {
+    let head = place.head;
     let alone = block.next == Some(head);
-    let loops = if alone && !tries(&block.steps, core) { Vec::new() } else { loops(code, head, &block, core) };
+    let inside = Place { returns_to: None, ..place };
+    let mut loops = if alone && !tries(&block.steps, core) { Vec::new() } else { loops(code, inside, &block, core) };
+    if !alone && loops.is_empty() && place.returns_to.is_some() {
+        loops = self::loops(code, place, &block, core);
+    }
     if alone && loops.is_empty() {
         let settled = pipeline::steady(&block.steps, |_| true, core);
         // In the time of an atomic operation, a core does other things.
@@ -74,11 +91,12 @@ fn taken(route: &Route, own_flat: u64, core: &Core) -> u64 {
 /// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
 /// block are left out: its rounds, not the way past it, set their time. Not one that tries again what another
 /// thread can make fail: most often that succeeds at once.
-fn loops(code: &impl Code, head: u64, block: &Walk, core: &Core) -> Vec<Route> {
+fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Vec<Route> {
     let mut found: Vec<Route> = Vec::new();
     let mut longest = MOST_BLOCKS;
-    let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head };
-    let mut routes = extend(start, edges(code, block.clone()));
+    let head = place.head;
+    let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head, returned: false };
+    let mut routes = extend(start, edges(code, block.clone(), place, false));
     routes.retain(|route| route.at != head);
     for _ in 0..MOST_PATHS {
         let Some(route) = routes.pop_front() else {
@@ -95,8 +113,10 @@ fn loops(code: &impl Code, head: u64, block: &Walk, core: &Core) -> Vec<Route> {
         } else if !route.blocks.contains(&route.at) {
             let block = walk(code, route.at);
             if block.next != Some(route.at) || tries(&block.steps, core) {
-                let own = route.at;
-                routes.extend(extend(route, edges(code, block)).into_iter().filter(|longer| longer.at != own));
+                let (own, returned) = (route.at, route.returned);
+                routes.extend(
+                    extend(route, edges(code, block, place, returned)).into_iter().filter(|longer| longer.at != own),
+                );
             }
         }
     }
@@ -109,22 +129,53 @@ fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
         first: if route.blocks.is_empty() { edge.steps.len() } else { route.first },
         steps: route.steps.iter().cloned().chain(edge.steps).collect(),
         at: edge.next,
+        returned: route.returned || edge.returns,
     };
     edges.into_iter().map(longer).collect()
 }
 
-fn edges(code: &impl Code, block: Walk) -> Vec<Edge> {
+/// The ways from `block` on; `returned`: it is one of the caller.
+fn edges(code: &impl Code, block: Walk, place: Place, returned: bool) -> Vec<Edge> {
     let mut edges = Vec::new();
     for exit in &block.exits {
-        let rest = walk(code, exit.address);
-        let Some(next) = rest.next else { continue };
         let mut steps = block.steps[..exit.steps].to_vec();
         if let Some(Step::Run(_, taken)) = steps.last_mut() {
             *taken = exit.taken;
         }
-        steps.extend(rest.steps);
-        edges.push(Edge { steps, next });
+        edges.extend(onward(code, steps, walk(code, exit.address), place, returned));
     }
-    edges.extend(block.next.map(|next| Edge { steps: block.steps, next }));
+    edges.extend(onward(code, Vec::new(), block, place, returned));
     edges
+}
+
+/// The way that begins with `steps` and goes on with `rest`: to the next block, through the return to the caller, or
+/// there to the call of the function.
+fn onward(code: &impl Code, mut steps: Vec<Step>, rest: Walk, place: Place, returned: bool) -> Option<Edge> {
+    let returns_to = place.returns_to.filter(|_| !returned && rest.next.is_none() && ends_in_return(&rest.steps));
+    let Some(caller) = returns_to else {
+        return called(steps, rest, place, returned);
+    };
+    steps.extend(rest.steps);
+    called(steps, walk(code, caller), place, true).map(|edge| Edge { returns: true, ..edge })
+}
+
+fn ends_in_return(steps: &[Step]) -> bool {
+    matches!(steps.last(), Some(Step::Run(i, _)) if i.flow_control() == FlowControl::Return)
+}
+
+/// The way through `rest` to the next block; in the caller, to the function's first block where it is called.
+fn called(mut steps: Vec<Step>, rest: Walk, place: Place, returned: bool) -> Option<Edge> {
+    let calls = |step: &Step| match step {
+        Step::Call(_, prologue) => matches!(prologue.last(), Some(Step::Hook(Hook::Block, ip)) if ip + 1 == place.head),
+        _ => false,
+    };
+    let call = rest.steps.iter().position(calls).filter(|_| returned);
+    let Some(Step::Call(call_itself, prologue)) = call.map(|at| &rest.steps[at]) else {
+        steps.extend(rest.steps);
+        return rest.next.map(|next| Edge { steps, next, returns: false });
+    };
+    steps.extend_from_slice(&rest.steps[..call.unwrap_or_default()]);
+    steps.push(Step::Run(*call_itself, true));
+    steps.extend_from_slice(prologue);
+    Some(Edge { steps, next: place.head, returns: false })
 }

@@ -44,6 +44,7 @@ mod ways;
 pub use between::{LEAVES, between};
 pub use trail::{Pairs, Trail};
 
+use cycles::Place;
 use path::Path;
 
 /// The code that blocks are read from, and what the engine knows of it.
@@ -142,10 +143,16 @@ impl Cost {
 ///
 /// Pure in its arguments: callers cache the answer. An unreadable address costs nothing.
 pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
+    cost_called(code, return_address, None, core)
+}
+
+/// The same in a function that returns to `returns_to`: where no loop of its own leads through the block, one of its
+/// caller may.
+pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64>, core: &Core) -> Cost {
     let walk = walk::walk(code, return_address);
     let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
-    let ticks = cycles::in_loops(code, return_address, walk, flat, core);
+    let ticks = cycles::in_loops(code, Place { head: return_address, returns_to }, walk, flat, core);
     Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
 }
 

@@ -45,7 +45,8 @@ const NATIVE: u32 = 0x0001_0001;
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
 fn packed_cost(pc: u64) -> u32 {
-    packed(corefold_block::cost(&Mapped, pc, &core()).sixteenths.max(1))
+    let returns_to = crate::engine::current().calls(hot!().frames).next();
+    packed(corefold_block::cost_called(&Mapped, pc, returns_to, &core()).sixteenths.max(1))
 }
 
 /// What the machine's cores are to code.
