@@ -4,7 +4,7 @@ use crate::asm::now;
 use crate::figure::{Figure, Spread, rounds};
 use crate::single::Clock;
 use crate::topology::pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 fn futex(word: &AtomicU32, operation: i32, value: u32) {
     // SAFETY: the word outlives the call.
@@ -44,15 +44,15 @@ pub fn figures(clock: Clock, cpus: &[usize]) -> Vec<Figure> {
     figures.push(Figure::usual(
         "system.context_switch",
         "ns",
-        switch(clock, cpus[0]),
+        turns(clock, [cpus[0]; 2]),
         "two threads on one CPU that wake each other by futexes and sleep, each way",
     ));
     if let [a, b, ..] = *cpus {
         figures.push(Figure::usual(
             "system.wake",
             "ns",
-            wake(clock, a, b),
-            "from a futex wake-up to the woken thread running on an idle CPU",
+            turns(clock, [a, b]),
+            "two threads on two CPUs that wake each other by futexes and sleep, each way",
         ));
     }
     figures
@@ -63,46 +63,15 @@ fn allocate() {
     unsafe { libc::free(std::hint::black_box(libc::malloc(64))) };
 }
 
-/// A thread on `b` sleeps; how long after it is woken from `a` does it run?
-fn wake(clock: Clock, a: usize, b: usize) -> Spread {
-    const ROUNDS: u32 = 300;
-    let (word, ran) = (AtomicU32::new(0), AtomicU64::new(0));
-    let mut times = Vec::new();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            pin(b);
-            for round in 0..ROUNDS {
-                while word.load(SeqCst) == round {
-                    futex(&word, libc::FUTEX_WAIT, round);
-                }
-                ran.store(now(), SeqCst);
-            }
-        });
-        pin(a);
-        for round in 0..ROUNDS {
-            // Long enough for the other to be asleep.
-            std::thread::sleep(std::time::Duration::from_micros(200));
-            ran.store(0, SeqCst);
-            let begun = now();
-            word.store(round + 1, SeqCst);
-            futex(&word, libc::FUTEX_WAKE, 1);
-            while ran.load(SeqCst) == 0 {
-                std::hint::spin_loop();
-            }
-            times.push(clock.ns(ran.load(SeqCst).saturating_sub(begun) as f64));
-        }
-    });
-    Spread::of(times)
-}
-
-/// Two threads on one CPU hand a turn to each other.
-fn switch(clock: Clock, cpu: usize) -> Spread {
+/// Two threads hand a turn to each other, each on its CPU: what a turn takes. Each sleeps for no longer than
+/// the other's turn, as threads that wait for a lock do; CPUs that idle for long wake later.
+fn turns(clock: Clock, cpus: [usize; 2]) -> Spread {
     const TURNS: u32 = 200;
     const ROUNDS: usize = 10;
     let one = || {
         let turn = AtomicU32::new(0);
         let play = |mine: u32| {
-            pin(cpu);
+            pin(cpus[mine as usize]);
             for round in 0..TURNS {
                 let wanted = 2 * round + mine;
                 loop {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose code calls: the runtime's own, libc's, or the program's.
+use crate::threads::single;
+use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The machine code of a loaded file. Empty until [`find`]: nothing is simulated before.
@@ -53,6 +55,8 @@ pub fn find() {
         if libc::dladdr(function, &mut found) != 0 {
             LIBC.learn(found.dli_fbase as u64);
         }
+        let version = core::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(function);
+        single::learn(CStr::from_ptr(version()).to_bytes());
     }
 }
 

@@ -23,6 +23,7 @@ pub mod robust;
 pub mod robust_list;
 pub mod rwlock;
 pub mod semaphore;
+pub mod single;
 pub mod spinlock;
 pub mod thread;
 pub mod unwind;

@@ -6,17 +6,29 @@ use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::stand_in::calls;
 use crate::threads::futex::Waited;
-use crate::threads::object::{Object, me};
-use crate::threads::{protocol, robust};
+use crate::hooks::access::range_update;
+use crate::threads::object::{Object, Path, me};
+use crate::threads::{protocol, robust, single};
 use core::ffi::c_int;
 use corefold_recording::LockKind;
 
-const LOCK: u64 = 0;
+const WORD: u64 = 0;
 const COUNT: u64 = 4;
 pub const OWNER: u64 = 8;
 pub const KIND: u64 = 16;
+/// Threads that use the mutex; written with the owner, as lies beside it.
+const USERS: u64 = 12;
 const SPINS: u64 = 20;
 const BYTES: u64 = 40;
+
+/// The ways through the functions where there is nothing to wait for, in glibc 2.36.
+const LOCK: Path = &[31];
+const LOCK_ALONE: Path = &[17, 5, 10];
+/// More for a recursive, error-checking or adaptive one.
+const LOCK_BY_KIND: Path = &[9, 9];
+const TRY_LOCK: Path = &[14, 6, 20];
+const UNLOCK: Path = &[2, 17, 7];
+const UNLOCK_ALONE: Path = &[2, 21];
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -53,6 +65,10 @@ impl Kind {
     fn is_robust(self) -> bool {
         self.0 & Kind::ROBUST != 0
     }
+    /// While a process has had one thread only, glibc leaves out the locked operations of such a mutex.
+    fn needs_no_atomics(self) -> bool {
+        single::threaded() && self.0 & (Kind::ROBUST | Kind::INHERIT | Kind::PROTECT | Kind::PROCESS_SHARED) == 0
+    }
     /// Does an unlock check who does it?
     fn knows_owner(self) -> bool {
         self.is_recursive() || self.is_error_checking() || self.is_robust()
@@ -82,11 +98,16 @@ calls! {
 /// Takes the mutex, or gives up at the deadline.
 pub fn lock(mutex: Object, until: Deadline) -> c_int {
     let kind = Kind::of(mutex);
+    let alone = kind.needs_no_atomics() && !kind.is_adaptive();
+    mutex.goes(if alone { LOCK_ALONE } else { LOCK });
+    if kind.0 & 3 != 0 {
+        mutex.goes(LOCK_BY_KIND);
+    }
     if let Some(result) = lock_again(mutex, kind) {
         return if result == libc::EBUSY { libc::EDEADLK } else { result };
     }
     let begin = now();
-    let free = take_if_free(mutex);
+    let free = if alone { take_alone(mutex) } else { take_if_free(mutex) };
     if !free {
         let taken = (kind.is_adaptive() && spin(mutex)).then_some(0);
         let code = taken.unwrap_or_else(|| wait(mutex, until));
@@ -99,10 +120,11 @@ pub fn lock(mutex: Object, until: Deadline) -> c_int {
 
 pub fn try_lock(mutex: Object) -> c_int {
     let kind = Kind::of(mutex);
+    mutex.goes(TRY_LOCK);
     if let Some(result) = lock_again(mutex, kind) {
         return result;
     }
-    if take_if_free(mutex) { taken(mutex, kind, None) } else { libc::EBUSY }
+    if mutex.read(WORD) == FREE && take_if_free(mutex) { taken(mutex, kind, None) } else { libc::EBUSY }
 }
 
 /// Where the mutex can tell that the running thread has it already: what a second lock comes to.
@@ -119,7 +141,16 @@ fn lock_again(mutex: Object, kind: Kind) -> Option<c_int> {
 }
 
 fn take_if_free(mutex: Object) -> bool {
-    mutex.update(LOCK, |old| (old == FREE).then_some(HELD)) == FREE
+    mutex.update(WORD, |old| (old == FREE).then_some(HELD)) == FREE
+}
+
+/// The same, where nobody could come between.
+fn take_alone(mutex: Object) -> bool {
+    let free = mutex.read(WORD) == FREE;
+    if free {
+        mutex.write(WORD, HELD);
+    }
+    free || take_if_free(mutex)
 }
 
 /// Tries for a while, as adaptive mutexes do; they learn how long it pays.
@@ -131,7 +162,7 @@ fn spin(mutex: Object) -> bool {
     while !taken && tries < most {
         tries += 1;
         mutex.pause();
-        taken = mutex.load(LOCK) == FREE && take_if_free(mutex);
+        taken = mutex.load(WORD) == FREE && take_if_free(mutex);
     }
     let learnt = learnt.wrapping_add((tries as i16 - learnt) / 8);
     let other_half = mutex.peek(SPINS) & 0xffff_0000;
@@ -141,12 +172,12 @@ fn spin(mutex: Object) -> bool {
 
 /// Blocks until the mutex is the running thread's.
 fn wait(mutex: Object, until: Deadline) -> c_int {
-    while mutex.update(LOCK, |_| Some(WAITED_FOR)) != FREE {
+    while mutex.load(WORD) == WAITED_FOR || mutex.update(WORD, |_| Some(WAITED_FOR)) != FREE {
         let deadline = match until.ticks() {
             Ok(deadline) => deadline,
             Err(code) => return code,
         };
-        if mutex.wait(LOCK, WAITED_FOR, deadline) == Waited::TimedOut {
+        if mutex.wait(WORD, WAITED_FOR, deadline) == Waited::TimedOut {
             return libc::ETIMEDOUT;
         }
     }
@@ -161,7 +192,7 @@ fn taken(mutex: Object, kind: Kind, since: Option<corefold_model::Ticks>) -> c_i
         return code;
     }
     if code == 0 {
-        mutex.write(OWNER, me());
+        note_owner(mutex, me(), 1);
     }
     if kind.is_recursive() {
         mutex.write(COUNT, 1);
@@ -170,8 +201,17 @@ fn taken(mutex: Object, kind: Kind, since: Option<corefold_model::Ticks>) -> c_i
     code
 }
 
+/// The owner's field and the users' are looked at and written together.
+fn note_owner(mutex: Object, owner: u32, users: u32) {
+    range_update(mutex.address + OWNER, mutex.call.pc, USERS + 4 - OWNER);
+    mutex.poke(OWNER, owner);
+    mutex.poke(USERS, mutex.peek(USERS).wrapping_add(users));
+}
+
 pub fn unlock(mutex: Object) -> c_int {
     let kind = Kind::of(mutex);
+    let alone = kind.needs_no_atomics();
+    mutex.goes(if alone { UNLOCK_ALONE } else { UNLOCK });
     if kind.knows_owner() && mutex.read(OWNER) & !robust::INCONSISTENT != me() {
         return libc::EPERM;
     }
@@ -182,18 +222,23 @@ pub fn unlock(mutex: Object) -> c_int {
             return 0;
         }
     }
-    mutex.write(OWNER, if kind.is_robust() { robust::owner_after(mutex) } else { 0 });
-    release(mutex);
+    note_owner(mutex, if kind.is_robust() { robust::owner_after(mutex) } else { 0 }, u32::MAX);
+    if alone {
+        mutex.write(WORD, FREE);
+        locks::released(mutex.address);
+    } else {
+        release(mutex);
+    }
     0
 }
 
 /// Lets the mutex go and wakes one that waits for it. It is held until the update takes effect, which
 /// waits for what the critical section has still under way.
 pub fn release(mutex: Object) {
-    let old = mutex.update(LOCK, |_| Some(FREE));
+    let old = mutex.update(WORD, |_| Some(FREE));
     locks::released(mutex.address);
     if old == WAITED_FOR {
-        mutex.wake(LOCK, 1);
+        mutex.wake(WORD, 1);
     }
 }
 
@@ -232,7 +277,7 @@ fn kind_of(attr: *const libc::pthread_mutexattr_t) -> u32 {
 }
 
 pub fn destroy(mutex: Object) -> c_int {
-    if mutex.read(LOCK) != FREE {
+    if mutex.read(WORD) != FREE {
         return libc::EBUSY;
     }
     locks::forgotten(mutex.address);

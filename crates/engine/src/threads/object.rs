@@ -14,8 +14,8 @@ use crate::threads::futex::{self, Waited};
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
 
-/// Cycles of a call's own instructions: through the procedure linkage table, a few tests, and back.
-const CALL_CYCLES: u32 = 4;
+/// A way through a function of glibc's: how many instructions lie between one taken branch and the next.
+pub type Path = &'static [u32];
 
 #[derive(Clone, Copy)]
 pub struct Object {
@@ -25,10 +25,16 @@ pub struct Object {
 
 /// Words of an object are named by their offset in it.
 impl Object {
-    /// The object of a call that begins now.
+    /// The object of a call that begins now: with a jump through the procedure linkage table.
     pub fn called(address: u64, call: Call) -> Object {
-        charge(CALL_CYCLES);
+        charge(1);
         Object { address, call }
+    }
+
+    /// The instructions on a way: a processor takes so many at a time, and begins anew after a taken branch.
+    pub fn goes(self, path: Path) {
+        let width = engine().launch.machine.core.width.max(1);
+        charge(path.iter().map(|run| run.div_ceil(width)).sum());
     }
 
     pub fn load(self, word: u64) -> u32 {

@@ -4,12 +4,16 @@ use crate::account::locks;
 use crate::calls::signals;
 use crate::engine::now;
 use crate::stand_in::calls;
-use crate::threads::object::Object;
+use crate::threads::object::{Object, Path};
 use core::ffi::c_int;
 use corefold_recording::LockKind;
 
 const WORD: u64 = 0;
 const FREE: u32 = 1;
+
+/// The ways through glibc's functions where there is nothing to wait for.
+const LOCK: Path = &[4];
+const UNLOCK: Path = &[3];
 
 calls! {
     fn pthread_spin_init(lock: u64, _shared: c_int; call) -> c_int {
@@ -31,13 +35,16 @@ calls! {
         0
     }
     fn pthread_spin_unlock(lock: u64; call) -> c_int {
-        Object::called(lock, call).store(WORD, FREE);
+        let object = Object::called(lock, call);
+        object.goes(UNLOCK);
+        object.store(WORD, FREE);
         locks::released(lock);
         0
     }
 }
 
 fn take(lock: Object) -> c_int {
+    lock.goes(LOCK);
     let begin = now();
     let mut waited = false;
     while lock.add(WORD, u32::MAX) as i32 != FREE as i32 {
