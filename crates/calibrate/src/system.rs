@@ -24,6 +24,10 @@ fn get_parent() {
     unsafe { libc::syscall(libc::SYS_getppid) };
 }
 
+fn wait_in_vain() {
+    futex(&AtomicU32::new(0), libc::FUTEX_WAIT, 1);
+}
+
 fn read_clock() {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: there is room for the answer.
@@ -35,25 +39,21 @@ pub fn figures(clock: Clock, cpus: &[usize]) -> Vec<Figure> {
         |key, count, batch, f: &dyn Fn(), how: &str| Figure::alone(key, "ns", timed(clock, count, batch, f), how);
     let mut figures = vec![
         alone("system.syscall", 200, 100, &get_parent, "getppid"),
+        alone("system.futex", 200, 100, &wait_in_vain, "a futex wait for a word that has changed"),
         alone("system.clock_read", 200, 100, &read_clock, "clock_gettime(CLOCK_MONOTONIC)"),
         alone("system.allocation", 200, 100, &allocate, "malloc and free of 64 bytes, each"),
         alone("system.thread_create", 100, 1, &|| _ = std::thread::spawn(|| ()).join(), "pthread_create and join"),
     ];
-    figures[2].value /= 2.0;
-    figures[2].spread = figures[2].spread.map(|s| s.map(|ns| ns / 2.0));
-    figures.push(Figure::usual(
-        "system.context_switch",
-        "ns",
-        turns(clock, [cpus[0]; 2]),
-        "two threads on one CPU that wake each other by futexes and sleep, each way",
-    ));
+    figures[3].value /= 2.0;
+    figures[3].spread = figures[3].spread.map(|s| s.map(|ns| ns / 2.0));
+    let usual = |key, spread, how: &str| Figure::usual(key, "ns", spread, how);
+    let how = "two threads on one CPU that wake each other by futexes and sleep, each way";
+    figures.push(usual("system.context_switch", turns(clock, [cpus[0]; 2])[0], how));
     if let [a, b, ..] = *cpus {
-        figures.push(Figure::usual(
-            "system.wake",
-            "ns",
-            turns(clock, [a, b]),
-            "two threads on two CPUs that wake each other by futexes and sleep, each way",
-        ));
+        let [wake, call] = turns(clock, [a, b]);
+        let how = "two threads on two CPUs that wake each other by futexes and sleep, each way";
+        figures.push(usual("system.wake", wake, how));
+        figures.push(usual("system.wake_call", call, "the call that wakes the other of these two"));
     }
     figures
 }
@@ -63,15 +63,17 @@ fn allocate() {
     unsafe { libc::free(std::hint::black_box(libc::malloc(64))) };
 }
 
-/// Two threads hand a turn to each other, each on its CPU: what a turn takes. Each sleeps for no longer than
-/// the other's turn, as threads that wait for a lock do; CPUs that idle for long wake later.
-fn turns(clock: Clock, cpus: [usize; 2]) -> Spread {
+/// Two threads hand a turn to each other, each on its CPU: what a turn takes, and the call that wakes the
+/// other. Each sleeps for no longer than the other's turn, as threads that wait for a lock do; CPUs that idle
+/// for long wake later.
+fn turns(clock: Clock, cpus: [usize; 2]) -> [Spread; 2] {
     const TURNS: u32 = 200;
     const ROUNDS: usize = 10;
     let one = || {
         let turn = AtomicU32::new(0);
         let play = |mine: u32| {
             pin(cpus[mine as usize]);
+            let mut calls = 0;
             for round in 0..TURNS {
                 let wanted = 2 * round + mine;
                 loop {
@@ -82,15 +84,20 @@ fn turns(clock: Clock, cpus: [usize; 2]) -> Spread {
                     futex(&turn, libc::FUTEX_WAIT, found);
                 }
                 turn.store(wanted + 1, SeqCst);
+                let called = now();
                 futex(&turn, libc::FUTEX_WAKE, 1);
+                calls += now() - called;
             }
+            clock.ns(calls as f64) / f64::from(TURNS)
         };
         let begun = now();
-        std::thread::scope(|scope| {
+        let call = std::thread::scope(|scope| {
             scope.spawn(|| play(1));
-            play(0);
+            play(0)
         });
-        clock.ns((now() - begun) as f64) / f64::from(2 * TURNS)
+        (clock.ns((now() - begun) as f64) / f64::from(2 * TURNS), call)
     };
-    rounds(ROUNDS, one)
+    one();
+    let (turn, call) = (0..ROUNDS).map(|_| one()).unzip();
+    [Spread::of(turn), Spread::of(call)]
 }

@@ -239,7 +239,9 @@ impl Numbers {
     fn system(&self) -> System {
         System {
             syscall: self.get("system.syscall"),
+            futex: self.get("system.futex"),
             wake: self.get("system.wake"),
+            wake_call: self.get("system.wake_call"),
             context_switch: self.get("system.context_switch"),
             timeslice: self.long("system.timeslice"),
             wake_granularity: self.get("system.wake_granularity"),

@@ -125,8 +125,12 @@ impl Caches {
 pub struct System {
     /// Cycles of a system call that does not block.
     pub syscall: u32,
+    /// The same of one about a futex that finds nothing to do.
+    pub futex: u32,
     /// From a wake-up to the woken thread running on an idle CPU.
     pub wake: u32,
+    /// What it takes from the thread that makes the call.
+    pub wake_call: u32,
     pub context_switch: u32,
     /// How long a thread runs before another that waits for its CPU gets it.
     pub timeslice: u64,

@@ -80,11 +80,12 @@ pub fn interrupted(pc: u64) -> bool {
     signals::deliver(pc).unwrap_or(true)
 }
 
-/// A system call's time until the kernel looks at the word, and from then on. It varies from call to
-/// call: were it always the same, threads that fight for a lock would fall into step, and each would
-/// find the word changed, or none would.
+/// A call's time until the kernel looks at the word, and from then on: what is the futex's own comes before.
+/// It varies from call to call: were it always the same, threads that fight for a lock would fall into step,
+/// and each would find the word changed, or none would.
 fn parts_of_system_call() -> (u32, u32) {
-    let all = engine().launch.machine.system.syscall;
+    let system = &engine().launch.machine.system;
+    let (any, all) = (system.syscall, system.futex.max(system.syscall));
     let seed = engine().seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let random = &mut engine().sched.queues.random;
     if *random == 0 {
@@ -93,28 +94,34 @@ fn parts_of_system_call() -> (u32, u32) {
     *random ^= *random << 13;
     *random ^= *random >> 7;
     *random ^= *random << 17;
-    let before = all / 4 + (*random % u64::from(all / 2 + 1)) as u32;
+    let before = all - any + any / 4 + (*random % u64::from(any / 2 + 1)) as u32;
     (before, all - before)
 }
 
 /// Wakes up to `most` fibers that wait with any of `bits`; returns how many.
 pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
-    sched::enter_kernel();
+    let all = engine().launch.machine.system.futex;
+    sched::quiesce();
+    charge(all / 2);
     sched::sync();
-    wake_queued(address, most, bits)
+    let woken = wake_queued(address, most, bits);
+    charge(all - all / 2);
+    woken
 }
 
 /// The part of a wake-up that the kernel does.
 fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
-    let (address, latency) = (shared::key(address), ticks(engine().launch.machine.system.wake));
+    let system = &engine().launch.machine.system;
+    let (address, latency) = (shared::key(address), ticks(system.wake));
+    let call = system.wake_call.saturating_sub(system.futex).max(system.syscall / 4);
     let mut woken = 0;
     while woken < most {
         let Some(waiting) = engine().sched.queues.take(address, bits) else { break };
         woken += 1;
-        charge(engine().launch.machine.system.syscall / 4);
         // It has been woken: its time-out must not wake it once more.
         timers::cancel(waiting.fiber);
         placing::wake(waiting.fiber, hot!().clock, latency);
+        charge(call);
     }
     woken
 }

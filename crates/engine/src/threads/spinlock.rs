@@ -49,9 +49,12 @@ fn take(lock: Object) -> c_int {
     let mut waited = false;
     while lock.add(WORD, u32::MAX) as i32 != FREE as i32 {
         waited = true;
-        while lock.load(WORD) as i32 <= 0 {
+        loop {
             lock.pause_for_ever();
             signals::look_if_due(lock.call.pc);
+            if lock.load(WORD) as i32 > 0 {
+                break;
+            }
         }
     }
     lock.acquired(LockKind::Spinlock, waited.then_some(begin));

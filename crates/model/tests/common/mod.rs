@@ -49,7 +49,9 @@ pub fn machine() -> Machine {
         caches: Caches::ENDLESS,
         system: System {
             syscall: 300,
+            futex: 225,
             wake: 3000,
+            wake_call: 2_000,
             context_switch: 2000,
             timeslice: 1_000_000,
             wake_granularity: 1_000_000,
