@@ -10,7 +10,7 @@ use crate::stand_in::calls;
 use crate::threads::cancel;
 use crate::threads::futex::Waited;
 use crate::threads::mutex;
-use crate::threads::object::Object;
+use crate::threads::object::{Object, Path};
 use core::ffi::c_int;
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
@@ -24,6 +24,9 @@ const WAITERS: u64 = 36;
 /// Signals that no waiter has taken yet; waiters wait on this word.
 const SIGNALS: u64 = 40;
 const BYTES: u64 = 48;
+
+/// The way through a signal that nobody waits for, in glibc 2.36.
+const SIGNAL: Path = &[11, 9];
 
 const WAITER: u32 = 8;
 const MONOTONIC: u32 = 2;
@@ -137,6 +140,7 @@ fn leave(cond: Object) {
 
 /// Signals to `most` of those that wait and have no signal yet.
 pub fn signal(cond: Object, most: u32) -> c_int {
+    cond.goes(SIGNAL);
     if cond.load(WAITERS) < WAITER {
         cond.is_done();
         return 0;

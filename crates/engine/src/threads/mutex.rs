@@ -34,8 +34,9 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WAITED_FOR: u32 = 2;
 
-/// Attempts of an adaptive mutex before it blocks, at most.
+/// Pauses of an adaptive mutex before it blocks, and between two attempts, at most.
 const MOST_SPINS: u32 = 100;
+const LONGEST_PAUSE: u32 = 16;
 
 /// What glibc keeps in the `__kind` field.
 #[derive(Clone, Copy)]
@@ -153,18 +154,25 @@ fn take_alone(mutex: Object) -> bool {
     free || take_if_free(mutex)
 }
 
-/// Tries for a while, as adaptive mutexes do; they learn how long it pays.
+/// Tries for a while, as adaptive mutexes do, with longer and longer pauses; they learn how long it pays.
 fn spin(mutex: Object) -> bool {
     let learnt = mutex.read(SPINS) as i16;
     let most = MOST_SPINS.min(u32::from(learnt.max(0) as u16) * 2 + 10);
-    let mut tries = 0;
+    let jitter = now() as u32;
+    let (mut pauses, mut longest) = (0, 1);
     let mut taken = false;
-    while !taken && tries < most {
-        tries += 1;
-        mutex.pause();
+    while !taken {
+        let next = longest + (jitter & (longest - 1));
+        pauses += next;
+        if pauses >= most {
+            break;
+        }
+        (0..next).for_each(|_| mutex.pause());
+        longest = LONGEST_PAUSE.min(2 * longest);
         taken = mutex.load(WORD) == FREE && take_if_free(mutex);
     }
-    let learnt = learnt.wrapping_add((tries as i16 - learnt) / 8);
+    taken = taken || take_if_free(mutex);
+    let learnt = learnt.wrapping_add((pauses as i16 - learnt) / 8);
     let other_half = mutex.peek(SPINS) & 0xffff_0000;
     mutex.write(SPINS, other_half | u32::from(learnt as u16));
     taken

@@ -8,7 +8,7 @@ use crate::hooks::atomics;
 use crate::stand_in::{calls, failed};
 use crate::threads::cancel;
 use crate::threads::futex::Waited;
-use crate::threads::object::Object;
+use crate::threads::object::{Object, Path};
 use core::ffi::c_int;
 use corefold_recording::LockKind;
 
@@ -55,6 +55,10 @@ calls! {
     }
 }
 
+/// The ways through glibc 2.36 where there is nothing to wait for and nobody to wake.
+const WAIT: Path = &[3, 5, 9];
+const POST: Path = &[9, 2];
+
 /// Value and waiters in one read-modify-write; returns the old pair.
 fn update(sem: Object, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
     atomics::update(sem.address + VALUE, 8, sem.call.pc, change)
@@ -72,6 +76,7 @@ fn wait(sem: u64, call: Call, until: Deadline) -> c_int {
         Err(code) => return failed(code),
     };
     let sem = Object::called(sem, call);
+    sem.goes(WAIT);
     let begin = now();
     if take(sem, 0) {
         sem.acquired(LockKind::Semaphore, None);
@@ -94,6 +99,7 @@ fn wait(sem: u64, call: Call, until: Deadline) -> c_int {
 }
 
 fn post(sem: Object) -> c_int {
+    sem.goes(POST);
     let old = update(sem, |old| (old as u32 != LARGEST).then(|| old + 1));
     if old as u32 == LARGEST {
         return failed(libc::EOVERFLOW);
