@@ -4,9 +4,9 @@
 use crate::account::locks;
 use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
+use crate::hooks::access::range_update;
 use crate::stand_in::calls;
 use crate::threads::futex::Waited;
-use crate::hooks::access::range_update;
 use crate::threads::object::{Object, Path, me};
 use crate::threads::{protocol, robust, single};
 use core::ffi::c_int;

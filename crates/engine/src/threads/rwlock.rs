@@ -1,39 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread reader-writer locks.
 //!
-//! A reader adds itself to the state word and has the lock unless a writer does; so readers move one line
-//! between all CPUs, as they do with glibc. Readers who wait are in the state already: the writer's
-//! release hands the lock to all of them. The last reader to leave hands it to a waiting writer.
+//! The lock is in a read phase or in a write phase. A reader adds itself to the state word and has the lock in a
+//! read phase; so readers move one line between all CPUs. Readers who wait are in the state already: a phase
+//! ends for all of them. A writer first claims to be the writer, then waits for the write phase, which the last
+//! reader to leave begins for it. The phase stays when a writer leaves and no reader waits, so that the next
+//! writer finds it; a reader ends it. Words, phases, and what is looked at and changed in which order are
+//! glibc's, as they decide how often the line moves.
 //! `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` makes readers wait while any writer waits.
 use crate::account::locks;
 use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::stand_in::calls;
 use crate::threads::futex::Waited;
-use crate::threads::object::{Object, me};
+use crate::threads::object::{Object, Path, me};
 use core::ffi::c_int;
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
 
-/// [`WRITER`], [`HANDED_OVER`], and [`READER`] for each reader that has the lock or waits for its writer.
+/// [`WRITE_PHASE`], [`CLAIMED`], [`HELD_OFF`], and [`READER`] for each reader that has the lock or waits for a phase.
 const STATE: u64 = 0;
-/// Writers that wait.
+/// Writers that wait to be the writer, and [`HANDED_OVER`]; kept for locks that prefer writers only.
 const WRITERS: u64 = 4;
-/// 1 while readers have to wait; they wait on this word.
-const CLOSED: u64 = 8;
-/// Changes when a writer may go on; writers wait on this word.
-const TURN: u64 = 12;
-/// Readers that wait without being in the state, as writers come first.
-const REFUSED: u64 = 16;
+/// 1 in a write phase; who waits for its beginning or its end waits on this word.
+const PHASE: u64 = 8;
+/// 1 while there is a writer; other writers wait on this word.
+const CLAIM: u64 = 12;
 const OWNER: u64 = 24;
 /// The kind: where glibc's static initialisers have it.
 const KIND: u64 = 48;
 const BYTES: u64 = 56;
 
-const WRITER: u32 = 1;
-/// The last reader has made a waiting writer the owner.
-const HANDED_OVER: u32 = 2;
+const WRITE_PHASE: u32 = 1;
+/// There is a writer, with the lock or waiting for the phase.
+const CLAIMED: u32 = 2;
+/// Readers wait on the state itself until the readers that have the lock leave it to a writer.
+const HELD_OFF: u32 = 4;
 const READER: u32 = 8;
+/// A writer that leaves leaves the claim to one that waits.
+const HANDED_OVER: u32 = 1 << 31;
+/// Somebody waits, in [`PHASE`] and [`CLAIM`].
+const WAITED_FOR: u32 = 2;
+
+/// The ways through the functions where there is nothing to wait for, in glibc 2.36.
+const READ: Path = &[23];
+const WRITE: Path = &[50];
+const TRY: Path = &[20];
+const UNLOCK_READ: Path = &[19, 6, 8, 5];
+const UNLOCK_WRITE: Path = &[8, 27, 5];
+
 const PREFER_WRITER: u32 = 2;
 
 calls! {
@@ -93,7 +108,11 @@ fn took(lock: Object, since: Option<Ticks>) -> c_int {
     0
 }
 
+/// A wait is over: it was for nothing.
+struct TimedOut;
+
 fn read(lock: Object, until: Deadline) -> c_int {
+    lock.goes(READ);
     if lock.read(OWNER) == me() {
         return libc::EDEADLK;
     }
@@ -102,63 +121,112 @@ fn read(lock: Object, until: Deadline) -> c_int {
         Err(code) => return code,
     };
     let begin = now();
-    let entered = if prefers_writers(lock) { enter_after_writers(lock, deadline) } else { enter(lock, deadline) };
-    match entered {
-        Some(waited) => took(lock, waited.then_some(begin)),
-        None => libc::ETIMEDOUT,
+    if prefers_writers(lock) && hold_off(lock, deadline).is_err() {
+        return libc::ETIMEDOUT;
+    }
+    let state = lock.add(STATE, READER) + READER;
+    let waits = state & WRITE_PHASE != 0 && !end_phase(lock, state);
+    if waits && await_reading(lock, deadline).is_err() {
+        return libc::ETIMEDOUT;
+    }
+    took(lock, waits.then_some(begin))
+}
+
+/// Where readers have the lock and a writer waits: waits until it had its turn.
+fn hold_off(lock: Object, deadline: Option<Ticks>) -> Result<(), TimedOut> {
+    let held = |state: u32| state & (WRITE_PHASE | CLAIMED) == CLAIMED && state >= READER;
+    loop {
+        let state = lock.load(STATE);
+        if !held(state) {
+            return Ok(());
+        }
+        if state & HELD_OFF == 0 {
+            lock.update(STATE, |state| held(state).then_some(state | HELD_OFF));
+        } else if lock.wait(STATE, state, deadline) == Waited::TimedOut {
+            return Err(TimedOut);
+        }
     }
 }
 
-/// Adds a reader; whether it had to wait, or `None` if it gave up.
-fn enter(lock: Object, deadline: Option<Ticks>) -> Option<bool> {
-    if lock.add(STATE, READER) & WRITER == 0 {
-        return Some(false);
+/// A reader that is in `state` ends a write phase without a writer; false if there is one.
+fn end_phase(lock: Object, state: u32) -> bool {
+    if state & CLAIMED != 0 {
+        return false;
     }
-    while lock.load(STATE) & WRITER != 0 {
-        if lock.wait(CLOSED, 1, deadline) == Waited::TimedOut {
-            // The writer may have let this reader in just now.
-            let old = lock.update(STATE, |state| (state & WRITER != 0).then(|| state - READER));
-            return (old & WRITER == 0).then_some(true);
-        }
+    let old =
+        lock.update(STATE, |state| (state & (WRITE_PHASE | CLAIMED) == WRITE_PHASE).then_some(state & !WRITE_PHASE));
+    if old & (WRITE_PHASE | CLAIMED) == WRITE_PHASE {
+        change_phase(lock, 0);
     }
-    Some(true)
+    old & WRITE_PHASE == 0 || old & CLAIMED == 0
 }
 
-/// The same where readers wait until there is no writer left.
-fn enter_after_writers(lock: Object, deadline: Option<Ticks>) -> Option<bool> {
-    let try_enter = || {
-        let mut entered = false;
-        lock.update(STATE, |state| {
-            entered = lock.peek(CLOSED) == 0;
-            entered.then(|| state + READER)
-        });
-        entered
-    };
-    if try_enter() {
-        return Some(false);
+/// Says on the word to wait on what the state says already, and wakes who waits for it.
+fn change_phase(lock: Object, phase: u32) {
+    if lock.update(PHASE, |_| Some(phase)) & WAITED_FOR != 0 {
+        lock.wake(PHASE, u32::MAX);
     }
-    lock.add(REFUSED, 1);
-    let mut result = Some(true);
-    while !try_enter() {
-        if lock.wait(CLOSED, 1, deadline) == Waited::TimedOut {
-            result = None;
-            break;
+}
+
+/// Waits while the word of the phase is `phase`.
+fn await_phase_after(lock: Object, phase: u32, deadline: Option<Ticks>) -> Result<(), TimedOut> {
+    loop {
+        let found = lock.load(PHASE);
+        if found & !WAITED_FOR != phase {
+            return Ok(());
+        }
+        let waits =
+            found == phase | WAITED_FOR || lock.update(PHASE, |f| (f == found).then_some(f | WAITED_FOR)) == found;
+        if waits && lock.wait(PHASE, phase | WAITED_FOR, deadline) == Waited::TimedOut {
+            return Err(TimedOut);
         }
     }
-    lock.add(REFUSED, u32::MAX);
-    result
+}
+
+/// The state is in the phase that is waited for: waits for its word to say so.
+fn await_word(lock: Object, phase: u32) {
+    while lock.load(PHASE) & !WAITED_FOR != phase {
+        lock.pause();
+    }
+}
+
+fn await_reading(lock: Object, deadline: Option<Ticks>) -> Result<(), TimedOut> {
+    loop {
+        let waited = await_phase_after(lock, 1, deadline);
+        // As long as the write phase lasts, a reader can leave; then it has the lock.
+        let leaves = |state: u32| (waited.is_err() && state & WRITE_PHASE != 0).then(|| state - READER);
+        let state = if waited.is_err() { lock.update(STATE, leaves) } else { lock.load(STATE) };
+        if state & WRITE_PHASE == 0 {
+            await_word(lock, 0);
+            return Ok(());
+        }
+        waited?;
+        lock.pause();
+    }
 }
 
 fn try_read(lock: Object) -> c_int {
-    let refuses = if prefers_writers(lock) { lock.read(CLOSED) != 0 } else { false };
-    let state = if refuses { WRITER } else { lock.load(STATE) };
-    if state & WRITER != 0 || lock.update(STATE, |s| (s & WRITER == 0).then(|| s + READER)) & WRITER != 0 {
+    lock.goes(TRY);
+    let refuses = |state: u32| match state & WRITE_PHASE {
+        0 => state & CLAIMED != 0 && prefers_writers(lock),
+        _ => state & CLAIMED != 0,
+    };
+    let state = lock.load(STATE);
+    if refuses(state) {
         return libc::EBUSY;
+    }
+    let old = lock.update(STATE, |s| (!refuses(s)).then(|| (s + READER) & !WRITE_PHASE));
+    if refuses(old) {
+        return libc::EBUSY;
+    }
+    if old & WRITE_PHASE != 0 {
+        change_phase(lock, 0);
     }
     took(lock, None)
 }
 
 fn write(lock: Object, until: Deadline) -> c_int {
+    lock.goes(WRITE);
     if lock.read(OWNER) == me() {
         return libc::EDEADLK;
     }
@@ -167,74 +235,128 @@ fn write(lock: Object, until: Deadline) -> c_int {
         Err(code) => return code,
     };
     let begin = now();
-    let free = take(lock, 0);
-    if !free && !wait_to_write(lock, deadline) {
-        return libc::ETIMEDOUT;
+    let old = lock.update(STATE, |state| Some(state | CLAIMED));
+    let mut waited = old & CLAIMED != 0;
+    let claimed = if waited { claim(lock, deadline) } else { Ok((old, 0)) };
+    let Ok((state, shared)) = claimed else { return libc::ETIMEDOUT };
+    lock.store(CLAIM, 1 | shared);
+    if state & WRITE_PHASE == 0 && !begin_phase(lock) {
+        waited = true;
+        if await_writing(lock, deadline).is_err() {
+            return libc::ETIMEDOUT;
+        }
     }
     lock.write(OWNER, me());
-    took(lock, (!free).then_some(begin))
+    took(lock, waited.then_some(begin))
 }
 
-/// Makes the running thread the writer if nobody has the lock, or if it was handed over to `waiting`
-/// (1 or 0) writers that wait, of whom it is one.
-fn take(lock: Object, waiting: u32) -> bool {
-    let mut taken = false;
-    lock.update(STATE, |state| {
-        let handed_over = waiting > 0 && state & HANDED_OVER != 0;
-        let free = state & WRITER == 0 && state < READER;
-        taken = free || handed_over;
-        if taken {
-            lock.poke(CLOSED, 1);
-            lock.poke(WRITERS, lock.peek(WRITERS) - waiting);
-        }
-        taken.then_some((state | WRITER) & !HANDED_OVER)
-    });
-    taken
-}
-
-/// Waits until the lock is the running thread's; false if it gave up.
-fn wait_to_write(lock: Object, deadline: Option<Ticks>) -> bool {
-    let closes = prefers_writers(lock);
-    lock.update(WRITERS, |writers| {
-        if closes {
-            lock.poke(CLOSED, 1);
-        }
-        Some(writers + 1)
-    });
+/// Waits to be the writer. Returns the state before, and [`WAITED_FOR`] if other writers may wait still.
+fn claim(lock: Object, deadline: Option<Ticks>) -> Result<(u32, u32), TimedOut> {
+    let counts = prefers_writers(lock);
+    if counts {
+        lock.add(WRITERS, 1);
+    }
+    let mut shared = 0;
     loop {
-        let turn = lock.load(TURN);
-        if take(lock, 1) {
-            return true;
+        if let Some(state) = try_claim(lock, counts) {
+            return Ok((state, shared));
         }
-        if lock.wait(TURN, turn, deadline) == Waited::TimedOut {
-            break;
+        let found = lock.load(CLAIM);
+        if found & !WAITED_FOR != 1 {
+            lock.pause();
+            continue;
         }
+        let waits = found == 1 | WAITED_FOR || lock.update(CLAIM, |f| (f == 1).then_some(1 | WAITED_FOR)) == 1;
+        if !waits {
+            continue;
+        }
+        if lock.wait(CLAIM, 1 | WAITED_FOR, deadline) == Waited::TimedOut {
+            return leave_off(lock, counts).map(|state| (state, WAITED_FOR));
+        }
+        shared = WAITED_FOR;
     }
-    let taken = take(lock, 1);
-    if !taken {
-        leave_off(lock);
-    }
-    taken
 }
 
-/// A writer waits no more. Readers that wait for it only may go on.
-fn leave_off(lock: Object) {
-    let mut opened = false;
-    lock.update(WRITERS, |writers| {
-        opened = writers == 1 && lock.peek(STATE) & WRITER == 0 && lock.peek(CLOSED) != 0;
-        if opened {
-            lock.poke(CLOSED, 0);
+/// The state before, if the running thread is the writer now.
+fn try_claim(lock: Object, counts: bool) -> Option<u32> {
+    let state = lock.load(STATE);
+    if state & CLAIMED == 0 {
+        let old = lock.update(STATE, |state| (state & CLAIMED == 0).then_some(state | CLAIMED));
+        if old & CLAIMED == 0 && counts {
+            lock.add(WRITERS, u32::MAX);
         }
-        Some(writers - 1)
-    });
-    if opened {
-        lock.wake(CLOSED, u32::MAX);
+        return (old & CLAIMED == 0).then_some(old);
     }
+    let handed_over = counts && lock.load(WRITERS) & HANDED_OVER != 0;
+    let take = |writers: u32| (writers & HANDED_OVER != 0).then(|| (writers & !HANDED_OVER) - 1);
+    (handed_over && lock.update(WRITERS, take) & HANDED_OVER != 0).then_some(state)
+}
+
+/// A writer gives up to wait for the claim, unless it was handed over to it just now.
+fn leave_off(lock: Object, counts: bool) -> Result<u32, TimedOut> {
+    if !counts {
+        return Err(TimedOut);
+    }
+    // The last one that waits takes what was left to whoever waits.
+    let old = lock.update(WRITERS, |w| Some(if w == 1 | HANDED_OVER { 0 } else { w - 1 }));
+    if old == 1 | HANDED_OVER { Ok(lock.load(STATE)) } else { Err(TimedOut) }
+}
+
+/// The writer begins the write phase if no reader is there.
+fn begin_phase(lock: Object) -> bool {
+    let free = |state: u32| state & WRITE_PHASE == 0 && state < READER;
+    let state = lock.update(STATE, |state| free(state).then_some(state | WRITE_PHASE));
+    if free(state) {
+        lock.store(PHASE, 1);
+    }
+    free(state)
+}
+
+/// The writer waits for the last reader to begin its phase.
+fn await_writing(lock: Object, deadline: Option<Ticks>) -> Result<(), TimedOut> {
+    loop {
+        let waited = await_phase_after(lock, 0, deadline);
+        let state = if waited.is_err() { give_up_claim(lock) } else { lock.load(STATE) };
+        if state & WRITE_PHASE != 0 {
+            await_word(lock, 1);
+            return Ok(());
+        }
+        waited?;
+        lock.pause();
+    }
+}
+
+/// The writer waits no more for its phase, unless it has just begun; another one and readers may go on.
+fn give_up_claim(lock: Object) -> u32 {
+    let mut claim = 0;
+    let state = lock.update(STATE, |state| {
+        if state & WRITE_PHASE != 0 {
+            return None;
+        }
+        claim = lock.peek(CLAIM);
+        lock.poke(CLAIM, 0);
+        Some(state & !(CLAIMED | HELD_OFF))
+    });
+    if claim & WAITED_FOR != 0 {
+        lock.wake(CLAIM, 1);
+    }
+    if state & (WRITE_PHASE | HELD_OFF) == HELD_OFF {
+        lock.wake(STATE, u32::MAX);
+    }
+    state
 }
 
 fn try_write(lock: Object) -> c_int {
-    if !take(lock, 0) {
+    lock.goes(TRY);
+    let free = |state: u32| state & CLAIMED == 0 && (state & WRITE_PHASE != 0 || state < READER);
+    let state = lock.load(STATE);
+    let taken = free(state) && free(lock.update(STATE, |s| free(s).then_some(s | CLAIMED | WRITE_PHASE)));
+    if !taken {
         return libc::EBUSY;
+    }
+    lock.store(CLAIM, 1);
+    if state & WRITE_PHASE == 0 {
+        lock.store(PHASE, 1);
     }
     lock.write(OWNER, me());
     took(lock, None)
@@ -242,55 +364,51 @@ fn try_write(lock: Object) -> c_int {
 
 fn unlock(lock: Object) -> c_int {
     if lock.read(OWNER) == me() {
+        lock.goes(UNLOCK_WRITE);
         lock.write(OWNER, 0);
         release_write(lock);
     } else {
+        lock.goes(UNLOCK_READ);
         release_read(lock);
     }
     0
 }
 
+/// The last reader leaves the lock to a writer that waits.
 fn release_read(lock: Object) {
-    let mut handed_over = false;
-    lock.update(STATE, |state| {
-        let left = state - READER;
-        handed_over = left < READER && left & WRITER == 0 && lock.peek(WRITERS) > 0;
-        if handed_over {
-            lock.poke(CLOSED, 1);
-        }
-        Some(if handed_over { left | WRITER | HANDED_OVER } else { left })
-    });
+    let left = |state: u32| match state - READER {
+        left if left >= READER => left,
+        left if left & CLAIMED != 0 => (left | WRITE_PHASE) & !HELD_OFF,
+        left => left & !HELD_OFF,
+    };
+    lock.load(STATE);
+    let old = lock.update(STATE, |state| Some(left(state)));
     locks::released(lock.address);
-    if handed_over {
-        wake_writer(lock);
+    if left(old) & WRITE_PHASE != 0 {
+        change_phase(lock, 1);
+    }
+    if (old ^ left(old)) & HELD_OFF != 0 {
+        lock.wake(STATE, u32::MAX);
     }
 }
 
+/// A writer leaves the lock to another if it comes first, else to the readers that wait, else to whoever comes.
 fn release_write(lock: Object) {
-    let closes = prefers_writers(lock);
+    let others = lock.update(CLAIM, |_| Some(0)) & WAITED_FOR != 0;
+    let hands_over = prefers_writers(lock)
+        && lock.load(WRITERS) != 0
+        && lock.update(WRITERS, |writers| (writers != 0).then_some(writers | HANDED_OVER)) != 0;
     let mut readers = false;
-    let mut writer = false;
-    lock.update(STATE, |state| {
-        let waiting = lock.peek(WRITERS) > 0;
-        if closes && waiting {
-            writer = true;
-            return Some(state | HANDED_OVER);
-        }
-        lock.poke(CLOSED, 0);
-        readers = state >= READER || lock.peek(REFUSED) > 0;
-        writer = waiting && state < READER;
-        Some(state & !WRITER)
-    });
+    if !hands_over {
+        lock.load(STATE);
+        let left = |state: u32| if state >= READER { state & !(CLAIMED | WRITE_PHASE) } else { state & !CLAIMED };
+        readers = lock.update(STATE, |state| Some(left(state))) >= READER;
+    }
     locks::released(lock.address);
     if readers {
-        lock.wake(CLOSED, u32::MAX);
+        change_phase(lock, 0);
     }
-    if writer {
-        wake_writer(lock);
+    if others {
+        lock.wake(CLAIM, 1);
     }
-}
-
-fn wake_writer(lock: Object) {
-    lock.add(TURN, 1);
-    lock.wake(TURN, 1);
 }
