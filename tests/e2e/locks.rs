@@ -56,11 +56,12 @@ fn every_kind_of_lock_is_counted_and_named_by_field() {
     assert!(lock(report.at(8), "office.door")["hold_cycles"].as_u64() > Some(800 * 40));
 }
 
-/// The machine's read-modify-write takes 18 cycles.
+/// The machine's read-modify-write takes 18 cycles. A mutex needs none while there is one thread, as of glibc 2.34.
 #[test]
 fn an_uncontended_lock_costs_its_atomic_operations_and_little_else() {
     let rounds = 10_000;
-    for (what, least, most) in [("mutex", 36, 55), ("rwlock", 36, 55), ("spinlock", 18, 40), ("semaphore", 36, 55)] {
+    let locks = [("mutex", 12, 30), ("mutex-threads", 48, 60), ("rwlock", 48, 60), ("spinlock", 20, 30)];
+    for (what, least, most) in locks.into_iter().chain([("semaphore", 40, 55)]) {
         let program = program("truths/uncontended.c");
         let report = Simulation::of(&program).cpus("1").args(&format!("{what} {rounds}")).report();
         let each = report.at(1).cycles() / rounds;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One thread takes and releases what nobody else wants: uncontended mutex | rwlock | spinlock | semaphore ROUNDS */
+/* One thread takes and releases what nobody else wants: uncontended mutex | rwlock | spinlock | semaphore ROUNDS.
+   mutex-threads: where there has been another thread. */
 #include <corefold.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -32,6 +33,8 @@ static void take_and_release(char what)
 	}
 }
 
+static void *nothing(void *argument) { return argument; }
+
 int main(int argc, char **argv)
 {
 	if (argc != 3)
@@ -39,6 +42,12 @@ int main(int argc, char **argv)
 	char what = strcmp(argv[1], "spinlock") ? argv[1][0] : 'S';
 	int rounds = atoi(argv[2]);
 
+	if (strchr(argv[1], '-')) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, nothing, NULL);
+		pthread_join(thread, NULL);
+	}
 	pthread_spin_init(&spinlock, PTHREAD_PROCESS_PRIVATE);
 	sem_init(&semaphore, 0, 1);
 	take_and_release(what);
