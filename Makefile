@@ -60,6 +60,7 @@ bench:
 	@scripts/setup.sh bench
 	$(MAKE) build
 	COREFOLD=$(abspath $(BUILT))/corefold bench/run
+	COREFOLD=$(abspath $(BUILT))/corefold bench/mechanisms
 
 KIT_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/kit-install
 install: build

@@ -22,16 +22,6 @@
 #include <string.h>
 #include <time.h>
 
-#if CF_BUILT_SIMULATED
-#define PROGRESS() COREFOLD_PROGRESS("operation")
-#define REGION_BEGIN() COREFOLD_BEGIN()
-#define REGION_END() COREFOLD_END()
-#else
-#define PROGRESS() ((void)0)
-#define REGION_BEGIN() ((void)0)
-#define REGION_END() ((void)0)
-#endif
-
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define NOINLINE __attribute__((noinline))
 
@@ -129,7 +119,7 @@ struct span {
 static void done(struct span *span)
 {
 	span->done++;
-	PROGRESS();
+	CF_PROGRESS("operation");
 }
 
 #define STEP(r) ((r) = (r) * 6364136223846793005u + 1442695040888963407u)
@@ -258,11 +248,11 @@ static void *thread(void *argument)
 {
 	struct span *span = argument;
 	pthread_barrier_wait(&barrier);
-	REGION_BEGIN();
+	CF_REGION_BEGIN();
 	span->begin = seconds();
 	load->run(span);
 	span->end = seconds();
-	REGION_END();
+	CF_REGION_END();
 	return NULL;
 }
 

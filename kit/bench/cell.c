@@ -22,16 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#if CF_BUILT_SIMULATED
-#define PROGRESS() COREFOLD_PROGRESS("operation")
-#define REGION_BEGIN() COREFOLD_BEGIN()
-#define REGION_END() COREFOLD_END()
-#else
-#define PROGRESS() ((void)0)
-#define REGION_BEGIN() ((void)0)
-#define REGION_END() ((void)0)
-#endif
-
 enum workload { ADD, COMPARE, SUMS, RESERVE };
 static const char *const workloads[] = { "add", "compare", "sums", "reserve" };
 
@@ -109,15 +99,15 @@ static void *thread(void *argument)
 		operate(i, &held);
 	}
 	begin_together();
-	REGION_BEGIN();
+	CF_REGION_BEGIN();
 	span->begin = nanoseconds();
 	for (long i = warm; i < warm + operations; i++) {
 		busy(&random);
 		operate(i, &held);
-		PROGRESS();
+		CF_PROGRESS("operation");
 	}
 	span->end = nanoseconds();
-	REGION_END();
+	CF_REGION_END();
 	if (held)
 		cf_counter_add(&counter, held);
 	return (void *)(uintptr_t)(random == 42);

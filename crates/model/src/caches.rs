@@ -54,14 +54,15 @@ impl Caches {
     /// Does the core have the line in a cache of its own?
     pub fn has(&self, core: u16, line: u64) -> bool {
         let core = usize::from(core);
-        self.first.position(core, line).is_some() || self.second.position(core, line).is_some()
+        self.first.has(core, line) || self.second.has(core, line)
     }
 
     pub fn third_has(&self, cluster: u16, line: u64) -> bool {
-        self.third.position(usize::from(cluster), line).is_some()
+        self.third.has(usize::from(cluster), line)
     }
 
     /// Brings a line to a core's first level; says where it was.
+    #[inline]
     pub fn bring(&mut self, core: u16, cluster: u16, line: u64) -> Found {
         let (core, cluster) = (usize::from(core), usize::from(cluster));
         if !self.has_first {
@@ -74,7 +75,9 @@ impl Caches {
         if in_first {
             return Found::First;
         }
-        self.left.extend(left);
+        if let Some(left) = left {
+            self.left.push(left);
+        }
         let (in_second, left) = self.second.put(core, line);
         if let Some(left) = left {
             self.third.put(cluster, left);
@@ -82,7 +85,7 @@ impl Caches {
         if in_second {
             return Found::Second;
         }
-        if self.third.position(cluster, line).is_some() { Found::Third } else { Found::Nowhere }
+        if self.third.has(cluster, line) { Found::Third } else { Found::Nowhere }
     }
 
     fn bring_to_second(&mut self, core: usize, cluster: usize, line: u64) -> Found {
@@ -94,7 +97,7 @@ impl Caches {
         if in_second {
             return Found::First;
         }
-        if self.third.position(cluster, line).is_some() { Found::Third } else { Found::Nowhere }
+        if self.third.has(cluster, line) { Found::Third } else { Found::Nowhere }
     }
 
     pub fn take_left(&mut self) -> Option<u64> {
@@ -112,6 +115,8 @@ struct Level {
     /// Empty until the cache is used.
     caches: Vec<Vec<u64>>,
     sets: u64,
+    /// Of the number of sets, if that is a power of two.
+    mask: Option<u64>,
     ways: usize,
 }
 
@@ -121,18 +126,18 @@ const EMPTY: u64 = u64::MAX;
 impl Level {
     fn new(cache: Cache, line_bytes: u32, count: usize) -> Self {
         let ways = cache.ways.max(1);
-        let sets = cache.bytes / u64::from(ways * line_bytes);
-        Level { caches: (0..count).map(|_| Vec::new()).collect(), sets: sets.max(1), ways: ways as usize }
+        let sets = (cache.bytes / u64::from(ways * line_bytes)).max(1);
+        let mask = sets.is_power_of_two().then(|| sets - 1);
+        Level { caches: (0..count).map(|_| Vec::new()).collect(), sets, mask, ways: ways as usize }
     }
 
     /// Where the line's set begins. A number of sets that is no power of two belongs to a cache whose slices
     /// are chosen by a hash.
+    #[inline]
     fn set(&self, line: u64) -> usize {
-        let set = if self.sets.is_power_of_two() {
-            line & (self.sets - 1)
-        } else {
-            let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            (hash * self.sets) >> 32
+        let set = match self.mask {
+            Some(mask) => line & mask,
+            None => (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.sets >> 32,
         };
         set as usize * self.ways
     }
@@ -142,25 +147,31 @@ impl Level {
         self.caches[which].get(self.set(line)) == Some(&line)
     }
 
-    fn position(&self, which: usize, line: u64) -> Option<usize> {
+    #[inline]
+    fn has(&self, which: usize, line: u64) -> bool {
         let set = self.set(line);
-        self.caches[which].get(set..set + self.ways)?.iter().position(|l| *l == line)
+        // All ways at once, as hardware does: which of them it is changes from line to line.
+        let ways = self.caches[which].get(set..set + self.ways);
+        ways.is_some_and(|ways| ways.iter().fold(false, |found, l| found | (*l == line)))
     }
 
     /// Makes the line the newest of its set. Says whether it was there, and what it drove out.
+    #[inline]
     fn put(&mut self, which: usize, line: u64) -> (bool, Option<u64>) {
-        let (set, ways) = (self.set(line), self.ways);
+        let set = self.set(line);
         let cache = &mut self.caches[which];
         if cache.is_empty() {
-            cache.resize(self.sets as usize * ways, EMPTY);
+            cache.resize(self.sets as usize * self.ways, EMPTY);
         }
-        let lines = &mut cache[set..set + ways];
-        let found = lines.iter().position(|l| *l == line);
-        let last = found.unwrap_or(ways - 1);
-        let out = lines[last];
-        lines.copy_within(..last, 1);
-        lines[0] = line;
-        (found.is_some(), (found.is_none() && out != EMPTY).then_some(out))
+        // Each line takes the place of the next older one, up to where this one was.
+        let mut moved = line;
+        for place in &mut cache[set..set + self.ways] {
+            core::mem::swap(&mut moved, place);
+            if moved == line {
+                return (true, None);
+            }
+        }
+        (false, (moved != EMPTY).then_some(moved))
     }
 }
 
@@ -176,7 +187,7 @@ mod tests {
         assert_eq!(level.put(0, 2), (false, None));
         assert_eq!(level.put(0, 1), (true, None));
         assert_eq!(level.put(0, 9), (false, Some(5)));
-        assert!(level.is_newest(0, 9) && level.position(0, 1).is_some() && level.position(0, 5).is_none());
+        assert!(level.is_newest(0, 9) && level.has(0, 1) && !level.has(0, 5));
     }
 
     #[test]

@@ -66,14 +66,19 @@ impl Cpu {
 
     /// Retires what is done by `now`. Returns the time to which the CPU gets: later than `now` if it
     /// ran more than `window` past a load that was not done.
+    #[inline]
     pub fn retire(&mut self, now: Ticks, window: Ticks) -> Ticks {
         let mut now = now;
-        while let Some(load) = self.loads.front().copied() {
+        while let Some(load) = self.loads.front() {
             if now <= load.issued + window && now < load.done {
                 break;
             }
-            self.loads.pop_front();
             let stall = load.done.saturating_sub(load.issued + window);
+            if stall == 0 {
+                self.loads.pop_front();
+                continue;
+            }
+            let Some(load) = self.loads.pop_front() else { break };
             now += stall;
             self.blame(load.address, load.origin, stall);
             self.loads.iter_mut().for_each(|l| l.issued += stall);
@@ -123,6 +128,7 @@ impl Cpu {
 
     /// Begins a load that is done at `done` if nothing is in its way; with `limit` of them under way the oldest is awaited
     /// first. Returns the time at which the CPU goes on.
+    #[inline]
     pub fn load(&mut self, access: &Access, line: u64, now: Ticks, done: Ticks, limit: usize) -> Ticks {
         let (mut now, mut done) = (now, done);
         if self.loads.len() >= limit

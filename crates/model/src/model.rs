@@ -308,13 +308,18 @@ impl Model {
         }
     }
 
+    // In place: an outcome that is copied has to wait for its parts to be stored.
+    #[inline(always)]
     fn private_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         if tag.has_left() {
             *tag = tag.brought();
             if access.kind.writes() {
                 *tag = Tag::private_dirty(access.cpu);
             }
-            return self.brought(access, now).unwrap_or_else(|| self.hit(access, now));
+            return match self.brought(access, now) {
+                Some(outcome) => outcome,
+                None => self.hit(access, now),
+            };
         }
         if access.kind.writes() {
             *tag = Tag::private_dirty(access.cpu);
@@ -344,20 +349,16 @@ impl Model {
     }
 
     /// The CPU may use the line: is it still in its first-level cache? If not, what it takes to bring it.
+    #[inline(always)]
     fn brought(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
         let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
-        match self.caches.bring(core, self.places.cluster(core), line) {
-            Found::First => None,
-            Found::Second => {
-                let outcome = self.miss(access, now, now + self.caches.second_hit, Class::LocalClean);
-                Some(Outcome { transfer: None, ..outcome })
-            }
-            Found::Third => Some(self.miss(access, now, now + self.caches.third_hit, Class::LocalClean)),
-            Found::Nowhere => {
-                let arrival = now + self.memory_legs(core, self.homes.of(line)).all();
-                Some(self.miss(access, now, arrival, Class::Memory))
-            }
-        }
+        let (takes, class) = match self.caches.bring(core, self.places.cluster(core), line) {
+            Found::First => return None,
+            Found::Second => (self.caches.second_hit, None),
+            Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
+            Found::Nowhere => (self.memory_legs(core, self.homes.of(line)).all(), Some(Class::Memory)),
+        };
+        Some(self.arrives(access, now, now + takes, class))
     }
 
     /// A line that `owner` alone has had and `core` now takes: where it comes from if the owner's caches
@@ -391,6 +392,7 @@ impl Model {
         self.caches.take_left().map(|line| line << self.line_shift)
     }
 
+    #[inline(always)]
     fn hit(&mut self, access: &Access, now: Ticks) -> Outcome {
         let mut effect = now;
         if access.kind == Kind::AtomicStore {
@@ -402,6 +404,12 @@ impl Model {
 
     /// The CPU's side of a line's arrival: what waits, and for how long.
     fn miss(&mut self, access: &Access, now: Ticks, arrival: Ticks, class: Class) -> Outcome {
+        self.arrives(access, now, arrival, Some(class))
+    }
+
+    /// The same for a line that comes from `transfer`, or from the CPU's own second level.
+    #[inline(always)]
+    fn arrives(&mut self, access: &Access, now: Ticks, arrival: Ticks, transfer: Option<Class>) -> Outcome {
         let line = access.address >> self.line_shift;
         let mask = self.mask(access);
         let cpu = &mut self.cpus[access.cpu as usize];
@@ -417,7 +425,7 @@ impl Model {
                 (done, cpu.store(access, line, mask, arrival), 0)
             }
         };
-        Outcome { done, effect, stall, transfer: Some(class) }
+        Outcome { done, effect, stall, transfer }
     }
 
     fn shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {

@@ -68,6 +68,17 @@
 #define CF_SEEN_WRITE(p, n) COREFOLD_ACCESS_WRITE(p, n)
 #endif
 
+/* What benches tell the lab: that a unit of work is done, and where the work to be measured begins and ends. */
+#if CF_BUILT_SIMULATED
+#define CF_PROGRESS(name) COREFOLD_PROGRESS(name)
+#define CF_REGION_BEGIN() COREFOLD_BEGIN()
+#define CF_REGION_END() COREFOLD_END()
+#else
+#define CF_PROGRESS(name) ((void)0)
+#define CF_REGION_BEGIN() ((void)0)
+#define CF_REGION_END() ((void)0)
+#endif
+
 /*
  * A load that comes before the loads behind it. On x86-64 every load does, once the compiler keeps the order; elsewhere
  * an acquire load. Said so here because the lab, like some machines, lets plain loads overlap and acquire loads not.

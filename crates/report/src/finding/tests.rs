@@ -106,6 +106,10 @@ fn every_ending_makes_a_sentence() {
         ),
         ("out of memory: 64 bytes were asked for", "The run at 8 CPUs ran out of memory: 64 bytes were asked for."),
         ("cannot be simulated: fork", "The run at 8 CPUs cannot be simulated: fork."),
+        (
+            "cannot be simulated: fork() cannot be simulated: a run is one process",
+            "The run at 8 CPUs did not end: fork() cannot be simulated: a run is one process.",
+        ),
         ("did not finish", "The run at 8 CPUs did not finish."),
         ("eaten by a grue", "The run at 8 CPUs failed: eaten by a grue."),
     ] {

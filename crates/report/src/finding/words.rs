@@ -23,6 +23,11 @@ pub fn failure(curve: &Curve) -> String {
 /// How a run failed, as a sentence without its full stop.
 pub fn how_it_failed(point: &Point) -> String {
     let summary = &point.explained.ending.summary;
+    let run = format!("The run at {}", units::counted(point.cpus(), "CPU"));
+    // What says by itself that it cannot be simulated.
+    if let Some(what) = summary.strip_prefix("cannot be simulated: ").filter(|what| what.contains(" cannot be ")) {
+        return format!("{run} did not end: {what}");
+    }
     let verb = match summary.split([' ', ':']).next() {
         Some("crashed" | "exited" | "did" | "cannot") => "",
         Some("stopped") => "was ",
@@ -30,7 +35,7 @@ pub fn how_it_failed(point: &Point) -> String {
         Some("out") => "ran ",
         _ => "failed: ",
     };
-    format!("The run at {} {verb}{summary}", units::counted(point.cpus(), "CPU"))
+    format!("{run} {verb}{summary}")
 }
 
 pub fn at(cpus: u32) -> String {

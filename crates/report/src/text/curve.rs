@@ -64,7 +64,11 @@ fn tail(screen: &Screen, point: &Point) -> String {
     match (point.finished(), point.efficiency) {
         (true, Some(efficiency)) => bar(efficiency, screen.options.ascii),
         (true, None) => String::new(),
-        (false, _) => point.explained.ending.summary.clone(),
+        // What cannot be is told at length elsewhere.
+        (false, _) => match point.explained.ending.summary.split_once(": ") {
+            Some((short @ "cannot be simulated", _)) => short.to_owned(),
+            _ => point.explained.ending.summary.clone(),
+        },
     }
 }
 

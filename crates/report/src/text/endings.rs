@@ -13,15 +13,23 @@ const FRAMES: usize = 12;
 const STACKS: usize = 8;
 
 pub fn failures(screen: &Screen, curve: &Curve) -> String {
-    curve.failed().map(|point| failure(screen, point)).collect()
+    let told = curve.failed().next_back();
+    curve.failed().map(|point| failure(screen, point, told)).collect()
 }
 
-fn failure(screen: &Screen, point: &Point) -> String {
+/// One that failed: in what way, unless the finding has told that of `told`, and what is known beside.
+fn failure(screen: &Screen, point: &Point, told: Option<&Point>) -> String {
     let run = point.explained;
-    let mut out = String::from("\n");
-    out += &paragraph(&how_it_failed(point), screen.width(), |line| screen.style.alarm(line));
-    out += &details(screen, &run.ending);
-    out + &progress_until_then(&run.run.progress)
+    let beside = details(screen, &run.ending) + &progress_until_then(&run.run.progress);
+    let same = told.is_some_and(|told| told.explained.ending.summary == run.ending.summary);
+    let first = match told.map(Point::cpus) == Some(point.cpus()) {
+        _ if !same => how_it_failed(point),
+        true if beside.is_empty() => return String::new(),
+        true => format!("The run at {}:", units::counted(point.cpus(), "CPU")),
+        false => format!("The run at {} ended in the same way.", units::counted(point.cpus(), "CPU")),
+    };
+
+    format!("\n{}{beside}", paragraph(&first, screen.width(), |line| screen.style.alarm(line)))
 }
 
 /// What is known of an ending beside its sentence.
