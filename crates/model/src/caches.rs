@@ -137,7 +137,7 @@ impl Level {
     fn set(&self, line: u64) -> usize {
         let set = match self.mask {
             Some(mask) => line & mask,
-            None => (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.sets >> 32,
+            None => ((line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.sets) >> 32,
         };
         set as usize * self.ways
     }
