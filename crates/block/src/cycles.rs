@@ -112,11 +112,11 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Vec<Route
             }
         } else if !route.blocks.contains(&route.at) {
             let block = walk(code, route.at);
-            if block.next != Some(route.at) || tries(&block.steps, core) {
-                let (own, returned) = (route.at, route.returned);
-                routes.extend(
-                    extend(route, edges(code, block, place, returned)).into_iter().filter(|longer| longer.at != own),
-                );
+            let (own, returned) = (route.at, route.returned);
+            let inner = block.next == Some(own) && !tries(&block.steps, core);
+            let edges = edges(code, block, place, returned);
+            if !inner || edges.iter().any(|edge| edge.next == head) {
+                routes.extend(extend(route, edges).into_iter().filter(|longer| longer.at != own));
             }
         }
     }

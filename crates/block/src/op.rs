@@ -72,11 +72,15 @@ impl<'a> Builder<'a> {
         match hook {
             Hook::Atomic => {
                 op.locked = place;
+                place.into_iter().for_each(|written| self.values.store(written));
                 self.order(&mut op, self.core.rmw);
             }
             Hook::Fence if atomic => self.order(&mut op, self.core.fence),
             Hook::AtomicLoad => op.load = place,
-            Hook::AtomicStore => (op.store, op.handed) = (place, Set::VALUE),
+            Hook::AtomicStore => {
+                (op.store, op.handed) = (place, Set::VALUE);
+                place.into_iter().for_each(|written| self.values.store(written));
+            }
             _ => {}
         }
         op
@@ -98,6 +102,7 @@ impl<'a> Builder<'a> {
     /// An ordinary call, and what its callee does before its first block.
     pub fn call(&mut self, call: Instruction, prologue_slots: u16, prologue_instructions: u32) -> Op {
         let timing = Timing { latency: 1, slots: 1 + prologue_slots, ..Timing::FREE };
+        self.values.forget_loads();
         self.called(call, Kind::Call, Set::ARGUMENTS, timing, 1 + prologue_instructions)
     }
 
@@ -241,11 +246,20 @@ impl<'a> Builder<'a> {
     }
 
     fn values_after(&mut self, op: &Op) {
-        let known = self.known_result(op);
+        let known = self.known_result(op).or_else(|| self.loaded(op));
+        op.store.or(op.locked).into_iter().for_each(|written| self.values.store(written));
         self.values.forget(if moves_stack(&op.instruction) { op.writes.without(Set::one(4)) } else { op.writes });
         if let Some((place, value)) = known {
             self.values.set(place, value);
         }
+    }
+
+    /// The place that a load of a word fills, and what with. (Other extensions of narrower words are not told apart.)
+    fn loaded(&mut self, op: &Op) -> Option<(Place, Value)> {
+        let address = op
+            .load
+            .filter(|_| op.instruction.mnemonic() == Mnemonic::Mov && !partial(op.instruction.op0_register()))?;
+        Some((place(op.instruction.op0_register())?, self.values.load(address)))
     }
 
     /// The place an instruction gives a value that can be told: a copy, or a sum with a constant.

@@ -2,6 +2,7 @@
 //! What the registers hold, as far as can be told without running: a copy of an earlier value, plus a
 //! constant. Tells which memory operands name the same place, and which are slots of the stack frame.
 use crate::set::{PLACES, Place, SLOTS, Set, place};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use iced_x86::{Instruction, Register};
 
@@ -48,6 +49,8 @@ const ELSEWHERE: i64 = 1 << 32;
 pub struct Values {
     held: [Value; PLACES],
     roots: u32,
+    /// What loads of words that nothing has changed since gave.
+    loaded: BTreeMap<Address, Value>,
     slots: Vec<i64>,
     hooked: Vec<i64>,
 }
@@ -55,7 +58,7 @@ pub struct Values {
 impl Values {
     pub fn new() -> Values {
         let held = core::array::from_fn(|place| Value { root: place as u32, offset: 0 });
-        Values { held, roots: PLACES as u32, slots: Vec::new(), hooked: Vec::new() }
+        Values { held, roots: PLACES as u32, loaded: BTreeMap::new(), slots: Vec::new(), hooked: Vec::new() }
     }
 
     pub fn of(&self, register: Register) -> Option<Value> {
@@ -86,6 +89,26 @@ impl Values {
             };
             self.set(place, fresh);
         }
+    }
+
+    /// What a load of the word gives: what the last one gave, if nothing has written there since.
+    pub fn load(&mut self, address: Address) -> Value {
+        self.roots += 1;
+        *self.loaded.entry(address).or_insert(Value { root: self.roots, offset: 0 })
+    }
+
+    /// Something is written there: to that word or to part of it. Words that are named otherwise are others.
+    pub fn store(&mut self, address: Address) {
+        let apart = |other: &Address| {
+            Address { offset: 0, ..*other } != Address { offset: 0, ..address }
+                || address.offset.abs_diff(other.offset) >= 8
+        };
+        self.loaded.retain(|other, _| apart(other));
+    }
+
+    /// Code that is not followed may write anywhere.
+    pub fn forget_loads(&mut self) {
+        self.loaded.clear();
     }
 
     pub fn move_stack(&mut self, bytes: i64) {
