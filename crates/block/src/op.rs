@@ -246,7 +246,7 @@ impl<'a> Builder<'a> {
     }
 
     fn values_after(&mut self, op: &Op) {
-        let known = self.known_result(op).or_else(|| self.loaded(op));
+        let known = self.known_result(op).or_else(|| self.loaded(op)).or_else(|| self.computed(op));
         op.store.or(op.locked).into_iter().for_each(|written| self.values.store(written));
         self.values.forget(if moves_stack(&op.instruction) { op.writes.without(Set::one(4)) } else { op.writes });
         if let Some((place, value)) = known {
@@ -260,6 +260,25 @@ impl<'a> Builder<'a> {
             .load
             .filter(|_| op.instruction.mnemonic() == Mnemonic::Mov && !partial(op.instruction.op0_register()))?;
         Some((place(op.instruction.op0_register())?, self.values.load(address)))
+    }
+
+    /// The place that an operation on registers and a constant fills, and what with.
+    fn computed(&mut self, op: &Op) -> Option<(Place, Value)> {
+        let i = &op.instruction;
+        let pure = op.kind == Kind::Pure && op.load.is_none() && !op.reads.contains(FLAGS);
+        if !pure || i.op0_kind() != OpKind::Register || partial(i.op0_register()) || i.op_count() > 2 {
+            return None;
+        }
+        let held = |register| self.values.of(register).unwrap_or(Value::absolute(0));
+        let (of, constant) = match i.op1_kind() {
+            _ if i.mnemonic() == Mnemonic::Lea => {
+                let scaled = i.memory_displacement64() << 4 | u64::from(i.memory_index_scale());
+                ([held(i.memory_base()), held(i.memory_index())], scaled)
+            }
+            OpKind::Register => ([held(i.op0_register()), held(i.op1_register())], 0),
+            _ => ([held(i.op0_register()), Value::absolute(0)], i.try_immediate(1).ok()?),
+        };
+        Some((place(i.op0_register())?, self.values.compute(i.mnemonic(), constant, of)))
     }
 
     /// The place an instruction gives a value that can be told: a copy, or a sum with a constant.

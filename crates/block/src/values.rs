@@ -4,7 +4,7 @@
 use crate::set::{PLACES, Place, SLOTS, Set, place};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use iced_x86::{Instruction, Register};
+use iced_x86::{Instruction, Mnemonic, Register};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Value {
@@ -51,6 +51,8 @@ pub struct Values {
     roots: u32,
     /// What loads of words that nothing has changed since gave.
     loaded: BTreeMap<Address, Value>,
+    /// What instructions gave, by their mnemonic and constant and by what they computed with.
+    computed: BTreeMap<(u16, u64, [Value; 2]), Value>,
     slots: Vec<i64>,
     hooked: Vec<i64>,
 }
@@ -58,7 +60,14 @@ pub struct Values {
 impl Values {
     pub fn new() -> Values {
         let held = core::array::from_fn(|place| Value { root: place as u32, offset: 0 });
-        Values { held, roots: PLACES as u32, loaded: BTreeMap::new(), slots: Vec::new(), hooked: Vec::new() }
+        Values {
+            held,
+            roots: PLACES as u32,
+            loaded: BTreeMap::new(),
+            computed: BTreeMap::new(),
+            slots: Vec::new(),
+            hooked: Vec::new(),
+        }
     }
 
     pub fn of(&self, register: Register) -> Option<Value> {
@@ -95,6 +104,13 @@ impl Values {
     pub fn load(&mut self, address: Address) -> Value {
         self.roots += 1;
         *self.loaded.entry(address).or_insert(Value { root: self.roots, offset: 0 })
+    }
+
+    /// What an instruction gives that computes with `of` and `constant`: the same as the last time.
+    pub fn compute(&mut self, mnemonic: Mnemonic, constant: u64, of: [Value; 2]) -> Value {
+        self.roots += 1;
+        let fresh = Value { root: self.roots, offset: 0 };
+        *self.computed.entry((mnemonic as u16, constant, of)).or_insert(fresh)
     }
 
     /// Something is written there: to that word or to part of it. Words that are named otherwise are others.

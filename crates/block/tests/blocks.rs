@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single blocks, as bytes.
-use corefold_block::{Code, Core, Hook, cost};
+use corefold_block::{Code, Core, Hook, cost, cost_called};
 
 const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, commit: 0, reload: 5 };
 const BLOCK: u64 = 0x9000;
@@ -159,6 +159,23 @@ fn a_locked_operation_waits_until_stores_have_left_the_buffer() {
 fn a_fence_takes_an_instruction_only_if_it_is_sequentially_consistent() {
     let fence = |order: u8| Bytes::new().then(&[0xbf, order, 0, 0, 0]).call(FENCE).cost();
     assert_eq!([fence(2), fence(3), fence(5)], [(0.0, 0), (0.0, 0), (0.25, 1)]);
+}
+
+#[test]
+fn what_a_word_holds_that_nothing_changed_is_the_same() {
+    // mov r12, [rbx]; add qword [r12], 1
+    let counted = &[0x4c, 0x8b, 0x23, 0x49, 0x83, 0x04, 0x24, 0x01];
+    assert_eq!(round(counted, |core| core.forward = 8) - round(counted, |_| {}), 0.0, "renamed");
+    assert_eq!(round(counted, |core| core.renamed = 8) - round(counted, |_| {}), 3.0);
+}
+
+#[test]
+fn a_chain_leads_through_a_call() {
+    // The caller: its block's own call, call the function, jmp back. The function: add qword [rbx], 1; ret.
+    let caller = Bytes::new().call(BLOCK).call(START + 12).then(&[0xeb, 0xf4]);
+    let both = caller.call(BLOCK).then(&[0x48, 0x83, 0x03, 0x01, 0xc3]);
+    let of = |returns_to| cost_called(&both, START + 17, returns_to, &CORE).cycles();
+    assert!(of(None) < 1.0 && (4.5..6.5).contains(&of(Some(START + 10))), "{} {}", of(None), of(Some(START + 10)));
 }
 
 fn call_before() -> Vec<u8> {
