@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocks in loops: a chain of dependent instructions from one round to the next can make the loop
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
+use crate::latency::LOAD;
 use crate::path::Path;
 use crate::tries::tries;
 use crate::values::Address;
@@ -49,14 +50,17 @@ pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &C
     let head = place.head;
     let alone = block.next == Some(head);
     let inside = Place { returns_to: None, ..place };
-    let mut loops = if alone && !tries(&block.steps, core) { Vec::new() } else { loops(code, inside, &block, core) };
+    let spins = alone && tries(&block.steps, core);
+    let mut loops = if alone && !spins { Vec::new() } else { loops(code, inside, &block, core) };
     if !alone && loops.is_empty() && place.returns_to.is_some() {
         loops = self::loops(code, place, &block, core);
     }
     if alone && loops.is_empty() {
         let settled = pipeline::steady(&block.steps, |_| true, core);
+        // Each look of a spin waits for what it finds: rounds after the one that ends it do not count.
+        let least = pipeline::TICKS * if spins { u64::from(LOAD) } else { 1 };
         // In the time of an atomic operation, a core does other things.
-        return if settled.modelled { settled.ticks } else { flat.max(settled.ticks).max(pipeline::TICKS) };
+        return if settled.modelled { settled.ticks } else { flat.max(settled.ticks).max(least) };
     }
     let core = &without_renaming_of_two(&loops, core);
     let taken: u64 = loops.iter().map(|route| taken(route, flat, core)).sum();
