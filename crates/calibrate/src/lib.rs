@@ -149,10 +149,18 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     ));
     let Some(transfer) = transfer.filter(|t| *t > 0.0) else { return };
     let [request, snoop] = legs(transfer, each_rmw(clock), operations.median, ns.median / 2.0);
-    let mut push =
-        |key, value, how| figures.push(Figure { pick: Pick::Middle, ..Figure::read(key, "percent", value, how) });
-    push("latency.request_percent", request, "what the other legs leave of a transfer");
-    push("latency.snoop_percent", snoop, "from how many additions an owner finishes before the line leaves it");
+    let ns_of = |key: &str| figures.iter().find(|f| f.key == key).map_or(0.0, |f| f.value);
+    let (upgrade, since) = (ns_of("update, shared"), ns_of("update, read since"));
+    let migratory = f64::from(since < upgrade / 2.0);
+    let after =
+        format!("an update after a load: {since:.0} ns if the line was written before, {upgrade:.0} ns if it was read");
+    let mut push = |key, unit, value, how: &str| {
+        figures.push(Figure { pick: Pick::Middle, ..Figure::read(key, unit, value, how) });
+    };
+    push("latency.request_percent", "percent", request, "what the other legs leave of a transfer");
+    let kept = "from how many additions an owner finishes before the line leaves it";
+    push("latency.snoop_percent", "percent", snoop, kept);
+    push("latency.migratory", "count", migratory, &after);
 }
 
 /// Percents of request and snoop, from nanoseconds of a transfer and of an operation on an owned line, operations

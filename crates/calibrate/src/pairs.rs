@@ -17,8 +17,10 @@ pub enum State {
     Modified,
     /// It read them, after they were flushed.
     Exclusive,
-    /// Both have read them.
+    /// Both have read them, after they were flushed.
     Shared,
+    /// It wrote them, and this one has read them since.
+    ReadSince,
     /// They are this CPU's own.
     Mine,
 }
@@ -89,17 +91,10 @@ fn await_turn(turn: &AtomicU64, wanted: u64) {
 
 fn prepare(ring: &mut Ring, state: State) {
     match state {
-        State::Modified => ring.touch(STRIDE),
-        State::Exclusive => {
-            let mut at = ring.start;
-            for _ in 0..ring.count {
-                asm::flush(at);
-                at = chase(at, 1);
-            }
+        State::Modified | State::ReadSince => ring.touch(STRIDE),
+        State::Exclusive | State::Shared => {
+            ring.flush();
             chase(ring.start, ring.count);
-        }
-        State::Shared => {
-            ring.touch(STRIDE);
         }
         State::Mine => (),
     }
@@ -108,7 +103,7 @@ fn prepare(ring: &mut Ring, state: State) {
 /// Ticks of a step.
 fn walk(ring: &mut Ring, state: State, by: By) -> f64 {
     match state {
-        State::Shared => _ = chase(ring.start, ring.count),
+        State::Shared | State::ReadSince => _ = chase(ring.start, ring.count),
         State::Mine => ring.touch(STRIDE),
         State::Modified | State::Exclusive => (),
     }
@@ -129,6 +124,7 @@ pub fn transfers(clock: Clock, here: usize, there: usize, keys: [&'static str; 2
     let updates = less(of(State::Modified, By::Updates), own[1]);
     let exclusive = less(of(State::Exclusive, By::Loads), own[0]);
     let upgrade = less(of(State::Shared, By::Updates), own[1]);
+    let since = less(of(State::ReadSince, By::Updates), own[1]);
     let how = |what: &str| format!("{what} {words}, in a pointer chase, less the same on lines of its own");
     vec![
         Figure::usual(keys[0], "ns", exclusive, &how("load of a line that was read")),
@@ -138,7 +134,13 @@ pub fn transfers(clock: Clock, here: usize, there: usize, keys: [&'static str; 2
             "update, shared",
             "ns",
             upgrade,
-            &how("atomic update of a line that was written and that this CPU has read since"),
+            &how("atomic update of a line that this CPU has read, after it was read"),
+        ),
+        Figure::usual(
+            "update, read since",
+            "ns",
+            since,
+            &how("atomic update of a line that this CPU has read, after it was written"),
         ),
     ]
 }

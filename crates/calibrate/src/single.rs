@@ -139,6 +139,16 @@ impl Ring {
         }
     }
 
+    /// Drops its lines from all caches.
+    pub fn flush(&self) {
+        let mut at = self.start;
+        for _ in 0..self.count {
+            let next = chase(at, 1);
+            asm::flush(at);
+            at = next;
+        }
+    }
+
     /// Ticks of a step.
     fn step(&self, steps: u64, count: usize) -> Spread {
         chase(self.start, self.count.min(steps));

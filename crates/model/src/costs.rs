@@ -19,6 +19,7 @@ pub(crate) struct Costs {
     pub misses: usize,
     pub store_buffer: usize,
     pub queueing: bool,
+    pub migratory: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -67,6 +68,7 @@ impl Costs {
             misses: machine.core.misses.max(1) as usize,
             store_buffer: machine.core.store_buffer as usize,
             queueing: l.queueing,
+            migratory: l.migratory,
         }
     }
 }

@@ -172,9 +172,10 @@ impl Cpu {
         }
     }
 
-    /// Adds a store to one that already waits for the line.
+    /// Adds a store to the youngest if that waits for the same line: those between two others must keep
+    /// their order.
     pub fn merge(&mut self, line: u64, mask: u64) -> Option<Ticks> {
-        let store = self.stores.iter_mut().rev().find(|s| s.line == line)?;
+        let store = self.stores.back_mut().filter(|s| s.line == line)?;
         store.mask |= mask;
         Some(store.commit)
     }

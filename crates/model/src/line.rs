@@ -161,6 +161,16 @@ impl Lines {
         }
     }
 
+    /// The core that is to have the line last will write to it.
+    pub fn write_on_arrival(&mut self, index: usize) {
+        let line = &mut self.lines[index];
+        line.tail.dirty = true;
+        match line.queue.back_mut() {
+            Some(last) => last.dirty = true,
+            None => line.now.dirty = true,
+        }
+    }
+
     /// Queues a request: the tail state is what follows from it.
     pub fn push(&mut self, index: usize, grant: Grant) {
         self.apply(index, When::Tail, &grant);

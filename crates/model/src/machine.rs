@@ -46,6 +46,8 @@ pub struct Latency {
     /// the owner; the rest brings the data.
     pub request_percent: u8,
     pub snoop_percent: u8,
+    /// A load of a line that another core has modified takes it over whole, as a store would.
+    pub migratory: bool,
     /// Cycles for which a clean line's home serves one read.
     pub home_busy: u32,
     /// Requests to a line wait for each other. All machines do this: off shows what it accounts for.

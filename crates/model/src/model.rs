@@ -210,9 +210,11 @@ impl Model {
         let first = self.handed[line as usize % HANDED] != line;
         let settled = self.cpus[owner as usize].owns_from(line) <= now;
         if plain && first && settled && !self.resting.contains_key(&line) {
-            let next = if access.kind.writes() {
+            let migrates = self.costs.migratory && tag.is_dirty();
+            let next = if access.kind.writes() || migrates {
                 self.handed[line as usize % HANDED] = line;
-                Some(Tag::private_dirty(access.cpu))
+                let private = if access.kind.writes() { Tag::private_dirty } else { Tag::private_clean };
+                Some(private(access.cpu))
             } else {
                 let set = self.readers.only(other).and_then(|set| self.readers.add(set, mine));
                 set.map(Tag::read_by)
@@ -394,12 +396,24 @@ impl Model {
 
     #[inline(always)]
     fn hit(&mut self, access: &Access, now: Ticks) -> Outcome {
-        let mut effect = now;
-        if access.kind == Kind::AtomicStore {
-            let cpu = &mut self.cpus[access.cpu as usize];
-            effect = now.max(cpu.last_commit());
+        let cpu = &mut self.cpus[access.cpu as usize];
+        if matches!(access.kind, Kind::Store | Kind::AtomicStore) && cpu.last_commit() > now {
+            return self.behind_others(access, now);
         }
-        Outcome { done: now, effect, stall: 0, transfer: None }
+        Outcome { done: now, effect: now, stall: 0, transfer: None }
+    }
+
+    /// A store whose line is here waits for those ahead of it.
+    #[cold]
+    fn behind_others(&mut self, access: &Access, now: Ticks) -> Outcome {
+        let (line, mask) = (access.address >> self.line_shift, self.mask(access));
+        let cpu = &mut self.cpus[access.cpu as usize];
+        let (mut done, mut effect) = (now, cpu.last_commit());
+        if cpu.merge(line, mask).is_none() {
+            done = cpu.room(now, self.costs.store_buffer);
+            effect = cpu.store(access, line, mask, done);
+        }
+        Outcome { done, effect, stall: done - now, transfer: None }
     }
 
     /// The CPU's side of a line's arrival: what waits, and for how long.
@@ -450,6 +464,9 @@ impl Model {
             return self.shared_hit(tag, access, now);
         }
         let (arrival, class) = self.request(index, access, core, now);
+        let Some(class) = class else {
+            return Outcome { transfer: None, ..self.miss(access, now, arrival, Class::Smt) };
+        };
         if self.caches.on() {
             self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
         }
@@ -503,15 +520,17 @@ impl Model {
         self.miss(access, now, now + self.costs.smt, Class::Smt)
     }
 
-    /// Queues a request at the line's home. Returns when the line arrives and from where.
-    fn request(&mut self, index: usize, access: &Access, core: u16, now: Ticks) -> (Ticks, Class) {
+    /// Queues a request at the line's home. Returns when the line arrives and from where; from nowhere if it is
+    /// on its way to this CPU already.
+    fn request(&mut self, index: usize, access: &Access, core: u16, now: Ticks) -> (Ticks, Option<Class>) {
         let tail = self.lines.get(index).tail;
         let writes = access.kind.writes();
-        if tail.owner == core {
-            return (tail.settled.max(now), Class::Smt);
-        }
-        if !writes && self.lines.has(index, When::Tail, core) {
-            return (tail.settled.max(now), Class::Smt);
+        if tail.owner == core || (!writes && self.lines.has(index, When::Tail, core)) {
+            let sibling = tail.owner == core && tail.writer != access.cpu as u16;
+            if writes {
+                self.lines.write_on_arrival(index);
+            }
+            return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
         let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
         let mut begin = now + legs.request;
@@ -527,12 +546,29 @@ impl Model {
             (begin, begin + legs.snoop + legs.data, begin + self.costs.home_busy)
         };
         let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
+        let alone = writes || (self.costs.migratory && tail.owner != NOBODY && tail.dirty);
         self.lines.get(index).home_free = home_free;
-        self.lines.push(
-            index,
-            Grant { core, cpu: access.cpu as u16, alone: writes, dirty: writes, snoop, arrival: arrival + hold },
-        );
-        (arrival, class)
+        self.lines
+            .push(index, Grant { core, cpu: access.cpu as u16, alone, dirty: writes, snoop, arrival: arrival + hold });
+        (arrival, Some(class))
+    }
+
+    /// May a store of `cpu` that has waited in its buffer commit at `now`? Not if the line has been taken away
+    /// meanwhile.
+    pub fn commits(&mut self, tag: Tag, cpu: u32, now: Ticks) -> bool {
+        let Some(index) = tag.record_index() else { return true };
+        self.lines.settle(index as usize, now);
+        self.lines.get(index as usize).now.owner == self.core_of(cpu)
+    }
+
+    /// Asks once more for the line of a store whose turn to commit it is, at `now`. Returns when it does.
+    pub fn ask_again(&mut self, tag: Tag, access: &Access, now: Ticks) -> Outcome {
+        let index = tag.record_index().expect("a line that others have taken has a record") as usize;
+        let core = self.core_of(access.cpu);
+        let (arrival, transfer) = self.request(index, access, core, now);
+        let (line, mask) = (access.address >> self.line_shift, self.mask(access));
+        let effect = self.cpus[access.cpu as usize].store(access, line, mask, arrival);
+        Outcome { done: now, effect, stall: 0, transfer }
     }
 
     /// What the requester sees, where its data comes from, and the legs of the way: for a write to a line

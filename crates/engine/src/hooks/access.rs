@@ -3,8 +3,8 @@
 use crate::account::sample;
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
 use crate::hooks::spin::Found;
+use crate::hooks::{atomics, pending};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Blame, Kind, Outcome, Ticks};
@@ -179,6 +179,9 @@ fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
         Kind::Store | Kind::AtomicStore => model.retire(cpu, before),
     };
     charge_late(cpu);
+    if kind == Kind::Rmw {
+        atomics::await_own_stores(cpu);
+    }
 }
 
 /// A load under way may be about to deliver this very address: then the access waits for it. The value

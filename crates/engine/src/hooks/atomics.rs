@@ -98,6 +98,14 @@ fn make_room(cpu: u32) {
     }
 }
 
+/// Waits until all that the running CPU has stored has taken effect, however often it has to ask for its lines.
+#[inline]
+pub fn await_own_stores(cpu: u32) {
+    while let Some(store) = pending::youngest(cpu) {
+        await_store(cpu, &store);
+    }
+}
+
 #[cold]
 fn await_store(cpu: u32, store: &pending::Store) {
     let stall = store.effect.saturating_sub(hot!().clock);
@@ -188,7 +196,9 @@ pub fn fence() {
     let before = hot!().clock;
     let drained = engine().model.drain(cpu, before);
     crate::hooks::access::charge_late(cpu);
-    hot!().clock = drained + ticks(engine().launch.machine.core.fence);
+    hot!().clock = drained;
+    await_own_stores(cpu);
+    hot!().clock += ticks(engine().launch.machine.core.fence);
     pending::flush(hot!().clock);
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic stores whose line has not arrived: their values wait here, each CPU's in its store buffer, and
 //! become visible at their time. A full buffer has its CPU wait for the oldest.
-use crate::engine::engine;
+use crate::engine::{engine, tag_of};
+use crate::hooks::access::origin;
+use crate::scheduling::doze;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use corefold_model::Ticks;
+use corefold_model::{Access, Kind, Ticks};
+use corefold_recording::AccessKind;
 
 #[derive(Clone, Copy)]
 pub struct Store {
@@ -17,6 +20,8 @@ pub struct Store {
     pub pc: u64,
     /// Counts the stores of all CPUs: of two with one time the older takes effect first.
     number: u64,
+    /// It takes effect at its time, whoever has the line then.
+    certain: bool,
 }
 
 pub struct Pending {
@@ -38,12 +43,21 @@ impl Pending {
         }
     }
 
-    /// Carries out the oldest store of all.
+    /// Carries out the oldest store of all; if another CPU has taken its line while it waited, it waits for
+    /// the line again, and those behind it wait with it.
     fn commit(&mut self) {
         let Some(Reverse((.., cpu))) = self.oldest.pop() else { return };
         let buffer = &mut self.buffers[cpu as usize];
-        if let Some(store) = buffer.pop_front() {
-            write_value(store.address, store.size, store.value);
+        let Some(first) = buffer.front_mut() else { return };
+        match if first.certain { None } else { asked_again(cpu, first) } {
+            Some(effect) => {
+                first.certain = true;
+                buffer.iter_mut().for_each(|store| store.effect = store.effect.max(effect));
+            }
+            None => {
+                write_value(first.address, first.size, first.value);
+                buffer.pop_front();
+            }
         }
         if let Some(next) = buffer.front() {
             self.oldest.push(Reverse((next.effect, next.number, cpu)));
@@ -71,6 +85,35 @@ impl Pending {
     }
 }
 
+/// When the line of a store that may commit now comes, if it has been lost.
+fn asked_again(cpu: u32, store: &Store) -> Option<Ticks> {
+    let tag = tag_of(store.address);
+    if engine().model.commits(*tag, cpu, store.effect) {
+        return None;
+    }
+    let Store { address, pc, effect, .. } = *store;
+    let size = u32::from(store.size);
+    let origin = origin(pc, AccessKind::AtomicStore, size);
+    let access = Access { cpu, address, size, kind: Kind::AtomicStore, origin };
+    let outcome = engine().model.ask_again(*tag, &access, effect);
+    doze::touched(address, effect);
+    if let Some(index) = tag.record_index() {
+        engine().sites.touched(index, pc, AccessKind::AtomicStore, &access, &outcome);
+    }
+    Some(outcome.effect)
+}
+
+/// The stores of `cpu` take effect at their times: its thread leaves it.
+pub fn make_certain(cpu: u32) {
+    engine().pending.buffers[cpu as usize].iter_mut().for_each(|store| store.certain = true);
+}
+
+/// The store of `cpu` that takes effect last.
+#[inline]
+pub fn youngest(cpu: u32) -> Option<Store> {
+    engine().pending.buffers[cpu as usize].back().copied()
+}
+
 /// Writes `size` (1, 2, 4, 8) bytes of `value`.
 pub fn write_value(address: u64, size: u8, value: u64) {
     // SAFETY: the program's own atomic store at this address is being carried out.
@@ -94,7 +137,7 @@ pub fn defer(cpu: u32, address: u64, size: u8, value: u64, effect: Ticks, pc: u6
     if buffer.is_empty() {
         pending.oldest.push(Reverse((effect, number, cpu)));
     }
-    buffer.push_back(Store { effect, address, value, size, pc, number });
+    buffer.push_back(Store { effect, address, value, size, pc, number, certain: false });
 }
 
 /// The store that another of this CPU has to wait for, as there is no room for one more.

@@ -109,6 +109,7 @@ pub fn obey_affinity(fiber: usize) {
         State::Running => {
             doze::disturbed(cpu, now);
             let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
+            crate::hooks::pending::make_certain(cpu as u32);
             e.sched.clocks.remove(cpu as u32);
             e.fibers[fiber].goes_away(clock);
             e.sched.cpus[cpu].fiber = None;

@@ -318,6 +318,7 @@ pub fn drain() {
     let cpu = engine().sched.cpu as u32;
     let before = hot!().clock;
     hot!().clock = engine().model.drain(cpu, before);
+    crate::hooks::pending::make_certain(cpu);
     crate::hooks::access::charge_late(cpu);
 }
 

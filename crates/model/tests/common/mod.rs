@@ -29,6 +29,7 @@ pub fn machine() -> Machine {
             home_busy: 6,
             queueing: true,
             home_node: true,
+            migratory: false,
         },
         core: Core {
             width: 4,
