@@ -85,6 +85,12 @@ pub fn chase_updating(start: *const u64, steps: u64) -> *const u64 {
     at
 }
 
+/// Waits until all stores have left the store buffer.
+pub fn drain() {
+    // SAFETY: changes nothing.
+    unsafe { asm!("mfence", options(nostack)) };
+}
+
 /// Drops a line from all caches.
 pub fn flush(line: *const u64) {
     // SAFETY: the line is mapped; what it holds does not change.

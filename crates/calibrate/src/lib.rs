@@ -148,6 +148,7 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
         "additions in a row before the line leaves its owner",
     ));
     let Some(transfer) = transfer.filter(|t| *t > 0.0) else { return };
+    figures.push(pairs::at_once(clock, a, b, transfer));
     let [request, snoop] = legs(transfer, each_rmw(clock), operations.median, ns.median / 2.0);
     let ns_of = |key: &str| figures.iter().find(|f| f.key == key).map_or(0.0, |f| f.value);
     let (upgrade, since) = (ns_of("update, shared"), ns_of("update, read since"));

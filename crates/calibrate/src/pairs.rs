@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What two CPUs do to each other's lines.
 use crate::asm::{self, chase, chase_updating, now};
-use crate::figure::{Figure, Spread};
+use crate::figure::{Figure, Pick, Spread};
 use crate::single::{Clock, Ring};
 use crate::topology::pin;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-const STRIDE: usize = 256;
+/// Five lines, so that no prefetcher of pairs helps, and lines of all banks of the caches are met.
+const STRIDE: usize = 320;
 const LINES: usize = 256;
 const ROUNDS: u64 = 300;
 
@@ -30,6 +31,9 @@ pub enum State {
 pub enum By {
     Loads,
     Updates,
+    /// Loads that do not wait for each other.
+    LoadsAtOnce,
+    StoresAtOnce,
 }
 
 struct Line(*mut Ring);
@@ -109,8 +113,13 @@ fn walk(ring: &mut Ring, state: State, by: By) -> f64 {
     }
     let begun = now();
     match by {
-        By::Loads => chase(ring.start, ring.count),
-        By::Updates => chase_updating(ring.start, ring.count),
+        By::Loads => _ = chase(ring.start, ring.count),
+        By::Updates => _ = chase_updating(ring.start, ring.count),
+        By::LoadsAtOnce => ring.read(STRIDE),
+        By::StoresAtOnce => {
+            ring.write(STRIDE);
+            asm::drain();
+        }
     };
     (now() - begun) as f64 / ring.count as f64
 }
@@ -143,6 +152,15 @@ pub fn transfers(clock: Clock, here: usize, there: usize, keys: [&'static str; 2
             &how("atomic update of a line that this CPU has read, after it was written"),
         ),
     ]
+}
+
+/// How many lines of CPU `there` are on their way to `here` at once, if one takes `latency` nanoseconds.
+pub fn at_once(clock: Clock, here: usize, there: usize, latency: f64) -> Figure {
+    let each = |by| step(clock, here, there, State::Modified, by).median;
+    let (loads, stores) = (each(By::LoadsAtOnce), each(By::StoresAtOnce));
+    let count = (latency / loads + latency / stores) / 2.0;
+    let how = format!("many lines that another core wrote: {loads:.1} ns each by loads, {stores:.1} ns by stores");
+    Figure { pick: Pick::Middle, ..Figure::read("core.transfers", "count", count.round().max(1.0), &how) }
 }
 
 /// Two CPUs add to one word. Returns nanoseconds of an operation as one of them sees it, and how many an

@@ -139,6 +139,24 @@ impl Ring {
         }
     }
 
+    /// Writes the word after the pointer of each.
+    pub fn write(&mut self, stride: usize) {
+        let first = self.words.as_ptr().align_offset(4096);
+        for i in 0..self.count as usize {
+            // SAFETY: within the vector; volatile, so that the store is made.
+            unsafe { (&raw mut self.words[first + i * stride / 8 + 1]).write_volatile(1) };
+        }
+    }
+
+    /// Reads it.
+    pub fn read(&self, stride: usize) {
+        let first = self.words.as_ptr().align_offset(4096);
+        for i in 0..self.count as usize {
+            // SAFETY: within the vector; volatile, so that the load is made.
+            unsafe { (&raw const self.words[first + i * stride / 8 + 1]).read_volatile() };
+        }
+    }
+
     /// Drops its lines from all caches.
     pub fn flush(&self) {
         let mut at = self.start;

@@ -106,6 +106,7 @@ pub const KEYS: &[Key] = &[
     key("core.pause", Time, 1, LONG),
     key("core.store_buffer", Count, 0, 1024),
     key("core.misses", Count, 1, 1024),
+    maybe("core.transfers", Count, 1, 1024, Like("core.misses")),
     key("core.window", Time, 0, LONG),
     key("core.smt_percent", Percent, 100, 800),
     maybe("core.adjacent_line", Count, 0, 1, Number(0)),

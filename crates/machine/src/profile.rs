@@ -231,6 +231,7 @@ impl Numbers {
             pause: self.get("core.pause"),
             store_buffer: self.get("core.store_buffer"),
             misses: self.get("core.misses"),
+            transfers: self.get("core.transfers"),
             window: self.get("core.window"),
             smt_percent: self.get("core.smt_percent"),
             adjacent_line: self.get("core.adjacent_line") == 1,

@@ -40,6 +40,10 @@ pub(crate) struct Cpu {
     loads: VecDeque<Load>,
     stores: VecDeque<Store>,
     last_commit: Ticks,
+    /// When the last of the loads is done that were begun so far: stores commit after the loads before them.
+    loaded: Ticks,
+    /// When those lines arrive that other cores send to this one, in the order in which it asked.
+    transfers: VecDeque<Ticks>,
     /// The line that this CPU last brought in from memory, and when its access is over.
     fresh: (u64, Ticks),
     /// Waits that were paid and that nobody has asked for yet.
@@ -56,7 +60,15 @@ pub(crate) enum Forward {
 
 impl Cpu {
     pub fn new() -> Self {
-        Cpu { loads: VecDeque::new(), stores: VecDeque::new(), last_commit: 0, fresh: (0, 0), blamed: Vec::new() }
+        Cpu {
+            loads: VecDeque::new(),
+            stores: VecDeque::new(),
+            last_commit: 0,
+            loaded: 0,
+            transfers: VecDeque::new(),
+            fresh: (0, 0),
+            blamed: Vec::new(),
+        }
     }
 
     #[inline]
@@ -122,8 +134,9 @@ impl Cpu {
         now.max(load.done)
     }
 
-    pub fn last_commit(&self) -> Ticks {
-        self.last_commit
+    /// Before this no store commits that is made now.
+    pub fn commits_from(&self) -> Ticks {
+        self.last_commit.max(self.loaded)
     }
 
     /// Begins a load that is done at `done` if nothing is in its way; with `limit` of them under way the oldest is awaited
@@ -139,6 +152,7 @@ impl Cpu {
             // Only then does it leave the core.
             done += now - asked;
         }
+        self.loaded = self.loaded.max(done);
         let Access { address, origin, .. } = *access;
         self.loads.push_back(Load { address, line, origin, issued: now, done });
         now
@@ -152,6 +166,19 @@ impl Cpu {
     pub fn awaited(&self, line: u64, now: Ticks) -> Option<Ticks> {
         let load = self.loads.iter().find(|l| l.line == line && l.done > now).map(|l| l.done);
         load.or_else(|| self.stores.iter().find(|s| s.line == line && s.commit > now).map(|s| s.commit))
+    }
+
+    /// When a request to another core can leave this one, of which `limit` may be under way.
+    pub fn leaves(&mut self, now: Ticks, limit: usize) -> Ticks {
+        while self.transfers.front().is_some_and(|arrival| *arrival <= now) {
+            self.transfers.pop_front();
+        }
+        let others = self.transfers.len();
+        if others < limit { now } else { self.transfers[others - limit].max(now) }
+    }
+
+    pub fn transfers(&mut self, arrival: Ticks) {
+        self.transfers.push_back(arrival);
     }
 
     pub fn touched_first(&mut self, line: u64, until: Ticks) {
@@ -206,7 +233,7 @@ impl Cpu {
     /// Puts a store into the buffer whose line arrives at `arrival`; stores commit in order. Returns
     /// when it commits.
     pub fn store(&mut self, access: &Access, line: u64, mask: u64, arrival: Ticks) -> Ticks {
-        self.last_commit = self.last_commit.max(arrival);
+        self.last_commit = self.commits_from().max(arrival);
         let Access { address, origin, .. } = *access;
         self.stores.push_back(Store { line, address, origin, mask, commit: self.last_commit });
         self.last_commit

@@ -86,6 +86,8 @@ pub struct Core {
     pub store_buffer: u32,
     /// Misses under way at once.
     pub misses: u32,
+    /// Of these, lines that come from other cores.
+    pub transfers: u32,
     /// Cycles that the core runs on past an unfinished load (its reorder buffer).
     pub window: u32,
     /// Work that all hardware threads of a busy core get done, in percent of one alone.

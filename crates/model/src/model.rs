@@ -235,13 +235,22 @@ impl Model {
         } else {
             let home = self.homes.of(access.address >> self.line_shift);
             let distance = self.places.between(core, owner, home);
-            (distance.class(tag.is_dirty()), now + self.costs.legs(distance, tag.is_dirty()).all())
+            let legs = self.costs.legs(distance, tag.is_dirty());
+            (distance.class(tag.is_dirty()), self.transferred(access.cpu, now, legs.all()))
         };
         *tag = next;
         let (class, arrival) =
             self.left_behind(access.address >> self.line_shift, core, owner, now).unwrap_or((class, arrival));
         self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, arrival);
         self.miss(access, now, arrival, class)
+    }
+
+    /// When a line arrives that another core sends, and for which nobody else has asked.
+    fn transferred(&mut self, cpu: u32, now: Ticks, takes: Ticks) -> Ticks {
+        let cpu = &mut self.cpus[cpu as usize];
+        let arrival = cpu.leaves(now, self.costs.transfers) + takes;
+        cpu.transfers(arrival);
+        arrival
     }
 
     /// Nobody has written the line since it was first shared.
@@ -263,7 +272,7 @@ impl Model {
                 *tag = Tag::read_by(next);
                 let home = self.homes.of(access.address >> self.line_shift);
                 let distance = self.places.nearest(self.readers.get(set), core, home);
-                let arrival = now + self.costs.legs(distance, false).all();
+                let arrival = self.transferred(access.cpu, now, self.costs.legs(distance, false).all());
                 if self.caches.on() {
                     self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
                 }
@@ -397,7 +406,7 @@ impl Model {
     #[inline(always)]
     fn hit(&mut self, access: &Access, now: Ticks) -> Outcome {
         let cpu = &mut self.cpus[access.cpu as usize];
-        if matches!(access.kind, Kind::Store | Kind::AtomicStore) && cpu.last_commit() > now {
+        if matches!(access.kind, Kind::Store | Kind::AtomicStore) && cpu.commits_from() > now {
             return self.behind_others(access, now);
         }
         Outcome { done: now, effect: now, stall: 0, transfer: None }
@@ -408,7 +417,7 @@ impl Model {
     fn behind_others(&mut self, access: &Access, now: Ticks) -> Outcome {
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
         let cpu = &mut self.cpus[access.cpu as usize];
-        let (mut done, mut effect) = (now, cpu.last_commit());
+        let (mut done, mut effect) = (now, cpu.commits_from());
         if cpu.merge(line, mask).is_none() {
             done = cpu.room(now, self.costs.store_buffer);
             effect = cpu.store(access, line, mask, done);
@@ -498,7 +507,7 @@ impl Model {
             },
             Kind::Store | Kind::AtomicStore => {
                 let commit = cpu.merge(line, mask)?;
-                at(now, commit.max(cpu.last_commit()))
+                at(now, commit)
             }
             Kind::Rmw => None,
         }
@@ -533,7 +542,8 @@ impl Model {
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
         let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
-        let mut begin = now + legs.request;
+        let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
+        let mut begin = leaves + legs.request;
         if self.costs.queueing {
             begin = begin.max(self.lines.get(index).home_free);
         }
@@ -548,6 +558,7 @@ impl Model {
         let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
         let alone = writes || (self.costs.migratory && tail.owner != NOBODY && tail.dirty);
         self.lines.get(index).home_free = home_free;
+        self.cpus[access.cpu as usize].transfers(arrival);
         self.lines
             .push(index, Grant { core, cpu: access.cpu as u16, alone, dirty: writes, snoop, arrival: arrival + hold });
         (arrival, Some(class))

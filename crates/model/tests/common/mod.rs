@@ -43,6 +43,7 @@ pub fn machine() -> Machine {
             pause: 10,
             store_buffer: 4,
             misses: 3,
+            transfers: 3,
             window: 50,
             smt_percent: 125,
             adjacent_line: false,
