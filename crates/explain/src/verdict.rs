@@ -34,7 +34,7 @@ impl Toucher {
             reads: reads(site.kind),
             writes: writes(site.kind),
             cpus: site.cpus,
-            weight: site.transfers as f64,
+            weight: (site.transfers + site.claims) as f64,
             cost: (site.stall + site.spin + site.transfers) as f64,
         }
     }

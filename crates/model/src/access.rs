@@ -57,4 +57,6 @@ pub struct Outcome {
     pub stall: Ticks,
     /// Where the line came from, if it had to come.
     pub transfer: Option<Class>,
+    /// It wrote to a line that no one had written to since this core got it: a load had brought it.
+    pub dirtied: bool,
 }

@@ -44,6 +44,9 @@ pub(crate) struct Cpu {
     loaded: Ticks,
     /// When those lines arrive that other cores send to this one, in the order in which it asked.
     transfers: VecDeque<Ticks>,
+    /// The last store to a line that was here, and until when it had not left the buffer: that counts for loads
+    /// of its bytes only, which get them even if the line is gone.
+    recent: (u64, u64, Ticks),
     /// The line that this CPU last brought in from memory, and when its access is over.
     fresh: (u64, Ticks),
     /// Waits that were paid and that nobody has asked for yet.
@@ -66,6 +69,7 @@ impl Cpu {
             last_commit: 0,
             loaded: 0,
             transfers: VecDeque::new(),
+            recent: (0, 0, 0),
             fresh: (0, 0),
             blamed: Vec::new(),
         }
@@ -189,6 +193,14 @@ impl Cpu {
     pub fn owns_from(&self, line: u64) -> Ticks {
         let fresh = if self.fresh.0 == line { self.fresh.1 } else { 0 };
         self.awaited(line, 0).unwrap_or(0).max(fresh)
+    }
+
+    pub fn stored(&mut self, line: u64, mask: u64, until: Ticks) {
+        self.recent = (line, mask, until);
+    }
+
+    pub fn has_just_stored(&self, line: u64, mask: u64, now: Ticks) -> bool {
+        self.recent.0 == line && self.recent.1 & mask == mask && now <= self.recent.2
     }
 
     pub fn forward(&self, line: u64, mask: u64) -> Forward {

@@ -409,7 +409,7 @@ impl Model {
         if matches!(access.kind, Kind::Store | Kind::AtomicStore) && cpu.commits_from() > now {
             return self.behind_others(access, now);
         }
-        Outcome { done: now, effect: now, stall: 0, transfer: None }
+        Outcome { done: now, effect: now, stall: 0, transfer: None, dirtied: false }
     }
 
     /// A store whose line is here waits for those ahead of it.
@@ -422,7 +422,7 @@ impl Model {
             done = cpu.room(now, self.costs.store_buffer);
             effect = cpu.store(access, line, mask, done);
         }
-        Outcome { done, effect, stall: done - now, transfer: None }
+        Outcome { done, effect, stall: done - now, transfer: None, dirtied: false }
     }
 
     /// The CPU's side of a line's arrival: what waits, and for how long.
@@ -448,7 +448,7 @@ impl Model {
                 (done, cpu.store(access, line, mask, arrival), 0)
             }
         };
-        Outcome { done, effect, stall, transfer }
+        Outcome { done, effect, stall, transfer, dirtied: false }
     }
 
     fn shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
@@ -474,7 +474,7 @@ impl Model {
         }
         let (arrival, class) = self.request(index, access, core, now);
         let Some(class) = class else {
-            return Outcome { transfer: None, ..self.miss(access, now, arrival, Class::Smt) };
+            return Outcome { dirtied: access.kind.writes(), ..self.arrives(access, now, arrival, None) };
         };
         if self.caches.on() {
             self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
@@ -488,10 +488,13 @@ impl Model {
         let line = access.address >> self.line_shift;
         let mask = self.mask(access);
         let cpu = &mut self.cpus[access.cpu as usize];
+        let at = |done, effect| Some(Outcome { done, effect, stall: done - now, transfer: None, dirtied: false });
+        if !access.kind.writes() && cpu.has_just_stored(line, mask, now) {
+            return at(now, now);
+        }
         if cpu.idle() {
             return None;
         }
-        let at = |done, effect| Some(Outcome { done, effect, stall: done - now, transfer: None });
         match access.kind {
             Kind::Load | Kind::LoadAwaited => match cpu.forward(line, mask) {
                 Forward::All => at(now, now),
@@ -502,7 +505,7 @@ impl Model {
                         return at(arrival, arrival);
                     }
                     let done = cpu.load(access, line, now, arrival, self.costs.misses);
-                    Some(Outcome { done, effect: done, stall: 0, transfer: None })
+                    Some(Outcome { done, effect: done, stall: 0, transfer: None, dirtied: false })
                 }
             },
             Kind::Store | Kind::AtomicStore => {
@@ -517,13 +520,19 @@ impl Model {
         let index = tag.record_index().expect("a line with a record") as usize;
         let line = self.lines.get(index);
         let from_sibling = line.now.dirty && line.now.writer != access.cpu as u16;
+        let dirtied = access.kind.writes() && !line.now.dirty;
         line.written(access);
+        if access.kind == Kind::Store {
+            let (number, mask) = (access.address >> self.line_shift, self.mask(access));
+            self.cpus[access.cpu as usize].stored(number, mask, now + self.costs.exposed);
+        }
+        let line = self.lines.get(index);
         if !from_sibling {
             line.hits = line.hits.saturating_add(1);
             if line.hits >= HITS_TO_REST && line.now.owner != NOBODY && line.now.writer == access.cpu as u16 {
                 self.rest(tag, access);
             }
-            return self.hit(access, now);
+            return Outcome { dirtied, ..self.hit(access, now) };
         }
         line.now.writer = access.cpu as u16;
         self.miss(access, now, now + self.costs.smt, Class::Smt)
@@ -579,7 +588,7 @@ impl Model {
         let (arrival, transfer) = self.request(index, access, core, now);
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
         let effect = self.cpus[access.cpu as usize].store(access, line, mask, arrival);
-        Outcome { done: now, effect, stall: 0, transfer }
+        Outcome { done: now, effect, stall: 0, transfer, dirtied: false }
     }
 
     /// What the requester sees, where its data comes from, and the legs of the way: for a write to a line

@@ -321,6 +321,8 @@ pub struct Site {
     pub size: u8,
     /// Accesses that moved the line.
     pub transfers: u64,
+    /// First writes to a line that a load had brought alone: they took it as a transfer would, without one.
+    pub claims: u64,
     pub stall: u64,
     pub spin: u64,
     /// CPUs that accessed from here.

@@ -22,6 +22,7 @@ type AccessKindCode = u8;
 #[derive(Default)]
 pub struct Counts {
     transfers: u64,
+    claims: u64,
     pub stall: Ticks,
     pub spin: Ticks,
     cpus: Vec<u64>,
@@ -51,6 +52,7 @@ impl Counts {
             offset,
             size,
             transfers: self.transfers,
+            claims: self.claims,
             stall: cycles(self.stall),
             spin: cycles(self.spin),
             cpus: self.cpus.iter().map(|w| w.count_ones()).sum(),
@@ -157,6 +159,7 @@ impl Sites {
     pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
         let counts = self.at(line, pc, kind as u8, access.address, access.size as u8, access.cpu);
         counts.stall += outcome.stall;
+        counts.claims += u64::from(outcome.dirtied);
         if let Some(class) = outcome.transfer {
             counts.transfers += 1;
             self.lines[line as usize].transfers[class as usize] += 1;

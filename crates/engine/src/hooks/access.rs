@@ -227,7 +227,7 @@ pub fn charge_blame(cpu: u32, blame: &Blame) {
 fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, asked: Ticks) {
     current().time.stall += outcome.stall;
     charge_late(access.cpu);
-    if outcome.transfer.is_some() || outcome.stall > 0 {
+    if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {
         match tag.record_index() {
             Some(index) => engine().sites.touched(index, pc, what, access, outcome),
             None => engine().sites.passed(pc, what, access, outcome),

@@ -135,7 +135,7 @@ pub fn told(run: &Run) -> Explained {
 
 /// An access to the line, by `cpus` CPUs.
 pub fn site(pc: u64, kind: AccessKind, offset: u8, size: u8, cpus: u32) -> Site {
-    Site { pc, kind, offset, size, transfers: 100, stall: 1000, spin: 0, cpus }
+    Site { pc, kind, offset, size, transfers: 100, claims: 0, stall: 1000, spin: 0, cpus }
 }
 
 pub fn line(address: u64, cpus: u32, sites: Vec<Site>) -> Line {
