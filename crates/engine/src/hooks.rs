@@ -7,6 +7,7 @@ pub mod atomics;
 pub mod blocks;
 pub mod estimate;
 pub mod frames;
+pub mod front;
 pub mod hot;
 pub mod pending;
 pub mod spin;

@@ -64,6 +64,11 @@ impl Model {
         self.costs.soonest_loss().saturating_sub(self.costs.exposed)
     }
 
+    /// How long a core goes on past something that is not done.
+    pub fn window(&self) -> Ticks {
+        self.costs.window
+    }
+
     /// Loads of `cpu` under way, oldest first: an access whose address one of them delivers has to
     /// wait for it.
     pub fn loads(&self, cpu: u32) -> impl Iterator<Item = &Load> {

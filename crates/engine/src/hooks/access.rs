@@ -4,7 +4,7 @@ use crate::account::sample;
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::spin::Found;
-use crate::hooks::{atomics, pending};
+use crate::hooks::{atomics, front, pending};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Blame, Kind, Outcome, Ticks};
@@ -118,6 +118,7 @@ pub fn read_value(address: u64, size: u8) -> u64 {
 /// accounts for it. The clock is then at [`Outcome::done`].
 pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> Outcome {
     let cpu = engine().sched.cpu as u32;
+    front::catch_up(cpu);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what, size) };
     let tag = tag_of(address);
     let asked = hot!().clock;
@@ -143,6 +144,11 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     }
     hot!().clock = outcome.done;
     account(pc, what, *tag, &access, &outcome, asked);
+    if kind == Kind::Rmw && outcome.stall > 0 {
+        front::waited(cpu, outcome.stall);
+    } else {
+        front::passed(cpu);
+    }
     outcome
 }
 

@@ -4,7 +4,7 @@ use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
 use crate::hooks::access::{charge_blame, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
-use crate::hooks::pending;
+use crate::hooks::{front, pending};
 use crate::scheduling::doze::doze;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -176,6 +176,8 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 #[inline]
 fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
+        // Whoever tries a lock or a comparison expects it to succeed.
+        front::lost(engine().sched.cpu as u32);
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
@@ -193,6 +195,8 @@ pub fn fence() {
         return;
     }
     let cpu = engine().sched.cpu as u32;
+    front::catch_up(cpu);
+    front::lost(cpu);
     let before = hot!().clock;
     let drained = engine().model.drain(cpu, before);
     crate::hooks::access::charge_late(cpu);

@@ -8,6 +8,7 @@ use crate::account::sample;
 use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine};
+use crate::hooks::front::{self, Front};
 use crate::hooks::hot::hot;
 use crate::scheduling::clocks::Clocks;
 use crate::scheduling::doze::Dozes;
@@ -30,6 +31,7 @@ pub struct Cpu {
     pub slice_end: Ticks,
     /// When a woken thread takes the CPU from the running one, which goes on after it, if ever.
     pub preempted_at: Ticks,
+    pub front: Front,
     /// What the hooks compare with while it runs.
     tags: (u32, u32),
 }
@@ -74,6 +76,7 @@ impl Scheduler {
             next_sample: 0,
             slice_end: 0,
             preempted_at: Ticks::MAX,
+            front: Front::default(),
             tags: perturb::tags(launch, number),
         };
         Scheduler {
@@ -316,6 +319,8 @@ pub fn quiesce() {
 /// What a thread has under way ends before it leaves its CPU.
 pub fn drain() {
     let cpu = engine().sched.cpu as u32;
+    front::catch_up(cpu);
+    front::lost(cpu);
     let before = hot!().clock;
     hot!().clock = engine().model.drain(cpu, before);
     crate::hooks::pending::make_certain(cpu);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a core has got to while a locked operation waits for its line: it accesses nothing meanwhile, but it
+//! computes, as far as its reorder buffer reaches. The CPU's clock is that of the operations, in order; this says
+//! how far its computing is before it.
+use crate::engine::engine;
+use crate::hooks::hot::hot;
+use corefold_model::Ticks;
+
+#[derive(Clone, Copy, Default)]
+pub struct Front {
+    /// How long before the clock the core can have computed what the program computes next.
+    ahead: Ticks,
+    /// Work that still fits into the reorder buffer behind the operation that waited.
+    room: Ticks,
+    /// The clock when this was last up to date.
+    since: Ticks,
+}
+
+/// Of what the running CPU has computed since its last access, what it did while it waited took no time.
+#[inline]
+pub fn catch_up(cpu: u32) {
+    let front = &mut engine().sched.cpus[cpu as usize].front;
+    if front.ahead > 0 {
+        computed(front);
+    }
+}
+
+#[cold]
+fn computed(front: &mut Front) {
+    let work = hot!().clock.saturating_sub(front.since);
+    let hidden = work.min(front.ahead).min(front.room);
+    hot!().clock -= hidden;
+    front.room -= hidden;
+    front.ahead = if work > hidden { 0 } else { front.ahead - hidden };
+    front.since = hot!().clock;
+}
+
+/// A locked operation has waited for its line.
+pub fn waited(cpu: u32, stall: Ticks) {
+    let window = engine().model.window();
+    let front = &mut engine().sched.cpus[cpu as usize].front;
+    if window > 0 {
+        *front = Front { ahead: front.ahead.min(window) + stall, room: window, since: hot!().clock };
+    }
+}
+
+/// An access is over: what comes after it is work again.
+#[inline]
+pub fn passed(cpu: u32) {
+    let front = &mut engine().sched.cpus[cpu as usize].front;
+    if front.ahead > 0 {
+        front.since = hot!().clock;
+    }
+}
+
+/// The core has to begin anew: a branch went the other way, or nothing may pass this place.
+#[inline]
+pub fn lost(cpu: u32) {
+    engine().sched.cpus[cpu as usize].front.ahead = 0;
+}
