@@ -91,6 +91,27 @@ pub fn drain() {
     unsafe { asm!("mfence", options(nostack)) };
 }
 
+/// Loads from two addresses with instructions between them.
+pub type TwoLoads = fn(*const u64, *const u64);
+
+macro_rules! apart {
+    ($($count:literal)*) => {
+        /// By how many instructions lie between; the first are few and the last more than any core has under way.
+        pub const APART: &[(u64, TwoLoads)] = &[$(($count, {
+            fn loads(first: *const u64, second: *const u64) {
+                // SAFETY: both are mapped.
+                unsafe {
+                    asm!("mov {t}, [{a}]", concat!(".rept ", $count), "nop", ".endr", "mov {t}, [{b}]",
+                        a = in(reg) first, b = in(reg) second, t = out(reg) _, options(nostack, readonly))
+                };
+            }
+            loads
+        })),*];
+    };
+}
+
+apart! { 16 64 96 128 160 192 224 256 320 352 384 448 512 576 640 768 1024 1536 }
+
 /// Drops a line from all caches.
 pub fn flush(line: *const u64) {
     // SAFETY: the line is mapped; what it holds does not change.

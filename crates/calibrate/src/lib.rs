@@ -38,7 +38,10 @@ pub fn calibrate() -> Result<Calibration> {
     }
     let passes: Vec<Vec<Figure>> = (0..PASSES).map(|_| pass(&topology, &cpus)).collect();
     let mut figures = figure::merged(&passes);
-    let clock = figures.iter().find(|f| f.key == "topology.clock").map_or(0.0, |f| f.value);
+    let value = |key: &str| figures.iter().find(|f| f.key == key).map_or(0.0, |f| f.value);
+    let clock = value("topology.clock");
+    let window = (value("reorder buffer") / value("core.width").max(1.0)).round();
+    figures.push(Figure::read("core.window", "cycles", window, "the reorder buffer, at the core's width"));
     estimates(&mut figures, &topology);
     let warnings = warnings(&figures, &topology, before);
     let description = format!("this host, {} CPUs at {:.0} MHz", cpus.len(), clock);
@@ -59,6 +62,7 @@ fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
     figures.extend(single::memory(clock));
     figures.push(single::store_buffer());
     figures.push(single::misses(topology));
+    figures.push(single::reorder_buffer());
     figures.extend(single::caches(clock, topology));
     figures.extend(between(clock, topology));
     figures.extend(system::figures(clock, cpus));
@@ -204,12 +208,6 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         "an L3 slice returns half a line a cycle; twice that for looking up its tags",
     );
     unless("core.rmw_held", "cycles", 7.0, "a load that hits takes 5, computing and writing back one each");
-    unless(
-        "core.window",
-        "cycles",
-        64.0,
-        "reorder buffers of 2017 to 2023 hold 224 to 512 entries, filled by 4 to 6 a cycle",
-    );
     let smt = if t.threads_per_core() > 1 { 125.0 } else { 100.0 };
     unless(
         "core.smt_percent",

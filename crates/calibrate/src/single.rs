@@ -257,6 +257,28 @@ pub fn memory(clock: Clock) -> Vec<Figure> {
     ]
 }
 
+/// How many instructions a core has under way: two misses overlap only if fewer lie between them.
+pub fn reorder_buffer() -> Figure {
+    let lines = vec![0u64; 1 << 12];
+    let both = |loads: asm::TwoLoads| {
+        rounds(ROUNDS, || {
+            let (first, second) = (&raw const lines[512], &raw const lines[2600]);
+            asm::flush(first);
+            asm::flush(second);
+            let begun = now();
+            loads(first, second);
+            (now() - begun) as f64
+        })
+        .median
+    };
+    let times: Vec<(u64, f64)> = asm::APART.iter().map(|(count, loads)| (*count, both(*loads))).collect();
+    let (together, apart) = (times[0].1, times[times.len() - 1].1);
+    let overlap = times.iter().take_while(|(_, time)| *time < (together + apart) / 2.0);
+    let entries = overlap.last().map_or(0, |(count, _)| *count);
+    let how = "instructions between two misses that still overlap";
+    Figure { pick: Pick::Middle, ..Figure::read("reorder buffer", "count", entries as f64, how) }
+}
+
 fn chase_one(line: *const u64) {
     // SAFETY: the line is ours and mapped.
     std::hint::black_box(unsafe { line.read_volatile() });
