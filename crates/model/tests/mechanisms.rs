@@ -280,3 +280,76 @@ fn lines_that_all_read_and_lines_that_are_fought_for_run_out_of_caches_too() {
         assert_eq!(lab.access(0, 0, Kind::LoadAwaited).transfer, None);
     }
 }
+
+#[test]
+fn where_lines_migrate_a_load_takes_what_another_core_wrote() {
+    // CPU 0 reads and then writes a line that its neighbour wrote; the neighbour reads it again.
+    let cost = |migratory| {
+        let mut lab = lab(|m| m.latency.migratory = migratory);
+        for round in 0..4 {
+            lab.cycles(NEAR, 0, Kind::Store);
+            lab.rest();
+            if round < 3 {
+                lab.cycles(0, 0, Kind::Store);
+                lab.rest();
+            }
+        }
+        let read = lab.cycles(0, 0, Kind::LoadAwaited);
+        lab.rest();
+        let write = lab.cycles(0, 0, Kind::Store);
+        (read, write)
+    };
+    assert_eq!((cost(false), cost(true)), ((60, 60), (60, 0)));
+}
+
+#[test]
+fn lines_of_other_cores_come_a_few_at_a_time() {
+    let all = |transfers| {
+        let mut lab = lab(|m| (m.core.transfers, m.core.store_buffer) = (transfers, 64));
+        (0..12).for_each(|line| _ = lab.access(NEAR, line * 64, Kind::Store));
+        lab.rest();
+        let begun = lab.clocks[0];
+        (0..12).for_each(|line| _ = lab.access(0, line * 64, Kind::Store));
+        let done = lab.model.drain(0, lab.clocks[0]);
+        (done - begun) / ticks(1)
+    };
+    assert_eq!((all(12), all(4), all(1)), (60, 180, 720));
+}
+
+#[test]
+fn a_store_commits_after_the_loads_and_the_stores_before_it() {
+    let mut lab = lab(|_| ());
+    lab.access(0, 0, Kind::AtomicStore);
+    lab.access(NEAR, 4096, Kind::Store);
+    lab.rest();
+    let begun = lab.clocks[0];
+    lab.access(0, 4096, Kind::Load);
+    // Its line is here, and the load's 60 cycles away.
+    assert_eq!(lab.access(0, 0, Kind::AtomicStore).effect - begun, ticks(60));
+    lab.rest();
+    let begun = lab.clocks[0];
+    lab.access(0, 8192, Kind::Store);
+    assert_eq!(lab.access(0, 0, Kind::AtomicStore).effect - begun, ticks(180));
+    // One to the line that is waited for, but behind the other: it does not overtake it.
+    assert_eq!(lab.access(0, 8200, Kind::AtomicStore).effect - begun, ticks(180));
+}
+
+#[test]
+fn a_line_that_is_lost_before_its_store_commits_is_asked_for_again() {
+    let mut lab = lab(|_| ());
+    for cpu in [0, NEAR, 0] {
+        lab.access(cpu, 0, Kind::AtomicStore);
+        lab.rest();
+    }
+    let begun = lab.clocks[0];
+    lab.access(0, 8192, Kind::Store);
+    let commit = lab.access(0, 0, Kind::AtomicStore).effect;
+    assert_eq!(commit - begun, ticks(180));
+    let tag = lab.tags[&0];
+    assert!(lab.model.commits(tag, 0, begun), "nobody has asked for the line");
+    lab.access(NEAR, 0, Kind::Load);
+    assert!(!lab.model.commits(tag, 0, commit), "the neighbour has read the line");
+    let again = Access { cpu: 0, address: 0, size: 8, kind: Kind::AtomicStore, origin: 0 };
+    assert_eq!(lab.model.ask_again(tag, &again, commit).effect, commit + ticks(60));
+    assert!(lab.model.commits(tag, 0, commit + ticks(60)));
+}
