@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // A sense-reversing barrier, with a little work between.
-#define TOGETHER
+#define TOGETHER 1
 #define BATCH 200
 #include "../workload.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // A producer fills eight lines and sets a flag, the consumer reads them and clears it. Alone: both by turns.
-#define TOGETHER
+#define TOGETHER 1
 #define BATCH 200
 #include "../workload.h"
 

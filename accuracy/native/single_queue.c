@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // A ring between one producer and one consumer; alone, a thread puts and takes by turns.
-#define TOGETHER
+#define TOGETHER 1
 #include "../workload.h"
 
 enum { SLOTS = 256 };

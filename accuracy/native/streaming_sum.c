@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Threads take turns: each adds up 64 KiB that the one before it wrote, and writes its own. An operation is a line.
-#define TOGETHER
+#define TOGETHER 1
 #define BATCH 1024
 #include "../workload.h"
 

@@ -16,7 +16,9 @@ pub struct Simulated {
 
 /// What several native runs said.
 pub struct Native {
-    pub median: f64,
+    /// Of what CPUs do to each other the median of the trials; of what each does alone what a tenth of them stay
+    /// under, as disturbances only add.
+    pub typical: f64,
     /// The quartiles.
     pub spread: (f64, f64),
 }
@@ -64,16 +66,26 @@ impl Bench {
         Ok(Program(program))
     }
 
-    pub fn native(&self, program: &Program, threads: u32, microseconds: u64, trials: usize) -> Result<Native> {
+    pub fn native(
+        &self,
+        program: &Program,
+        threads: u32,
+        microseconds: u64,
+        trials: usize,
+        alone: bool,
+    ) -> Result<Native> {
         let mut times = Vec::new();
         for _ in 0..trials {
             let mut command = Command::new(&program.0);
             command.arg(threads.to_string()).arg(microseconds.to_string());
-            times.push(nanoseconds(&finish(command)?.stdout)?);
+            let printed = finish(command)?.stdout;
+            let word = if alone { "ns_undisturbed" } else { "ns_per_operation" };
+            times.push(nanoseconds(&printed, word)?);
         }
         times.sort_by(f64::total_cmp);
         let quartile = |of: usize| times[(times.len() - 1) * of / 4];
-        Ok(Native { median: median(&times).context("no trials")?, spread: (quartile(1), quartile(3)) })
+        let typical = if alone { Some(times[times.len() / 10]) } else { median(&times) };
+        Ok(Native { typical: typical.context("no trials")?, spread: (quartile(1), quartile(3)) })
     }
 
     pub fn simulated(&self, program: &Program, machine: &str, threads: u32, microseconds: u64) -> Result<Simulated> {
@@ -88,7 +100,7 @@ impl Bench {
         let blamed = report["finding"]["cause"].as_str().context("a report without a finding")?.to_owned();
         let _ = std::fs::remove_file(&recording);
         // What the program prints goes where the document does not.
-        Ok(Simulated { nanoseconds: nanoseconds(&output.stderr)?, blamed })
+        Ok(Simulated { nanoseconds: nanoseconds(&output.stderr, "ns_per_operation")?, blamed })
     }
 }
 
@@ -101,10 +113,10 @@ pub fn finish(mut command: Command) -> Result<Output> {
     Ok(output)
 }
 
-/// What a workload printed.
-fn nanoseconds(output: &[u8]) -> Result<f64> {
+/// What a workload printed after this word.
+fn nanoseconds(output: &[u8], word: &str) -> Result<f64> {
     let text = String::from_utf8_lossy(output);
-    let line = text.lines().find_map(|line| line.strip_prefix("ns_per_operation "));
+    let line = text.lines().find_map(|line| line.strip_prefix(word));
     let value: f64 = line.with_context(|| format!("the workload printed no time: {text}"))?.trim().parse()?;
     ensure!(value.is_finite() && value > 0.0, "the workload finished no operation: give it more microseconds");
     Ok(value)

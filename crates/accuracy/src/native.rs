@@ -40,12 +40,14 @@ fn measure_one(bench: &Bench, suite: &Suite, profile: &Path, workload: &Workload
     let mut points = Vec::new();
     let mut wrongly_blamed = None;
     for threads in [1, 2] {
-        let times = bench.native(&plain, threads, native.microseconds, native.trials)?;
+        // As calibration does: what a CPU does alone from the fast rounds, what CPUs do to each other from the median.
+        let alone = threads == 1 || workload.private;
+        let times = bench.native(&plain, threads, native.microseconds, native.trials, alone)?;
         let simulated = bench.simulated(&hooked, machine, threads, native.simulated_microseconds)?;
         if workload.private && simulated.blamed != "nothing" {
             wrongly_blamed = Some(simulated.blamed);
         }
-        let point = Point { threads, theirs: times.median, spread: times.spread, ours: simulated.nanoseconds };
+        let point = Point { threads, theirs: times.typical, spread: times.spread, ours: simulated.nanoseconds };
         points.push(point);
     }
     let kind = Some(workload.kind);

@@ -117,8 +117,6 @@ pub struct Core {
     pub forward: u32,
     /// The same where both name the word by a register and a constant, which some cores recognise early.
     pub renamed: u32,
-    /// From a store's retirement until it has left the store buffer, for which locked operations wait.
-    pub commit: u32,
     /// From the end of a locked operation until a load of its word has its value: it is not forwarded.
     pub reload: u32,
 }

@@ -78,8 +78,6 @@ struct Pipeline {
     places: [Ready; PLACES],
     /// When a load of a word that was written here can have its value at the earliest.
     written: BTreeMap<Address, Ready>,
-    /// When the stores so far have left the store buffer.
-    committed: Ready,
     core: Core,
     /// When each operation was done, and the one it waited for last.
     done: Vec<(u64, Option<usize>)>,
@@ -97,7 +95,6 @@ impl Pipeline {
             last: Ready::default(),
             places: [Ready::default(); PLACES],
             written: BTreeMap::new(),
-            committed: Ready::default(),
             core: *core,
             done: Vec::new(),
             reorder: [0; REORDER],
@@ -123,9 +120,6 @@ impl Pipeline {
             self.written.insert(address, Ready { at: ready.at + u64::from(handing_on) * TICKS, ..ready });
         }
         self.retired = self.retired.max(ready.at);
-        if op.store.is_some() {
-            self.committed = Ready { at: self.retired + u64::from(self.core.commit) * TICKS, ..ready };
-        }
         self.reorder[self.done.len() % REORDER] = self.retired;
         self.done.push((ready.at, start.by));
     }
@@ -142,7 +136,7 @@ impl Pipeline {
     fn start(&mut self, op: &Op, issue: u64) -> Ready {
         let mut start = self.latest(op.reads.union(op.handed), issue);
         if op.orders {
-            start = start.max(self.last).max(self.committed);
+            start = start.max(self.last);
         }
         if let Some(address) = op.load {
             let mut loaded = self.latest(op.address, issue);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use support::{Compiler, Form, Program, Recorded};
 
 const ROUNDS: f64 = 800.0;
-const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, commit: 0, reload: 5 };
+const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, reload: 5 };
 
 /// Printed but not held to the tolerance, and why.
 const LIMITS: [(&str, &str); 4] = [

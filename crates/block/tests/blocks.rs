@@ -2,7 +2,7 @@
 //! Single blocks, as bytes.
 use corefold_block::{Code, Core, Hook, cost, cost_called};
 
-const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, commit: 0, reload: 5 };
+const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, reload: 5 };
 const BLOCK: u64 = 0x9000;
 const ACCESS: u64 = 0x9100;
 const ATOMIC: u64 = 0x9200;
@@ -146,13 +146,6 @@ fn a_load_of_a_locked_operations_word_waits_for_it_and_others_do_not() {
     );
     let longer = |code| round(code, |core| core.reload = 14) - round(code, |_| {});
     assert_eq!([longer(same), longer(other)], [9.0, 0.0]);
-}
-
-#[test]
-fn a_locked_operation_waits_until_stores_have_left_the_buffer() {
-    // lock add qword [rbx], 1; mov [rbx + 8], rax
-    let code = &[0xf0, 0x48, 0x83, 0x03, 0x01, 0x48, 0x89, 0x43, 0x08];
-    assert_eq!(round(code, |core| core.commit = 7) - round(code, |_| {}), 7.0);
 }
 
 #[test]

@@ -44,8 +44,6 @@ repeated! {
     additions "add qword ptr [{at}], 1";
     /// As that, by an address that a core does not recognise while it renames registers.
     indexed_additions "lea rcx, [{at} - 8]; add qword ptr [rcx + rax * 8], 1";
-    /// The locked operation waits until the store before it has left the store buffer.
-    stores_between "lock add qword ptr [{at}], 1; mov [{at} + 8], rcx";
     /// The load gets what the locked operation before it wrote; the next of these waits for the load.
     reloads "lock add qword ptr [{at}], 1; mov rcx, [{at}]";
 }

@@ -51,6 +51,9 @@ pub fn calibrate() -> Result<Calibration> {
     Ok(Calibration { figures, warnings, text })
 }
 
+/// Cycles in which a read-modify-write holds its line: not measured.
+const RMW_HELD: f64 = 7.0;
+
 /// Far enough apart that what disturbs one, as a neighbour on the same core, may be gone in another.
 const PASSES: usize = 4;
 
@@ -153,7 +156,9 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     ));
     let Some(transfer) = transfer.filter(|t| *t > 0.0) else { return };
     figures.push(pairs::at_once(clock, a, b, transfer));
-    let [request, snoop] = legs(transfer, each_rmw(clock), operations.median, ns.median / 2.0);
+    let own = each_rmw(clock);
+    let exposed = (own - clock.ns(RMW_HELD * clock.ticks_per_cycle)).max(0.0);
+    let [request, snoop] = legs(transfer, own, exposed, operations.median, ns.median / 2.0);
     let ns_of = |key: &str| figures.iter().find(|f| f.key == key).map_or(0.0, |f| f.value);
     let (upgrade, since) = (ns_of("update, shared"), ns_of("update, read since"));
     let migratory = f64::from(since < upgrade / 2.0);
@@ -168,12 +173,16 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     push("latency.migratory", "count", migratory, &after);
 }
 
-/// Percents of request and snoop, from nanoseconds of a transfer and of an operation on an owned line, operations
-/// in a row, and time for each of all operations.
-fn legs(transfer: f64, own: f64, in_a_row: f64, each: f64) -> [f64; 2] {
+/// Percents of request and snoop, from nanoseconds of a transfer and of an operation on an owned line, of the part
+/// of it in which a snoop still gets the line, operations in a row, and time for each of all operations.
+///
+/// An owner finishes whole operations: the snoop comes in the middle of the last that it begins.
+fn legs(transfer: f64, own: f64, exposed: f64, in_a_row: f64, each: f64) -> [f64; 2] {
     let percent = |ns: f64| 100.0 * ns / transfer;
-    let snoop = percent(in_a_row * own).clamp(10.0, 60.0);
-    let data = percent(in_a_row * (each - own)).clamp(10.0, 95.0 - snoop);
+    let count = in_a_row.round().max(1.0);
+    let stays = (count - 0.5) * own + exposed;
+    let snoop = percent(stays).clamp(10.0, 60.0);
+    let data = percent(count * each - stays).clamp(10.0, 95.0 - snoop);
     [(100.0 - snoop - data).floor(), snoop.floor()]
 }
 
@@ -207,7 +216,7 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         4.0,
         "an L3 slice returns half a line a cycle; twice that for looking up its tags",
     );
-    unless("core.rmw_held", "cycles", 7.0, "a load that hits takes 5, computing and writing back one each");
+    unless("core.rmw_held", "cycles", RMW_HELD, "a load that hits takes 5, computing and writing back one each");
     let smt = if t.threads_per_core() > 1 { 125.0 } else { 100.0 };
     unless(
         "core.smt_percent",
@@ -297,10 +306,12 @@ mod tests {
 
     #[test]
     fn a_transfer_is_split_by_what_its_owner_finishes() {
-        // Four operations of 5 ns, and 20 more for each of them while nobody has the line, of 125 ns.
-        assert_eq!(legs(125.0, 5.0, 4.0, 25.0), [20.0, 16.0]);
+        // Four operations of 5 ns, exposed for 2.5, and 20 more for each of them while nobody has the line, of 125 ns.
+        assert_eq!(legs(125.0, 5.0, 2.5, 3.8, 25.0), [20.0, 16.0]);
         // Whatever a noisy host says, it is a transfer.
-        for odd in [legs(10.0, 5.0, 100.0, 25.0), legs(1000.0, 5.0, 1.0, 1.0), legs(100.0, 5.0, 1.0, 500.0)] {
+        for odd in
+            [legs(10.0, 5.0, 1.0, 100.0, 25.0), legs(1000.0, 5.0, 1.0, 1.0, 1.0), legs(100.0, 5.0, 1.0, 1.0, 500.0)]
+        {
             assert!(odd.iter().all(|p| *p >= 0.0) && odd[0] + odd[1] <= 100.0, "{odd:?}");
         }
     }

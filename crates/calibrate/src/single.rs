@@ -83,18 +83,16 @@ pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
 
 /// What a load waits for that wants what was just written: beyond an addition's one cycle, and beyond the locked
 /// operation.
-fn written(clock: Clock) -> [Figure; 4] {
+fn written(clock: Clock) -> [Figure; 3] {
     let beyond = |f: fn(&mut [u64; 8]), less: f64| each(ROUNDS, f).map(|t| (t / clock.ticks_per_cycle - less).max(0.0));
     let own = each(ROUNDS, asm::lock_add).low / clock.ticks_per_cycle;
     let figure = |key, spread, how| Figure::alone(key, "cycles", spread, how);
     let how = "add to one word of memory again and again, by an index; less the addition";
     let direct = "the same by a register alone";
-    let between = "a store between one lock add and the next, less the lock add";
     let locked = "a load of a word that lock add has just changed, less the lock add";
     [
         figure("core.forward", beyond(asm::indexed_additions, 1.0), how),
         figure("core.renamed", beyond(asm::additions, 1.0), direct),
-        figure("core.commit", beyond(asm::stores_between, own), between),
         figure("core.reload", beyond(asm::reloads, own), locked),
     ]
 }

@@ -99,7 +99,6 @@ pub const KEYS: &[Key] = &[
     key("core.rmw", Time, 1, LONG),
     maybe("core.rmw_held", Time, 0, LONG, Like("core.rmw")),
     maybe("core.reload", Time, 0, 10_000, Number(5)),
-    maybe("core.commit", Time, 0, 10_000, Number(0)),
     maybe("core.forward", Time, 0, 10_000, Number(5)),
     maybe("core.renamed", Time, 0, 10_000, Like("core.forward")),
     key("core.fence", Time, 0, LONG),

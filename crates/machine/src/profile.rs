@@ -224,7 +224,6 @@ impl Numbers {
             rmw: self.get("core.rmw"),
             rmw_held: self.get("core.rmw_held"),
             reload: self.get("core.reload"),
-            commit: self.get("core.commit"),
             forward: self.get("core.forward"),
             renamed: self.get("core.renamed"),
             fence: self.get("core.fence"),

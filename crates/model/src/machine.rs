@@ -73,8 +73,6 @@ pub struct Core {
     pub rmw_held: u32,
     /// Cycles from the end of one until a load of its word has the value.
     pub reload: u32,
-    /// Cycles from a store's retirement until it has left the store buffer, its line being there.
-    pub commit: u32,
     /// Cycles from a plain store until a load of its word has the value.
     pub forward: u32,
     /// The same where both name the word by a register and a constant.

@@ -51,9 +51,8 @@ fn packed_cost(pc: u64) -> u32 {
 
 /// What the machine's cores are to code.
 pub fn core() -> Core {
-    let corefold_model::Core { width, pause, rmw, fence, forward, renamed, commit, reload, .. } =
-        engine().launch.machine.core;
-    Core { width: width.max(1), pause, rmw, fence, forward, renamed, commit, reload }
+    let corefold_model::Core { width, pause, rmw, fence, forward, renamed, reload, .. } = engine().launch.machine.core;
+    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload }
 }
 
 pub fn packed(sixteenths: u32) -> u32 {

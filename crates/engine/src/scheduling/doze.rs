@@ -91,7 +91,8 @@ pub fn doze() -> bool {
     }
     let longest = clock + crate::calls::clock::ticks_of(FIRST_NS << spins.dozes().min(DOUBLINGS));
     let turns = longest.min(e.sched.cpus[cpu].turn_ends()).saturating_sub(clock) / spins.period().max(1);
-    if turns < FEWEST {
+    // A turn that took no time was hidden behind a locked operation's wait: that ends.
+    if turns < FEWEST || spins.period() == 0 {
         return false;
     }
     let doze = Doze { since: clock, period: spins.period(), lines };

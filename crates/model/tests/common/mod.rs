@@ -36,7 +36,6 @@ pub fn machine() -> Machine {
             rmw: 20,
             rmw_held: 20,
             reload: 5,
-            commit: 0,
             forward: 5,
             renamed: 5,
             fence: 30,
