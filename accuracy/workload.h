@@ -121,7 +121,7 @@ static int another(int thread, long batches)
 
 static void timed(int thread)
 {
-	long now = now_ns(), done = 0, batches = 0, size = TOGETHER ? BATCH : 100;
+	long now = now_ns(), done = 0, batches = 0, size = TOGETHER ? BATCH : 1;
 
 	do {
 		long last = now;
