@@ -27,6 +27,15 @@ fn private_work_scales_linearly_over_cores_and_as_the_profile_says_over_smt_sibl
     assert!(report.at(80).share("compute") > 0.95);
 }
 
+/// A core begins the next walk before it has ended one, unless it needs what the walk found to begin.
+#[test]
+fn short_walks_overlap_as_far_as_a_core_looks_ahead() {
+    let cycles = |how| curve("short_walks.c", &[], "1", how).at(1).cycles() as f64 / 20_000.0;
+    let (apart, chained) = (cycles("apart"), cycles("chained"));
+    assert!((80.0..100.0).contains(&chained), "{chained}: sixteen loads, five cycles each");
+    assert!(apart < chained * 0.6, "{apart} and {chained}");
+}
+
 #[test]
 fn one_test_and_set_lock_collapses() {
     let report = curve("tas.c", &[], "1,2,8,80", "{cpus} 16000");

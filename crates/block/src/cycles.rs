@@ -6,7 +6,7 @@ use crate::path::Path;
 use crate::tries::tries;
 use crate::values::Address;
 use crate::walk::{Step, Walk, walk};
-use crate::{Code, Core, Hook, pipeline};
+use crate::{Code, Core, Hook, Place, pipeline};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use iced_x86::FlowControl;
@@ -36,35 +36,67 @@ struct Route {
     returned: bool,
 }
 
-/// The block in question, and where its function returns to, if that is known: loops may lead through the call.
-#[derive(Clone, Copy)]
-pub struct Place {
-    pub head: u64,
-    pub returns_to: Option<u64>,
+/// Loops through a block, and the inner loop that others were left out for.
+struct Loops {
+    routes: Vec<Route>,
+    inner: Option<u64>,
 }
 
-/// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it. Where several
-/// paths lead round, as through the arms of an `if`, the mean of what they add holds. A block that
-/// jumps to itself takes a cycle at least, for no core takes more than one branch in a cycle.
-pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> u64 {
-    let head = place.head;
-    let alone = block.next == Some(head);
-    let inside = Place { returns_to: None, ..place };
+/// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it, and the inner loop on
+/// whose rounds that hangs. Where several paths lead round, as through the arms of an `if`, the mean of what they add
+/// holds.
+pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
+    let alone = block.next == Some(place.head);
     let spins = alone && tries(&block.steps, core);
-    let mut loops = if alone && !spins { Vec::new() } else { loops(code, inside, &block, core) };
-    if !alone && loops.is_empty() && place.returns_to.is_some() {
-        loops = self::loops(code, place, &block, core);
+    let mut around = loops(code, Place { returns_to: None, ..place }, &block, core);
+    if !spins && around.routes.is_empty() && place.returns_to.is_some() {
+        let inner = around.inner;
+        around = loops(code, place, &block, core);
+        around.inner = inner.or(around.inner);
     }
-    if alone && loops.is_empty() {
-        let settled = pipeline::steady(&block.steps, |_| true, core);
-        // Each look of a spin waits for what it finds: rounds after the one that ends it do not count.
-        let least = pipeline::TICKS * if spins { u64::from(LOAD) } else { 1 };
+    if alone && (!spins || around.routes.is_empty()) {
+        return by_itself(place, &block, &around.routes, flat, spins, core);
+    }
+    let core = &without_renaming_of_two(&around.routes, core);
+    let taken: u64 = around.routes.iter().map(|route| taken(route, flat, core)).sum();
+    let ticks = if around.routes.is_empty() { flat } else { taken / around.routes.len() as u64 };
+    (ticks, around.inner)
+}
+
+/// The same of a block that jumps to itself. It takes a cycle at least, for no core takes more than one branch in a
+/// cycle.
+fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool, core: &Core) -> (u64, Option<u64>) {
+    let settled = pipeline::steady(&block.steps, |_| true, core);
+    if settled.modelled {
         // In the time of an atomic operation, a core does other things.
-        return if settled.modelled { settled.ticks } else { flat.max(settled.ticks).max(least) };
+        return (settled.ticks, None);
     }
-    let core = &without_renaming_of_two(&loops, core);
-    let taken: u64 = loops.iter().map(|route| taken(route, flat, core)).sum();
-    if loops.is_empty() { flat } else { taken / loops.len() as u64 }
+    // Each look of a spin waits for what it finds: rounds after the one that ends it do not count.
+    let least = pipeline::TICKS * if spins { u64::from(LOAD) } else { 1 };
+    let endless = flat.max(settled.ticks).max(least);
+    let calls = |step: &Step| matches!(step, Step::Call(..));
+    // How much of the next round fits beside the callee is not known.
+    let followed: Vec<&Route> = outer.iter().filter(|route| !route.steps.iter().any(calls)).collect();
+    if spins || followed.is_empty() {
+        return (endless, None);
+    }
+    let Some(rounds) = place.rounds else { return (endless, Some(place.head)) };
+    let core = &without_renaming_of_two(outer, core);
+    let inside = |route: &&Route| nested(block, rounds.max(1).into(), route, flat, endless, core).max(least);
+    let sum: u64 = followed.iter().map(inside).sum();
+    (sum / followed.len() as u64, Some(place.head))
+}
+
+/// What a round of the inner loop `block` takes that goes round `rounds` times in each round of an outer one: its
+/// issue slots, and its part of what both take beyond theirs. Rounds of the outer loop overlap as far as the core
+/// looks ahead; rounds of the inner one beyond that take `endless`.
+fn nested(block: &Walk, rounds: u64, outer: &Route, flat: u64, endless: u64, core: &Core) -> u64 {
+    let simulated = rounds.min(pipeline::rounds_in_sight(&block.steps, core));
+    // The last round is the one that leads out.
+    let (ticks, slots) = pipeline::nested(&block.steps, simulated - 1, &outer.steps, core);
+    let beyond = ticks.saturating_sub(slots);
+    let short = slots.saturating_sub(ticks);
+    (flat * simulated + beyond).saturating_sub(short) / rounds + endless * (rounds - simulated) / rounds
 }
 
 /// A core that recognises the word of a store early does so where one instruction stores to it. Where two of a loop
@@ -95,8 +127,9 @@ fn taken(route: &Route, own_flat: u64, core: &Core) -> u64 {
 /// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
 /// block are left out: its rounds, not the way past it, set their time. Not one that tries again what another
 /// thread can make fail: most often that succeeds at once.
-fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Vec<Route> {
+fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
     let mut found: Vec<Route> = Vec::new();
+    let mut left_out = None;
     let mut longest = MOST_BLOCKS;
     let head = place.head;
     let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head, returned: false };
@@ -119,12 +152,13 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Vec<Route
             let (own, returned) = (route.at, route.returned);
             let inner = block.next == Some(own) && !tries(&block.steps, core);
             let edges = edges(code, block, place, returned);
+            left_out = left_out.or(inner.then_some(own));
             if !inner || edges.iter().any(|edge| edge.next == head) {
                 routes.extend(extend(route, edges).into_iter().filter(|longer| longer.at != own));
             }
         }
     }
-    found
+    Loops { routes: found, inner: left_out }
 }
 
 fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {

@@ -57,7 +57,7 @@ pub fn fold(ops: &mut [Op]) {
     }
 }
 
-/// Whether the `lea` at `at` only addresses accesses that come after a hook.
+/// Whether the `lea` at `at` only addresses accesses that come after a hook, or are one.
 fn is_address(ops: &[Op], at: usize) -> bool {
     if ops[at].instruction.mnemonic() != Mnemonic::Lea {
         return false;
@@ -66,7 +66,7 @@ fn is_address(ops: &[Op], at: usize) -> bool {
     let mut hooked = false;
     let mut addresses = false;
     for op in &ops[at + 1..] {
-        hooked |= op.kind == Kind::Hook(Hook::Access);
+        hooked |= matches!(op.kind, Kind::Hook(Hook::Access | Hook::AtomicLoad));
         if place.is_none_or(|place| op.reads.contains(place)) {
             return false;
         }

@@ -44,7 +44,6 @@ mod ways;
 pub use between::{LEAVES, between};
 pub use trail::{Pairs, Trail};
 
-use cycles::Place;
 use path::Path;
 
 /// The code that blocks are read from, and what the engine knows of it.
@@ -119,6 +118,8 @@ pub struct Core {
     pub renamed: u32,
     /// From the end of a locked operation until a load of its word has its value: it is not forwarded.
     pub reload: u32,
+    /// For how long it issues at full width until its reorder buffer is full; 0 if that is not known.
+    pub window: u32,
 }
 
 /// What one visit of a block costs.
@@ -147,11 +148,35 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
 /// The same in a function that returns to `returns_to`: where no loop of its own leads through the block, one of its
 /// caller may.
 pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64>, core: &Core) -> Cost {
-    let walk = walk::walk(code, return_address);
+    cost_at(code, Place { head: return_address, returns_to, rounds: None }, core).cost
+}
+
+/// A block, and what is known of how it is come by.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The return address that names it.
+    pub head: u64,
+    /// Where its function returns to: where no loop of its own leads through the block, one of its caller may.
+    pub returns_to: Option<u64>,
+    /// Where the block is a loop, how often it runs each time that it is come to from elsewhere, in the mean.
+    pub rounds: Option<u32>,
+}
+
+pub struct Found {
+    pub cost: Cost,
+    /// The block of a loop that lies in another, on whose rounds the cost hangs: the block itself or one on its way
+    /// round.
+    pub inner: Option<u64>,
+}
+
+/// What the block at `place` costs.
+pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
+    let walk = walk::walk(code, place.head);
     let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
-    let ticks = cycles::in_loops(code, Place { head: return_address, returns_to }, walk, flat, core);
-    Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
+    let (ticks, inner) = cycles::in_loops(code, place, walk, flat, core);
+    let cost = Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() };
+    Found { cost, inner }
 }
 
 /// The cost of instructions executed in the order of `addresses`, as single-stepping a program without

@@ -76,7 +76,7 @@ impl<'a> Builder<'a> {
                 self.order(&mut op, self.core.rmw);
             }
             Hook::Fence if atomic => self.order(&mut op, self.core.fence),
-            Hook::AtomicLoad => op.load = place,
+            Hook::AtomicLoad => (op.load, op.address) = (place, Set::ADDRESS),
             Hook::AtomicStore => {
                 (op.store, op.handed) = (place, Set::VALUE);
                 place.into_iter().for_each(|written| self.values.store(written));

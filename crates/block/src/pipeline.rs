@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An out-of-order core in small: instructions issue in order, `width` a cycle, start when their operands
-//! are there, and retire in order from a buffer of limited length. Execution units are without limit but
-//! for the divider.
+//! are there, and retire in order from a buffer of limited length. Those that wait for operands fill a
+//! scheduler of limited length. Execution units are without limit but for the divider.
 use crate::Core;
 use crate::op::Op;
 use crate::path::Path;
 use crate::set::{PLACES, Set};
 use crate::values::Address;
 use crate::walk::Step;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 /// Time is kept in whole parts of a cycle that the usual widths divide.
 pub const TICKS: u64 = 240;
-/// Instructions between issue and retirement: Skylake's reorder buffer.
+/// Instructions between issue and retirement, of a core that does not say: Skylake's reorder buffer.
 const REORDER: usize = 224;
+/// Parts of instructions that can wait for operands, a load and what is computed with it being two. Broadwell's
+/// scheduler has 64 places, those of Skylake, Zen 3 and Golden Cove have 96 or 97, though reorder buffers grew from 224
+/// to 512.
+const WAITING: usize = 97;
 /// Rounds of a loop are simulated until about this many instructions have run.
 const LOOP_OPS: usize = 240;
 
@@ -41,24 +46,60 @@ pub struct Steady {
     pub modelled: bool,
 }
 
-/// Runs rounds of the loop `steps`; `owns` tells by address the instructions whose part is wanted.
-pub fn steady(steps: &[Step], owns: impl Fn(u64) -> bool, core: &Core) -> Steady {
-    let rounds = (LOOP_OPS / steps.len().max(1)).clamp(4, 64) & !1;
-    let path = Path::hooked(core::iter::repeat_n(steps, rounds).flatten(), core);
+/// Rounds of the loop `steps` that fill the reorder buffer, and as many again.
+pub fn rounds_in_sight(steps: &[Step], core: &Core) -> u64 {
+    let issued = Path::hooked(steps, core).ops.iter().filter(|op| op.timing.slots > 0).count();
+    (reorder(core) * 2).div_ceil(issued.max(1)) as u64
+}
+
+/// Time of a round of a loop that has an inner one, less what the model adds, and what its issue slots alone take.
+/// The inner loop goes `rounds` times round in each: so often `inner`, and `outer` from there to the next first one.
+pub fn nested(inner: &[Step], rounds: u64, outer: &[Step], core: &Core) -> (u64, u64) {
+    let once: Vec<&Step> = core::iter::repeat_n(inner, rounds as usize).flatten().chain(outer).collect();
+    let times = (reorder(core) * 4 / once.len().max(1)).clamp(4, 64) & !1;
+    let mut path = Path::hooked(core::iter::repeat_n(&once, times).flatten().copied(), core);
+    let left_out = left_out(inner, core);
+    path.ops.iter_mut().filter(|op| left_out.contains(&op.instruction.ip())).for_each(Op::leave_out);
+    let flat = path.flat_ticks(core) / times as u64;
+    (halves(&path, times, core).1, flat)
+}
+
+/// What the loop `inner` does only for hooks, by address. Seen from the loop around it, its counters are set to
+/// anything, and no longer stand for each other.
+fn left_out(inner: &[Step], core: &Core) -> Vec<u64> {
+    const ROUNDS: usize = 4;
+    let alone = Path::hooked(core::iter::repeat_n(inner, ROUNDS).flatten(), core);
+    let issues = |ip| alone.ops.iter().filter(|op| op.instruction.ip() == ip && op.timing.slots > 0).count();
+    inner.iter().map(Step::ip).filter(|&ip| issues(ip) < ROUNDS - 1).collect()
+}
+
+/// The pipeline after `rounds` rounds, and the time of one of the second half of them, less what the model adds.
+fn halves(path: &Path, rounds: usize, core: &Core) -> (Pipeline, u64) {
     let half = path.ops.len() / 2;
     let mut pipeline = Pipeline::new(core);
     path.ops[..half].iter().for_each(|op| pipeline.step(op));
     let middle = pipeline.retired;
     path.ops[half..].iter().for_each(|op| pipeline.step(op));
-    let modelled = path.ops[half..].iter().map(|op| u64::from(op.modelled) * TICKS).sum::<u64>();
-    let ticks = (pipeline.retired - middle).saturating_sub(modelled) * 2 / rounds as u64;
+    let ticks = (pipeline.retired - middle).saturating_sub(modelled(&path.ops[half..]));
+    (pipeline, ticks * 2 / rounds as u64)
+}
+
+fn modelled(ops: &[Op]) -> u64 {
+    ops.iter().map(|op| u64::from(op.modelled) * TICKS).sum()
+}
+
+/// Runs rounds of the loop `steps`; `owns` tells by address the instructions whose part is wanted.
+pub fn steady(steps: &[Step], owns: impl Fn(u64) -> bool, core: &Core) -> Steady {
+    let rounds = (LOOP_OPS / steps.len().max(1)).clamp(4, 64) & !1;
+    let path = Path::hooked(core::iter::repeat_n(steps, rounds).flatten(), core);
+    let (pipeline, ticks) = halves(&path, rounds, core);
     let links = pipeline.chain().map(|(at, ticks)| {
         let op = &path.ops[at];
         (owns(op.instruction.ip()), ticks.saturating_sub(u64::from(op.modelled) * TICKS))
     });
     let (chain, own) =
         links.fold((0, 0), |(all, own), (is_own, ticks)| (all + ticks, own + if is_own { ticks } else { 0 }));
-    Steady { ticks, chain, own, modelled: modelled > 0 }
+    Steady { ticks, chain, own, modelled: modelled(&path.ops) > 0 }
 }
 
 /// When a result is there, and which operation gives it; none for what was there from the start.
@@ -81,8 +122,16 @@ struct Pipeline {
     core: Core,
     /// When each operation was done, and the one it waited for last.
     done: Vec<(u64, Option<usize>)>,
-    /// When each operation retired, in a ring.
-    reorder: [u64; REORDER],
+    /// How many operations have entered the reorder buffer: what was left out does not. When each retired, in a ring.
+    entered: usize,
+    reorder: Vec<u64>,
+    /// When those that wait for operands start.
+    waiting: BinaryHeap<Reverse<u64>>,
+}
+
+/// How many instructions the core's reorder buffer holds.
+fn reorder(core: &Core) -> usize {
+    if core.window == 0 { REORDER } else { (core.window * core.width) as usize }
 }
 
 impl Pipeline {
@@ -97,13 +146,16 @@ impl Pipeline {
             written: BTreeMap::new(),
             core: *core,
             done: Vec::new(),
-            reorder: [0; REORDER],
+            entered: 0,
+            reorder: alloc::vec![0; reorder(core)],
+            waiting: BinaryHeap::new(),
         }
     }
 
     fn step(&mut self, op: &Op) {
         let issue = self.issue(op);
         let start = self.start(op, issue);
+        self.wait(op, issue, start.at);
         let own = if op.orders { u64::from(op.timing.serial) } else { 0 };
         let latency = own + u64::from(op.timing.latency) + u64::from(op.modelled);
         let ready = Ready { at: start.at + latency * TICKS, by: Some(self.done.len()) };
@@ -120,16 +172,32 @@ impl Pipeline {
             self.written.insert(address, Ready { at: ready.at + u64::from(handing_on) * TICKS, ..ready });
         }
         self.retired = self.retired.max(ready.at);
-        self.reorder[self.done.len() % REORDER] = self.retired;
+        if op.timing.slots > 0 {
+            let place = self.entered % self.reorder.len();
+            self.reorder[place] = self.retired;
+            self.entered += 1;
+        }
         self.done.push((ready.at, start.by));
     }
 
     /// Takes the issue slots of `op`. Copies and what was left out take none.
     fn issue(&mut self, op: &Op) -> u64 {
-        self.issued = self.issued.max(self.reorder[self.done.len() % REORDER]);
+        self.issued = self.issued.max(self.reorder[self.entered % self.reorder.len()]);
+        while self.waiting.len() >= WAITING {
+            let Reverse(started) = self.waiting.pop().unwrap_or(Reverse(0));
+            self.issued = self.issued.max(started);
+        }
         let serial = if op.orders { 0 } else { u64::from(op.timing.serial) };
         self.issued += u64::from(op.timing.slots) * self.slot + serial * TICKS;
         self.issued
+    }
+
+    /// Keeps places of the scheduler for `op` until its parts start.
+    fn wait(&mut self, op: &Op, issue: u64, start: u64) {
+        let loads = op.load.map(|_| self.latest(op.address, issue).at);
+        let computes = (op.load.is_none() || op.timing.latency > 0).then_some(start);
+        let waits = |at: &u64| op.timing.slots > 0 && *at > issue;
+        self.waiting.extend(loads.into_iter().chain(computes).filter(waits).map(Reverse));
     }
 
     /// When the last of what `op` waits for is there, and what that is.

@@ -2,7 +2,7 @@
 //! Single blocks, as bytes.
 use corefold_block::{Code, Core, Hook, cost, cost_called};
 
-const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, reload: 5 };
+const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, reload: 5, window: 56 };
 const BLOCK: u64 = 0x9000;
 const ACCESS: u64 = 0x9100;
 const ATOMIC: u64 = 0x9200;

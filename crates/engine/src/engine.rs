@@ -42,6 +42,7 @@ pub struct Engine {
     pub hooks: Vec<(u64, corefold_block::Hook)>,
     /// What passes between two hooks, where blocks have none.
     pub estimates: crate::hooks::estimate::Known,
+    pub rounds: crate::hooks::rounds::Rounds,
     pub region: crate::account::progress::Region,
 }
 
@@ -103,6 +104,7 @@ pub fn begin(launch: Launch) {
         modules_as_of: 0,
         hooks: Vec::new(),
         estimates: Default::default(),
+        rounds: Default::default(),
         region: crate::account::progress::Region::default(),
     };
     // SAFETY: the process has one thread as yet.

@@ -10,6 +10,7 @@ pub mod frames;
 pub mod front;
 pub mod hot;
 pub mod pending;
+pub mod rounds;
 pub mod spin;
 mod tsan;
 mod unaligned;

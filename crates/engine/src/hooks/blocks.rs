@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each basic block costs: worked out when it is first reached, kept in a table by its address.
+//! What each basic block costs: worked out when it is first reached or, in and around an inner loop, when its rounds
+//! are known (`rounds`), and kept in a table by its address.
 use crate::engine::{active, engine};
 use crate::hooks::hot::{self, hot};
+use crate::hooks::rounds;
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use corefold_block::{Code, Core, Hook};
 use corefold_recording::Module;
@@ -11,11 +13,13 @@ pub extern "C" fn unknown_block(pc: u64) {
     learn((BLOCK_COSTS + (pc & BLOCK_MASK)) as *mut u32, pc);
 }
 
-/// Works out the block's cost, fills its `entry` and lets it pass.
+/// Works out the block's cost, fills its `entry` if that is known, and lets it pass.
 pub fn learn(entry: *mut u32, pc: u64) {
-    let cost = if active() { packed_cost(pc) } else { NATIVE };
-    // SAFETY: a place in the table, which covers every value of the mask, or a cell of the program's own.
-    unsafe { entry.write(cost) };
+    let (cost, known) = if active() { rounds::visit(pc) } else { (NATIVE, true) };
+    if known {
+        // SAFETY: a place in the table, which covers every value of the mask, or a cell of the program's own.
+        unsafe { entry.write(cost) };
+    }
     let hot = hot!();
     if active() {
         hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
@@ -43,18 +47,14 @@ pub fn visit(pc: u64) {
 /// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.
 const NATIVE: u32 = 0x0001_0001;
 
-/// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
-fn packed_cost(pc: u64) -> u32 {
-    let returns_to = crate::engine::current().calls(hot!().frames).next();
-    packed(corefold_block::cost_called(&Mapped, pc, returns_to, &core()).sixteenths.max(1))
-}
-
 /// What the machine's cores are to code.
 pub fn core() -> Core {
-    let corefold_model::Core { width, pause, rmw, fence, forward, renamed, reload, .. } = engine().launch.machine.core;
-    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload }
+    let corefold_model::Core { width, pause, rmw, fence, forward, renamed, reload, window, .. } =
+        engine().launch.machine.core;
+    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window }
 }
 
+/// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
 pub fn packed(sixteenths: u32) -> u32 {
     let machine = &engine().launch.machine;
     let alone = sixteenths.min(0x3fff);

@@ -85,6 +85,8 @@ pub struct Fiber {
     pub frames: *mut u64,
     pub wrote: u8,
     pub spins: Spins,
+    /// The block that it came by last whose cost was not known.
+    pub last_unknown: u64,
     /// The hooks it came by, in code whose blocks have none.
     pub trail: corefold_block::Trail,
     /// The real thread's side.
@@ -121,6 +123,7 @@ impl Fiber {
             frames,
             wrote: 0,
             spins: Spins::default(),
+            last_unknown: 0,
             trail: corefold_block::Trail::default(),
             real: 0,
             parked: AtomicU32::new(0),

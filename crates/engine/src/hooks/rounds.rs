@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often inner loops go round: rounds of the loop around one overlap, so what its block costs hangs on that. Until
+//! enough is seen, its block and those around it stay unknown, and each of their visits comes here.
+use crate::engine::{current, engine};
+use crate::hooks::blocks::{Mapped, core, packed};
+use crate::hooks::hot::hot;
+use corefold_block::{Place, cost_at};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// Times that the program comes to an inner loop until its rounds count as known.
+const ENTRIES: u32 = 64;
+/// Visits of a block after which it is known whatever was seen.
+const VISITS: u32 = 4096;
+
+#[derive(Default)]
+pub struct Rounds {
+    /// By the block of the loop.
+    loops: HashMap<u64, Inner, FxBuildHasher>,
+    /// Blocks that wait for it.
+    waiting: HashMap<u64, Waiting, FxBuildHasher>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Inner {
+    visits: u32,
+    entries: u32,
+    known: bool,
+}
+
+impl Inner {
+    /// The block is visited, from elsewhere if it is `entered`.
+    fn visit(&mut self, entered: bool) {
+        self.known |= (entered && self.entries == ENTRIES) || self.visits == VISITS;
+        if !self.known {
+            self.visits += 1;
+            self.entries += u32::from(entered);
+        }
+    }
+
+    fn rounds(&self) -> u32 {
+        let entries = self.entries.max(1);
+        (self.visits + entries / 2) / entries
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    inner: u64,
+    /// What the block costs meanwhile.
+    cost: u32,
+    visits: u32,
+}
+
+/// The packed cost of a visit of the block at `pc` that is not known yet, and whether it is known now.
+pub fn visit(pc: u64) -> (u32, bool) {
+    let rounds = &mut engine().rounds;
+    let block = match rounds.waiting.get_mut(&pc) {
+        Some(block) => block,
+        None => match first(pc) {
+            Ok(cost) => return (cost, true),
+            Err(block) => rounds.waiting.entry(pc).or_insert(block),
+        },
+    };
+    block.visits += 1;
+    let Waiting { inner, cost, visits } = *block;
+    let before = core::mem::replace(&mut current().last_unknown, pc);
+    let counted = rounds.loops.entry(inner).or_default();
+    if inner == pc {
+        counted.visit(before != pc);
+    }
+    let counted = *counted;
+    if !counted.known && visits <= VISITS {
+        return (cost, false);
+    }
+    rounds.waiting.remove(&pc);
+    (if inner == pc { known(pc, counted.rounds()) } else { cost }, true)
+}
+
+/// What the block costs, unless that hangs on rounds.
+fn first(pc: u64) -> Result<u32, Waiting> {
+    let found = cost_at(&Mapped, place(pc, None), &core());
+    let cost = packed(found.cost.sixteenths.max(1));
+    found.inner.map_or(Ok(cost), |inner| Err(Waiting { inner, cost, visits: 0 }))
+}
+
+fn known(pc: u64, rounds: u32) -> u32 {
+    packed(cost_at(&Mapped, place(pc, Some(rounds)), &core()).cost.sixteenths.max(1))
+}
+
+fn place(head: u64, rounds: Option<u32>) -> Place {
+    Place { head, returns_to: current().calls(hot!().frames).next(), rounds }
+}
