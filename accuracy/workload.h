@@ -52,8 +52,8 @@ static struct {
 	long start, nanoseconds;
 	/* Operations that each thread has done. */
 	struct { _Alignas(2 * LINE) atomic_long operations; } done[MOST_THREADS];
-	/* Between the two changes of phase: nanoseconds, and the operations of all threads. */
-	_Alignas(LINE) long time, operations;
+	/* At the two changes of phase: nanoseconds, and the operations of all threads. */
+	struct { _Alignas(2 * LINE) long time, operations; } begun, ended;
 	/* Of thread 0: nanoseconds an operation of its latest batches, and how many it did. */
 	double batch[BATCHES];
 	long batches;
@@ -90,11 +90,11 @@ static void look_at_clock(long now)
 	int phase = atomic_load_explicit(&run_state.phase, memory_order_relaxed);
 
 	if (phase == 0 && passed >= run_state.nanoseconds / 5 && atomic_compare_exchange_strong(&run_state.phase, &phase, 1)) {
-		run_state.time = -now;
-		run_state.operations = -all_operations();
+		run_state.begun.operations = all_operations();
+		run_state.begun.time = now;
 	} else if (phase == 1 && passed >= run_state.nanoseconds && atomic_compare_exchange_strong(&run_state.phase, &phase, 2)) {
-		run_state.time += now;
-		run_state.operations += all_operations();
+		run_state.ended.operations = all_operations();
+		run_state.ended.time = now;
 	}
 }
 
@@ -197,7 +197,8 @@ int main(int argc, char **argv)
 	workload_thread((void *)0L);
 	for (int i = 1; i < run_state.threads; i++)
 		pthread_join(thread[i], NULL);
-	printf("ns_per_operation %.3f\n", (double)run_state.time * run_state.threads / (double)run_state.operations);
+	printf("ns_per_operation %.3f\n", (double)(run_state.ended.time - run_state.begun.time) * run_state.threads
+	       / (double)(run_state.ended.operations - run_state.begun.operations));
 	printf("ns_undisturbed %.3f\n", undisturbed());
 	return 0;
 }
