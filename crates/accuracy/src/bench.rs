@@ -23,6 +23,15 @@ pub struct Native {
     pub spread: (f64, f64),
 }
 
+impl Native {
+    pub fn of(mut times: Vec<f64>, alone: bool) -> Result<Native> {
+        times.sort_by(f64::total_cmp);
+        let typical = if alone { times.get(times.len() / 10).copied() } else { median(&times) };
+        let quartile = |of: usize| times[(times.len() - 1) * of / 4];
+        Ok(Native { typical: typical.context("no trials")?, spread: (quartile(1), quartile(3)) })
+    }
+}
+
 /// Where things are, and where they are built.
 pub struct Bench {
     pub corefold: PathBuf,
@@ -66,26 +75,12 @@ impl Bench {
         Ok(Program(program))
     }
 
-    pub fn native(
-        &self,
-        program: &Program,
-        threads: u32,
-        microseconds: u64,
-        trials: usize,
-        alone: bool,
-    ) -> Result<Native> {
-        let mut times = Vec::new();
-        for _ in 0..trials {
-            let mut command = Command::new(&program.0);
-            command.arg(threads.to_string()).arg(microseconds.to_string());
-            let printed = finish(command)?.stdout;
-            let word = if alone { "ns_undisturbed" } else { "ns_per_operation" };
-            times.push(nanoseconds(&printed, word)?);
-        }
-        times.sort_by(f64::total_cmp);
-        let quartile = |of: usize| times[(times.len() - 1) * of / 4];
-        let typical = if alone { Some(times[times.len() / 10]) } else { median(&times) };
-        Ok(Native { typical: typical.context("no trials")?, spread: (quartile(1), quartile(3)) })
+    /// One trial: nanoseconds of an operation, `alone` those of batches that nothing disturbed.
+    pub fn native(&self, program: &Program, threads: u32, microseconds: u64, alone: bool) -> Result<f64> {
+        let mut command = Command::new(&program.0);
+        command.arg(threads.to_string()).arg(microseconds.to_string());
+        let word = if alone { "ns_undisturbed" } else { "ns_per_operation" };
+        nanoseconds(&finish(command)?.stdout, word)
     }
 
     pub fn simulated(&self, program: &Program, machine: &str, threads: u32, microseconds: u64) -> Result<Simulated> {

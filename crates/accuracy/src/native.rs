@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Workloads on this host, natively and on a profile that was calibrated just before.
-use crate::bench::{Bench, finish};
+use crate::bench::{Bench, Native, Program, finish};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
 use crate::suite::{Suite, Workload};
@@ -18,38 +18,77 @@ pub fn calibrate(bench: &Bench) -> Result<PathBuf> {
     Ok(profile)
 }
 
+/// Numbers of threads.
+const THREADS: [u32; 2] = [1, 2];
+
+/// Far enough apart that what disturbs one may be gone in another, as in calibration.
+const PASSES: usize = 4;
+
+/// A workload, built in both ways, and what its trials said so far.
+struct Candidate<'a> {
+    workload: &'a Workload,
+    plain: Program,
+    hooked: Program,
+    times: [Vec<f64>; THREADS.len()],
+}
+
+impl Candidate<'_> {
+    fn build<'a>(bench: &Bench, workload: &'a Workload) -> Result<Candidate<'a>> {
+        let source = format!("native/{}.c", workload.name);
+        let (plain, hooked) = (bench.build_native(&source)?, bench.build_simulated(&source, &[])?);
+        Ok(Candidate { workload, plain, hooked, times: Default::default() })
+    }
+
+    /// As calibration does: what a CPU does alone from the fast rounds, what CPUs do to each other from the median.
+    fn alone(&self, threads: u32) -> bool {
+        threads == 1 || self.workload.private
+    }
+
+    fn pass(&mut self, bench: &Bench, suite: &Suite) -> Result<()> {
+        for (at, threads) in THREADS.into_iter().enumerate() {
+            for _ in 0..suite.native.trials.div_ceil(PASSES) {
+                let time = bench.native(&self.plain, threads, suite.native.microseconds, self.alone(threads))?;
+                self.times[at].push(time);
+            }
+        }
+        Ok(())
+    }
+
+    fn simulate(self, bench: &Bench, suite: &Suite, machine: &str) -> Result<Curve> {
+        let mut points = Vec::new();
+        let mut wrongly_blamed = None;
+        for (at, threads) in THREADS.into_iter().enumerate() {
+            let times = Native::of(self.times[at].clone(), self.alone(threads))?;
+            let simulated = bench.simulated(&self.hooked, machine, threads, suite.native.simulated_microseconds)?;
+            if self.workload.private && simulated.blamed != "nothing" {
+                wrongly_blamed = Some(simulated.blamed);
+            }
+            let point = Point { threads, theirs: times.typical, spread: times.spread, ours: simulated.nanoseconds };
+            points.push(point);
+        }
+        let kind = Some(self.workload.kind);
+        Ok(Curve { name: self.workload.title(), kind, points, apart: None, withheld: None, wrongly_blamed })
+    }
+}
+
 pub fn measure(bench: &Bench, suite: &Suite, profile: &Path, only: Option<&str>) -> Result<Group> {
     let chosen = |workload: &&Workload| only.is_none_or(|only| workload.name.contains(only));
-    let workloads: Vec<&Workload> = suite.native.workload.iter().filter(chosen).collect();
-    let mut progress = Progress::of("native", workloads.len());
+    let workloads = suite.native.workload.iter().filter(chosen);
+    let build = |workload| Candidate::build(bench, workload);
+    let mut candidates = workloads.map(build).collect::<Result<Vec<Candidate>>>()?;
+    let mut progress = Progress::of("native", PASSES + candidates.len());
+    for pass in 1..=PASSES {
+        progress.step(&format!("trials of all, pass {pass}"));
+        candidates.iter_mut().try_for_each(|candidate| candidate.pass(bench, suite))?;
+    }
+    let machine = profile.to_str().context("a path that is not text")?;
     let mut curves = Vec::new();
-    for workload in workloads {
-        progress.step(&workload.name);
-        curves.push(measure_one(bench, suite, profile, workload).with_context(|| workload.name.clone())?);
+    for candidate in candidates {
+        let name = &candidate.workload.name;
+        progress.step(name);
+        curves.push(candidate.simulate(bench, suite, machine).with_context(|| name.clone())?);
     }
     let title = "Small programs on this host".into();
     let source = "measured in the same run, on a host calibrated in the same run".into();
     Ok(Group { title, source, machine: "host".into(), curves })
-}
-
-fn measure_one(bench: &Bench, suite: &Suite, profile: &Path, workload: &Workload) -> Result<Curve> {
-    let (native, name) = (&suite.native, &workload.name);
-    let source = format!("native/{name}.c");
-    let (plain, hooked) = (bench.build_native(&source)?, bench.build_simulated(&source, &[])?);
-    let machine = profile.to_str().context("a path that is not text")?;
-    let mut points = Vec::new();
-    let mut wrongly_blamed = None;
-    for threads in [1, 2] {
-        // As calibration does: what a CPU does alone from the fast rounds, what CPUs do to each other from the median.
-        let alone = threads == 1 || workload.private;
-        let times = bench.native(&plain, threads, native.microseconds, native.trials, alone)?;
-        let simulated = bench.simulated(&hooked, machine, threads, native.simulated_microseconds)?;
-        if workload.private && simulated.blamed != "nothing" {
-            wrongly_blamed = Some(simulated.blamed);
-        }
-        let point = Point { threads, theirs: times.typical, spread: times.spread, ours: simulated.nanoseconds };
-        points.push(point);
-    }
-    let kind = Some(workload.kind);
-    Ok(Curve { name: workload.title(), kind, points, apart: None, withheld: None, wrongly_blamed })
 }
