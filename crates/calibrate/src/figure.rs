@@ -57,6 +57,11 @@ pub enum Pick {
     Middle,
 }
 
+/// The value of one of them.
+pub fn value(figures: &[Figure], key: &str) -> Option<f64> {
+    figures.iter().find(|f| f.key == key).map(|f| f.value)
+}
+
 /// One figure of those that several passes measured.
 pub fn merged(passes: &[Vec<Figure>]) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
@@ -90,6 +95,11 @@ impl Figure {
     pub fn read(key: &'static str, unit: &'static str, value: f64, how: &str) -> Figure {
         let spread = Some(Spread { least: value, low: value, median: value, high: value });
         Figure { key, value, unit, spread, how: how.into(), pick: Pick::Most }
+    }
+
+    /// Worked out from others; of several passes the middle one counts.
+    pub fn derived(key: &'static str, unit: &'static str, value: f64, how: &str) -> Figure {
+        Figure { pick: Pick::Middle, ..Figure::read(key, unit, value, how) }
     }
 
     pub fn estimated(key: &'static str, unit: &'static str, value: f64, from: &str) -> Figure {

@@ -11,7 +11,6 @@ mod system;
 mod text;
 mod topology;
 
-use figure::Pick;
 pub use figure::{Figure, Spread};
 pub use text::{number, spread};
 
@@ -38,7 +37,7 @@ pub fn calibrate() -> Result<Calibration> {
     }
     let passes: Vec<Vec<Figure>> = (0..PASSES).map(|_| pass(&topology, &cpus)).collect();
     let mut figures = figure::merged(&passes);
-    let value = |key: &str| figures.iter().find(|f| f.key == key).map_or(0.0, |f| f.value);
+    let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
     let clock = value("topology.clock");
     let window = (value("reorder buffer") / value("core.width").max(1.0)).round();
     figures.push(Figure::read("core.window", "cycles", window, "the reorder buffer, at the core's width"));
@@ -144,9 +143,8 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     if !operations.median.is_finite() {
         return;
     }
-    let find = |key: &str| figures.iter().find(|f| f.key == key).map(|f| f.value);
-    let transfer =
-        ["latency.cluster_modified", "latency.local_modified", "latency.remote_modified"].into_iter().find_map(find);
+    let nearest = ["latency.cluster_modified", "latency.local_modified", "latency.remote_modified"];
+    let transfer = nearest.into_iter().find_map(|key| figure::value(figures, key));
     figures.push(Figure::usual("contended add", "ns", ns, "two CPUs add to one word: an operation of each"));
     figures.push(Figure::usual(
         "operations kept",
@@ -159,18 +157,17 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     let own = each_rmw(clock);
     let exposed = (own - clock.ns(RMW_HELD * clock.ticks_per_cycle)).max(0.0);
     let [request, snoop] = legs(transfer, own, exposed, operations.median, ns.median / 2.0);
-    let ns_of = |key: &str| figures.iter().find(|f| f.key == key).map_or(0.0, |f| f.value);
+    let ns_of = |key: &str| figure::value(figures, key).unwrap_or_default();
     let (upgrade, since) = (ns_of("update, shared"), ns_of("update, read since"));
     let migratory = f64::from(since < upgrade / 2.0);
     let after =
         format!("an update after a load: {since:.0} ns if the line was written before, {upgrade:.0} ns if it was read");
-    let mut push = |key, unit, value, how: &str| {
-        figures.push(Figure { pick: Pick::Middle, ..Figure::read(key, unit, value, how) });
-    };
-    push("latency.request_percent", "percent", request, "what the other legs leave of a transfer");
     let kept = "from how many additions an owner finishes before the line leaves it";
-    push("latency.snoop_percent", "percent", snoop, kept);
-    push("latency.migratory", "count", migratory, &after);
+    figures.extend([
+        Figure::derived("latency.request_percent", "percent", request, "what the other legs leave of a transfer"),
+        Figure::derived("latency.snoop_percent", "percent", snoop, kept),
+        Figure::derived("latency.migratory", "count", migratory, &after),
+    ]);
 }
 
 /// Percents of request and snoop, from nanoseconds of a transfer and of an operation on an owned line, of the part

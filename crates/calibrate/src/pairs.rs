@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What two CPUs do to each other's lines.
 use crate::asm::{self, chase, chase_updating, now};
-use crate::figure::{Figure, Pick, Spread};
+use crate::figure::{Figure, Spread};
 use crate::single::{Clock, Ring};
 use crate::topology::pin;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -160,7 +160,7 @@ pub fn at_once(clock: Clock, here: usize, there: usize, latency: f64) -> Figure 
     let (loads, stores) = (each(By::LoadsAtOnce), each(By::StoresAtOnce));
     let count = (latency / loads + latency / stores) / 2.0;
     let how = format!("many lines that another core wrote: {loads:.1} ns each by loads, {stores:.1} ns by stores");
-    Figure { pick: Pick::Middle, ..Figure::read("core.transfers", "count", count.round().max(1.0), &how) }
+    Figure::derived("core.transfers", "count", count.round().max(1.0), &how)
 }
 
 /// Two CPUs add to one word. Returns nanoseconds of an operation as one of them sees it, and how many an

@@ -128,31 +128,26 @@ impl Ring {
     }
 
     /// The word after the pointer of each, in order of memory.
+    fn second_words(&mut self, stride: usize) -> impl Iterator<Item = *mut u64> {
+        let first = self.words.as_ptr().align_offset(4096) + 1;
+        let words = &mut self.words;
+        (0..self.count as usize).map(move |i| &raw mut words[first + i * stride / 8])
+    }
+
+    /// Adds to these words.
     pub fn touch(&mut self, stride: usize) {
-        let first = self.words.as_ptr().align_offset(4096);
-        for i in 0..self.count as usize {
-            let at = &raw mut self.words[first + i * stride / 8 + 1];
-            // SAFETY: within the vector; volatile, so that the store is made.
-            unsafe { at.write_volatile(at.read_volatile() + 1) };
-        }
+        // SAFETY: within the vector; volatile, so that the access is made.
+        self.second_words(stride).for_each(|at| unsafe { at.write_volatile(at.read_volatile() + 1) });
     }
 
-    /// Writes the word after the pointer of each.
     pub fn write(&mut self, stride: usize) {
-        let first = self.words.as_ptr().align_offset(4096);
-        for i in 0..self.count as usize {
-            // SAFETY: within the vector; volatile, so that the store is made.
-            unsafe { (&raw mut self.words[first + i * stride / 8 + 1]).write_volatile(1) };
-        }
+        // SAFETY: as above.
+        self.second_words(stride).for_each(|at| unsafe { at.write_volatile(1) });
     }
 
-    /// Reads it.
-    pub fn read(&self, stride: usize) {
-        let first = self.words.as_ptr().align_offset(4096);
-        for i in 0..self.count as usize {
-            // SAFETY: within the vector; volatile, so that the load is made.
-            unsafe { (&raw const self.words[first + i * stride / 8 + 1]).read_volatile() };
-        }
+    pub fn read(&mut self, stride: usize) {
+        // SAFETY: as above.
+        self.second_words(stride).for_each(|at| _ = unsafe { at.read_volatile() });
     }
 
     /// Drops its lines from all caches.
@@ -274,7 +269,7 @@ pub fn reorder_buffer() -> Figure {
     let overlap = times.iter().take_while(|(_, time)| *time < (together + apart) / 2.0);
     let entries = overlap.last().map_or(0, |(count, _)| *count);
     let how = "instructions between two misses that still overlap";
-    Figure { pick: Pick::Middle, ..Figure::read("reorder buffer", "count", entries as f64, how) }
+    Figure::derived("reorder buffer", "count", entries as f64, how)
 }
 
 fn chase_one(line: *const u64) {

@@ -18,6 +18,7 @@ mod model;
 mod pairs;
 mod places;
 mod readers;
+mod requests;
 mod tag;
 
 pub use access::{Access, Class, Kind, Outcome};

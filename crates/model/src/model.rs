@@ -2,11 +2,11 @@
 //! What an access costs.
 use crate::access::{Access, Class, Kind, Outcome};
 use crate::caches::{Caches, Found};
-use crate::costs::{Costs, Legs};
+use crate::costs::Costs;
 use crate::cpu::{Blame, Cpu, Forward, Load};
 use crate::homes::Homes;
-use crate::line::{Grant, Lines, NOBODY, State, When};
-use crate::places::{ANYWHERE, Places};
+use crate::line::{Lines, NOBODY, State, When};
+use crate::places::Places;
 use crate::readers::Readers;
 use crate::{Machine, Tag, Ticks};
 use alloc::vec;
@@ -29,7 +29,7 @@ pub struct Model {
     pub(crate) line_shift: u32,
     /// A miss brings the other line of a pair.
     pub(crate) pairs: bool,
-    costs: Costs,
+    pub(crate) costs: Costs,
     pub(crate) lines: Lines,
     /// Records of lines that went back to being private, by line.
     pub(crate) resting: HashMap<u64, u32, FxBuildHasher>,
@@ -179,7 +179,7 @@ impl Model {
         self.cores[cpu as usize]
     }
 
-    fn mask(&self, access: &Access) -> u64 {
+    pub(crate) fn mask(&self, access: &Access) -> u64 {
         let scale = self.line_shift - 6;
         let offset = (access.address & ((1 << self.line_shift) - 1)) as u32;
         let (first, last) = (offset >> scale, (offset + access.size.max(1) - 1) >> scale);
@@ -248,14 +248,6 @@ impl Model {
             self.left_behind(access.address >> self.line_shift, core, owner, now).unwrap_or((class, arrival));
         self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, arrival);
         self.miss(access, now, arrival, class)
-    }
-
-    /// When a line arrives that another core sends, and for which nobody else has asked.
-    fn transferred(&mut self, cpu: u32, now: Ticks, takes: Ticks) -> Ticks {
-        let cpu = &mut self.cpus[cpu as usize];
-        let arrival = cpu.leaves(now, self.costs.transfers) + takes;
-        cpu.transfers(arrival);
-        arrival
     }
 
     /// Nobody has written the line since it was first shared.
@@ -359,11 +351,6 @@ impl Model {
         self.miss(access, now, arrival, Class::Memory)
     }
 
-    fn memory_legs(&self, core: u16, home: u8) -> Legs {
-        let here = home == ANYWHERE || home == self.places.socket(core);
-        if here { self.costs.memory } else { self.costs.remote_memory }
-    }
-
     /// The CPU may use the line: is it still in its first-level cache? If not, what it takes to bring it.
     #[inline(always)]
     fn brought(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
@@ -387,15 +374,6 @@ impl Model {
         let (class, legs) = self.below(line, core, owner, self.homes.of(line));
         self.caches.bring(core, self.places.cluster(core), line);
         (!there).then_some((class, now + legs.all()))
-    }
-
-    /// Where a line is that left the caches of the core that had it: in its cluster's, or in memory.
-    fn below(&self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
-        if self.caches.third_has(self.places.cluster(owner), line) {
-            let distance = self.places.between(core, owner, home);
-            return (distance.class(false), self.costs.legs(distance, false));
-        }
-        (Class::Memory, self.memory_legs(core, home))
     }
 
     /// A line that left a first-level cache, for the caller to mark ([`Tag::left`]).
@@ -541,79 +519,5 @@ impl Model {
         }
         line.now.writer = access.cpu as u16;
         self.miss(access, now, now + self.costs.smt, Class::Smt)
-    }
-
-    /// Queues a request at the line's home. Returns when the line arrives and from where; from nowhere if it is
-    /// on its way to this CPU already.
-    fn request(&mut self, index: usize, access: &Access, core: u16, now: Ticks) -> (Ticks, Option<Class>) {
-        let tail = self.lines.get(index).tail;
-        let writes = access.kind.writes();
-        if tail.owner == core || (!writes && self.lines.has(index, When::Tail, core)) {
-            let sibling = tail.owner == core && tail.writer != access.cpu as u16;
-            if writes {
-                self.lines.write_on_arrival(index);
-            }
-            return (tail.settled.max(now), sibling.then_some(Class::Smt));
-        }
-        let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
-        let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
-        let mut begin = leaves + legs.request;
-        if self.costs.queueing {
-            begin = begin.max(self.lines.get(index).home_free);
-        }
-        let snooped = writes || tail.owner != NOBODY;
-        let (snoop, arrival, home_free) = if snooped {
-            let arrives = begin + legs.snoop;
-            let snoop = if self.costs.queueing { arrives.max(tail.settled) } else { arrives };
-            (snoop, snoop + legs.data, snoop + legs.data)
-        } else {
-            (begin, begin + legs.snoop + legs.data, begin + self.costs.home_busy)
-        };
-        let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
-        let alone = writes || (self.costs.migratory && tail.owner != NOBODY && tail.dirty);
-        self.lines.get(index).home_free = home_free;
-        self.cpus[access.cpu as usize].transfers(arrival);
-        self.lines
-            .push(index, Grant { core, cpu: access.cpu as u16, alone, dirty: writes, snoop, arrival: arrival + hold });
-        (arrival, Some(class))
-    }
-
-    /// May a store of `cpu` that has waited in its buffer commit at `now`? Not if the line has been taken away
-    /// meanwhile.
-    pub fn commits(&mut self, tag: Tag, cpu: u32, now: Ticks) -> bool {
-        let Some(index) = tag.record_index() else { return true };
-        self.lines.settle(index as usize, now);
-        self.lines.get(index as usize).now.owner == self.core_of(cpu)
-    }
-
-    /// Asks once more for the line of a store whose turn to commit it is, at `now`. Returns when it does.
-    pub fn ask_again(&mut self, tag: Tag, access: &Access, now: Ticks) -> Outcome {
-        let index = tag.record_index().expect("a line that others have taken has a record") as usize;
-        let core = self.core_of(access.cpu);
-        let (arrival, transfer) = self.request(index, access, core, now);
-        let (line, mask) = (access.address >> self.line_shift, self.mask(access));
-        let effect = self.cpus[access.cpu as usize].store(access, line, mask, arrival);
-        Outcome { done: now, effect, stall: 0, transfer, dirtied: false }
-    }
-
-    /// What the requester sees, where its data comes from, and the legs of the way: for a write to a line
-    /// that several have, those to the farthest copy, which must be dropped.
-    pub(crate) fn route(&mut self, index: usize, core: u16, writes: bool, number: u64) -> (Class, Legs) {
-        let line = self.lines.get(index);
-        let (tail, home) = (line.tail, line.home);
-        if tail.owner != NOBODY {
-            let waits = !line.queue.is_empty();
-            if self.caches.on() && !waits && !self.caches.has(tail.owner, number) {
-                return self.below(number, core, tail.owner, home);
-            }
-            let distance = self.places.between(core, tail.owner, home);
-            return (distance.class(tail.dirty), self.costs.legs(distance, tail.dirty || writes));
-        }
-        let set = self.lines.set(index, When::Tail);
-        let upgrades = writes && self.lines.has(index, When::Tail, core);
-        let class = if upgrades { Class::Upgrade } else { self.places.nearest(set, core, home).class(false) };
-        let distance =
-            if writes { self.places.farthest(set, core, home) } else { self.places.nearest(set, core, home) };
-        (class, self.costs.legs(distance, writes))
     }
 }

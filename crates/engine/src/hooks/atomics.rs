@@ -195,8 +195,7 @@ pub fn fence() {
         return;
     }
     let cpu = engine().sched.cpu as u32;
-    front::catch_up(cpu);
-    front::lost(cpu);
+    front::end(cpu);
     let before = hot!().clock;
     let drained = engine().model.drain(cpu, before);
     crate::hooks::access::charge_late(cpu);

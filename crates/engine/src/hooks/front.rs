@@ -53,7 +53,13 @@ pub fn passed(cpu: u32) {
     }
 }
 
-/// The core has to begin anew: a branch went the other way, or nothing may pass this place.
+/// Nothing passes this place.
+pub fn end(cpu: u32) {
+    catch_up(cpu);
+    lost(cpu);
+}
+
+/// The core has to begin anew, as a branch went the other way.
 #[inline]
 pub fn lost(cpu: u32) {
     engine().sched.cpus[cpu as usize].front.ahead = 0;

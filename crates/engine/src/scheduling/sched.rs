@@ -319,8 +319,7 @@ pub fn quiesce() {
 /// What a thread has under way ends before it leaves its CPU.
 pub fn drain() {
     let cpu = engine().sched.cpu as u32;
-    front::catch_up(cpu);
-    front::lost(cpu);
+    front::end(cpu);
     let before = hot!().clock;
     hot!().clock = engine().model.drain(cpu, before);
     crate::hooks::pending::make_certain(cpu);

@@ -68,7 +68,7 @@ impl Kind {
     }
     /// While a process has had one thread only, glibc leaves out the locked operations of such a mutex.
     fn needs_no_atomics(self) -> bool {
-        single::threaded() && self.0 & (Kind::ROBUST | Kind::INHERIT | Kind::PROTECT | Kind::PROCESS_SHARED) == 0
+        single::only_thread() && self.0 & (Kind::ROBUST | Kind::INHERIT | Kind::PROTECT | Kind::PROCESS_SHARED) == 0
     }
     /// Does an unlock check who does it?
     fn knows_owner(self) -> bool {

@@ -14,6 +14,6 @@ pub fn learn(version: &[u8]) {
 }
 
 /// Threads that have ended count still, as glibc has it.
-pub fn threaded() -> bool {
+pub fn only_thread() -> bool {
     engine().fibers.len() == 1 && HEEDED.load(Relaxed)
 }

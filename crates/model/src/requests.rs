@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests for a line: how they queue at its home, where its data comes from, and when it arrives.
+use crate::access::{Access, Class, Kind, Outcome};
+use crate::costs::Legs;
+use crate::line::{Grant, NOBODY, When};
+use crate::model::Model;
+use crate::places::ANYWHERE;
+use crate::{Tag, Ticks};
+
+impl Model {
+    /// When a line arrives that another core sends, and for which nobody else has asked.
+    pub(crate) fn transferred(&mut self, cpu: u32, now: Ticks, takes: Ticks) -> Ticks {
+        let cpu = &mut self.cpus[cpu as usize];
+        let arrival = cpu.leaves(now, self.costs.transfers) + takes;
+        cpu.transfers(arrival);
+        arrival
+    }
+
+    /// Queues a request at the line's home. Returns when the line arrives and from where; from nowhere if it is
+    /// on its way to this CPU already.
+    pub(crate) fn request(&mut self, index: usize, access: &Access, core: u16, now: Ticks) -> (Ticks, Option<Class>) {
+        let tail = self.lines.get(index).tail;
+        let writes = access.kind.writes();
+        if tail.owner == core || (!writes && self.lines.has(index, When::Tail, core)) {
+            let sibling = tail.owner == core && tail.writer != access.cpu as u16;
+            if writes {
+                self.lines.write_on_arrival(index);
+            }
+            return (tail.settled.max(now), sibling.then_some(Class::Smt));
+        }
+        let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
+        let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
+        let mut begin = leaves + legs.request;
+        if self.costs.queueing {
+            begin = begin.max(self.lines.get(index).home_free);
+        }
+        let snooped = writes || tail.owner != NOBODY;
+        let (snoop, arrival, home_free) = if snooped {
+            let arrives = begin + legs.snoop;
+            let snoop = if self.costs.queueing { arrives.max(tail.settled) } else { arrives };
+            (snoop, snoop + legs.data, snoop + legs.data)
+        } else {
+            (begin, begin + legs.snoop + legs.data, begin + self.costs.home_busy)
+        };
+        let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
+        let alone = writes || (self.costs.migratory && tail.owner != NOBODY && tail.dirty);
+        self.lines.get(index).home_free = home_free;
+        self.cpus[access.cpu as usize].transfers(arrival);
+        self.lines
+            .push(index, Grant { core, cpu: access.cpu as u16, alone, dirty: writes, snoop, arrival: arrival + hold });
+        (arrival, Some(class))
+    }
+
+    /// May a store of `cpu` that has waited in its buffer commit at `now`? Not if the line has been taken away
+    /// meanwhile.
+    pub fn commits(&mut self, tag: Tag, cpu: u32, now: Ticks) -> bool {
+        let Some(index) = tag.record_index() else { return true };
+        self.lines.settle(index as usize, now);
+        self.lines.get(index as usize).now.owner == self.core_of(cpu)
+    }
+
+    /// Asks once more for the line of a store whose turn to commit it is, at `now`. Returns when it does.
+    pub fn ask_again(&mut self, tag: Tag, access: &Access, now: Ticks) -> Outcome {
+        let index = tag.record_index().expect("a line that others have taken has a record") as usize;
+        let core = self.core_of(access.cpu);
+        let (arrival, transfer) = self.request(index, access, core, now);
+        let (line, mask) = (access.address >> self.line_shift, self.mask(access));
+        let effect = self.cpus[access.cpu as usize].store(access, line, mask, arrival);
+        Outcome { done: now, effect, stall: 0, transfer, dirtied: false }
+    }
+
+    /// What the requester sees, where its data comes from, and the legs of the way: for a write to a line
+    /// that several have, those to the farthest copy, which must be dropped.
+    pub(crate) fn route(&mut self, index: usize, core: u16, writes: bool, number: u64) -> (Class, Legs) {
+        let line = self.lines.get(index);
+        let (tail, home) = (line.tail, line.home);
+        if tail.owner != NOBODY {
+            let waits = !line.queue.is_empty();
+            if self.caches.on() && !waits && !self.caches.has(tail.owner, number) {
+                return self.below(number, core, tail.owner, home);
+            }
+            let distance = self.places.between(core, tail.owner, home);
+            return (distance.class(tail.dirty), self.costs.legs(distance, tail.dirty || writes));
+        }
+        let set = self.lines.set(index, When::Tail);
+        let upgrades = writes && self.lines.has(index, When::Tail, core);
+        let class = if upgrades { Class::Upgrade } else { self.places.nearest(set, core, home).class(false) };
+        let distance =
+            if writes { self.places.farthest(set, core, home) } else { self.places.nearest(set, core, home) };
+        (class, self.costs.legs(distance, writes))
+    }
+
+    pub(crate) fn memory_legs(&self, core: u16, home: u8) -> Legs {
+        let here = home == ANYWHERE || home == self.places.socket(core);
+        if here { self.costs.memory } else { self.costs.remote_memory }
+    }
+
+    /// Where a line is that left the caches of the core that had it: in its cluster's, or in memory.
+    pub(crate) fn below(&self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
+        if self.caches.third_has(self.places.cluster(owner), line) {
+            let distance = self.places.between(core, owner, home);
+            return (distance.class(false), self.costs.legs(distance, false));
+        }
+        (Class::Memory, self.memory_legs(core, home))
+    }
+}
