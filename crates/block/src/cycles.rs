@@ -3,6 +3,7 @@
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::latency::LOAD;
 use crate::path::Path;
+use crate::success::{goes_on_failing, taken_on_success};
 use crate::tries::tries;
 use crate::values::Address;
 use crate::walk::{Step, Walk, walk};
@@ -47,7 +48,7 @@ struct Loops {
 /// holds.
 pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
     let alone = block.next == Some(place.head);
-    let spins = alone && tries(&block.steps, core);
+    let spins = alone && again(&block, core);
     let mut around = loops(code, Place { returns_to: None, ..place }, &block, core);
     if !spins && around.routes.is_empty() && place.returns_to.is_some() {
         let inner = around.inner;
@@ -133,7 +134,7 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
     let mut longest = MOST_BLOCKS;
     let head = place.head;
     let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head, returned: false };
-    let mut routes = extend(start, edges(code, block.clone(), place, false));
+    let mut routes = extend(start, edges(code, block.clone(), place, false, core));
     routes.retain(|route| route.at != head);
     for _ in 0..MOST_PATHS {
         let Some(route) = routes.pop_front() else {
@@ -150,8 +151,8 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
         } else if !route.blocks.contains(&route.at) {
             let block = walk(code, route.at);
             let (own, returned) = (route.at, route.returned);
-            let inner = block.next == Some(own) && !tries(&block.steps, core);
-            let edges = edges(code, block, place, returned);
+            let inner = block.next == Some(own) && !again(&block, core);
+            let edges = edges(code, block, place, returned, core);
             left_out = left_out.or(inner.then_some(own));
             if !inner || edges.iter().any(|edge| edge.next == head) {
                 routes.extend(extend(route, edges).into_iter().filter(|longer| longer.at != own));
@@ -172,15 +173,27 @@ fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
     edges.into_iter().map(longer).collect()
 }
 
-/// The ways from `block` on; `returned`: it is one of the caller.
-fn edges(code: &impl Code, block: Walk, place: Place, returned: bool) -> Vec<Edge> {
+/// Whether the block, which jumps to itself, does so only to try again.
+fn again(block: &Walk, core: &Core) -> bool {
+    tries(&block.steps, core) || goes_on_failing(block, core)
+}
+
+/// The ways from `block` on, without those that a compare-and-swap goes only if it fails; `returned`: it is one of the
+/// caller.
+fn edges(code: &impl Code, block: Walk, place: Place, returned: bool, core: &Core) -> Vec<Edge> {
     let mut edges = Vec::new();
-    for exit in &block.exits {
+    for (exit, on_success) in block.exits.iter().zip(taken_on_success(&block, core)) {
+        if on_success.is_some_and(|taken| taken != exit.taken) {
+            continue;
+        }
         let mut steps = block.steps[..exit.steps].to_vec();
         if let Some(Step::Run(_, taken)) = steps.last_mut() {
             *taken = exit.taken;
         }
         edges.extend(onward(code, steps, walk(code, exit.address), place, returned));
+        if on_success.is_some() {
+            return edges;
+        }
     }
     edges.extend(onward(code, Vec::new(), block, place, returned));
     edges

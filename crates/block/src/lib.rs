@@ -34,6 +34,7 @@ mod op;
 mod path;
 mod pipeline;
 mod set;
+mod success;
 mod target;
 mod trail;
 mod tries;
@@ -67,6 +68,10 @@ pub enum Hook {
     /// A read-modify-write or a fence, of `__tsan_atomic*`: the call replaces one instruction, whose latency
     /// the model adds. It waits for all that comes before it, and loads after it wait for it.
     Atomic,
+    /// One of these that stores only if it finds what it expects, and says whether it did.
+    CompareSwap,
+    /// The same, which says what it found.
+    CompareSwapWord,
     /// `__tsan_atomic_thread_fence`: an instruction only if its order is sequentially consistent.
     Fence,
     /// An atomic load or store: an instruction like its plain kind.
@@ -82,7 +87,12 @@ pub enum Hook {
 impl Hook {
     /// Whether the hook stands for an instruction of the program.
     fn is_instruction(self) -> bool {
-        matches!(self, Hook::Atomic | Hook::Fence | Hook::AtomicLoad | Hook::AtomicStore)
+        self.is_update() || matches!(self, Hook::Fence | Hook::AtomicLoad | Hook::AtomicStore)
+    }
+
+    /// Whether it stands for a read-modify-write.
+    fn is_update(self) -> bool {
+        matches!(self, Hook::Atomic | Hook::CompareSwap | Hook::CompareSwapWord)
     }
 
     /// What a function of the thread sanitizer's interface stands for, by its name.
@@ -95,6 +105,10 @@ impl Hook {
             _ if symbol.starts_with("__tsan_mem") => return None,
             _ if symbol.starts_with("__tsan_atomic") && symbol.ends_with("_load") => Hook::AtomicLoad,
             _ if symbol.starts_with("__tsan_atomic") && symbol.ends_with("_store") => Hook::AtomicStore,
+            _ if symbol.starts_with("__tsan_atomic") && symbol.ends_with("_compare_exchange_val") => {
+                Hook::CompareSwapWord
+            }
+            _ if symbol.starts_with("__tsan_atomic") && symbol.contains("_compare_exchange_") => Hook::CompareSwap,
             _ if symbol.starts_with("__tsan_atomic") => Hook::Atomic,
             _ if symbol.starts_with("__tsan_") => Hook::Access,
             _ => return None,

@@ -53,7 +53,7 @@ fn visit(op: &Op, live: &mut Set, atomic: &mut Set) -> bool {
     if needed {
         *live = live.without(op.writes).union(op.reads).union(op.address);
     }
-    if matches!(op.kind, Kind::Hook(Hook::Atomic | Hook::AtomicLoad | Hook::AtomicStore)) {
+    if matches!(op.kind, Kind::Hook(hook) if hook.is_instruction() && hook != Hook::Fence) {
         *atomic = Set::ATOMIC_OPERANDS;
     }
     needed

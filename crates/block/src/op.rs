@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
         call.set_ip(ip);
         let mut op = self.called(call, Kind::Hook(hook), Set::EMPTY, timing, u32::from(atomic));
         match hook {
-            Hook::Atomic => {
+            _ if hook.is_update() => {
                 op.locked = place;
                 place.into_iter().for_each(|written| self.values.store(written));
                 self.order(&mut op, self.core.rmw);
@@ -290,6 +290,7 @@ impl<'a> Builder<'a> {
             Mnemonic::Mov if i.op0_kind() == OpKind::Register && !partial(i.op0_register()) => {
                 Some((place(i.op0_register())?, Value::absolute(i.try_immediate(1).ok()?)))
             }
+            _ if is_zeroing(i) && !partial(i.op0_register()) => Some((place(i.op0_register())?, Value::absolute(0))),
             Mnemonic::Lea if i.is_ip_rel_memory_operand() => {
                 Some((place(i.op0_register())?, Value::absolute(i.ip_rel_memory_address())))
             }

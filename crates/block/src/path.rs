@@ -58,7 +58,8 @@ fn build_all<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Vec<
     steps.into_iter().map(|step| build(&mut builder, step, core)).collect()
 }
 
-fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {
+/// The operation of a step, after those that `builder` has seen.
+pub fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {
     match step {
         Step::Run(instruction, taken) => builder.run(*instruction, *taken),
         Step::Announced(instruction) => builder.announced(*instruction),

@@ -23,7 +23,7 @@ pub fn tries(round: &[Step], core: &Core) -> bool {
 }
 
 fn looks(op: &Op) -> bool {
-    matches!(op.kind, Kind::Hook(Hook::Atomic | Hook::AtomicLoad))
+    matches!(op.kind, Kind::Hook(hook) if hook.is_update() || hook == Hook::AtomicLoad)
 }
 
 /// Whether the conditions of all branches are made of what the operations found that `looks` tells.

@@ -1,45 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single blocks, as bytes.
-use corefold_block::{Code, Core, Hook, cost, cost_called};
+#[path = "support/bytes.rs"]
+mod bytes;
+
+use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, FENCE, START};
+use corefold_block::{Core, cost, cost_called};
 
 const CORE: Core = Core { width: 4, pause: 140, rmw: 18, fence: 33, forward: 5, renamed: 5, reload: 5, window: 56 };
-const BLOCK: u64 = 0x9000;
-const ACCESS: u64 = 0x9100;
-const ATOMIC: u64 = 0x9200;
-const FENCE: u64 = 0x9300;
-const START: u64 = 0x1000;
 
-struct Bytes(Vec<u8>);
-
-impl Code for Bytes {
-    fn bytes(&self, address: u64, len: usize) -> &[u8] {
-        let rest = address.checked_sub(START).and_then(|offset| self.0.get(offset as usize..));
-        rest.map_or(&[], |rest| &rest[..len.min(rest.len())])
-    }
-    fn hook(&self, target: u64) -> Option<Hook> {
-        match target {
-            BLOCK => Some(Hook::Block),
-            ACCESS => Some(Hook::Access),
-            ATOMIC => Some(Hook::Atomic),
-            FENCE => Some(Hook::Fence),
-            _ => None,
-        }
-    }
+trait Costs {
+    /// Of the block that ends here: cycles and instructions.
+    fn cost(self) -> (f64, u32);
 }
 
-impl Bytes {
-    fn new() -> Bytes {
-        Bytes(Vec::new())
-    }
-    fn then(mut self, bytes: &[u8]) -> Bytes {
-        self.0.extend_from_slice(bytes);
-        self
-    }
-    fn call(self, target: u64) -> Bytes {
-        let next = START + self.0.len() as u64 + 5;
-        let distance = (target.wrapping_sub(next) as u32).to_le_bytes();
-        self.then(&[0xe8]).then(&distance)
-    }
+impl Costs for Bytes {
     fn cost(self) -> (f64, u32) {
         let cost = cost(&self.call(BLOCK), START, &CORE);
         (cost.cycles(), cost.instructions)
