@@ -4,44 +4,66 @@
 // -DTICKET_YIELD, -DFUTEX, -DTICKET_BLOCKING, -DQUEUED.
 #include "../workload.h"
 #include <linux/futex.h>
+#include <semaphore.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The source says neither where the counter lies nor where it does not: beside its lock. */
+/* The source aligns its locks to lines and lets the counters lie where they may: gcc puts each into the line before
+ * its lock's, with nothing beside it that is used. Pairs of lines are not told apart there: apart here. */
+__attribute__((unused)) static _Alignas(128) volatile long counter;
 __attribute__((unused)) static _Alignas(128) struct {
 	atomic_int locked;
 	atomic_ulong next, serving;
-	volatile long counter;
 } shared;
 
-static void prepare(int threads) { (void)threads; }
+/* The threads that count are never the process's only one, so its mutexes are locked by locked operations. */
+static sem_t never;
+static void *sleeper(void *unused)
+{
+	sem_wait(&never);
+	return unused;
+}
+static void prepare(int threads)
+{
+	pthread_t thread;
+
+	(void)threads;
+	if (sem_init(&never, 0, 0) || pthread_create(&thread, NULL, sleeper, NULL))
+		exit(3);
+}
 
 #if defined(PLAIN)
-static void increment(void) { shared.counter++; }
+static void increment(void) { counter++; }
 #elif defined(TLS)
-static _Thread_local volatile long counter;
-/* A call, and an access through the thread pointer. */
-static __attribute__((noinline)) void increment(void) { counter++; }
+static _Thread_local struct { char ready; _Atomic long value; } mine;
+static __attribute__((noinline)) void make_ready(void) { mine.ready = 1; }
+/* A call, and an access through the thread pointer to an object that is constructed at its first use. */
+static __attribute__((noinline)) void increment(void)
+{
+	if (__builtin_expect(!mine.ready, 0))
+		make_ready();
+	atomic_store_explicit(&mine.value, atomic_load_explicit(&mine.value, memory_order_relaxed) + 1, memory_order_relaxed);
+}
 #elif defined(ATOMIC)
-static atomic_long counter;
-static void increment(void) { atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed); }
+static atomic_long word;
+static void increment(void) { atomic_fetch_add_explicit(&word, 1, memory_order_relaxed); }
 #elif defined(CAS)
-static atomic_long counter;
+static atomic_long word;
 static void increment(void)
 {
-	long seen = atomic_load(&counter);
+	long seen = atomic_load(&word);
 
-	while (!atomic_compare_exchange_weak(&counter, &seen, seen + 1))
+	while (!atomic_compare_exchange_weak(&word, &seen, seen + 1))
 		;
 }
 #elif defined(CAS_MULTI)
 /* Whoever fails goes on to the next of 64 counters, and stays there. */
-static struct { _Alignas(64) atomic_long value; } counter[64];
+static struct { _Alignas(64) atomic_long value; } counters[64];
 static _Thread_local unsigned index_of_mine;
 static void increment(void)
 {
 	for (;;) {
-		atomic_long *mine = &counter[index_of_mine].value;
+		atomic_long *mine = &counters[index_of_mine].value;
 		long seen = atomic_load(mine);
 
 		if (atomic_compare_exchange_strong(mine, &seen, seen + 1))
@@ -181,7 +203,7 @@ static void unlock(void)
 static void increment(void)
 {
 	lock();
-	shared.counter++;
+	counter++;
 	unlock();
 }
 #endif

@@ -29,6 +29,9 @@ struct Arguments {
     /// Native workloads, or machines or programs of published ones, whose name contains this
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// The checkout: what lies in its accuracy/ is measured, and its docs/ are written
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    root: PathBuf,
     /// The command under test
     #[arg(long, value_name = "FILE", default_value = "target/release/corefold")]
     corefold: PathBuf,
@@ -48,7 +51,7 @@ enum Which {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = &arguments.root;
     let suite = Suite::read(&root.join("accuracy/suite.toml"))?;
     let (saved, page) = (root.join("docs/accuracy.json"), root.join("docs/accuracy.md"));
     // What is not measured now stays as it was.
@@ -56,7 +59,7 @@ fn main() -> Result<()> {
         Ok(text) => serde_json::from_slice(&text).with_context(|| format!("in {}", saved.display()))?,
         Err(_) => Results::default(),
     };
-    measure(&arguments, &suite, &root, &mut results)?;
+    measure(&arguments, &suite, root, &mut results)?;
     results.sort(&suite);
     let text = page::page(&results, &suite);
     print!("{text}");
@@ -71,9 +74,7 @@ fn measure(arguments: &Arguments, suite: &Suite, root: &Path, results: &mut Resu
     let only = arguments.only.as_deref();
     let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
     if matches!(arguments.suite, Which::Both | Which::Native) {
-        let profile = native::calibrate(&bench)?;
-        results.native = Some(native::measure(&bench, suite, &profile, only)?);
-        results.host = host();
+        results.renew_native(native::measure(&bench, suite, only)?, host());
     }
     if matches!(arguments.suite, Which::Both | Which::Published) {
         for group in published::measure(&bench, suite, &root.join("validation/curves"), only)? {

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Workloads on this host, natively and on a profile that was calibrated just before.
-use crate::bench::{Bench, Native, Program, finish};
+//! Workloads on this host, natively and on a profile that is calibrated meanwhile.
+use crate::bench::{Bench, Native, Program};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
 use crate::suite::{Suite, Workload};
 use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Calibrates anew.
-pub fn calibrate(bench: &Bench) -> Result<PathBuf> {
-    let profile = bench.file("host.toml");
-    let mut command = Command::new(&bench.corefold);
-    command.args(["machine", "calibrate", "-o"]).arg(&profile);
-    let output = finish(command).context("calibrating this host")?;
-    eprint!("{}", String::from_utf8_lossy(&output.stderr));
-    Ok(profile)
-}
+use corefold_calibrate::{Measuring, PASSES};
 
 /// Numbers of threads.
 const THREADS: [u32; 2] = [1, 2];
-
-/// Far enough apart that what disturbs one may be gone in another, as in calibration.
-const PASSES: usize = 4;
 
 /// A workload, built in both ways, and what its trials said so far.
 struct Candidate<'a> {
@@ -71,16 +57,24 @@ impl Candidate<'_> {
     }
 }
 
-pub fn measure(bench: &Bench, suite: &Suite, profile: &Path, only: Option<&str>) -> Result<Group> {
+/// Calibration and trials take turns, so that both see the host as it is in the same minutes.
+pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group> {
     let chosen = |workload: &&Workload| only.is_none_or(|only| workload.name.contains(only));
     let workloads = suite.native.workload.iter().filter(chosen);
     let build = |workload| Candidate::build(bench, workload);
     let mut candidates = workloads.map(build).collect::<Result<Vec<Candidate>>>()?;
-    let mut progress = Progress::of("native", PASSES + candidates.len());
+    let mut progress = Progress::of("native", 2 * PASSES + candidates.len());
+    let mut measuring = Measuring::begin()?;
     for pass in 1..=PASSES {
+        progress.step(&format!("calibration, pass {pass}"));
+        measuring.pass();
         progress.step(&format!("trials of all, pass {pass}"));
         candidates.iter_mut().try_for_each(|candidate| candidate.pass(bench, suite))?;
     }
+    let profile = bench.file("host.toml");
+    let calibration = measuring.end()?;
+    calibration.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    std::fs::write(&profile, calibration.text).with_context(|| format!("writing {}", profile.display()))?;
     let machine = profile.to_str().context("a path that is not text")?;
     let mut curves = Vec::new();
     for candidate in candidates {

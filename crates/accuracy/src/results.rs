@@ -124,8 +124,26 @@ impl Results {
         }
     }
 
+    /// Takes in what was measured on `host`: curves that were not stay, if they are of the same host.
+    pub fn renew_native(&mut self, mut group: Group, host: String) {
+        if self.host == host
+            && let Some(known) = self.native.take()
+        {
+            let renewed = |curve: &Curve| group.curves.iter().any(|new| new.name == curve.name);
+            let kept: Vec<Curve> = known.curves.into_iter().filter(|curve| !renewed(curve)).collect();
+            group.curves.extend(kept);
+        }
+        self.native = Some(group);
+        self.host = host;
+    }
+
     /// Sorts what is saved by kind, as the suite has it now, and says what error to expect of each.
     pub fn sort(&mut self, suite: &Suite) {
+        if let Some(native) = &mut self.native {
+            let place = |curve: &Curve| suite.native.workload.iter().position(|w| w.title() == curve.name);
+            native.curves.retain(|curve| place(curve).is_some());
+            native.curves.sort_by_key(place);
+        }
         for group in self.native.iter_mut().chain(&mut self.published) {
             for curve in &mut group.curves {
                 curve.kind = suite.kind(&group.title, &curve.name).or(curve.kind);
@@ -159,6 +177,22 @@ mod tests {
     fn ours_flat_agrees_in_nothing() {
         assert_eq!(curve(&[(1, 1.0, 5.0), (2, 2.0, 5.0), (4, 3.0, 5.0)]).rank_correlation(), Some(0.0));
         assert_eq!(curve(&[(1, 1.0, 5.0), (2, 2.0, 6.0), (4, 3.0, 7.0)]).rank_correlation(), Some(1.0));
+    }
+
+    #[test]
+    fn curves_that_were_not_measured_again_stay_if_the_host_is_the_same() {
+        let named = |name: &str, ours| Curve { name: name.into(), ..curve(&[(1, 1.0, ours)]) };
+        let group = |curves| Group { title: "t".into(), source: "s".into(), machine: "host".into(), curves };
+        let mut results = Results::default();
+        let now = |results: &Results| {
+            let curves = &results.native.as_ref().unwrap().curves;
+            curves.iter().map(|c| (c.name.clone(), c.points[0].ours)).collect::<Vec<_>>()
+        };
+        results.renew_native(group(vec![named("a", 1.0), named("b", 1.0)]), "one".into());
+        results.renew_native(group(vec![named("b", 2.0)]), "one".into());
+        assert_eq!(now(&results), [("b".into(), 2.0), ("a".into(), 1.0)]);
+        results.renew_native(group(vec![named("b", 3.0)]), "another".into());
+        assert_eq!(now(&results), [("b".into(), 3.0)]);
     }
 
     #[test]

@@ -29,32 +29,57 @@ pub struct Calibration {
 const NOISY: f64 = 0.25;
 
 pub fn calibrate() -> Result<Calibration> {
-    let topology = Topology::read();
-    let before = Disturbance::now();
-    let cpus: Vec<usize> = topology.cpus.iter().map(|c| c.number).collect();
-    if cpus.is_empty() {
-        bail!("cannot tell which CPUs this process may run on");
+    let mut measuring = Measuring::begin()?;
+    (0..PASSES).for_each(|_| measuring.pass());
+    measuring.end()
+}
+
+/// Passes far enough apart that what disturbs one, as a neighbour on the same core, may be gone in another.
+pub const PASSES: usize = 4;
+
+/// A calibration under way: whoever measures something else in the same time takes the passes by turns with it.
+pub struct Measuring {
+    topology: Topology,
+    cpus: Vec<usize>,
+    before: Disturbance,
+    passes: Vec<Vec<Figure>>,
+}
+
+impl Measuring {
+    pub fn begin() -> Result<Measuring> {
+        let topology = Topology::read();
+        let cpus: Vec<usize> = topology.cpus.iter().map(|c| c.number).collect();
+        if cpus.is_empty() {
+            bail!("cannot tell which CPUs this process may run on");
+        }
+        Ok(Measuring { topology, cpus, before: Disturbance::now(), passes: Vec::new() })
     }
-    let passes: Vec<Vec<Figure>> = (0..PASSES).map(|_| pass(&topology, &cpus)).collect();
-    let mut figures = figure::merged(&passes);
-    let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
-    let clock = value("topology.clock");
-    let window = (value("reorder buffer") / value("core.width").max(1.0)).round();
-    figures.push(Figure::read("core.window", "cycles", window, "the reorder buffer, at the core's width"));
-    estimates(&mut figures, &topology);
-    let warnings = warnings(&figures, &topology, before);
-    let description = format!("this host, {} CPUs at {:.0} MHz", cpus.len(), clock);
-    let text = text::profile(&description, &figures, &warnings);
-    // What is written must be what is read.
-    corefold_machine::parse("the calibrated profile", &text)?;
-    Ok(Calibration { figures, warnings, text })
+
+    pub fn pass(&mut self) {
+        // In a thread of its own, as it is pinned.
+        let figures = std::thread::scope(|scope| scope.spawn(|| pass(&self.topology, &self.cpus)).join());
+        self.passes.push(figures.expect("measuring does not panic"));
+    }
+
+    pub fn end(self) -> Result<Calibration> {
+        let mut figures = figure::merged(&self.passes);
+        split(&mut figures);
+        let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
+        let clock = value("topology.clock");
+        let window = (value("reorder buffer") / value("core.width").max(1.0)).round();
+        figures.push(Figure::read("core.window", "cycles", window, "the reorder buffer, at the core's width"));
+        estimates(&mut figures, &self.topology);
+        let warnings = warnings(&figures, &self.topology, self.before);
+        let description = format!("this host, {} CPUs at {:.0} MHz", self.cpus.len(), clock);
+        let text = text::profile(&description, &figures, &warnings);
+        // What is written must be what is read.
+        corefold_machine::parse("the calibrated profile", &text)?;
+        Ok(Calibration { figures, warnings, text })
+    }
 }
 
 /// Cycles in which a read-modify-write holds its line: not measured.
 const RMW_HELD: f64 = 7.0;
-
-/// Far enough apart that what disturbs one, as a neighbour on the same core, may be gone in another.
-const PASSES: usize = 4;
 
 fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
     pin(cpus[0]);
@@ -135,16 +160,15 @@ fn between(clock: Clock, t: &Topology) -> Vec<Figure> {
     figures
 }
 
-/// How a transfer's time is split: while the snoop is on its way the owner goes on, so the operations that
-/// it finishes say how long that takes; while the data is, nobody has the line, which is what remains of the
-/// time from owner to owner; the rest of a transfer is the request's.
+const NEAREST: [&str; 3] = ["latency.cluster_modified", "latency.local_modified", "latency.remote_modified"];
+
+/// What two CPUs do to a line that both want.
 fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     let (ns, operations) = pairs::tenure(clock, a, b);
     if !operations.median.is_finite() {
         return;
     }
-    let nearest = ["latency.cluster_modified", "latency.local_modified", "latency.remote_modified"];
-    let transfer = nearest.into_iter().find_map(|key| figure::value(figures, key));
+    let transfer = NEAREST.into_iter().find_map(|key| figure::value(figures, key));
     figures.push(Figure::usual("contended add", "ns", ns, "two CPUs add to one word: an operation of each"));
     figures.push(Figure::usual(
         "operations kept",
@@ -154,10 +178,24 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     ));
     let Some(transfer) = transfer.filter(|t| *t > 0.0) else { return };
     figures.push(pairs::at_once(clock, a, b, transfer));
-    let own = each_rmw(clock);
-    let exposed = (own - clock.ns(RMW_HELD * clock.ticks_per_cycle)).max(0.0);
-    let [request, snoop] = legs(transfer, own, exposed, operations.median, ns.median / 2.0);
-    let ns_of = |key: &str| figure::value(figures, key).unwrap_or_default();
+    figures.push(pairs::spread(clock, a, b));
+    figures.push(Figure::alone("own update", "ns", each_rmw(clock), "lock xadd on a line that the CPU owns"));
+}
+
+/// How a transfer's time is split: while the snoop is on its way the owner goes on, so the operations that
+/// it finishes say how long that takes; while the data is, nobody has the line, which is what remains of the
+/// time from owner to owner; the rest of a transfer is the request's.
+fn split(figures: &mut Vec<Figure>) {
+    let of = |key: &str| figure::value(figures, key);
+    let transfer = NEAREST.into_iter().find_map(|key| of(key));
+    let (Some(transfer), Some(own), Some(each), Some(kept)) =
+        (transfer, of("own update"), of("contended add"), of("operations kept"))
+    else {
+        return;
+    };
+    let exposed = own - RMW_HELD * 1000.0 / of("topology.clock").unwrap_or(1000.0);
+    let [request, snoop] = legs(transfer, own, exposed.max(0.0), kept, each / 2.0);
+    let ns_of = |key: &str| of(key).unwrap_or_default();
     let (upgrade, since) = (ns_of("update, shared"), ns_of("update, read since"));
     let migratory = f64::from(since < upgrade / 2.0);
     let after =
@@ -184,14 +222,13 @@ fn legs(transfer: f64, own: f64, exposed: f64, in_a_row: f64, each: f64) -> [f64
 }
 
 /// Nanoseconds of an atomic update on an owned line.
-fn each_rmw(clock: Clock) -> f64 {
+fn each_rmw(clock: Clock) -> Spread {
     figure::rounds(200, || {
         let mut line = Box::new([0u64; 8]);
         let begun = asm::now();
         asm::fetch_add(&mut line);
         clock.ns((asm::now() - begun) as f64) / asm::REPEATS as f64
     })
-    .low
 }
 
 /// What is not measured, or cannot be on this host.

@@ -42,10 +42,15 @@ unsafe impl Send for Line {}
 
 /// Nanoseconds of a step of `by` on CPU `here` through lines that CPU `there` left in a state.
 pub fn step(clock: Clock, here: usize, there: usize, state: State, by: By) -> Spread {
+    Spread::of(by_turns(here, there, state, |ring| clock.ns(walk(ring, state, by))))
+}
+
+/// What `measured` says on CPU `here`, of lines that CPU `there` left in a state, round by round.
+fn by_turns<T>(here: usize, there: usize, state: State, mut measured: impl FnMut(&mut Ring) -> T) -> Vec<T> {
     let mut ring = Ring::new(LINES * STRIDE, STRIDE);
     let shared = Line(&raw mut ring);
     let turn = AtomicU64::new(0);
-    let times = std::thread::scope(|scope| {
+    let mut rounds = std::thread::scope(|scope| {
         scope.spawn(|| {
             let shared = shared;
             pin(there);
@@ -58,28 +63,18 @@ pub fn step(clock: Clock, here: usize, there: usize, state: State, by: By) -> Sp
         });
         pin(here);
         let ring = Line(&raw mut ring);
-        let mut times = Vec::new();
+        let mut rounds = Vec::new();
         for round in 0..ROUNDS {
             await_turn(&turn, 2 * round + 1);
             // SAFETY: the other thread waits for its turn.
             let ring = unsafe { &mut *ring.0 };
-            times.push(clock.ns(walk(ring, state, by)));
+            rounds.push(measured(ring));
             turn.store(2 * round + 2, SeqCst);
         }
-        times
+        rounds
     });
-    Spread::of(times.split_off_first())
-}
-
-trait Warm {
-    fn split_off_first(self) -> Self;
-}
-
-impl Warm for Vec<f64> {
-    /// The first rounds meet cold pages.
-    fn split_off_first(mut self) -> Self {
-        self.split_off(self.len() / 10)
-    }
+    // The first meet cold pages.
+    rounds.split_off(rounds.len() / 10)
 }
 
 fn await_turn(turn: &AtomicU64, wanted: u64) {
@@ -154,6 +149,55 @@ pub fn transfers(clock: Clock, here: usize, there: usize, keys: [&'static str; 2
     ]
 }
 
+/// How much the time of a transfer varies: of each line apart, as their homes are nearer or farther; in percent of the
+/// time, and less what timing one load varies by.
+pub fn spread(clock: Clock, here: usize, there: usize) -> Figure {
+    let [taken, own] = [State::Modified, State::Mine].map(|state| each_line(here, there, state));
+    let deviation = |ticks: &Quartiles| (ticks.third - ticks.first) / NORMAL_QUARTILES;
+    let of_lines = taken.iter().zip(&own).map(|(taken, own)| {
+        let variance = deviation(taken).powi(2) - deviation(own).powi(2);
+        100.0 * variance.max(0.0).sqrt() / (taken.median - own.median).max(1.0)
+    });
+    let of_lines = Spread::of(of_lines.collect());
+    let ns = clock.ns(taken.iter().map(|t| t.median).sum::<f64>() / taken.len() as f64);
+    let how = format!(
+        "single loads of lines that another core wrote, {ns:.0} ns with their timing, from quartile to quartile"
+    );
+    Figure { value: of_lines.median.round(), ..Figure::usual("latency.spread", "percent", of_lines, &how) }
+}
+
+/// Standard deviations between the first and the third quartile of a normal distribution.
+const NORMAL_QUARTILES: f64 = 1.349;
+
+struct Quartiles {
+    first: f64,
+    median: f64,
+    third: f64,
+}
+
+/// Ticks of one load of each line.
+fn each_line(here: usize, there: usize, state: State) -> Vec<Quartiles> {
+    let times = by_turns(here, there, state, |ring| {
+        if state == State::Mine {
+            ring.touch(STRIDE);
+        }
+        let mut at = ring.start;
+        let each = |_| {
+            let begun = now();
+            at = chase(at, 1);
+            (now() - begun) as f64
+        };
+        (0..ring.count).map(each).collect::<Vec<f64>>()
+    });
+    let line = |i: usize| {
+        let mut ticks: Vec<f64> = times.iter().map(|round| round[i]).collect();
+        ticks.sort_by(f64::total_cmp);
+        let at = |share: usize| ticks[ticks.len() * share / 4];
+        Quartiles { first: at(1), median: at(2), third: at(3) }
+    };
+    (0..LINES).map(line).collect()
+}
+
 /// How many lines of CPU `there` are on their way to `here` at once, if one takes `latency` nanoseconds.
 pub fn at_once(clock: Clock, here: usize, there: usize, latency: f64) -> Figure {
     let each = |by| step(clock, here, there, State::Modified, by).median;
@@ -163,34 +207,37 @@ pub fn at_once(clock: Clock, here: usize, there: usize, latency: f64) -> Figure 
     Figure::derived("core.transfers", "count", count.round().max(1.0), &how)
 }
 
-/// Two CPUs add to one word. Returns nanoseconds of an operation as one of them sees it, and how many an
-/// owner finishes before the line leaves it.
+/// Two CPUs add to one word, in each round to one of another line, as each has its home. Returns nanoseconds of an
+/// operation as one of them sees it, and how many an owner finishes before the line leaves it.
 pub fn tenure(clock: Clock, here: usize, there: usize) -> (Spread, Spread) {
     const EACH: u64 = 4000;
     const ROUNDS: usize = 60;
+    /// Words of the lines and the two beside them.
+    const APART: usize = 5 * 8;
+    let words: Vec<AtomicU64> = (0..ROUNDS * APART).map(|_| AtomicU64::new(0)).collect();
     #[repr(align(128))]
     struct Alone(AtomicU64);
-    let (word, turn) = (Alone(AtomicU64::new(0)), Alone(AtomicU64::new(0)));
-    let run = || {
+    let turn = Alone(AtomicU64::new(0));
+    let run = |word: &AtomicU64| {
         // Both begin at once; each stops after its share, and what follows for the other alone does not count.
         turn.0.fetch_add(1, SeqCst);
         while !turn.0.load(SeqCst).is_multiple_of(2) {}
         let mut seen = Vec::with_capacity(EACH as usize);
         let begun = now();
         for _ in 0..EACH {
-            seen.push(asm::add(&word.0));
+            seen.push(asm::add(word));
         }
         (seen, now() - begun)
     };
     let (mut times, mut runs) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for word in words.chunks(APART).map(|around| &around[APART / 2]) {
         let ((mine, ticks), (theirs, others)) = std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 pin(there);
-                run()
+                run(word)
             });
             pin(here);
-            (run(), other.join().expect("it does not panic"))
+            (run(word), other.join().expect("it does not panic"))
         });
         let overlap = mine[0].max(theirs[0])..mine[mine.len() - 1].min(theirs[theirs.len() - 1]);
         let within: Vec<u64> = mine.into_iter().filter(|v| overlap.contains(v)).collect();

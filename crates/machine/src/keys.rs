@@ -92,6 +92,7 @@ pub const KEYS: &[Key] = &[
     key("latency.request_percent", Percent, 0, 100),
     key("latency.snoop_percent", Percent, 0, 100),
     maybe("latency.migratory", Count, 0, 1, Number(0)),
+    maybe("latency.spread", Percent, 0, 90, Number(0)),
     key("latency.home_busy", Time, 0, LONG),
     maybe("latency.queueing", Count, 0, 1, Number(1)),
     maybe("latency.home_node", Count, 0, 1, Number(1)),

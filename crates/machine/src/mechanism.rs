@@ -10,7 +10,7 @@ pub struct Mechanism {
     leave_out: fn(&mut Machine),
 }
 
-pub static MECHANISMS: [Mechanism; 10] = [
+pub static MECHANISMS: [Mechanism; 11] = [
     Mechanism {
         name: "in-flight",
         without: "a line changes hands when it is asked for: its owner loses it at once",
@@ -48,6 +48,11 @@ pub static MECHANISMS: [Mechanism; 10] = [
         name: "migration",
         without: "a load of a line that another core wrote leaves it a copy",
         leave_out: |m| m.latency.migratory = false,
+    },
+    Mechanism {
+        name: "spread",
+        without: "a line takes as long each time between the same two cores: CPUs fall into step",
+        leave_out: |m| m.latency.spread = 0,
     },
     Mechanism { name: "adjacent-line", without: "a miss brings one line", leave_out: |m| m.core.adjacent_line = false },
     Mechanism {

@@ -212,6 +212,7 @@ impl Numbers {
             request_percent: self.get("latency.request_percent") as u8,
             snoop_percent: self.get("latency.snoop_percent") as u8,
             migratory: self.get("latency.migratory") == 1,
+            spread: self.get("latency.spread"),
             home_busy: self.get("latency.home_busy"),
             queueing: self.get("latency.queueing") == 1,
             home_node: self.get("latency.home_node") == 1,

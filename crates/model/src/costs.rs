@@ -20,6 +20,8 @@ pub(crate) struct Costs {
     pub transfers: usize,
     pub store_buffer: usize,
     pub queueing: bool,
+    /// Standard deviation of a transfer, in 1024ths of its time.
+    spread: u64,
     pub migratory: bool,
 }
 
@@ -44,8 +46,15 @@ impl Costs {
 
     /// The least time from a request to the owner's loss of its line.
     pub fn soonest_loss(&self) -> Ticks {
-        let legs = self.legs.iter().map(|[_, modified]| modified.request + modified.snoop);
-        legs.min().unwrap_or(0)
+        let least = |legs: &Legs| [legs.request, legs.snoop].map(|leg| leg.saturating_sub(self.spread_of(legs)));
+        self.legs.iter().map(|[_, modified]| least(modified).iter().sum()).min().unwrap_or(0)
+    }
+
+    /// By how much each leg of a way is longer or shorter at most: three that are drawn evenly have this for their
+    /// standard deviation.
+    #[inline]
+    pub fn spread_of(&self, legs: &Legs) -> Ticks {
+        (legs.all() * self.spread) >> 10
     }
 
     pub fn of(machine: &Machine) -> Self {
@@ -70,6 +79,7 @@ impl Costs {
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer as usize,
             queueing: l.queueing,
+            spread: u64::from(l.spread) * 1024 / 100,
             migratory: l.migratory,
         }
     }

@@ -11,6 +11,7 @@ mod access;
 mod caches;
 mod costs;
 mod cpu;
+mod draws;
 mod homes;
 mod line;
 mod machine;

@@ -48,6 +48,8 @@ pub struct Latency {
     pub snoop_percent: u8,
     /// A load of a line that another core has modified takes it over whole, as a store would.
     pub migratory: bool,
+    /// Standard deviation of a transfer's time, of one line between the same two cores, in percent of it.
+    pub spread: u32,
     /// Cycles for which a clean line's home serves one read.
     pub home_busy: u32,
     /// Requests to a line wait for each other. All machines do this: off shows what it accounts for.

@@ -4,6 +4,7 @@ use crate::access::{Access, Class, Kind, Outcome};
 use crate::caches::{Caches, Found};
 use crate::costs::Costs;
 use crate::cpu::{Blame, Cpu, Forward, Load};
+use crate::draws::Draws;
 use crate::homes::Homes;
 use crate::line::{Lines, NOBODY, State, When};
 use crate::places::Places;
@@ -37,6 +38,7 @@ pub struct Model {
     /// The lines that last went from one CPU to another whole: those that do so twice get a record.
     handed: Vec<u64>,
     pub(crate) cpus: Vec<Cpu>,
+    pub(crate) draws: Draws,
 }
 
 impl Model {
@@ -55,6 +57,7 @@ impl Model {
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],
             cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
+            draws: Draws::new(),
         }
     }
 

@@ -29,6 +29,7 @@ impl Model {
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
         let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
+        let legs = self.varied(legs);
         let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
         let mut begin = leaves + legs.request;
         if self.costs.queueing {
@@ -49,6 +50,22 @@ impl Model {
         self.lines
             .push(index, Grant { core, cpu: access.cpu as u16, alone, dirty: writes, snoop, arrival: arrival + hold });
         (arrival, Some(class))
+    }
+
+    /// A way's legs as they are this time: clocks of cores and of the mesh between them meet as they do, and others
+    /// use it. Each varies by as much, and together they have the machine's spread.
+    fn varied(&mut self, legs: Legs) -> Legs {
+        let width = self.costs.spread_of(&legs);
+        if width == 0 {
+            return legs;
+        }
+        let drawn = self.draws.next();
+        let vary = |leg: Ticks, draw: u64| {
+            let width = width.min(leg);
+            leg - width + (((2 * width + 1) * (draw & 0xf_ffff)) >> 20)
+        };
+        let Legs { request, snoop, data } = legs;
+        Legs { request: vary(request, drawn), snoop: vary(snoop, drawn >> 20), data: vary(data, drawn >> 40) }
     }
 
     /// May a store of `cpu` that has waited in its buffer commit at `now`? Not if the line has been taken away

@@ -353,3 +353,24 @@ fn a_line_that_is_lost_before_its_store_commits_is_asked_for_again() {
     assert_eq!(lab.model.ask_again(tag, &again, commit).effect, commit + ticks(60));
     assert!(lab.model.commits(tag, 0, commit + ticks(60)));
 }
+
+#[test]
+fn a_transfer_takes_longer_or_shorter_by_the_spread() {
+    // Two CPUs take a line from each other, each when the other is done.
+    let cost = |spread| {
+        let mut lab = lab(|m| m.latency.spread = spread);
+        let mut taken = Vec::new();
+        for i in 0..2000 {
+            taken.push(lab.cycles(if i % 2 == 0 { 0 } else { NEAR }, 0, Kind::LoadAwaited));
+            lab.cycles(if i % 2 == 0 { 0 } else { NEAR }, 0, Kind::AtomicStore);
+            lab.rest();
+        }
+        let taken: Vec<f64> = taken.split_off(4).into_iter().map(|cycles| cycles as f64).collect();
+        let mean = taken.iter().sum::<f64>() / taken.len() as f64;
+        let variance = taken.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / taken.len() as f64;
+        (mean, 100.0 * variance.sqrt() / mean)
+    };
+    assert_eq!(cost(0), (60.0, 0.0));
+    let (mean, percent) = cost(10);
+    assert!((mean - 60.0).abs() < 1.0 && (percent - 10.0).abs() < 1.0, "{mean} {percent}");
+}

@@ -30,6 +30,7 @@ pub fn machine() -> Machine {
             queueing: true,
             home_node: true,
             migratory: false,
+            spread: 0,
         },
         core: Core {
             width: 4,
