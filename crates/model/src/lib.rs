@@ -13,6 +13,7 @@ mod costs;
 mod cpu;
 mod draws;
 mod homes;
+mod level;
 mod line;
 mod machine;
 mod model;

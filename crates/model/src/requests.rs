@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// Where a line is that left the caches of the core that had it: in its cluster's, or in memory.
-    pub(crate) fn below(&self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
+    pub(crate) fn below(&mut self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
         if self.caches.third_has(self.places.cluster(owner), line) {
             let distance = self.places.between(core, owner, home);
             return (distance.class(false), self.costs.legs(distance, false));
