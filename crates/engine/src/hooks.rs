@@ -9,6 +9,7 @@ pub mod estimate;
 pub mod frames;
 pub mod front;
 pub mod hot;
+pub mod own;
 pub mod pending;
 pub mod rounds;
 pub mod spin;

@@ -42,6 +42,8 @@ pub(crate) struct Cpu {
     last_commit: Ticks,
     /// When the last of the loads is done that were begun so far: stores commit after the loads before them.
     loaded: Ticks,
+    /// A load is under way that the CPU may have to wait for at the end of its window.
+    outlasts: bool,
     /// When those lines arrive that other cores send to this one, in the order in which it asked.
     transfers: VecDeque<Ticks>,
     /// The last store to a line that was here, and until when it had not left the buffer: that counts for loads
@@ -51,6 +53,13 @@ pub(crate) struct Cpu {
     fresh: (u64, Ticks),
     /// Waits that were paid and that nobody has asked for yet.
     pub blamed: Vec<Blame>,
+}
+
+/// How many loads a CPU runs past, and how far.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    pub misses: usize,
+    pub window: Ticks,
 }
 
 /// What a load finds in the CPU's own store buffer.
@@ -68,6 +77,7 @@ impl Cpu {
             stores: VecDeque::new(),
             last_commit: 0,
             loaded: 0,
+            outlasts: false,
             transfers: VecDeque::new(),
             recent: (0, 0, 0),
             fresh: (0, 0),
@@ -80,10 +90,25 @@ impl Cpu {
         self.loads.is_empty() && self.stores.is_empty()
     }
 
+    /// If all that is under way is over by `now`, and nothing of it had to be waited for, it is let go.
+    #[inline]
+    pub fn is_over(&mut self, now: Ticks) -> bool {
+        let over = !self.outlasts && self.loaded.max(self.last_commit) <= now;
+        if over {
+            self.loads.clear();
+            self.stores.clear();
+        }
+        over
+    }
+
     /// Retires what is done by `now`. Returns the time to which the CPU gets: later than `now` if it
     /// ran more than `window` past a load that was not done.
     #[inline]
     pub fn retire(&mut self, now: Ticks, window: Ticks) -> Ticks {
+        if self.idle() || self.is_over(now) { now } else { self.retire_each(now, window) }
+    }
+
+    fn retire_each(&mut self, now: Ticks, window: Ticks) -> Ticks {
         let mut now = now;
         while let Some(load) = self.loads.front() {
             if now <= load.issued + window && now < load.done {
@@ -99,6 +124,7 @@ impl Cpu {
             self.blame(load.address, load.origin, stall);
             self.loads.iter_mut().for_each(|l| l.issued += stall);
         }
+        self.outlasts &= !self.loads.is_empty();
         while self.stores.front().is_some_and(|s| s.commit <= now) {
             self.stores.pop_front();
         }
@@ -114,6 +140,7 @@ impl Cpu {
             now = now.max(last.done);
         }
         self.loads.clear();
+        self.outlasts = false;
         now
     }
 
@@ -143,23 +170,28 @@ impl Cpu {
         self.last_commit.max(self.loaded)
     }
 
-    /// Begins a load that is done at `done` if nothing is in its way; with `limit` of them under way the oldest is awaited
+    /// Begins a load that is done at `done` if nothing is in its way; with as many of them under way as there is `room` for, the oldest is awaited
     /// first. Returns the time at which the CPU goes on.
     #[inline]
-    pub fn load(&mut self, access: &Access, line: u64, now: Ticks, done: Ticks, limit: usize) -> Ticks {
+    pub fn load(&mut self, access: &Access, line: u64, now: Ticks, done: Ticks, room: Room) -> Ticks {
         let (mut now, mut done) = (now, done);
-        if self.loads.len() >= limit
-            && let Some(oldest) = self.loads.pop_front()
-        {
-            let asked = now;
-            now = self.await_load(&oldest, now);
-            // Only then does it leave the core.
-            done += now - asked;
+        if self.loads.len() >= room.misses {
+            (now, done) = self.await_oldest(now, done);
         }
         self.loaded = self.loaded.max(done);
+        self.outlasts |= done > now + room.window;
         let Access { address, origin, .. } = *access;
         self.loads.push_back(Load { address, line, origin, issued: now, done });
         now
+    }
+
+    /// Waits for the oldest load; moves on what would have been done at `done`.
+    #[cold]
+    fn await_oldest(&mut self, now: Ticks, done: Ticks) -> (Ticks, Ticks) {
+        let Some(oldest) = self.loads.pop_front() else { return (now, done) };
+        let later = self.await_load(&oldest, now);
+        // Only then does it leave the core.
+        (later, done + (later - now))
     }
 
     pub fn loads(&self) -> impl Iterator<Item = &Load> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Equal caches of one level. The sets of a large one lie all over the host's own caches, and looking through them
 //! is most of what a miss costs: so a line is four bytes, and four of them are compared and moved at once.
+use crate::chunk::{Chunk, EMPTY, Entry};
 use crate::machine::Cache;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -8,21 +9,23 @@ use rustc_hash::FxBuildHasher;
 
 /// Each set from the line that was brought last to the one that was brought first.
 pub(crate) struct Level {
-    /// Empty until the cache is used.
-    caches: Vec<Vec<Chunk>>,
+    caches: Vec<Sets>,
     sets: u64,
     /// Of the number of sets, if that is a power of two.
     mask: Option<u64>,
-    /// Chunks of a set.
-    chunks: usize,
-    /// Lines in the last chunk of a full set.
-    in_last: usize,
+    /// Chunks of a set but for its first.
+    more: usize,
+    /// Where lines enter the first and the last chunk of a set: if it is not full, its first places stay empty.
+    first: Entry,
+    last: Entry,
 }
 
-type Chunk = [u32; LANES];
-const LANES: usize = 4;
-/// No line has this number.
-const EMPTY: u32 = 0;
+/// The sets of one cache; empty until it is used.
+struct Sets {
+    /// The newest lines of each set lie apart: most of what is looked for is among them.
+    newest: Vec<Chunk>,
+    others: Vec<Chunk>,
+}
 
 /// What [`Level::put`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,83 +40,79 @@ impl Level {
         let ways = cache.ways.max(1);
         let sets = (cache.bytes / u64::from(ways * line_bytes)).max(1);
         let mask = sets.is_power_of_two().then(|| sets - 1);
-        let chunks = (ways as usize).div_ceil(LANES);
-        let in_last = ways as usize - (chunks - 1) * LANES;
-        Level { caches: (0..count).map(|_| Vec::new()).collect(), sets, mask, chunks, in_last }
+        let more = (ways as usize).div_ceil(Chunk::PLACES) - 1;
+        let last = Entry::before((more + 1) * Chunk::PLACES - ways as usize);
+        let first = if more == 0 { last } else { Entry::before(0) };
+        let caches = (0..count).map(|_| Sets { newest: Vec::new(), others: Vec::new() }).collect();
+        Level { caches, sets, mask, more, first, last }
     }
 
-    /// Where the line's set begins. A number of sets that is no power of two belongs to a cache whose slices
-    /// are chosen by a hash.
+    /// The number of the set that the line belongs to. A number of sets that is no power of two belongs to a cache
+    /// whose slices are chosen by a hash.
     #[inline]
     fn set(&self, line: u64) -> usize {
         let set = match self.mask {
             Some(mask) => line & mask,
             None => ((line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * self.sets) >> 32,
         };
-        set as usize * self.chunks
+        set as usize
     }
 
+    /// Is it certain that the line is the newest of its set? (Not where a set is less than a chunk.)
     #[inline]
     pub fn is_newest(&self, which: usize, line: u64, short: Short) -> bool {
-        self.caches[which].get(self.set(line)).is_some_and(|chunk| chunk[0] == short.0)
+        self.caches[which].newest.get(self.set(line)).is_some_and(|chunk| chunk.first() == short.0)
     }
 
     #[inline]
     pub fn has(&self, which: usize, line: u64, short: Short) -> bool {
-        let set = self.set(line);
-        let Some(set) = self.caches[which].get(set..set + self.chunks) else { return false };
-        for chunk in set {
-            if place(chunk, short).is_some() {
-                return true;
-            }
-            if chunk[LANES - 1] == EMPTY {
-                break;
-            }
+        let (set, sets) = (self.set(line), &self.caches[which]);
+        let Some(newest) = sets.newest.get(set) else { return false };
+        if newest.has(short.0) || newest.last() == EMPTY {
+            return newest.has(short.0);
         }
-        false
+        sets.others[set * self.more..][..self.more].iter().any(|chunk| chunk.has(short.0))
     }
 
     /// Makes the line the newest of its set.
     #[inline]
     pub fn put(&mut self, which: usize, line: u64, short: Short) -> Put {
         let set = self.set(line);
-        let cache = &mut self.caches[which];
-        if cache.is_empty() {
-            cache.resize(self.sets as usize * self.chunks, [EMPTY; LANES]);
+        let sets = &mut self.caches[which];
+        if sets.newest.is_empty() {
+            sets.newest.resize(self.sets as usize, Chunk::empty());
+            sets.others.resize(self.sets as usize * self.more, Chunk::empty());
         }
-        // Each line takes the place of the next older one, up to where this one was.
         let mut moved = short.0;
-        let set = &mut cache[set..set + self.chunks];
-        for chunk in set.iter_mut() {
-            let old = *chunk;
-            let shifted = [moved, old[0], old[1], old[2]];
-            if let Some(place) = place(&old, short) {
-                *chunk = core::array::from_fn(|lane| if lane <= place { shifted[lane] } else { old[lane] });
-                return Put::Had;
-            }
-            *chunk = shifted;
-            moved = old[LANES - 1];
-            if moved == EMPTY {
-                break;
-            }
+        if let Some(put) = pass(&mut sets.newest[set], &mut moved, short, self.first) {
+            return put;
         }
-        if self.in_last < LANES
-            && let Some(last) = set.last_mut()
+        if self.more > 0
+            && let [between @ .., last] = &mut sets.others[set * self.more..][..self.more]
         {
-            moved = core::mem::replace(&mut last[self.in_last], EMPTY);
+            for chunk in between {
+                if let Some(put) = pass(chunk, &mut moved, short, Entry::before(0)) {
+                    return put;
+                }
+            }
+            if let Some(put) = pass(last, &mut moved, short, self.last) {
+                return put;
+            }
         }
-        if moved == EMPTY { Put::HadRoom } else { Put::Drove(Short(moved)) }
+        Put::Drove(Short(moved))
     }
 }
 
-/// Where in the chunk the line is.
+/// Each line takes the place of the next older one, up to where `short` was: `moved` comes from the chunk before, and
+/// is what goes to the next.
 #[inline]
-fn place(chunk: &Chunk, short: Short) -> Option<usize> {
-    let mut found = 0;
-    for (lane, line) in chunk.iter().enumerate() {
-        found |= u32::from(*line == short.0) << lane;
+fn pass(chunk: &mut Chunk, moved: &mut u32, short: Short, entry: Entry) -> Option<Put> {
+    if chunk.has(short.0) {
+        chunk.insert_up_to(*moved, short.0, entry);
+        return Some(Put::Had);
     }
-    (found != 0).then(|| found.trailing_zeros() as usize)
+    *moved = chunk.insert(*moved, entry);
+    (*moved == EMPTY).then_some(Put::HadRoom)
 }
 
 /// A line's number in four bytes.
@@ -184,7 +183,7 @@ mod tests {
         let mut put = |line: u64| level.put(0, line, Short(line as u32));
         assert_eq!([put(1), put(5), put(2), put(1)], [Put::HadRoom, Put::HadRoom, Put::HadRoom, Put::Had]);
         assert_eq!(put(9), Put::Drove(Short(5)));
-        assert!(level.is_newest(0, 9, Short(9)) && level.has(0, 1, Short(1)) && !level.has(0, 5, Short(5)));
+        assert!(level.has(0, 9, Short(9)) && level.has(0, 1, Short(1)) && !level.has(0, 5, Short(5)));
     }
 
     /// As a list of lines would have it, for every number of ways that is left over in the last chunk.
@@ -206,6 +205,7 @@ mod tests {
                 };
                 list.truncate(ways as usize);
                 assert_eq!(level.put(0, line, Short(line as u32)), expected, "{ways} ways, {list:?}");
+                assert!(ways < 4 || level.is_newest(0, line, Short(line as u32)));
             }
         }
     }
@@ -214,7 +214,7 @@ mod tests {
     fn sets_of_any_number_are_all_used() {
         let level = level(3, 11);
         let used: alloc::collections::BTreeSet<usize> = (0..100).map(|line| level.set(line)).collect();
-        assert_eq!(used.into_iter().collect::<Vec<_>>(), [0, 3, 6]);
+        assert_eq!(used.into_iter().collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod access;
 mod caches;
+mod chunk;
 mod costs;
 mod cpu;
 mod draws;

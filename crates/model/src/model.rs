@@ -3,7 +3,7 @@
 use crate::access::{Access, Class, Kind, Outcome};
 use crate::caches::{Caches, Found};
 use crate::costs::Costs;
-use crate::cpu::{Blame, Cpu, Forward, Load};
+use crate::cpu::{Blame, Cpu, Forward, Load, Room};
 use crate::draws::Draws;
 use crate::homes::Homes;
 use crate::line::{Lines, NOBODY, State, When};
@@ -89,6 +89,12 @@ impl Model {
     #[inline]
     pub fn retire(&mut self, cpu: u32, now: Ticks) -> Ticks {
         self.cpus[cpu as usize].retire(now, self.costs.window)
+    }
+
+    /// Is nothing under way on `cpu` but what is over by `now`, without a wait?
+    #[inline]
+    pub fn is_over(&mut self, cpu: u32, now: Ticks) -> bool {
+        self.cpus[cpu as usize].is_over(now)
     }
 
     /// Drains the store buffer and waits for all loads: what a full fence or a system call does.
@@ -180,6 +186,10 @@ impl Model {
 
     pub(crate) fn core_of(&self, cpu: u32) -> u16 {
         self.cores[cpu as usize]
+    }
+
+    fn room(&self) -> Room {
+        Room { misses: self.costs.misses, window: self.costs.window }
     }
 
     pub(crate) fn mask(&self, access: &Access) -> u64 {
@@ -319,6 +329,13 @@ impl Model {
         }
     }
 
+    /// [`Model::access`] for a plain access to a line of the CPU's own that has left its first level.
+    #[inline]
+    pub fn fetch_own(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        let now = self.retire(access.cpu, now);
+        self.private_hit(tag, access, now)
+    }
+
     // In place: an outcome that is copied has to wait for its parts to be stored.
     #[inline(always)]
     fn private_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
@@ -420,16 +437,17 @@ impl Model {
     #[inline(always)]
     fn arrives(&mut self, access: &Access, now: Ticks, arrival: Ticks, transfer: Option<Class>) -> Outcome {
         let line = access.address >> self.line_shift;
-        let mask = self.mask(access);
-        let cpu = &mut self.cpus[access.cpu as usize];
         let (done, effect, stall) = match access.kind {
             Kind::Load => {
-                let done = cpu.load(access, line, now, arrival, self.costs.misses);
+                let room = self.room();
+                let done = self.cpus[access.cpu as usize].load(access, line, now, arrival, room);
                 (done, done, 0)
             }
             Kind::LoadAwaited | Kind::Rmw => (arrival, arrival, arrival - now),
             Kind::Store | Kind::AtomicStore if self.costs.store_buffer == 0 => (arrival, arrival, arrival - now),
             Kind::Store | Kind::AtomicStore => {
+                let mask = self.mask(access);
+                let cpu = &mut self.cpus[access.cpu as usize];
                 let done = cpu.room(now, self.costs.store_buffer);
                 (done, cpu.store(access, line, mask, arrival), 0)
             }
@@ -472,7 +490,7 @@ impl Model {
     /// The line is already on its way to this CPU, or the bytes are in its store buffer.
     fn own_buffers_serve(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
         let line = access.address >> self.line_shift;
-        let mask = self.mask(access);
+        let (mask, room) = (self.mask(access), self.room());
         let cpu = &mut self.cpus[access.cpu as usize];
         let at = |done, effect| Some(Outcome { done, effect, stall: done - now, transfer: None, dirtied: false });
         if !access.kind.writes() && cpu.has_just_stored(line, mask, now) {
@@ -490,7 +508,7 @@ impl Model {
                     if access.kind == Kind::LoadAwaited {
                         return at(arrival, arrival);
                     }
-                    let done = cpu.load(access, line, now, arrival, self.costs.misses);
+                    let done = cpu.load(access, line, now, arrival, room);
                     Some(Outcome { done, effect: done, stall: 0, transfer: None, dirtied: false })
                 }
             },

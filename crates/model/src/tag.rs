@@ -51,6 +51,16 @@ impl Tag {
     pub(crate) const fn has_left(self) -> bool {
         self.0 & (PRIVATE | LEFT) == PRIVATE | LEFT
     }
+    /// The line is private to the CPU whose clean lines have the tag `clean`, and has left its first level.
+    #[inline]
+    pub const fn has_left_of(self, clean: u32) -> bool {
+        self.0 & !DIRTY == clean | LEFT
+    }
+    /// The line is private to that CPU, wherever it is.
+    #[inline]
+    pub const fn is_of(self, clean: u32) -> bool {
+        self.0 & !(DIRTY | LEFT) == clean
+    }
     pub(crate) const fn brought(self) -> Tag {
         if self.0 & PRIVATE != 0 { Tag(self.0 & !LEFT) } else { self }
     }
@@ -82,6 +92,10 @@ mod tests {
             let left = dirty.left();
             assert!(left.has_left() && left.is_dirty() && left != dirty && left.brought() == dirty);
             assert_eq!(left.private_cpu(), Some(cpu));
+            assert!(left.has_left_of(clean.bits()) && !dirty.has_left_of(clean.bits()));
+            assert!(left.is_of(clean.bits()) && dirty.is_of(clean.bits()) && clean.is_of(clean.bits()));
+            let other = Tag::private_clean(cpu + 1).bits();
+            assert!(!left.has_left_of(other) && !dirty.is_of(other) && !left.has_left_of(0));
             assert_eq!((clean.record_index(), dirty.record_index()), (None, None));
         }
         for index in [0, 1, 7, (1 << 30) - 2] {

@@ -4,7 +4,7 @@ use crate::account::sample;
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::spin::Found;
-use crate::hooks::{atomics, front, pending};
+use crate::hooks::{atomics, front, own, pending};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Blame, Kind, Outcome, Ticks};
@@ -12,7 +12,10 @@ use corefold_recording::AccessKind;
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
-    if !active() || perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
+    if !active() || own::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
+        return;
+    }
+    if perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
         return;
     }
     let tag = *tag_of(address);
@@ -44,6 +47,9 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
         return;
     }
     hot!().wrote = 1;
+    if own::fetched(address, pc, size, Kind::Store, AccessKind::Write) {
+        return;
+    }
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Write) {
         return;
     }
@@ -154,13 +160,14 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
 
 /// The prefetcher asks for the other line of a pair.
 #[cold]
-fn bring_pair(address: u64, cpu: u32) {
+pub fn bring_pair(address: u64, cpu: u32) {
     engine().model.prefetch(tag_of(address), cpu, address, hot!().clock);
     doze::touched(address, hot!().clock);
 }
 
 /// Lines that left a first-level cache: the next access to them takes the slow path.
-fn mark_left() {
+#[inline]
+pub fn mark_left() {
     while let Some(address) = engine().model.take_left() {
         let tag = tag_of(address);
         *tag = tag.left();
@@ -176,7 +183,7 @@ fn may_go_first(tag: corefold_model::Tag, access: &Access) -> bool {
 }
 
 /// Lets what the CPU has under way end as far as this access has to wait for it.
-fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
+pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
     let before = hot!().clock;
     let model = &mut engine().model;
     hot!().clock = match kind {
@@ -230,8 +237,11 @@ pub fn charge_blame(cpu: u32, blame: &Blame) {
     }
 }
 
-fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, asked: Ticks) {
-    current().time.stall += outcome.stall;
+#[inline]
+pub fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access, outcome: &Outcome, asked: Ticks) {
+    if outcome.stall > 0 {
+        current().time.stall += outcome.stall;
+    }
     charge_late(access.cpu);
     if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {
         match tag.record_index() {
@@ -240,12 +250,18 @@ fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Access,
         }
     }
     if outcome.done >= engine().sched.cpus[access.cpu as usize].next_sample {
-        hot!().clock = asked;
-        sample::take_due(pc, sample::What::Compute);
-        hot!().clock = outcome.done;
-        sample::take_due(pc, sample::What::Stall);
-        sched::set_limit();
+        take_samples(pc, asked, outcome.done);
     }
+}
+
+/// Until `asked` the CPU computed, until `done` it stalled.
+#[cold]
+fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
+    hot!().clock = asked;
+    sample::take_due(pc, sample::What::Compute);
+    hot!().clock = done;
+    sample::take_due(pc, sample::What::Stall);
+    sched::set_limit();
 }
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?

@@ -16,6 +16,13 @@ pub struct Front {
     since: Ticks,
 }
 
+impl Front {
+    #[inline]
+    pub fn is_ahead(&self) -> bool {
+        self.ahead > 0
+    }
+}
+
 /// Of what the running CPU has computed since its last access, what it did while it waited took no time.
 #[inline]
 pub fn catch_up(cpu: u32) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Plain accesses to lines that the running CPU has alone, and that have left its first-level cache: most of what the
+//! slow path sees of a program whose data is its threads' own. Nobody else can see one, so nobody has to be let go
+//! first, no other CPU's store can be pending, nobody dozes over the line, and it is no word that a thread spins on.
+use crate::engine::{engine, tag_of};
+use crate::hooks::access::{account, bring_pair, finish_earlier, mark_left, origin};
+use crate::hooks::hot::hot;
+use corefold_model::{Access, Kind};
+use corefold_recording::AccessKind;
+
+/// Serves the access if it is one of these.
+#[inline]
+pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
+    let tag = tag_of(address);
+    if !tag.has_left_of(hot!().tag) {
+        return false;
+    }
+    let engine = engine();
+    let cpu = engine.sched.cpu as u32;
+    if engine.sched.cpus[cpu as usize].front.is_ahead() {
+        return false;
+    }
+    let asked = hot!().clock;
+    if !engine.model.is_over(cpu, asked) {
+        finish_earlier(cpu, address, kind);
+    }
+    let access = Access { cpu, address, size: size as u32, kind, origin: origin(pc, what, size as u32) };
+    let outcome = engine.model.fetch_own(tag, &access, hot!().clock);
+    if let Some(other) = engine.model.pair_of(address, &outcome)
+        && !tag_of(other).is_of(hot!().tag)
+    {
+        bring_pair(other, cpu);
+    }
+    if engine.model.any_left() {
+        mark_left();
+    }
+    hot!().clock = outcome.done;
+    account(pc, what, *tag, &access, &outcome, asked);
+    true
+}
