@@ -74,6 +74,7 @@ impl Model {
 
     /// Loads of `cpu` under way, oldest first: an access whose address one of them delivers has to
     /// wait for it.
+    #[inline]
     pub fn loads(&self, cpu: u32) -> impl Iterator<Item = &Load> {
         self.cpus[cpu as usize].loads()
     }

@@ -78,6 +78,7 @@ struct Region {
 }
 
 const REGION_SHIFT: u32 = 16;
+const RECENT: usize = 8;
 
 pub struct Passed {
     address: u64,
@@ -90,7 +91,11 @@ pub struct Passed {
 
 #[derive(Default)]
 pub struct Sites {
-    regions: HashMap<Region, Passed, FxBuildHasher>,
+    regions: Vec<(Region, Passed)>,
+    /// Their numbers there.
+    numbers: HashMap<Region, u32, FxBuildHasher>,
+    /// Those last asked for from some places in the code: a loop goes through a region line by line.
+    recent: [Option<(Region, u32)>; RECENT],
     lines: Vec<Shared>,
     counts: HashMap<Key, Counts, FxBuildHasher>,
 }
@@ -139,11 +144,25 @@ impl Sites {
 
     pub fn region_at(&mut self, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Passed {
         let key = Region { number: address >> REGION_SHIFT, pc, kind };
-        let object = || crate::storage::heap::objects_on(address, 1).pop();
-        let first = || Passed { address, size, object: object(), transfers: [0; CLASSES], counts: Counts::default() };
-        let passed = self.regions.entry(key).or_insert_with(first);
+        let slot = pc as usize % RECENT;
+        let number = match self.recent[slot] {
+            Some((recent, number)) if recent == key => number,
+            _ => self.number_of(key, address, size),
+        };
+        self.recent[slot] = Some((key, number));
+        let passed = &mut self.regions[number as usize].1;
         passed.counts.seen_on(cpu);
         passed
+    }
+
+    #[cold]
+    fn number_of(&mut self, key: Region, address: u64, size: u8) -> u32 {
+        *self.numbers.entry(key).or_insert_with(|| {
+            let object = crate::storage::heap::objects_on(address, 1).pop();
+            let first = Passed { address, size, object, transfers: [0; CLASSES], counts: Counts::default() };
+            self.regions.push((key, first));
+            self.regions.len() as u32 - 1
+        })
     }
 
     /// A transfer of a line that nobody fights for.
@@ -170,13 +189,15 @@ impl Sites {
     pub fn clear(&mut self) {
         self.counts.clear();
         self.regions.clear();
+        self.numbers.clear();
+        self.recent = Default::default();
         self.lines.iter_mut().for_each(|l| l.transfers = [0; CLASSES]);
     }
 
     /// Transfers over all lines, by class.
     pub fn totals(&self) -> [u64; CLASSES] {
         let mut totals = [0; CLASSES];
-        let regions = self.regions.values().map(|r| r.transfers);
+        let regions = self.regions.iter().map(|(_, passed)| passed.transfers);
         for transfers in self.lines.iter().map(|l| l.transfers).chain(regions) {
             totals.iter_mut().zip(transfers).for_each(|(t, n)| *t += n);
         }
@@ -209,9 +230,9 @@ impl Sites {
     /// What passed without a fight, the `most` entries that cost most, dearest first.
     pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
         let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
-        all.sort_unstable_by_key(|(key, p)| (core::cmp::Reverse(p.counts.stall), **key));
+        all.sort_unstable_by_key(|(key, p)| (core::cmp::Reverse(p.counts.stall), *key));
         all.truncate(most);
-        let entry = |(key, p): (&Region, &Passed)| {
+        let entry = |(key, p): &(Region, Passed)| {
             let site = p.counts.site(key.pc, key.kind, 0, p.size);
             corefold_recording::Passed {
                 address: p.address,

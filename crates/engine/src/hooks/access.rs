@@ -7,7 +7,7 @@ use crate::hooks::spin::Found;
 use crate::hooks::{atomics, front, own, pending};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
-use corefold_model::{Access, Blame, Kind, Outcome, Ticks};
+use corefold_model::{Access, Blame, Kind, Load, Outcome, Ticks};
 use corefold_recording::AccessKind;
 
 /// The slow path of a plain read; `size` bytes on one line.
@@ -201,8 +201,13 @@ pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
 /// is all there is to go by, as hooks carry no data flow; a field lies within a page of its object.
 fn address_known(cpu: u32, address: u64, now: Ticks) -> Ticks {
     let near = |value: u64| value.wrapping_sub(address).wrapping_add(4096) < 8192;
-    let sources = engine().model.loads(cpu).filter(|l| near(read_value(l.address & !7, 8)));
-    match sources.max_by_key(|l| l.done).copied() {
+    let mut source: Option<Load> = None;
+    for load in engine().model.loads(cpu) {
+        if near(read_value(load.address & !7, 8)) && source.is_none_or(|s| s.done <= load.done) {
+            source = Some(*load);
+        }
+    }
+    match source {
         Some(load) => engine().model.await_load(cpu, &load, now),
         None => now,
     }
