@@ -71,8 +71,8 @@ fn back(code: &impl Code, from: u64, to: u64) -> Option<Vec<Step>> {
     None
 }
 
-/// The part that `own` has in a loop whose other steps are `rest`: its issue slots, and its part of what the
-/// chain of dependent instructions adds. A loop takes a cycle at least.
+/// The part that `own` has in a loop whose other steps are `rest`: its issue slots, and its part of what
+/// taken branches and the chain of dependent instructions add.
 fn in_loop(own: &[Step], rest: &[Step], core: &Core) -> Cost {
     let round = rotated([own, rest].concat());
     let path = Path::hooked(core::iter::repeat_n(&round, ROUNDS).flatten(), core);
@@ -84,13 +84,13 @@ fn in_loop(own: &[Step], rest: &[Step], core: &Core) -> Cost {
     let flat = path.flat_ticks_of(core, |op| is_own(op.instruction.ip())) / rounds
         + atomic * pipeline::TICKS / u64::from(core.width);
     let settled = pipeline::steady(&round, is_own, core);
-    let least = if rest.is_empty() { pipeline::TICKS } else { 0 };
-    let added = settled.ticks.saturating_sub(all) * settled.own / settled.chain.max(1);
+    let branches = Path::hooked(&round, core).taken_branches();
+    let least = if settled.modelled { all } else { all.max(pipeline::taking(branches, core)) };
+    let owned = own.iter().filter(|step| step.is_taken()).count() as u64;
+    let branching = (least - all) * owned.min(branches) / branches.max(1);
+    let added = branching + settled.ticks.saturating_sub(least) * settled.own / settled.chain.max(1);
     let instructions = path.ops.iter().filter(|op| is_own(op.instruction.ip())).map(|op| op.instructions).sum::<u32>();
-    Cost {
-        sixteenths: pipeline::sixteenths((flat + added).max(least)),
-        instructions: instructions / ROUNDS as u32 + atomic as u32,
-    }
+    Cost { sixteenths: pipeline::sixteenths(flat + added), instructions: instructions / ROUNDS as u32 + atomic as u32 }
 }
 
 /// The loop from its lowest address: so all parts of it see the same one of several chains that take equally long.

@@ -37,6 +37,17 @@ struct Route {
     returned: bool,
 }
 
+impl Route {
+    fn new(at: u64, steps: Vec<Step>) -> Route {
+        Route { blocks: Vec::new(), steps, first: 0, at, returned: false }
+    }
+}
+
+/// Whether there are calls of functions that are not followed.
+fn calls(steps: &[Step]) -> bool {
+    steps.iter().any(|step| matches!(step, Step::Call(..)))
+}
+
 /// Loops through a block, and the inner loop that others were left out for.
 struct Loops {
     routes: Vec<Route>,
@@ -55,17 +66,29 @@ pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &C
         around = loops(code, place, &block, core);
         around.inner = inner.or(around.inner);
     }
+    if alone && !spins && calls(&block.steps) && !calls(&with_callees(code, &block.steps)) {
+        // What it calls takes its part of the time of each round.
+        let round = Route { first: block.steps.len(), ..Route::new(place.head, block.steps) };
+        return (mean(code, &[round], flat, core), None);
+    }
     if alone && (!spins || around.routes.is_empty()) {
         return by_itself(place, &block, &around.routes, flat, spins, core);
     }
     let core = &without_renaming_of_two(&around.routes, core);
-    let taken: u64 = around.routes.iter().map(|route| taken(route, flat, core)).sum();
-    let ticks = if around.routes.is_empty() { flat } else { taken / around.routes.len() as u64 };
+    let ticks = if around.routes.is_empty() {
+        flat.max(returning(&block, core))
+    } else {
+        mean(code, &around.routes, flat, core)
+    };
     (ticks, around.inner)
 }
 
-/// The same of a block that jumps to itself. It takes a cycle at least, for no core takes more than one branch in a
-/// cycle.
+/// What a block takes at least that returns, where nothing is known of the loop that calls its function.
+fn returning(block: &Walk, core: &Core) -> u64 {
+    if ends_in_return(&block.steps) { u64::from(core.taken_branch) * pipeline::TICKS } else { 0 }
+}
+
+/// The same of a block that jumps to itself.
 fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool, core: &Core) -> (u64, Option<u64>) {
     let settled = pipeline::steady(&block.steps, |_| true, core);
     if settled.modelled {
@@ -73,11 +96,11 @@ fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool
         return (settled.ticks, None);
     }
     // Each look of a spin waits for what it finds: rounds after the one that ends it do not count.
-    let least = pipeline::TICKS * if spins { u64::from(LOAD) } else { 1 };
+    let branches = if calls(&block.steps) { 1 } else { Path::hooked(&block.steps, core).taken_branches() };
+    let least = if spins { pipeline::TICKS * u64::from(LOAD) } else { pipeline::taking(branches, core) };
     let endless = flat.max(settled.ticks).max(least);
-    let calls = |step: &Step| matches!(step, Step::Call(..));
     // How much of the next round fits beside the callee is not known.
-    let followed: Vec<&Route> = outer.iter().filter(|route| !route.steps.iter().any(calls)).collect();
+    let followed: Vec<&Route> = outer.iter().filter(|route| !calls(&route.steps)).collect();
     if spins || followed.is_empty() {
         return (endless, None);
     }
@@ -113,16 +136,89 @@ fn without_renaming_of_two(loops: &[Route], core: &Core) -> Core {
     if stores.iter().any(twice) { Core { renamed: core.forward, ..*core } } else { *core }
 }
 
-/// What the first block takes of the time of a round: its issue slots, and what the loop takes beyond them as
-/// far as the chain it waits for is in it. Less than its slots, where they fit into the time of atomic operations.
-fn taken(route: &Route, own_flat: u64, core: &Core) -> u64 {
-    let own: Vec<u64> = route.steps[..route.first].iter().map(Step::ip).collect();
-    let flat = Path::hooked(&route.steps, core).flat_ticks(core);
-    let settled = pipeline::steady(&route.steps, |ip| own.contains(&ip), core);
-    if settled.modelled && settled.ticks < flat {
-        return own_flat * settled.ticks / flat;
+/// What the first block, whose issue slots alone take `flat`, takes of a round, in the mean of the ways round.
+fn mean(code: &impl Code, routes: &[Route], flat: u64, core: &Core) -> u64 {
+    let rounds: Vec<Round> = routes.iter().map(|route| Round::new(code, route, core)).collect();
+    let sum = |of: &dyn Fn(&Round) -> u64| rounds.iter().map(of).sum::<u64>();
+    // Branches are taken ahead of what waits for operands, and beside it.
+    let branching = sum(&|round| round.branching).saturating_sub(sum(&|round| round.flat));
+    let ticks = if branching > sum(&|round| round.settled.ticks.saturating_sub(round.flat)) {
+        let [own, all] = [0, 1].map(|of| sum(&|round| round.branches[of]));
+        sum(&|round| round.slots(flat)) + branching * own / all.max(1)
+    } else {
+        sum(&|round| round.slots(flat) + round.waiting())
+    };
+    ticks / rounds.len().max(1) as u64
+}
+
+/// A way round a loop, seen from its first block.
+struct Round {
+    settled: pipeline::Steady,
+    /// Time that its issue slots alone take, and its taken branches.
+    flat: u64,
+    branching: u64,
+    /// Taken branches of the first block, and of all.
+    branches: [u64; 2],
+}
+
+impl Round {
+    fn new(code: &impl Code, route: &Route, core: &Core) -> Round {
+        let own = own(&route.steps[..route.first]);
+        let steps = with_callees(code, &route.steps);
+        let path = Path::hooked(&steps, core);
+        let settled = pipeline::steady(&steps, |ip| own.contains(&ip), core);
+        let taken = || path.ops.iter().filter(|op| op.is_taken());
+        let branches = [taken().filter(|op| own.contains(&op.instruction.ip())).count(), taken().count()];
+        let branches = branches.map(|count| count as u64);
+        let flat = path.flat_ticks(core);
+        // In the time of an atomic operation, or of a callee, a core does other things.
+        let hidden = settled.modelled || calls(&steps);
+        let branching = if hidden { flat } else { pipeline::taking(branches[1], core) };
+        Round { settled, flat, branching, branches }
     }
-    own_flat + settled.ticks.saturating_sub(flat) * settled.own / settled.chain.max(1)
+
+    /// The first block's issue slots, or less, where they fit into the time of atomic operations.
+    fn slots(&self, own: u64) -> u64 {
+        let hidden = self.settled.modelled && self.settled.ticks < self.flat;
+        if hidden { own * self.settled.ticks / self.flat } else { own }
+    }
+
+    /// The first block's part of what the loop takes beyond its slots: as far as the chain it waits for is in it.
+    fn waiting(&self) -> u64 {
+        self.settled.ticks.saturating_sub(self.flat) * self.settled.own / self.settled.chain.max(1)
+    }
+}
+
+/// The addresses of what the first block does, which a way begins with: to its return, and what its callees do before
+/// their first block.
+fn own(steps: &[Step]) -> Vec<u64> {
+    let returns = steps.iter().position(|step| ends_in_return(core::slice::from_ref(step)));
+    let steps = &steps[..returns.map_or(steps.len(), |at| at + 1)];
+    let prologue = |step: &Step| match step {
+        Step::Call(_, prologue) => prologue.iter().map(Step::ip).collect(),
+        _ => Vec::new(),
+    };
+    steps.iter().flat_map(|step| [step.ip()].into_iter().chain(prologue(step))).collect()
+}
+
+/// The steps, with those of the functions that are called in their place, where these are one block.
+fn with_callees(code: &impl Code, steps: &[Step]) -> Vec<Step> {
+    let mut all = Vec::new();
+    for step in steps {
+        match callee(code, step) {
+            Some(callee) => all.extend(callee),
+            None => all.push(step.clone()),
+        }
+    }
+    all
+}
+
+fn callee(code: &impl Code, step: &Step) -> Option<Vec<Step>> {
+    let Step::Call(call, prologue) = step else { return None };
+    let Some(Step::Hook(Hook::Block, ip)) = prologue.last() else { return None };
+    let body = walk(code, ip + 1);
+    let whole = body.next.is_none() && body.exits.is_empty() && ends_in_return(&body.steps);
+    whole.then(|| [&[Step::Run(*call, true)], &prologue[..], &body.steps].concat())
 }
 
 /// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
@@ -133,7 +229,7 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
     let mut left_out = None;
     let mut longest = MOST_BLOCKS;
     let head = place.head;
-    let start = Route { blocks: Vec::new(), steps: Vec::new(), first: 0, at: head, returned: false };
+    let start = Route::new(head, Vec::new());
     let mut routes = extend(start, edges(code, block.clone(), place, false, core));
     routes.retain(|route| route.at != head);
     for _ in 0..MOST_PATHS {

@@ -134,6 +134,11 @@ pub struct Core {
     pub reload: u32,
     /// For how long it issues at full width until its reorder buffer is full; 0 if that is not known.
     pub window: u32,
+    /// Parts of instructions that can wait for their operands, a load and what is computed with it being two; at least
+    /// 1.
+    pub scheduler: u32,
+    /// From one taken branch to the next, where there are several in a round of a loop.
+    pub taken_branch: u32,
 }
 
 /// What one visit of a block costs.
@@ -198,6 +203,7 @@ pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
 pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {
     let steps = walk::follow(code, addresses);
     let path = Path::plain(&steps, core);
-    let ticks = pipeline::run(path.ops.iter(), core).max(path.flat_ticks(core));
+    let least = path.flat_ticks(core).max(path.taken_branches() * u64::from(core.taken_branch) * pipeline::TICKS);
+    let ticks = pipeline::run(path.ops.iter(), core).max(least);
     Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
 }

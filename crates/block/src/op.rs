@@ -337,6 +337,14 @@ fn flags(op: &mut Op) {
 }
 
 impl Op {
+    /// Whether the code goes on elsewhere. Not that it jumps there always: mostly such a jump only leads to the end of
+    /// a loop, and compilers repeat that in its place where no hooks make it long.
+    pub fn is_taken(&self) -> bool {
+        let calls = matches!(self.instruction.mnemonic(), Mnemonic::Call);
+        let jumps = self.instruction.is_jmp_short_or_near();
+        calls || matches!(self.kind, Kind::Call | Kind::Branch { taken: true } if !jumps)
+    }
+
     /// Takes no time to issue, and is no instruction of the program.
     pub fn leave_out(&mut self) {
         self.timing.slots = 0;

@@ -44,6 +44,11 @@ impl Path {
         issue.max(divider).max(ordered) + serial
     }
 
+    /// How many branches, calls and returns are taken.
+    pub fn taken_branches(&self) -> u64 {
+        self.ops.iter().filter(|op| op.is_taken()).count() as u64
+    }
+
     pub fn instructions(&self) -> u32 {
         self.ops.iter().map(|op| op.instructions).sum()
     }

@@ -16,10 +16,6 @@ use core::cmp::Reverse;
 pub const TICKS: u64 = 240;
 /// Instructions between issue and retirement, of a core that does not say: Skylake's reorder buffer.
 const REORDER: usize = 224;
-/// Parts of instructions that can wait for operands, a load and what is computed with it being two. Broadwell's
-/// scheduler has 64 places, those of Skylake, Zen 3 and Golden Cove have 96 or 97, though reorder buffers grew from 224
-/// to 512.
-const WAITING: usize = 97;
 /// Rounds of a loop are simulated until about this many instructions have run.
 const LOOP_OPS: usize = 240;
 
@@ -32,6 +28,12 @@ pub fn run<'a>(ops: impl Iterator<Item = &'a Op>, core: &Core) -> u64 {
     let mut pipeline = Pipeline::new(core);
     ops.for_each(|op| pipeline.step(op));
     pipeline.retired
+}
+
+/// What a round of a loop takes at least that takes so many branches. A core sends a small loop without any other
+/// from a buffer, and then takes its one branch each cycle.
+pub fn taking(branches: u64, core: &Core) -> u64 {
+    TICKS * if branches == 1 { 1 } else { branches * u64::from(core.taken_branch) }
 }
 
 /// A loop that has settled.
@@ -183,7 +185,7 @@ impl Pipeline {
     /// Takes the issue slots of `op`. Copies and what was left out take none.
     fn issue(&mut self, op: &Op) -> u64 {
         self.issued = self.issued.max(self.reorder[self.entered % self.reorder.len()]);
-        while self.waiting.len() >= WAITING {
+        while self.waiting.len() >= self.core.scheduler.max(1) as usize {
             let Reverse(started) = self.waiting.pop().unwrap_or(Reverse(0));
             self.issued = self.issued.max(started);
         }

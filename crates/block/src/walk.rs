@@ -24,6 +24,15 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether the code goes on elsewhere.
+    pub fn is_taken(&self) -> bool {
+        match self {
+            Step::Run(i, taken) => *taken && !i.is_jmp_short_or_near(),
+            Step::Call(..) => true,
+            Step::Announced(_) | Step::Hook(..) => false,
+        }
+    }
+
     pub fn ip(&self) -> u64 {
         match self {
             Step::Run(instruction, _) | Step::Announced(instruction) | Step::Call(instruction, _) => instruction.ip(),

@@ -48,6 +48,16 @@ repeated! {
     reloads "lock add qword ptr [{at}], 1; mov rcx, [{at}]";
 }
 
+/// Jumps that are all taken, each to code of its own, twenty a round: few enough for the fastest part of a branch
+/// predictor.
+pub fn jumps(_: &mut [u64; 8]) {
+    // SAFETY: changes one register.
+    unsafe {
+        asm!("3:", ".rept 19", "jmp 2f", ".p2align 5", "2:", ".endr", "dec {n}", "jnz 3b",
+            n = inout(reg) REPEATS / 20 => _, options(nostack, nomem))
+    };
+}
+
 /// Multiplications, twenty a round, of which each waits for the last: three cycles on every x86-64 processor
 /// since 2008. (Additions may take less than one: some processors carry them out while they rename.)
 #[inline(never)]

@@ -75,6 +75,7 @@ pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
         alone("core.fence", asm::locked_or, "lock or on the stack, which gcc takes for a fence"),
         alone("mfence", asm::mfence, "with nothing to wait for"),
         alone("core.pause", asm::pause, "pause"),
+        alone("core.taken_branch", asm::jumps, "jumps, twenty in a loop"),
     ];
     figures.extend(written(clock));
     figures.push(alone("store", asm::stores, "drained one after the other, to a line that the CPU owns"));

@@ -108,6 +108,8 @@ pub const KEYS: &[Key] = &[
     key("core.misses", Count, 1, 1024),
     maybe("core.transfers", Count, 1, 1024, Like("core.misses")),
     key("core.window", Time, 0, LONG),
+    maybe("core.scheduler", Count, 1, 4096, Number(97)),
+    maybe("core.taken_branch", Time, 0, 1000, Number(1)),
     key("core.smt_percent", Percent, 100, 800),
     maybe("core.adjacent_line", Count, 0, 1, Number(0)),
     maybe("cache.l1", Bytes, 0, LARGE, Number(0)),

@@ -233,6 +233,8 @@ impl Numbers {
             misses: self.get("core.misses"),
             transfers: self.get("core.transfers"),
             window: self.get("core.window"),
+            scheduler: self.get("core.scheduler"),
+            taken_branch: self.get("core.taken_branch"),
             smt_percent: self.get("core.smt_percent"),
             adjacent_line: self.get("core.adjacent_line") == 1,
         }

@@ -90,6 +90,10 @@ pub struct Core {
     pub transfers: u32,
     /// Cycles that the core runs on past an unfinished load (its reorder buffer).
     pub window: u32,
+    /// Parts of instructions that can wait for their operands.
+    pub scheduler: u32,
+    /// Cycles from one taken branch to the next.
+    pub taken_branch: u32,
     /// Work that all hardware threads of a busy core get done, in percent of one alone.
     pub smt_percent: u32,
     /// A miss brings the other line of its aligned pair too.

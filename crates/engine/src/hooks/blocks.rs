@@ -49,9 +49,20 @@ const NATIVE: u32 = 0x0001_0001;
 
 /// What the machine's cores are to code.
 pub fn core() -> Core {
-    let corefold_model::Core { width, pause, rmw, fence, forward, renamed, reload, window, .. } =
-        engine().launch.machine.core;
-    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window }
+    let corefold_model::Core {
+        width,
+        pause,
+        rmw,
+        fence,
+        forward,
+        renamed,
+        reload,
+        window,
+        scheduler,
+        taken_branch,
+        ..
+    } = engine().launch.machine.core;
+    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window, scheduler, taken_branch }
 }
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.

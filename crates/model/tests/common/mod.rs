@@ -45,6 +45,8 @@ pub fn machine() -> Machine {
             misses: 3,
             transfers: 3,
             window: 50,
+            scheduler: 97,
+            taken_branch: 1,
             smt_percent: 125,
             adjacent_line: false,
         },
