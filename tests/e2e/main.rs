@@ -17,6 +17,7 @@ mod libraries;
 mod limits;
 mod lmdb;
 mod locks;
+mod machine;
 mod mimalloc;
 mod names;
 mod negatives;

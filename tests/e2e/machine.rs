@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A profile's facts of the core reach the time that code takes.
+use crate::harness::{Place, Simulation, program};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const PROFILE: &str = "skl-i7-6700hq";
+
+/// The profile with other values for some keys.
+fn with(facts: &[(&str, u64)]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines").join(PROFILE).with_extension("toml");
+    let text = std::fs::read_to_string(path).expect("a profile of ours");
+    let mut profile: toml::Table = text.parse().expect("a profile is TOML");
+    for (key, value) in facts {
+        let (section, name) = key.split_once('.').expect("a section and a name");
+        let unit = if name == "scheduler" { "count" } else { "cycles" };
+        let fact = format!("value = {value}\nunit = \"{unit}\"\nestimated = \"for a test\"");
+        let fact: toml::Table = fact.parse().expect("a fact");
+        profile[section].as_table_mut().expect("a section").insert(name.into(), fact.into());
+    }
+    profile.to_string()
+}
+
+/// Cycles of a round of each loop of the program.
+fn cycles(machine: &str) -> BTreeMap<String, f64> {
+    const GHZ: f64 = 2.6;
+    let run = Simulation::of(&program("machine/facts.c")).option("--machine", machine).cpus("1").run();
+    assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+    let figures = run.printed().lines().filter_map(|line| line.split_once(' '));
+    figures.filter_map(|(key, ps)| Some((key.to_owned(), ps.parse::<f64>().ok()? * GHZ / 1000.0))).collect()
+}
+
+#[test]
+fn facts_of_the_core_decide_what_code_takes() {
+    // It is as `forward` where a profile does not say.
+    const RENAMED: (&str, u64) = ("core.renamed", 4);
+    let place = Place::new();
+    let of = |facts: &[(&str, u64)]| cycles(&place.file("machine.toml", with(facts)).to_string_lossy());
+    let base = of(&[RENAMED]);
+    for (key, value, usual, changed) in [
+        ("core.forward", 11, 5.0, 12.0),
+        ("core.renamed", 7, 5.0, 8.0),
+        ("core.taken_branch", 4, 3.0, 12.0),
+        ("core.scheduler", 6, 2.5, 8.0),
+    ] {
+        let other = of(&[RENAMED, (key, value)]);
+        let near = |of: &BTreeMap<String, f64>, expected: f64| (of[key] / expected - 1.0).abs() < 0.15;
+        assert!(near(&base, usual) && near(&other, changed), "{key}: {} then {}", base[key], other[key]);
+        for (name, figure) in base.iter().filter(|(name, _)| *name != key) {
+            assert!((other[name] / figure - 1.0).abs() < 0.02, "{key}: {name} {figure} became {}", other[name]);
+        }
+    }
+}

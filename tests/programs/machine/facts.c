@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Loops whose time hangs on one fact of the core each: prints picoseconds of a round. */
+#include <stdio.h>
+#include <time.h>
+
+enum { ROUNDS = 20000 };
+
+static volatile long word;
+static volatile long results[16];
+
+/* Each addition loads what the last one stored, by the word's own address. */
+static __attribute__((noinline)) void forward(long rounds)
+{
+	for (long i = 0; i < rounds; i++)
+		word++;
+}
+
+/* The same by an address in a register. */
+static __attribute__((noinline)) void renamed(long rounds)
+{
+	volatile long *volatile somewhere = &word, *at = somewhere;
+
+	for (long i = 0; i < rounds; i++)
+		(*at)++;
+}
+
+static __attribute__((noipa)) long same(long value) { return value; }
+
+/* A call, a return and the branch back. */
+static __attribute__((noinline)) void taken_branch(long rounds)
+{
+	for (long i = 0; i < rounds; i++)
+		same(i);
+}
+
+/* A long chain in each round, and none from one round to the next. */
+static __attribute__((noinline)) void scheduler(long rounds)
+{
+	for (long i = 0; i < rounds; i++) {
+		long value = i;
+
+		value *= value, value *= value, value *= value, value *= value, value *= value, value *= value;
+		results[i & 15] = value;
+	}
+}
+
+static long now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void show(const char *name, void (*loop)(long))
+{
+	long begun = now();
+
+	loop(ROUNDS);
+	printf("%s %ld\n", name, (now() - begun) * 1000 / ROUNDS);
+}
+
+int main(void)
+{
+	show("core.forward", forward);
+	show("core.renamed", renamed);
+	show("core.taken_branch", taken_branch);
+	show("core.scheduler", scheduler);
+	return 0;
+}
