@@ -330,10 +330,10 @@ impl Model {
         }
     }
 
-    /// [`Model::access`] for a plain access to a line of the CPU's own that has left its first level.
+    /// [`Model::access`] for a plain access to a line of the CPU's own that has left its first level, once what is over
+    /// by `now` has been retired.
     #[inline]
     pub fn fetch_own(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
-        let now = self.retire(access.cpu, now);
         self.private_hit(tag, access, now)
     }
 

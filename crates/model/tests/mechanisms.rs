@@ -247,6 +247,33 @@ fn what_does_not_fit_comes_from_the_next_level() {
     assert_eq!(endless.cycles(0, 0, Kind::LoadAwaited), 0);
 }
 
+/// The engine's short way to a line of the CPU's own does what the long one does.
+#[test]
+fn a_line_of_ones_own_is_fetched_as_any_other() {
+    let (mut long, mut short) = (lab(small_caches), lab(small_caches));
+    let mut fetched = 0;
+    for i in 0..3000u64 {
+        let (line, kind) = (i * i % 200, if i % 3 == 0 { Kind::Store } else { Kind::Load });
+        let tag = short.tags.entry(line).or_default();
+        if tag.has_left_of(Tag::private_clean(0).bits()) {
+            fetched += 1;
+            let access = Access { cpu: 0, address: line * 64, size: 8, kind, origin: 0 };
+            let now = short.model.retire(0, short.clocks[0]);
+            let outcome = short.model.fetch_own(tag, &access, now);
+            short.clocks[0] = outcome.done;
+            while let Some(left) = short.model.take_left() {
+                let tag = short.tags.get_mut(&(left / 64)).unwrap();
+                *tag = tag.left();
+            }
+            assert_eq!(outcome, long.access(0, line * 64, kind));
+        } else {
+            assert_eq!(short.access(0, line * 64, kind), long.access(0, line * 64, kind));
+        }
+    }
+    assert!(fetched > 1000, "{fetched}");
+    assert_eq!(short.tags, long.tags);
+}
+
 #[test]
 fn without_a_first_level_the_second_holds_all() {
     for (lines, cycles) in [(20, 0), (100, 30)] {

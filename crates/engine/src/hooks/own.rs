@@ -23,6 +23,9 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
     let asked = hot!().clock;
     if !engine.model.is_over(cpu, asked) {
         finish_earlier(cpu, address, kind);
+        if hot!().clock != asked {
+            hot!().clock = engine.model.retire(cpu, hot!().clock);
+        }
     }
     let access = Access { cpu, address, size: size as u32, kind, origin: origin(pc, what, size as u32) };
     let outcome = engine.model.fetch_own(tag, &access, hot!().clock);
