@@ -249,6 +249,7 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
             let (own, returned) = (route.at, route.returned);
             let inner = block.next == Some(own) && !again(&block, core);
             let edges = edges(code, block, place, returned, core);
+            let inner = inner && edges.iter().any(|edge| edge.next == own);
             left_out = left_out.or(inner.then_some(own));
             if !inner || edges.iter().any(|edge| edge.next == head) {
                 routes.extend(extend(route, edges).into_iter().filter(|longer| longer.at != own));
@@ -312,17 +313,23 @@ fn ends_in_return(steps: &[Step]) -> bool {
 
 /// The way through `rest` to the next block; in the caller, to the function's first block where it is called.
 fn called(mut steps: Vec<Step>, rest: Walk, place: Place, returned: bool) -> Option<Edge> {
-    let calls = |step: &Step| match step {
-        Step::Call(_, prologue) => matches!(prologue.last(), Some(Step::Hook(Hook::Block, ip)) if ip + 1 == place.head),
-        _ => false,
+    let entered = |(at, step): (usize, &Step)| match step {
+        Step::Call(call, prologue) => match prologue.last()? {
+            Step::Hook(Hook::Block, ip) => {
+                let entered = place.returns_to == Some(call.next_ip()) || ip + 1 == place.head;
+                entered.then(|| (at, *call, prologue.clone(), ip + 1))
+            }
+            _ => None,
+        },
+        _ => None,
     };
-    let call = rest.steps.iter().position(calls).filter(|_| returned);
-    let Some(Step::Call(call_itself, prologue)) = call.map(|at| &rest.steps[at]) else {
+    let call = rest.steps.iter().enumerate().find_map(entered).filter(|_| returned);
+    let Some((at, call, prologue, next)) = call else {
         steps.extend(rest.steps);
         return rest.next.map(|next| Edge { steps, next, returns: false });
     };
-    steps.extend_from_slice(&rest.steps[..call.unwrap_or_default()]);
-    steps.push(Step::Run(*call_itself, true));
-    steps.extend_from_slice(prologue);
-    Some(Edge { steps, next: place.head, returns: false })
+    steps.extend_from_slice(&rest.steps[..at]);
+    steps.push(Step::Run(call, true));
+    steps.extend(prologue);
+    Some(Edge { steps, next, returns: false })
 }

@@ -181,6 +181,16 @@ fn rounds_overlap_as_far_as_the_scheduler_holds_them() {
     assert!(small > 6.0 && large < 2.5, "{small} {large}");
 }
 
+#[test]
+fn a_chain_leads_through_a_call_of_several_blocks() {
+    // As above; the function: dec r15; je past the next block; its block: add qword [rbx], 1; ret.
+    let caller = Bytes::new().call(BLOCK).call(START + 12).then(&[0xeb, 0xf4]);
+    let head = caller.call(BLOCK).then(&[0x49, 0xff, 0xcf, 0x74, 10]);
+    let both = head.call(BLOCK).then(&[0x48, 0x83, 0x03, 0x01, 0xc3]).then(&[0xc3]);
+    let of = |returns_to| cost_called(&both, START + 27, returns_to, &CORE).cycles();
+    assert!(of(None) <= 1.0 && (4.0..6.5).contains(&of(Some(START + 10))), "{} {}", of(None), of(Some(START + 10)));
+}
+
 fn call_before() -> Vec<u8> {
     Bytes::new().call(BLOCK).0
 }
