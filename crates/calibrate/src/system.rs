@@ -28,6 +28,10 @@ fn wait_in_vain() {
     futex(&AtomicU32::new(0), libc::FUTEX_WAIT, 1);
 }
 
+fn wake_nobody() {
+    futex(&AtomicU32::new(0), libc::FUTEX_WAKE, 1);
+}
+
 fn read_clock() {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: there is room for the answer.
@@ -40,12 +44,13 @@ pub fn figures(clock: Clock, cpus: &[usize]) -> Vec<Figure> {
     let mut figures = vec![
         alone("system.syscall", 200, 100, &get_parent, "getppid"),
         alone("system.futex", 200, 100, &wait_in_vain, "a futex wait for a word that has changed"),
+        alone("system.futex_wake", 200, 100, &wake_nobody, "a futex call that wakes nobody"),
         alone("system.clock_read", 200, 100, &read_clock, "clock_gettime(CLOCK_MONOTONIC)"),
         alone("system.allocation", 200, 100, &allocate, "malloc and free of 64 bytes, each"),
         alone("system.thread_create", 100, 1, &|| _ = std::thread::spawn(|| ()).join(), "pthread_create and join"),
     ];
-    figures[3].value /= 2.0;
-    figures[3].spread = figures[3].spread.map(|s| s.map(|ns| ns / 2.0));
+    let pair = figures.iter_mut().filter(|f| f.key == "system.allocation");
+    pair.for_each(|f| (f.value, f.spread) = (f.value / 2.0, f.spread.map(|s| s.map(|ns| ns / 2.0))));
     let usual = |key, spread, how: &str| Figure::usual(key, "ns", spread, how);
     let how = "two threads on one CPU that wake each other by futexes and sleep, each way";
     figures.push(usual("system.context_switch", turns(clock, [cpus[0]; 2])[0], how));

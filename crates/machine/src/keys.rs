@@ -123,6 +123,7 @@ pub const KEYS: &[Key] = &[
     key("system.syscall", Time, 1, LONG),
     maybe("system.futex", Time, 1, LONG, Like("system.syscall")),
     key("system.wake", Time, 1, LONG),
+    maybe("system.futex_wake", Time, 1, LONG, Like("system.futex")),
     maybe("system.wake_call", Time, 1, LONG, Like("system.syscall")),
     key("system.context_switch", Time, 1, LONG),
     key("system.timeslice", Time, 1, 100 * LONG),

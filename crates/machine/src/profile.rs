@@ -246,6 +246,7 @@ impl Numbers {
             futex: self.get("system.futex"),
             wake: self.get("system.wake"),
             wake_call: self.get("system.wake_call"),
+            futex_wake: self.get("system.futex_wake"),
             context_switch: self.get("system.context_switch"),
             timeslice: self.long("system.timeslice"),
             wake_granularity: self.get("system.wake_granularity"),

@@ -139,6 +139,8 @@ pub struct System {
     pub wake: u32,
     /// What it takes from the thread that makes the call.
     pub wake_call: u32,
+    /// A futex call that wakes nobody.
+    pub futex_wake: u32,
     pub context_switch: u32,
     /// How long a thread runs before another that waits for its CPU gets it.
     pub timeslice: u64,

@@ -44,7 +44,7 @@ pub enum Waited {
 
 /// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
 pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
-    let (before, after) = parts_of_system_call();
+    let (before, after) = parts_of_system_call(engine().launch.machine.system.futex);
     sched::quiesce();
     charge(before);
     timed(address, object.call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
@@ -80,12 +80,12 @@ pub fn interrupted(pc: u64) -> bool {
     signals::deliver(pc).unwrap_or(true)
 }
 
-/// A call's time until the kernel looks at the word, and from then on: what is the futex's own comes before.
-/// It varies from call to call: were it always the same, threads that fight for a lock would fall into step,
-/// and each would find the word changed, or none would.
-fn parts_of_system_call() -> (u32, u32) {
-    let system = &engine().launch.machine.system;
-    let (any, all) = (system.syscall, system.futex.max(system.syscall));
+/// The time of a call that takes `all` until the kernel looks at the futex, and from then on: what is the futex's own
+/// comes before. It varies from call to call: were it always the same, threads that fight for a lock would fall into
+/// step, and each would find the word changed, or none would.
+fn parts_of_system_call(all: u32) -> (u32, u32) {
+    let any = engine().launch.machine.system.syscall;
+    let all = all.max(any);
     let seed = engine().seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let random = &mut engine().sched.queues.random;
     if *random == 0 {
@@ -100,12 +100,12 @@ fn parts_of_system_call() -> (u32, u32) {
 
 /// Wakes up to `most` fibers that wait with any of `bits`; returns how many.
 pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
-    let all = engine().launch.machine.system.futex;
+    let (before, after) = parts_of_system_call(engine().launch.machine.system.futex_wake);
     sched::quiesce();
-    charge(all / 2);
+    charge(before);
     sched::sync();
     let woken = wake_queued(address, most, bits);
-    charge(all - all / 2);
+    charge(after);
     woken
 }
 
@@ -113,7 +113,7 @@ pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
 fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let system = &engine().launch.machine.system;
     let (address, latency) = (shared::key(address), ticks(system.wake));
-    let call = system.wake_call.saturating_sub(system.futex).max(system.syscall / 4);
+    let call = system.wake_call.saturating_sub(system.futex_wake).max(system.syscall / 4);
     let mut woken = 0;
     while woken < most {
         let Some(waiting) = engine().sched.queues.take(address, bits) else { break };

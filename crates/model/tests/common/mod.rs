@@ -56,6 +56,7 @@ pub fn machine() -> Machine {
             futex: 225,
             wake: 3000,
             wake_call: 2_000,
+            futex_wake: 225,
             context_switch: 2000,
             timeslice: 1_000_000,
             wake_granularity: 1_000_000,
