@@ -144,3 +144,22 @@ pub fn find(name: &str) -> Option<&'static Key> {
 pub fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|k| k.name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_described_and_no_other() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let keys: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next()).collect();
+        let described: Vec<&str> = keys.iter().flat_map(|keys| keys.trim_end_matches('`').split("`, `")).collect();
+        for name in names() {
+            assert!(described.contains(&name), "{name} is not in docs/model.md");
+        }
+        for name in described {
+            assert!(find(name).is_some(), "{name} of docs/model.md is no key");
+        }
+    }
+}
