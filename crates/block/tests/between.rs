@@ -3,23 +3,11 @@
 #[allow(dead_code, reason = "this test uses a part")]
 mod support;
 
-use corefold_block::{Core, Trail, between, trace};
+use corefold_block::{Trail, between, trace};
 use std::collections::HashMap;
-use support::{Compiler, Form, Program, Recorded};
+use support::{CORE, Compiler, Form, Program, Recorded};
 
 const ROUNDS: f64 = 800.0;
-const CORE: Core = Core {
-    width: 4,
-    pause: 140,
-    rmw: 18,
-    fence: 33,
-    forward: 5,
-    renamed: 5,
-    reload: 5,
-    window: 56,
-    scheduler: 97,
-    taken_branch: 1,
-};
 
 /// Printed but not held to the tolerance, and why.
 const LIMITS: [(&str, &str); 5] = [

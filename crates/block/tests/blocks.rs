@@ -3,21 +3,8 @@
 #[path = "support/bytes.rs"]
 mod bytes;
 
-use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, FENCE, START};
+use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, CORE, FENCE, START};
 use corefold_block::{Core, cost, cost_called};
-
-const CORE: Core = Core {
-    width: 4,
-    pause: 140,
-    rmw: 18,
-    fence: 33,
-    forward: 5,
-    renamed: 5,
-    reload: 5,
-    window: 56,
-    scheduler: 97,
-    taken_branch: 1,
-};
 
 trait Costs {
     /// Of the block that ends here: cycles and instructions.

@@ -2,24 +2,12 @@
 //! An instrumented loop costs what the plain build of it does.
 mod support;
 
-use corefold_block::{Core, Cost, Place, cost_at, trace};
+use corefold_block::{Cost, Place, cost_at, trace};
 use std::collections::HashMap;
 use support::Compiler::{self, Clang, Gcc};
-use support::{Form, Program, Recorded};
+use support::{CORE, Form, Program, Recorded};
 
 const ROUNDS: f64 = 800.0;
-const CORE: Core = Core {
-    width: 4,
-    pause: 140,
-    rmw: 18,
-    fence: 33,
-    forward: 5,
-    renamed: 5,
-    reload: 5,
-    window: 56,
-    scheduler: 97,
-    taken_branch: 1,
-};
 
 /// Printed but not held to the tolerance, and why.
 const LIMITS: [(&str, &str); 2] = [

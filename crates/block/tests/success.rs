@@ -3,21 +3,8 @@
 #[path = "support/bytes.rs"]
 mod bytes;
 
-use bytes::{ATOMIC, BLOCK, Bytes, COMPARE, COMPARE_WORD, START};
-use corefold_block::{Core, cost};
-
-const CORE: Core = Core {
-    width: 4,
-    pause: 140,
-    rmw: 18,
-    fence: 33,
-    forward: 5,
-    renamed: 5,
-    reload: 5,
-    window: 56,
-    scheduler: 97,
-    taken_branch: 1,
-};
+use bytes::{ATOMIC, BLOCK, Bytes, COMPARE, COMPARE_WORD, CORE, START};
+use corefold_block::cost;
 
 const MOV_RDI_RBX: &[u8] = &[0x48, 0x89, 0xdf];
 const MOV_RSI_R13: &[u8] = &[0x4c, 0x89, 0xee];

@@ -187,7 +187,7 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
 /// time from owner to owner; the rest of a transfer is the request's.
 fn split(figures: &mut Vec<Figure>) {
     let of = |key: &str| figure::value(figures, key);
-    let transfer = NEAREST.into_iter().find_map(|key| of(key));
+    let transfer = NEAREST.into_iter().find_map(of);
     let (Some(transfer), Some(own), Some(each), Some(kept)) =
         (transfer, of("own update"), of("contended add"), of("operations kept"))
     else {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Code as bytes.
 #![allow(dead_code, reason = "each test file has its own copy")]
+#[path = "skylake.rs"]
+mod skylake;
+
 use corefold_block::{Code, Hook};
+pub use skylake::CORE;
 
 pub const BLOCK: u64 = 0x9000;
 pub const ACCESS: u64 = 0x9100;

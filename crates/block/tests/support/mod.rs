@@ -2,9 +2,11 @@
 //! Builds the test programs, runs them, and reads their code as the engine would in the process.
 mod rewriting;
 mod sequences;
+mod skylake;
 
 use corefold_block::{Code, Hook, clang};
 use object::{Object, ObjectSegment, ObjectSymbol, RelocationTarget};
+pub use skylake::CORE;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
