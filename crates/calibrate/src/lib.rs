@@ -297,8 +297,14 @@ impl Disturbance {
 }
 
 /// Figures that decide a simulation's answer: the host must be quiet enough for these.
-const KEYS: [&str; 5] =
-    ["core.rmw", "latency.local_clean", "latency.local_modified", "latency.remote_modified", "system.wake"];
+const KEYS: [&str; 6] = [
+    "core.width",
+    "core.rmw",
+    "latency.local_clean",
+    "latency.local_modified",
+    "latency.remote_modified",
+    "system.wake",
+];
 
 fn warnings(figures: &[Figure], t: &Topology, before: Disturbance) -> Vec<String> {
     let mut all = Vec::new();
