@@ -51,3 +51,20 @@ fn facts_of_the_core_decide_what_code_takes() {
         }
     }
 }
+
+/// No call about a futex is shorter than a system call: one that wakes a thread takes as long if a profile says so.
+#[test]
+fn waking_takes_what_it_takes() {
+    let place = Place::new();
+    let nanoseconds = |nobody: u64| {
+        let machine = with(&[("system.futex_wake", nobody), ("system.wake_call", 2600)]);
+        let machine = place.file("machine.toml", machine);
+        let simulation = Simulation::of(&program("machine/wake.c")).option("--machine", &machine.to_string_lossy());
+        let run = simulation.cpus("2").run();
+        let woken = run.printed().lines().find_map(|line| line.strip_prefix("1 ")?.parse::<u64>().ok());
+        woken.unwrap_or_else(|| panic!("no thread was woken: {}{}", run.said.out, run.said.err))
+    };
+    let usual = nanoseconds(1000);
+    assert!((1000..1200).contains(&usual), "{usual}");
+    assert!(nanoseconds(1).abs_diff(usual) < 10);
+}

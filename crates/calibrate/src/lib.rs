@@ -244,6 +244,7 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
     unless("latency.local_modified", "ns", 45.0, few);
     unless("latency.request_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
     unless("latency.snoop_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
+    unless("latency.spread", "percent", 11.0, "what calibration measures on a server of 2023 with a mesh");
     unless(
         "latency.home_busy",
         "cycles",
@@ -353,6 +354,15 @@ mod tests {
             [legs(10.0, 5.0, 1.0, 100.0, 25.0), legs(1000.0, 5.0, 1.0, 1.0, 1.0), legs(100.0, 5.0, 1.0, 1.0, 500.0)]
         {
             assert!(odd.iter().all(|p| *p >= 0.0) && odd[0] + odd[1] <= 100.0, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn one_cpu_has_the_figures_of_transfers_estimated() {
+        let mut figures = Vec::new();
+        estimates(&mut figures, &Topology { cpus: vec![topology::Cpu::default()], caches: [None; 3] });
+        for key in ["latency.local_modified", "latency.request_percent", "latency.spread"] {
+            assert!(figure::value(&figures, key).is_some_and(|value| value > 0.0), "{key}");
         }
     }
 

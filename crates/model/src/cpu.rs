@@ -170,8 +170,8 @@ impl Cpu {
         self.last_commit.max(self.loaded)
     }
 
-    /// Begins a load that is done at `done` if nothing is in its way; with as many of them under way as there is `room` for, the oldest is awaited
-    /// first. Returns the time at which the CPU goes on.
+    /// Begins a load that is done at `done` if nothing is in its way; with as many of them under way as there is `room`
+    /// for, the oldest is awaited first. Returns the time at which the CPU goes on.
     #[inline]
     pub fn load(&mut self, access: &Access, line: u64, now: Ticks, done: Ticks, room: Room) -> Ticks {
         let (mut now, mut done) = (now, done);

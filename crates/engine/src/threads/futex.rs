@@ -113,7 +113,8 @@ pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
 fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let system = &engine().launch.machine.system;
     let (address, latency) = (shared::key(address), ticks(system.wake));
-    let call = system.wake_call.saturating_sub(system.futex_wake).max(system.syscall / 4);
+    let nobody = system.futex_wake.max(system.syscall);
+    let call = system.wake_call.saturating_sub(nobody).max(system.syscall / 4);
     let mut woken = 0;
     while woken < most {
         let Some(waiting) = engine().sched.queues.take(address, bits) else { break };
