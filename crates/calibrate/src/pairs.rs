@@ -163,8 +163,15 @@ pub fn spread(clock: Clock, here: usize, there: usize) -> Figure {
     let how = format!(
         "single loads of lines that another core wrote, {ns:.0} ns with their timing, from quartile to quartile"
     );
-    Figure { value: of_lines.median.round(), ..Figure::usual("latency.spread", "percent", of_lines, &how) }
+    // More than a profile may say is noise: it must not cost the other figures.
+    Figure {
+        value: of_lines.median.round().min(MOST_SPREAD),
+        ..Figure::usual("latency.spread", "percent", of_lines, &how)
+    }
 }
+
+/// The greatest that `latency.spread` may be.
+const MOST_SPREAD: f64 = 90.0;
 
 /// Standard deviations between the first and the third quartile of a normal distribution.
 const NORMAL_QUARTILES: f64 = 1.349;
