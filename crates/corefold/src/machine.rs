@@ -2,7 +2,7 @@
 //! `corefold machine`: what can be simulated, and where its numbers come from.
 use crate::cli::LimitArgs;
 use crate::screen;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use corefold_driver::exit;
 use corefold_machine::{Fact, Machine, Origin, Profile, builtin, host_file, load, without};
@@ -33,6 +33,7 @@ pub enum Command {
 pub fn calibrate(output: Option<PathBuf>) -> Result<u8> {
     let host = || host_file().context("neither XDG_CONFIG_HOME nor HOME says where profiles lie: name a file with -o");
     let file = output.map_or_else(host, Ok)?;
+    ensure!(!file.is_dir(), "{} is a folder: name a file with -o", file.display());
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
