@@ -4,25 +4,31 @@ use crate::bench::{Bench, Native, Program};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
 use crate::suite::{Suite, Workload};
-use anyhow::{Context, Result};
-use corefold_calibrate::{Measuring, PASSES};
+use anyhow::{Context, Error, Result};
+use corefold_calibrate::passes::{MOST_STOLEN, PASSES, take};
+use corefold_calibrate::{Measuring, Pass};
 
 /// Numbers of threads.
 const THREADS: [u32; 2] = [1, 2];
 
-/// A workload, built in both ways, and what its trials said so far.
+/// Passes at most, where the hypervisor takes its share of most of them.
+const MOST_PASSES: usize = 12;
+
+/// A workload, built in both ways.
 struct Candidate<'a> {
     workload: &'a Workload,
     plain: Program,
     hooked: Program,
-    times: [Vec<f64>; THREADS.len()],
 }
+
+/// Of the trials of a workload, by number of threads.
+type Times = [Vec<f64>; THREADS.len()];
 
 impl Candidate<'_> {
     fn build<'a>(bench: &Bench, workload: &'a Workload) -> Result<Candidate<'a>> {
         let source = format!("native/{}.c", workload.name);
         let (plain, hooked) = (bench.build_native(&source)?, bench.build_simulated(&source, &[])?);
-        Ok(Candidate { workload, plain, hooked, times: Default::default() })
+        Ok(Candidate { workload, plain, hooked })
     }
 
     /// As calibration does: what a CPU does alone from the fast rounds, what CPUs do to each other from the median.
@@ -30,21 +36,21 @@ impl Candidate<'_> {
         threads == 1 || self.workload.private
     }
 
-    fn pass(&mut self, bench: &Bench, suite: &Suite) -> Result<()> {
-        for (at, threads) in THREADS.into_iter().enumerate() {
+    fn trials(&self, bench: &Bench, suite: &Suite) -> Result<Times> {
+        let mut times = Times::default();
+        for (times, threads) in times.iter_mut().zip(THREADS) {
             for _ in 0..suite.native.trials.div_ceil(PASSES) {
-                let time = bench.native(&self.plain, threads, suite.native.microseconds, self.alone(threads))?;
-                self.times[at].push(time);
+                times.push(bench.native(&self.plain, threads, suite.native.microseconds, self.alone(threads))?);
             }
         }
-        Ok(())
+        Ok(times)
     }
 
-    fn simulate(self, bench: &Bench, suite: &Suite, machine: &str) -> Result<Curve> {
+    fn simulate(&self, bench: &Bench, suite: &Suite, machine: &str, times: Times) -> Result<Curve> {
         let mut points = Vec::new();
         let mut wrongly_blamed = None;
-        for (at, threads) in THREADS.into_iter().enumerate() {
-            let times = Native::of(self.times[at].clone(), self.alone(threads))?;
+        for (times, threads) in times.into_iter().zip(THREADS) {
+            let times = Native::of(times, self.alone(threads))?;
             let simulated = bench.simulated(&self.hooked, machine, threads, suite.native.simulated_microseconds)?;
             if self.workload.private && simulated.blamed != "nothing" {
                 wrongly_blamed = Some(simulated.blamed);
@@ -62,27 +68,40 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     let chosen = |workload: &&Workload| only.is_none_or(|only| workload.name.contains(only));
     let workloads = suite.native.workload.iter().filter(chosen);
     let build = |workload| Candidate::build(bench, workload);
-    let mut candidates = workloads.map(build).collect::<Result<Vec<Candidate>>>()?;
-    let mut progress = Progress::of("native", 2 * PASSES + candidates.len());
-    let mut measuring = Measuring::begin()?;
-    for pass in 1..=PASSES {
-        progress.step(&format!("calibration, pass {pass}"));
-        measuring.pass();
-        progress.step(&format!("trials of all, pass {pass}"));
-        candidates.iter_mut().try_for_each(|candidate| candidate.pass(bench, suite))?;
-    }
+    let candidates = workloads.map(build).collect::<Result<Vec<Candidate>>>()?;
+    let mut progress = Progress::of("native", PASSES + candidates.len());
+    let measuring = Measuring::begin()?;
+    let passes = take(MOST_PASSES, |number| {
+        progress.step(&format!("calibration, and trials of all, pass {number}"));
+        let trials = |candidate: &Candidate| candidate.trials(bench, suite);
+        Ok::<(Pass, Vec<Times>), Error>((measuring.pass()?, candidates.iter().map(trials).collect::<Result<_>>()?))
+    })?;
     let profile = bench.file("host.toml");
-    let calibration = measuring.end()?;
+    let calibration = measuring.end(passes.kept.iter().map(|(pass, _)| pass), passes.stolen)?;
     calibration.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     std::fs::write(&profile, calibration.text).with_context(|| format!("writing {}", profile.display()))?;
     let machine = profile.to_str().context("a path that is not text")?;
     let mut curves = Vec::new();
-    for candidate in candidates {
+    for (at, candidate) in candidates.iter().enumerate() {
         let name = &candidate.workload.name;
         progress.step(name);
-        curves.push(candidate.simulate(bench, suite, machine).with_context(|| name.clone())?);
+        let times = all(passes.kept.iter().map(|(_, times)| &times[at]));
+        curves.push(candidate.simulate(bench, suite, machine, times).with_context(|| name.clone())?);
     }
     let title = "Small programs on this host".into();
-    let source = "measured in the same run, on a host calibrated in the same run".into();
+    let source = format!(
+        "measured in the same run, on a host calibrated in the same run, in {PASSES} passes: of {} taken, those in which \
+         the hypervisor took the least of the CPUs, at most {:.1} %; above {:.0} % a pass was taken again",
+        passes.taken,
+        100.0 * passes.stolen,
+        100.0 * MOST_STOLEN
+    );
     Ok(Group { title, source, machine: "host".into(), curves })
+}
+
+fn all<'a>(passes: impl Iterator<Item = &'a Times>) -> Times {
+    passes.fold(Times::default(), |mut all, times| {
+        all.iter_mut().zip(times).for_each(|(all, times)| all.extend(times));
+        all
+    })
 }

@@ -24,6 +24,8 @@ impl Progress {
             }
         };
         self.done += 1;
+        // There may be more than were expected.
+        self.steps = self.steps.max(self.done);
         eprintln!("{} {}/{}{left}: {name}", self.what, self.done, self.steps);
     }
 }

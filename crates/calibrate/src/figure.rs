@@ -63,9 +63,9 @@ pub fn value(figures: &[Figure], key: &str) -> Option<f64> {
 }
 
 /// One figure of those that several passes measured.
-pub fn merged(passes: &[Vec<Figure>]) -> Vec<Figure> {
+pub fn merged(passes: &[&[Figure]]) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
-    for f in passes.iter().flatten() {
+    for f in passes.iter().copied().flatten() {
         if all.iter().any(|known| known.key == f.key) {
             continue;
         }
@@ -118,7 +118,8 @@ mod tests {
             let time = Figure { value: ns, ..Figure::alone("a", "ns", s, "x") };
             vec![time, Figure::read("b", "count", entries, "x"), Figure::usual("c", "ns", s, "x")]
         };
-        let all = merged(&[pass(9.0, 57.0, 80.0), pass(5.0, 112.0, 60.0), pass(7.0, 56.0, 70.0)]);
+        let passes = [pass(9.0, 57.0, 80.0), pass(5.0, 112.0, 60.0), pass(7.0, 56.0, 70.0)];
+        let all = merged(&passes.each_ref().map(|pass| &pass[..]));
         assert_eq!(all.iter().map(|f| f.value).collect::<Vec<_>>(), [5.0, 112.0, 70.0]);
     }
 

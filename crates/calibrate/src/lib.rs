@@ -6,6 +6,7 @@
 mod asm;
 mod figure;
 mod pairs;
+pub mod passes;
 mod single;
 mod system;
 mod text;
@@ -14,7 +15,7 @@ mod topology;
 pub use figure::{Figure, Spread};
 pub use text::{number, spread};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use single::Clock;
 use topology::{Topology, pin};
 
@@ -28,22 +29,25 @@ pub struct Calibration {
 /// A spread of the better half that no quiet host has.
 const NOISY: f64 = 0.25;
 
+/// Passes at most: they take three seconds each.
+const MOST_PASSES: usize = 16;
+
 pub fn calibrate() -> Result<Calibration> {
-    let mut measuring = Measuring::begin()?;
-    (0..PASSES).for_each(|_| measuring.pass());
-    measuring.end()
+    let measuring = Measuring::begin()?;
+    let passes = passes::take(MOST_PASSES, |_| measuring.pass())?;
+    measuring.end(&passes.kept, passes.stolen)
 }
 
-/// Passes far enough apart that what disturbs one, as a neighbour on the same core, may be gone in another.
-pub const PASSES: usize = 4;
-
-/// A calibration under way: whoever measures something else in the same time takes the passes by turns with it.
+/// A calibration under way: whoever measures something else in the same time takes its passes by turns with that.
 pub struct Measuring {
     topology: Topology,
     cpus: Vec<usize>,
-    before: Disturbance,
-    passes: Vec<Vec<Figure>>,
+    /// Threads that were running when it began.
+    running: u64,
 }
+
+/// What one pass says.
+pub struct Pass(Vec<Figure>);
 
 impl Measuring {
     pub fn begin() -> Result<Measuring> {
@@ -52,24 +56,26 @@ impl Measuring {
         if cpus.is_empty() {
             bail!("cannot tell which CPUs this process may run on");
         }
-        Ok(Measuring { topology, cpus, before: Disturbance::now(), passes: Vec::new() })
+        Ok(Measuring { topology, cpus, running: running() })
     }
 
-    pub fn pass(&mut self) {
+    pub fn pass(&self) -> Result<Pass> {
         // In a thread of its own, as it is pinned.
         let figures = std::thread::scope(|scope| scope.spawn(|| pass(&self.topology, &self.cpus)).join());
-        self.passes.push(figures.expect("measuring does not panic"));
+        Ok(Pass(figures.map_err(|_| anyhow!("a pass of the calibration failed"))?))
     }
 
-    pub fn end(self) -> Result<Calibration> {
-        let mut figures = figure::merged(&self.passes);
+    /// What passes say in which the hypervisor took this share of the CPUs.
+    pub fn end<'a>(self, passes: impl IntoIterator<Item = &'a Pass>, stolen: f64) -> Result<Calibration> {
+        let passes: Vec<&[Figure]> = passes.into_iter().map(|pass| &pass.0[..]).collect();
+        let mut figures = figure::merged(&passes);
         split(&mut figures);
         let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
         let clock = value("topology.clock");
         let window = (value("reorder buffer") / value("core.width").max(1.0)).round();
         figures.push(Figure::read("core.window", "cycles", window, "the reorder buffer, at the core's width"));
         estimates(&mut figures, &self.topology);
-        let warnings = warnings(&figures, &self.topology, self.before);
+        let warnings = warnings(&figures, &self.topology, stolen, self.running);
         let description = format!("this host, {} CPUs at {:.0} MHz", self.cpus.len(), clock);
         let text = text::profile(&description, &figures, &warnings);
         // What is written must be what is read.
@@ -278,23 +284,10 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
     unless("system.grace_period", "ns", 1e7, "synchronize_rcu on a busy machine: two to three ticks of 4 ms");
 }
 
-/// What others did on this host.
-#[derive(Clone, Copy)]
-struct Disturbance {
-    stolen: u64,
-    all: u64,
-    running: u64,
-}
-
-impl Disturbance {
-    fn now() -> Disturbance {
-        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let line = stat.lines().next().unwrap_or_default();
-        let jiffies: Vec<u64> = line.split_whitespace().skip(1).filter_map(|w| w.parse().ok()).collect();
-        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let running = load.split_whitespace().nth(3).and_then(|w| w.split('/').next()?.parse().ok()).unwrap_or(1);
-        Disturbance { stolen: jiffies.get(7).copied().unwrap_or(0), all: jiffies.iter().take(8).sum(), running }
-    }
+/// Threads that run on this host now.
+fn running() -> u64 {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace().nth(3).and_then(|word| word.split('/').next()?.parse().ok()).unwrap_or(1)
 }
 
 /// Figures that decide a simulation's answer: the host must be quiet enough for these.
@@ -307,19 +300,17 @@ const KEYS: [&str; 6] = [
     "system.wake",
 ];
 
-fn warnings(figures: &[Figure], t: &Topology, before: Disturbance) -> Vec<String> {
+fn warnings(figures: &[Figure], t: &Topology, stolen: f64, running: u64) -> Vec<String> {
     let mut all = Vec::new();
-    let after = Disturbance::now();
-    let stolen = after.stolen.saturating_sub(before.stolen) as f64 / (after.all - before.all).max(1) as f64;
-    if stolen > 0.02 {
+    if stolen > passes::MOST_STOLEN {
         all.push(format!(
             "the hypervisor took {:.0} % of the CPU time: figures of two CPUs are too long",
             100.0 * stolen
         ));
     }
     // Ourselves, and one more that may have been passing by.
-    if before.running > 2 {
-        all.push(format!("{} threads were running when it began: end them, and measure again", before.running));
+    if running > 2 {
+        all.push(format!("{running} threads were running when it began: end them, and measure again"));
     }
     for f in figures.iter().filter(|f| KEYS.contains(&f.key)) {
         if let Some(s) = f.spread
@@ -374,13 +365,12 @@ mod tests {
             Figure::usual("core.rmw", "cycles", spread(18.0, 18.5), "x"),
         ];
         let topology = Topology { cpus: vec![topology::Cpu::default()], caches: [None; 3] };
-        let quiet = Disturbance { stolen: 0, all: 0, running: 1 };
-        let said = warnings(&figures, &topology, quiet);
+        let said = warnings(&figures, &topology, 0.0, 1);
         assert!(
             said.iter().any(|w| w.starts_with("latency.local_modified is uncertain: rounds from 50.0 to 100.0 ns"))
         );
         assert!(said.iter().any(|w| w.starts_with("only one CPU")) && !said.iter().any(|w| w.contains("core.rmw")));
-        let busy = warnings(&figures, &topology, Disturbance { running: 9, ..quiet });
+        let busy = warnings(&figures, &topology, 0.0, 9);
         assert!(busy.iter().any(|w| w.starts_with("9 threads were running")), "{busy:?}");
     }
 }
