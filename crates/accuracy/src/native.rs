@@ -4,9 +4,9 @@ use crate::bench::{Bench, Native, Program};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
 use crate::suite::{Suite, Workload};
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
+use corefold_calibrate::Measuring;
 use corefold_calibrate::passes::{MOST_STOLEN, PASSES, take};
-use corefold_calibrate::{Measuring, Pass};
 
 /// Numbers of threads.
 const THREADS: [u32; 2] = [1, 2];
@@ -76,7 +76,7 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     let passes = take(MOST_PASSES, |number| {
         progress.step(&format!("calibration, and trials of all, pass {number}"));
         let trials = |candidate: &Candidate| candidate.trials(bench, suite);
-        Ok::<(Pass, Vec<Times>), Error>((measuring.pass()?, candidates.iter().map(trials).collect::<Result<_>>()?))
+        Ok((measuring.pass()?, candidates.iter().map(trials).collect::<Result<Vec<Times>>>()?))
     })?;
     let profile = bench.file("host.toml");
     let calibration = measuring.end(passes.kept.iter().map(|(pass, _)| pass), passes.stolen)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Passes over the same measurements: what disturbs one, as a neighbour on the same core, may be gone in another. So
 //! there are several, and where the hypervisor took the CPUs away, more: the least disturbed count, whatever they say.
+use anyhow::Result;
 
 /// Passes that count.
 pub const PASSES: usize = 4;
@@ -18,15 +19,11 @@ pub struct Passes<T> {
 }
 
 /// Takes passes until enough of them are undisturbed, at most so many; `pass` gets its number, from 1.
-pub fn take<T, E>(most: usize, pass: impl FnMut(usize) -> Result<T, E>) -> Result<Passes<T>, E> {
+pub fn take<T>(most: usize, pass: impl FnMut(usize) -> Result<T>) -> Result<Passes<T>> {
     take_by(most, now, pass)
 }
 
-fn take_by<T, E>(
-    most: usize,
-    clock: impl Fn() -> Ticks,
-    mut pass: impl FnMut(usize) -> Result<T, E>,
-) -> Result<Passes<T>, E> {
+fn take_by<T>(most: usize, clock: impl Fn() -> Ticks, mut pass: impl FnMut(usize) -> Result<T>) -> Result<Passes<T>> {
     let mut all: Vec<(f64, usize, T)> = Vec::new();
     while all.len() < most && all.iter().filter(|(stolen, ..)| *stolen <= MOST_STOLEN).count() < PASSES {
         let (number, before) = (all.len() + 1, clock());
@@ -72,7 +69,7 @@ mod tests {
         let pass = |number: usize| {
             let Ticks { stolen, all } = at.get();
             at.set(Ticks { stolen: stolen + lost[number - 1], all: all + 100 });
-            Ok::<usize, ()>(number)
+            Ok(number)
         };
         let passes = take_by(most, || at.get(), pass).unwrap();
         (passes.kept, passes.stolen, passes.taken)
