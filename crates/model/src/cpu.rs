@@ -90,9 +90,9 @@ impl Cpu {
         self.loads.is_empty() && self.stores.is_empty()
     }
 
-    /// If all that is under way is over by `now`, and nothing of it had to be waited for, it is let go.
+    /// Lets go what is under way if all of it is over by `now`, and nothing of it had to be waited for; says whether.
     #[inline]
-    pub fn is_over(&mut self, now: Ticks) -> bool {
+    pub fn let_go(&mut self, now: Ticks) -> bool {
         let over = !self.outlasts && self.loaded.max(self.last_commit) <= now;
         if over {
             self.loads.clear();
@@ -105,7 +105,7 @@ impl Cpu {
     /// ran more than `window` past a load that was not done.
     #[inline]
     pub fn retire(&mut self, now: Ticks, window: Ticks) -> Ticks {
-        if self.idle() || self.is_over(now) { now } else { self.retire_each(now, window) }
+        if self.idle() || self.let_go(now) { now } else { self.retire_each(now, window) }
     }
 
     fn retire_each(&mut self, now: Ticks, window: Ticks) -> Ticks {

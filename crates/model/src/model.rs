@@ -92,10 +92,10 @@ impl Model {
         self.cpus[cpu as usize].retire(now, self.costs.window)
     }
 
-    /// Is nothing under way on `cpu` but what is over by `now`, without a wait?
+    /// Lets go what is under way on `cpu` if all of it is over by `now`, without a wait; says whether.
     #[inline]
-    pub fn is_over(&mut self, cpu: u32, now: Ticks) -> bool {
-        self.cpus[cpu as usize].is_over(now)
+    pub fn let_go(&mut self, cpu: u32, now: Ticks) -> bool {
+        self.cpus[cpu as usize].let_go(now)
     }
 
     /// Drains the store buffer and waits for all loads: what a full fence or a system call does.

@@ -21,7 +21,7 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
         return false;
     }
     let asked = hot!().clock;
-    if !engine.model.is_over(cpu, asked) {
+    if !engine.model.let_go(cpu, asked) {
         finish_earlier(cpu, address, kind);
         if hot!().clock != asked {
             hot!().clock = engine.model.retire(cpu, hot!().clock);
