@@ -68,7 +68,7 @@ const READ: &[Part] = &[
     Bytes(&[0x48, 0xba]),             // movabsq $SHADOW, %rdx
     Shadow,
     Bytes(&[0x8b, 0x04, 0x82]), // movl (%rdx,%rax,4), %eax
-    Bytes(&[0x83, 0xe0, 0xfe]), // andl $-2, %eax
+    Bytes(&[0x83, 0xe0, 0xfc]), // andl $-4, %eax
     Bytes(&[0x3b, 0x04, 0x25]), // cmpl TAG, %eax
     Hot(TAG),
     JumpIf(NOT_EQUAL),

@@ -81,6 +81,29 @@ pub fn chase(start: *const u64, steps: u64) -> *const u64 {
     at
 }
 
+macro_rules! line_by_line {
+    ($($(#[$note:meta])* $name:ident $access:literal;)*) => {$(
+        $(#[$note])*
+        #[inline(never)]
+        pub fn $name(memory: &mut [u64], lines: &[u16]) {
+            assert!(lines.len() % 4 == 0 && lines.iter().all(|line| usize::from(*line) < memory.len() / 8));
+            let end = lines.as_ptr_range().end;
+            // SAFETY: accesses a word of each of these lines, which are the slice's.
+            unsafe {
+                asm!("2:", ".irp by, 0, 2, 4, 6", "movzx eax, word ptr [{l} + \\by]", "shl eax, 6", $access, ".endr",
+                    "add {l}, 8", "cmp {l}, {e}", "jb 2b", l = inout(reg) lines.as_ptr() => _, e = in(reg) end,
+                    m = in(reg) memory.as_mut_ptr(), out("rax") _, out("rcx") _, options(nostack))
+            };
+        }
+    )*};
+}
+
+line_by_line! {
+    /// Loads that do not wait for each other, a line each, in the order of the list; four a round.
+    load_lines "mov rcx, [{m} + rax]";
+    store_lines "mov [{m} + rax], rcx";
+}
+
 /// As [`chase`], and adds nothing to the second word of each on the way, atomically; the next step waits for it.
 #[inline(never)]
 pub fn chase_updating(start: *const u64, steps: u64) -> *const u64 {

@@ -98,6 +98,19 @@ fn written(clock: Clock) -> [Figure; 3] {
     ]
 }
 
+/// The numbers below this one, in an order that no prefetcher guesses.
+fn shuffled(count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut seed = 88_172_645_463_325_252u64;
+    for i in (1..count).rev() {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        order.swap(i, (seed % (i as u64 + 1)) as usize);
+    }
+    order
+}
+
 /// Words that each hold the address of another of them, one a `stride`, in an order that no prefetcher guesses.
 pub struct Ring {
     words: Vec<u64>,
@@ -112,14 +125,7 @@ impl Ring {
         unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         let first = words.as_ptr().align_offset(4096);
         let count = bytes / stride;
-        let mut order: Vec<usize> = (0..count).collect();
-        let mut seed = 88_172_645_463_325_252u64;
-        for i in (1..count).rev() {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            order.swap(i, (seed % (i as u64 + 1)) as usize);
-        }
+        let order = shuffled(count);
         let address = |words: &[u64], i: usize| words.as_ptr() as u64 + 8 * (first + order[i] * stride / 8) as u64;
         for i in 0..count {
             words[first + order[i] * stride / 8] = address(&words, (i + 1) % count);
@@ -187,13 +193,39 @@ pub fn caches(clock: Clock, topology: &Topology) -> Vec<Figure> {
     };
     let [l1, l2, l3] = topology.caches.map(Option::unwrap_or_default);
     if l1.bytes > 0 && l2.bytes > 0 {
-        less("cache.l2_hit", (l1.bytes * 3).min(l2.bytes / 2).max(l1.bytes + l1.bytes / 2));
+        let bytes = (l1.bytes * 3).min(l2.bytes / 2).max(l1.bytes + l1.bytes / 2);
+        less("cache.l2_hit", bytes);
+        figures.extend(lines(clock, bytes));
     }
     if l3.bytes > 0 {
         less("cache.l3_hit", (l2.bytes * 3).min(l3.bytes / 2));
     }
     sizes(&mut figures, [l1, l2, l3]);
     figures
+}
+
+/// What a line takes on its way between the first two levels. In a pass of stores each sends one back too.
+fn lines(clock: Clock, bytes: u64) -> [Figure; 2] {
+    const PASSES: u64 = 10;
+    let count = (bytes as usize / 64).min(1 << 16) & !3;
+    let order: Vec<u16> = shuffled(count).into_iter().map(|line| line as u16).collect();
+    let mut words = vec![0u64; count * 8 + 512];
+    let first = words.as_ptr().align_offset(4096);
+    let mut each = |pass: fn(&mut [u64], &[u16])| {
+        let ticks = rounds(ROUNDS, || {
+            let begun = now();
+            (0..PASSES).for_each(|_| pass(&mut words[first..], &order));
+            (now() - begun) as f64 / (PASSES * count as u64) as f64
+        });
+        ticks.map(|t| t / clock.ticks_per_cycle)
+    };
+    let (loaded, stored) = (each(asm::load_lines), each(asm::store_lines));
+    let how = format!("independent loads of the lines of {} KiB, in random order", bytes >> 10);
+    let beyond = "stores in their place, less a line on its way back";
+    [
+        Figure::alone("cache.l2_line", "cycles", loaded, &how),
+        Figure::alone("cache.l2_line_stored", "cycles", stored.map(|t| (t - loaded.low).max(0.0)), beyond),
+    ]
 }
 
 fn sizes(figures: &mut Vec<Figure>, levels: [Cache; 3]) {

@@ -8,6 +8,8 @@ use Dimension::*;
 pub enum Dimension {
     /// `ns` or `cycles` of the machine's clock.
     Time,
+    /// The same; fractions of a cycle count.
+    Rate,
     /// `count`: a whole number.
     Count,
     /// `bytes`: a whole number.
@@ -21,7 +23,7 @@ pub enum Dimension {
 impl Dimension {
     pub fn units(self) -> &'static [&'static str] {
         match self {
-            Time => &["ns", "cycles"],
+            Time | Rate => &["ns", "cycles"],
             Count => &["count"],
             Bytes => &["bytes"],
             Percent => &["percent"],
@@ -117,6 +119,8 @@ pub const KEYS: &[Key] = &[
     maybe("cache.l2", Bytes, 0, LARGE, Number(0)),
     maybe("cache.l2_ways", Count, 1, 64, Number(8)),
     maybe("cache.l2_hit", Time, 0, LONG, Number(0)),
+    maybe("cache.l2_line", Rate, 0, 1000, Number(0)),
+    maybe("cache.l2_line_stored", Rate, 0, 1000, Like("cache.l2_line")),
     maybe("cache.l3", Bytes, 0, LARGE, Number(0)),
     maybe("cache.l3_ways", Count, 1, 64, Number(16)),
     maybe("cache.l3_hit", Time, 0, LONG, Number(0)),

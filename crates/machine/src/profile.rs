@@ -3,7 +3,7 @@
 use crate::keys::{Absent, Dimension, KEYS, Key, find};
 use crate::text::{Entry, Reader};
 use crate::{Error, Machine};
-use corefold_model::{Cache, Caches, Core, Latency, Pair, System};
+use corefold_model::{Cache, Caches, Core, Latency, Pair, System, TICKS_PER_CYCLE};
 use std::collections::BTreeMap;
 
 /// Where a number comes from.
@@ -85,7 +85,7 @@ fn clock_hz(reader: &Reader, entries: &BTreeMap<String, Entry>) -> Result<u64, E
     Ok((entry.value * 1e6).round() as u64)
 }
 
-/// The entry's value as a whole number: cycles for a time.
+/// The entry's value as a whole number: cycles for a time, ticks for a rate.
 fn convert(reader: &Reader, key: &Key, entry: &Entry, clock_hz: u64) -> Result<u64, Error> {
     let wrong = |what: String| reader.at(entry.line, format!("{}: {what}", key.name));
     let units = key.dimension.units();
@@ -97,12 +97,14 @@ fn convert(reader: &Reader, key: &Key, entry: &Entry, clock_hz: u64) -> Result<u
     if whole && scaled.fract() != 0.0 {
         return Err(wrong(format!("\"value\" {} must be a whole number", entry.value)));
     }
-    let number = scaled.round();
+    // A rate is kept in ticks.
+    let parts = if key.dimension == Dimension::Rate { TICKS_PER_CYCLE as f64 } else { 1.0 };
+    let number = (scaled * parts).round() / parts;
     if number < key.least as f64 || number > key.most as f64 {
         let unit = if entry.unit == "ns" { "cycles" } else { &entry.unit };
         return Err(wrong(format!("{number} {unit} is not within {} to {}", key.least, key.most)));
     }
-    Ok(number as u64)
+    Ok((number * parts) as u64)
 }
 
 /// What others are made of.
@@ -193,7 +195,8 @@ impl Numbers {
             core: self.core(),
             caches: {
                 let [l1, l2, l3] = LEVELS.map(|level| self.cache(level));
-                Caches { l1, l2, l3 }
+                let (line, stored_line) = (self.get("cache.l2_line"), self.get("cache.l2_line_stored"));
+                Caches { l1, l2, l3, line, stored_line }
             },
             system: self.system(),
         }

@@ -20,6 +20,10 @@ impl Kind {
     pub fn writes(self) -> bool {
         !matches!(self, Kind::Load | Kind::LoadAwaited)
     }
+    /// It waits for its line in the store buffer.
+    pub fn stores(self) -> bool {
+        matches!(self, Kind::Store | Kind::AtomicStore)
+    }
 }
 
 /// How far a line came from; the numbers are those of the recording.

@@ -32,7 +32,7 @@ pub(crate) struct Caches {
 
 impl Caches {
     pub fn new(machine: &Machine, clusters: usize) -> Self {
-        let Sizes { l1, l2, l3 } = machine.caches;
+        let Sizes { l1, l2, l3, .. } = machine.caches;
         let on = machine.caches.are_finite();
         let (cores, clusters) = if on { (machine.cores() as usize, clusters) } else { (0, 0) };
         let level = |cache: Cache, count| Level::new(cache, machine.line_bytes, count);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine's figures as the model computes with them.
 use crate::places::Distance;
+use crate::port::Rates;
 use crate::{Machine, Ticks, ticks};
 
 /// Latencies in ticks, the transfer's split into legs.
@@ -19,6 +20,7 @@ pub(crate) struct Costs {
     pub misses: usize,
     pub transfers: usize,
     pub store_buffer: usize,
+    pub port: Rates,
     pub queueing: bool,
     /// Standard deviation of a transfer, in 1024ths of its time.
     spread: u64,
@@ -78,6 +80,7 @@ impl Costs {
             misses: machine.core.misses.max(1) as usize,
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer as usize,
+            port: Rates::of(machine),
             queueing: l.queueing,
             spread: u64::from(l.spread) * 1024 / 100,
             migratory: l.migratory,

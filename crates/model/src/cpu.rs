@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a CPU has under way: loads that it runs past, and stores in its buffer.
+use crate::pages::Pages;
+use crate::port::Port;
 use crate::{Access, Ticks};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -38,6 +40,8 @@ struct Store {
 
 pub(crate) struct Cpu {
     loads: VecDeque<Load>,
+    /// What they deliver.
+    pages: Pages,
     stores: VecDeque<Store>,
     last_commit: Ticks,
     /// When the last of the loads is done that were begun so far: stores commit after the loads before them.
@@ -51,6 +55,7 @@ pub(crate) struct Cpu {
     recent: (u64, u64, Ticks),
     /// The line that this CPU last brought in from memory, and when its access is over.
     fresh: (u64, Ticks),
+    pub port: Port,
     /// Waits that were paid and that nobody has asked for yet.
     pub blamed: Vec<Blame>,
 }
@@ -74,6 +79,7 @@ impl Cpu {
     pub fn new() -> Self {
         Cpu {
             loads: VecDeque::new(),
+            pages: Pages::new(),
             stores: VecDeque::new(),
             last_commit: 0,
             loaded: 0,
@@ -81,6 +87,7 @@ impl Cpu {
             transfers: VecDeque::new(),
             recent: (0, 0, 0),
             fresh: (0, 0),
+            port: Port::new(),
             blamed: Vec::new(),
         }
     }
@@ -178,6 +185,7 @@ impl Cpu {
         if self.loads.len() >= room.misses {
             (now, done) = self.await_oldest(now, done);
         }
+        self.pages.begin(room.misses);
         self.loaded = self.loaded.max(done);
         self.outlasts |= done > now + room.window;
         let Access { address, origin, .. } = *access;
@@ -192,6 +200,13 @@ impl Cpu {
         let later = self.await_load(&oldest, now);
         // Only then does it leave the core.
         (later, done + (later - now))
+    }
+
+    #[inline]
+    pub fn may_deliver_near(&mut self, address: u64, read: impl Fn(&Load) -> u64) -> bool {
+        let Some(youngest) = self.loads.back() else { return false };
+        self.pages.add(read(youngest));
+        self.pages.may_be_near(address)
     }
 
     pub fn loads(&self) -> impl Iterator<Item = &Load> {

@@ -108,6 +108,10 @@ pub struct Caches {
     pub l2: Cache,
     /// Of each cluster.
     pub l3: Cache,
+    /// Ticks, not cycles, between lines that the second level sends to the first, and takes from it; between those
+    /// that stores ask for.
+    pub line: u32,
+    pub stored_line: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +125,7 @@ pub struct Cache {
 impl Caches {
     pub const ENDLESS: Caches = {
         const NONE: Cache = Cache { bytes: 0, ways: 1, latency: 0 };
-        Caches { l1: NONE, l2: NONE, l3: NONE }
+        Caches { l1: NONE, l2: NONE, l3: NONE, line: 0, stored_line: 0 }
     };
 
     pub fn are_finite(&self) -> bool {

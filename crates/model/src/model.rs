@@ -79,6 +79,13 @@ impl Model {
         self.cpus[cpu as usize].loads()
     }
 
+    /// May one of [`Model::loads`] deliver an address within a page of this one? To be asked after each of them with the
+    /// means to read what it delivers.
+    #[inline]
+    pub fn may_deliver_near(&mut self, cpu: u32, address: u64, read: impl Fn(&Load) -> u64) -> bool {
+        self.cpus[cpu as usize].may_deliver_near(address, read)
+    }
+
     /// Nothing is under way on this CPU.
     #[inline]
     pub fn is_idle(&self, cpu: u32) -> bool {
@@ -378,11 +385,20 @@ impl Model {
         let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
         let (takes, class) = match self.caches.bring(core, self.places.cluster(core), line) {
             Found::First => return None,
-            Found::Second => (self.caches.second_hit, None),
+            Found::Second => return Some(self.from_second(access, now)),
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
             Found::Nowhere => (self.memory_legs(core, self.homes.of(line)).all(), Some(Class::Memory)),
         };
         Some(self.arrives(access, now, now + takes, class))
+    }
+
+    #[inline(always)]
+    fn from_second(&mut self, access: &Access, now: Ticks) -> Outcome {
+        let stores = access.kind.stores();
+        let (from, begun) = self.cpus[access.cpu as usize].port.bring(stores, now, &self.costs.port);
+        let mut outcome = self.arrives(access, from, begun + self.caches.second_hit, None);
+        outcome.stall += from - now;
+        outcome
     }
 
     /// A line that `owner` alone has had and `core` now takes: where it comes from if the owner's caches
@@ -397,10 +413,20 @@ impl Model {
         (!there).then_some((class, now + legs.all()))
     }
 
-    /// A line that left a first-level cache, for the caller to mark ([`Tag::left`]).
+    /// Has a line left a first-level cache? The caller takes it, and passes its tag to [`Model::left`].
     #[inline]
     pub fn any_left(&self) -> bool {
         self.caches.any_left()
+    }
+
+    /// What `cpu` brought by such an access drove out the line with this tag. Modified, it goes to the cache below.
+    #[inline]
+    pub fn left(&mut self, cpu: u32, kind: Kind, tag: &mut Tag) {
+        if *tag == Tag::private_dirty(cpu) {
+            self.cpus[cpu as usize].port.write_back(kind.stores(), &self.costs.port);
+            *tag = tag.written_back();
+        }
+        *tag = tag.left();
     }
 
     pub fn take_left(&mut self) -> Option<u64> {

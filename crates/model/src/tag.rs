@@ -14,6 +14,8 @@ pub struct Tag(u32);
 const PRIVATE: u32 = 1 << 31;
 const READ: u32 = 1 << 30;
 const DIRTY: u32 = 1;
+/// Of a private line: modified, and the caches below its owner's first level have its bytes.
+const BELOW: u32 = 1 << 1;
 /// Of a private line: its owner's first-level cache has it no more.
 const LEFT: u32 = 1 << 29;
 
@@ -22,11 +24,11 @@ impl Tag {
 
     /// The line is in this CPU's cache alone, unmodified.
     pub const fn private_clean(cpu: u32) -> Tag {
-        Tag(PRIVATE | cpu << 1)
+        Tag(PRIVATE | cpu << 2)
     }
     /// The line is in this CPU's cache alone, modified.
     pub const fn private_dirty(cpu: u32) -> Tag {
-        Tag(PRIVATE | cpu << 1 | DIRTY)
+        Tag(PRIVATE | cpu << 2 | DIRTY)
     }
     pub(crate) const fn record(index: u32) -> Tag {
         Tag(index + 1)
@@ -41,7 +43,7 @@ impl Tag {
         self.0 == 0
     }
     pub const fn is_dirty(self) -> bool {
-        self.0 & (PRIVATE | DIRTY) == PRIVATE | DIRTY
+        self.0 & PRIVATE != 0 && self.0 & (DIRTY | BELOW) != 0
     }
     /// The line is no more in its owner's first-level cache: an access has to look for it. Only private lines
     /// need to say so, as the others are looked for each time.
@@ -54,25 +56,39 @@ impl Tag {
     /// The line is private to the CPU whose clean lines have the tag `clean`, and has left its first level.
     #[inline]
     pub const fn has_left_of(self, clean: u32) -> bool {
-        self.0 & !DIRTY == clean | LEFT
+        self.0 & !(DIRTY | BELOW) == clean | LEFT
     }
     /// The line is private to that CPU, wherever it is.
     #[inline]
     pub const fn is_of(self, clean: u32) -> bool {
-        self.0 & !(DIRTY | LEFT) == clean
+        self.0 & !(DIRTY | BELOW | LEFT) == clean
+    }
+    /// A modified line leaves its bytes in the cache below.
+    pub(crate) const fn written_back(self) -> Tag {
+        Tag(self.0 & !DIRTY | BELOW)
+    }
+    /// The line is private to that CPU and in its first level, and was modified before it came there.
+    #[inline]
+    pub const fn is_below_of(self, clean: u32) -> bool {
+        self.0 == clean | BELOW
+    }
+    /// Such a line is modified again.
+    pub const fn modified(self) -> Tag {
+        Tag(self.0 & !BELOW | DIRTY)
     }
     pub(crate) const fn brought(self) -> Tag {
         if self.0 & PRIVATE != 0 { Tag(self.0 & !LEFT) } else { self }
     }
     /// The CPU that a private line belongs to.
     pub const fn private_cpu(self) -> Option<u32> {
-        if self.0 & PRIVATE != 0 { Some((self.0 & !(PRIVATE | LEFT)) >> 1) } else { None }
+        if self.0 & PRIVATE != 0 { Some((self.0 & !(PRIVATE | LEFT)) >> 2) } else { None }
     }
     /// Number of the model's record, for a line that is fought for.
     pub const fn record_index(self) -> Option<u32> {
         if self.0 != 0 && self.0 & (PRIVATE | READ) == 0 { Some(self.0 - 1) } else { None }
     }
-    /// As a number, for fast paths that compare tags themselves: bit 0 of a private tag says dirty.
+    /// As a number, for fast paths that compare tags themselves: bits 0 and 1 of a private tag say what is
+    /// modified, and no more.
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -92,6 +108,11 @@ mod tests {
             let left = dirty.left();
             assert!(left.has_left() && left.is_dirty() && left != dirty && left.brought() == dirty);
             assert_eq!(left.private_cpu(), Some(cpu));
+            let below = dirty.written_back();
+            assert!(below.is_dirty() && below.is_below_of(clean.bits()) && below.modified() == dirty);
+            assert_eq!((below.private_cpu(), below.left().brought(), below.bits() & !3), (Some(cpu), below, clean.bits()));
+            assert!(below.is_of(clean.bits()) && below.left().has_left_of(clean.bits()));
+            assert!(!below.left().is_below_of(clean.bits()) && !dirty.is_below_of(clean.bits()));
             assert!(left.has_left_of(clean.bits()) && !dirty.has_left_of(clean.bits()));
             assert!(left.is_of(clean.bits()) && dirty.is_of(clean.bits()) && clean.is_of(clean.bits()));
             let other = Tag::private_clean(cpu + 1).bits();

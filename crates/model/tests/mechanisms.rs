@@ -27,8 +27,7 @@ impl Lab {
             self.model.prefetch(self.tags.entry(other / 64).or_default(), cpu, other, now);
         }
         while let Some(left) = self.model.take_left() {
-            let tag = self.tags.get_mut(&(left / 64)).unwrap();
-            *tag = tag.left();
+            self.model.left(cpu, kind, self.tags.get_mut(&(left / 64)).unwrap());
         }
         self.clocks[cpu as usize] = outcome.done;
         outcome
@@ -229,7 +228,7 @@ fn a_pair_can_be_shared_falsely() {
 /// 8 lines in the first level, 32 in the second, 128 in the third.
 fn small_caches(m: &mut Machine) {
     let cache = |lines: u64, latency| Cache { bytes: lines * 64, ways: 4, latency };
-    m.caches = Caches { l1: cache(8, 0), l2: cache(32, 10), l3: cache(128, 30) };
+    m.caches = Caches { l1: cache(8, 0), l2: cache(32, 10), l3: cache(128, 30), ..Caches::ENDLESS };
 }
 
 #[test]
@@ -262,8 +261,7 @@ fn a_line_of_ones_own_is_fetched_as_any_other() {
             let outcome = short.model.fetch_own(tag, &access, now);
             short.clocks[0] = outcome.done;
             while let Some(left) = short.model.take_left() {
-                let tag = short.tags.get_mut(&(left / 64)).unwrap();
-                *tag = tag.left();
+                short.model.left(0, kind, short.tags.get_mut(&(left / 64)).unwrap());
             }
             assert_eq!(outcome, long.access(0, line * 64, kind));
         } else {

@@ -6,7 +6,7 @@ pub const READ: &str = "
 	shrq $6, %rax
 	movabsq $0x100000000000, %rdx
 	movl (%rdx,%rax,4), %eax
-	andl $-2, %eax
+	andl $-4, %eax
 	cmpl 0x100000, %eax
 	jne 1f
 2:";

@@ -82,7 +82,7 @@ fn read(size: u32, site: usize) -> String {
          \tshrq $6, %rax\n\
          \tmovabsq ${SHADOW:#x}, %rdx\n\
          \tmovl (%rdx,%rax,4), %eax\n\
-         \tandl $-2, %eax\n\
+         \tandl $-4, %eax\n\
          \tcmpl {TAG:#x}, %eax\n\
          \tjne .Lcorefold_slow{site}\n\
          .Lcorefold_pc{site}:\n\

@@ -67,7 +67,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
 /// Reads of any size and alignment, line by line.
 pub extern "C" fn range_read(address: u64, pc: u64, size: u64) {
     each_line(address, size, |address, size| {
-        if tag_of(address).bits() & !1 != hot!().tag {
+        if tag_of(address).bits() & !3 != hot!().tag {
             plain_read(address, pc, size);
         }
     });
@@ -143,7 +143,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
         }
     }
     if engine().model.any_left() {
-        mark_left();
+        mark_left(cpu, kind);
     }
     if engine().model.shared_lines() != shared {
         crate::account::sites::line_shared(address, pc);
@@ -167,10 +167,9 @@ pub fn bring_pair(address: u64, cpu: u32) {
 
 /// Lines that left a first-level cache: the next access to them takes the slow path.
 #[inline]
-pub fn mark_left() {
+pub fn mark_left(cpu: u32, kind: Kind) {
     while let Some(address) = engine().model.take_left() {
-        let tag = tag_of(address);
-        *tag = tag.left();
+        engine().model.left(cpu, kind, tag_of(address));
     }
 }
 
@@ -200,10 +199,14 @@ pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
 /// A load under way may be about to deliver this very address: then the access waits for it. The value
 /// is all there is to go by, as hooks carry no data flow; a field lies within a page of its object.
 fn address_known(cpu: u32, address: u64, now: Ticks) -> Ticks {
+    let word = |load: &Load| read_value(load.address & !7, 8);
+    if !engine().model.may_deliver_near(cpu, address, word) {
+        return now;
+    }
     let near = |value: u64| value.wrapping_sub(address).wrapping_add(4096) < 8192;
     let mut source: Option<Load> = None;
     for load in engine().model.loads(cpu) {
-        if near(read_value(load.address & !7, 8)) && source.is_none_or(|s| s.done <= load.done) {
+        if near(word(load)) && source.is_none_or(|s| s.done <= load.done) {
             source = Some(*load);
         }
     }

@@ -5,7 +5,7 @@
 use crate::engine::{engine, tag_of};
 use crate::hooks::access::{account, bring_pair, finish_earlier, mark_left, origin};
 use crate::hooks::hot::hot;
-use corefold_model::{Access, Kind};
+use corefold_model::{Access, Kind, Tag};
 use corefold_recording::AccessKind;
 
 /// Serves the access if it is one of these.
@@ -13,7 +13,7 @@ use corefold_recording::AccessKind;
 pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
     let tag = tag_of(address);
     if !tag.has_left_of(hot!().tag) {
-        return false;
+        return kind == Kind::Store && modified_again(tag);
     }
     let engine = engine();
     let cpu = engine.sched.cpu as u32;
@@ -35,9 +35,19 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
         bring_pair(other, cpu);
     }
     if engine.model.any_left() {
-        mark_left();
+        mark_left(cpu, kind);
     }
     hot!().clock = outcome.done;
     account(pc, what, *tag, &access, &outcome, asked);
     true
+}
+
+/// The first store to a line since the first level has it, of one that was modified before: it costs what the next does.
+#[inline]
+fn modified_again(tag: &mut Tag) -> bool {
+    let again = tag.is_below_of(hot!().tag);
+    if again {
+        *tag = tag.modified();
+    }
+    again
 }
