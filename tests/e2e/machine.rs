@@ -52,6 +52,19 @@ fn facts_of_the_core_decide_what_code_takes() {
     }
 }
 
+/// Stores also send modified lines back, which takes as long as others need to come.
+#[test]
+fn lines_of_the_second_level_come_one_by_one() {
+    let place = Place::new();
+    for (line, stored, loads, stores) in [(2, 3, 2.0, 5.0), (6, 3, 6.0, 9.0), (2, 7, 2.0, 9.0)] {
+        let machine = with(&[("cache.l2_line", line), ("cache.l2_line_stored", stored)]);
+        let took = cycles(&place.file("machine.toml", machine).to_string_lossy());
+        for (name, expected) in [("cache.l2_line", loads), ("cache.l2_line_stored", stores)] {
+            assert!((took[name] / expected - 1.0).abs() < 0.1, "{line}, {stored}: {name} took {}", took[name]);
+        }
+    }
+}
+
 /// No call about a futex is shorter than a system call: one that wakes a thread takes as long if a profile says so.
 #[test]
 fn waking_takes_what_it_takes() {

@@ -192,13 +192,16 @@ pub fn caches(clock: Clock, topology: &Topology) -> Vec<Figure> {
         figures.push(Figure::alone(key, "ns", spread, &how));
     };
     let [l1, l2, l3] = topology.caches.map(Option::unwrap_or_default);
-    if l1.bytes > 0 && l2.bytes > 0 {
-        let bytes = (l1.bytes * 3).min(l2.bytes / 2).max(l1.bytes + l1.bytes / 2);
-        less("cache.l2_hit", bytes);
-        figures.extend(lines(clock, bytes));
+    let in_second = (l1.bytes * 3).min(l2.bytes / 2).max(l1.bytes + l1.bytes / 2);
+    let has_second = l1.bytes > 0 && l2.bytes > 0;
+    if has_second {
+        less("cache.l2_hit", in_second);
     }
     if l3.bytes > 0 {
         less("cache.l3_hit", (l2.bytes * 3).min(l3.bytes / 2));
+    }
+    if has_second {
+        figures.extend(lines(clock, in_second));
     }
     sizes(&mut figures, [l1, l2, l3]);
     figures
@@ -209,7 +212,8 @@ fn lines(clock: Clock, bytes: u64) -> [Figure; 2] {
     const PASSES: u64 = 10;
     let count = (bytes as usize / 64).min(1 << 16) & !3;
     let order: Vec<u16> = shuffled(count).into_iter().map(|line| line as u16).collect();
-    let mut words = vec![0u64; count * 8 + 512];
+    // Not of zeros: one page stands for all that nobody has written.
+    let mut words = vec![1u64; asm::EVERY_LINE + 512];
     let first = words.as_ptr().align_offset(4096);
     let mut each = |pass: fn(&mut [u64], &[u16])| {
         let ticks = rounds(ROUNDS, || {

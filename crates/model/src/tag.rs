@@ -110,7 +110,10 @@ mod tests {
             assert_eq!(left.private_cpu(), Some(cpu));
             let below = dirty.written_back();
             assert!(below.is_dirty() && below.is_below_of(clean.bits()) && below.modified() == dirty);
-            assert_eq!((below.private_cpu(), below.left().brought(), below.bits() & !3), (Some(cpu), below, clean.bits()));
+            assert_eq!(
+                (below.private_cpu(), below.left().brought(), below.bits() & !3),
+                (Some(cpu), below, clean.bits())
+            );
             assert!(below.is_of(clean.bits()) && below.left().has_left_of(clean.bits()));
             assert!(!below.left().is_below_of(clean.bits()) && !dirty.is_below_of(clean.bits()));
             assert!(left.has_left_of(clean.bits()) && !dirty.has_left_of(clean.bits()));

@@ -272,6 +272,53 @@ fn a_line_of_ones_own_is_fetched_as_any_other() {
     assert_eq!(short.tags, long.tags);
 }
 
+/// Cycles a line of many that do not wait for each other, over twice what the first level holds, again and again.
+fn line_by_line(kinds: &[Kind], change: impl FnOnce(&mut Machine)) -> f64 {
+    let mut lab = lab(|m| {
+        small_caches(m);
+        (m.core.misses, m.core.store_buffer, m.caches.line, m.caches.stored_line) = (20, 40, 32, 48);
+        change(m);
+    });
+    let pass = |lab: &mut Lab| {
+        for kind in kinds {
+            (0..16).for_each(|line| _ = lab.access(0, line * 64, *kind));
+        }
+    };
+    (0..20).for_each(|_| pass(&mut lab));
+    let begun = lab.clocks[0];
+    (0..1000).for_each(|_| pass(&mut lab));
+    (lab.clocks[0] - begun) as f64 / (ticks(1) * 16_000 * kinds.len() as u64) as f64
+}
+
+#[test]
+fn the_second_level_sends_line_after_line_and_takes_back_modified_ones() {
+    use Kind::{Load, Store};
+    let near = |cycles: f64, expected: f64| assert!((cycles - expected).abs() < 0.05, "{cycles}, not {expected}");
+    near(line_by_line(&[Load], |_| ()), 2.0);
+    near(line_by_line(&[Store], |_| ()), 3.0 + 2.0);
+    // Half of the lines that make room were modified, whoever brings another in their place.
+    near(line_by_line(&[Load, Store], |_| ()), (2.0 + 3.0 + 2.0) / 2.0);
+    for kinds in [&[Load][..], &[Store]] {
+        assert!(line_by_line(kinds, |m| (m.caches.line, m.caches.stored_line) = (0, 0)) < 1.0);
+        near(line_by_line(kinds, |m| m.caches.l1.bytes = 0), 0.0);
+    }
+}
+
+/// A line that a store modified and a load brought again is modified, and as it is below.
+#[test]
+fn only_what_was_modified_since_it_came_goes_back() {
+    let mut lab = lab(|m| (small_caches(m), m.caches.line = 32).0);
+    let pass = |lab: &mut Lab, kind| (0..16).for_each(|line| _ = lab.access(0, line * 64, kind));
+    pass(&mut lab, Kind::Store);
+    pass(&mut lab, Kind::LoadAwaited);
+    let begun = lab.clocks[0];
+    pass(&mut lab, Kind::LoadAwaited);
+    assert_eq!((lab.clocks[0] - begun) / ticks(1), 16 * 10);
+    lab.rest();
+    assert!(lab.tags.values().all(|tag| tag.is_dirty()));
+    assert_eq!(lab.access(NEAR, 0, Kind::LoadAwaited).transfer, Some(Class::LocalModified));
+}
+
 #[test]
 fn without_a_first_level_the_second_holds_all() {
     for (lines, cycles) in [(20, 0), (100, 30)] {

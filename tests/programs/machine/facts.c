@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loops whose time hangs on one fact of the core each: prints picoseconds of a round. */
+/* Loops whose time hangs on one fact of the core or of its caches each: prints picoseconds of a round. */
 #include <stdio.h>
 #include <time.h>
 
@@ -44,6 +44,23 @@ static __attribute__((noinline)) void scheduler(long rounds)
 	}
 }
 
+/* Four times what any first level holds, and half of what a second does. */
+enum { LINES = 2048 };
+static struct { _Alignas(64) volatile long word[8]; } lines[LINES];
+
+static __attribute__((noinline)) void l2_line(long rounds)
+{
+	for (long i = 0; i < rounds; i++)
+		(void)lines[i % LINES].word[0];
+}
+
+/* Each sends one back, too. */
+static __attribute__((noinline)) void l2_line_stored(long rounds)
+{
+	for (long i = 0; i < rounds; i++)
+		lines[i % LINES].word[0] = i;
+}
+
 static long now(void)
 {
 	struct timespec time;
@@ -66,5 +83,9 @@ int main(void)
 	show("core.renamed", renamed);
 	show("core.taken_branch", taken_branch);
 	show("core.scheduler", scheduler);
+	l2_line_stored(LINES);
+	show("cache.l2_line_stored", l2_line_stored);
+	l2_line(LINES);
+	show("cache.l2_line", l2_line);
 	return 0;
 }
