@@ -385,7 +385,7 @@ impl Model {
         let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
         let (takes, class) = match self.caches.bring(core, self.places.cluster(core), line) {
             Found::First => return None,
-            Found::Second => return Some(self.from_second(access, now)),
+            Found::Second => return Some(self.second_sends(access, now)),
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
             Found::Nowhere => (self.memory_legs(core, self.homes.of(line)).all(), Some(Class::Memory)),
         };
@@ -393,7 +393,7 @@ impl Model {
     }
 
     #[inline(always)]
-    fn from_second(&mut self, access: &Access, now: Ticks) -> Outcome {
+    fn second_sends(&mut self, access: &Access, now: Ticks) -> Outcome {
         let stores = access.kind.stores();
         let (from, begun) = self.cpus[access.cpu as usize].port.bring(stores, now, &self.costs.port);
         let mut outcome = self.arrives(access, from, begun + self.caches.second_hit, None);
