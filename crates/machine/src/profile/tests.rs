@@ -29,6 +29,20 @@ fn numbers_become_cycles_of_the_clock() {
 }
 
 #[test]
+fn rates_are_kept_in_sixteenths_of_a_cycle() {
+    let rates = |stored: &str| {
+        let line = r#"l2_line = { value = 1.6, unit = "cycles", source = "x" }"#;
+        parse("m.toml", &format!("{GOOD}\n[cache]\n{line}\n{stored}")).map(|p| p.machine.caches)
+    };
+    let like = rates("").unwrap();
+    assert_eq!((like.line, like.stored_line), (26, 26));
+    // Of a clock of 2.1 GHz.
+    assert_eq!(rates(r#"l2_line_stored = { value = 1, unit = "ns", source = "x" }"#).unwrap().stored_line, 34);
+    let said = rates(r#"l2_line_stored = { value = 1000.5, unit = "cycles", source = "x" }"#).unwrap_err().to_string();
+    assert!(said.ends_with("cache.l2_line_stored: 1000.5 cycles is not within 0 to 1000"), "{said}");
+}
+
+#[test]
 fn every_fact_is_kept_in_order() {
     let p = parse("m.toml", GOOD).unwrap();
     let shown: Vec<&str> = p.facts.iter().map(|f| f.key.as_str()).collect();
