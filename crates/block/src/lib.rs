@@ -16,12 +16,14 @@
 //! the next is estimated from the shortest way through the code between them (`between`, `ways`).
 //!
 //! Loads are first-level hits here: what a miss or an atomic operation adds is the model's to say.
-//! Mispredicted branches are not modelled.
+//! So are mispredicted branches: here is which ways one goes ([`branch_ways`]), and how a core guesses ([`Predictor`]);
+//! which it goes, the engine sees.
 #![no_std]
 extern crate alloc;
 
 pub mod around;
 mod between;
+mod branch;
 pub mod clang;
 mod counters;
 mod cycles;
@@ -33,6 +35,7 @@ mod liveness;
 mod op;
 mod path;
 mod pipeline;
+mod predictor;
 mod set;
 mod success;
 mod target;
@@ -43,6 +46,8 @@ mod walk;
 mod ways;
 
 pub use between::{LEAVES, between};
+pub use branch::ways as branch_ways;
+pub use predictor::{History, Predictor};
 pub use trail::{Pairs, Trail};
 
 use path::Path;

@@ -26,13 +26,25 @@ fn looks(op: &Op) -> bool {
     matches!(op.kind, Kind::Hook(hook) if hook.is_update() || hook == Hook::AtomicLoad)
 }
 
+/// Whether a branch of the block hangs on what an atomic update found.
+pub fn hangs_on_updates(block: &[Step], core: &Core) -> bool {
+    let path = Path::hooked(block, core);
+    branches(&path.ops, |op| op.locked.is_some() || matches!(op.kind, Kind::Hook(hook) if hook.is_update())).contains(&true)
+}
+
 /// Whether the conditions of all branches are made of what the operations found that `looks` tells.
 fn all_branches_hang_on(ops: &[Op], looks: impl Fn(&Op) -> bool) -> bool {
+    !branches(ops, looks).contains(&false)
+}
+
+/// The same of each conditional branch.
+fn branches(ops: &[Op], looks: impl Fn(&Op) -> bool) -> Vec<bool> {
     let mut found = Set::EMPTY;
-    let mut hang = true;
+    let mut hang = Vec::new();
     for op in ops {
-        let conditional = op.instruction.flow_control() == FlowControl::ConditionalBranch;
-        hang &= !conditional || op.reads.meets(found);
+        if op.instruction.flow_control() == FlowControl::ConditionalBranch {
+            hang.push(op.reads.meets(found));
+        }
         if looks(op) || op.reads.meets(found) {
             found = found.union(op.writes);
         } else {

@@ -128,7 +128,7 @@ pub struct LimitArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = corefold_machine::DEFAULT)]
     pub machine: String,
     /// Leave out parts of the model, to see what they account for: in-flight, store-buffer, overlap, smt, home-node,
-    /// queueing, migration, spread, adjacent-line, first-level, caches.
+    /// queueing, migration, spread, adjacent-line, first-level, caches, mispredict.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mechanisms(), hide_possible_values = true)]
     pub without: Vec<String>,
     /// End a run after that many seconds of the host; what it had recorded is kept.

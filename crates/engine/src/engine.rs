@@ -43,6 +43,7 @@ pub struct Engine {
     /// What passes between two hooks, where blocks have none.
     pub estimates: crate::hooks::estimate::Known,
     pub rounds: crate::hooks::rounds::Rounds,
+    pub branches: crate::hooks::branches::Branches,
     pub region: crate::account::progress::Region,
 }
 
@@ -105,6 +106,7 @@ pub fn begin(launch: Launch) {
         hooks: Vec::new(),
         estimates: Default::default(),
         rounds: Default::default(),
+        branches: Default::default(),
         region: crate::account::progress::Region::default(),
     };
     // SAFETY: the process has one thread as yet.

@@ -5,6 +5,7 @@ pub mod access;
 pub mod around;
 pub mod atomics;
 pub mod blocks;
+pub mod branches;
 pub mod estimate;
 pub mod frames;
 pub mod front;

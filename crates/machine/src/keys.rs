@@ -112,6 +112,7 @@ pub const KEYS: &[Key] = &[
     key("core.window", Time, 0, LONG),
     maybe("core.scheduler", Count, 1, 4096, Number(97)),
     maybe("core.taken_branch", Time, 0, 1000, Number(1)),
+    maybe("core.mispredict", Time, 0, 1000, Number(0)),
     key("core.smt_percent", Percent, 100, 800),
     maybe("core.adjacent_line", Count, 0, 1, Number(0)),
     maybe("cache.l1", Bytes, 0, LARGE, Number(0)),

@@ -10,7 +10,7 @@ pub struct Mechanism {
     leave_out: fn(&mut Machine),
 }
 
-pub static MECHANISMS: [Mechanism; 11] = [
+pub static MECHANISMS: [Mechanism; 12] = [
     Mechanism {
         name: "in-flight",
         without: "a line changes hands when it is asked for: its owner loses it at once",
@@ -61,6 +61,7 @@ pub static MECHANISMS: [Mechanism; 11] = [
         leave_out: |m| m.caches.l1.bytes = 0,
     },
     Mechanism { name: "caches", without: "caches never run full", leave_out: |m| m.caches = Caches::ENDLESS },
+    Mechanism { name: "mispredict", without: "branches are never mispredicted", leave_out: |m| m.core.mispredict = 0 },
 ];
 
 /// The machine with one mechanism less; its name says so.

@@ -238,6 +238,7 @@ impl Numbers {
             window: self.get("core.window"),
             scheduler: self.get("core.scheduler"),
             taken_branch: self.get("core.taken_branch"),
+            mispredict: self.get("core.mispredict"),
             smt_percent: self.get("core.smt_percent"),
             adjacent_line: self.get("core.adjacent_line") == 1,
         }

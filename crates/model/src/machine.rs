@@ -94,6 +94,8 @@ pub struct Core {
     pub scheduler: u32,
     /// Cycles from one taken branch to the next.
     pub taken_branch: u32,
+    /// Cycles that a branch takes whose way was guessed wrong.
+    pub mispredict: u32,
     /// Work that all hardware threads of a busy core get done, in percent of one alone.
     pub smt_percent: u32,
     /// A miss brings the other line of its aligned pair too.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each basic block costs: worked out when it is first reached or, in and around an inner loop, when its rounds
-//! are known (`rounds`), and kept in a table by its address.
+//! are known (`rounds`), and when it is known how often its branch is mispredicted (`branches`). Kept in a table by its
+//! address.
 use crate::engine::{active, engine};
+use crate::hooks::branches;
 use crate::hooks::hot::{self, hot};
-use crate::hooks::rounds;
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use corefold_block::{Code, Core, Hook};
 use corefold_recording::Module;
@@ -15,7 +16,7 @@ pub extern "C" fn unknown_block(pc: u64) {
 
 /// Works out the block's cost, fills its `entry` if that is known, and lets it pass.
 pub fn learn(entry: *mut u32, pc: u64) {
-    let (cost, known) = if active() { rounds::visit(pc) } else { (NATIVE, true) };
+    let (cost, known) = if active() { branches::visit(entry, pc) } else { (NATIVE, true) };
     if known {
         // SAFETY: a place in the table, which covers every value of the mask, or a cell of the program's own.
         unsafe { entry.write(cost) };

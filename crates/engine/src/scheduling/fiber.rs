@@ -87,6 +87,8 @@ pub struct Fiber {
     pub spins: Spins,
     /// The block that it came by last whose cost was not known.
     pub last_unknown: u64,
+    /// Branches that it came by.
+    pub branches: crate::hooks::branches::Own,
     /// The hooks it came by, in code whose blocks have none.
     pub trail: corefold_block::Trail,
     /// The real thread's side.
@@ -124,6 +126,7 @@ impl Fiber {
             wrote: 0,
             spins: Spins::default(),
             last_unknown: 0,
+            branches: Default::default(),
             trail: corefold_block::Trail::default(),
             real: 0,
             parked: AtomicU32::new(0),

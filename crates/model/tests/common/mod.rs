@@ -47,6 +47,7 @@ pub fn machine() -> Machine {
             window: 50,
             scheduler: 97,
             taken_branch: 1,
+            mispredict: 15,
             smt_percent: 125,
             adjacent_line: false,
         },

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often a core guesses wrong which way a branch goes. The first visits of a block that ends in one come here, and
+//! so does whichever block is next: a predictor guesses along. What it gets wrong becomes part of the block's cost,
+//! which is then known and no visit comes here any more.
+//!
+//! The tables are those of all threads, as each core's would be once they are warm; a thread has its own history. They
+//! know branches by the order in which they were met.
+use crate::engine::{current, engine};
+use crate::hooks::blocks::{Mapped, core};
+use crate::hooks::rounds;
+use alloc::vec::Vec;
+use corefold_block::{History, Predictor, branch_ways};
+use corefold_model::ticks;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// Visits of a block until its branch is known. Many go the same way again and again: of those it takes fewer.
+const VISITS: u16 = 4096;
+const FIRST: u16 = 1024;
+/// Guesses that do not count: of each number of visits, the first half. The tables fill, and programs begin otherwise
+/// than they go on.
+const HALF: u16 = 2;
+/// Fewer guesses tell nothing.
+const LEAST: u16 = 64;
+/// Blocks of a thread whose branch it has not yet come to: it is in functions that they call.
+const DEEPEST: usize = 8;
+/// Visits of a block by others until a branch that may lead there is waited for no more: its thread may have left it for
+/// good.
+const OTHERS: u16 = 4096;
+
+#[derive(Default)]
+pub struct Branches {
+    predictor: Predictor,
+    blocks: Vec<Block>,
+    by_pc: HashMap<u64, u32, FxBuildHasher>,
+}
+
+struct Block {
+    /// Where its cost goes; none before its first visit.
+    entry: *mut u32,
+    /// Packed; 0 while that hangs on rounds.
+    cost: u32,
+    /// It is in `entry`.
+    known: bool,
+    /// How many branches that are on their way may lead here, and visits since one did.
+    awaited: u32,
+    others: u16,
+    /// Where its branch may lead.
+    ways: Option<[u32; 2]>,
+    /// What is known of that so far; none: all that is wanted.
+    branch: Option<Branch>,
+}
+
+const BLANK: Block =
+    Block { entry: core::ptr::null_mut(), cost: 0, known: false, awaited: 0, others: 0, ways: None, branch: None };
+
+#[derive(Clone, Copy, Default)]
+struct Branch {
+    visits: u16,
+    /// Guesses that count, and the wrong ones of these.
+    guesses: u16,
+    wrong: u16,
+}
+
+/// What a thread has of its own.
+#[derive(Default)]
+pub struct Own {
+    history: History,
+    /// Blocks whose branch it has not yet come to, the latest last.
+    pending: [u32; DEEPEST],
+    count: usize,
+}
+
+/// The packed cost of a visit of the block at `pc`, whose `entry` is empty, and whether it is known now.
+pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
+    let penalty = engine().launch.machine.core.mispredict;
+    if penalty == 0 {
+        return rounds::visit(pc);
+    }
+    let own = &mut current().branches;
+    let at = engine().branches.number(pc);
+    engine().branches.arrive(at, own);
+    engine().branches.meet(at, entry, pc);
+    let mut cost = engine().branches.block(at).cost;
+    if cost == 0 {
+        let (now, known) = rounds::visit(pc);
+        if known {
+            engine().branches.block(at).cost = now;
+        }
+        cost = now;
+    }
+    if current().spins.spinning() {
+        // When it ends is not for the thread to say.
+        engine().branches.block(at).branch = None;
+    }
+    engine().branches.depart(at, own, penalty);
+    let block = engine().branches.block(at);
+    block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
+    (block.cost.max(cost), block.known)
+}
+
+impl Branches {
+    fn number(&mut self, pc: u64) -> u32 {
+        let next = self.blocks.len() as u32;
+        let number = *self.by_pc.entry(pc).or_insert(next);
+        if number == next {
+            self.blocks.push(BLANK);
+        }
+        number
+    }
+
+    fn block(&mut self, at: u32) -> &mut Block {
+        &mut self.blocks[at as usize]
+    }
+
+    /// The first visit of a block, or of another one at the same place: an entry that was filled is empty.
+    fn meet(&mut self, at: u32, entry: *mut u32, pc: u64) {
+        let block = self.block(at);
+        if !block.entry.is_null() && !block.known {
+            return;
+        }
+        *block = Block { entry, awaited: block.awaited, ..BLANK };
+        let ways = branch_ways(&Mapped, pc, &core()).map(|ways| ways.map(|way| self.number(way)));
+        let block = self.block(at);
+        (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
+    }
+
+    /// The thread is at the block: that tells which way the latest branch went that may lead here.
+    fn arrive(&mut self, at: u32, own: &mut Own) {
+        let leads = |from: &u32| self.ways(*from).is_some_and(|ways| ways.contains(&at));
+        let Some(place) = own.pending[..own.count].iter().rposition(leads) else { return self.block(at).pass() };
+        let from = own.pending[place];
+        self.block(at).others = 0;
+        for index in place..own.count {
+            self.await_no_more(own.pending[index]);
+        }
+        own.count = place;
+        let Block { ways: Some([_, second]), branch: Some(branch), .. } = &mut self.blocks[from as usize] else { return };
+        let right = self.predictor.guesses(from, &mut own.history, *second == at);
+        branch.guesses += 1;
+        branch.wrong += u16::from(!right);
+    }
+
+    /// The thread goes on to the block's branch, if that is to be learnt.
+    fn depart(&mut self, at: u32, own: &mut Own, penalty: u32) {
+        let block = &mut self.blocks[at as usize];
+        let Some(branch) = &mut block.branch else { return };
+        if branch.visits == VISITS || branch.visits == FIRST && branch.wrong == 0 {
+            if block.cost != 0 {
+                block.cost = raised(block.cost, branch.penalty(penalty));
+                block.branch = None;
+            }
+            return;
+        }
+        if branch.visits == VISITS / HALF || branch.visits == FIRST / HALF {
+            (branch.guesses, branch.wrong) = (0, 0);
+        }
+        branch.visits += 1;
+        if own.count == DEEPEST {
+            self.await_no_more(own.pending[0]);
+            own.pending.rotate_left(1);
+            own.count -= 1;
+        }
+        own.pending[own.count] = at;
+        own.count += 1;
+        for way in self.ways(at).unwrap_or_default() {
+            self.await_at(way);
+        }
+    }
+
+    fn ways(&self, at: u32) -> Option<[u32; 2]> {
+        self.blocks[at as usize].ways
+    }
+
+    /// The next visit of the block is to come here.
+    fn await_at(&mut self, at: u32) {
+        let block = self.block(at);
+        block.awaited += 1;
+        if core::mem::take(&mut block.known) {
+            // SAFETY: the entry of a block that was visited, in the code that runs now.
+            unsafe { block.entry.write(0) };
+        }
+    }
+
+    fn await_no_more(&mut self, from: u32) {
+        for way in self.ways(from).unwrap_or_default() {
+            let block = self.block(way);
+            block.awaited = block.awaited.saturating_sub(1);
+        }
+    }
+}
+
+impl Block {
+    /// A visit by a thread that comes from elsewhere.
+    fn pass(&mut self) {
+        self.others += u16::from(self.awaited > 0);
+        if self.others == OTHERS {
+            (self.awaited, self.others) = (0, 0);
+        }
+    }
+}
+
+impl Branch {
+    /// What its wrong guesses take, in the mean of all.
+    fn penalty(&self, cycles: u32) -> u32 {
+        if self.guesses < LEAST {
+            return 0;
+        }
+        let sixteenths = ticks(cycles) * u64::from(self.wrong) / u64::from(self.guesses);
+        sixteenths.min(0x1fff) as u32
+    }
+}
+
+/// The packed cost with so many sixteenths more: a core that has to begin anew waits beside a busy sibling, too.
+fn raised(cost: u32, sixteenths: u32) -> u32 {
+    let half = |cost: u32| (cost & 0xffff).saturating_add(sixteenths).min(0xffff);
+    half(cost) | half(cost >> 16) << 16
+}
