@@ -23,8 +23,12 @@ fn with(facts: &[(&str, u64)]) -> String {
 
 /// Cycles of a round of each loop of the program.
 fn cycles(machine: &str) -> BTreeMap<String, f64> {
+    cycles_of(Simulation::of(&program("machine/facts.c")).option("--machine", machine))
+}
+
+fn cycles_of(simulation: Simulation) -> BTreeMap<String, f64> {
     const GHZ: f64 = 2.6;
-    let run = Simulation::of(&program("machine/facts.c")).option("--machine", machine).cpus("1").run();
+    let run = simulation.cpus("1").run();
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
     let figures = run.printed().lines().filter_map(|line| line.split_once(' '));
     figures.filter_map(|(key, ps)| Some((key.to_owned(), ps.parse::<f64>().ok()? * GHZ / 1000.0))).collect()
@@ -61,6 +65,29 @@ fn lines_of_the_second_level_come_one_by_one() {
         let took = cycles(&place.file("machine.toml", machine).to_string_lossy());
         for (name, expected) in [("cache.l2_line", loads), ("cache.l2_line_stored", stores)] {
             assert!((took[name] / expected - 1.0).abs() < 0.1, "{line}, {stored}: {name} took {}", took[name]);
+        }
+    }
+}
+
+/// Of a branch on chance, half: but for its first visits, of which nothing is known.
+#[test]
+fn branches_that_cannot_be_learnt_take_time() {
+    let (place, branches) = (Place::new(), program("machine/branches.c"));
+    let of = |cycles: u64, option: &str, value: &str| {
+        let machine = place.file("machine.toml", with(&[("core.mispredict", cycles)]));
+        let simulation = Simulation::of(&branches).option("--machine", &machine.to_string_lossy());
+        cycles_of(if option.is_empty() { simulation } else { simulation.option(option, value) })
+    };
+    let never = of(0, "", "");
+    assert_eq!(of(40, "--without", "mispredict"), never);
+    for cycles in [16, 40] {
+        let mut some = of(cycles, "", "");
+        let missed = (some["by_chance"] - never["by_chance"]) / cycles as f64;
+        assert!((0.42..0.52).contains(&missed), "{cycles}: {missed}");
+        some.remove("by_chance");
+        assert_eq!(some.len(), 5, "{some:?}");
+        for (name, figure) in &some {
+            assert!((figure / never[name] - 1.0).abs() < 0.01, "{name}: {} became {figure}", never[name]);
         }
     }
 }

@@ -29,7 +29,8 @@ fn looks(op: &Op) -> bool {
 /// Whether a branch of the block hangs on what an atomic update found.
 pub fn hangs_on_updates(block: &[Step], core: &Core) -> bool {
     let path = Path::hooked(block, core);
-    branches(&path.ops, |op| op.locked.is_some() || matches!(op.kind, Kind::Hook(hook) if hook.is_update())).contains(&true)
+    branches(&path.ops, |op| op.locked.is_some() || matches!(op.kind, Kind::Hook(hook) if hook.is_update()))
+        .contains(&true)
 }
 
 /// Whether the conditions of all branches are made of what the operations found that `looks` tells.

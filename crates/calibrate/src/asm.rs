@@ -58,6 +58,19 @@ pub fn jumps(_: &mut [u64; 8]) {
     };
 }
 
+/// A branch for each bit of the words, which is taken where it is set and leads to the next either way: each in code of
+/// its own, as predictors keep few of them a line.
+#[inline(never)]
+pub fn branches(words: &[u64]) {
+    let range = words.as_ptr_range();
+    // SAFETY: reads the words, of which there are some.
+    unsafe {
+        asm!("3: mov {word}, [{at}]", ".rept 64", "shr {word}, 1", "jc 2f", ".p2align 5", "2:", ".endr", "add {at}, 8",
+            "cmp {at}, {end}", "jne 3b", word = out(reg) _, at = inout(reg) range.start => _, end = in(reg) range.end,
+            options(nostack, readonly))
+    };
+}
+
 /// Multiplications, twenty a round, of which each waits for the last: three cycles on every x86-64 processor
 /// since 2008. (Additions may take less than one: some processors carry them out while they rename.)
 #[inline(never)]

@@ -77,9 +77,40 @@ pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
         alone("core.pause", asm::pause, "pause"),
         alone("core.taken_branch", asm::jumps, "jumps, twenty in a loop"),
     ];
+    figures.push(mispredicted(clock));
     figures.extend(written(clock));
     figures.push(alone("store", asm::stores, "drained one after the other, to a line that the CPU owns"));
     figures
+}
+
+/// What a branch on chance takes beyond one whose way is known. Half of them are guessed wrong: chance that is new each
+/// time, as predictors learn long sequences by heart.
+fn mispredicted(clock: Clock) -> Figure {
+    const WORDS: usize = 128;
+    let mut seed = 88_172_645_463_325_252u64;
+    let mut chance = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    };
+    let mut words = vec![0u64; WORDS];
+    let mut of = |word: &mut dyn FnMut() -> u64| {
+        rounds(ROUNDS, || {
+            words.fill_with(&mut *word);
+            let begun = now();
+            asm::branches(&words);
+            (now() - begun) as f64 / (WORDS as f64 * 64.0)
+        })
+    };
+    let known = (of(&mut || 0).low + of(&mut || !0).low) / 2.0;
+    let spread = of(&mut chance).map(|t| (t - known).max(0.0) * 2.0 / clock.ticks_per_cycle);
+    Figure::alone(
+        "core.mispredict",
+        "cycles",
+        spread,
+        "branches on random bits, of which half are mispredicted; less the same on known ones",
+    )
 }
 
 /// What a load waits for that wants what was just written: beyond an addition's one cycle, and beyond the locked

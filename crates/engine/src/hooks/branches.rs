@@ -135,7 +135,9 @@ impl Branches {
             self.await_no_more(own.pending[index]);
         }
         own.count = place;
-        let Block { ways: Some([_, second]), branch: Some(branch), .. } = &mut self.blocks[from as usize] else { return };
+        let Block { ways: Some([_, second]), branch: Some(branch), .. } = &mut self.blocks[from as usize] else {
+            return;
+        };
         let right = self.predictor.guesses(from, &mut own.history, *second == at);
         branch.guesses += 1;
         branch.wrong += u16::from(!right);
