@@ -77,26 +77,30 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     if penalty == 0 {
         return rounds::visit(pc);
     }
-    let own = &mut current().branches;
     let at = engine().branches.number(pc);
-    engine().branches.arrive(at, own);
+    engine().branches.arrive(at, &mut current().branches);
     engine().branches.meet(at, entry, pc);
-    let mut cost = engine().branches.block(at).cost;
-    if cost == 0 {
-        let (now, known) = rounds::visit(pc);
-        if known {
-            engine().branches.block(at).cost = now;
-        }
-        cost = now;
-    }
+    let cost = match engine().branches.block(at).cost {
+        0 => cost_now(at, pc),
+        cost => cost,
+    };
     if current().spins.spinning() {
         // When it ends is not for the thread to say.
         engine().branches.block(at).branch = None;
     }
-    engine().branches.depart(at, own, penalty);
+    engine().branches.depart(at, &mut current().branches, penalty);
     let block = engine().branches.block(at);
     block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
     (block.cost.max(cost), block.known)
+}
+
+/// What the block costs as far as is known, its branch aside.
+fn cost_now(at: u32, pc: u64) -> u32 {
+    let (cost, known) = rounds::visit(pc);
+    if known {
+        engine().branches.block(at).cost = cost;
+    }
+    cost
 }
 
 impl Branches {
