@@ -4,6 +4,7 @@
 //! What one CPU does alone is taken from its fast rounds, as disturbances only add; what CPUs do to each
 //! other, from the median. Everything that was not measured says what it was estimated from.
 mod asm;
+mod clock;
 mod figure;
 mod pairs;
 pub mod passes;
@@ -16,7 +17,7 @@ pub use figure::{Figure, Spread};
 pub use text::{number, spread};
 
 use anyhow::{Result, anyhow, bail};
-use single::Clock;
+use clock::Clock;
 use topology::{Topology, pin};
 
 pub struct Calibration {
@@ -185,7 +186,6 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     let Some(transfer) = transfer.filter(|t| *t > 0.0) else { return };
     figures.push(pairs::at_once(clock, a, b, transfer));
     figures.push(pairs::spread(clock, a, b));
-    figures.push(Figure::alone("own update", "ns", each_rmw(clock), "lock xadd on a line that the CPU owns"));
 }
 
 /// How a transfer's time is split: while the snoop is on its way the owner goes on, so the operations that
@@ -194,12 +194,13 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
 fn split(figures: &mut Vec<Figure>) {
     let of = |key: &str| figure::value(figures, key);
     let transfer = NEAREST.into_iter().find_map(of);
-    let (Some(transfer), Some(own), Some(each), Some(kept)) =
-        (transfer, of("own update"), of("contended add"), of("operations kept"))
+    let (Some(transfer), Some(rmw), Some(each), Some(kept)) =
+        (transfer, of("core.rmw"), of("contended add"), of("operations kept"))
     else {
         return;
     };
-    let exposed = own - RMW_HELD * 1000.0 / of("topology.clock").unwrap_or(1000.0);
+    let cycle = 1000.0 / of("topology.clock").unwrap_or(1000.0);
+    let (own, exposed) = (rmw * cycle, (rmw - RMW_HELD) * cycle);
     let [request, snoop] = legs(transfer, own, exposed.max(0.0), kept, each / 2.0);
     let ns_of = |key: &str| of(key).unwrap_or_default();
     let (upgrade, since) = (ns_of("update, shared"), ns_of("update, read since"));
@@ -225,16 +226,6 @@ fn legs(transfer: f64, own: f64, exposed: f64, in_a_row: f64, each: f64) -> [f64
     let snoop = percent(stays).clamp(10.0, 60.0);
     let data = percent(count * each - stays).clamp(10.0, 95.0 - snoop);
     [(100.0 - snoop - data).floor(), snoop.floor()]
-}
-
-/// Nanoseconds of an atomic update on an owned line.
-fn each_rmw(clock: Clock) -> Spread {
-    figure::rounds(200, || {
-        let mut line = Box::new([0u64; 8]);
-        let begun = asm::now();
-        asm::fetch_add(&mut line);
-        clock.ns((asm::now() - begun) as f64) / asm::REPEATS as f64
-    })
 }
 
 /// What is not measured, or cannot be on this host.

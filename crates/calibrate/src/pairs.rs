@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What two CPUs do to each other's lines.
 use crate::asm::{self, chase, chase_updating, now};
+use crate::clock::Clock;
 use crate::figure::{Figure, Spread};
-use crate::single::{Clock, Ring};
+use crate::single::Ring;
 use crate::topology::pin;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 

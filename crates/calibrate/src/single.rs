@@ -1,45 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one CPU does alone: its clock, instructions, caches and buffers.
+//! What one CPU does alone: instructions, caches and buffers.
 use crate::asm::{self, REPEATS, chase, now};
+use crate::clock::{Clock, cycles};
 use crate::figure::{Figure, Pick, Spread, rounds};
 use crate::topology::{Cache, Topology};
-use std::time::Instant;
 
 const ROUNDS: usize = 400;
 /// Timing itself overlaps with what is timed: that must be long.
 const TIMES: u64 = 20;
 
-/// How ticks of the counter become nanoseconds and cycles.
-#[derive(Clone, Copy)]
-pub struct Clock {
-    pub ticks_per_ns: f64,
-    pub ticks_per_cycle: f64,
-}
-
-impl Clock {
-    pub fn ns(&self, ticks: f64) -> f64 {
-        ticks / self.ticks_per_ns
-    }
-    pub fn mhz(&self) -> f64 {
-        1000.0 * self.ticks_per_ns / self.ticks_per_cycle
-    }
-
-    /// A chain of multiplications takes three cycles each.
-    pub fn measure() -> (Clock, Spread) {
-        let (begun, from) = (Instant::now(), now());
-        while begun.elapsed().as_millis() < 100 {}
-        let ticks_per_ns = (now() - from) as f64 / begun.elapsed().as_nanos() as f64;
-        let ticks = rounds(500, || {
-            let begun = now();
-            asm::multiplications(1000);
-            (now() - begun) as f64 / 60_000.0
-        });
-        let clock = Clock { ticks_per_ns, ticks_per_cycle: ticks.low };
-        (clock, ticks.map(|t| 1000.0 * ticks_per_ns / t))
-    }
-}
-
-/// Ticks of one instruction.
+/// Cycles of one instruction.
 fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
     let mut line = Box::new([0u64; 8]);
     let empty = rounds(ROUNDS, || {
@@ -47,16 +17,17 @@ fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
         (now() - begun) as f64
     });
     rounds(count, || {
-        let begun = now();
-        (0..TIMES).for_each(|_| f(&mut line));
-        ((now() - begun) as f64 - empty.low).max(0.0) / (TIMES * REPEATS) as f64
+        cycles(|| {
+            let begun = now();
+            (0..TIMES).for_each(|_| f(&mut line));
+            ((now() - begun) as f64 - empty.low).max(0.0) / (TIMES * REPEATS) as f64
+        })
     })
 }
 
 pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
-    let cycles = |f: fn(&mut [u64; 8])| each(ROUNDS, f).map(|t| t / clock.ticks_per_cycle);
-    let alone = |key, f, how| Figure::alone(key, "cycles", cycles(f), how);
-    let width = cycles(asm::nops).map(|c| 1.0 / c);
+    let alone = |key, f: fn(&mut [u64; 8]), how| Figure::alone(key, "cycles", each(ROUNDS, f), how);
+    let width = each(ROUNDS, asm::nops).map(|c| 1.0 / c);
     let mut figures = vec![
         Figure {
             value: clock.mhz(),
@@ -77,15 +48,15 @@ pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
         alone("core.pause", asm::pause, "pause"),
         alone("core.taken_branch", asm::jumps, "jumps, twenty in a loop"),
     ];
-    figures.push(mispredicted(clock));
-    figures.extend(written(clock));
+    figures.push(mispredicted());
+    figures.extend(written());
     figures.push(alone("store", asm::stores, "drained one after the other, to a line that the CPU owns"));
     figures
 }
 
 /// What a branch on chance takes beyond one whose way is known. Half of them are guessed wrong: chance that is new each
 /// time, as predictors learn long sequences by heart.
-fn mispredicted(clock: Clock) -> Figure {
+fn mispredicted() -> Figure {
     const WORDS: usize = 128;
     let mut seed = 88_172_645_463_325_252u64;
     let mut chance = || {
@@ -98,13 +69,15 @@ fn mispredicted(clock: Clock) -> Figure {
     let mut of = |word: &mut dyn FnMut() -> u64| {
         rounds(ROUNDS, || {
             words.fill_with(&mut *word);
-            let begun = now();
-            asm::branches(&words);
-            (now() - begun) as f64 / (WORDS as f64 * 64.0)
+            cycles(|| {
+                let begun = now();
+                asm::branches(&words);
+                (now() - begun) as f64 / (WORDS as f64 * 64.0)
+            })
         })
     };
     let known = (of(&mut || 0).low + of(&mut || !0).low) / 2.0;
-    let spread = of(&mut chance).map(|t| (t - known).max(0.0) * 2.0 / clock.ticks_per_cycle);
+    let spread = of(&mut chance).map(|c| (c - known).max(0.0) * 2.0);
     Figure::alone(
         "core.mispredict",
         "cycles",
@@ -115,9 +88,9 @@ fn mispredicted(clock: Clock) -> Figure {
 
 /// What a load waits for that wants what was just written: beyond an addition's one cycle, and beyond the locked
 /// operation.
-fn written(clock: Clock) -> [Figure; 3] {
-    let beyond = |f: fn(&mut [u64; 8]), less: f64| each(ROUNDS, f).map(|t| (t / clock.ticks_per_cycle - less).max(0.0));
-    let own = each(ROUNDS, asm::lock_add).low / clock.ticks_per_cycle;
+fn written() -> [Figure; 3] {
+    let beyond = |f: fn(&mut [u64; 8]), less: f64| each(ROUNDS, f).map(|c| (c - less).max(0.0));
+    let own = each(ROUNDS, asm::lock_add).low;
     let figure = |key, spread, how| Figure::alone(key, "cycles", spread, how);
     let how = "add to one word of memory again and again, by an index; less the addition";
     let direct = "the same by a register alone";
@@ -198,14 +171,16 @@ impl Ring {
         }
     }
 
-    /// Ticks of a step.
+    /// Cycles of a step.
     fn step(&self, steps: u64, count: usize) -> Spread {
         chase(self.start, self.count.min(steps));
         let mut at = self.start;
         rounds(count, || {
-            let begun = now();
-            at = chase(at, steps);
-            (now() - begun) as f64 / steps as f64
+            cycles(|| {
+                let begun = now();
+                at = chase(at, steps);
+                (now() - begun) as f64 / steps as f64
+            })
         })
     }
 }
@@ -213,12 +188,11 @@ impl Ring {
 /// Hits in each level, less a hit in the first, which is part of an instruction's own time.
 pub fn caches(clock: Clock, topology: &Topology) -> Vec<Figure> {
     let first = Ring::new(4096, 64).step(6400, ROUNDS);
-    let mut figures =
-        vec![Figure::alone("L1 hit", "cycles", first.map(|t| t / clock.ticks_per_cycle), "a pointer chase")];
+    let mut figures = vec![Figure::alone("L1 hit", "cycles", first, "a pointer chase")];
     let mut less = |key, bytes: u64| {
         let ring = Ring::new(bytes as usize, 64);
         chase(ring.start, ring.count);
-        let spread = ring.step(20_000, 40).map(|t| clock.ns(t - first.low).max(0.0));
+        let spread = ring.step(20_000, 40).map(|c| clock.ns_of_cycles(c - first.low).max(0.0));
         let how = format!("a pointer chase through {} KiB, less a hit in the first level", bytes >> 10);
         figures.push(Figure::alone(key, "ns", spread, &how));
     };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel and the C library take.
 use crate::asm::now;
+use crate::clock::Clock;
 use crate::figure::{Figure, Spread, rounds};
-use crate::single::Clock;
 use crate::topology::pin;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How ticks of the time-stamp counter become nanoseconds and cycles. A core's frequency may change several times in a
+//! tenth of a second, with what its neighbours do: so whatever takes cycles is held against a chain of instructions of
+//! known length that runs straight before and after it.
+use crate::asm::{self, now};
+use crate::figure::{Spread, rounds};
+use std::time::Instant;
+
+/// Twenty multiplications a round, three cycles each.
+const CYCLES: f64 = 60.0;
+/// Rounds of the chain beside a measurement: long enough that reading the counter does not matter.
+const BESIDE: u64 = 400;
+
+/// Of one pass.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    pub ticks_per_ns: f64,
+    ticks_per_cycle: f64,
+}
+
+impl Clock {
+    pub fn ns(&self, ticks: f64) -> f64 {
+        ticks / self.ticks_per_ns
+    }
+    pub fn ns_of_cycles(&self, cycles: f64) -> f64 {
+        1000.0 * cycles / self.mhz()
+    }
+    pub fn mhz(&self) -> f64 {
+        1000.0 * self.ticks_per_ns / self.ticks_per_cycle
+    }
+
+    /// The usual frequency of a quarter of a second.
+    pub fn measure() -> (Clock, Spread) {
+        let (begun, from) = (Instant::now(), now());
+        while begun.elapsed().as_millis() < 100 {}
+        let ticks_per_ns = (now() - from) as f64 / begun.elapsed().as_nanos() as f64;
+        let ticks = rounds(10_000, || chain(BESIDE));
+        let clock = Clock { ticks_per_ns, ticks_per_cycle: ticks.median };
+        (clock, ticks.map(|t| 1000.0 * ticks_per_ns / t))
+    }
+}
+
+/// Ticks of a cycle.
+fn chain(count: u64) -> f64 {
+    let begun = now();
+    asm::multiplications(count);
+    (now() - begun) as f64 / (count as f64 * CYCLES)
+}
+
+/// Runs what says how many ticks it took; how many cycles these were.
+pub fn cycles(measured: impl FnOnce() -> f64) -> f64 {
+    let before = chain(BESIDE);
+    let ticks = measured();
+    // What disturbs the chain only makes it longer.
+    ticks / before.min(chain(BESIDE))
+}
