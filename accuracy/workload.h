@@ -2,13 +2,13 @@
 /*
  * A workload: prepare() once, then work(thread, operations) again and again, on every thread at once.
  * Thread i is pinned to CPU i. A fifth of the time warms up; then it counts what all do.
- * Prints the mean time of an operation as one thread sees it, and that of the fast batches of thread 0, which
- * nothing else on the host disturbed:
+ * Prints the mean time of an operation as one thread sees it, and the cycles of the fast batches of thread 0, which
+ * nothing else on the host disturbed, if it is asked to count them:
  *
  *	ns_per_operation 12.34
- *	ns_undisturbed 12.30
+ *	cycles_undisturbed 30.10
  *
- * Usage: WORKLOAD THREADS MICROSECONDS
+ * Usage: WORKLOAD THREADS MICROSECONDS [cycles]
  */
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
@@ -50,11 +50,13 @@ static struct {
 	_Alignas(LINE) atomic_int phase;
 	_Alignas(LINE) int threads;
 	long start, nanoseconds;
+	/* Batches are held against instructions of known length beside them. */
+	int counts_cycles;
 	/* Operations that each thread has done. */
 	struct { _Alignas(2 * LINE) atomic_long operations; } done[MOST_THREADS];
 	/* At the two changes of phase: nanoseconds, and the operations of all threads. */
 	struct { _Alignas(2 * LINE) long time, operations; } begun, ended;
-	/* Of thread 0: nanoseconds an operation of its latest batches, and how many it did. */
+	/* Of thread 0: cycles an operation of its latest batches, and how many it did. */
 	double batch[BATCHES];
 	long batches;
 } run_state;
@@ -72,6 +74,25 @@ static inline long now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+/* Nanoseconds of a cycle, as a chain of multiplications has it, of three cycles each. */
+static double ns_of_cycle(void)
+{
+	enum { MULTIPLICATIONS = 2000 };
+	long begun = now_ns();
+#if defined(__x86_64__)
+	unsigned long x = 1;
+
+	for (int i = 0; i < MULTIPLICATIONS / 4; i++)
+		__asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
+#endif
+	return (double)(now_ns() - begun) / (3 * MULTIPLICATIONS);
+}
+
+static double shorter_of(double a, double b)
+{
+	return a < b ? a : b;
 }
 
 static long all_operations(void)
@@ -122,16 +143,23 @@ static int another(int thread, long batches)
 static void timed(int thread)
 {
 	long now = now_ns(), done = 0, batches = 0, size = TOGETHER ? BATCH : 1;
+	int counts = thread == 0 && run_state.counts_cycles;
+	double cycle = counts ? ns_of_cycle() : 0;
 
 	do {
-		long last = now;
+		long last = counts ? now_ns() : now;
 
 		work(thread, size);
 		done += size;
 		atomic_store_explicit(&run_state.done[thread].operations, done, memory_order_relaxed);
 		now = now_ns();
-		if (thread == 0)
-			run_state.batch[batches % BATCHES] = (double)(now - last) / (double)size;
+		if (counts) {
+			double before = cycle;
+
+			/* What disturbs the chain only makes it longer. */
+			cycle = ns_of_cycle();
+			run_state.batch[batches % BATCHES] = (double)(now - last) / (double)size / shorter_of(before, cycle);
+		}
 		batches++;
 		if (!TOGETHER || thread == 0)
 			look_at_clock(now);
@@ -182,8 +210,9 @@ int main(int argc, char **argv)
 
 	run_state.threads = argc > 1 ? atoi(argv[1]) : 1;
 	run_state.nanoseconds = 1000 * (argc > 2 ? atol(argv[2]) : 20000);
+	run_state.counts_cycles = argc > 3;
 	if (run_state.threads < 1 || run_state.threads > MOST_THREADS || run_state.nanoseconds < 1) {
-		fprintf(stderr, "usage: %s THREADS MICROSECONDS\n", argv[0]);
+		fprintf(stderr, "usage: %s THREADS MICROSECONDS [cycles]\n", argv[0]);
 		return 2;
 	}
 	prepare(run_state.threads);
@@ -199,7 +228,8 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 	printf("ns_per_operation %.3f\n", (double)(run_state.ended.time - run_state.begun.time) * run_state.threads
 	       / (double)(run_state.ended.operations - run_state.begun.operations));
-	printf("ns_undisturbed %.3f\n", undisturbed());
+	if (run_state.counts_cycles)
+		printf("cycles_undisturbed %.3f\n", undisturbed());
 	return 0;
 }
 

@@ -75,12 +75,14 @@ impl Bench {
         Ok(Program(program))
     }
 
-    /// One trial: nanoseconds of an operation, `alone` those of batches that nothing disturbed.
+    /// One trial: nanoseconds of an operation, `alone` cycles of those in batches that nothing disturbed.
     pub fn native(&self, program: &Program, threads: u32, microseconds: u64, alone: bool) -> Result<f64> {
         let mut command = Command::new(&program.0);
         command.arg(threads.to_string()).arg(microseconds.to_string());
-        let word = if alone { "ns_undisturbed" } else { "ns_per_operation" };
-        nanoseconds(&finish(command)?.stdout, word)
+        if alone {
+            command.arg("cycles");
+        }
+        time(&finish(command)?.stdout, if alone { "cycles_undisturbed" } else { "ns_per_operation" })
     }
 
     pub fn simulated(&self, program: &Program, machine: &str, threads: u32, microseconds: u64) -> Result<Simulated> {
@@ -95,7 +97,7 @@ impl Bench {
         let blamed = report["finding"]["cause"].as_str().context("a report without a finding")?.to_owned();
         let _ = std::fs::remove_file(&recording);
         // What the program prints goes where the document does not.
-        Ok(Simulated { nanoseconds: nanoseconds(&output.stderr, "ns_per_operation")?, blamed })
+        Ok(Simulated { nanoseconds: time(&output.stderr, "ns_per_operation")?, blamed })
     }
 }
 
@@ -109,7 +111,7 @@ pub fn finish(mut command: Command) -> Result<Output> {
 }
 
 /// What a workload printed after this word.
-fn nanoseconds(output: &[u8], word: &str) -> Result<f64> {
+fn time(output: &[u8], word: &str) -> Result<f64> {
     let text = String::from_utf8_lossy(output);
     let line = text.lines().find_map(|line| line.strip_prefix(word));
     let value: f64 = line.with_context(|| format!("the workload printed no time: {text}"))?.trim().parse()?;

@@ -21,7 +21,7 @@ struct Candidate<'a> {
     hooked: Program,
 }
 
-/// Of the trials of a workload, by number of threads.
+/// Of the trials of a workload, by number of threads: nanoseconds, or cycles of what a CPU does alone.
 type Times = [Vec<f64>; THREADS.len()];
 
 impl Candidate<'_> {
@@ -48,11 +48,14 @@ impl Candidate<'_> {
         Ok(times)
     }
 
-    fn simulate(&self, bench: &Bench, suite: &Suite, machine: &str, times: Times) -> Result<Curve> {
+    /// `cycle`: nanoseconds of one.
+    fn simulate(&self, bench: &Bench, suite: &Suite, machine: &str, cycle: f64, times: Times) -> Result<Curve> {
         let mut points = Vec::new();
         let mut wrongly_blamed = None;
         for (times, threads) in times.into_iter().zip(THREADS) {
-            let times = Native::of(times, self.alone(threads))?;
+            let alone = self.alone(threads);
+            let times = if alone { times.iter().map(|cycles| cycles * cycle).collect() } else { times };
+            let times = Native::of(times, alone)?;
             let simulated = bench.simulated(&self.hooked, machine, threads, suite.native.simulated_microseconds)?;
             if self.workload.private && simulated.blamed != "nothing" {
                 wrongly_blamed = Some(simulated.blamed);
@@ -83,17 +86,20 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     calibration.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     std::fs::write(&profile, calibration.text).with_context(|| format!("writing {}", profile.display()))?;
     let machine = profile.to_str().context("a path that is not text")?;
+    let clock = calibration.figures.iter().find(|figure| figure.key == "topology.clock");
+    let cycle = 1000.0 / clock.context("a calibration without a clock")?.value;
     let mut curves = Vec::new();
     for (at, candidate) in candidates.iter().enumerate() {
         let name = &candidate.workload.name;
         progress.step(name);
         let times = all(passes.kept.iter().map(|(_, times)| &times[at]));
-        curves.push(candidate.simulate(bench, suite, machine, times).with_context(|| name.clone())?);
+        curves.push(candidate.simulate(bench, suite, machine, cycle, times).with_context(|| name.clone())?);
     }
     let title = "Small programs on this host".into();
     let source = format!(
         "measured in the same run, on a host calibrated in the same run, in {PASSES} passes: of {} taken, those in which \
-         the hypervisor took the least of the CPUs, at most {:.1} %; above {:.0} % a pass was taken again",
+         the hypervisor took the least of the CPUs, at most {:.1} %; above {:.0} % a pass was taken again. What a thread \
+         does alone is counted in cycles, as the clock changes from moment to moment, and shown at the calibrated one",
         passes.taken,
         100.0 * passes.stolen,
         100.0 * MOST_STOLEN
