@@ -2,13 +2,17 @@
 /*
  * A workload: prepare() once, then work(thread, operations) again and again, on every thread at once.
  * Thread i is pinned to CPU i. A fifth of the time warms up; then it counts what all do.
- * Prints the mean time of an operation as one thread sees it, and the cycles of the fast batches of thread 0, which
- * nothing else on the host disturbed, if it is asked to count them:
+ * Prints the mean time of an operation as one thread sees it:
  *
  *	ns_per_operation 12.34
+ *
+ * and natively, where others use the host, for how long a thread waited for its CPU, in the mean, and of threads that
+ * work alone the cycles of the fast batches of thread 0, which nothing disturbed:
+ *
+ *	ns_preempted 0
  *	cycles_undisturbed 30.10
  *
- * Usage: WORKLOAD THREADS MICROSECONDS [cycles]
+ * Usage: WORKLOAD THREADS MICROSECONDS [together|alone]
  */
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
@@ -22,6 +26,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define LINE 64
@@ -50,10 +55,12 @@ static struct {
 	_Alignas(LINE) atomic_int phase;
 	_Alignas(LINE) int threads;
 	long start, nanoseconds;
+	int natively;
 	/* Batches are held against instructions of known length beside them. */
 	int counts_cycles;
 	/* Operations that each thread has done. */
 	struct { _Alignas(2 * LINE) atomic_long operations; } done[MOST_THREADS];
+	_Atomic long preempted;
 	/* At the two changes of phase: nanoseconds, and the operations of all threads. */
 	struct { _Alignas(2 * LINE) long time, operations; } begun, ended;
 	/* Of thread 0: cycles an operation of its latest batches, and how many it did. */
@@ -187,6 +194,20 @@ static double undisturbed(void)
 	return run_state.batch[count / 10];
 }
 
+/* Nanoseconds for which this thread has waited for a CPU, where Linux says so. */
+static long preempted(void)
+{
+	FILE *file = run_state.natively ? fopen("/proc/thread-self/schedstat", "r") : NULL;
+	long ran, waited = 0;
+
+	if (file) {
+		if (fscanf(file, "%ld %ld", &ran, &waited) != 2)
+			waited = 0;
+		fclose(file);
+	}
+	return waited;
+}
+
 static void *workload_thread(void *argument)
 {
 	int thread = (int)(long)argument;
@@ -196,11 +217,13 @@ static void *workload_thread(void *argument)
 	CPU_SET(thread, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		perror("this thread stays unpinned: sched_setaffinity");
+	long before = preempted();
 	if (thread)
 		atomic_fetch_add(&run_state.ready, 1);
 	while (!atomic_load(&run_state.go))
 		relax();
 	timed(thread);
+	atomic_fetch_add(&run_state.preempted, preempted() - before);
 	return NULL;
 }
 
@@ -210,9 +233,10 @@ int main(int argc, char **argv)
 
 	run_state.threads = argc > 1 ? atoi(argv[1]) : 1;
 	run_state.nanoseconds = 1000 * (argc > 2 ? atol(argv[2]) : 20000);
-	run_state.counts_cycles = argc > 3;
+	run_state.natively = argc > 3;
+	run_state.counts_cycles = argc > 3 && !strcmp(argv[3], "alone");
 	if (run_state.threads < 1 || run_state.threads > MOST_THREADS || run_state.nanoseconds < 1) {
-		fprintf(stderr, "usage: %s THREADS MICROSECONDS [cycles]\n", argv[0]);
+		fprintf(stderr, "usage: %s THREADS MICROSECONDS [together|alone]\n", argv[0]);
 		return 2;
 	}
 	prepare(run_state.threads);
@@ -230,6 +254,8 @@ int main(int argc, char **argv)
 	       / (double)(run_state.ended.operations - run_state.begun.operations));
 	if (run_state.counts_cycles)
 		printf("cycles_undisturbed %.3f\n", undisturbed());
+	if (run_state.natively)
+		printf("ns_preempted %ld\n", run_state.preempted / run_state.threads);
 	return 0;
 }
 

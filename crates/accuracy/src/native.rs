@@ -40,9 +40,7 @@ impl Candidate<'_> {
         let mut times = Times::default();
         for (times, threads) in times.iter_mut().zip(THREADS) {
             for _ in 0..suite.native.trials.div_ceil(PASSES) {
-                let trial = || bench.native(&self.plain, threads, suite.native.microseconds, self.alone(threads));
-                // The hypervisor may have stopped a thread for all of a trial: then there is another.
-                times.push(trial().or_else(|_| trial()).or_else(|_| trial())?);
+                times.push(bench.native(&self.plain, threads, suite.native.microseconds, self.alone(threads))?);
             }
         }
         Ok(times)
