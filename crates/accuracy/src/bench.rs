@@ -16,8 +16,8 @@ pub struct Simulated {
 
 /// What several native runs said.
 pub struct Native {
-    /// Of what CPUs do to each other the median of the trials; of what each does alone what a tenth of them stay
-    /// under, as disturbances only add.
+    /// Of what CPUs do to each other the median of the trials; of what each does alone the least, as disturbances
+    /// only add.
     pub typical: f64,
     /// The quartiles.
     pub spread: (f64, f64),
@@ -26,7 +26,7 @@ pub struct Native {
 impl Native {
     pub fn of(mut times: Vec<f64>, alone: bool) -> Result<Native> {
         times.sort_by(f64::total_cmp);
-        let typical = if alone { times.get(times.len() / 10).copied() } else { median(&times) };
+        let typical = if alone { times.first().copied() } else { median(&times) };
         let quartile = |of: usize| times[(times.len() - 1) * of / 4];
         Ok(Native { typical: typical.context("no trials")?, spread: (quartile(1), quartile(3)) })
     }

@@ -92,7 +92,11 @@ fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
     pin(cpus[0]);
     let (clock, speed) = Clock::measure();
     let mut figures = shape(topology);
-    figures.extend(single::instructions(clock, speed));
+    figures.push(single::clock(clock, speed));
+    // The other thread of a core may be another's, and busy: then another core may be free.
+    let on_each: Vec<Vec<Figure>> = cpus.iter().take(2).map(|&cpu| on(cpu, single::instructions)).collect();
+    pin(cpus[0]);
+    figures.extend(figure::merged(&on_each.iter().map(|figures| &figures[..]).collect::<Vec<_>>()));
     figures.extend(single::memory(clock));
     figures.push(single::store_buffer());
     figures.push(single::misses(topology));
@@ -101,6 +105,11 @@ fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
     figures.extend(between(clock, topology));
     figures.extend(system::figures(clock, cpus));
     figures
+}
+
+fn on<T>(cpu: usize, measured: impl FnOnce() -> T) -> T {
+    pin(cpu);
+    measured()
 }
 
 fn shape(t: &Topology) -> Vec<Figure> {

@@ -25,15 +25,15 @@ fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
     })
 }
 
-pub fn instructions(clock: Clock, speed: Spread) -> Vec<Figure> {
+pub fn clock(clock: Clock, speed: Spread) -> Figure {
+    let how = "a chain of dependent multiplications, three cycles each";
+    Figure { value: clock.mhz(), ..Figure::usual("topology.clock", "MHz", speed, how) }
+}
+
+pub fn instructions() -> Vec<Figure> {
     let alone = |key, f: fn(&mut [u64; 8]), how| Figure::alone(key, "cycles", each(ROUNDS, f), how);
     let width = each(ROUNDS, asm::nops).map(|c| 1.0 / c);
     let mut figures = vec![
-        Figure {
-            value: clock.mhz(),
-            pick: Pick::Middle,
-            ..Figure::alone("topology.clock", "MHz", speed, "a chain of dependent multiplications, three cycles each")
-        },
         Figure {
             value: width.low.round(),
             pick: Pick::Most,
