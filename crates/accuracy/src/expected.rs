@@ -42,7 +42,15 @@ mod tests {
     fn group(machine: &str, kind: CodeKind, apart: bool) -> Group {
         let point = |threads, ours| Point { threads, theirs: 10.0, spread: (10.0, 10.0), ours };
         let (points, apart) = (vec![point(1, 10.0), point(2, 20.0), point(4, 8.0)], apart.then(|| "why".to_owned()));
-        let curve = Curve { name: "c".into(), kind: Some(kind), points, apart, withheld: None, wrongly_blamed: None };
+        let curve = Curve {
+            name: "c".into(),
+            kind: Some(kind),
+            points,
+            apart,
+            apart_from: 0,
+            withheld: None,
+            wrongly_blamed: None,
+        };
         Group { title: "t".into(), source: "s".into(), machine: machine.into(), curves: vec![curve] }
     }
 

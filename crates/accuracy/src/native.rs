@@ -62,7 +62,8 @@ impl Candidate<'_> {
             points.push(point);
         }
         let kind = Some(self.workload.kind);
-        Ok(Curve { name: self.workload.title(), kind, points, apart: None, withheld: None, wrongly_blamed })
+        let (name, apart) = (self.workload.title(), self.workload.apart_together.clone());
+        Ok(Curve { name, kind, points, apart, apart_from: 2, withheld: None, wrongly_blamed })
     }
 }
 

@@ -163,10 +163,11 @@ fn details(page: &mut String, group: &Group) {
 /// What a reader has to know of a point.
 fn note(curve: &Curve, index: usize) -> String {
     let first = index == 0;
+    let first_apart = curve.points.iter().position(|point| curve.is_apart(point)) == Some(index);
     match (&curve.apart, &curve.withheld, &curve.wrongly_blamed) {
         (_, _, Some(blamed)) if first => format!("**wrongly blamed: {blamed}**"),
         (_, Some((name, value)), _) if first => format!("{name} = {value} set from this point"),
-        (Some(why), _, _) if first => format!("apart: {why}"),
+        (Some(why), _, _) if first_apart => format!("apart: {why}"),
         _ => String::new(),
     }
 }

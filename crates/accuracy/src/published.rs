@@ -53,7 +53,15 @@ fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, data
         points.push(Point { threads, theirs: value, spread, ours: simulated.nanoseconds });
     }
     let apart = curve.apart.clone().or(group.apart.clone());
-    Ok(Curve { name: curve.name.clone(), kind: Some(curve.kind), points, apart, withheld, wrongly_blamed })
+    Ok(Curve {
+        name: curve.name.clone(),
+        kind: Some(curve.kind),
+        points,
+        apart,
+        apart_from: 0,
+        withheld,
+        wrongly_blamed,
+    })
 }
 
 /// The constant with which one thread takes as long as was published: time grows in proportion to it.

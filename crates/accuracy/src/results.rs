@@ -32,8 +32,10 @@ pub struct Curve {
     #[serde(default)]
     pub kind: Option<CodeKind>,
     pub points: Vec<Point>,
-    /// Why the points have no bound.
+    /// Why the points have no bound, and from how many threads on, if not from the first.
     pub apart: Option<String>,
+    #[serde(default)]
+    pub apart_from: u32,
     /// What was set from the point with one thread, which then does not count.
     pub withheld: Option<(String, u32)>,
     /// What a report blamed, where nothing is shared.
@@ -43,7 +45,12 @@ pub struct Curve {
 impl Curve {
     /// The points that are held to a bound.
     pub fn bounded(&self) -> &[Point] {
-        if self.apart.is_some() || self.withheld.is_some() { &[] } else { &self.points }
+        let first_apart = self.points.iter().position(|point| self.is_apart(point)).unwrap_or(self.points.len());
+        if self.withheld.is_some() { &[] } else { &self.points[..first_apart] }
+    }
+
+    pub fn is_apart(&self, point: &Point) -> bool {
+        self.apart.is_some() && point.threads >= self.apart_from
     }
 
     /// `None`: flat, or too few points that differ by more than the published spread.
@@ -165,7 +172,7 @@ mod tests {
             ours: *ours,
         };
         let points = points.iter().map(point).collect();
-        Curve { name: "c".into(), kind: None, points, apart: None, withheld: None, wrongly_blamed: None }
+        Curve { name: "c".into(), kind: None, points, apart: None, apart_from: 0, withheld: None, wrongly_blamed: None }
     }
 
     #[test]
@@ -213,5 +220,7 @@ mod tests {
         assert_eq!(curve.bounded().len(), 1);
         curve.apart = Some("kernel".into());
         assert!(curve.bounded().is_empty());
+        curve.apart_from = 2;
+        assert_eq!(curve.bounded().len(), 1);
     }
 }

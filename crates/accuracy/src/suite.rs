@@ -47,6 +47,8 @@ pub struct Workload {
     /// Nothing is shared: no line may be blamed.
     #[serde(default)]
     pub private: bool,
+    /// Why points of two threads and more have no bound.
+    pub apart_together: Option<String>,
 }
 
 /// Published curves of one machine, from one source.

@@ -206,14 +206,14 @@ pub fn caches(clock: Clock, topology: &Topology) -> Vec<Figure> {
         less("cache.l3_hit", (l2.bytes * 3).min(l3.bytes / 2));
     }
     if has_second {
-        figures.extend(lines(clock, in_second));
+        figures.extend(lines(in_second));
     }
     sizes(&mut figures, [l1, l2, l3]);
     figures
 }
 
 /// What a line takes on its way between the first two levels. In a pass of stores each sends one back too.
-fn lines(clock: Clock, bytes: u64) -> [Figure; 2] {
+fn lines(bytes: u64) -> [Figure; 2] {
     const PASSES: u64 = 10;
     let count = (bytes as usize / 64).min(1 << 16) & !3;
     let order: Vec<u16> = shuffled(count).into_iter().map(|line| line as u16).collect();
@@ -221,19 +221,20 @@ fn lines(clock: Clock, bytes: u64) -> [Figure; 2] {
     let mut words = vec![1u64; asm::EVERY_LINE + 512];
     let first = words.as_ptr().align_offset(4096);
     let mut each = |pass: fn(&mut [u64], &[u16])| {
-        let ticks = rounds(ROUNDS, || {
-            let begun = now();
-            (0..PASSES).for_each(|_| pass(&mut words[first..], &order));
-            (now() - begun) as f64 / (PASSES * count as u64) as f64
-        });
-        ticks.map(|t| t / clock.ticks_per_cycle)
+        rounds(ROUNDS, || {
+            cycles(|| {
+                let begun = now();
+                (0..PASSES).for_each(|_| pass(&mut words[first..], &order));
+                (now() - begun) as f64 / (PASSES * count as u64) as f64
+            })
+        })
     };
     let (loaded, stored) = (each(asm::load_lines), each(asm::store_lines));
     let how = format!("independent loads of the lines of {} KiB, in random order", bytes >> 10);
     let beyond = "stores in their place, less a line on its way back";
     [
         Figure::alone("cache.l2_line", "cycles", loaded, &how),
-        Figure::alone("cache.l2_line_stored", "cycles", stored.map(|t| (t - loaded.low).max(0.0)), beyond),
+        Figure::alone("cache.l2_line_stored", "cycles", stored.map(|c| (c - loaded.low).max(0.0)), beyond),
     ]
 }
 
