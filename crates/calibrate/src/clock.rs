@@ -3,7 +3,7 @@
 //! tenth of a second, with what its neighbours do: so whatever takes cycles is held against a chain of instructions of
 //! known length that runs straight before and after it.
 use crate::asm::{self, now};
-use crate::figure::{Spread, rounds};
+use crate::figure::{Figure, Spread, rounds};
 use std::time::Instant;
 
 /// Twenty multiplications a round, three cycles each.
@@ -38,6 +38,11 @@ impl Clock {
         let clock = Clock { ticks_per_ns, ticks_per_cycle: ticks.median };
         (clock, ticks.map(|t| 1000.0 * ticks_per_ns / t))
     }
+}
+
+pub fn figure(clock: Clock, speed: Spread) -> Figure {
+    let how = "a chain of dependent multiplications, three cycles each";
+    Figure { value: clock.mhz(), ..Figure::usual("topology.clock", "MHz", speed, how) }
 }
 
 /// Ticks of a cycle.

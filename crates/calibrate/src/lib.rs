@@ -6,6 +6,7 @@
 mod asm;
 mod clock;
 mod figure;
+mod instructions;
 mod pairs;
 pub mod passes;
 mod single;
@@ -71,6 +72,7 @@ impl Measuring {
         let passes: Vec<&[Figure]> = passes.into_iter().map(|pass| &pass.0[..]).collect();
         let mut figures = figure::merged(&passes);
         split(&mut figures);
+        instructions::differences(&mut figures);
         let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
         let clock = value("topology.clock");
         let window = (value("reorder buffer") / value("core.width").max(1.0)).round();
@@ -92,9 +94,9 @@ fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
     pin(cpus[0]);
     let (clock, speed) = Clock::measure();
     let mut figures = shape(topology);
-    figures.push(single::clock(clock, speed));
+    figures.push(clock::figure(clock, speed));
     // The other thread of a core may be another's, and busy: then another core may be free.
-    let on_each: Vec<Vec<Figure>> = cpus.iter().take(2).map(|&cpu| on(cpu, single::instructions)).collect();
+    let on_each: Vec<Vec<Figure>> = cpus.iter().take(2).map(|&cpu| on(cpu, instructions::figures)).collect();
     pin(cpus[0]);
     figures.extend(figure::merged(&on_each.iter().map(|figures| &figures[..]).collect::<Vec<_>>()));
     figures.extend(single::memory(clock));

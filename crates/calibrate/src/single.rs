@@ -1,106 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one CPU does alone: instructions, caches and buffers.
-use crate::asm::{self, REPEATS, chase, now};
+//! What one CPU does alone: caches and buffers.
+use crate::asm::{self, chase, now};
 use crate::clock::{Clock, cycles};
-use crate::figure::{Figure, Pick, Spread, rounds};
+use crate::figure::{Figure, Spread, rounds};
+use crate::instructions::{LOADED, STORED};
 use crate::topology::{Cache, Topology};
 
 const ROUNDS: usize = 400;
-/// Timing itself overlaps with what is timed: that must be long.
-const TIMES: u64 = 20;
-
-/// Cycles of one instruction.
-fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
-    let mut line = Box::new([0u64; 8]);
-    let empty = rounds(ROUNDS, || {
-        let begun = now();
-        (now() - begun) as f64
-    });
-    rounds(count, || {
-        cycles(|| {
-            let begun = now();
-            (0..TIMES).for_each(|_| f(&mut line));
-            ((now() - begun) as f64 - empty.low).max(0.0) / (TIMES * REPEATS) as f64
-        })
-    })
-}
-
-pub fn clock(clock: Clock, speed: Spread) -> Figure {
-    let how = "a chain of dependent multiplications, three cycles each";
-    Figure { value: clock.mhz(), ..Figure::usual("topology.clock", "MHz", speed, how) }
-}
-
-pub fn instructions() -> Vec<Figure> {
-    let alone = |key, f: fn(&mut [u64; 8]), how| Figure::alone(key, "cycles", each(ROUNDS, f), how);
-    let width = each(ROUNDS, asm::nops).map(|c| 1.0 / c);
-    let mut figures = vec![
-        Figure {
-            value: width.low.round(),
-            pick: Pick::Most,
-            ..Figure::alone("core.width", "count", width, "no-operations a cycle")
-        },
-        alone("core.rmw", asm::fetch_add, "lock xadd on a line that the CPU owns"),
-        alone("lock add", asm::lock_add, "on a line that the CPU owns"),
-        alone("xchg", asm::exchange, "on a line that the CPU owns"),
-        alone("lock cmpxchg", asm::compare_exchange, "on a line that the CPU owns"),
-        alone("core.fence", asm::locked_or, "lock or on the stack, which gcc takes for a fence"),
-        alone("mfence", asm::mfence, "with nothing to wait for"),
-        alone("core.pause", asm::pause, "pause"),
-        alone("core.taken_branch", asm::jumps, "jumps, twenty in a loop"),
-    ];
-    figures.push(mispredicted());
-    figures.extend(written());
-    figures.push(alone("store", asm::stores, "drained one after the other, to a line that the CPU owns"));
-    figures
-}
-
-/// What a branch on chance takes beyond one whose way is known. Half of them are guessed wrong: chance that is new each
-/// time, as predictors learn long sequences by heart.
-fn mispredicted() -> Figure {
-    const WORDS: usize = 128;
-    let mut seed = 88_172_645_463_325_252u64;
-    let mut chance = || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    };
-    let mut words = vec![0u64; WORDS];
-    let mut of = |word: &mut dyn FnMut() -> u64| {
-        rounds(ROUNDS, || {
-            words.fill_with(&mut *word);
-            cycles(|| {
-                let begun = now();
-                asm::branches(&words);
-                (now() - begun) as f64 / (WORDS as f64 * 64.0)
-            })
-        })
-    };
-    let known = (of(&mut || 0).low + of(&mut || !0).low) / 2.0;
-    let spread = of(&mut chance).map(|c| (c - known).max(0.0) * 2.0);
-    Figure::alone(
-        "core.mispredict",
-        "cycles",
-        spread,
-        "branches on random bits, of which half are mispredicted; less the same on known ones",
-    )
-}
-
-/// What a load waits for that wants what was just written: beyond an addition's one cycle, and beyond the locked
-/// operation.
-fn written() -> [Figure; 3] {
-    let beyond = |f: fn(&mut [u64; 8]), less: f64| each(ROUNDS, f).map(|c| (c - less).max(0.0));
-    let own = each(ROUNDS, asm::lock_add).low;
-    let figure = |key, spread, how| Figure::alone(key, "cycles", spread, how);
-    let how = "add to one word of memory again and again, by an index; less the addition";
-    let direct = "the same by a register alone";
-    let locked = "a load of a word that lock add has just changed, less the lock add";
-    [
-        figure("core.forward", beyond(asm::indexed_additions, 1.0), how),
-        figure("core.renamed", beyond(asm::additions, 1.0), direct),
-        figure("core.reload", beyond(asm::reloads, own), locked),
-    ]
-}
 
 /// The numbers below this one, in an order that no prefetcher guesses.
 fn shuffled(count: usize) -> Vec<usize> {
@@ -231,10 +137,9 @@ fn lines(bytes: u64) -> [Figure; 2] {
     };
     let (loaded, stored) = (each(asm::load_lines), each(asm::store_lines));
     let how = format!("independent loads of the lines of {} KiB, in random order", bytes >> 10);
-    let beyond = "stores in their place, less a line on its way back";
     [
-        Figure::alone("cache.l2_line", "cycles", loaded, &how),
-        Figure::alone("cache.l2_line_stored", "cycles", stored.map(|c| (c - loaded.low).max(0.0)), beyond),
+        Figure::alone(LOADED, "cycles", loaded, &how),
+        Figure::alone(STORED, "cycles", stored, "stores in place of these loads, each with a line on its way back"),
     ]
 }
 

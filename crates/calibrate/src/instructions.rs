@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What instructions of one CPU take, and what is the difference of two measurements.
+use crate::asm::{self, REPEATS, now};
+use crate::clock::cycles;
+use crate::figure::{Figure, Pick, Spread, rounds};
+
+const ROUNDS: usize = 400;
+/// Timing itself overlaps with what is timed: that must be long.
+const TIMES: u64 = 20;
+
+/// Cycles of one instruction.
+fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
+    let mut line = Box::new([0u64; 8]);
+    let empty = rounds(ROUNDS, || {
+        let begun = now();
+        (now() - begun) as f64
+    });
+    rounds(count, || {
+        cycles(|| {
+            let begun = now();
+            (0..TIMES).for_each(|_| f(&mut line));
+            ((now() - begun) as f64 - empty.low).max(0.0) / (TIMES * REPEATS) as f64
+        })
+    })
+}
+
+pub fn figures() -> Vec<Figure> {
+    let alone = |key, f: fn(&mut [u64; 8]), how| Figure::alone(key, "cycles", each(ROUNDS, f), how);
+    let width = each(ROUNDS, asm::nops).map(|c| 1.0 / c);
+    let mut figures = vec![
+        Figure {
+            value: width.low.round(),
+            pick: Pick::Most,
+            ..Figure::alone("core.width", "count", width, "no-operations a cycle")
+        },
+        alone("core.rmw", asm::fetch_add, "lock xadd on a line that the CPU owns"),
+        alone(ADDED, asm::lock_add, "on a line that the CPU owns"),
+        alone("xchg", asm::exchange, "on a line that the CPU owns"),
+        alone("lock cmpxchg", asm::compare_exchange, "on a line that the CPU owns"),
+        alone("core.fence", asm::locked_or, "lock or on the stack, which gcc takes for a fence"),
+        alone("mfence", asm::mfence, "with nothing to wait for"),
+        alone("core.pause", asm::pause, "pause"),
+        alone("core.taken_branch", asm::jumps, "jumps, twenty in a loop"),
+    ];
+    figures.extend(branches());
+    figures.extend(written());
+    figures.push(alone("store", asm::stores, "drained one after the other, to a line that the CPU owns"));
+    figures
+}
+
+/// Branches whose way is known, and on chance, of which half are guessed wrong: chance that is new each time, as
+/// predictors learn long sequences by heart.
+fn branches() -> [Figure; 2] {
+    const WORDS: usize = 128;
+    let mut seed = 88_172_645_463_325_252u64;
+    let mut chance = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    };
+    let mut words = vec![0u64; WORDS];
+    let mut of = |word: &mut dyn FnMut() -> u64| {
+        rounds(ROUNDS, || {
+            words.fill_with(&mut *word);
+            cycles(|| {
+                let begun = now();
+                asm::branches(&words);
+                (now() - begun) as f64 / (WORDS as f64 * 64.0)
+            })
+        })
+    };
+    let (low, high) = (of(&mut || 0), of(&mut || !0));
+    let known = Spread { low: (low.low + high.low) / 2.0, ..low };
+    [
+        Figure::alone(KNOWN, "cycles", known, "branches that always go the same way, in the mean of both"),
+        Figure::alone(ON_CHANCE, "cycles", of(&mut chance), "the same on random bits, of which half are mispredicted"),
+    ]
+}
+
+/// What a load waits for that wants what was just written: beyond an addition's one cycle. And a locked operation with
+/// such a load.
+fn written() -> [Figure; 3] {
+    let beyond = |f: fn(&mut [u64; 8])| each(ROUNDS, f).map(|c| (c - 1.0).max(0.0));
+    let figure = |key, spread, how| Figure::alone(key, "cycles", spread, how);
+    let how = "add to one word of memory again and again, by an index; less the addition";
+    [
+        figure("core.forward", beyond(asm::indexed_additions), how),
+        figure("core.renamed", beyond(asm::additions), "the same by a register alone"),
+        figure(RELOADED, each(ROUNDS, asm::reloads), "with a load of the word that it has just changed"),
+    ]
+}
+
+const KNOWN: &str = "branch, known";
+const ON_CHANCE: &str = "branch, on chance";
+const ADDED: &str = "lock add";
+const RELOADED: &str = "lock add, loaded";
+pub const LOADED: &str = "cache.l2_line";
+pub const STORED: &str = "line of the second level, stored";
+
+/// What is so many times the difference of two figures: each is that of its own best pass.
+const DIFFERENCES: [(&str, f64, &str, &str, &str); 3] = [
+    ("core.mispredict", 2.0, ON_CHANCE, KNOWN, "branches on random bits, less known ones: half are mispredicted"),
+    ("core.reload", 1.0, RELOADED, ADDED, "a load of a word that lock add has just changed, less the lock add"),
+    ("cache.l2_line_stored", 1.0, STORED, LOADED, "stores in place of these loads, less a line on its way back"),
+];
+
+pub fn differences(figures: &mut Vec<Figure>) {
+    for (key, times, of, less, how) in DIFFERENCES {
+        let found = |key| figures.iter().find(|f: &&Figure| f.key == key);
+        let (Some(of), Some(less)) = (found(of), found(less)) else { continue };
+        let beyond = |cycles: f64| (cycles - less.value).max(0.0) * times;
+        let spread = of.spread.map(|s| s.map(beyond));
+        let figure = Figure { key, value: beyond(of.value), spread, how: how.into(), ..of.clone() };
+        figures.push(figure);
+    }
+}
