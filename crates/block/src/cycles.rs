@@ -7,7 +7,7 @@ use crate::success::{goes_on_failing, taken_on_success};
 use crate::tries::tries;
 use crate::values::Address;
 use crate::walk::{Step, Walk, walk};
-use crate::{Code, Core, Hook, Place, pipeline};
+use crate::{Code, Core, Hook, Lean, Place, pipeline};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use iced_x86::FlowControl;
@@ -56,7 +56,7 @@ struct Loops {
 
 /// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it, and the inner loop on
 /// whose rounds that hangs. Where several paths lead round, as through the arms of an `if`, the mean of what they add
-/// holds.
+/// holds, by how often the block's branch leads to each where that is known.
 pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
     let alone = block.next == Some(place.head);
     let spins = alone && again(&block, core);
@@ -69,7 +69,7 @@ pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &C
     if alone && !spins && calls(&block.steps) && !calls(&with_callees(code, &block.steps)) {
         // What it calls takes its part of the time of each round.
         let round = Route { first: block.steps.len(), ..Route::new(place.head, block.steps) };
-        return (mean(code, &[round], flat, core), None);
+        return (mean(code, place, &[round], flat, core), None);
     }
     if alone && (!spins || around.routes.is_empty()) {
         return by_itself(place, &block, &around.routes, flat, spins, core);
@@ -78,7 +78,7 @@ pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &C
     let ticks = if around.routes.is_empty() {
         flat.max(returning(&block, core))
     } else {
-        mean(code, &around.routes, flat, core)
+        mean(code, place, &around.routes, flat, core)
     };
     (ticks, around.inner)
 }
@@ -137,9 +137,11 @@ fn without_renaming_of_two(loops: &[Route], core: &Core) -> Core {
 }
 
 /// What the first block, whose issue slots alone take `flat`, takes of a round, in the mean of the ways round.
-fn mean(code: &impl Code, routes: &[Route], flat: u64, core: &Core) -> u64 {
+fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core) -> u64 {
     let rounds: Vec<Round> = routes.iter().map(|route| Round::new(code, route, core)).collect();
-    let sum = |of: &dyn Fn(&Round) -> u64| rounds.iter().map(of).sum::<u64>();
+    let weights = weights(place, routes);
+    let sum =
+        |of: &dyn Fn(&Round) -> u64| rounds.iter().zip(&weights).map(|(round, weight)| of(round) * weight).sum::<u64>();
     // Branches are taken ahead of what waits for operands, and beside it.
     let branching = sum(&|round| round.branching).saturating_sub(sum(&|round| round.flat));
     let ticks = if branching > sum(&|round| round.settled.ticks.saturating_sub(round.flat)) {
@@ -148,7 +150,21 @@ fn mean(code: &impl Code, routes: &[Route], flat: u64, core: &Core) -> u64 {
     } else {
         sum(&|round| round.slots(flat) + round.waiting())
     };
-    ticks / rounds.len().max(1) as u64
+    ticks / weights.iter().sum::<u64>().max(1)
+}
+
+/// How often each way round is gone: those that begin with the same block share its visits.
+fn weights(place: Place, routes: &[Route]) -> Vec<u64> {
+    let Some(Lean { way, visits }) = place.lean else { return routes.iter().map(|_| 1).collect() };
+    let leads = |route: &Route| route.blocks.get(1).copied().unwrap_or(place.head) == way;
+    let there = routes.iter().filter(|route| leads(route)).count();
+    let weight = |route: &Route| {
+        let (visits, of) = if leads(route) { (visits, there) } else { (Lean::ALL - visits, routes.len() - there) };
+        u64::from(visits) * routes.len() as u64 / of as u64
+    };
+    let weights: Vec<u64> = routes.iter().map(weight).collect();
+    // A branch that has always gone another way tells nothing of these.
+    if weights.iter().all(|weight| *weight == 0) { routes.iter().map(|_| 1).collect() } else { weights }
 }
 
 /// A way round a loop, seen from its first block.

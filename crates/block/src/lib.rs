@@ -172,7 +172,7 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
 /// The same in a function that returns to `returns_to`: where no loop of its own leads through the block, one of its
 /// caller may.
 pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64>, core: &Core) -> Cost {
-    cost_at(code, Place { head: return_address, returns_to, rounds: None }, core).cost
+    cost_at(code, Place { head: return_address, returns_to, rounds: None, lean: None }, core).cost
 }
 
 /// A block, and what is known of how it is come by.
@@ -184,6 +184,21 @@ pub struct Place {
     pub returns_to: Option<u64>,
     /// Where the block is a loop, how often it runs each time that it is come to from elsewhere, in the mean.
     pub rounds: Option<u32>,
+    /// Which way its branch goes, where that has been seen.
+    pub lean: Option<Lean>,
+}
+
+/// How often a block's branch leads to one of the two blocks that it may lead to.
+#[derive(Clone, Copy, Debug)]
+pub struct Lean {
+    /// The block, by the return address that names it.
+    pub way: u64,
+    /// In [`Lean::ALL`] visits.
+    pub visits: u32,
+}
+
+impl Lean {
+    pub const ALL: u32 = 1024;
 }
 
 pub struct Found {

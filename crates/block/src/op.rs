@@ -65,7 +65,8 @@ impl<'a> Builder<'a> {
         }
         let atomic = hook.is_instruction() && !(hook == Hook::Fence && self.is_weak());
         let place = self.values.pointed(Register::RDI);
-        let timing = Timing { latency: u16::from(hook != Hook::AtomicLoad), slots: u16::from(atomic), ..Timing::FREE };
+        let moves = matches!(hook, Hook::AtomicLoad | Hook::AtomicStore);
+        let timing = Timing { latency: u16::from(!moves), slots: u16::from(atomic), ..Timing::FREE };
         let mut call = Instruction::default();
         call.set_ip(ip);
         let mut op = self.called(call, Kind::Hook(hook), Set::EMPTY, timing, u32::from(atomic));

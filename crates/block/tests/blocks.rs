@@ -4,7 +4,7 @@
 mod bytes;
 
 use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, CORE, FENCE, START};
-use corefold_block::{Core, cost, cost_called};
+use corefold_block::{Core, Lean, Place, cost, cost_at, cost_called};
 
 trait Costs {
     /// Of the block that ends here: cycles and instructions.
@@ -201,4 +201,23 @@ fn a_loop_without_hooks_ends_the_walk() {
     // jmp to itself; and jne to itself, then ret
     assert_eq!(cost(&Bytes(vec![0xeb, 0xfe]), START, &CORE).instructions, 1);
     assert_eq!(cost(&Bytes(vec![0x75, 0xfe, 0xc3]), START, &CORE).instructions, 2);
+}
+
+#[test]
+fn ways_round_count_as_often_as_they_are_gone() {
+    // add qword [rbx], 1; test al, al; je on; eight times imul rcx, rcx; mov [rbx+64], rcx; jmp back; on: jmp back
+    let head = Bytes::new().call(BLOCK).then(&[0x48, 0x83, 0x03, 0x01, 0x84, 0xc0, 0x74, 0x2b]);
+    let long = head.call(BLOCK).then(&[0x48, 0x0f, 0xaf, 0xc9].repeat(8)).then(&[0x48, 0x89, 0x4b, 0x40, 0xeb, 0xc8]);
+    let both = long.call(BLOCK).then(&[0xeb, 0xc1]);
+    let of = |lean| {
+        let place = Place { head: START + 5, returns_to: None, rounds: None, lean };
+        cost_at(&both, place, &CORE).cost.cycles()
+    };
+    let leaning = |visits| of(Some(Lean { way: START + 61, visits }));
+    let (short, long) = (leaning(Lean::ALL), leaning(0));
+    assert!(short >= 5.0, "all the time waits for the word: {short}");
+    assert!(long <= short - 2.0, "that of the long way for the other arm: {long}, not {short}");
+    let quarter = (3.0 * long + short) / 4.0;
+    assert!((leaning(Lean::ALL / 4) - quarter).abs() < 0.2, "{} {quarter}", leaning(Lean::ALL / 4));
+    assert!((of(None) - (short + long) / 2.0).abs() < 0.2, "nothing is known: {}", of(None));
 }

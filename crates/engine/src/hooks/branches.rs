@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often a core guesses wrong which way a branch goes. The first visits of a block that ends in one come here, and
+//! Which way a branch goes, and how often a core guesses that wrong. The first visits of a block that ends in one come here, and
 //! so does whichever block is next: a predictor guesses along. What it gets wrong becomes part of the block's cost,
 //! which is then known and no visit comes here any more.
 //!
@@ -9,7 +9,7 @@ use crate::engine::{current, engine};
 use crate::hooks::blocks::{Mapped, core};
 use crate::hooks::rounds;
 use alloc::vec::Vec;
-use corefold_block::{History, Predictor, branch_ways};
+use corefold_block::{History, Lean, Predictor, branch_ways};
 use corefold_model::ticks;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -36,6 +36,7 @@ pub struct Branches {
 }
 
 struct Block {
+    pc: u64,
     /// Where its cost goes; none before its first visit.
     entry: *mut u32,
     /// Packed; 0 while that hangs on rounds.
@@ -51,8 +52,16 @@ struct Block {
     branch: Option<Branch>,
 }
 
-const BLANK: Block =
-    Block { entry: core::ptr::null_mut(), cost: 0, known: false, awaited: 0, others: 0, ways: None, branch: None };
+const BLANK: Block = Block {
+    pc: 0,
+    entry: core::ptr::null_mut(),
+    cost: 0,
+    known: false,
+    awaited: 0,
+    others: 0,
+    ways: None,
+    branch: None,
+};
 
 #[derive(Clone, Copy, Default)]
 struct Branch {
@@ -60,6 +69,8 @@ struct Branch {
     /// Guesses that count, and the wrong ones of these.
     guesses: u16,
     wrong: u16,
+    /// How often it went the second way.
+    second: u16,
 }
 
 /// What a thread has of its own.
@@ -74,9 +85,6 @@ pub struct Own {
 /// The packed cost of a visit of the block at `pc`, whose `entry` is empty, and whether it is known now.
 pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     let penalty = engine().launch.machine.core.mispredict;
-    if penalty == 0 {
-        return rounds::visit(pc);
-    }
     let at = engine().branches.number(pc);
     engine().branches.arrive(at, &mut current().branches);
     engine().branches.meet(at, entry, pc);
@@ -108,7 +116,7 @@ impl Branches {
         let next = self.blocks.len() as u32;
         let number = *self.by_pc.entry(pc).or_insert(next);
         if number == next {
-            self.blocks.push(BLANK);
+            self.blocks.push(Block { pc, ..BLANK });
         }
         number
     }
@@ -123,7 +131,7 @@ impl Branches {
         if !block.entry.is_null() && !block.known {
             return;
         }
-        *block = Block { entry, awaited: block.awaited, ..BLANK };
+        *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
         let ways = branch_ways(&Mapped, pc, &core()).map(|ways| ways.map(|way| self.number(way)));
         let block = self.block(at);
         (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
@@ -144,6 +152,7 @@ impl Branches {
         };
         let right = self.predictor.guesses(from, &mut own.history, *second == at);
         branch.guesses += 1;
+        branch.second += u16::from(*second == at);
         branch.wrong += u16::from(!right);
     }
 
@@ -153,13 +162,16 @@ impl Branches {
         let Some(branch) = &mut block.branch else { return };
         if branch.visits == VISITS || branch.visits == FIRST && branch.wrong == 0 {
             if block.cost != 0 {
-                block.cost = raised(block.cost, branch.penalty(penalty));
+                let branch = *branch;
+                let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(self.blocks[at as usize].pc, lean));
+                let block = self.block(at);
+                block.cost = raised(cost.unwrap_or(block.cost), branch.penalty(penalty));
                 block.branch = None;
             }
             return;
         }
         if branch.visits == VISITS / HALF || branch.visits == FIRST / HALF {
-            (branch.guesses, branch.wrong) = (0, 0);
+            (branch.guesses, branch.wrong, branch.second) = (0, 0, 0);
         }
         branch.visits += 1;
         if own.count == DEEPEST {
@@ -172,6 +184,13 @@ impl Branches {
         for way in self.ways(at).unwrap_or_default() {
             self.await_at(way);
         }
+    }
+
+    /// Which way the branch of a block goes.
+    fn lean(&self, at: u32, branch: &Branch) -> Option<Lean> {
+        let [_, second] = self.ways(at).filter(|_| branch.guesses >= LEAST)?;
+        let visits = u32::from(branch.second) * Lean::ALL / u32::from(branch.guesses);
+        Some(Lean { way: self.blocks[second as usize].pc, visits })
     }
 
     fn ways(&self, at: u32) -> Option<[u32; 2]> {

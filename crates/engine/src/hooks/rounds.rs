@@ -4,7 +4,7 @@
 use crate::engine::{current, engine};
 use crate::hooks::blocks::{Mapped, core, packed};
 use crate::hooks::hot::hot;
-use corefold_block::{Place, cost_at};
+use corefold_block::{Lean, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -88,6 +88,12 @@ fn known(pc: u64, rounds: u32) -> u32 {
     packed(cost_at(&Mapped, place(pc, Some(rounds)), &core()).cost.sixteenths.max(1))
 }
 
+/// What the block costs whose branch goes this way so often; none if that hangs on its own rounds.
+pub fn leaning(pc: u64, lean: Lean) -> Option<u32> {
+    let found = cost_at(&Mapped, Place { lean: Some(lean), ..place(pc, None) }, &core());
+    (found.inner != Some(pc)).then(|| packed(found.cost.sixteenths.max(1)))
+}
+
 fn place(head: u64, rounds: Option<u32>) -> Place {
-    Place { head, returns_to: current().calls(hot!().frames).next(), rounds }
+    Place { head, returns_to: current().calls(hot!().frames).next(), rounds, lean: None }
 }
