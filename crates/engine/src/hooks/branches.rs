@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which way a branch goes, and how often a core guesses that wrong. The first visits of a block that ends in one come here, and
-//! so does whichever block is next: a predictor guesses along. What it gets wrong becomes part of the block's cost,
-//! which is then known and no visit comes here any more.
+//! Which way a branch goes, and how often a core guesses that wrong. The first visits of a block that ends in one come
+//! here, and so does whichever block is next: a predictor guesses along. What it gets wrong becomes part of the block's
+//! cost, which is then known and no visit comes here any more.
 //!
 //! The tables are those of all threads, as each core's would be once they are warm; a thread has its own history. They
 //! know branches by the order in which they were met.
