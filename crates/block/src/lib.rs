@@ -48,6 +48,7 @@ mod ways;
 pub use between::{LEAVES, between};
 pub use branch::ways as branch_ways;
 pub use predictor::{History, Predictor};
+pub use target::call_leaves;
 pub use trail::{Pairs, Trail};
 
 use path::Path;

@@ -28,6 +28,15 @@ pub fn leaves_module(code: &impl Code, branch: &Instruction) -> bool {
     branch.is_ip_rel_memory_operand() || stub(code, branch.near_branch_target()).is_some()
 }
 
+/// Whether the call that returns to `pc` is seen to leave its module.
+pub fn call_leaves(code: &impl Code, pc: u64) -> bool {
+    const DIRECT: u64 = 5;
+    const BY_SLOT: u64 = 6;
+    let calls = [DIRECT, BY_SLOT].into_iter().filter_map(|length| decode(code, pc - length));
+    let mut calls = calls.filter(|i| i.next_ip() == pc && i.mnemonic() == Mnemonic::Call);
+    calls.any(|call| leaves_module(code, &call))
+}
+
 fn slot(code: &impl Code, address: u64) -> Option<u64> {
     code.bytes(address, 8).try_into().ok().map(u64::from_le_bytes)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the program called a library that has no hooks, when a thread is inside it: the hooks know of the
 //! program's functions that call others of its own, but not of the innermost one's place.
+use crate::hooks::blocks::Mapped;
 use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::threads::thread;
@@ -31,8 +32,16 @@ pub fn is_programs(pc: u64) -> bool {
 }
 
 /// Is it the return address of a call in the program's code?
-pub fn is_return(pc: u64) -> bool {
+fn is_return(pc: u64) -> bool {
     is_programs(pc) && follows_call(pc)
+}
+
+/// Which of these words of a stack is where the program called the library that lies below: the first that returns from
+/// a call which is seen to leave the program. Others may be left of calls that are over; but a library may have been
+/// called by a pointer, so of these the first if there is none.
+pub fn call_of_library(words: impl Iterator<Item = u64> + Clone) -> Option<u64> {
+    let mut returns = words.filter(|word| is_return(*word));
+    returns.clone().find(|pc| corefold_block::call_leaves(&Mapped, *pc)).or_else(|| returns.next())
 }
 
 /// Is it neither the program's code, nor ours or the C library's?
@@ -62,7 +71,7 @@ fn first_call(sp: u64, outer: u64) -> Option<u64> {
     let words = (sp.next_multiple_of(8)..thread::stack_end(sp)).step_by(8).take(DEEPEST);
     // SAFETY: words of a thread's stack, above its stack pointer.
     let words = words.map(|at| unsafe { (at as *const u64).read() });
-    words.take_while(|word| *word != outer).find(|word| is_return(*word))
+    call_of_library(words.take_while(|word| *word != outer))
 }
 
 /// Adds to `stack`, a thread's place and its calls from the innermost on, where the program called what the

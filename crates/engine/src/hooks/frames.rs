@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which function's frame an address on a stack lies in, so that a report can name the variable.
-use crate::crash::innermost::{is_programs, is_return};
+use crate::crash::innermost::{call_of_library, is_programs};
 use crate::engine::engine;
 use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
@@ -87,7 +87,7 @@ fn own_place(place: u64, found: &Found) -> u64 {
     let words = (low.next_multiple_of(8)..found.cfa - 8).step_by(8);
     // Copies of it may stand further down, where the runtime's own frames are.
     let inner = words.clone().filter(|at| word(*at) == place).last().unwrap_or(low);
-    words.filter(|at| *at > inner).map(word).find(|pc| is_return(*pc)).unwrap_or(0)
+    call_of_library(words.filter(|at| *at > inner).map(word)).unwrap_or(0)
 }
 
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
