@@ -185,13 +185,13 @@ static int shorter(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of a tenth of the batches of thread 0: disturbances only add. */
+/* Of a fiftieth of the batches of thread 0: disturbances only add. */
 static double undisturbed(void)
 {
 	size_t count = run_state.batches < BATCHES ? (size_t)run_state.batches : BATCHES;
 
 	qsort(run_state.batch, count, sizeof(double), shorter);
-	return run_state.batch[count / 10];
+	return run_state.batch[count / 50];
 }
 
 /* Nanoseconds for which this thread has waited for a CPU, where Linux says so. */
