@@ -6,10 +6,9 @@ use crate::asm::{self, now};
 use crate::figure::{Figure, Spread, rounds};
 use std::time::Instant;
 
-/// Twenty multiplications a round, three cycles each.
-const CYCLES: f64 = 60.0;
-/// Rounds of the chain beside a measurement: long enough that reading the counter does not matter.
-const BESIDE: u64 = 400;
+/// Of the chain, twenty multiplications each: long enough that reading the counter does not matter.
+const ROUNDS: u64 = 400;
+const CYCLES: u64 = ROUNDS * 20 * 3;
 
 /// Of one pass.
 #[derive(Clone, Copy)]
@@ -34,7 +33,7 @@ impl Clock {
         let (begun, from) = (Instant::now(), now());
         while begun.elapsed().as_millis() < 100 {}
         let ticks_per_ns = (now() - from) as f64 / begun.elapsed().as_nanos() as f64;
-        let ticks = rounds(10_000, || chain(BESIDE));
+        let ticks = rounds(10_000, chain);
         let clock = Clock { ticks_per_ns, ticks_per_cycle: ticks.median };
         (clock, ticks.map(|t| 1000.0 * ticks_per_ns / t))
     }
@@ -46,16 +45,16 @@ pub fn figure(clock: Clock, speed: Spread) -> Figure {
 }
 
 /// Ticks of a cycle.
-fn chain(count: u64) -> f64 {
+fn chain() -> f64 {
     let begun = now();
-    asm::multiplications(count);
-    (now() - begun) as f64 / (count as f64 * CYCLES)
+    asm::multiplications(ROUNDS);
+    (now() - begun) as f64 / CYCLES as f64
 }
 
 /// Runs what says how many ticks it took; how many cycles these were.
 pub fn cycles(measured: impl FnOnce() -> f64) -> f64 {
-    let before = chain(BESIDE);
+    let before = chain();
     let ticks = measured();
     // What disturbs the chain only makes it longer.
-    ticks / before.min(chain(BESIDE))
+    ticks / before.min(chain())
 }
