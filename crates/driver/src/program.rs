@@ -99,11 +99,22 @@ fn wrong_architecture(shown: &str, what: &str) -> anyhow::Error {
     bad_input!("{shown} is built for {what}: corefold simulates x86-64 programs")
 }
 
+/// Of the names that inlined hooks called once.
+const OLDER: &str = "corefold_slow_";
+
 fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
     let hook = |name: &str| {
         name.starts_with("__tsan_") || ["__sanitizer_cov_trace_pc", "corefold_block_unknown"].contains(&name)
     };
-    let hooks = elf.dynamic_symbols().any(|symbol| symbol.is_undefined() && hook(symbol.name().unwrap_or("")));
+    let imports = |wanted: &dyn Fn(&str) -> bool| {
+        elf.dynamic_symbols().any(|symbol| symbol.is_undefined() && wanted(symbol.name().unwrap_or("")))
+    };
+    if imports(&|name| name.starts_with(OLDER)) {
+        return Err(bad_input!(
+            "{shown} was compiled by an older `corefold cc`, whose hooks are other ones: compile it again"
+        ));
+    }
+    let hooks = imports(&hook);
     if has_tsan(elf, hooks) {
         return Err(bad_input!(
             "{shown} has TSan's own runtime linked into it, which cannot be replaced: link it with the shared one (gcc \

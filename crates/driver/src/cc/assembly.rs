@@ -111,7 +111,7 @@ fn slow_access(kind: &str, size: u32, site: usize) -> String {
          \t.subsection 1\n\
          .Lcorefold_slow{site}:\n\
          \tleaq .Lcorefold_pc{site}(%rip), %rsi\n\
-         \tcall corefold_slow_{kind}{size}@PLT\n\
+         \tcall corefold_line_{kind}{size}@PLT\n\
          \tjmp .Lcorefold_pc{site}\n\
          \t.subsection 0\n\
         "
@@ -183,7 +183,7 @@ mod tests {
             "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n",
             "\tcallq\t__tsan_read8@PLT\n",
         ] {
-            assert!(inline_hooks(call, Compiler::Gcc).contains("corefold_slow_read8@PLT"), "{call}");
+            assert!(inline_hooks(call, Compiler::Gcc).contains("corefold_line_read8@PLT"), "{call}");
         }
         for jump in ["\tjmp\t__tsan_func_exit@PLT\n", "\tjmp\t__tsan_func_exit@PLT            # TAILCALL\n"] {
             assert!(inline_hooks(jump, Compiler::Gcc).ends_with("\taddq $8, %rsp\n\tret\n"), "{jump}");

@@ -293,7 +293,8 @@ pub extern "C" fn __tsan_read_range(_address: u64, _size: u64) {
     )
 }
 
-/// The slow paths of inlined hooks (see `corefold cc`): `rsi` holds what would be the return address.
+/// The slow paths of inlined hooks (see `corefold cc`): `rsi` holds what would be the return address. Where the code
+/// around their calls changes, so do their names: then programs of before are refused (`driver/src/program.rs`).
 macro_rules! inlined_slow {
     ($($name:ident $size:literal $slow:ident)*) => {$(
         #[unsafe(naked)]
@@ -305,10 +306,10 @@ macro_rules! inlined_slow {
 }
 
 inlined_slow! {
-    corefold_slow_read1 1 look_plainly corefold_slow_read2 2 look_plainly corefold_slow_read4 4 look_plainly
-    corefold_slow_read8 8 look_plainly corefold_slow_read16 16 look_plainly
-    corefold_slow_write1 1 plain_write corefold_slow_write2 2 plain_write corefold_slow_write4 4 plain_write
-    corefold_slow_write8 8 plain_write corefold_slow_write16 16 plain_write
+    corefold_line_read1 1 look_plainly corefold_line_read2 2 look_plainly corefold_line_read4 4 look_plainly
+    corefold_line_read8 8 look_plainly corefold_line_read16 16 look_plainly
+    corefold_line_write1 1 plain_write corefold_line_write2 2 plain_write corefold_line_write4 4 plain_write
+    corefold_line_write8 8 plain_write corefold_line_write16 16 plain_write
 }
 
 /// A block whose cost cell is still empty.
