@@ -69,3 +69,20 @@ fn shared_libraries_of_two_compilers() {
         check(clang, Compiler::Gcc);
     }
 }
+
+#[test]
+fn a_library_in_the_place_of_another_is_left_as_it_is() {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/libraries");
+    for part in ["replaced.c", "replaced_part.c"] {
+        std::fs::copy(source.join(part), place.path(part)).unwrap();
+    }
+    let made = place.sh("echo 'char data[1 << 16];' >zero.c
+         echo 'int data[1 << 14] = { 1 };' >one.c
+         for part in zero one; do $corefold cc -O2 -g -shared -fPIC -o $part.so replaced_part.c $part.c; done
+         $corefold cc -O2 -g -o replaced replaced.c -ldl
+         $corefold run --cpus 1 -- ./replaced ./zero.so ./one.so ./zero.so");
+    assert_eq!(made.code, Some(0), "{}{}", made.out, made.err);
+    let printed = format!("{}{}", made.out, made.err);
+    assert_eq!(printed.lines().filter(|line| *line == "0 changed").count(), 3, "{printed}");
+}

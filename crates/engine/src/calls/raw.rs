@@ -9,7 +9,7 @@ mod filter;
 
 use crate::calls::{system_call, within};
 use crate::crash::innermost;
-use crate::engine::{active, note};
+use crate::engine::{active, engine, note};
 use crate::{code, crash, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -74,6 +74,8 @@ extern "C" fn look() {
     // SAFETY: the callback gets the vector back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut loaded).cast()) };
     let known = core::mem::replace(&mut files().known, loaded.clone());
+    let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
+    engine().branches.forget(gone);
     loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
     innermost::files_changed();
     for range in loaded.into_iter().filter(makes_calls) {

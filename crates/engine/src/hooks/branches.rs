@@ -112,6 +112,14 @@ fn cost_now(at: u32, pc: u64) -> u32 {
 }
 
 impl Branches {
+    /// Code has been unmapped: other code, with cells elsewhere, may come to lie there.
+    pub fn forget(&mut self, gone: impl Fn(u64) -> bool) {
+        self.by_pc.retain(|pc, _| !gone(*pc));
+        for block in self.blocks.iter_mut().filter(|block| gone(block.pc)) {
+            *block = Block { pc: block.pc, ..BLANK };
+        }
+    }
+
     fn number(&mut self, pc: u64) -> u32 {
         let next = self.blocks.len() as u32;
         let number = *self.by_pc.entry(pc).or_insert(next);
@@ -128,7 +136,7 @@ impl Branches {
     /// The first visit of a block, or of another one at the same place: an entry that was filled is empty.
     fn meet(&mut self, at: u32, entry: *mut u32, pc: u64) {
         let block = self.block(at);
-        if !block.entry.is_null() && !block.known {
+        if block.entry == entry && !block.known {
             return;
         }
         *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
@@ -202,7 +210,7 @@ impl Branches {
         let block = self.block(at);
         block.awaited += 1;
         if core::mem::take(&mut block.known) {
-            // SAFETY: the entry of a block that was visited, in the code that runs now.
+            // SAFETY: the entry of a block that was visited and whose code is still mapped: see `forget`.
             unsafe { block.entry.write(0) };
         }
     }
