@@ -3,6 +3,7 @@
 use crate::asm::{self, REPEATS, now};
 use crate::clock::cycles;
 use crate::figure::{Figure, Pick, Spread, rounds};
+use crate::single::{SEED, xorshift};
 
 const ROUNDS: usize = 400;
 /// Timing itself overlaps with what is timed: that must be long.
@@ -52,13 +53,8 @@ pub fn figures() -> Vec<Figure> {
 /// predictors learn long sequences by heart.
 fn branches() -> [Figure; 2] {
     const WORDS: usize = 128;
-    let mut seed = 88_172_645_463_325_252u64;
-    let mut chance = || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    };
+    let mut seed = SEED;
+    let mut chance = || xorshift(&mut seed).wrapping_mul(0x2545_f491_4f6c_dd1d);
     let mut words = vec![0u64; WORDS];
     let mut of = |word: &mut dyn FnMut() -> u64| {
         rounds(ROUNDS, || {

@@ -8,15 +8,22 @@ use crate::topology::{Cache, Topology};
 
 const ROUNDS: usize = 400;
 
+pub const SEED: u64 = 88_172_645_463_325_252;
+
+/// The next of a sequence of numbers that look like chance (Marsaglia's xorshift).
+pub fn xorshift(seed: &mut u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    *seed
+}
+
 /// The numbers below this one, in an order that no prefetcher guesses.
 fn shuffled(count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    let mut seed = 88_172_645_463_325_252u64;
+    let mut seed = SEED;
     for i in (1..count).rev() {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        order.swap(i, (seed % (i as u64 + 1)) as usize);
+        order.swap(i, (xorshift(&mut seed) % (i as u64 + 1)) as usize);
     }
     order
 }
