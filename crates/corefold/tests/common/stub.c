@@ -17,9 +17,9 @@ HOOK(__tsan_write1) HOOK(__tsan_write2) HOOK(__tsan_write4) HOOK(__tsan_write8) 
 HOOK(__tsan_vptr_update) HOOK(__tsan_vptr_read) HOOK(__tsan_atomic_thread_fence)
 
 /* What inlined hooks call where they have work to do, and the memory that they look at. */
-HOOK(corefold_slow_read1) HOOK(corefold_slow_read2) HOOK(corefold_slow_read4) HOOK(corefold_slow_read8)
-HOOK(corefold_slow_read16) HOOK(corefold_slow_write1) HOOK(corefold_slow_write2) HOOK(corefold_slow_write4)
-HOOK(corefold_slow_write8) HOOK(corefold_slow_write16) HOOK(corefold_block_unknown) HOOK(corefold_block_limit)
+HOOK(corefold_line_read1) HOOK(corefold_line_read2) HOOK(corefold_line_read4) HOOK(corefold_line_read8)
+HOOK(corefold_line_read16) HOOK(corefold_line_write1) HOOK(corefold_line_write2) HOOK(corefold_line_write4)
+HOOK(corefold_line_write8) HOOK(corefold_line_write16) HOOK(corefold_block_unknown) HOOK(corefold_block_limit)
 
 static unsigned long frame;
 
