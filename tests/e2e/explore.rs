@@ -126,6 +126,17 @@ fn the_store_buffer() {
     spares(&program_with(&source("store_buffer"), &["-DFIXED"]));
 }
 
+/// Those who were woken from a condition variable are still on their way out when the next one waits.
+#[test]
+fn a_gate_and_a_finish_line() {
+    spares(&program(&source("gate")));
+}
+
+#[test]
+fn every_signal_wakes_one() {
+    spares(&program(&source("tokens")));
+}
+
 /// A store that is held back is held back from others only, and those before it do not come later than it.
 #[test]
 fn own_stores_are_seen_at_once() {

@@ -19,10 +19,15 @@ use corefold_recording::LockKind;
 const TICKETS: u64 = 0;
 /// Tickets below this one have been signalled to (glibc's `__g1_start`).
 const CALLED: u64 = 8;
-/// Waiters, eight each, and flags.
+/// Waiters that no signal has been given for yet (glibc's second `__g_size`).
+const UNSIGNALLED: u64 = 28;
+/// Waiters that have not left yet, eight each, and flags.
 const WAITERS: u64 = 36;
-/// Signals that no waiter has taken yet; waiters wait on this word.
+/// Signals that no waiter has taken yet. With `UNSIGNALLED` it counts all who wait for one.
 const SIGNALS: u64 = 40;
+/// Changes with each signal; waiters wait on it. The number of signals would not do: it may have come back to what a
+/// waiter saw.
+const SIGNALLED: u64 = 44;
 const BYTES: u64 = 48;
 
 /// The way through a signal that nobody waits for, in glibc 2.36.
@@ -64,7 +69,10 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
         Ok(deadline) => deadline,
         Err(code) => return code,
     };
-    let ticket = cond.add(TICKETS, 1);
+    let ticket = cond.update(TICKETS, |ticket| {
+        cond.poke(UNSIGNALLED, cond.peek(UNSIGNALLED).wrapping_add(1));
+        Some(ticket.wrapping_add(1))
+    });
     cond.add(WAITERS, WAITER);
     let mutex = Object { address: mutex, call: cond.call };
     let begin = now();
@@ -72,6 +80,9 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
     if code == 0 {
         (code, cancelled) = await_signal(cond, ticket, deadline);
         cond.acquired(LockKind::CondVar, Some(begin));
+    }
+    if code != 0 || cancelled {
+        pass_on(cond);
     }
     leave(cond);
     if code == libc::EPERM {
@@ -99,40 +110,55 @@ fn await_signal(cond: Object, ticket: u32, deadline: Option<Ticks>) -> (c_int, b
         if cancel::is_due() {
             return (0, true);
         }
-        let found = match cond.load(SIGNALS) {
-            0 => 0,
-            _ => match take_signal(cond, ticket) {
-                Ok(()) => return (0, false),
-                Err(signals) => signals,
-            },
-        };
-        if cond.wait(SIGNALS, found, deadline) == Waited::TimedOut {
-            let code = if take_signal(cond, ticket).is_ok() { 0 } else { libc::ETIMEDOUT };
-            return (code, false);
+        let seen = cond.peek(SIGNALLED);
+        if cond.load(SIGNALS) != 0 && take_signal(cond, ticket) {
+            return (0, false);
+        }
+        if cond.wait(SIGNALLED, seen, deadline) == Waited::TimedOut {
+            return (if take_signal(cond, ticket) { 0 } else { libc::ETIMEDOUT }, false);
         }
     }
 }
 
-/// Takes a signal if there is one for this ticket; if not, returns how many there are for others.
-fn take_signal(cond: Object, ticket: u32) -> Result<(), u32> {
-    let mut result = Ok(());
+/// Takes a signal, if there is one for this ticket.
+fn take_signal(cond: Object, ticket: u32) -> bool {
+    let mut taken = false;
     cond.update(SIGNALS, |signals| {
         let called = cond.peek(CALLED).wrapping_sub(ticket) as i32 > 0;
-        if signals == 0 || !called {
-            result = Err(signals);
-        }
-        result.is_ok().then(|| signals - 1)
+        taken = signals > 0 && called;
+        taken.then(|| signals - 1)
     });
-    result
+    taken
 }
 
-/// One waiter less. A signal that nobody is left for must not meet the next waiter.
-fn leave(cond: Object) {
-    let old = cond.update(WAITERS, |waiters| {
-        let left = waiters - WAITER;
-        cond.poke(SIGNALS, cond.peek(SIGNALS).min(left / WAITER));
-        Some(left)
+/// The running thread waits no more, and has taken no signal: one that was given for it is another's. That one
+/// may have come later; it finds that it was woken for nothing.
+fn pass_on(cond: Object) {
+    let mut passed = 0;
+    cond.update(SIGNALS, |signals| match cond.peek(UNSIGNALLED) {
+        0 => Some(signals.saturating_sub(1)),
+        unsignalled => {
+            cond.poke(UNSIGNALLED, unsignalled - 1);
+            passed = signals;
+            call_all(cond, passed);
+            None
+        }
     });
+    if passed > 0 {
+        cond.wake(SIGNALLED, passed);
+    }
+}
+
+/// So many signals are for all who wait now.
+fn call_all(cond: Object, signals: u32) {
+    if signals > 0 {
+        cond.poke(CALLED, cond.peek(TICKETS));
+        cond.poke(SIGNALLED, cond.peek(SIGNALLED).wrapping_add(1));
+    }
+}
+
+fn leave(cond: Object) {
+    let old = cond.add(WAITERS, WAITER.wrapping_neg());
     if old & DESTROYED != 0 && old < 2 * WAITER {
         cond.wake(WAITERS, 1);
     }
@@ -147,14 +173,14 @@ pub fn signal(cond: Object, most: u32) -> c_int {
     }
     let mut new = 0;
     cond.update(SIGNALS, |signals| {
-        new = (cond.peek(WAITERS) / WAITER).saturating_sub(signals).min(most);
-        if new > 0 {
-            cond.poke(CALLED, cond.peek(TICKETS));
-        }
+        let unsignalled = cond.peek(UNSIGNALLED);
+        new = unsignalled.min(most);
+        cond.poke(UNSIGNALLED, unsignalled - new);
+        call_all(cond, new);
         (new > 0).then(|| signals + new)
     });
     if new > 0 {
-        cond.wake(SIGNALS, new);
+        cond.wake(SIGNALLED, new);
     }
     0
 }
