@@ -92,6 +92,14 @@ fn branches_that_cannot_be_learnt_take_time() {
     }
 }
 
+/// What was learnt of a branch holds until its data are others, and not much longer.
+#[test]
+fn branches_are_learnt_anew() {
+    let took = cycles_of(Simulation::of(&program("machine/phases.c")));
+    let [before, sorted, after] = ["unsorted", "sorted", "unsorted_again"].map(|name| took[name]);
+    assert!(sorted < before / 2.0 && after > 2.0 * sorted, "{before}, {sorted}, {after}");
+}
+
 /// No call about a futex is shorter than a system call: one that wakes a thread takes as long if a profile says so.
 #[test]
 fn waking_takes_what_it_takes() {

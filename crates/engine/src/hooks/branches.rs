@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which way a branch goes, and how often a core guesses that wrong. The first visits of a block that ends in one come
 //! here, and so does whichever block is next: a predictor guesses along. What it gets wrong becomes part of the block's
-//! cost, which is then known and no visit comes here any more.
+//! cost, which is then known and no visit comes here. From time to time some come here again, to see whether the
+//! program has come to do otherwise: then it is learnt anew.
 //!
 //! The tables are those of all threads, as each core's would be once they are warm; a thread has its own history. They
 //! know branches by the order in which they were met.
@@ -16,7 +17,15 @@ use rustc_hash::FxBuildHasher;
 
 /// Visits of a block until its branch is known. Many go the same way again and again: of those it takes fewer.
 const VISITS: u16 = 4096;
-const FIRST: u16 = 1024;
+const FEWER: u16 = 1024;
+/// Visits until it is known whether a branch is as it was.
+const AGAIN: u16 = 512;
+/// By so much of its guesses it may differ: what so few tell is not more exact.
+const ALIKE: u32 = 16;
+/// Cycles of all CPUs until branches are looked at again: at least so many, and for each visit that came here since the
+/// last time. That keeps what this costs the host at a few parts in a hundred.
+const LEAST_CYCLES: u64 = 2_000_000;
+const CYCLES_PER_VISIT: u64 = 2000;
 /// Guesses that do not count: of each number of visits, the first half. The tables fill, and programs begin otherwise
 /// than they go on.
 const HALF: u16 = 2;
@@ -33,13 +42,17 @@ pub struct Branches {
     predictor: Predictor,
     blocks: Vec<Block>,
     by_pc: HashMap<u64, u32, FxBuildHasher>,
+    /// Since branches were last looked at again.
+    cycles: u64,
+    visits: u64,
 }
 
 struct Block {
     pc: u64,
     /// Where its cost goes; none before its first visit.
     entry: *mut u32,
-    /// Packed; 0 while that hangs on rounds.
+    /// Packed; 0 while that hangs on rounds. First without what its branch takes.
+    base: u32,
     cost: u32,
     /// It is in `entry`.
     known: bool,
@@ -50,17 +63,21 @@ struct Block {
     ways: Option<[u32; 2]>,
     /// What is known of that so far; none: all that is wanted.
     branch: Option<Branch>,
+    /// What was found out when it was learnt.
+    learnt: Option<Branch>,
 }
 
 const BLANK: Block = Block {
     pc: 0,
     entry: core::ptr::null_mut(),
+    base: 0,
     cost: 0,
     known: false,
     awaited: 0,
     others: 0,
     ways: None,
     branch: None,
+    learnt: None,
 };
 
 #[derive(Clone, Copy, Default)]
@@ -71,6 +88,17 @@ struct Branch {
     wrong: u16,
     /// How often it went the second way.
     second: u16,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    First,
+    /// It was learnt: is it as it was?
+    Again,
+    /// It is not.
+    Anew,
 }
 
 /// What a thread has of its own.
@@ -94,7 +122,8 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     };
     if current().spins.spinning() {
         // When it ends is not for the thread to say.
-        engine().branches.block(at).branch = None;
+        let block = engine().branches.block(at);
+        (block.branch, block.learnt) = (None, None);
     }
     engine().branches.depart(at, &mut current().branches, penalty);
     let block = engine().branches.block(at);
@@ -106,12 +135,26 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
 fn cost_now(at: u32, pc: u64) -> u32 {
     let (cost, known) = rounds::visit(pc);
     if known {
-        engine().branches.block(at).cost = cost;
+        let block = engine().branches.block(at);
+        (block.base, block.cost) = (cost, cost);
     }
     cost
 }
 
 impl Branches {
+    /// CPUs have run for so many cycles more.
+    pub fn time_passes(&mut self, cycles: u64) {
+        self.cycles += cycles;
+        if self.cycles < LEAST_CYCLES.max(self.visits * CYCLES_PER_VISIT) {
+            return;
+        }
+        (self.cycles, self.visits) = (0, 0);
+        for block in self.blocks.iter_mut().filter(|block| block.learnt.is_some() && block.branch.is_none()) {
+            block.branch = Some(Branch::new(Stage::Again));
+            block.open();
+        }
+    }
+
     /// Code has been unmapped: other code, with cells elsewhere, may come to lie there.
     pub fn forget(&mut self, gone: impl Fn(u64) -> bool) {
         self.by_pc.retain(|pc, _| !gone(*pc));
@@ -142,7 +185,7 @@ impl Branches {
         *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
         let ways = branch_ways(&Mapped, pc, &core()).map(|ways| ways.map(|way| self.number(way)));
         let block = self.block(at);
-        (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
+        (block.ways, block.branch) = (ways, ways.map(|_| Branch::new(Stage::First)));
     }
 
     /// The thread is at the block: that tells which way the latest branch went that may lead here.
@@ -168,17 +211,14 @@ impl Branches {
     fn depart(&mut self, at: u32, own: &mut Own, penalty: u32) {
         let block = &mut self.blocks[at as usize];
         let Some(branch) = &mut block.branch else { return };
-        if branch.visits == VISITS || branch.visits == FIRST && branch.wrong == 0 {
+        self.visits += u64::from(block.learnt.is_some());
+        if branch.is_learnt() {
             if block.cost != 0 {
-                let branch = *branch;
-                let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(self.blocks[at as usize].pc, lean));
-                let block = self.block(at);
-                block.cost = raised(cost.unwrap_or(block.cost), branch.penalty(penalty));
-                block.branch = None;
+                self.learnt(at, penalty);
             }
             return;
         }
-        if branch.visits == VISITS / HALF || branch.visits == FIRST / HALF {
+        if branch.begins_to_count() {
             (branch.guesses, branch.wrong, branch.second) = (0, 0, 0);
         }
         branch.visits += 1;
@@ -192,6 +232,20 @@ impl Branches {
         for way in self.ways(at).unwrap_or_default() {
             self.await_at(way);
         }
+    }
+
+    fn learnt(&mut self, at: u32, penalty: u32) {
+        let Some(branch) = self.block(at).branch.take() else { return };
+        if branch.stage == Stage::Again {
+            let block = self.block(at);
+            let is_other = block.learnt.is_some_and(|before| !branch.is_like(&before));
+            block.branch = is_other.then(|| Branch::new(Stage::Anew));
+            return;
+        }
+        let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(self.blocks[at as usize].pc, lean));
+        let block = self.block(at);
+        block.cost = raised(cost.unwrap_or(block.base), branch.penalty(penalty));
+        block.learnt = Some(branch);
     }
 
     /// Which way the branch of a block goes.
@@ -209,10 +263,7 @@ impl Branches {
     fn await_at(&mut self, at: u32) {
         let block = self.block(at);
         block.awaited += 1;
-        if core::mem::take(&mut block.known) {
-            // SAFETY: the entry of a block that was visited and whose code is still mapped: see `forget`.
-            unsafe { block.entry.write(0) };
-        }
+        block.open();
     }
 
     fn await_no_more(&mut self, from: u32) {
@@ -224,6 +275,14 @@ impl Branches {
 }
 
 impl Block {
+    /// The next visit is to come here.
+    fn open(&mut self) {
+        if core::mem::take(&mut self.known) {
+            // SAFETY: the entry of a block that was visited and whose code is still mapped: see `forget`.
+            unsafe { self.entry.write(0) };
+        }
+    }
+
     /// A visit by a thread that comes from elsewhere.
     fn pass(&mut self) {
         self.others += u16::from(self.awaited > 0);
@@ -234,6 +293,33 @@ impl Block {
 }
 
 impl Branch {
+    fn new(stage: Stage) -> Branch {
+        Branch { stage, ..Branch::default() }
+    }
+
+    fn is_learnt(&self) -> bool {
+        match self.stage {
+            Stage::First => self.visits == VISITS || self.visits == FEWER && self.wrong == 0,
+            Stage::Again => self.visits == AGAIN,
+            Stage::Anew => self.visits == FEWER,
+        }
+    }
+
+    fn begins_to_count(&self) -> bool {
+        match self.stage {
+            Stage::First => [VISITS / HALF, FEWER / HALF].contains(&self.visits),
+            Stage::Again => self.visits == AGAIN / HALF,
+            Stage::Anew => self.visits == FEWER / HALF,
+        }
+    }
+
+    /// Does it go the same way as often, and is it guessed as well?
+    fn is_like(&self, other: &Branch) -> bool {
+        let (ours, theirs) = (u32::from(self.guesses), u32::from(other.guesses));
+        let alike = |a: u16, b: u16| (u32::from(a) * theirs).abs_diff(u32::from(b) * ours) * ALIKE <= ours * theirs;
+        ours < u32::from(LEAST) || alike(self.wrong, other.wrong) && alike(self.second, other.second)
+    }
+
     /// What its wrong guesses take, in the mean of all.
     fn penalty(&self, cycles: u32) -> u32 {
         if self.guesses < LEAST {
