@@ -133,6 +133,12 @@ fn a_gate_and_a_finish_line() {
 }
 
 #[test]
+fn readers_and_writers_take_turns() {
+    spares(&program(&source("phases")));
+    spares(&program_with(&source("phases"), &["-DPREFER_WRITERS"]));
+}
+
+#[test]
 fn every_signal_wakes_one() {
     spares(&program(&source("tokens")));
 }

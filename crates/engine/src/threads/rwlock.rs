@@ -150,17 +150,15 @@ fn hold_off(lock: Object, deadline: Option<Ticks>) -> Result<(), TimedOut> {
     }
 }
 
-/// A reader that is in `state` ends a write phase without a writer; false if there is one.
+/// A reader that is in `state` ends a write phase without a writer; false if another begins or ends one: its word to
+/// wait on may not say so yet.
 fn end_phase(lock: Object, state: u32) -> bool {
-    if state & CLAIMED != 0 {
-        return false;
-    }
-    let old =
-        lock.update(STATE, |state| (state & (WRITE_PHASE | CLAIMED) == WRITE_PHASE).then_some(state & !WRITE_PHASE));
-    if old & (WRITE_PHASE | CLAIMED) == WRITE_PHASE {
+    let is_left = |state: u32| state & (WRITE_PHASE | CLAIMED) == WRITE_PHASE;
+    let ends = is_left(state) && is_left(lock.update(STATE, |state| is_left(state).then_some(state & !WRITE_PHASE)));
+    if ends {
         change_phase(lock, 0);
     }
-    old & WRITE_PHASE == 0 || old & CLAIMED == 0
+    ends
 }
 
 /// Says on the word to wait on what the state says already, and wakes who waits for it.
@@ -209,19 +207,18 @@ fn await_reading(lock: Object, deadline: Option<Ticks>) -> Result<(), TimedOut> 
 
 fn try_read(lock: Object) -> c_int {
     lock.goes(TRY);
-    let refuses = |state: u32| match state & WRITE_PHASE {
-        0 => state & CLAIMED != 0 && prefers_writers(lock),
-        _ => state & CLAIMED != 0,
-    };
-    let state = lock.load(STATE);
-    if refuses(state) {
-        return libc::EBUSY;
+    let mut state = lock.load(STATE);
+    loop {
+        if state & CLAIMED != 0 && (state & WRITE_PHASE != 0 || prefers_writers(lock)) {
+            return libc::EBUSY;
+        }
+        let found = lock.update(STATE, |s| (s == state).then_some((s + READER) & !WRITE_PHASE));
+        if found == state {
+            break;
+        }
+        state = found;
     }
-    let old = lock.update(STATE, |s| (!refuses(s)).then(|| (s + READER) & !WRITE_PHASE));
-    if refuses(old) {
-        return libc::EBUSY;
-    }
-    if old & WRITE_PHASE != 0 {
+    if state & WRITE_PHASE != 0 {
         change_phase(lock, 0);
     }
     took(lock, None)
@@ -255,13 +252,15 @@ fn write(lock: Object, until: Deadline) -> c_int {
 fn try_write(lock: Object) -> c_int {
     lock.goes(TRY);
     let free = |state: u32| state & CLAIMED == 0 && (state & WRITE_PHASE != 0 || state < READER);
-    let state = lock.load(STATE);
-    let taken = free(state) && free(lock.update(STATE, |s| free(s).then_some(s | CLAIMED | WRITE_PHASE)));
-    if !taken {
+    if !free(lock.load(STATE)) {
+        return libc::EBUSY;
+    }
+    let old = lock.update(STATE, |s| free(s).then_some(s | CLAIMED | WRITE_PHASE));
+    if !free(old) {
         return libc::EBUSY;
     }
     lock.store(CLAIM, 1);
-    if state & WRITE_PHASE == 0 {
+    if old & WRITE_PHASE == 0 {
         lock.store(PHASE, 1);
     }
     lock.write(OWNER, me());
