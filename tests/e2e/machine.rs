@@ -97,7 +97,7 @@ fn branches_that_cannot_be_learnt_take_time() {
 fn branches_are_learnt_anew() {
     let took = cycles_of(Simulation::of(&program("machine/phases.c")));
     let [before, sorted, after] = ["unsorted", "sorted", "unsorted_again"].map(|name| took[name]);
-    assert!(sorted < before / 2.0 && after > 2.0 * sorted, "{before}, {sorted}, {after}");
+    assert!(sorted < before / 2.0 && after > before / 2.0, "{before}, {sorted}, {after}");
 }
 
 /// No call about a futex is shorter than a system call: one that wakes a thread takes as long if a profile says so.

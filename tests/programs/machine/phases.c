@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ELEMENTS = 32768, PASSES = 60, ROUNDS = ELEMENTS * PASSES };
+enum { ELEMENTS = 32768, PASSES = 240, ROUNDS = ELEMENTS * PASSES };
 
 static unsigned char data[ELEMENTS], sorted[ELEMENTS];
 static volatile long large, small;

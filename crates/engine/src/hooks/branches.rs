@@ -19,7 +19,7 @@ use rustc_hash::FxBuildHasher;
 const VISITS: u16 = 4096;
 const FEWER: u16 = 1024;
 /// Visits until it is known whether a branch is as it was.
-const AGAIN: u16 = 512;
+const AGAIN: u16 = 1024;
 /// By so much of its guesses it may differ: what so few tell is not more exact.
 const ALIKE: u32 = 16;
 /// Cycles of all CPUs until branches are looked at again: at least so many, and for each visit that came here since the
@@ -88,17 +88,8 @@ struct Branch {
     wrong: u16,
     /// How often it went the second way.
     second: u16,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    First,
-    /// It was learnt: is it as it was?
-    Again,
-    /// It is not.
-    Anew,
+    /// It is known, and only seen whether it is as it was.
+    again: bool,
 }
 
 /// What a thread has of its own.
@@ -128,7 +119,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     engine().branches.depart(at, &mut current().branches, penalty);
     let block = engine().branches.block(at);
     block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
-    (block.cost.max(cost), block.known)
+    (if block.cost == 0 { cost } else { block.cost }, block.known)
 }
 
 /// What the block costs as far as is known, its branch aside.
@@ -149,8 +140,10 @@ impl Branches {
             return;
         }
         (self.cycles, self.visits) = (0, 0);
+        // Warm tables would know by heart the few stretches of a program's data that they are shown.
+        self.predictor = Predictor::default();
         for block in self.blocks.iter_mut().filter(|block| block.learnt.is_some() && block.branch.is_none()) {
-            block.branch = Some(Branch::new(Stage::Again));
+            block.branch = Some(Branch { again: true, ..Branch::default() });
             block.open();
         }
     }
@@ -185,7 +178,7 @@ impl Branches {
         *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
         let ways = branch_ways(&Mapped, pc, &core()).map(|ways| ways.map(|way| self.number(way)));
         let block = self.block(at);
-        (block.ways, block.branch) = (ways, ways.map(|_| Branch::new(Stage::First)));
+        (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
     }
 
     /// The thread is at the block: that tells which way the latest branch went that may lead here.
@@ -236,10 +229,10 @@ impl Branches {
 
     fn learnt(&mut self, at: u32, penalty: u32) {
         let Some(branch) = self.block(at).branch.take() else { return };
-        if branch.stage == Stage::Again {
+        if branch.again {
             let block = self.block(at);
             let is_other = block.learnt.is_some_and(|before| !branch.is_like(&before));
-            block.branch = is_other.then(|| Branch::new(Stage::Anew));
+            block.branch = is_other.then(Branch::default);
             return;
         }
         let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(self.blocks[at as usize].pc, lean));
@@ -293,23 +286,17 @@ impl Block {
 }
 
 impl Branch {
-    fn new(stage: Stage) -> Branch {
-        Branch { stage, ..Branch::default() }
-    }
-
     fn is_learnt(&self) -> bool {
-        match self.stage {
-            Stage::First => self.visits == VISITS || self.visits == FEWER && self.wrong == 0,
-            Stage::Again => self.visits == AGAIN,
-            Stage::Anew => self.visits == FEWER,
+        match self.again {
+            true => self.visits == AGAIN,
+            false => self.visits == VISITS || self.visits == FEWER && self.wrong == 0,
         }
     }
 
     fn begins_to_count(&self) -> bool {
-        match self.stage {
-            Stage::First => [VISITS / HALF, FEWER / HALF].contains(&self.visits),
-            Stage::Again => self.visits == AGAIN / HALF,
-            Stage::Anew => self.visits == FEWER / HALF,
+        match self.again {
+            true => self.visits == AGAIN / HALF,
+            false => [VISITS / HALF, FEWER / HALF].contains(&self.visits),
         }
     }
 
