@@ -81,7 +81,8 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
         Ok((measuring.pass()?, candidates.iter().map(trials).collect::<Result<Vec<Times>>>()?))
     })?;
     let profile = bench.file("host.toml");
-    let calibration = measuring.end(passes.kept.iter().map(|(pass, _)| pass), passes.stolen)?;
+    let [kept, disturbed] = [&passes.kept, &passes.disturbed].map(|taken| taken.iter().map(|(pass, _)| pass));
+    let calibration = measuring.end(kept, disturbed, passes.stolen)?;
     calibration.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     std::fs::write(&profile, calibration.text).with_context(|| format!("writing {}", profile.display()))?;
     let machine = profile.to_str().context("a path that is not text")?;
@@ -91,7 +92,14 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     for (at, candidate) in candidates.iter().enumerate() {
         let name = &candidate.workload.name;
         progress.step(name);
-        let times = all(passes.kept.iter().map(|(_, times)| &times[at]));
+        let [kept, disturbed] =
+            [&passes.kept, &passes.disturbed].map(|taken| taken.iter().map(|(_, times)| &times[at]));
+        let mut times = all(kept);
+        // Of what a CPU does alone the least trial counts: what disturbs only adds.
+        let more = all(disturbed);
+        for ((times, threads), more) in times.iter_mut().zip(THREADS).zip(more) {
+            times.extend(more.into_iter().filter(|_| candidate.alone(threads)));
+        }
         curves.push(candidate.simulate(bench, suite, machine, cycle, times).with_context(|| name.clone())?);
     }
     let title = "Small programs on this host".into();

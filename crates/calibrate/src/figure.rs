@@ -62,21 +62,23 @@ pub fn value(figures: &[Figure], key: &str) -> Option<f64> {
     figures.iter().find(|f| f.key == key).map(|f| f.value)
 }
 
-/// One figure of those that several passes measured.
-pub fn merged(passes: &[&[Figure]]) -> Vec<Figure> {
+/// One figure of those that several passes measured: of all of them where what disturbs only adds.
+pub fn merged(passes: &[&[Figure]], disturbed: &[&[Figure]]) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
     for f in passes.iter().copied().flatten() {
         if all.iter().any(|known| known.key == f.key) {
             continue;
         }
-        let mut same: Vec<&Figure> = passes.iter().flat_map(|p| p.iter().find(|other| other.key == f.key)).collect();
+        let more = if f.pick == Pick::Middle { &[] } else { disturbed };
+        let of = |pass: &&'_ [Figure]| pass.iter().find(|other| other.key == f.key).cloned();
+        let mut same: Vec<Figure> = passes.iter().chain(more).filter_map(of).collect();
         same.sort_by(|a, b| a.value.total_cmp(&b.value));
         let picked = match f.pick {
-            Pick::Least => same[0],
-            Pick::Most => same[same.len() - 1],
-            Pick::Middle => same[(same.len() - 1) / 2],
+            Pick::Least => 0,
+            Pick::Most => same.len() - 1,
+            Pick::Middle => (same.len() - 1) / 2,
         };
-        all.push(picked.clone());
+        all.push(same.swap_remove(picked));
     }
     all
 }
@@ -119,8 +121,12 @@ mod tests {
             vec![time, Figure::read("b", "count", entries, "x"), Figure::usual("c", "ns", s, "x")]
         };
         let passes = [pass(9.0, 57.0, 80.0), pass(5.0, 112.0, 60.0), pass(7.0, 56.0, 70.0)];
-        let all = merged(&passes.each_ref().map(|pass| &pass[..]));
-        assert_eq!(all.iter().map(|f| f.value).collect::<Vec<_>>(), [5.0, 112.0, 70.0]);
+        let disturbed = [pass(4.0, 110.0, 10.0), pass(6.0, 114.0, 20.0)];
+        let values = |disturbed: &[&[Figure]]| -> Vec<f64> {
+            merged(&passes.each_ref().map(|pass| &pass[..]), disturbed).iter().map(|f| f.value).collect()
+        };
+        assert_eq!(values(&[]), [5.0, 112.0, 70.0]);
+        assert_eq!(values(&disturbed.each_ref().map(|pass| &pass[..])), [4.0, 114.0, 70.0]);
     }
 
     #[test]

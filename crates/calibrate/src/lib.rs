@@ -37,7 +37,7 @@ const MOST_PASSES: usize = 16;
 pub fn calibrate() -> Result<Calibration> {
     let measuring = Measuring::begin()?;
     let passes = passes::take(MOST_PASSES, |_| measuring.pass())?;
-    measuring.end(&passes.kept, passes.stolen)
+    measuring.end(&passes.kept, &passes.disturbed, passes.stolen)
 }
 
 /// A calibration under way: whoever measures something else in the same time takes its passes by turns with that.
@@ -67,10 +67,16 @@ impl Measuring {
         Ok(Pass(figures.map_err(|_| anyhow!("a pass of the calibration failed"))?))
     }
 
-    /// What passes say in which the hypervisor took this share of the CPUs.
-    pub fn end<'a>(self, passes: impl IntoIterator<Item = &'a Pass>, stolen: f64) -> Result<Calibration> {
+    /// What passes say in which the hypervisor took at most this share of the CPUs, and others in which it took more.
+    pub fn end<'a>(
+        self,
+        passes: impl IntoIterator<Item = &'a Pass>,
+        disturbed: impl IntoIterator<Item = &'a Pass>,
+        stolen: f64,
+    ) -> Result<Calibration> {
         let passes: Vec<&[Figure]> = passes.into_iter().map(|pass| &pass.0[..]).collect();
-        let mut figures = figure::merged(&passes);
+        let disturbed: Vec<&[Figure]> = disturbed.into_iter().map(|pass| &pass.0[..]).collect();
+        let mut figures = figure::merged(&passes, &disturbed);
         split(&mut figures);
         instructions::differences(&mut figures);
         let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
@@ -98,7 +104,7 @@ fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
     // The other thread of a core may be another's, and busy: then another core may be free.
     let on_each: Vec<Vec<Figure>> = cpus.iter().take(2).map(|&cpu| on(cpu, instructions::figures)).collect();
     pin(cpus[0]);
-    figures.extend(figure::merged(&on_each.iter().map(|figures| &figures[..]).collect::<Vec<_>>()));
+    figures.extend(figure::merged(&on_each.iter().map(|figures| &figures[..]).collect::<Vec<_>>(), &[]));
     figures.extend(single::memory(clock));
     figures.push(single::store_buffer());
     figures.push(single::misses(topology));

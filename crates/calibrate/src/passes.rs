@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Passes over the same measurements: what disturbs one, as a neighbour on the same core, may be gone in another. So
 //! there are several, and where the hypervisor took the CPUs away, more: the least disturbed count, whatever they say.
+//! The others count too where what disturbs only adds.
 use anyhow::Result;
 
 /// Passes that count.
@@ -13,6 +14,7 @@ pub const MOST_STOLEN: f64 = 0.02;
 pub struct Passes<T> {
     /// The least disturbed, in the order in which they were taken.
     pub kept: Vec<T>,
+    pub disturbed: Vec<T>,
     /// What was stolen in the worst of these, as a share.
     pub stolen: f64,
     pub taken: usize,
@@ -32,10 +34,10 @@ fn take_by<T>(most: usize, clock: impl Fn() -> Ticks, mut pass: impl FnMut(usize
     }
     let taken = all.len();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    all.truncate(PASSES);
+    let disturbed = all.split_off(PASSES.min(taken)).into_iter().map(|(.., result)| result).collect();
     let stolen = all.last().map_or(0.0, |(stolen, ..)| *stolen);
     all.sort_by_key(|(_, number, _)| *number);
-    Ok(Passes { kept: all.into_iter().map(|(.., result)| result).collect(), stolen, taken })
+    Ok(Passes { kept: all.into_iter().map(|(.., result)| result).collect(), disturbed, stolen, taken })
 }
 
 /// Of all CPUs since the host started: ticks that the hypervisor took, and all.
@@ -72,6 +74,7 @@ mod tests {
             Ok(number)
         };
         let passes = take_by(most, || at.get(), pass).unwrap();
+        assert_eq!(passes.kept.len() + passes.disturbed.len(), passes.taken);
         (passes.kept, passes.stolen, passes.taken)
     }
 
