@@ -86,7 +86,7 @@ pub fn merged(passes: &[&[Figure]], disturbed: &[&[Figure]]) -> Vec<Figure> {
 impl Figure {
     /// Of one CPU alone: disturbances only add, so the fast rounds count.
     pub fn alone(key: &'static str, unit: &'static str, spread: Spread, how: &str) -> Figure {
-        Figure { key, value: spread.low, unit, spread: Some(spread), how: how.into(), pick: Pick::Least }
+        Figure { key, value: spread.least, unit, spread: Some(spread), how: how.into(), pick: Pick::Least }
     }
 
     /// Of CPUs that work against each other: the usual case counts.
