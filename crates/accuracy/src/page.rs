@@ -65,7 +65,8 @@ fn summary(page: &mut String, groups: &[&Group]) {
                 format!("`{}`", group.machine),
                 group.title.clone(),
                 group.count().to_string(),
-                percent(median),
+                // To a tenth: some are within one percent of their bound.
+                median.map_or(of("-"), |share| format!("{:.1} %", share * 100.0)),
                 if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("apart") },
                 worst,
                 if bounded { of(verdict(worst_fits)) } else { of("apart") },
