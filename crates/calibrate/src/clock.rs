@@ -33,9 +33,9 @@ impl Clock {
         let (begun, from) = (Instant::now(), now());
         while begun.elapsed().as_millis() < 100 {}
         let ticks_per_ns = (now() - from) as f64 / begun.elapsed().as_nanos() as f64;
-        let ticks = rounds(10_000, chain);
-        let clock = Clock { ticks_per_ns, ticks_per_cycle: ticks.median };
-        (clock, ticks.map(|t| 1000.0 * ticks_per_ns / t))
+        let each = rounds(10_000, chain);
+        let clock = Clock { ticks_per_ns, ticks_per_cycle: each.median };
+        (clock, each.map(|t| 1000.0 * ticks_per_ns / t))
     }
 }
 
@@ -44,11 +44,17 @@ pub fn figure(clock: Clock, speed: Spread) -> Figure {
     Figure { value: clock.mhz(), ..Figure::usual("topology.clock", "MHz", speed, how) }
 }
 
+/// How many ticks it takes.
+#[inline(always)]
+pub fn ticks(measured: impl FnOnce()) -> f64 {
+    let begun = now();
+    measured();
+    (now() - begun) as f64
+}
+
 /// Ticks of a cycle.
 fn chain() -> f64 {
-    let begun = now();
-    asm::multiplications(ROUNDS);
-    (now() - begun) as f64 / CYCLES as f64
+    ticks(|| asm::multiplications(ROUNDS)) / CYCLES as f64
 }
 
 /// Runs what says how many ticks it took; how many cycles these were.

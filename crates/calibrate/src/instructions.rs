@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What instructions of one CPU take, and what is the difference of two measurements.
-use crate::asm::{self, REPEATS, now};
-use crate::clock::cycles;
+use crate::asm::{self, REPEATS};
+use crate::clock::{cycles, ticks};
 use crate::figure::{Figure, Pick, Spread, rounds};
 use crate::single::{SEED, xorshift};
 
@@ -12,16 +12,10 @@ const TIMES: u64 = 20;
 /// Cycles of one instruction.
 fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
     let mut line = Box::new([0u64; 8]);
-    let empty = rounds(ROUNDS, || {
-        let begun = now();
-        (now() - begun) as f64
-    });
+    let empty = rounds(ROUNDS, || ticks(|| ()));
     rounds(count, || {
-        cycles(|| {
-            let begun = now();
-            (0..TIMES).for_each(|_| f(&mut line));
-            ((now() - begun) as f64 - empty.low).max(0.0) / (TIMES * REPEATS) as f64
-        })
+        let all = || (0..TIMES).for_each(|_| f(&mut line));
+        cycles(|| (ticks(all) - empty.low).max(0.0) / (TIMES * REPEATS) as f64)
     })
 }
 
@@ -59,15 +53,11 @@ fn branches() -> [Figure; 2] {
     let mut of = |word: &mut dyn FnMut() -> u64| {
         rounds(ROUNDS, || {
             words.fill_with(&mut *word);
-            cycles(|| {
-                let begun = now();
-                asm::branches(&words);
-                (now() - begun) as f64 / (WORDS as f64 * 64.0)
-            })
+            cycles(|| ticks(|| asm::branches(&words)) / (WORDS as f64 * 64.0))
         })
     };
     let (low, high) = (of(&mut || 0), of(&mut || !0));
-    let known = Spread { low: (low.low + high.low) / 2.0, ..low };
+    let known = Spread { least: (low.least + high.least) / 2.0, ..low };
     [
         Figure::alone(KNOWN, "cycles", known, "branches that always go the same way, in the mean of both"),
         Figure::alone(ON_CHANCE, "cycles", of(&mut chance), "the same on random bits, of which half are mispredicted"),

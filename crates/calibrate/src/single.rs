@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one CPU does alone: caches and buffers.
 use crate::asm::{self, chase, now};
-use crate::clock::{Clock, cycles};
+use crate::clock::{Clock, cycles, ticks};
 use crate::figure::{Figure, Spread, rounds};
 use crate::instructions::{LOADED, STORED};
 use crate::topology::{Cache, Topology};
@@ -88,13 +88,7 @@ impl Ring {
     fn step(&self, steps: u64, count: usize) -> Spread {
         chase(self.start, self.count.min(steps));
         let mut at = self.start;
-        rounds(count, || {
-            cycles(|| {
-                let begun = now();
-                at = chase(at, steps);
-                (now() - begun) as f64 / steps as f64
-            })
-        })
+        rounds(count, || cycles(|| ticks(|| at = chase(at, steps)) / steps as f64))
     }
 }
 
@@ -105,7 +99,7 @@ pub fn caches(clock: Clock, topology: &Topology) -> Vec<Figure> {
     let mut less = |key, bytes: u64| {
         let ring = Ring::new(bytes as usize, 64);
         chase(ring.start, ring.count);
-        let spread = ring.step(20_000, 40).map(|c| clock.ns_of_cycles(c - first.low).max(0.0));
+        let spread = ring.step(20_000, 40).map(|c| clock.ns_of_cycles(c - first.least).max(0.0));
         let how = format!("a pointer chase through {} KiB, less a hit in the first level", bytes >> 10);
         figures.push(Figure::alone(key, "ns", spread, &how));
     };
@@ -135,11 +129,8 @@ fn lines(bytes: u64) -> [Figure; 2] {
     let first = words.as_ptr().align_offset(4096);
     let mut each = |pass: fn(&mut [u64], &[u16])| {
         rounds(ROUNDS, || {
-            cycles(|| {
-                let begun = now();
-                (0..PASSES).for_each(|_| pass(&mut words[first..], &order));
-                (now() - begun) as f64 / (PASSES * count as u64) as f64
-            })
+            let all = || (0..PASSES).for_each(|_| pass(&mut words[first..], &order));
+            cycles(|| ticks(all) / (PASSES * count as u64) as f64)
         })
     };
     let (loaded, stored) = (each(asm::load_lines), each(asm::store_lines));
