@@ -155,7 +155,8 @@ fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core
 
 /// How often each way round is gone: those that begin with the same block share its visits.
 fn weights(place: Place, routes: &[Route]) -> Vec<u64> {
-    let Some(Lean { way, visits }) = place.lean else { return routes.iter().map(|_| 1).collect() };
+    let alike = || routes.iter().map(|_| 1).collect();
+    let Some(Lean { way, visits }) = place.lean else { return alike() };
     let leads = |route: &Route| route.blocks.get(1).copied().unwrap_or(place.head) == way;
     let there = routes.iter().filter(|route| leads(route)).count();
     let weight = |route: &Route| {
@@ -164,7 +165,7 @@ fn weights(place: Place, routes: &[Route]) -> Vec<u64> {
     };
     let weights: Vec<u64> = routes.iter().map(weight).collect();
     // A branch that has always gone another way tells nothing of these.
-    if weights.iter().all(|weight| *weight == 0) { routes.iter().map(|_| 1).collect() } else { weights }
+    if weights.iter().all(|weight| *weight == 0) { alike() } else { weights }
 }
 
 /// A way round a loop, seen from its first block.
