@@ -71,7 +71,7 @@ fn interrupt(only: Option<usize>) {
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {
         let drained = engine().model.drain(cpu as u32, clock);
-        crate::hooks::pending::make_certain(cpu as u32);
+        let drained = crate::hooks::pending::make_certain(cpu as u32, drained);
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });

@@ -26,14 +26,15 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let engine = engine();
     let quiet = engine.model.quiet_read(tag, engine.sched.cpu as u32, hot!().clock);
     if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
-        // The line is here, and a store of the CPU's own to it may not yet be.
-        pending::flush_own(address, size);
         return;
     }
-    pending::flush_range(address, size);
     let again = !wrote() && current().spins.continues(pc, address);
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
     timed(address, pc, size as u32, kind, AccessKind::Read);
+    if again {
+        sched::sync_if_seen();
+    }
+    pending::flush(hot!().clock);
     if size <= 8 {
         looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read, false);
         if current().spins.is_steady(pc) && doze() {
@@ -54,13 +55,18 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
         return;
     }
     let shared = tag_of(address).record_index().is_some();
-    if shared {
-        pending::flush_range(address, size);
+    let outcome = timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
+    let cpu = engine().sched.cpu as u32;
+    // What is due goes before it, also to these bytes.
+    pending::flush(hot!().clock);
+    let mut seen = hot!().clock;
+    if tag_of(address).private_cpu() != Some(cpu) && pending::any_of(cpu) {
+        pending::defer_plain(cpu, address, size, outcome.effect, pc);
+        seen = pending::youngest(cpu).map_or(seen, |store| store.effect);
     }
-    timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
     if shared {
-        // Others see the value from here on, whenever the line comes.
-        engine().locks.stored(address, hot!().clock);
+        // Others see the value from then on: at once, if nothing waits before it, whenever the line comes.
+        engine().locks.stored(address, seen);
     }
 }
 
@@ -80,6 +86,11 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
             plain_write(address, pc, size);
         }
     });
+    // The bytes come after all of these, when the first may no longer wait: nothing else may then, either.
+    let several = (address ^ (address + size).wrapping_sub(1)) >= crate::engine::line_bytes();
+    if several && active() && pending::any_of(engine().sched.cpu as u32) {
+        pending::commit_all(engine().sched.cpu as u32);
+    }
 }
 
 /// A read and then a write of the same bytes.
@@ -131,6 +142,10 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     if !engine().model.is_idle(cpu) {
         finish_earlier(cpu, address, kind);
     }
+    if kind == Kind::Rmw {
+        atomics::await_own_stores(cpu);
+    }
+    pending::reveal(*tag, cpu);
     if others_know(*tag, cpu) && !may_go_first(*tag, &access) {
         sched::sync();
     }
@@ -161,6 +176,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
 /// The prefetcher asks for the other line of a pair.
 #[cold]
 pub fn bring_pair(address: u64, cpu: u32) {
+    pending::reveal(*tag_of(address), cpu);
     engine().model.prefetch(tag_of(address), cpu, address, hot!().clock);
     doze::touched(address, hot!().clock);
 }
@@ -191,9 +207,6 @@ pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
         Kind::Store | Kind::AtomicStore => model.retire(cpu, before),
     };
     charge_late(cpu);
-    if kind == Kind::Rmw {
-        atomics::await_own_stores(cpu);
-    }
 }
 
 /// A load under way may be about to deliver this very address: then the access waits for it. The value

@@ -10,7 +10,6 @@ use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
 use crate::hooks::hot::hot;
 use crate::hooks::{atomics, blocks, pending};
-use crate::layout::{STACKS, STACKS_BYTES};
 use core::arch::naked_asm;
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, Unseen, Word};
@@ -134,19 +133,15 @@ fn address(frame: &Frame, word: Word) -> u64 {
 
 fn announce(word: Word, address: u64, pc: u64) {
     let size = u64::from(word.size());
-    // What a thread keeps on its own stack, the compiler may read without a hook: it must be there at once.
-    let stack = address.wrapping_sub(STACKS) < STACKS_BYTES;
     let whole = size.is_power_of_two() && address.is_multiple_of(size);
     match word.kind() {
         Kind::Atomic if whole && size <= 16 => {
             atomics::arrive(address, size.min(8) as u8, pc);
             remember(Kind::Atomic, address, size, pc);
         }
-        Kind::Write if whole && size <= 8 && !stack => remember(Kind::Write, address, size, pc),
-        Kind::Read if whole && size <= 8 && !stack => {
+        Kind::Write if whole && size <= 8 => remember(Kind::Write, address, size, pc),
+        Kind::Read if whole && size <= 8 => {
             atomics::load(address, size as u8, true, pc);
-            // The instruction reads memory: a store of this CPU that waits has to be there.
-            pending::flush_own(address, size);
         }
         Kind::Read => range_read(address, pc, size),
         Kind::Write => range_write(address, pc, size),
@@ -155,9 +150,6 @@ fn announce(word: Word, address: u64, pc: u64) {
 }
 
 fn remember(kind: Kind, address: u64, size: u64, pc: u64) {
-    if size == 16 {
-        pending::flush_range(address, size);
-    }
     let size = size as u8;
     ANNOUNCED.0.set(Some(Announced { kind, address, size, pc, old: value(address, size) }));
 }

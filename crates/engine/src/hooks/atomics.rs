@@ -45,7 +45,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
     timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
     if kind == Kind::LoadAwaited {
-        sched_if_ahead();
+        sched::sync_if_seen();
     }
     loaded(address, size, orders, pc)
 }
@@ -53,17 +53,9 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 /// The value that a load finds now.
 fn loaded(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     pending::flush(hot!().clock);
-    let cpu = engine().sched.cpu as u32;
-    let value = pending::forwarded(cpu, address, size).unwrap_or_else(|| read_value(address, size));
+    let value = read_value(address, size);
     looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
-}
-
-/// The clock moved on: lets CPUs behind it go first, unless nothing they do can matter yet.
-fn sched_if_ahead() {
-    if !sched::within_lookahead() {
-        sched::sync();
-    }
 }
 
 pub fn store(address: u64, size: u8, value: u64, pc: u64) {

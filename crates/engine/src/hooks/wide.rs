@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations on 16 bytes, as lock-free stacks use them for a pointer and its tag.
 use crate::engine::active;
-use crate::hooks::{atomics, pending};
+use crate::hooks::atomics;
 use core::arch::naked_asm;
 
 /// Exchanges what is at `address` for `f` of it, if that is something. Returns what was there.
@@ -12,7 +12,6 @@ fn update(address: u64, pc: u64, f: impl Fn(u128) -> Option<u128>) -> u128 {
     let at = address as *mut u128;
     let mut old = 0;
     atomics::update(address, 8, pc, |_| {
-        pending::flush_range(address, 16);
         // SAFETY: the program's atomic object; only the carrier touches it while a simulation runs.
         unsafe {
             old = at.read();

@@ -14,7 +14,6 @@ use crate::crash;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::origin;
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::sched;
 use alloc::collections::VecDeque;
@@ -173,8 +172,6 @@ pub fn tags(launch: &Launch, cpu: u32) -> (u32, u32) {
 pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     step(1, pc);
     crate::storage::freed::check(address, size, pc, what);
-    // A store of this CPU's own may be held on a line that it has: its thread sees it, and goes on from there.
-    pending::flush_own(address, size);
     let (cpu, tag) = (engine().sched.cpu as u32, *tag_of(address));
     match what {
         AccessKind::Read => tag.private_cpu() == Some(cpu),

@@ -2,6 +2,7 @@
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
+use crate::hooks::pending;
 use crate::scheduling::fiber::State;
 use crate::scheduling::sched::{drain, leave_cpu, set_limit};
 use crate::scheduling::{doze, perturb};
@@ -41,6 +42,10 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
 /// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
+    // What the waker stored before, the woken thread sees, on whatever CPU and by whatever call.
+    if pending::any_of(e.sched.cpu as u32) {
+        pending::commit_all(e.sched.cpu as u32);
+    }
     let latency = latency + perturb::late(fiber, at + latency);
     let home = e.fibers[fiber].cpu;
     e.fibers[fiber].state = State::Ready;
@@ -109,7 +114,7 @@ pub fn obey_affinity(fiber: usize) {
         State::Running => {
             doze::disturbed(cpu, now);
             let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
-            crate::hooks::pending::make_certain(cpu as u32);
+            let clock = pending::make_certain(cpu as u32, clock);
             e.sched.clocks.remove(cpu as u32);
             e.fibers[fiber].goes_away(clock);
             e.sched.cpus[cpu].fiber = None;

@@ -10,6 +10,7 @@ use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::front::{self, Front};
 use crate::hooks::hot::hot;
+use crate::hooks::pending;
 use crate::scheduling::clocks::Clocks;
 use crate::scheduling::doze::Dozes;
 use crate::scheduling::fiber::{self, State, Wait};
@@ -203,6 +204,15 @@ pub fn within_lookahead() -> bool {
     s.others().saturating_add(s.lookahead) > clock && s.next_timer() > clock
 }
 
+/// The clock moved on, and what comes depends on what others have stored: lets CPUs behind it go first, unless nothing
+/// they do can matter yet.
+#[inline]
+pub fn sync_if_seen() {
+    if !within_lookahead() {
+        sync();
+    }
+}
+
 /// No other CPU and no timer is behind the running CPU.
 #[inline]
 pub fn is_last() -> bool {
@@ -246,6 +256,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     let hot = hot!();
     e.fibers[from].frames = hot.frames;
     e.fibers[from].wrote = hot.wrote;
+    pending::change_view(e.sched.cpu, cpu);
     e.sched.cpu = cpu;
     e.sched.fiber = to;
     (hot.tag, hot.tag_dirty) = e.sched.cpus[cpu].tags;
@@ -254,6 +265,8 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
     hot.captured = &raw mut e.fibers[to].spins.captured;
+    // What is due comes before all that this CPU does: it may be about to use bytes anew that another left.
+    pending::flush(clock);
     set_limit();
     if from != to {
         fiber::switch(from, to);
@@ -313,7 +326,7 @@ pub fn quiesce() {
     hot!().called = 1;
     drain();
     sync();
-    crate::hooks::pending::flush(hot!().clock);
+    pending::flush(hot!().clock);
 }
 
 /// What a thread has under way ends before it leaves its CPU.
@@ -321,8 +334,7 @@ pub fn drain() {
     let cpu = engine().sched.cpu as u32;
     front::end(cpu);
     let before = hot!().clock;
-    hot!().clock = engine().model.drain(cpu, before);
-    crate::hooks::pending::make_certain(cpu);
+    hot!().clock = pending::make_certain(cpu, engine().model.drain(cpu, before));
     crate::hooks::access::charge_late(cpu);
 }
 
@@ -358,6 +370,8 @@ pub fn adopt_first() {
 /// [`block`], nobody else runs first: whoever joins it may already be awake, and gives its stack away.
 pub fn finish_current() {
     drain();
+    // Its stack may be unmapped before their time.
+    pending::commit_all(engine().sched.cpu as u32);
     let e = engine();
     e.sched.leaving = Some(e.sched.fiber);
     current().state = State::Finished;
