@@ -86,9 +86,15 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
             plain_write(address, pc, size);
         }
     });
-    // The bytes come after all of these, when the first may no longer wait: nothing else may then, either.
-    let several = (address ^ (address + size).wrapping_sub(1)) >= crate::engine::line_bytes();
-    if several && active() && pending::any_of(engine().sched.cpu as u32) {
+    if active() && pending::any_of(engine().sched.cpu as u32) {
+        write_at_once(address, size);
+    }
+}
+
+/// The bytes come after the hooks of all lines, when those of the first may no longer wait: nothing else may then, either.
+#[cold]
+fn write_at_once(address: u64, size: u64) {
+    if address ^ (address + size - 1) >= crate::engine::line_bytes() {
         pending::commit_all(engine().sched.cpu as u32);
     }
 }
