@@ -59,7 +59,7 @@ const SEQUENCES: [(Hook, &[Part]); 9] = [
     (Hook::Ahead, around::OPERAND),
     (Hook::Ahead, around::AHEAD),
     (Hook::Beside, around::BESIDE),
-    (Hook::Block, around::BLOCK),
+    (Hook::Head, around::BLOCK),
 ];
 
 const READ: &[Part] = &[
