@@ -18,6 +18,7 @@ mod limits;
 mod lmdb;
 mod locks;
 mod machine;
+mod mechanisms;
 mod mimalloc;
 mod names;
 mod negatives;
