@@ -18,6 +18,7 @@ mod limits;
 mod lmdb;
 mod locks;
 mod machine;
+mod mechanisms;
 mod memory_order;
 mod mimalloc;
 mod names;

@@ -16,7 +16,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 pub use builtin::{Builtin, DEFAULT, builtin, larger_than};
-pub use corefold_model::Machine;
+pub use corefold_model::{MOST_CPUS, Machine};
 pub use error::Error;
 pub use mechanism::{MECHANISMS, Mechanism, without};
 pub use profile::{Fact, Origin, Profile};

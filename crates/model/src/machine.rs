@@ -3,6 +3,10 @@
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
+/// No machine has more CPUs: the engine's queue of clocks keeps a CPU's number in so many bits.
+pub const MOST_CPUS: u32 = 1 << CPU_BITS;
+pub const CPU_BITS: u32 = 12;
+
 /// A machine with every number in cycles. Profiles (crate `corefold-machine`) become one of these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {

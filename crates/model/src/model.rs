@@ -57,7 +57,7 @@ impl Model {
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],
             cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
-            draws: Draws::new(),
+            draws: Draws::default(),
         }
     }
 

@@ -446,3 +446,27 @@ fn a_transfer_takes_longer_or_shorter_by_the_spread() {
     let (mean, percent) = cost(10);
     assert!((mean - 60.0).abs() < 1.0 && (percent - 10.0).abs() < 1.0, "{mean} {percent}");
 }
+
+#[test]
+fn the_variation_of_a_lines_transfers_is_its_own() {
+    // Two CPUs take a line from each other; two others take another one so many times meanwhile.
+    let times = |others: u64| {
+        let mut lab = lab(|m| m.latency.spread = 10);
+        let mut taken = Vec::new();
+        for i in 0..100u64 {
+            taken.push(lab.cycles(if i % 2 == 0 { 0 } else { NEAR }, 0, Kind::Rmw));
+            for k in 0..if i == 10 { others } else { 1 } {
+                lab.cycles(if (i + k) % 2 == 0 { REMOTE } else { REMOTE + 1 }, 4096, Kind::Rmw);
+                // The same CPUs, another line.
+                lab.cycles(if (i + k) % 2 == 0 { 0 } else { NEAR }, 8192, Kind::Rmw);
+            }
+            lab.rest();
+        }
+        taken
+    };
+    let base = times(1);
+    assert!(base[10..].iter().any(|time| *time != base[9]), "{base:?}");
+    for others in [0, 2, 9] {
+        assert_eq!(times(others), base, "{others}");
+    }
+}

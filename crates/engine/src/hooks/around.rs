@@ -9,7 +9,7 @@ use crate::calls::string::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
 use crate::hooks::hot::hot;
-use crate::hooks::{atomics, blocks, pending};
+use crate::hooks::{atomics, blocks, pending, wide};
 use core::arch::naked_asm;
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, Unseen, Word};
@@ -166,7 +166,7 @@ fn finish() {
     let Some(Announced { kind, address, size, pc, old }) = ANNOUNCED.0.take() else { return };
     let new = value(address, size);
     if kind == Kind::Atomic {
-        atomics::settle(address, size.min(8), pc, old as u64, new != old);
+        atomics::settle(address, size.min(8), pc, wide::folded(old), new != old);
     } else {
         pending::write_value(address, size, old as u64);
         atomics::store(address, size, new as u64, pc);
