@@ -13,6 +13,9 @@ use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
 use crate::threads::object::me;
 use crate::{crash, sys};
+
+pub mod allocator;
+mod locks;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
@@ -28,12 +31,19 @@ const PADDING: [u8; 5] = [0x66, 0x0f, 0x90, 0xcc, 0];
 
 /// Has libc's inner calls come here.
 pub fn redirect() {
-    let functions: [(&CStr, usize); 4] = [
+    let functions: [(&CStr, usize); 10] = [
         (c"read", read as *const () as usize),
         (c"write", write as *const () as usize),
         (c"pthread_mutex_lock", lock as *const () as usize),
         (c"pthread_mutex_unlock", unlock as *const () as usize),
+        (c"__lll_lock_wait_private", locks::wait as *const () as usize),
+        (c"__lll_lock_wake_private", locks::wake as *const () as usize),
+        (c"pthread_once", locks::once as *const () as usize),
+        (c"pthread_rwlock_rdlock", locks::read as *const () as usize),
+        (c"pthread_rwlock_wrlock", locks::write as *const () as usize),
+        (c"pthread_rwlock_unlock", locks::unlock as *const () as usize),
     ];
+    allocator::take_over();
     // SAFETY: terminated strings.
     let theirs = functions.map(|(name, _)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as u64);
     if !theirs.iter().all(|function| has_room(*function)) {
