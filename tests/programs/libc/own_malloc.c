@@ -116,12 +116,15 @@ static void at_end(void)
 {
 }
 
+static pthread_barrier_t begin;
+
 static void *work(void *argument)
 {
 	long me = (long)argument, total = 0;
 	void *objects[32];
 	char text[64];
 
+	pthread_barrier_wait(&begin);
 	for (int i = 0; i < 32; i++) {
 		objects[i] = malloc(24 + me * 8 + i);
 		memset(objects[i], (int)me, 24);
@@ -157,6 +160,7 @@ int main(void)
 	for (int round = 0; round < ROUNDS; round++) {
 		long before = sum, expected = 0, want;
 
+		pthread_barrier_init(&begin, NULL, THREADS);
 		for (long i = 0; i < THREADS; i++) {
 			pthread_create(&threads[i], NULL, i % 4 == 3 ? detached : work, (void *)i);
 			expected += 32 * i + 1;

@@ -51,26 +51,27 @@ fn object(address: u64, pc: u64) -> Object {
     Object { address, call: Call { name: NAME, pc } }
 }
 
-/// libc's reader-writer locks are those of pthread.
-pub extern "C" fn read(lock: u64) -> c_int {
-    if active() {
-        signals::deafly(|| _ = rwlock::read(object(lock, 0), Deadline::Never));
-    }
-    0
+/// libc's reader-writer locks are those of pthread, by the program's place.
+macro_rules! reader_writer {
+    ($($name:ident |$lock:ident| $body:expr;)*) => {$(
+        #[unsafe(naked)]
+        pub extern "C" fn $name(_lock: u64) -> c_int {
+            extern "C" fn body(lock: u64, pc: u64, sp: u64) -> c_int {
+                if active() {
+                    let $lock = object(lock, innermost::calling(pc, sp).unwrap_or(pc));
+                    signals::deafly(|| _ = $body);
+                }
+                0
+            }
+            naked_asm!("mov rsi, [rsp]", "mov rdx, rsp", "jmp {body}", body = sym body)
+        }
+    )*};
 }
 
-pub extern "C" fn write(lock: u64) -> c_int {
-    if active() {
-        signals::deafly(|| _ = rwlock::write(object(lock, 0), Deadline::Never));
-    }
-    0
-}
-
-pub extern "C" fn unlock(lock: u64) -> c_int {
-    if active() {
-        signals::deafly(|| _ = rwlock::unlock(object(lock, 0)));
-    }
-    0
+reader_writer! {
+    read |lock| rwlock::read(lock, Deadline::Never);
+    write |lock| rwlock::write(lock, Deadline::Never);
+    unlock |lock| rwlock::unlock(lock);
 }
 
 /// libc's `pthread_once`. Outside a run there is one thread.
