@@ -6,7 +6,7 @@ use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::scheduling::sched;
-use crate::storage::{freed, heap, mapping};
+use crate::storage::{freed, heap, libraries, mapping};
 use crate::threads::thread;
 use crate::{crash, engine, sys};
 use alloc::vec::Vec;
@@ -144,6 +144,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     clock::trap_rdtsc();
     sched::adopt_first();
     stdio::give_buffers();
+    libraries::find();
     within::redirect();
     loaded::remember();
     raw::catch();

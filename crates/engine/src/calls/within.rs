@@ -13,6 +13,9 @@ use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
 use crate::threads::object::me;
 use crate::{crash, sys};
+
+pub mod allocator;
+mod locks;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
@@ -28,12 +31,19 @@ const PADDING: [u8; 5] = [0x66, 0x0f, 0x90, 0xcc, 0];
 
 /// Has libc's inner calls come here.
 pub fn redirect() {
-    let functions: [(&CStr, usize); 4] = [
+    let functions: [(&CStr, usize); 10] = [
         (c"read", read as *const () as usize),
         (c"write", write as *const () as usize),
         (c"pthread_mutex_lock", lock as *const () as usize),
         (c"pthread_mutex_unlock", unlock as *const () as usize),
+        (c"__lll_lock_wait_private", locks::wait as *const () as usize),
+        (c"__lll_lock_wake_private", locks::wake as *const () as usize),
+        (c"pthread_once", locks::once as *const () as usize),
+        (c"pthread_rwlock_rdlock", locks::read as *const () as usize),
+        (c"pthread_rwlock_wrlock", locks::write as *const () as usize),
+        (c"pthread_rwlock_unlock", locks::unlock as *const () as usize),
     ];
+    allocator::take_over();
     // SAFETY: terminated strings.
     let theirs = functions.map(|(name, _)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as u64);
     if !theirs.iter().all(|function| has_room(*function)) {
@@ -53,6 +63,22 @@ pub fn replace_function(name: &CStr, ours: usize) -> bool {
     // SAFETY: a terminated string.
     let theirs = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as u64;
     theirs != 0 && has_room(theirs) && replace(theirs, ours)
+}
+
+/// Has calls of a function of our own go to `theirs`, by a short jump: our entries follow on each other closely.
+/// False: it is too far away.
+pub fn lead_on(name: &CStr, theirs: u64) -> bool {
+    const SHORT: usize = 5;
+    // SAFETY: a terminated string.
+    let ours = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as u64;
+    if !crate::code::is_own(ours) {
+        // The program itself has one, which comes first.
+        return true;
+    }
+    let Ok(distance) = i32::try_from(theirs.wrapping_sub(ours + SHORT as u64) as i64) else { return false };
+    let mut jump = [0xe9, 0, 0, 0, 0];
+    jump[1..].copy_from_slice(&distance.to_le_bytes());
+    rewrite(ours, &jump)
 }
 
 /// Is there room for a jump, before the next function begins?
@@ -87,18 +113,22 @@ fn bytes_of(address: *const c_void) -> usize {
 
 /// Puts a jump to `ours` at the beginning of a function.
 fn replace(theirs: u64, ours: usize) -> bool {
-    let begin = theirs / PAGE * PAGE;
-    let bytes = (theirs + JUMP_BYTES as u64).next_multiple_of(PAGE) - begin;
-    // SAFETY: pages of libc's code; there is no other thread yet that could run it.
-    unsafe {
-        let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-        if sys::syscall!(libc::SYS_mprotect, begin, bytes, all; 0, 0, 0) != 0 {
-            return false;
-        }
-        core::ptr::copy_nonoverlapping(JUMP.as_ptr(), theirs as *mut u8, JUMP.len());
-        ((theirs + JUMP.len() as u64) as *mut usize).write_unaligned(ours);
-        sys::syscall!(libc::SYS_mprotect, begin, bytes, libc::PROT_READ | libc::PROT_EXEC; 0, 0, 0) == 0
+    let mut jump = [0; JUMP_BYTES];
+    jump[..JUMP.len()].copy_from_slice(&JUMP);
+    jump[JUMP.len()..].copy_from_slice(&ours.to_le_bytes());
+    rewrite(theirs, &jump)
+}
+
+/// Puts these bytes at the beginning of a function.
+fn rewrite(function: u64, code: &[u8]) -> bool {
+    let begin = function / PAGE * PAGE;
+    let bytes = (function + code.len() as u64).next_multiple_of(PAGE) - begin;
+    if !sys::protect(begin, bytes, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
+        return false;
     }
+    // SAFETY: code that is writable now; there is no other thread yet that could run it.
+    unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), function as *mut u8, code.len()) };
+    sys::protect(begin, bytes, libc::PROT_READ | libc::PROT_EXEC)
 }
 
 extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
+use crate::calls::within::allocator;
 use crate::engine::engine;
 use crate::hooks::spin::Spins;
 use crate::scheduling::placing;
@@ -95,6 +96,8 @@ pub struct Fiber {
     pub real: libc::pthread_t,
     parked: AtomicU32,
     released: AtomicU32,
+    /// The kernel thread's number.
+    kernel_thread: AtomicU32,
     alternate: Box<[u8]>,
     pub base: crate::threads::unwind::Base,
     pub thread: crate::threads::thread::Thread,
@@ -131,6 +134,7 @@ impl Fiber {
             real: 0,
             parked: AtomicU32::new(0),
             released: AtomicU32::new(0),
+            kernel_thread: AtomicU32::new(0),
             alternate: alloc::vec![0; ALTERNATE_STACK].into_boxed_slice(),
             base: crate::threads::unwind::Base::default(),
             thread: crate::threads::thread::Thread::default(),
@@ -277,16 +281,18 @@ fn after_switch() {
     }
 }
 
-/// Lets the fiber's kernel thread return from its start routine, and waits until it is gone.
+/// Lets the fiber's kernel thread return from its start routine, and waits until it is gone. No code of the program's
+/// runs in that: what libc frees as the thread ends is put off until the thread is reaped.
 fn release(fiber: &mut Fiber) {
     if fiber.id == 0 {
         return;
     }
     fiber.released.store(1, Ordering::Release); // pairs with Acquire in `parked_thread`
-    sys::futex_wake(fiber.released.as_ptr());
-    crate::real::pthread_join(fiber.real);
+    fiber.thread.unfreed = allocator::without_frees(|| {
+        sys::futex_wake(fiber.released.as_ptr());
+        sys::await_thread_end(fiber.kernel_thread.load(Ordering::Relaxed));
+    });
     fiber.alternate = Box::default();
-    crate::threads::thread::kernel_thread_ended(&mut fiber.thread);
 }
 
 /// Called by the fiber's kernel thread on its own stack: leaves the context for the carrier and parks.
@@ -314,7 +320,8 @@ unsafe extern "C" fn parked_entry() {
 /// The kernel thread of a fiber, on its alternate stack, until the fiber has ended.
 extern "C" fn parked_thread(fiber: *mut Fiber) {
     // SAFETY: the fiber outlives its thread; only atomics are touched while the carrier may run.
-    let (parked, released) = unsafe { (&(*fiber).parked, &(*fiber).released) };
+    let (parked, released, number) = unsafe { (&(*fiber).parked, &(*fiber).released, &(*fiber).kernel_thread) };
+    number.store(sys::thread_number(), Ordering::Relaxed);
     parked.store(1, Ordering::Release); // pairs with Acquire in `await_parked`
     sys::futex_wake(parked.as_ptr());
     while released.load(Ordering::Acquire) == 0 {

@@ -62,6 +62,8 @@ pub struct Scheduler {
     pub queues: crate::threads::futex::Queues,
     /// A fiber that has ended and whose kernel thread waits to be let go.
     pub leaving: Option<usize>,
+    /// Detached fibers that have ended and are not reaped yet.
+    pub detached: Vec<usize>,
     /// Fibers that have signals to look at.
     pub signalled: usize,
     /// Timers of the program wait for a thread to run.
@@ -94,6 +96,7 @@ impl Scheduler {
             stacks: crate::scheduling::stacks::Stacks::default(),
             queues: crate::threads::futex::Queues::default(),
             leaving: None,
+            detached: Vec::new(),
             signalled: 0,
             asleep: false,
         }

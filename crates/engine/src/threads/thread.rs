@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::calls::signals;
+use crate::calls::within::allocator;
 use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
@@ -26,8 +27,8 @@ pub struct Thread {
     /// The thread that waits for its end.
     pub joiner: Option<usize>,
     joined: bool,
-    /// Its kernel thread has ended.
-    gone: bool,
+    /// What libc would have freed as its kernel thread ended.
+    pub unfreed: Vec<usize>,
     slot: usize,
     pub stack: Stack,
     pub name: Option<[u8; names::BYTES]>,
@@ -123,15 +124,13 @@ pub extern "C" fn pthread_create(
         Err(error) => return error,
     };
     sched::enter_kernel();
-    let e = engine();
-    let slot = e.sched.stacks.take();
+    reap_detached();
+    let slot = engine().sched.stacks.take();
     let Some((frames, end)) = map_stack(slot) else { return libc::EAGAIN };
     let Some(stack) = attributes::stack_of_new(attr, end) else { return libc::EAGAIN };
-    let id = e.fibers.len();
-    let mut fiber = Box::new(Fiber::new(id, id % e.sched.cpus.len(), frames));
+    let mut fiber = Box::new(Fiber::new(0, 0, frames));
     fiber.affinity = affinity;
     fiber.signals = signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask));
-    fiber.off_cpu_since = hot!().clock;
     fiber.thread = Thread {
         start: Some(start),
         argument: argument as usize,
@@ -149,6 +148,10 @@ pub extern "C" fn pthread_create(
     fiber::await_parked(&fiber);
     // SAFETY: the caller's variable.
     unsafe { *thread = fiber.real };
+    // Only now: libc may have asked the program's own allocator for memory, and others have run.
+    let id = engine().fibers.len();
+    (fiber.id, fiber.cpu) = (id, id % engine().sched.cpus.len());
+    fiber.off_cpu_since = hot!().clock;
     engine().fibers.push(fiber);
     charge(engine().launch.machine.system.thread_create);
     placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
@@ -212,7 +215,7 @@ fn finish(value: usize) {
         placing::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
     }
     if thread.detached {
-        give_back_stack(me);
+        engine().sched.detached.push(me);
     }
     if engine().fibers.iter().all(|f| f.id == me || f.state == State::Finished) {
         // SAFETY: the last thread is gone: POSIX has the process exit with 0.
@@ -221,20 +224,25 @@ fn finish(value: usize) {
     sched::finish_current();
 }
 
-pub fn give_back_stack(fiber: usize) {
-    let slot = engine().fibers[fiber].thread.slot;
-    engine().fibers[fiber].thread.joined = true;
-    engine().sched.stacks.give_back(slot);
-    if engine().fibers[fiber].thread.gone {
-        attributes::give_back(&engine().fibers[fiber].thread.stack);
+/// Gives back what a thread had that has ended: libc frees the thread's block, in the program's own `free` where it has
+/// one. So others may run before this returns.
+pub fn reap(fiber: usize) {
+    let thread = &mut engine().fibers[fiber].thread;
+    thread.joined = true;
+    let unfreed = core::mem::take(&mut thread.unfreed);
+    if fiber != 0 {
+        unfreed.into_iter().for_each(allocator::free);
+        real::pthread_join(engine().fibers[fiber].real);
     }
+    attributes::give_back(&engine().fibers[fiber].thread.stack);
+    let slot = engine().fibers[fiber].thread.slot;
+    engine().sched.stacks.give_back(slot);
 }
 
-/// Nobody runs on the thread's stack any more.
-pub fn kernel_thread_ended(thread: &mut Thread) {
-    thread.gone = true;
-    if thread.joined {
-        attributes::give_back(&thread.stack);
+/// Detached threads that have ended cannot reap themselves: whoever needs their stacks does.
+fn reap_detached() {
+    while let Some(fiber) = engine().sched.detached.pop() {
+        reap(fiber);
     }
 }
 
@@ -273,7 +281,7 @@ pub extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     }
     other.thread.detached = true;
     if other.state == State::Finished {
-        give_back_stack(target);
+        reap(target);
     }
     0
 }
