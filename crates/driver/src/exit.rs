@@ -67,7 +67,8 @@ pub fn of_status(status: &Status) -> u8 {
         Status::Crashed { .. } | Status::UseAfterFree(_) => CRASHED,
         Status::Deadlock { .. } => DEADLOCK,
         Status::Livelock { .. } => LIVELOCK,
-        Status::TimedOut { .. } => TIMED_OUT,
+        // The command ends with the signal's code; its recording, reported later, has no code to give.
+        Status::TimedOut { .. } | Status::Interrupted { .. } => TIMED_OUT,
         Status::Unsupported { .. } => UNSUPPORTED,
         Status::OutOfMemory { .. } => OUT_OF_MEMORY,
         Status::Unfinished => INTERNAL,

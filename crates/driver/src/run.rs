@@ -9,10 +9,11 @@ pub mod explore;
 mod outcome;
 mod output;
 mod preload;
-mod signals;
+pub mod signals;
 mod tsan;
 mod wait;
 
+use crate::scratch::Scratch;
 use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
@@ -62,10 +63,10 @@ pub fn run(options: &Options) -> Result<Finished> {
     cpus::check(&options.cpus, &options.machine)?;
     let program = program::check(&options.program)?;
     let runtime = runtime::find()?;
-    let directory =
-        tempfile::Builder::new().prefix("corefold-").tempdir().context("cannot make a temporary directory")?;
-    let placeholders = tsan::placeholders(&program.needs_tsan, directory.path())?;
+    // Before the directory: from then on a signal lets it be removed.
     let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
+    let directory = Scratch::new()?;
+    let placeholders = tsan::placeholders(&program.needs_tsan, directory.path())?;
     let jobs = jobs(options, options.cpus.len() as u64);
     let all = Points {
         options,

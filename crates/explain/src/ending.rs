@@ -35,6 +35,10 @@ fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending
         Status::TimedOut { running, waiters, unseen, .. } => {
             return teller.timed_out(running, waiters, unseen.as_ref());
         }
+        Status::Interrupted { running, waiters } => {
+            let summary = "interrupted before it ended".to_owned();
+            return Ending { summary, ..teller.timed_out(running, waiters, None) };
+        }
         Status::Unsupported { what, stack } => {
             (format!("cannot be simulated: {what}"), vec![teller.stack(None, stack, Top::Call)])
         }

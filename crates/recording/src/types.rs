@@ -92,6 +92,11 @@ pub enum Status {
         /// The thread that nothing was seen of any more.
         unseen: Option<Unseen>,
     },
+    /// Stopped by a signal to the runner, as by Ctrl-C; otherwise as `TimedOut`.
+    Interrupted {
+        running: Vec<Running>,
+        waiters: Vec<Waiter>,
+    },
     /// The program did something that cannot be simulated; the sentence says what and what to do.
     Unsupported {
         what: String,

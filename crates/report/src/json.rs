@@ -30,7 +30,7 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
         usl: usl::fit(&curve.measurements()).ok().map(|fit| law(&fit)),
         runs: curve.points.iter().map(run).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&document).expect("strings, numbers and lists");
+    let mut text = crate::style::escaped(&serde_json::to_string_pretty(&document).expect("strings, numbers and lists"));
     text.push('\n');
     text
 }

@@ -27,6 +27,7 @@ mod usl;
 pub use accuracy::{CodeKind, Expected};
 pub use corefold_recording::Work;
 pub use json::json;
+pub use style::{is_visible, visible};
 pub use text::text;
 
 /// How to show it.

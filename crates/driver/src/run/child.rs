@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting one child: the same bytes in its memory at the same addresses, every time.
+use super::signals::restore_in_child;
 use super::{Options, SAMPLE_PERIOD, preload};
 use anyhow::{Context, Result};
 use corefold_launch::{CONFIG_VARIABLE, Launch, STACK_LIMIT};
@@ -125,6 +126,7 @@ fn prepare(command: &mut Command) {
                 // Our parent died before it was asked to take us along.
                 libc::_exit(1);
             }
+            restore_in_child();
             done(libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong))?;
             let stack = libc::rlimit { rlim_cur: STACK_LIMIT, rlim_max: STACK_LIMIT };
             done(libc::setrlimit(libc::RLIMIT_STACK, &stack))

@@ -14,7 +14,17 @@ pub fn run(launch: &Launch, ended: &Ended) -> Run {
         Ok(Err(e)) => made_up(launch, ended, &format!("The engine's recording cannot be read: {e}")),
         Err(_) => made_up(launch, ended, "The engine left no recording"),
     };
-    blocked(run, ended)
+    interrupted(blocked(run, ended), ended)
+}
+
+/// The engine knows only that it was asked to end; whether by the time-out or by a signal to us, we know.
+fn interrupted(mut run: Run, ended: &Ended) -> Run {
+    if ended.stopped == Some(Stopped::Interrupt)
+        && let Status::TimedOut { running, waiters, .. } = run.status
+    {
+        run.status = Status::Interrupted { running, waiters };
+    }
+    run
 }
 
 /// A run that was blocked in the kernel past the runtime, if that is why we stopped it, did what cannot be simulated.
@@ -148,6 +158,8 @@ mod tests {
         assert_eq!(crashed.notes[0].text, "The engine left no recording; the process was ended by signal 11.");
         let stopped = run(&launch(file), &ended(9, Some(Stopped::Timeout)));
         assert!(matches!(stopped.status, Status::TimedOut { .. }));
+        let interrupted = run(&launch(file), &ended(9, Some(Stopped::Interrupt)));
+        assert!(matches!(interrupted.status, Status::Interrupted { .. }));
         let locked = run(&launch(file), &ended(corefold_launch::EXIT_DEADLOCK << 8, None));
         assert!(matches!(locked.status, Status::Deadlock { .. }));
         assert_eq!(run(&launch(file), &ended(0, None)).status, Status::Unfinished);

@@ -19,12 +19,18 @@ pub(crate) struct Statement {
     pub call: usize,
 }
 
+/// No source is so large.
+const MOST_BYTES: u64 = 64 << 20;
 /// A statement that has no end within so many tokens is none.
 const LONGEST: usize = 400;
 
 impl Sources {
     fn file(&self, path: &str) -> Option<Rc<[Token]>> {
-        let read = || std::fs::read(path).ok().map(|text| tokens(&String::from_utf8_lossy(&text)).into());
+        let read = || {
+            corefold_files::read_regular(path, MOST_BYTES)
+                .ok()
+                .map(|text| tokens(&String::from_utf8_lossy(&text)).into())
+        };
         self.files.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
     }
 

@@ -3,7 +3,7 @@
 use super::{Screen, paragraph};
 use crate::curve::Curve;
 use crate::finding::{MORE_WORK, finding};
-use crate::style::clip;
+use crate::style::{clip, line};
 use crate::units;
 use corefold_explain::base_name;
 
@@ -64,5 +64,5 @@ pub fn command(curve: &Curve) -> String {
         }
     };
     let words = last.argv.iter().enumerate();
-    words.map(|(i, w)| if i == 0 { base_name(w).to_string() } else { word(i, w) }).collect::<Vec<_>>().join(" ")
+    words.map(|(i, w)| line(&if i == 0 { base_name(w).to_string() } else { word(i, w) })).collect::<Vec<_>>().join(" ")
 }
