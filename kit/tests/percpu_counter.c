@@ -129,7 +129,7 @@ struct reader {
 static void add_or_look(int id, void *shared)
 {
 	struct reader *r = shared;
-	int64_t bound = (int64_t)r->c.batch * cf_cpu_count(), last = 0;
+	int64_t bound = (int64_t)r->c.batch * cf_slot_count(), last = 0;
 	if (id) {
 		for (int64_t i = 0; i < r->steps; i++)
 			cf_percpu_counter_inc(&r->c);

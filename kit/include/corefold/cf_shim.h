@@ -80,6 +80,19 @@
 #endif
 
 /*
+ * A place where a test can hold one thread while others run on: between two steps whose order matters. Nothing, unless
+ * the kit is compiled with CF_TEST_POINTS by a test that defines the function.
+ */
+#ifdef CF_TEST_POINTS
+CF_EXTERN_BEGIN
+void cf_test_point(const char *where);
+CF_EXTERN_END
+#define CF_TEST_POINT(where) cf_test_point(where)
+#else
+#define CF_TEST_POINT(where) ((void)0)
+#endif
+
+/*
  * A load that comes before the loads behind it. On x86-64 every load does, once the compiler keeps the order; elsewhere
  * an acquire load. Said so here because the lab, like some machines, lets plain loads overlap and acquire loads not.
  */
