@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 
 pub const MAGIC: [u8; 8] = *b"corefold";
 /// Raised whenever a type in this crate changes.
-pub const VERSION: u8 = 6;
+pub const VERSION: u8 = 7;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Error {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn bad_files_are_told_apart() {
         assert_eq!(decode(b"hello"), Err(Error::NotARecording));
-        assert_eq!(decode(b"corefold\x07"), Err(Error::Version(7)));
+        assert_eq!(decode(b"corefold\x06"), Err(Error::Version(6)));
         let whole = encode(&[run()]);
         for cut in 9..whole.len() {
             assert!(matches!(decode(&whole[..cut]), Err(Error::Damaged(_))), "cut at {cut}");
