@@ -6,3 +6,4 @@ pub mod progress;
 pub mod record;
 pub mod sample;
 pub mod sites;
+mod users;

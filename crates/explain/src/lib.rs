@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From addresses to words: what a recorded run means.
+//! Symbolisation: what a recorded run means, in the names of the program.
 //!
 //! [`explain`] reads the debug information of the program's own ELF files through [`Images`] and names
 //! functions, source lines, objects, fields and locks. Whatever is missing makes an answer coarser,
@@ -11,6 +11,7 @@
 mod code;
 mod dwarf;
 mod ending;
+mod fields;
 mod functions;
 mod heap;
 mod images;
@@ -25,8 +26,10 @@ mod types;
 mod verdict;
 mod wrapper;
 
+pub use fields::{listed, merged, one_name, pattern};
 pub use images::Images;
 pub use types::*;
+pub use verdict::judge;
 pub use wrapper::is_lock_wrapper;
 
 use corefold_recording::Run;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines that move: their objects, fields and places in the code.
+//! Lines that are contended: their objects, fields and places in the code.
 use crate::functions::percent;
 use crate::memory::{Field, Memory};
 use crate::space::Space;
-use crate::types::{FieldUse, HotLine, ObjectUse, SiteUse, UNKNOWN_OBJECT};
-use crate::verdict::{self, Toucher};
-use corefold_recording::{AccessKind, Line, Run, Site};
+use crate::types::{ConflictUse, FieldUse, HotLine, ObjectUse, SiteUse, UNKNOWN_OBJECT};
+use crate::verdict::judge;
+use corefold_recording::{AccessKind, Conflict, CpuSet, Line, Run, Site};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
@@ -28,28 +28,33 @@ struct Teller<'a, 'b> {
     memory: &'a Memory<'b>,
     objects: Vec<ObjectUse>,
     fields: Vec<FieldUse>,
+    /// CPUs that read and that wrote each field.
+    users: Vec<[CpuSet; 2]>,
     sites: Vec<SiteUse>,
-    touchers: Vec<Toucher>,
 }
 
 impl<'a, 'b> Teller<'a, 'b> {
     fn new(line: &'a Line, space: &'a Space<'b>, memory: &'a Memory<'b>) -> Teller<'a, 'b> {
-        let (objects, fields, sites, touchers) = Default::default();
-        Teller { line, space, memory, objects, fields, sites, touchers }
+        let (objects, fields, users, sites) = Default::default();
+        Teller { line, space, memory, objects, fields, users, sites }
     }
 
     fn tell(mut self, waited: u64) -> HotLine {
         for site in &self.line.sites {
             self.add(site);
         }
+        for (field, [readers, writers]) in self.fields.iter_mut().zip(&self.users) {
+            (field.readers, field.writers) = (readers.len(), writers.len());
+        }
         self.sort();
         let line = self.line;
-        let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
+        let mut cpus = CpuSet::default();
+        line.sites.iter().for_each(|site| cpus.add(&site.cpus));
         HotLine {
             address: line.address,
             bytes: line.bytes,
             object: phrase(&self.objects, &self.fields),
-            verdict: verdict::judge(&self.touchers, &names, line.cpus),
+            verdict: judge(self.sites.iter(), |_| true),
             objects: self.objects,
             fields: self.fields,
             transfers: line.transfers.iter().sum(),
@@ -58,41 +63,56 @@ impl<'a, 'b> Teller<'a, 'b> {
             stall_percent: percent(line.stall, waited),
             spin: line.spin,
             spin_percent: percent(line.spin, waited),
-            cpus: line.cpus,
+            cpus,
             sites: self.sites,
         }
     }
 
     fn add(&mut self, site: &Site) {
-        let address = self.line.address + u64::from(site.offset);
-        let found = self.memory.at(address, u64::from(site.size), &self.line.objects);
-        let field_index = self.field(found.object, found.field);
-        let field = &mut self.fields[field_index];
+        let field_index = self.field_at(u64::from(site.offset), u64::from(site.size));
+        let [readers, writers] = &mut self.users[field_index];
         if reads(site.kind) {
-            field.readers = field.readers.max(site.cpus);
+            readers.add(&site.cpus);
         }
         if writes(site.kind) {
-            field.writers = field.writers.max(site.cpus);
+            writers.add(&site.cpus);
         }
+        let field = &mut self.fields[field_index];
         field.transfers += site.transfers;
         field.stall += site.stall;
         field.spin += site.spin;
+        let field = field.name.clone();
         let frames = self.space.callers_at(site.pc);
-        let outermost = frames[frames.len() - 1].function.clone();
-        self.touchers.push(Toucher::new(site, field_index, outermost));
+        let conflicts = site.conflicts.iter().map(|conflict| self.conflict(site, field_index, conflict)).collect();
         self.sites.push(SiteUse {
             function: frames[0].function.clone(),
             file: frames[0].file.clone(),
             line: frames[0].line,
             inlined_into: frames[1..].iter().map(|frame| frame.place()).collect(),
             kind: site.kind,
-            field: field.name.clone(),
+            field,
             field_index,
             transfers: site.transfers,
             stall: site.stall,
             spin: site.spin,
-            cpus: site.cpus,
+            cpus: site.cpus.clone(),
+            conflicts,
         });
+    }
+
+    /// A field is the least that has a name: words of one lock are not told apart.
+    fn conflict(&mut self, site: &Site, own: usize, conflict: &Conflict) -> ConflictUse {
+        let other = self.field_at(u64::from(conflict.offset), 1);
+        let bytes = u64::from(site.offset)..u64::from(site.offset) + u64::from(site.size);
+        let same = own == other || bytes.contains(&u64::from(conflict.offset));
+        let field = self.fields[if same { own } else { other }].name.clone();
+        ConflictUse { field, same, wrote: conflict.wrote, count: conflict.count }
+    }
+
+    /// The number of the field that an access at `offset` of the line touches.
+    fn field_at(&mut self, offset: u64, bytes: u64) -> usize {
+        let found = self.memory.at(self.line.address + offset, bytes, &self.line.objects);
+        self.field(found.object, found.field)
     }
 
     /// The number of this field among those seen, as a new one if need be.
@@ -104,6 +124,7 @@ impl<'a, 'b> Teller<'a, 'b> {
         }
         let same = |known: &FieldUse| known.object == Some(number) && known.name == field.name;
         self.fields.iter().position(same).unwrap_or_else(|| {
+            self.users.push(Default::default());
             self.fields.push(FieldUse {
                 name: field.name,
                 type_name: field.type_name,
@@ -126,7 +147,6 @@ impl<'a, 'b> Teller<'a, 'b> {
         }
         self.fields = order.iter().map(|old| self.fields[*old].clone()).collect();
         self.sites.iter_mut().for_each(|site| site.field_index = place[site.field_index]);
-        self.touchers.iter_mut().for_each(|toucher| toucher.field = place[toucher.field]);
         self.objects_by_address();
         self.sites.sort_by(|a, b| {
             let order = |site: &SiteUse| (site.stall + site.spin, site.transfers);

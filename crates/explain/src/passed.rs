@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that came to CPUs without a fight: read by several, or handed over once.
+//! Uncontended transfers: first touch, read-only, single hand-off.
 use crate::functions::percent;
 use crate::memory::Memory;
 use crate::space::Space;
@@ -23,7 +23,6 @@ pub(crate) fn passed<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> V
                 transfers_by_class: Default::default(),
                 stall: 0,
                 stall_percent: 0.0,
-                cpus: 0,
             });
             all.len() - 1
         });
@@ -31,7 +30,6 @@ pub(crate) fn passed<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> V
         known.transfers_by_class.iter_mut().zip(entry.transfers).for_each(|(sum, more)| *sum += more);
         known.stall += entry.stall;
         known.stall_percent = percent(known.stall, waited);
-        known.cpus = known.cpus.max(entry.cpus);
     }
     all.sort_by_key(|entry| std::cmp::Reverse(entry.stall));
     all

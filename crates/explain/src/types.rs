@@ -4,7 +4,7 @@
 //! Percentages: a function's are of all the time that threads were on a CPU (compute, stall and spin),
 //! as `perf report` has them; a line's `stall_percent` and `spin_percent` add up to its share of all
 //! cycles that the run stalled or spun. Lists stand in the order in which they are to be shown.
-use corefold_recording::{AccessKind, CLASSES, LockKind, Progress, Time};
+use corefold_recording::{AccessKind, CLASSES, CpuSet, LockKind, Progress, Time};
 use std::fmt;
 
 /// One run, explained.
@@ -97,8 +97,6 @@ pub struct PassedUse {
     pub stall: u64,
     /// Of all stall and spin of the run.
     pub stall_percent: f64,
-    /// The most CPUs that came from this place to one 64 KiB of it.
-    pub cpus: u32,
 }
 
 /// A place in the code.
@@ -157,8 +155,8 @@ pub struct HotLine {
     pub stall_percent: f64,
     pub spin: u64,
     pub spin_percent: f64,
-    /// CPUs that touched it after it was first shared.
-    pub cpus: u32,
+    /// CPUs that it moved between, or that waited for it.
+    pub cpus: CpuSet,
     pub verdict: Verdict,
     /// By cycles stalled and spun, the most first.
     pub sites: Vec<SiteUse>,
@@ -214,7 +212,7 @@ pub struct FieldUse {
     /// Negative where the field begins on an earlier line.
     pub offset_in_line: i64,
     pub size: u64,
-    /// CPUs that read it and that wrote it: the most that one place in the code had, so at least so many.
+    /// CPUs that read it and that wrote it, and had to fetch the line for that.
     pub readers: u32,
     pub writers: u32,
     /// Accesses to it that moved the line, and the cycles they cost.
@@ -229,20 +227,27 @@ pub struct Verdict {
     pub sharing: Sharing,
     /// One sentence without a full stop, naming the fields of both parties.
     pub sentence: String,
-    /// Names of the fields that are written, and of those that are only read.
+    /// Names of the fields that are written, and of those that are read and hardly ever written; those that were
+    /// waited for longest first.
     pub written: Vec<String>,
     pub only_read: Vec<String>,
+    /// CPUs that use those that are written; those that are read, if none is.
+    pub users: u32,
+    /// Share of the wait that is for bytes beside those that another CPU used.
+    pub false_share: f64,
+    /// What padding would separate: `padding would separate a from b`; empty where that is not known.
+    pub padding: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// CPUs disturb each other though they use different bytes: padding removes it.
+    /// CPUs take the line from each other though they use different fields of it.
     False,
-    /// CPUs use the same bytes, and some write them: the algorithm has to change.
+    /// CPUs use the same fields, and some write them.
     True,
-    /// Bytes that are truly shared, and others that suffer for lying beside them.
+    /// Fields that several CPUs use, and others that lie beside them.
     Both,
-    /// Nobody writes it.
+    /// No write was recorded.
     ReadOnly,
     /// Too little was recorded to tell.
     #[default]
@@ -278,7 +283,28 @@ pub struct SiteUse {
     pub transfers: u64,
     pub stall: u64,
     pub spin: u64,
-    pub cpus: u32,
+    pub cpus: CpuSet,
+    /// The accesses of other CPUs that the line had to be fetched because of.
+    pub conflicts: Vec<ConflictUse>,
+}
+
+impl SiteUse {
+    /// Times that the line was fetched because another CPU had used the same bytes, or others.
+    pub fn conflict_counts(&self) -> (u64, u64) {
+        let count = |same| self.conflicts.iter().filter(|c| c.same == same).map(|c| c.count).sum();
+        (count(true), count(false))
+    }
+}
+
+/// Why a line had to be fetched: what another CPU did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConflictUse {
+    /// Name of the field that the other CPU accessed.
+    pub field: String,
+    /// Is that the field which the line is fetched for, or has it bytes in common?
+    pub same: bool,
+    pub wrote: bool,
+    pub count: u64,
 }
 
 /// `atomic load`, as a table has it.

@@ -1,240 +1,160 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! True or false sharing: whether those who fight for a line use the same bytes of it.
+//! True or false sharing: whether those who take a line from each other use the same bytes of it.
 //!
-//! A recording says how many CPUs came through each place in the code, not which. So every place's cost
-//! is laid on those it conflicts with (at least one of the two writes), weighed by how often they moved
-//! the line: places that touch the same bytes count as true sharing, the others as false.
+//! The recording says of each access that had to fetch its line which access of another CPU that was because of.
+//! Where both touch the same field, it is true sharing, else false sharing; each place in the code counts by the
+//! cycles that it waited.
+use crate::fields::{listed, merged};
 use crate::lines::{reads, writes};
-use crate::types::{Sharing, Verdict};
-use corefold_recording::Site;
-
-/// A place in the code, as far as the verdict needs it.
-pub(crate) struct Toucher {
-    /// Number of the field.
-    pub field: usize,
-    /// The function that was really called, for inlined ones touch what it touches.
-    function: String,
-    from: u32,
-    to: u32,
-    reads: bool,
-    writes: bool,
-    cpus: u32,
-    weight: f64,
-    cost: f64,
-}
-
-impl Toucher {
-    pub fn new(site: &Site, field: usize, function: String) -> Toucher {
-        let from = u32::from(site.offset);
-        Toucher {
-            field,
-            function,
-            from,
-            to: from + u32::from(site.size.max(1)),
-            reads: reads(site.kind),
-            writes: writes(site.kind),
-            cpus: site.cpus,
-            weight: (site.transfers + site.claims) as f64,
-            cost: (site.stall + site.spin + site.transfers) as f64,
-        }
-    }
-
-    /// A field is the least that has a name: words of one lock are not told apart.
-    fn overlaps(&self, other: &Toucher) -> bool {
-        self.field == other.field || (self.from < other.to && other.from < self.to)
-    }
-}
+use crate::types::{Sharing, SiteUse, Verdict};
+use corefold_recording::CpuSet;
 
 /// Below this share of the cost, the other kind of sharing is not worth a word.
 const NEGLIGIBLE: f64 = 0.1;
+/// A field with less than this share of all writes, or of the cost, is no party.
+const PARTY: f64 = 0.01;
 
-/// Those whose accesses matter to a line. A place that hardly ever moved it (a first initialisation, say)
-/// is no party. Stores wait for nothing but make others wait: where no writer pays, all of them are parties.
-fn parties(touchers: &[Toucher]) -> Vec<&Toucher> {
-    let cost: f64 = touchers.iter().map(|toucher| toucher.cost).sum();
-    let moves: f64 = touchers.iter().map(|toucher| toucher.weight).sum();
-    let mut parties: Vec<&Toucher> = touchers.iter().filter(|toucher| toucher.cost >= cost * 0.01).collect();
-    if !parties.iter().any(|party| party.writes) {
-        let writers = || touchers.iter().filter(|toucher| toucher.writes);
-        let by_writers: f64 = writers().map(|writer| writer.weight).sum();
-        if by_writers > 1.0 && by_writers >= moves * NEGLIGIBLE {
-            parties.extend(writers());
-        }
-    }
-    parties
+/// A field as far as the verdict needs it.
+#[derive(Default)]
+struct Part {
+    name: String,
+    cost: f64,
+    /// Of this, by reads.
+    read_cost: f64,
+    /// Times that a line was fetched for a write to it, or because of one.
+    writes: u64,
+    users: CpuSet,
 }
 
-/// The verdict on a line that `cpus` CPUs touched; `names` are its fields'.
-pub(crate) fn judge(touchers: &[Toucher], names: &[&str], cpus: u32) -> Verdict {
-    let parties = parties(touchers);
-    // A line's count starts when it is first shared, a place's with its first access.
-    let seen = parties.iter().map(|party| party.cpus).max().unwrap_or(0);
-    let cpus = cpus.max(seen);
-    let mut verdict = Verdict { sharing: sharing(&parties, cpus), ..Verdict::default() };
-    let used = |wanted: &dyn Fn(&Toucher) -> bool| -> Vec<usize> {
-        let mut fields: Vec<usize> = parties.iter().filter(|party| wanted(party)).map(|party| party.field).collect();
-        fields.sort_unstable();
-        fields.dedup();
-        fields
-    };
-    let written = used(&|party| party.writes);
-    let mut only_read = used(&|party| party.reads);
-    only_read.retain(|field| !written.contains(field));
-    verdict.written = written.iter().map(|field| names[*field].to_owned()).collect();
-    verdict.only_read = only_read.iter().map(|field| names[*field].to_owned()).collect();
-    verdict.sentence = sentence(&verdict, cpus);
-    verdict
-}
-
-fn sharing(parties: &[&Toucher], cpus: u32) -> Sharing {
-    if parties.is_empty() || (cpus < 2 && pieces(parties).len() < 2) {
-        return Sharing::Unknown;
-    }
-    if !parties.iter().any(|party| party.writes) {
-        return Sharing::ReadOnly;
-    }
-    let census = Census::new(parties, cpus);
+/// The verdict on what these places in the code touch. `own` tells those whose waiting is judged; the others lie on
+/// the same lines, and may be why.
+pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(&SiteUse) -> bool) -> Verdict {
+    let mut parts: Vec<Part> = Vec::new();
     let (mut true_cost, mut false_cost) = (0.0, 0.0);
-    for party in parties {
-        let (same, other) = census.opponents(party);
-        if same + other > 0.0 {
-            true_cost += party.cost * same / (same + other);
-            false_cost += party.cost * other / (same + other);
+    for site in sites.clone() {
+        let cost = (site.stall + site.spin + site.transfers) as f64;
+        add(&mut parts, site, cost);
+        let (same, other) = site.conflict_counts();
+        if own(site) && same + other > 0 {
+            true_cost += cost * same as f64 / (same + other) as f64;
+            false_cost += cost * other as f64 / (same + other) as f64;
         }
     }
-    match true_cost / (true_cost + false_cost) {
+    let written_at_all = parts.iter().any(|part| part.writes > 0) || sites.clone().any(|site| writes(site.kind));
+    parts
+        .sort_by(|a, b| (b.cost, b.writes).partial_cmp(&(a.cost, a.writes)).expect("finite").then(a.name.cmp(&b.name)));
+    let true_share = true_cost / (true_cost + false_cost);
+    let sharing = match true_share {
+        share if share.is_nan() && !written_at_all && !parts.is_empty() => Sharing::ReadOnly,
         share if share.is_nan() => Sharing::Unknown,
         share if share < NEGLIGIBLE => Sharing::False,
         share if share > 1.0 - NEGLIGIBLE => Sharing::True,
         _ => Sharing::Both,
+    };
+    verdict(sharing, &parts, true_share)
+}
+
+fn add(parts: &mut Vec<Part>, site: &SiteUse, cost: f64) {
+    let mut part = |name: &str| {
+        parts.iter().position(|part| part.name == name).unwrap_or_else(|| {
+            parts.push(Part { name: name.to_owned(), ..Part::default() });
+            parts.len() - 1
+        })
+    };
+    let at = part(&site.field);
+    let against: Vec<(usize, u64)> =
+        site.conflicts.iter().filter(|conflict| conflict.wrote).map(|c| (part(&c.field), c.count)).collect();
+    for (other, count) in against {
+        parts[other].writes += count;
+    }
+    let part = &mut parts[at];
+    part.cost += cost;
+    part.users.add(&site.cpus);
+    if reads(site.kind) {
+        part.read_cost += cost;
+    }
+    if writes(site.kind) {
+        part.writes += site.conflicts.iter().map(|conflict| conflict.count).sum::<u64>();
     }
 }
 
-/// Who may be whom.
-struct Census<'a> {
-    parties: &'a [&'a Toucher],
-    /// More CPUs touched the line than there are separate pieces of it: some piece has several.
-    crowded: bool,
-    /// As many pieces as CPUs, and too many for that to be chance: each CPU has its own.
-    one_each: bool,
+fn verdict(sharing: Sharing, parts: &[Part], true_share: f64) -> Verdict {
+    let all_writes: u64 = parts.iter().map(|part| part.writes).sum();
+    let all_cost: f64 = parts.iter().map(|part| part.cost).sum();
+    let is_written = |part: &&Part| part.writes > 0 && part.writes as f64 >= all_writes as f64 * PARTY;
+    let written: Vec<&Part> = parts.iter().filter(is_written).collect();
+    let is_read = |part: &&Part| !is_written(part) && part.read_cost > 0.0 && part.cost >= all_cost * PARTY;
+    let mut only_read: Vec<&Part> = parts.iter().filter(is_read).collect();
+    if sharing != Sharing::ReadOnly && only_read.iter().map(|part| part.cost).sum::<f64>() < all_cost * NEGLIGIBLE {
+        only_read.clear();
+    }
+    let names = |parts: &[&Part]| -> Vec<String> { parts.iter().map(|part| part.name.clone()).collect() };
+    let mut verdict = Verdict {
+        sharing,
+        false_share: if true_share.is_nan() { 0.0 } else { 1.0 - true_share },
+        written: names(&written),
+        only_read: names(&only_read),
+        ..Verdict::default()
+    };
+    let mut users = CpuSet::default();
+    let used = if sharing == Sharing::ReadOnly { &only_read } else { &written };
+    used.iter().for_each(|part| users.add(&part.users));
+    verdict.users = users.len();
+    verdict.padding = padding(&verdict);
+    verdict.sentence = sentence(&verdict);
+    verdict
 }
 
-impl<'a> Census<'a> {
-    fn new(parties: &'a [&'a Toucher], cpus: u32) -> Census<'a> {
-        let pieces = pieces(parties);
-        let one_each = pieces.len() >= 3 && pieces.len() as u32 >= cpus;
-        Census { parties, crowded: cpus > pieces.iter().sum(), one_each }
-    }
-
-    /// Transfers of those that take the line from `party`: for the same bytes, and for others.
-    fn opponents(&self, party: &Toucher) -> (f64, f64) {
-        let (mut same, mut other) = (0.0, 0.0);
-        for opponent in self.parties.iter().filter(|opponent| opponent.writes || party.writes) {
-            if std::ptr::eq(*opponent, party) {
-                same += party.weight * f64::from(party.cpus.saturating_sub(1)) / f64::from(party.cpus.max(1));
-            } else if !party.overlaps(opponent) {
-                other += opponent.weight;
-            } else {
-                same += opponent.weight * self.likely_another_cpu(party, opponent);
-            }
-        }
-        (same, other)
-    }
-
-    /// Of two places that touch the same bytes, how likely it is that they ran on different CPUs.
-    fn likely_another_cpu(&self, one: &Toucher, two: &Toucher) -> f64 {
-        if one.cpus.max(two.cpus) > 1 || self.crowded {
-            1.0
-        } else if one.function == two.function || self.one_each {
-            0.0
-        } else {
-            0.5
-        }
-    }
-}
-
-/// Separate pieces of the line, each with the number of CPUs that surely used it.
-fn pieces(parties: &[&Toucher]) -> Vec<u32> {
-    let mut ranges: Vec<(u32, u32, u32)> = parties.iter().map(|party| (party.from, party.to, party.cpus)).collect();
-    ranges.sort_unstable();
-    let mut pieces: Vec<(u32, u32)> = Vec::new();
-    for (from, to, cpus) in ranges {
-        match pieces.last_mut() {
-            Some((end, most)) if from < *end => (*end, *most) = ((*end).max(to), (*most).max(cpus)),
-            _ => pieces.push((to, cpus)),
-        }
-    }
-    pieces.into_iter().map(|piece| piece.1).collect()
-}
-
-fn sentence(verdict: &Verdict, cpus: u32) -> String {
+/// What would lie on lines of their own if there were room between them.
+fn padding(verdict: &Verdict) -> String {
     let (written, read) = (list(&verdict.written), list(&verdict.only_read));
-    let suffering = if verdict.only_read.is_empty() { String::new() } else { format!("; {read} beside it only read") };
+    match (verdict.sharing, verdict.only_read.is_empty()) {
+        (Sharing::False | Sharing::Both, false) => format!("padding would separate {read} from {written}"),
+        (Sharing::False | Sharing::Both, true) => format!("padding would separate {}", apart(&verdict.written)),
+        (Sharing::True, _) => "padding would separate nothing".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// "`a` from `b`", "the elements of `a[0-7]`".
+fn apart(names: &[String]) -> String {
+    match quoted(names).as_slice() {
+        [] => "nothing".to_owned(),
+        [one] if names.len() > 1 => format!("the elements of {one}"),
+        [one] => format!("{one} from what lies beside it"),
+        [one, two] => format!("{one} from {two}"),
+        _ => format!("{} from each other", list(names)),
+    }
+}
+
+fn quoted(names: &[String]) -> Vec<String> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    merged(&names).iter().map(|name| format!("`{name}`")).collect()
+}
+
+fn list(names: &[String]) -> String {
+    listed(&quoted(names))
+}
+
+fn sentence(verdict: &Verdict) -> String {
+    let (written, read, cpus) = (list(&verdict.written), list(&verdict.only_read), verdict.users);
+    let padding = &verdict.padding;
     match verdict.sharing {
         Sharing::False if verdict.only_read.is_empty() => {
-            format!("different CPUs write {written}, which lie on one line")
+            format!("different CPUs write different fields of one line, {written}; {padding}")
         }
-        Sharing::False if verdict.written.len() == 1 => {
-            format!("{written} is written, and takes the line from readers of {read}")
-        }
-        Sharing::False => {
-            format!("different CPUs write {written}, and take the line from readers of {read}")
-        }
-        Sharing::True => format!("{cpus} CPUs use {written}, which some of them write{suffering}"),
-        Sharing::Both => format!(
-            "several CPUs use and write {written}, which share the line with each other or with what is beside them{suffering}"
+        Sharing::False => format!(
+            "a read-mostly word beside a written one: each write to {written} takes the line from readers of {read}; \
+             {padding}"
         ),
-        Sharing::ReadOnly => format!("{cpus} CPUs fetch {read}, which nobody writes"),
-        Sharing::Unknown => "too little is known to tell who disturbs whom".to_owned(),
-    }
-}
-
-/// Names in backquotes; those that differ in one subscript only are drawn together.
-fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = gather(names).iter().map(|name| format!("`{name}`")).collect();
-    match quoted.as_slice() {
-        [] => "nothing".to_owned(),
-        [one] => one.clone(),
-        [some @ .., last] if some.len() <= 2 => format!("{} and {last}", some.join(", ")),
-        [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
-    }
-}
-
-/// `slots[0].delta`, `slots[1].delta`, `slots[2].delta` as `slots[0…2].delta`.
-fn gather(names: &[String]) -> Vec<String> {
-    let mut gathered: Vec<String> = Vec::new();
-    let mut row: Option<(&str, &str, u64, u64)> = None;
-    for name in names {
-        let subscript = last_subscript(name);
-        row = match (row, subscript) {
-            (Some((head, tail, first, last)), Some((h, n, t))) if (head, tail) == (h, t) && n == last + 1 => {
-                gathered.pop();
-                gathered.push(format!("{head}[{first}…{n}]{tail}"));
-                Some((head, tail, first, n))
-            }
-            (_, subscript) => {
-                gathered.push(name.clone());
-                subscript.map(|(head, n, tail)| (head, tail, n, n))
-            }
-        };
-    }
-    gathered
-}
-
-/// `a[1].b[2].c` into `a[1].b`, 2 and `.c`.
-fn last_subscript(name: &str) -> Option<(&str, u64, &str)> {
-    let open = name.rfind('[')?;
-    let close = open + name[open..].find(']')?;
-    Some((&name[..open], name[open + 1..close].parse().ok()?, &name[close + 1..]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::gather;
-
-    #[test]
-    fn rows_are_drawn_together() {
-        let names = ["a", "s[0].x", "s[1].x", "s[2].x", "s[2].y", "t[4]", "t[6]"].map(str::to_owned);
-        assert_eq!(gather(&names), ["a", "s[0…2].x", "s[2].y", "t[4]", "t[6]"]);
+        Sharing::True => format!("{cpus} CPUs use {written}, and write it; {padding}"),
+        Sharing::Both => format!(
+            "{:.0}% of the wait is for fields that other CPUs use as well, the rest for what lies beside them: {written} \
+             written{}; {padding}",
+            100.0 * (1.0 - verdict.false_share),
+            if verdict.only_read.is_empty() { String::new() } else { format!(", {read} read") },
+        ),
+        Sharing::ReadOnly => format!("{cpus} CPUs read {read}; no write was recorded"),
+        Sharing::Unknown => "too few conflicts between CPUs were recorded to tell who disturbs whom".to_owned(),
     }
 }

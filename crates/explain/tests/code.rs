@@ -48,7 +48,6 @@ fn a_return_address_means_the_call_before_it() {
     let pc = program.calls("work", "rand")[0];
     run.lines.push(line(
         program.symbol("total") & !63,
-        4,
         vec![site(pc, AccessKind::Rmw, (program.symbol("total") & 63) as u8, 8, 4)],
     ));
     let explained = told(&run);
@@ -63,8 +62,7 @@ fn shares_of_a_line_are_of_all_waiting() {
     let program = Program::new("code.c", C, &[]);
     let mut run = program.run();
     run.time = Time { stall: 1500, spin: 500, ..Time::default() };
-    let mut hot =
-        line(program.symbol("total") & !63, 4, vec![site(program.symbol("work") + 1, AccessKind::Rmw, 0, 8, 4)]);
+    let mut hot = line(program.symbol("total") & !63, vec![site(program.symbol("work") + 1, AccessKind::Rmw, 0, 8, 4)]);
     hot.spin = 250;
     run.lines.push(hot);
     let explained = told(&run);
@@ -90,7 +88,7 @@ fn a_missing_file_leaves_offsets() {
     run.modules[0].path = "/nowhere/program".to_owned();
     run.stacks = vec![stack(&[BASE + 0x1234], 10, 0), stack(&[0x10], 5, 0)];
     run.notes.push(Note { text: "a note".to_owned(), pc: BASE + 0x2000, count: 3 });
-    run.lines.push(line(BASE + 0x4000, 2, vec![site(BASE + 0x1234, AccessKind::Read, 8, 8, 2)]));
+    run.lines.push(line(BASE + 0x4000, vec![site(BASE + 0x1234, AccessKind::Read, 8, 8, 2)]));
     let explained = told(&run);
     let names: Vec<&str> = explained.functions.iter().map(|f| f.name.as_str()).collect();
     assert_eq!(names, ["program+0x1234", "0x10"]);
@@ -115,7 +113,6 @@ fn split_debug_information_is_noted() {
     run.stacks = vec![stack(&[program.symbol("work") + 4], 10, 0)];
     run.lines.push(line(
         program.symbol("total") & !63,
-        2,
         vec![site(BASE, AccessKind::Read, (program.symbol("total") & 63) as u8, 8, 2)],
     ));
     let explained = told(&run);

@@ -30,7 +30,7 @@ fn mapped(function: &str, mapping: Mapping, offset: u64) -> HotLine {
     run.allocations.push(AllocSite { stack, count: 1, bytes: 8192, mapping: Some(mapping) });
     let at = HEAP + offset;
     let access = site(program.symbol("main"), AccessKind::Read, (at & 63) as u8, 4, 2);
-    let mut line = line(at & !63, 2, vec![access]);
+    let mut line = line(at & !63, vec![access]);
     line.objects.push(Object { address: HEAP, bytes: 8192, site: 0 });
     run.lines.push(line);
     told(&run).lines.remove(0)

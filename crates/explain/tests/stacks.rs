@@ -66,7 +66,7 @@ fn named(program: &Program, frames: &[Frame], address: u64) -> (String, String) 
     let mut run = program.run();
     run.frames = frames.to_vec();
     let site = site(program.symbol("main"), AccessKind::Read, (address & 63) as u8, 8, 2);
-    run.lines.push(line(address & !63, 2, vec![site]));
+    run.lines.push(line(address & !63, vec![site]));
     let line = told(&run).lines.remove(0);
     (line.object, line.fields[0].name.clone())
 }
@@ -82,7 +82,7 @@ fn variables_and_their_fields() {
     assert_eq!(named(laid.at("jobs") + 24).1, "jobs[1].length");
     let program_run = Run { frames: frames.to_vec(), ..program.run() };
     let mut run = Run {
-        lines: vec![line(laid.at("m") & !63, 2, vec![site(0, AccessKind::Rmw, (laid.at("m") & 63) as u8, 4, 2)])],
+        lines: vec![line(laid.at("m") & !63, vec![site(0, AccessKind::Rmw, (laid.at("m") & 63) as u8, 4, 2)])],
         ..program_run
     };
     let use_of = told(&run).lines[0].objects[0].clone();

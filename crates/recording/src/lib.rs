@@ -11,8 +11,10 @@
 #![no_std]
 extern crate alloc;
 
+mod cpus;
 mod file;
 mod types;
 
+pub use cpus::CpuSet;
 pub use file::{Error, MAGIC, VERSION, decode, decode_run, encode, encode_run};
 pub use types::*;

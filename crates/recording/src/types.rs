@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run leaves behind.
+use crate::CpuSet;
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
@@ -245,8 +246,6 @@ pub struct Line {
     pub stall: u64,
     /// Cycles that CPUs spun on it.
     pub spin: u64,
-    /// CPUs that touched it after it was first shared.
-    pub cpus: u32,
     pub sites: Vec<Site>,
 }
 
@@ -262,7 +261,6 @@ pub struct Passed {
     pub kind: AccessKind,
     pub transfers: [u64; CLASSES],
     pub stall: u64,
-    pub cpus: u32,
 }
 
 /// A function's frame on a thread's stack, when a line of it was first shared. An address on a stack
@@ -326,12 +324,24 @@ pub struct Site {
     pub size: u8,
     /// Accesses that moved the line.
     pub transfers: u64,
-    /// First writes to a line that a load had brought alone: they took it as a transfer would, without one.
-    pub claims: u64,
     pub stall: u64,
     pub spin: u64,
-    /// CPUs that accessed from here.
-    pub cpus: u32,
+    /// CPUs whose accesses from here moved the line or waited for it.
+    pub cpus: CpuSet,
+    /// Which accesses of other CPUs the line was fetched because of, by offset.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// Accesses from one place that had to fetch the line because another CPU had accessed it, one of the two
+/// writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// Offset in the line of a byte that the other CPU had accessed: if the two have a byte in common, of such a
+    /// byte; else where the other CPU's last access began.
+    pub offset: u8,
+    /// Did the other CPU write there?
+    pub wrote: bool,
+    pub count: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

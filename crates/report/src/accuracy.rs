@@ -68,7 +68,7 @@ impl CodeKind {
 fn of_lines(group: &Group) -> CodeKind {
     let writers = group.sites.iter().filter(|site| site.writes());
     match writers.max_by_key(|site| (site.wait(), site.transfers)) {
-        _ if group.hottest().verdict.sharing == Sharing::ReadOnly => CodeKind::SharedReads,
+        _ if group.verdict.sharing == Sharing::ReadOnly => CodeKind::SharedReads,
         Some(site) if site.kind == AccessKind::Rmw => CodeKind::ContendedAtomics,
         Some(_) => CodeKind::ContendedStores,
         None => CodeKind::SharedReads,

@@ -4,9 +4,9 @@
 //! An array of per-CPU counters that share lines by mistake lies on ten lines, and is one mistake: its
 //! lines are one row of the report, with the places that touch them added up.
 use crate::place::in_program;
-use corefold_explain::{Explained, HotLine, Place, SiteUse, Storage};
-use corefold_recording::{AccessKind, CLASSES};
-use std::collections::HashMap;
+use corefold_explain::{Explained, HotLine, Place, SiteUse, Storage, Verdict, judge, one_name, pattern};
+use corefold_recording::{AccessKind, CLASSES, CpuSet};
+use std::collections::{HashMap, HashSet};
 
 /// The hot lines of one object, or of like objects from one allocation site.
 #[derive(Debug)]
@@ -17,8 +17,10 @@ pub struct Group<'a> {
     pub spin: u64,
     pub transfers: u64,
     pub transfers_by_class: [u64; CLASSES],
-    /// The most CPUs that touched one of the lines.
-    pub cpus: u32,
+    /// CPUs that the lines moved between.
+    pub cpus: CpuSet,
+    /// Of the object's own accesses, over all its lines.
+    pub verdict: Verdict,
     /// By cycles, the most first.
     pub sites: Vec<Spot<'a>>,
 }
@@ -33,6 +35,11 @@ impl<'a> Group<'a> {
         self.stall + self.spin
     }
 
+    /// The fields with their cycles waited, the most first; elements of an array are one.
+    pub fn fields(&self) -> Vec<(String, u64)> {
+        by_field(self.lines.iter().flat_map(|line| &line.sites).map(|site| (site.field.as_str(), wait(site))))
+    }
+
     /// Whether one of the lines holds the byte at `address`.
     pub fn holds(&self, address: u64) -> bool {
         self.lines.iter().any(|l| (l.address..l.address + u64::from(l.bytes)).contains(&address))
@@ -44,14 +51,40 @@ impl<'a> Group<'a> {
 pub struct Spot<'a> {
     pub place: Place,
     pub kind: AccessKind,
-    pub fields: Vec<&'a str>,
+    /// With the cycles waited.
+    pub fields: Vec<(&'a str, u64)>,
     pub transfers: u64,
     pub stall: u64,
     pub spin: u64,
-    pub cpus: u32,
+    pub cpus: CpuSet,
+}
+
+/// Cycles waited by field, the most first; elements of an array are one field.
+pub fn by_field<'a>(waits: impl Iterator<Item = (&'a str, u64)>) -> Vec<(String, u64)> {
+    let mut index = HashMap::new();
+    let mut fields: Vec<(Vec<&str>, u64)> = Vec::new();
+    for (name, wait) in waits {
+        let at = *index.entry(pattern(name)).or_insert(fields.len());
+        if at == fields.len() {
+            fields.push(Default::default());
+        }
+        fields[at].0.push(name);
+        fields[at].1 += wait;
+    }
+    fields.sort_by_key(|field| std::cmp::Reverse(field.1));
+    fields.into_iter().map(|(names, wait)| (one_name(&names), wait)).collect()
+}
+
+fn wait(site: &SiteUse) -> u64 {
+    site.stall + site.spin
 }
 
 impl Spot<'_> {
+    /// Its fields, those that were waited for longest first.
+    pub fn field_names(&self) -> Vec<String> {
+        by_field(self.fields.iter().copied()).into_iter().map(|field| field.0).collect()
+    }
+
     pub fn wait(&self) -> u64 {
         self.stall + self.spin
     }
@@ -79,17 +112,33 @@ pub fn groups(explained: &Explained) -> Vec<Group<'_>> {
 
 /// The object on the line that costs most; where nobody knows the objects every line is its own.
 fn object_name(line: &HotLine) -> String {
+    match dearest(line).and_then(|object| line.objects.get(object)) {
+        Some(object) if object.storage != Storage::Unknown => object.name.clone(),
+        _ => format!("{:#x}", line.address),
+    }
+}
+
+fn dearest(line: &HotLine) -> Option<usize> {
     let mut costs = vec![0; line.objects.len()];
     for field in &line.fields {
         if let Some(cost) = field.object.and_then(|o| costs.get_mut(o)) {
             *cost += field.stall + field.spin;
         }
     }
-    let dearest = (0..costs.len()).rev().max_by_key(|&o| costs[o]).map(|o| &line.objects[o]);
-    match dearest.filter(|object| object.storage != Storage::Unknown) {
-        Some(object) => object.name.clone(),
-        None => format!("{:#x}", line.address),
-    }
+    (0..costs.len()).rev().max_by_key(|&object| costs[object])
+}
+
+/// The verdict on a group: each line counts by what accesses to the object itself waited.
+fn verdict(lines: &[&HotLine]) -> Verdict {
+    let own_sites = lines.iter().flat_map(|line| {
+        let name = dearest(line).and_then(|object| line.objects.get(object)).map(|object| object.name.as_str());
+        line.sites.iter().filter(move |site| {
+            let object = line.fields.get(site.field_index).and_then(|field| field.object);
+            object.and_then(|object| line.objects.get(object)).is_none_or(|object| Some(object.name.as_str()) == name)
+        })
+    });
+    let own: HashSet<*const SiteUse> = own_sites.map(std::ptr::from_ref).collect();
+    judge(lines.iter().flat_map(|line| &line.sites), |site| own.contains(&std::ptr::from_ref(site)))
 }
 
 fn group(mut lines: Vec<&HotLine>) -> Group<'_> {
@@ -98,12 +147,15 @@ fn group(mut lines: Vec<&HotLine>) -> Group<'_> {
     for line in &lines {
         transfers_by_class.iter_mut().zip(line.transfers_by_class).for_each(|(sum, n)| *sum += n);
     }
+    let mut cpus = CpuSet::default();
+    lines.iter().for_each(|line| cpus.add(&line.cpus));
     Group {
         stall: lines.iter().map(|l| l.stall).sum(),
         spin: lines.iter().map(|l| l.spin).sum(),
         transfers: lines.iter().map(|l| l.transfers).sum(),
         transfers_by_class,
-        cpus: lines.iter().map(|l| l.cpus).max().unwrap_or(0),
+        cpus,
+        verdict: verdict(&lines),
         sites: spots(&lines),
         lines,
     }
@@ -116,7 +168,15 @@ fn spots<'a>(lines: &[&'a HotLine]) -> Vec<Spot<'a>> {
         let (place, kind) = (in_program(site), site.kind);
         let at = *index.entry((place.clone(), kind as u8)).or_insert(spots.len());
         if at == spots.len() {
-            spots.push(Spot { place, kind, fields: Vec::new(), transfers: 0, stall: 0, spin: 0, cpus: 0 });
+            spots.push(Spot {
+                place,
+                kind,
+                fields: Vec::new(),
+                transfers: 0,
+                stall: 0,
+                spin: 0,
+                cpus: CpuSet::default(),
+            });
         }
         spots[at].add(site);
     }
@@ -126,83 +186,11 @@ fn spots<'a>(lines: &[&'a HotLine]) -> Vec<Spot<'a>> {
 
 impl<'a> Spot<'a> {
     fn add(&mut self, site: &'a SiteUse) {
-        if !self.fields.contains(&site.field.as_str()) {
-            self.fields.push(&site.field);
-        }
+        self.fields.push((&site.field, wait(site)));
         self.transfers += site.transfers;
         self.stall += site.stall;
         self.spin += site.spin;
-        self.cpus = self.cpus.max(site.cpus);
-    }
-}
-
-/// Several names in one: `c.slot[0]`, `c.slot[7]` are `c.slot[0-7]`; unlike names are listed, two at
-/// the most.
-pub fn one_name(names: &[&str]) -> String {
-    let mut merged: Vec<Name> = Vec::new();
-    for name in names {
-        let name = Name::parse(name);
-        match merged.iter_mut().find(|m| m.text == name.text) {
-            Some(same) => same.widen(&name),
-            None => merged.push(name),
-        }
-    }
-    let shown: Vec<String> = merged.iter().take(2).map(Name::to_string).collect();
-    match merged.len() {
-        0..=2 => shown.join(", "),
-        more => format!("{}, and {} more", shown.join(", "), more - 2),
-    }
-}
-
-/// The name without the indices: what elements of one array have in common.
-pub fn pattern(name: &str) -> Vec<&str> {
-    Name::parse(name).text
-}
-
-/// A field's name with its array indices apart.
-struct Name<'a> {
-    /// What stands between the indices.
-    text: Vec<&'a str>,
-    /// Least and greatest value of each.
-    indices: Vec<(u64, u64)>,
-}
-
-impl<'a> Name<'a> {
-    fn parse(name: &'a str) -> Name<'a> {
-        let (mut text, mut indices, mut rest) = (Vec::new(), Vec::new(), name);
-        let mut from = 0;
-        while let Some(open) = rest[from..].find('[').map(|i| from + i + 1) {
-            let digits = rest[open..].bytes().take_while(u8::is_ascii_digit).count();
-            let close = open + digits;
-            match rest[open..close].parse() {
-                Ok(index) if rest[close..].starts_with(']') => {
-                    text.push(&rest[..open]);
-                    indices.push((index, index));
-                    (rest, from) = (&rest[close..], 0);
-                }
-                _ => from = open,
-            }
-        }
-        text.push(rest);
-        Name { text, indices }
-    }
-
-    fn widen(&mut self, other: &Name) {
-        for (mine, theirs) in self.indices.iter_mut().zip(&other.indices) {
-            *mine = (mine.0.min(theirs.0), mine.1.max(theirs.1));
-        }
-    }
-}
-
-impl std::fmt::Display for Name<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (text, (least, most)) in self.text.iter().zip(&self.indices) {
-            match least == most {
-                true => write!(f, "{text}{least}")?,
-                false => write!(f, "{text}{least}-{most}")?,
-            }
-        }
-        f.write_str(self.text[self.indices.len()])
+        self.cpus.add(&site.cpus);
     }
 }
 
@@ -210,15 +198,6 @@ impl std::fmt::Display for Name<'_> {
 mod tests {
     use super::*;
     use crate::sample::{hot_line, run};
-
-    #[test]
-    fn array_indices_become_ranges() {
-        assert_eq!(one_name(&["c.slot[3].n", "c.slot[0].n", "c.slot[7].n"]), "c.slot[0-7].n");
-        assert_eq!(one_name(&["a[1][2]", "a[1][5]"]), "a[1][2-5]");
-        assert_eq!(one_name(&["a[1]"]), "a[1]");
-        assert_eq!(one_name(&["map[key]", "x[", "+0x8"]), "map[key], x[, and 1 more");
-        assert_eq!(one_name(&["lock", "count"]), "lock, count");
-    }
 
     #[test]
     fn lines_of_one_object_are_one_group() {

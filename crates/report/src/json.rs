@@ -135,7 +135,7 @@ fn line<'a>(line: &'a HotLine, explained: &Explained) -> Line<'a> {
         wait_percent: 100.0 * units::share(line.stall + line.spin, time.stall + time.spin),
         sharing: line.verdict.sharing.to_string(),
         verdict: &line.verdict.sentence,
-        cpus: line.cpus,
+        cpus: line.cpus.len(),
         transfers_by_class: classes(&line.transfers_by_class),
         stall_cycles: line.stall,
         spin_cycles: line.spin,
@@ -169,7 +169,7 @@ fn site(site: &explain::SiteUse) -> Site<'_> {
         transfers: site.transfers,
         stall_cycles: site.stall,
         spin_cycles: site.spin,
-        cpus: site.cpus,
+        cpus: site.cpus.len(),
         inlined: inlined(site),
     }
 }

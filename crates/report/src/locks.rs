@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks, brought together by name: a hash table's thousand locks are one row, and one thing to blame.
 use crate::finding::blamable;
-use crate::hot::{one_name, pattern};
 use crate::units;
-use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name};
+use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name, one_name, pattern};
 use corefold_recording::LockKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;

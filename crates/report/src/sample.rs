@@ -100,8 +100,16 @@ pub fn site(place: &Place, kind: AccessKind, field: &str, stall: u64, spin: u64)
         transfers: (stall + spin) / 200,
         stall,
         spin,
-        cpus: 8,
+        cpus: (0..8).collect(),
+        conflicts: Vec::new(),
     }
+}
+
+/// The site, with its fetches because of what other CPUs wrote to a field: its own, or another.
+pub fn against(mut site: SiteUse, field: &str) -> SiteUse {
+    let same = site.field == field;
+    site.conflicts.push(ConflictUse { field: field.into(), same, wrote: true, count: site.transfers });
+    site
 }
 
 /// A line of the object `name` that cost `stall` cycles in one place.
@@ -115,7 +123,7 @@ pub fn hot_line(address: u64, name: &str, stall: u64) -> HotLine {
         fields: vec![FieldUse { name: format!("{name}.n"), object: Some(0), stall, ..FieldUse::default() }],
         transfers: stall / 200,
         stall,
-        cpus: 8,
+        cpus: (0..8).collect(),
         sites: vec![site(&place("add", "counter.c", 31), AccessKind::Rmw, &format!("{name}.n"), stall, 0)],
         ..HotLine::default()
     }
@@ -196,15 +204,16 @@ fn counter_line(i: u64) -> HotLine {
             ..FieldUse::default()
         })
         .collect();
-    line.sites = (0..8).map(|k| site(&add, AccessKind::Rmw, &field(k), cost / 9, 0)).collect();
-    line.sites.push(site(&sum, AccessKind::AtomicLoad, &field(0), cost / 9, 0));
-    line.transfers_by_class = [0, 0, line.transfers / 4, 0, line.transfers - line.transfers / 4, 0, 0];
-    line.verdict = Verdict {
-        sharing: Sharing::False,
-        sentence: format!("different CPUs write `{}`, `{}` and 6 more, which lie on one line", field(0), field(1)),
-        written: (0..8).map(field).collect(),
-        ..Verdict::default()
+    let slot = |k: u64| {
+        let cpus = std::iter::once((i * 8 + k) as u32).collect();
+        let site = SiteUse { cpus, ..site(&add, AccessKind::Rmw, &field(k), cost / 9, 0) };
+        against(site, &field((k + 1) % 8))
     };
+    line.sites = (0..8).map(slot).collect();
+    line.sites.push(against(site(&sum, AccessKind::AtomicLoad, &field(0), cost / 9, 0), &field(1)));
+    line.cpus = (i as u32 * 8..i as u32 * 8 + 8).collect();
+    line.transfers_by_class = [0, 0, line.transfers / 4, 0, line.transfers - line.transfers / 4, 0, 0];
+    line.verdict = judge(line.sites.iter(), |_| true);
     line
 }
 
@@ -224,14 +233,12 @@ pub fn one_lock() -> Vec<Explained> {
         site(&take, AccessKind::Rmw, "queue.lock", stall / 2, 0),
         site(&drop, AccessKind::AtomicStore, "queue.lock", stall / 4, 0),
     ];
+    line.cpus = (0..80).collect();
+    line.sites = line.sites.into_iter().map(|site| against(site, "queue.lock")).collect();
+    line.sites.iter_mut().for_each(|site| site.cpus = (0..80).collect());
     line.transfers = line.sites.iter().map(|s| s.transfers).sum();
     line.transfers_by_class = [0, 0, line.transfers / 2, 0, line.transfers / 2, 0, 0];
-    line.verdict = Verdict {
-        sharing: Sharing::True,
-        sentence: "80 CPUs use `queue.lock`, which some of them write".into(),
-        written: vec!["queue.lock".into()],
-        ..Verdict::default()
-    };
+    line.verdict = judge(line.sites.iter(), |_| true);
     last.lines = vec![line, hot_line(0x4_2000, "stats (queue.c:9)", 2_000)];
     last.locks = vec![
         lock("queue.lock", LockKind::SpunWord, word, spin),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which line moved how often, from which places in the code.
+use super::users::{Use, Users};
 use crate::engine::{engine, line_start, tag_of};
 use alloc::vec::Vec;
 use corefold_model::{Access, Outcome, Ticks};
-use corefold_recording::{AccessKind, CLASSES, Class, Line, Object, Site};
+use corefold_recording::{AccessKind, CLASSES, Class, Conflict, CpuSet, Line, Object, Site};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -22,10 +23,11 @@ type AccessKindCode = u8;
 #[derive(Default)]
 pub struct Counts {
     transfers: u64,
-    claims: u64,
     pub stall: Ticks,
     pub spin: Ticks,
-    cpus: Vec<u64>,
+    cpus: CpuSet,
+    /// By offset, in the order in which they first came up.
+    conflicts: Vec<Conflict>,
 }
 
 impl Counts {
@@ -36,12 +38,13 @@ impl Counts {
         here
     }
 
-    fn seen_on(&mut self, cpu: u32) {
-        let word = cpu as usize / 64;
-        if self.cpus.len() <= word {
-            self.cpus.resize(word + 1, 0);
+    /// The line had to be fetched for an access from here because of this one, of another CPU.
+    fn because_of(&mut self, conflict: Conflict) {
+        let same = |known: &&mut Conflict| (known.offset, known.wrote) == (conflict.offset, conflict.wrote);
+        match self.conflicts.iter_mut().find(same) {
+            Some(known) => known.count += 1,
+            None => self.conflicts.push(conflict),
         }
-        self.cpus[word] |= 1 << (cpu % 64);
     }
 
     fn site(&self, pc: u64, kind: AccessKindCode, offset: u8, size: u8) -> Site {
@@ -52,10 +55,10 @@ impl Counts {
             offset,
             size,
             transfers: self.transfers,
-            claims: self.claims,
             stall: cycles(self.stall),
             spin: cycles(self.spin),
-            cpus: self.cpus.iter().map(|w| w.count_ones()).sum(),
+            cpus: self.cpus.clone(),
+            conflicts: self.conflicts.clone(),
         }
     }
 }
@@ -66,6 +69,7 @@ struct Shared {
     address: u64,
     objects: Vec<Object>,
     transfers: [u64; CLASSES],
+    users: Users,
 }
 
 /// Lines that nobody fights for pass from CPU to CPU by the million: they are counted by the region they
@@ -108,7 +112,7 @@ pub fn line_shared(address: u64, pc: u64) {
     crate::hooks::frames::note(address, pc);
     let line = line_start(address);
     let objects = crate::storage::heap::objects_on(line, engine().launch.machine.line_bytes.into());
-    engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES] });
+    engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES], users: Users::default() });
 }
 
 /// A heap object is about to be freed: the lines that it shares keep it in mind, if it came to them after
@@ -138,7 +142,7 @@ impl Sites {
         let offset = (address - self.lines[line as usize].address) as u8;
         let key = Key { line, pc, offset, size, kind };
         let counts = self.counts.entry(key).or_default();
-        counts.seen_on(cpu);
+        counts.cpus.insert(cpu);
         counts
     }
 
@@ -151,7 +155,7 @@ impl Sites {
         };
         self.recent[slot] = Some((key, number));
         let passed = &mut self.regions[number as usize].1;
-        passed.counts.seen_on(cpu);
+        passed.counts.cpus.insert(cpu);
         passed
     }
 
@@ -176,13 +180,29 @@ impl Sites {
     }
 
     pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
+        let fetched = outcome.transfer.is_some() || outcome.dirtied;
+        let conflict = self.used(line, access).filter(|_| fetched);
         let counts = self.at(line, pc, kind as u8, access.address, access.size as u8, access.cpu);
         counts.stall += outcome.stall;
-        counts.claims += u64::from(outcome.dirtied);
+        if let Some(conflict) = conflict {
+            counts.because_of(conflict);
+        }
         if let Some(class) = outcome.transfer {
             counts.transfers += 1;
             self.lines[line as usize].transfers[class as usize] += 1;
         }
+    }
+
+    /// Takes note of an access to a shared line, of whatever cost. Returns what it is in conflict with, should it
+    /// have had to fetch the line.
+    pub fn used(&mut self, line: u32, access: &Access) -> Option<Conflict> {
+        let line_bytes = engine().launch.machine.line_bytes;
+        let shared = &mut self.lines[line as usize];
+        let offset = (access.address - shared.address) as u8;
+        let by = Use { cpu: access.cpu, offset, size: access.size as u8, writes: access.kind.writes(), line_bytes };
+        let conflict = shared.users.conflict(&by);
+        shared.users.note(&by);
+        conflict
     }
 
     /// Forgets all counts: the region of interest begins.
@@ -210,17 +230,12 @@ impl Sites {
         keys.sort_unstable();
         let mut lines: Vec<Line> = Vec::new();
         let mut last = None;
-        let mut cpus = Vec::new();
         for key in keys {
             if last != Some(key.line) {
                 last = Some(key.line);
-                cpus.clear();
                 lines.push(self.line(key.line, line_bytes));
             }
-            let line = lines.last_mut().expect("just pushed");
-            self.add_site(line, key);
-            union(&mut cpus, &self.counts[key].cpus);
-            line.cpus = cpus.iter().map(|w| w.count_ones()).sum();
+            self.add_site(lines.last_mut().expect("just pushed"), key);
         }
         lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
         lines.truncate(most);
@@ -242,7 +257,6 @@ impl Sites {
                 kind: site.kind,
                 transfers: p.transfers,
                 stall: site.stall,
-                cpus: site.cpus,
             }
         };
         all.into_iter().map(entry).collect()
@@ -252,8 +266,8 @@ impl Sites {
         let mut shared = self.lines[index as usize].clone();
         crate::storage::heap::objects_on(shared.address, bytes.into()).iter().for_each(|object| shared.add(object));
         shared.objects.sort_by_key(|object| object.address);
-        let Shared { address, objects, transfers } = shared;
-        Line { address, bytes, objects, transfers, stall: 0, spin: 0, cpus: 0, sites: Vec::new() }
+        let Shared { address, objects, transfers, .. } = shared;
+        Line { address, bytes, objects, transfers, stall: 0, spin: 0, sites: Vec::new() }
     }
 
     fn add_site(&self, line: &mut Line, key: &Key) {
@@ -262,12 +276,6 @@ impl Sites {
         line.spin += site.spin;
         line.sites.push(site);
     }
-}
-
-/// Adds the members of one set of CPUs to another.
-fn union(into: &mut Vec<u64>, from: &[u64]) {
-    into.resize(into.len().max(from.len()), 0);
-    into.iter_mut().zip(from).for_each(|(a, b)| *a |= b);
 }
 
 const _: () = assert!(Class::Upgrade as usize == corefold_model::Class::Upgrade as usize);

@@ -275,6 +275,8 @@ pub fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Acc
             Some(index) => engine().sites.touched(index, pc, what, access, outcome),
             None => engine().sites.passed(pc, what, access, outcome),
         }
+    } else if let Some(index) = tag.record_index() {
+        engine().sites.used(index, access);
     }
     if outcome.done >= engine().sched.cpus[access.cpu as usize].next_sample {
         take_samples(pc, asked, outcome.done);
@@ -299,7 +301,8 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
         fiber.spins.forget();
         hot!().wrote = 0;
     }
-    let found = Found { pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
+    let cpu = engine.sched.cpu as u32;
+    let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
         fiber.time.stall -= spun.stall;
         fiber.time.spin += spun.time;

@@ -15,6 +15,7 @@ pub const LOOKS: usize = 8;
 
 /// What a look found.
 pub struct Found {
+    pub cpu: u32,
     pub pc: u64,
     pub address: u64,
     pub size: u8,
@@ -37,6 +38,7 @@ pub struct Spun {
 
 #[derive(Clone, Copy)]
 struct Look {
+    cpu: u32,
     pc: u64,
     address: u64,
     value: u64,
@@ -51,6 +53,7 @@ struct Look {
 }
 
 const NOTHING: Look = Look {
+    cpu: 0,
     pc: 0,
     address: 0,
     value: 0,
@@ -163,9 +166,10 @@ impl Spins {
         if elsewhere || self.ended.pc == found.pc {
             self.settle();
         }
-        let Found { pc, address, value, at, size, what, orders, .. } = *found;
+        let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
         let changed = again && self.looks[slot].value != value;
-        let look = Look { pc, address, value, at, stall: stalled, size, what, orders, spun: self.looks[slot].spun };
+        let look =
+            Look { cpu, pc, address, value, at, stall: stalled, size, what, orders, spun: self.looks[slot].spun };
         if changed && self.looks.iter().any(|look| look.spun.time > 0) {
             self.ends(look);
         }
@@ -286,8 +290,7 @@ impl Look {
     }
 
     fn counts(&self, line: u32) -> &'static mut Counts {
-        let e = engine();
-        e.sites.at(line, self.pc, self.what as u8, self.address, self.size, e.sched.cpu as u32)
+        engine().sites.at(line, self.pc, self.what as u8, self.address, self.size, self.cpu)
     }
 }
 

@@ -61,7 +61,7 @@ impl Layout {
         let (first, last) = (from / size, (from + bytes.max(1) - 1) / size);
         if first != last {
             let (offset, size) = (self.start + first * size, (last - first + 1) * size);
-            return Part { path: format!("[{first}…{last}]"), offset, size, ..whole() };
+            return Part { path: format!("[{first}-{last}]"), offset, size, ..whole() };
         }
         let part = self.element_part(debug, from % size, bytes);
         Part { path: format!("[{first}]{}", part.path), offset: self.start + first * size + part.offset, ..part }

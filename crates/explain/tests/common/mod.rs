@@ -135,12 +135,13 @@ pub fn told(run: &Run) -> Explained {
 
 /// An access to the line, by `cpus` CPUs.
 pub fn site(pc: u64, kind: AccessKind, offset: u8, size: u8, cpus: u32) -> Site {
-    Site { pc, kind, offset, size, transfers: 100, claims: 0, stall: 1000, spin: 0, cpus }
+    let cpus = (0..cpus).collect();
+    Site { pc, kind, offset, size, transfers: 100, stall: 1000, spin: 0, cpus, conflicts: vec![] }
 }
 
-pub fn line(address: u64, cpus: u32, sites: Vec<Site>) -> Line {
+pub fn line(address: u64, sites: Vec<Site>) -> Line {
     let stall = sites.iter().map(|site| site.stall).sum();
-    Line { address, bytes: 64, objects: vec![], transfers: [1; CLASSES], stall, spin: 0, cpus, sites }
+    Line { address, bytes: 64, objects: vec![], transfers: [1; CLASSES], stall, spin: 0, sites }
 }
 
 /// Names of what reads of `bytes` at each address touch, objects before fields.
@@ -149,7 +150,6 @@ pub fn global_fields(program: &Program, accesses: &[(u64, u8)]) -> Vec<(String, 
     for (address, bytes) in accesses {
         run.lines.push(line(
             address & !63,
-            2,
             vec![site(program.symbol("main"), AccessKind::Read, (address & 63) as u8, *bytes, 2)],
         ));
     }
@@ -179,7 +179,7 @@ pub fn heap_field(program: &Program, stack: &[u64], bytes: u64, offset: u64, siz
     let mut run = program.run();
     run.allocations.push(AllocSite { stack: stack.to_vec(), count: 1, bytes, ..AllocSite::default() });
     let address = (HEAP + offset) & !63;
-    let mut line = line(address, 2, vec![site(program.symbol("main"), AccessKind::Read, (offset & 63) as u8, size, 2)]);
+    let mut line = line(address, vec![site(program.symbol("main"), AccessKind::Read, (offset & 63) as u8, size, 2)]);
     line.objects.push(Object { address: HEAP, bytes, site: 0 });
     run.lines.push(line);
     let line = told(&run).lines.remove(0);

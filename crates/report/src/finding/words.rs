@@ -2,10 +2,10 @@
 //! The finding's sentences.
 use super::{Cause, SIGNIFICANT, before_work, blamable, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
-use crate::hot::{Group, Spot, one_name};
+use crate::hot::{Group, Spot, by_field};
 use crate::locks::LockGroup;
 use crate::units;
-use corefold_explain::{Function, Sharing};
+use corefold_explain::{Function, Sharing, listed};
 use corefold_recording::LockKind;
 
 pub fn failure(curve: &Curve) -> String {
@@ -72,7 +72,7 @@ fn peak(best: &Point, base: &Point, last: &Point) -> String {
 pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
     let though = if scales(point) && compared(curve, point) { "It scales, yet " } else { "" };
     match cause {
-        Cause::Lines(group) => though.to_string() + &lines_sentence(point, group, PADDING_REMOVES_IT),
+        Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
         Cause::Lock(lock) => though.to_string() + &lock_sentence(point, lock),
         Cause::ManyLines => many_lines_sentence(point),
         Cause::Idle(None) => format!("No line or lock stands out: {}", idle_sentence(point)),
@@ -86,11 +86,7 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
 pub const MORE_WORK: &str = "Give threads more work, or mark what matters: COREFOLD_BEGIN where the work begins, \
     COREFOLD_END where it ends.";
 
-/// What padding does to false sharing: where CPUs are busy, and where most are idle.
-const PADDING_REMOVES_IT: &str = "Padding removes it.";
-const PADDING_REMOVES_A_SHARE: &str = "Padding removes that share of the CPU time, not the idleness.";
-
-fn lines_sentence(point: &Point, group: &Group, padding: &str) -> String {
+fn lines_sentence(point: &Point, group: &Group) -> String {
     let hottest = group.hottest();
     let share = units::about(units::share(group.wait(), cpu_time(point)));
     let lines = match group.lines.len() {
@@ -101,49 +97,74 @@ fn lines_sentence(point: &Point, group: &Group, padding: &str) -> String {
         "" => format!("{:#x}", hottest.address),
         object => object.into(),
     };
-    format!("{share} of CPU time waits for {lines} of {object}{}", sharing(group, padding))
+    format!("{share} of CPU time waits for {lines} of {object}{}.{}", waited_for(group), sharing(group))
 }
 
-/// Who takes the lines from whom, and whether padding helps.
-fn sharing(group: &Group, padding: &str) -> String {
-    let hottest = group.hottest();
+/// Fields named with their share, and what is below is only counted.
+const FIELDS: usize = 3;
+
+/// The fields that are waited for, each with its share of the object's stall and spin.
+fn waited_for(group: &Group) -> String {
+    let fields: Vec<_> = group.fields().into_iter().filter(|field| field.1 > 0).collect();
+    let share = |wait| units::about(units::share(wait, group.wait()));
+    let mut shares: Vec<String> =
+        fields.iter().take(FIELDS).map(|(name, wait)| format!("{} for {name}", share(*wait))).collect();
+    if fields.len() > FIELDS {
+        let more = share(fields[FIELDS..].iter().map(|field| field.1).sum());
+        shares.push(format!("{more} for {}", units::counted((fields.len() - FIELDS) as u64, "other field")));
+    }
+    match shares.split_first() {
+        None => String::new(),
+        Some((first, rest)) => {
+            let (share, name) = first.split_once(' ').expect("a share and a name");
+            let rest: String = rest.iter().map(|field| format!(", {field}")).collect();
+            format!(": {share} of it {name}{rest}")
+        }
+    }
+}
+
+/// Who takes the lines from whom, and what padding would separate.
+fn sharing(group: &Group) -> String {
+    let verdict = &group.verdict;
     let (writers, readers) = parties(group);
-    let (write, fields) = (verb(&writers, "write"), fields(&writers));
-    let (by, read_by) = (places(&writers), places(&readers));
-    match hottest.verdict.sharing {
-        _ if writers.is_empty() => ".".into(),
-        Sharing::False if readers.is_empty() => format!(
-            ". False sharing: {by} {write} {fields}, each CPU its own bytes of a line that others write too. \
-             {padding}"
-        ),
+    if writers.is_empty() {
+        return String::new();
+    }
+    let who = format!("{} {} {}", places(&writers), verb(&writers, "write"), fields(&writers));
+    let padding = verdict.padding.replace('`', "");
+    match verdict.sharing {
+        Sharing::False if readers.is_empty() => {
+            format!(" False sharing, as different CPUs write different fields of one line: {who}; {padding}.")
+        }
         Sharing::False => format!(
-            ". False sharing: {by} {write} {fields}, and so {} the line from {read_by}, which only {} what lies \
-             beside. {padding}",
+            " False sharing, a read-mostly word beside a written one: {who}, and so {} the line from {}; {padding}.",
             verb(&writers, "take"),
-            verb(&readers, "read"),
+            places(&readers),
         ),
         Sharing::True => {
-            format!(". True sharing: {by} {write} {fields}, which {} CPUs use. Padding does not help.", group.cpus)
+            format!(" True sharing: {who}, which {} use; {padding}.", units::counted(verdict.users, "CPU"))
         }
         Sharing::Both => format!(
-            ". True and false sharing: {by} {write} {fields}, some of it used by several CPUs, some only lying \
-             beside. Padding removes a part of it."
+            " True and false sharing: {who}; {} of the wait is for fields that other CPUs use as well, the rest for \
+             what lies beside them; {padding}.",
+            units::about(1.0 - verdict.false_share),
         ),
-        Sharing::ReadOnly | Sharing::Unknown => format!(": {by} {write} {fields}."),
+        Sharing::ReadOnly | Sharing::Unknown => format!(" {who}."),
     }
 }
 
 /// Places shown on either side.
 const PARTIES: usize = 2;
 
-/// The places that write, and those that only read what no one writes, the dearest first. A place that
-/// hardly ever moved the lines is no party.
+/// The places that write the fields which the verdict calls written, and those that read the others, those that
+/// waited longest first.
 fn parties<'a, 'b>(group: &'b Group<'a>) -> (Vec<&'b Spot<'a>>, Vec<&'b Spot<'a>>) {
-    let counts = |s: &&Spot| s.transfers * 100 >= group.transfers || s.wait() * 100 >= group.wait();
-    let (writers, others): (Vec<&Spot>, Vec<&Spot>) = group.sites.iter().filter(counts).partition(|s| s.writes());
-    let written = |f: &&str| writers.iter().any(|w| w.fields.contains(f));
-    let readers = others.into_iter().filter(|s| !s.fields.iter().any(&written)).collect();
-    (writers, readers)
+    let verdict = &group.verdict;
+    let among =
+        |spot: &Spot, names: &[String]| spot.fields.iter().any(|field| names.iter().any(|name| name == field.0));
+    let (writers, others): (Vec<&Spot>, Vec<&Spot>) = group.sites.iter().partition(|spot| spot.writes());
+    let writers = writers.into_iter().filter(|spot| among(spot, &verdict.written)).collect();
+    (writers, others.into_iter().filter(|spot| among(spot, &verdict.only_read)).collect())
 }
 
 /// `add (counter.c:31) and drop (counter.c:40)`.
@@ -162,12 +183,10 @@ fn verb(spots: &[&Spot], verb: &str) -> String {
     if places(spots).contains(" and ") { verb.into() } else { format!("{verb}s") }
 }
 
-/// The fields that these places touch.
+/// The fields that these places touch, those that were waited for longest first.
 fn fields(spots: &[&Spot]) -> String {
-    let mut names: Vec<&str> = spots.iter().flat_map(|s| s.fields.iter().copied()).collect();
-    names.sort_unstable();
-    names.dedup();
-    one_name(&names)
+    let all = by_field(spots.iter().flat_map(|spot| spot.fields.iter().copied()));
+    listed(&all.into_iter().map(|field| field.0).collect::<Vec<_>>())
 }
 
 fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
@@ -254,8 +273,7 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
     let idle = capitalized(&idle_sentence(point));
     let second = match second {
         Cause::Lines(group) => {
-            let lines = lines_sentence(point, group, PADDING_REMOVES_A_SHARE);
-            format!("{lines} {MORE_WORK}")
+            format!("{} {MORE_WORK}", lines_sentence(point, group))
         }
         other => cause(curve, point, other),
     };

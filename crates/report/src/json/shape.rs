@@ -222,7 +222,7 @@ pub struct Lock<'a> {
     pub waited_at: Option<Place<'a>>,
 }
 
-/// Memory that came to CPUs without a fight.
+/// Uncontended transfers: first touch, read-only, single hand-off.
 #[derive(Serialize)]
 pub struct Passed<'a> {
     pub object: &'a str,

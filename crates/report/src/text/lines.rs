@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cache lines that move most, by object.
+//! The hottest cache lines, by object.
 use super::{Screen, source};
 use crate::curve::Point;
 use crate::finding::cpu_time;
-use crate::hot::{Group, Spot, groups, one_name};
+use crate::hot::{Group, Spot, groups};
 use crate::style::wrap;
 use crate::table::{Align, Table};
 use crate::units;
-use corefold_explain::{Sharing, kind_name};
+use corefold_explain::{Sharing, kind_name, listed};
 use corefold_recording::{CLASS_NAMES, MOST_LINES};
 
 /// Objects shown, and places in the code for each.
@@ -23,7 +23,7 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     if groups.is_empty() {
         return String::new();
     }
-    let mut out = screen.title("Cache lines that move most (wait: share of what the object's lines cost)");
+    let mut out = screen.title("Hottest cache lines (share: of this object's stall and spin)");
     for (i, group) in shown.iter().enumerate() {
         out += &entry(screen, point, i + 1, group);
     }
@@ -33,7 +33,7 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     let (rest, least) = (groups.len() - shown.len(), units::about(LEAST));
     match (rest, shown.len()) {
         (0, _) => {}
-        (_, 0) => out += &screen.footer(&format!("none that waits for {least} of CPU time ({rest} moved)")),
+        (_, 0) => out += &screen.footer(&format!("none costs {least} of CPU time ({rest} contended)")),
         (_, MOST) => out += &screen.footer(&format!("and {rest} more")),
         _ => out += &screen.footer(&format!("and {rest} more below {least} of CPU time")),
     }
@@ -71,7 +71,7 @@ fn entry(screen: &Screen, point: &Point, number: usize, group: &Group) -> String
 }
 
 fn verdict(screen: &Screen, group: &Group) -> String {
-    let verdict = &group.hottest().verdict;
+    let verdict = &group.verdict;
     if verdict.sharing == Sharing::Unknown && verdict.sentence.is_empty() {
         return String::new();
     }
@@ -93,13 +93,12 @@ fn movement(group: &Group) -> String {
     let list = classes.collect::<Vec<_>>().join(", ");
     let colon = if list.is_empty() { "" } else { ": " };
     let transfers = units::count(group.transfers as f64);
-    let each = if group.lines.len() > 1 { " a line" } else { "" };
-    format!("{transfers} transfers between {} CPUs{each}{colon}{list}", group.cpus)
+    format!("{transfers} transfers between {}{colon}{list}", units::counted(group.cpus.len(), "CPU"))
 }
 
 fn spots(screen: &Screen, group: &Group) -> String {
     let columns = [
-        ("wait", Align::Right),
+        ("share", Align::Right),
         ("transfers", Align::Right),
         ("CPUs", Align::Right),
         ("access", Align::Left),
@@ -118,9 +117,9 @@ fn spot_row(spot: &Spot, group: &Group) -> Vec<String> {
     vec![
         units::about(units::share(spot.wait(), group.wait())),
         units::count(spot.transfers as f64),
-        spot.cpus.to_string(),
+        spot.cpus.len().to_string(),
         kind_name(spot.kind).into(),
-        one_name(&spot.fields),
+        listed(&spot.field_names()),
         spot.place.function.clone(),
         source(spot.place.file.as_deref(), spot.place.line),
     ]

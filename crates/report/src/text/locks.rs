@@ -18,7 +18,7 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut out = screen.title("Locks by wait (share: waiting, of thread time; wait and hold: in the mean)");
+    let mut out = screen.title("Locks by wait (share: of thread time; wait, hold: average)");
     if !shown.is_empty() {
         out += &table(&shown, point).print(screen.width(), screen.style);
     }
@@ -40,7 +40,7 @@ fn table(shown: &[&LockGroup], point: &Point) -> Table {
         ("wait", Align::Right),
         ("hold", Align::Right),
         ("lock", Align::Left),
-        ("wanted in", Align::Left),
+        ("waited in", Align::Left),
         ("source", Align::Left),
     ];
     let mut table = Table::new(&columns, &[5, 6]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that nobody fights for, where fetching it costs something all the same.
+//! Uncontended transfers, where they cost something all the same.
 use super::{Screen, source};
 use crate::curve::Point;
 use crate::table::{Align, Table};
@@ -20,7 +20,7 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     }
     let columns = [
         ("share", Align::Right),
-        ("fetched", Align::Right),
+        ("transfers", Align::Right),
         ("access", Align::Left),
         ("object", Align::Left),
         ("in", Align::Left),
@@ -38,6 +38,6 @@ pub fn section(screen: &Screen, point: &Point) -> String {
             place.map_or(String::new(), |p| source(p.file.as_deref(), p.line)),
         ]);
     }
-    let title = "Memory fetched without a fight: first use, reading, one change of hands (share: of CPU time)";
+    let title = "Uncontended transfers: first touch, read-only, single hand-off (share: of CPU time)";
     screen.title(title) + &table.print(screen.width(), screen.style)
 }

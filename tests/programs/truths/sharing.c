@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Ways to share a line: sharing THREADS ROUNDS WAY. */
+#include "team.h"
+#include <string.h>
+
+/* statistics: each thread counts in an element of its own; main adds them up when all are done. */
+static struct count {
+	long done;
+} counts[64];
+
+/* config: all read one word, and now and then a thread counts in the word beside it. */
+static _Alignas(64) struct {
+	volatile long limit;
+	volatile long changes;
+} config = { 5, 0 };
+
+/* mailbox: a flag and what it announces, on one line. */
+static _Alignas(64) struct {
+	long letter;
+	atomic_int full;
+} mailbox;
+
+/* ring: most of the wait is for one of many fields, and not the first. */
+static _Alignas(64) struct {
+	atomic_long size, dropped, errors, enqueued, dequeued;
+} ring;
+
+/* constant: a word that nobody writes, read in a loop that computes in registers. */
+static _Alignas(64) atomic_long scale = 3;
+static _Alignas(64) atomic_long result;
+
+static int rounds;
+static const char *way;
+
+static void count(int thread)
+{
+	for (int i = 0; i < rounds; i++)
+		*(volatile long *)&counts[thread].done += 1;
+}
+
+static void configured(int thread)
+{
+	long sum = 0;
+
+	for (int i = 0; i < rounds; i++) {
+		for (int k = 0; k < 20; k++)
+			sum += config.limit * k;
+		if (thread == 0 && i % 16 == 0)
+			config.changes++;
+	}
+	atomic_fetch_add(&result, sum);
+}
+
+static void post(int thread)
+{
+	if (thread > 1)
+		return;
+	for (int i = 0; i < rounds; i++) {
+		while (atomic_load_explicit(&mailbox.full, memory_order_acquire) != (thread == 1))
+			;
+		if (thread == 0)
+			mailbox.letter = i;
+		else if (mailbox.letter != i)
+			exit(3);
+		atomic_store_explicit(&mailbox.full, thread == 0, memory_order_release);
+	}
+}
+
+static void enqueue(int thread)
+{
+	for (int i = 0; i < rounds; i++) {
+		atomic_fetch_add(&ring.enqueued, 1);
+		if (i % 16 == thread % 16)
+			atomic_fetch_add(&ring.size, 1);
+		if (i % 32 == thread % 32) {
+			atomic_fetch_add(&ring.dropped, 1);
+			atomic_fetch_add(&ring.errors, 1);
+			atomic_fetch_add(&ring.dequeued, 1);
+		}
+	}
+}
+
+static void constant(int thread)
+{
+	unsigned long x = thread + 1;
+
+	for (int i = 0; i < rounds; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x += atomic_load_explicit(&scale, memory_order_relaxed);
+	}
+	atomic_fetch_add(&result, x);
+}
+
+static void work(int thread)
+{
+	if (!strcmp(way, "statistics"))
+		count(thread);
+	else if (!strcmp(way, "config"))
+		configured(thread);
+	else if (!strcmp(way, "mailbox"))
+		post(thread);
+	else if (!strcmp(way, "ring"))
+		enqueue(thread);
+	else
+		constant(thread);
+}
+
+int main(int argc, char **argv)
+{
+	long sum = 0;
+	int threads;
+
+	if (argc != 4)
+		return 2;
+	threads = atoi(argv[1]);
+	rounds = atoi(argv[2]);
+	way = argv[3];
+	team_run(threads, work);
+	for (int i = 0; i < threads; i++)
+		sum += counts[i].done;
+	return !strcmp(way, "statistics") && sum != (long)threads * rounds;
+}
