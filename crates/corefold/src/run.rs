@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run`.
 use crate::cli::RunArgs;
-use crate::{screen, show};
+use crate::{host, screen, show};
 use anyhow::Result;
 use corefold_driver::run::{Finished, Options};
 use corefold_driver::save::Recording;
@@ -15,12 +15,13 @@ pub fn run(args: RunArgs) -> Result<u8> {
     let finished = corefold_driver::run::run(&options)?;
     if !finished.runs.is_empty() {
         recording.write(&finished.runs)?;
+        host::save(&finished, &args.output);
     }
     if let Some(signal) = finished.interrupted {
         interrupted(&finished, &options, &args.output);
         return Ok(128 + signal as u8);
     }
-    show::show(&finished.runs, &args.report)?;
+    show::show(&finished.runs, &args.report, &args.output)?;
     screen::note(&format!("recording: {}", args.output.display()));
     Ok(exit::of_runs(&finished.runs))
 }
@@ -45,6 +46,7 @@ fn options(args: &RunArgs) -> Result<Options> {
         longest: args.limits.longest,
         memory_limit: args.limits.memory,
         jobs: args.limits.jobs,
+        measure_host: !args.report.no_host_time,
         work: args.report.work.map(Into::into).unwrap_or_default(),
     })
 }

@@ -12,7 +12,9 @@
 extern crate alloc;
 
 mod file;
+mod host;
 mod types;
 
 pub use file::{Error, MAGIC, VERSION, decode, decode_run, encode, encode_run};
+pub use host::{HostUse, Unhooked, decode_host, encode_host};
 pub use types::*;
