@@ -20,6 +20,8 @@ pub struct HostUse {
     /// Samples of user time, wherever they fell.
     pub samples: u64,
     pub unhooked: Vec<Unhooked>,
+    /// Samples in files that have hooks, though perhaps not in each function.
+    pub hooked: Vec<Hooked>,
     /// Page faults of the program's memory, and of the runtime's own.
     pub faults: u64,
     pub faults_own: u64,
@@ -32,8 +34,17 @@ pub struct HostUse {
 pub struct Unhooked {
     /// The file's path; empty for code that the program has written to memory.
     pub path: String,
-    /// Only a part of the file has no hooks: a static library's code, say.
+    /// Only some functions of the file have none: those of a static library, say.
     pub part: bool,
+    pub samples: u64,
+}
+
+/// Samples at one instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooked {
+    pub path: String,
+    /// As the file's symbols have it.
+    pub address: u64,
     pub samples: u64,
 }
 

@@ -16,5 +16,5 @@ mod host;
 mod types;
 
 pub use file::{Error, MAGIC, VERSION, decode, decode_run, encode, encode_run};
-pub use host::{HostUse, Unhooked, decode_host, encode_host};
+pub use host::{Hooked, HostUse, Unhooked, decode_host, encode_host};
 pub use types::*;

@@ -129,7 +129,9 @@ impl<'a> Totals<'a> {
         };
         let own: Vec<_> = named.iter().filter(|(library, _)| can_be_compiled(library)).collect();
         let advice = match own.as_slice() {
-            [] => "Of the system libraries' functions, some have a fixed cost here (docs/libc.md), others none.".into(),
+            [] => {
+                "Of the system's libraries, some functions have a fixed cost here (docs/libc.md), others none.".into()
+            }
             [_] if named.len() == 1 => "Compile it with corefold cc.".to_string(),
             several => {
                 let names: Vec<&str> = several.iter().map(|(library, _)| base_name(&library.path)).collect();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What runs take of the host: as the engine measured it, and what a page fault takes here.
+mod functions;
+
 use corefold_launch::Launch;
 use corefold_recording::{HostUse, decode_host};
 
@@ -8,10 +10,12 @@ const PAGE: usize = 4096;
 const PAGES: usize = 512;
 const ROUNDS: usize = 3;
 
-/// What the engine left of it. None: nothing was to be measured, or the run was killed.
+/// What the engine left of it, with the functions without hooks found in files that have some. None: nothing was to be measured, or the run was killed.
 pub(super) fn measured(launch: &Launch) -> Option<HostUse> {
     let bytes = std::fs::read(launch.host_output()).ok()?;
-    decode_host(&bytes).ok()
+    let mut host = decode_host(&bytes).ok()?;
+    host.unhooked.extend(functions::unhooked(&std::mem::take(&mut host.hooked)));
+    Some(host)
 }
 
 /// Nanoseconds of CPU time that the first touch of a page takes here, in the best of a few rounds. None: the host

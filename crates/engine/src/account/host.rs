@@ -12,7 +12,7 @@ use crate::{start, sys};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use corefold_recording::{HostUse, Unhooked, encode_host};
+use corefold_recording::{Hooked, HostUse, Unhooked, encode_host};
 
 /// System calls that the program made and the kernel carried out.
 #[derive(Clone, Copy)]
@@ -64,6 +64,12 @@ pub fn count(call: Call) {
 #[inline]
 pub fn mixed() {
     MIXED.store(true, Relaxed);
+}
+
+/// The program's call that returns to `pc` is accounted for, and is now carried out by libc.
+#[inline]
+pub fn accounted(pc: u64) {
+    sampler::ACCOUNTED.store(pc, Relaxed);
 }
 
 /// Makes calls that the kernel carries out for the runtime alone.
@@ -122,6 +128,7 @@ fn measured() -> HostUse {
     let since = |part: fn(&Totals) -> u64| part(&now).saturating_sub(part(&before));
     let faults_own = since(|t| t.own_faults);
     let calls = (0..NAMES.len()).map(|at| (String::from(NAMES[at]), now.calls[at] - before.calls[at]));
+    let (unhooked, hooked) = samples();
     HostUse {
         refused: sampler::refused(),
         user: since(|t| t.user),
@@ -130,7 +137,8 @@ fn measured() -> HostUse {
         // Without the instructions, each switch of fibers is a system call.
         kernel_mixed: MIXED.load(Relaxed) || !start::has_fsgsbase(),
         samples: sampler::all(),
-        unhooked: unhooked(),
+        unhooked,
+        hooked,
         faults: since(|t| t.faults).saturating_sub(faults_own),
         faults_own,
         calls: calls.filter(|(_, count)| *count > 0).collect(),
@@ -162,31 +170,25 @@ fn usage() -> Totals {
     }
 }
 
-/// The samples in code without hooks, by file.
-fn unhooked() -> Vec<Unhooked> {
+/// The samples outside the runtime: in files without hooks, by file, and in files with hooks, by instruction.
+fn samples() -> (Vec<Unhooked>, Vec<Hooked>) {
     modules::refresh(&mut engine().modules);
-    let (modules, loaded) = (&engine().modules, modules::list());
-    let mut found: Vec<Unhooked> = Vec::new();
-    for (page, samples) in sampler::pages() {
-        let holds = |module: &&corefold_recording::Module| (module.start..module.end).contains(&page);
-        let part = innermost::is_programs(page) && loaded.iter().any(|module| holds(&module));
-        if part && (crate::hooks::estimate::holds(page) || has_hooks(page)) {
+    let modules = &engine().modules;
+    let (mut unhooked, mut hooked): (Vec<Unhooked>, Vec<Hooked>) = Default::default();
+    for (pc, samples) in sampler::places() {
+        let module = modules.iter().find(|module| (module.start..module.end).contains(&pc));
+        let path = module.map_or("", |module| &module.path);
+        if innermost::is_programs(pc) {
+            // Where only accesses have hooks, what passes between them is estimated.
+            if let Some(module) = module.filter(|_| !crate::hooks::estimate::holds(pc)) {
+                hooked.push(Hooked { path: String::from(path), address: pc - module.base, samples });
+            }
             continue;
         }
-        let path = modules.iter().find(holds).map_or("", |module| &module.path);
-        match found.iter_mut().find(|known| known.path == path && known.part == part) {
+        match unhooked.iter_mut().find(|known| known.path == path) {
             Some(known) => known.samples += samples,
-            None => found.push(Unhooked { path: String::from(path), part, samples }),
+            None => unhooked.push(Unhooked { path: String::from(path), part: false, samples }),
         }
     }
-    found.sort_by(|a, b| (b.samples, &a.path).cmp(&(a.samples, &b.path)));
-    found
-}
-
-/// Do basic blocks of this page have hooks? Each adds to the clock, whose address is compiled in.
-fn has_hooks(page: u64) -> bool {
-    let clock = corefold_block::inline::CLOCK.to_le_bytes();
-    // SAFETY: code of a loaded file, which is mapped in whole pages.
-    let code = unsafe { core::slice::from_raw_parts(page as *const u8, sampler::PAGE as usize) };
-    code.windows(clock.len()).any(|bytes| bytes == clock)
+    (unhooked, hooked)
 }

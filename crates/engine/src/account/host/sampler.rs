@@ -11,18 +11,21 @@ use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-pub const PAGE: u64 = 4096;
 const SIGNAL: c_int = 32;
 const PERIOD: i64 = 1_000_000;
 /// The user time of the calling thread, as Linux numbers the clocks of threads.
 const USER_TIME: i32 = !0 << 3 | 4 | 1;
 
-/// Pages of code that samples fell on, and how many; where there are more, the last slot has the rest.
-const SLOTS: usize = 4096;
-static PAGES: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+/// Instructions that samples fell on, and how many. Where there are more, the rest goes uncounted.
+const SLOTS: usize = 16384;
+/// How far from where it belongs an instruction may stand.
+const MOST_STEPS: usize = 64;
+static PLACES: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 static COUNTS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 /// All samples, those in the runtime included.
 static ALL: AtomicU64 = AtomicU64::new(0);
+/// Where the last call returns to that the runtime accounted for and left to libc.
+pub static ACCOUNTED: AtomicU64 = AtomicU64::new(0);
 /// The kernel's number of the timer; below zero: the error of making it.
 static TIMER: AtomicI64 = AtomicI64::new(-1);
 
@@ -88,12 +91,14 @@ pub fn all() -> u64 {
 }
 
 pub fn forget() {
-    PAGES.iter().chain(&COUNTS).chain([&ALL]).for_each(|word| word.store(0, Relaxed));
+    // Words that are 0 already are not touched, as their pages need not be there.
+    let used = PLACES.iter().chain(&COUNTS).filter(|word| word.load(Relaxed) != 0);
+    used.chain([&ALL]).for_each(|word| word.store(0, Relaxed));
 }
 
-/// The pages outside the runtime that samples fell on.
-pub fn pages() -> impl Iterator<Item = (u64, u64)> {
-    let pair = |at: usize| (PAGES[at].load(Relaxed) * PAGE, COUNTS[at].load(Relaxed));
+/// The instructions outside the runtime that samples fell on, and how many.
+pub fn places() -> impl Iterator<Item = (u64, u64)> {
+    let pair = |at: usize| (PLACES[at].load(Relaxed), COUNTS[at].load(Relaxed));
     (0..SLOTS).map(pair).filter(|(_, count)| *count > 0)
 }
 
@@ -108,22 +113,24 @@ extern "C" fn on_tick(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let (pc, sp) = (registers[libc::REG_RIP as usize] as u64, registers[libc::REG_RSP as usize] as u64);
     ALL.fetch_add(1, Relaxed);
-    if code::is_own(pc) || code::is_libc(pc) && called_by_runtime(sp) {
+    if code::is_own(pc) || code::is_libc(pc) && is_accounted(sp) {
         return;
     }
-    let page = pc / PAGE;
-    let first = page.wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize;
-    let slots = (0..SLOTS).map(|step| first.wrapping_add(step) % SLOTS);
-    let slot = slots.take(64).find(|at| [0, page].contains(&PAGES[*at].load(Relaxed))).unwrap_or(SLOTS - 1);
-    PAGES[slot].store(page, Relaxed);
-    COUNTS[slot].fetch_add(1, Relaxed);
+    let first = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    let slots = (0..MOST_STEPS).map(|step| first.wrapping_add(step) % SLOTS);
+    for slot in slots {
+        if [0, pc].contains(&PLACES[slot].load(Relaxed)) {
+            PLACES[slot].store(pc, Relaxed);
+            COUNTS[slot].fetch_add(1, Relaxed);
+            return;
+        }
+    }
 }
 
-/// Does libc work for the runtime, which calls its memory and string functions? These use the stack little, if at all.
-/// Of such calls that the program makes, the runtime makes the call, and the simulation knows their time.
-fn called_by_runtime(sp: u64) -> bool {
-    const NEAR: u64 = 64;
-    let near = (sp..sp + NEAR).step_by(8).take_while(|at| at / PAGE == sp / PAGE);
-    // SAFETY: words of the stack, of the page that its pointer points to.
-    near.map(|at| unsafe { (at as *const u64).read_unaligned() }).any(code::is_own)
+/// Does libc copy, compare or search memory for the runtime, or for the program in a call whose time is accounted for?
+/// These functions call no others and save nothing: the stack pointer points to where they return.
+fn is_accounted(sp: u64) -> bool {
+    // SAFETY: the running thread's stack.
+    let returns_to = unsafe { (sp as *const u64).read_unaligned() };
+    code::is_own(returns_to) || returns_to == ACCOUNTED.load(Relaxed)
 }
