@@ -11,6 +11,7 @@ mod determinism;
 mod docs;
 mod endings;
 mod explore;
+mod host;
 mod json;
 mod leveldb;
 mod libraries;

@@ -167,6 +167,11 @@ pub struct ReportOptions {
     /// Also write the report as JSON; - is standard output, in place of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+    /// Do not measure, nor tell, how much time passes on the host in code without hooks and in the kernel.
+    ///
+    /// That is the one part of a report that is not the same each time.
+    #[arg(long)]
+    pub no_host_time: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -61,6 +61,7 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         memory_limit: args.limits.memory,
         jobs: args.limits.jobs,
         work: Default::default(),
+        measure_host: false,
     })
 }
 

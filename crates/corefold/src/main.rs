@@ -3,6 +3,7 @@
 mod case;
 mod cli;
 mod explore;
+mod host;
 mod machine;
 mod replay;
 mod run;

@@ -2,7 +2,7 @@
 //! `corefold run`.
 use crate::cli::RunArgs;
 use crate::show::Json;
-use crate::{screen, show};
+use crate::{host, screen, show};
 use anyhow::Result;
 use corefold_driver::run::{Finished, Options};
 use corefold_driver::save::Recording;
@@ -18,12 +18,15 @@ pub fn run(args: RunArgs) -> Result<u8> {
     let finished = corefold_driver::run::run(&options)?;
     // What was simulated is shown even if it cannot be kept.
     let kept = if finished.runs.is_empty() { Ok(()) } else { recording.write(&finished.runs) };
+    if kept.is_ok() && !finished.runs.is_empty() {
+        host::save(&finished, &args.output);
+    }
     if let Some(signal) = finished.interrupted {
         kept?;
         interrupted(&finished, &options, &args.output);
         return Ok(128 + signal as u8);
     }
-    let shown = show::show(&finished.runs, &args.report, json);
+    let shown = show::show(&finished.runs, &args.report, &args.output, json);
     kept.and(shown)?;
     screen::note(&format!("recording: {}", args.output.display()));
     Ok(exit::of_runs(&finished.runs))
@@ -49,6 +52,7 @@ fn options(args: &RunArgs) -> Result<Options> {
         longest: args.limits.longest,
         memory_limit: args.limits.memory,
         jobs: args.limits.jobs,
+        measure_host: !args.report.no_host_time,
         work: args.report.work.map(Into::into).unwrap_or_default(),
     })
 }

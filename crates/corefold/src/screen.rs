@@ -32,6 +32,7 @@ pub fn options(work: corefold_recording::Work) -> corefold_report::Options {
         color: terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
         width: columns.unwrap_or(usual.width),
         accuracy: accuracy(),
+        host: Vec::new(),
         ascii: terminal && ["linux", "dumb", "vt100", "vt220"].contains(&variable("TERM").as_str()),
     }
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a recording to its report.
 use crate::cli::{ReportArgs, ReportOptions};
-use crate::screen;
+use crate::{host, screen};
 use anyhow::Result;
 use corefold_driver::save::Output;
 use corefold_driver::{exit, save};
 use corefold_explain::{Images, explain};
 use corefold_recording::Run;
+use corefold_report::Options;
 use std::path::Path;
 
 /// `corefold report`. That the recorded program failed does not make the report fail.
 pub fn report(args: &ReportArgs) -> Result<u8> {
     let json = Json::create(args.options.json.as_deref())?;
-    show(&save::load(&args.recording)?, &args.options, json)?;
+    show(&save::load(&args.recording)?, &args.options, &args.recording, json)?;
     Ok(exit::FINE)
 }
 
@@ -44,10 +45,11 @@ impl Json {
 }
 
 /// Explains the runs, and prints them as the options say.
-pub fn show(runs: &[Run], options: &ReportOptions, to: Json) -> Result<()> {
+pub fn show(runs: &[Run], options: &ReportOptions, recording: &Path, to: Json) -> Result<()> {
     let mut images = Images::new();
     let explained = runs.iter().map(|run| explain(run, &mut images)).collect::<Result<Vec<_>>>()?;
     let recorded = runs.first().map(|run| run.work).unwrap_or_default();
-    let look = screen::options(options.work.map_or(recorded, Into::into));
+    let host = if options.no_host_time { Vec::new() } else { host::load(recording, runs) };
+    let look = Options { host, ..screen::options(options.work.map_or(recorded, Into::into)) };
     to.print(|| corefold_report::json(&explained, &look), || corefold_report::text(&explained, &look))
 }

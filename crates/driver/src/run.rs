@@ -6,6 +6,7 @@
 mod blocked;
 mod child;
 pub mod explore;
+pub mod host;
 mod outcome;
 mod output;
 mod preload;
@@ -18,7 +19,7 @@ use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
 use corefold_machine::Machine;
-use corefold_recording::{Run, Work};
+use corefold_recording::{HostUse, Run, Work};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -49,11 +50,15 @@ pub struct Options {
     pub jobs: Option<NonZero<usize>>,
     /// What the recording says for later reports.
     pub work: Work,
+    /// Also measure what the runs take of the host.
+    pub measure_host: bool,
 }
 
 pub struct Finished {
     /// In the order of CPUs.
     pub runs: Vec<Run>,
+    /// What was measured of the host, by CPUs; it differs from run to run and does not belong into a recording.
+    pub host: BTreeMap<u32, HostUse>,
     /// The signal that ended it early.
     pub interrupted: Option<i32>,
 }
@@ -81,6 +86,7 @@ pub fn run(options: &Options) -> Result<Finished> {
         interrupts: &interrupts,
         next: AtomicUsize::new(options.cpus.len()),
         done: Mutex::new(BTreeMap::new()),
+        host: Mutex::new(BTreeMap::new()),
         bar: bar(options.cpus.len()),
     };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| all.work()))));
@@ -88,7 +94,8 @@ pub fn run(options: &Options) -> Result<Finished> {
     let runs = all.done.into_inner().expect("no worker panics").into_iter();
     let runs = runs.map(|(_, run)| run).collect::<Result<Vec<Run>>>()?;
     output::show(&all.launched, &runs);
-    Ok(Finished { runs, interrupted: interrupts.caught() })
+    let host = all.host.into_inner().expect("no worker panics");
+    Ok(Finished { runs, host, interrupted: interrupts.caught() })
 }
 
 fn jobs(options: &Options, runs: u64) -> usize {
@@ -124,6 +131,7 @@ struct Points<'a> {
     /// How many of `options.cpus`, from the front, are not yet started.
     next: AtomicUsize,
     done: Mutex<BTreeMap<u32, Result<Run>>>,
+    host: Mutex<BTreeMap<u32, HostUse>>,
     bar: ProgressBar,
 }
 
@@ -151,6 +159,9 @@ impl Points<'_> {
         let launch = self.launched.launch(self.options, cpus);
         let mut child = self.launched.start(self.options, &launch)?;
         let ended = wait::wait(&mut child, self.options.timeout, self.interrupts)?;
+        if let Some(measured) = host::measured(&launch) {
+            self.host.lock().expect("no worker panics").insert(cpus, measured);
+        }
         Ok(Run { work: self.options.work, ..outcome::run(&launch, &ended) })
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
-use crate::account::record;
+use crate::account::{host, record};
 use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
@@ -150,6 +150,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     raw::catch();
     // SAFETY: registered before the program's own handlers, so it runs after them.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
+    host::begin();
     stack
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod shape;
 use crate::accuracy::{self, Expected};
 use crate::curve::{Basis, Curve, Point};
 use crate::finding::finding;
+use crate::host;
 use crate::place::in_program;
 use crate::usl::{self, Fit};
 use crate::{CodeKind, Options, Work, units};
@@ -26,6 +27,7 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
         work: if options.work == Work::Total { "total" } else { "per-cpu" },
         speedup_from: if matches!(curve.basis, Basis::Progress(_)) { "progress" } else { "time" },
         finding: FindingOut { cause: found.name, text: found.text() },
+        host: host::lost(&options.host, &curve).map(|lost| Host { text: lost.text, runs: lost.runs }),
         accuracy: expected.map(error),
         usl: usl::fit(&curve.measurements()).ok().map(|fit| law(&fit)),
         runs: curve.points.iter().map(run).collect(),

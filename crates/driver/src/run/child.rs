@@ -52,6 +52,7 @@ impl Launched<'_> {
             memory_limit: self.memory_limit,
             longest: options.longest.map_or(0, |t| cycles(t, options.machine.clock_hz)),
             quiet: false,
+            measure_host: options.measure_host,
         }
     }
 

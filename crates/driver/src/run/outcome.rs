@@ -130,6 +130,7 @@ mod tests {
             memory_limit: 0,
             longest: 0,
             quiet: false,
+            measure_host: false,
         }
     }
 

@@ -96,6 +96,7 @@ pub extern "C" fn corefold_region_begin() {
     if region.begin.is_none() {
         region.begin = Some(now());
         forget_so_far();
+        crate::account::host::region_begins();
     }
 }
 
@@ -124,6 +125,7 @@ pub extern "C" fn corefold_region_end() {
         return;
     }
     if engine().region.begin.is_some() {
+        crate::account::host::region_ends();
         let run = crate::account::record::run(Status::Unfinished);
         engine().region.ended = Some(Box::new(run));
     }

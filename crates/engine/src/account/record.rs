@@ -17,6 +17,7 @@ pub fn finish(status: Status) {
     if engine().launch.quiet && status == Status::Exited(0) {
         return engine::end();
     }
+    crate::account::host::finish();
     // A region of interest that has ended is all that counts; how the program ended comes to it.
     let run = match engine().region.ended.take() {
         Some(region) => Run { status, modules: all_modules(), ..*region },

@@ -117,6 +117,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
         _ => return false,
     };
     hot!().called = 1;
+    crate::account::host::mixed();
     let cycles = cycles_seen(ip as u64);
     registers[libc::REG_RAX as usize] = (cycles & 0xffff_ffff) as i64;
     registers[libc::REG_RDX as usize] = (cycles >> 32) as i64;

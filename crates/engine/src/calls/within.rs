@@ -3,6 +3,7 @@
 //! its lock. No stand-in is asked, and the one thread that runs all of ours would block for real, though
 //! what it waits for can only come from the others. So the first bytes of those functions in libc are made
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
+use crate::account::host;
 use crate::calls::clock;
 use crate::calls::io::{self, TRY_AGAIN_NS};
 use crate::calls::signals;
@@ -135,6 +136,7 @@ extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {
     if active() {
         waiting_within(|| io::await_input(fd));
     }
+    host::count(host::Call::Read);
     // SAFETY: libc's own call.
     let got = unsafe { sys::syscall!(libc::SYS_read, fd, into, bytes; 0, 0, 0) };
     io::changed();
@@ -148,6 +150,7 @@ extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
         waiting_within(|| io::await_room(fd));
         most = bytes.min(io::transfer::PIPE_BUF as usize);
     }
+    host::count(host::Call::Write);
     // SAFETY: libc's own call.
     let put = unsafe { sys::syscall!(libc::SYS_write, fd, from, most; 0, 0, 0) };
     io::changed();

@@ -169,7 +169,8 @@ fn start_kernel_thread(fiber: &mut Fiber, stack: u64, bytes: u64) -> c_int {
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
-        let code = real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
+        let create = || real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
+        let code = crate::account::host::own(create);
         libc::pthread_sigmask(libc::SIG_SETMASK, &old, core::ptr::null_mut());
         libc::pthread_attr_destroy(&mut attr);
         code

@@ -22,6 +22,9 @@ pub struct Document<'a> {
     /// `progress` or `time`.
     pub speedup_from: &'static str,
     pub finding: FindingOut,
+    /// Measured on the host, and not the same each time: left out where there is nothing to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host<'a>>,
     /// Null where nothing was measured.
     pub accuracy: Option<Accuracy<'a>>,
     /// Null with fewer than five counts that finished.
@@ -35,6 +38,13 @@ pub struct FindingOut {
     /// `lines`, `lock`, `many lines`, `idle`, `function`, `nothing`, or `unknown`.
     pub cause: &'static str,
     pub text: String,
+}
+
+/// What passed on the host and is not in the simulation.
+#[derive(Serialize)]
+pub struct Host<'a> {
+    pub text: String,
+    pub runs: &'a [crate::HostRun],
 }
 
 /// The error of throughput to expect: what was measured of workloads of this kind.

@@ -3,6 +3,7 @@
 use super::{Screen, paragraph};
 use crate::curve::Curve;
 use crate::finding::{MORE_WORK, finding};
+use crate::host;
 use crate::style::{clip, line};
 use crate::units;
 use corefold_explain::base_name;
@@ -13,6 +14,10 @@ pub fn head(screen: &Screen, curve: &Curve) -> String {
     let program = clip(&command(curve), screen.width().saturating_sub(machine.chars().count()));
     let finding = finding(curve);
     let mut out = format!("{}{machine}\n", screen.style.bold(&program));
+    if let Some(lost) = host::lost(&screen.options.host, curve) {
+        out.push('\n');
+        out += &paragraph(&lost.text, screen.width(), |line| screen.style.bold(line));
+    }
     if !finding.text().is_empty() {
         out.push('\n');
         out += &paragraph(&finding.text(), screen.width(), |line| screen.style.bold(line));
