@@ -39,9 +39,10 @@ fn a_queue_lock_of_assembly_excludes() {
 }
 
 /// A load is a load: those who wait with volatile, plain or assembly loads get the lock no sooner than with atomic ones.
+/// Not with two or three threads, where cycles decide whether one of them takes several turns in a row.
 #[test]
 fn a_hand_over_costs_the_same_by_any_kind_of_load() {
-    for threads in ["2", "8", "40"] {
+    for threads in ["4", "8", "40"] {
         let cost = |define: &str| -> f64 {
             let run = Simulation::of(&program_with("litmus/handover.c", &[define])).cpus("80").args(threads).run();
             assert_eq!(run.said.code, Some(0), "{}", run.said.err);

@@ -166,16 +166,6 @@ impl Model {
             && self.lines.has(index as usize, When::Now, core)
     }
 
-    /// Gives the line a record of its own, so that every access to it is seen: for a line with a value
-    /// still in a store buffer.
-    pub fn watch(&mut self, tag: &mut Tag, address: u64) {
-        if let Some(owner) = tag.private_cpu() {
-            *tag = self.share(address, owner, tag.is_dirty());
-        } else if let Some(set) = tag.readers() {
-            *tag = self.record_readers(set, address >> self.line_shift);
-        }
-    }
-
     /// Number of lines that have a record: that are fought for.
     pub fn shared_lines(&self) -> usize {
         self.lines.len()

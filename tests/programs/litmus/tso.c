@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Litmus tests of x86-TSO. Each access is plain, volatile, atomic or inline assembly, drawn anew for each round; x and y
-// lie on lines of their own, on one line, or on lines that the thread which writes them had alone. Outcomes that x86-TSO
+// lie on lines of their own, on one line, or on a line that no other thread has touched. Outcomes that x86-TSO
 // forbids must not be seen; the relaxed outcomes of SB and R must be, or no store ever waited.
 // Sewell, Sarkar, Owens, Zappa Nardelli, Myreen: x86-TSO, CACM 53(7), 2010.
 #include <pthread.h>
@@ -14,6 +14,8 @@ enum kind { PLAIN, VOLATILE, ATOMIC, ASSEMBLY };
 static _Alignas(128) unsigned far_x[64];
 static _Alignas(128) unsigned far_y[64];
 static _Alignas(128) unsigned near[64];
+static _Alignas(128) unsigned fresh[ROUNDS][32];
+static int is_fresh;
 static unsigned *x, *y;
 static unsigned kinds[8];
 static unsigned delays[THREADS];
@@ -260,11 +262,12 @@ static unsigned draw(unsigned below)
 	return (random_state >> 16) % below;
 }
 
-static void prepare(void)
+static void prepare(int round)
 {
 	unsigned place = draw(PLACES);
+	is_fresh = place == 2;
 	x = place == 1 ? near : far_x;
-	y = place == 1 ? near + 1 : far_y;
+	y = place == 1 ? near + 1 : is_fresh ? fresh[round] : far_y;
 	x[0] = y[0] = y[2] = 0;
 	for (int i = 0; i < 8; i++)
 		kinds[i] = draw(KINDS);
@@ -283,10 +286,16 @@ static void meet(unsigned *turn)
 		__builtin_ia32_pause();
 }
 
-/* Where the lines are before the test: the first thread has them alone, all share them, or another has written them. */
+/* Where the lines are before the test: the first thread has them alone, all share them, or another has written them.
+   A fresh line has been touched by the first thread only. */
 static void warm(int me, int round)
 {
 	static volatile unsigned sum;
+	if (is_fresh) {
+		if (me > 0)
+			sum += *(volatile unsigned *)x;
+		return;
+	}
 	switch (round % 3) {
 	case 0:
 		for (int i = 0; me == 0 && i < 40; i++)
@@ -311,7 +320,7 @@ static void *thread(void *number)
 		unsigned long found = 0;
 		for (int round = 0; round < ROUNDS; round++) {
 			if (me == 0)
-				prepare();
+				prepare(round);
 			meet(&turn);
 			warm(me, round % 3);
 			meet(&turn);

@@ -28,11 +28,14 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
         return;
     }
-    let again = !wrote() && current().spins.continues(pc, address);
-    let kind = if again { Kind::LoadAwaited } else { Kind::Load };
-    timed(address, pc, size as u32, kind, AccessKind::Read);
-    if again {
-        sched::sync_if_seen();
+    // From here on as an atomic load: to the machine it is the same instruction.
+    if !quiet || !sched::within_lookahead() {
+        let again = !wrote() && current().spins.continues(pc, address);
+        let kind = if again { Kind::LoadAwaited } else { Kind::Load };
+        timed(address, pc, size as u32, kind, AccessKind::Read);
+        if again {
+            sched::sync_if_seen();
+        }
     }
     pending::flush(hot!().clock);
     if size <= 8 {
@@ -151,10 +154,11 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     if kind == Kind::Rmw {
         atomics::await_own_stores(cpu);
     }
-    pending::reveal(*tag, cpu);
     if others_know(*tag, cpu) && !may_go_first(*tag, &access) {
         sched::sync();
     }
+    // After others have gone first: until here the owner may have stored to it.
+    pending::reveal(*tag, cpu);
     let shared = engine().model.shared_lines();
     let outcome = engine().model.access(tag, &access, hot!().clock);
     if outcome.transfer.is_some() || kind.writes() {

@@ -78,7 +78,6 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
-    watch(address, pc);
     pending::defer(cpu, address, size, value, effect, pc);
 }
 
@@ -106,15 +105,6 @@ fn await_store(cpu: u32, store: &pending::Store) {
     charge_blame(cpu, &Blame { address: store.address, origin, stall });
     sched::sync();
     pending::flush(hot!().clock);
-}
-
-/// Has every access to the line come by here from now on.
-fn watch(address: u64, pc: u64) {
-    let shared = engine().model.shared_lines();
-    engine().model.watch(tag_of(address), address);
-    if engine().model.shared_lines() != shared {
-        crate::account::sites::line_shared(address, pc);
-    }
 }
 
 /// A simulated read-modify-write: `f` gets the old value and gives the new one, if there is to be one.
