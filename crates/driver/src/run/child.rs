@@ -51,6 +51,7 @@ impl Launched<'_> {
             memory_limit: self.memory_limit,
             longest: options.longest.map_or(0, |t| cycles(t, options.machine.clock_hz)),
             quiet: false,
+            explores: false,
         }
     }
 

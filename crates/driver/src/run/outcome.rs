@@ -120,6 +120,7 @@ mod tests {
             memory_limit: 0,
             longest: 0,
             quiet: false,
+            explores: false,
         }
     }
 

@@ -225,6 +225,11 @@ impl Spins {
         self.turns.pure = true;
     }
 
+    /// Does it spin in a loop that it can only leave when a word changes?
+    pub fn goes_on(&self) -> bool {
+        self.spinning && self.turns.pc != 0 && self.turns.pure
+    }
+
     /// Between two looks from the same place, one turn apart.
     pub fn period(&self) -> Ticks {
         self.turns.period

@@ -12,7 +12,7 @@ use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::hooks::spin::LOOKS;
-use crate::scheduling::sched;
+use crate::scheduling::{perturb, sched};
 use alloc::vec;
 use alloc::vec::Vec;
 use corefold_model::Ticks;
@@ -100,8 +100,10 @@ pub fn doze() -> bool {
     e.sched.dozes.begin(cpu, doze);
     sched::sync();
     end(cpu, hot!().clock);
-    sample::take_due(current().spins.place(), sample::What::Stall);
+    let place = current().spins.place();
+    sample::take_due(place, sample::What::Stall);
     sched::set_limit();
+    perturb::look_around(place);
     true
 }
 
