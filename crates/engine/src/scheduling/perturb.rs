@@ -178,7 +178,10 @@ pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     pending::flush_own(address, size);
     let (cpu, tag) = (engine().sched.cpu as u32, *tag_of(address));
     match what {
-        AccessKind::Read => tag.private_cpu() == Some(cpu),
+        AccessKind::Read => {
+            current().spins.note_read(crate::engine::line_start(address));
+            tag.private_cpu() == Some(cpu)
+        }
         _ => tag == Tag::private_dirty(cpu),
     }
 }
