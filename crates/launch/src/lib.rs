@@ -50,6 +50,8 @@ pub struct Launch {
     pub longest: u64,
     /// No recording is wanted of a run that ends well.
     pub quiet: bool,
+    /// Schedules are explored: threads that have only looked at memory for long are taken to do so for ever.
+    pub explores: bool,
     /// Measure what the run takes of the host, and write it to [`Launch::host_output`].
     pub measure_host: bool,
 }

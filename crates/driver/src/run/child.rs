@@ -53,6 +53,7 @@ impl Launched<'_> {
             longest: options.longest.map_or(0, |t| cycles(t, options.machine.clock_hz)),
             quiet: false,
             measure_host: options.measure_host,
+            explores: false,
         }
     }
 

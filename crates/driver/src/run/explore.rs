@@ -148,7 +148,7 @@ impl Worker<'_> {
         let launched =
             Launched { program, runtime, placeholders, directory: &self.directory, memory_limit, alone: false };
         let mut launch = launched.launch(options, options.cpus[0]);
-        (launch.seed, launch.quiet) = (seed, quiet);
+        (launch.seed, launch.quiet, launch.explores) = (seed, quiet, true);
         if seed == 0 {
             launch.longest = 0;
         }

@@ -131,6 +131,7 @@ mod tests {
             longest: 0,
             quiet: false,
             measure_host: false,
+            explores: false,
         }
     }
 

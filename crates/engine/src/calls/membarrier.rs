@@ -6,7 +6,7 @@
 use crate::calls::{signals, sleep};
 use crate::engine::{charge, engine, now};
 use crate::hooks::hot::hot;
-use crate::scheduling::{placing, sched};
+use crate::scheduling::{doze, placing, sched};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use corefold_model::ticks;
@@ -68,6 +68,8 @@ fn interrupt(only: Option<usize>) {
     }
     let system = &e.launch.machine.system;
     charge(system.interrupt_send * targets.len() as u32);
+    // A CPU that skips turns of a spin has a clock of turns to come.
+    targets.iter().for_each(|cpu| doze::disturbed(*cpu, now()));
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {
         let drained = engine().model.drain(cpu as u32, clock);

@@ -3,7 +3,7 @@
 use crate::account::sample;
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
-use crate::hooks::spin::Found;
+use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::{atomics, front, own, pending};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
@@ -13,6 +13,9 @@ use corefold_recording::AccessKind;
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if !active() || own::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
+        return;
+    }
+    if hot!().tag == sched::READS_SHOWN && read_in_turn(address) {
         return;
     }
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {

@@ -8,8 +8,9 @@ use crate::calls::raw;
 use crate::calls::string::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
-use crate::hooks::hot::hot;
+use crate::hooks::hot::{HOT, hot};
 use crate::hooks::{atomics, blocks, pending, wide};
+use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use core::arch::naked_asm;
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, Unseen, Word};
@@ -62,7 +63,32 @@ pub extern "C" fn corefold_around() {
         ".cfi_adjust_cfa_offset 8",
         "cmp byte ptr [rip + {active}], 0",
         "je 2f",
-        "cld",
+        // A block's head, of known cost, before the limit: nothing else needs to be kept.
+        "cmp byte ptr [rsp + 19], {block}",
+        "jne 3f",
+        "push rax",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 16",
+        "mov rdx, [rsp + 24]",
+        "add rdx, {rest}",
+        "mov rax, {mask}",
+        "and rax, rdx",
+        "mov rdx, {table}",
+        "add rdx, ds:[{hot} + 8]",
+        "movzx eax, word ptr [rax + rdx]",
+        "test eax, eax",
+        "jz 4f",
+        "add rax, ds:[{hot} + 16]",
+        "cmp rax, ds:[{hot} + 24]",
+        "jae 4f",
+        "mov ds:[{hot} + 16], rax",
+        "pop rdx",
+        "pop rax",
+        "jmp 2f",
+        "4: pop rdx",
+        "pop rax",
+        ".cfi_adjust_cfa_offset -16",
+        "3: cld",
         "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8",
         "push rdi", "push rsi", "push rbp", "push rsp", "push rbx", "push rdx", "push rcx", "push rax",
         ".cfi_adjust_cfa_offset 128",
@@ -98,6 +124,11 @@ pub extern "C" fn corefold_around() {
         header = const STATE_HEADER,
         state = const STATE,
         body = sym around,
+        block = const corefold_block::around::TOP_BLOCK >> 24,
+        rest = const REST,
+        mask = const BLOCK_MASK,
+        table = const BLOCK_COSTS,
+        hot = const HOT,
     )
 }
 

@@ -21,7 +21,10 @@ use crate::threads::{cancel, contexts};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
-use corefold_model::{Model, Ticks, ticks};
+use corefold_model::{Model, Tag, Ticks, ticks};
+
+/// In place of a CPU's tag: that of no line, so that no read is taken for one of the CPU's own lines.
+pub const READS_SHOWN: u32 = perturb::NO_TAG - 1;
 
 pub struct Cpu {
     /// Valid while the CPU is not the running one.
@@ -130,6 +133,21 @@ impl Scheduler {
         let other = |c: usize| c != cpu && self.cpus.get(c).is_some_and(|c| c.fiber.is_some());
         (cpu % self.cores..self.cpus.len()).step_by(self.cores).any(other)
     }
+}
+
+/// Has every plain read of the running CPU come by its slow path, or no more. Those of a seed's schedule do anyway.
+pub fn show_reads(all: bool) {
+    let s = &mut engine().sched;
+    if !perturb::on() {
+        let own = Tag::private_clean(s.cpu as u32).bits();
+        hot!().tag = if all { READS_SHOWN } else { own };
+        s.cpus[s.cpu].tags.0 = hot!().tag;
+    }
+}
+
+/// Has it since [`show_reads`]?
+pub fn shows_reads() -> bool {
+    hot!().tag == READS_SHOWN || perturb::on()
 }
 
 /// Recomputes when the running fiber has to look up.

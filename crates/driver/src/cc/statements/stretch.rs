@@ -4,7 +4,7 @@
 //! leave it free for none of it. So another block begins before a `pause`, and where much else comes.
 
 /// Lines of the compiler's output, hooks included, that may be charged before a call which precedes them.
-const MOST: u32 = 96;
+const MOST: u32 = 32;
 
 #[derive(Default)]
 pub struct Stretch {
