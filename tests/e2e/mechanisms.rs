@@ -61,3 +61,23 @@ fn one_access_more_leaves_other_lines_times_as_they_were() {
         assert!(changed <= 6, "{more} more: {changed} of {} turns take another time", base.len());
     }
 }
+
+/// Profiling observes; it must not change what is observed.
+#[test]
+fn the_sampling_period_changes_no_time() {
+    let cases = [("machine/phases.c", "1", ""), ("truths/seqlock.c", "8", "8")];
+    for (source, cpus, args) in cases {
+        let of = |period: &str| {
+            let simulation = Simulation::of(&program(source)).cpus(cpus).args(args).option("--sample-period", period);
+            let run = simulation.run();
+            assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+            let report = run.report();
+            let one = report.at(cpus.parse().expect("a number"));
+            (run.printed().to_owned(), one.cycles(), one.0["time"].to_string())
+        };
+        let base = of("10000");
+        for period in ["100", "1000000"] {
+            assert_eq!(of(period), base, "{source}: a sample each {period} cycles");
+        }
+    }
+}

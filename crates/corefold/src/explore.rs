@@ -52,6 +52,7 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         machine,
         seed: 0,
         slack: args.limits.slack,
+        sample_period: corefold_driver::run::SAMPLE_PERIOD,
         program: program.clone(),
         args: rest.to_vec(),
         timeout: args.limits.timeout.or(Some(TIMEOUT)),

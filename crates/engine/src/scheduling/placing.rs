@@ -30,6 +30,7 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
     // What was left of the time to the next sample is left still: a thread that runs for moments at a time
     // would be charged a whole period for each otherwise.
     slot.next_sample += idle;
+    slot.counted += idle;
     slot.fiber = Some(fiber);
     slot.slice_end = slot.clock + timeslice();
     slot.preempted_at = Ticks::MAX;
