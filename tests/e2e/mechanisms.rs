@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mechanisms of the engine and its model, each by a program that would show it missing.
-use crate::harness::{Place, Simulation, program};
+use crate::harness::{Place, Simulation, native_with, program, program_with};
 use std::path::Path;
 
 /// A profile with other lines for some of its keys.
@@ -80,4 +80,51 @@ fn the_sampling_period_changes_no_time() {
             assert_eq!(of(period), base, "{source}: a sample each {period} cycles");
         }
     }
+}
+
+/// All that a thread computes takes longer beside a busy sibling, not only its own basic blocks.
+#[test]
+fn a_busy_sibling_slows_down_libc_copies_and_locks() {
+    // Of skylake-2s-80: CPU 40 is the sibling of CPU 0.
+    let of = |other: &str| {
+        let run = Simulation::of(&program("mechanisms/sibling.c")).cpus("80").args(other).run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        let parts = run.printed().lines().filter_map(|line| line.split_once(' '));
+        parts.map(|(name, ps)| (name.to_owned(), ps.parse().expect("a time"))).collect::<Vec<(String, f64)>>()
+    };
+    let slowed: Vec<(String, f64)> =
+        of("1").into_iter().zip(of("40")).map(|((name, alone), (_, beside))| (name, beside / alone)).collect();
+    assert_eq!(slowed.len(), 5);
+    for (name, ratio) in &slowed {
+        // Two hardware threads get 125 % of the work of one done. What a lock's atomics take is no computing.
+        let least = if name == "locks" { 1.05 } else { 1.5 };
+        assert!((least..=1.61).contains(ratio), "{name}: {slowed:?}");
+    }
+}
+
+#[test]
+fn a_woken_thread_stays_near() {
+    // Of skylake-2s-80: CPUs 0 to 19 and 40 to 59 are socket 0; 20 to 39 and 60 to 79 are socket 1.
+    let to = |args: &str| {
+        let run = Simulation::of(&program("mechanisms/woken.c")).cpus("80").args(args).run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        run.printed().trim().parse::<u32>().expect("a CPU")
+    };
+    let cores = |list: std::ops::Range<u32>| list.map(|cpu| format!(" {cpu}")).collect::<String>();
+    assert_eq!(to("19"), 19, "its own is idle");
+    assert_eq!(to("19 19"), 1, "an idle core of its socket: main has CPU 0");
+    let sibling = to(&format!("19{}", cores(0..20)));
+    assert!((40..60).contains(&sibling), "{sibling}: all cores of its socket are busy, but not all CPUs");
+    let other = to(&format!("19{}{}", cores(0..20), cores(40..60)));
+    assert!((20..40).contains(&other), "{other}: its whole socket is busy");
+    let sibling = to(&format!("20{}", cores(20..40)));
+    assert!((60..80).contains(&sibling), "{sibling}: the same of the other socket");
+}
+
+#[test]
+fn thread_local_storage_may_be_larger_than_a_stack() {
+    const OPTIONS: [&str; 1] = ["-DMEGABYTES=40"];
+    let (source, name) = ("pthread/storage.c", "40 MB of thread-local storage");
+    let (native, simulated) = (native_with(source, &OPTIONS), program_with(source, &OPTIONS));
+    crate::programs::check_built(name, &native, &simulated).unwrap_or_else(|wrong| panic!("{wrong}"));
 }

@@ -166,6 +166,13 @@ impl Model {
             && self.lines.has(index as usize, When::Now, core)
     }
 
+    /// Whole pages are unmapped, or their memory is given back.
+    pub fn forget_pages(&mut self, begin: u64, bytes: u64) {
+        if bytes > 0 {
+            self.homes.forget(begin >> self.line_shift, (begin + bytes - 1) >> self.line_shift);
+        }
+    }
+
     /// Gives the line a record of its own, so that every access to it is seen: for a line with a value
     /// still in a store buffer.
     pub fn watch(&mut self, tag: &mut Tag, address: u64) {
@@ -317,6 +324,7 @@ impl Model {
         match self.resting.remove(&line) {
             Some(index) => {
                 self.lines.revive(index as usize, state);
+                self.lines.get(index as usize).home = self.homes.of(line);
                 Tag::record(index)
             }
             None => Tag::record(self.lines.add(state, self.homes.of(line))),

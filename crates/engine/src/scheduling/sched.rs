@@ -129,7 +129,7 @@ impl Scheduler {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
     }
 
-    fn sibling_busy(&self, cpu: usize) -> bool {
+    pub fn sibling_busy(&self, cpu: usize) -> bool {
         let other = |c: usize| c != cpu && self.cpus.get(c).is_some_and(|c| c.fiber.is_some());
         (cpu % self.cores..self.cpus.len()).step_by(self.cores).any(other)
     }
