@@ -128,3 +128,30 @@ fn thread_local_storage_may_be_larger_than_a_stack() {
     let (native, simulated) = (native_with(source, &OPTIONS), program_with(source, &OPTIONS));
     crate::programs::check_built(name, &native, &simulated).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
+
+/// A locked operation on bytes of two lines locks the bus, and is called what it is.
+#[test]
+fn a_split_lock_costs_what_it_costs_and_is_named() {
+    // Of skylake-2s-80, at 2.1 GHz.
+    const SPLIT_NS: f64 = 1449.0 / 2.1;
+    for how in ["builtin", "assembly", "store"] {
+        let of = |offset: &str| {
+            let run = Simulation::of(&program("mechanisms/split.c")).cpus("4").args(&format!("{offset} {how}")).run();
+            assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+            let ns = run.printed().trim().parse::<f64>().expect("a time") / 1000.0;
+            let report = run.report();
+            let notes = report.at(4).0["notes"].to_string();
+            let kinds: Vec<String> =
+                report.at(4).lines().flat_map(|line| line.sites()).map(|site| site["kind"].to_string()).collect();
+            (ns, notes.contains("split lock"), kinds.contains(&"\"split lock\"".to_owned()))
+        };
+        // Not aligned, but within a line.
+        let (within, noted, named) = of("52");
+        assert!(within < 20.0 && !noted && !named, "{how}: {within} {noted} {named}");
+        let (across, noted, named) = of("60");
+        assert!(
+            (across - within - SPLIT_NS).abs() < 0.05 * SPLIT_NS && noted && named,
+            "{how}: {across} {noted} {named}"
+        );
+    }
+}

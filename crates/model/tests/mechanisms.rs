@@ -495,3 +495,19 @@ fn the_variation_of_a_lines_transfers_is_its_own() {
         assert_eq!(times(others), base, "{others}");
     }
 }
+
+#[test]
+fn a_locked_bus_holds_up_what_leaves_other_cores_and_nothing_else() {
+    let mut lab = lab(|_| ());
+    lab.cycles(NEAR, 0, Kind::Store);
+    lab.cycles(REMOTE, 4096, Kind::Store);
+    lab.rest();
+    let begun = lab.clocks[0];
+    assert_eq!(lab.model.lock_bus(begun), begun + ticks(1000));
+    assert_eq!(lab.cycles(NEAR, 0, Kind::LoadAwaited), 0, "its own line");
+    assert_eq!(lab.cycles(NEAR, 4096, Kind::LoadAwaited), 1000 + 200, "another's");
+    assert_eq!(lab.cycles(0, 8192, Kind::LoadAwaited), 1000 + 180, "memory");
+    assert_eq!(lab.model.lock_bus(begun + ticks(400)), begun + ticks(2000), "one lock after the other");
+    lab.rest();
+    assert_eq!(lab.cycles(REMOTE, 4096, Kind::Store), 200, "it is over");
+}
