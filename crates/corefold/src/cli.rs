@@ -82,6 +82,9 @@ pub struct RunArgs {
     /// The schedule and the program's randomness: 0 is the plain schedule, any other number draws one of its own.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Mean cycles of a CPU between two samples of its call stack, 16 at least. Times do not depend on it.
+    #[arg(long, value_name = "CYCLES", default_value_t = corefold_driver::run::SAMPLE_PERIOD)]
+    pub sample_period: u64,
     /// Where the recording goes.
     #[arg(short, long, value_name = "FILE", default_value = "corefold.rec")]
     pub output: PathBuf,

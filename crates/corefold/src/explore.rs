@@ -54,6 +54,7 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         machine,
         seed: 0,
         slack: args.limits.slack,
+        sample_period: corefold_driver::run::SAMPLE_PERIOD,
         program: program.clone(),
         args: rest.to_vec(),
         timeout: Some(args.limits.timeout.unwrap_or(TIMEOUT)),

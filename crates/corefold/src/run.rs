@@ -46,6 +46,7 @@ fn options(args: &RunArgs) -> Result<Options> {
         machine,
         seed: args.seed,
         slack: args.limits.slack,
+        sample_period: args.sample_period,
         program: program.clone(),
         args: rest.to_vec(),
         timeout: args.limits.timeout,

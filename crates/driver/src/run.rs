@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Mean cycles between two samples: fine enough for short programs, cheap enough for long ones.
-const SAMPLE_PERIOD: u64 = 10_000;
+pub const SAMPLE_PERIOD: u64 = 10_000;
 
 pub struct Options {
     pub machine: Machine,
@@ -37,6 +37,8 @@ pub struct Options {
     pub cpus: Vec<u32>,
     pub seed: u64,
     pub slack: u64,
+    /// Mean cycles between two samples of the profile.
+    pub sample_period: u64,
     /// `{cpus}` in an argument stands for the count.
     pub program: OsString,
     pub args: Vec<OsString>,

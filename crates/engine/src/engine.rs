@@ -126,11 +126,24 @@ pub fn now() -> Ticks {
     hot!().clock
 }
 
-/// Lets the running fiber compute for so many cycles.
+/// Lets the running fiber compute for so many cycles of a core that it has to itself.
 #[inline]
 pub fn charge(cycles: u32) {
-    hot!().clock += ticks(cycles);
+    hot!().clock += computed(cycles);
     hot!().called = 1;
+}
+
+/// How long so much computing takes now: longer beside a busy SMT sibling, as that of basic blocks does.
+#[inline]
+pub fn computed(cycles: u32) -> Ticks {
+    if hot!().cost_half == 0 { ticks(cycles) } else { beside_sibling(ticks(cycles)) }
+}
+
+/// What takes so long on a core of its own, where all hardware threads of the core are busy.
+pub fn beside_sibling(alone: Ticks) -> Ticks {
+    let machine = &engine().launch.machine;
+    let shared = alone * u64::from(machine.threads_per_core) * 100 / u64::from(machine.core.smt_percent.max(1));
+    shared.max(alone)
 }
 
 /// What is known of the line that `address` lies on. The shadow has a place for every 64 bytes, as the

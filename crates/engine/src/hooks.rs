@@ -14,6 +14,7 @@ pub mod own;
 pub mod pending;
 pub mod rounds;
 pub mod spin;
+pub mod split;
 mod tsan;
 mod unaligned;
 pub mod wide;

@@ -168,7 +168,7 @@ impl Teller<'_, '_> {
         let does = match misuse.access {
             Some(AccessKind::Read | AccessKind::AtomicLoad) => "reads",
             Some(AccessKind::Write | AccessKind::AtomicStore) => "writes",
-            Some(AccessKind::Rmw) => "updates",
+            Some(AccessKind::Rmw | AccessKind::SplitLock) => "updates",
             None => "frees again",
         };
         let place = |stack: &[u64]| {

@@ -315,6 +315,7 @@ pub fn kind_name(kind: AccessKind) -> &'static str {
         AccessKind::AtomicLoad => "atomic load",
         AccessKind::AtomicStore => "atomic store",
         AccessKind::Rmw => "atomic rmw",
+        AccessKind::SplitLock => "split lock",
     }
 }
 

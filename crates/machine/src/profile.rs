@@ -239,6 +239,7 @@ impl Numbers {
             width: self.get("core.width"),
             rmw: self.get("core.rmw"),
             rmw_held: self.get("core.rmw_held"),
+            split_lock: self.get("core.split_lock"),
             reload: self.get("core.reload"),
             forward: self.get("core.forward"),
             renamed: self.get("core.renamed"),

@@ -77,6 +77,8 @@ pub struct Core {
     pub rmw: u32,
     /// Of these, the last ones, in which it holds the line: a snoop that comes earlier still gets it.
     pub rmw_held: u32,
+    /// Cycles that one takes more on bytes of two lines: for so long it locks the bus.
+    pub split_lock: u32,
     /// Cycles from the end of one until a load of its word has the value.
     pub reload: u32,
     /// Cycles from a plain store until a load of its word has the value.

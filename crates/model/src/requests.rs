@@ -10,9 +10,9 @@ use crate::{Tag, Ticks};
 impl Model {
     /// When a line arrives that another core sends, and for which nobody else has asked.
     pub(crate) fn transferred(&mut self, cpu: u32, now: Ticks, takes: Ticks) -> Ticks {
-        let cpu = &mut self.cpus[cpu as usize];
-        let arrival = cpu.leaves(now, self.costs.transfers) + takes;
-        cpu.transfers(arrival);
+        let leaves = self.cpus[cpu as usize].leaves(now, self.costs.transfers);
+        let arrival = self.on_the_bus(leaves) + takes;
+        self.cpus[cpu as usize].transfers(arrival);
         arrival
     }
 
@@ -31,7 +31,7 @@ impl Model {
         let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
         let legs = self.varied(legs, access);
         let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
-        let mut begin = leaves + legs.request;
+        let mut begin = self.on_the_bus(leaves) + legs.request;
         if self.costs.queueing {
             begin = begin.max(self.lines.get(index).home_free);
         }

@@ -311,6 +311,8 @@ pub enum AccessKind {
     AtomicStore,
     /// Read-modify-write.
     Rmw,
+    /// One on bytes of two lines.
+    SplitLock,
 }
 
 /// A place in the code that touched a line, at one offset of it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting one child: the same bytes in its memory at the same addresses, every time.
 use super::signals::restore_in_child;
-use super::{Options, SAMPLE_PERIOD, preload};
+use super::{Options, preload};
 use anyhow::{Context, Result};
 use corefold_launch::{CONFIG_VARIABLE, Launch, STACK_LIMIT};
 use std::ffi::{OsStr, OsString};
@@ -45,7 +45,7 @@ impl Launched<'_> {
             machine: options.machine.clone(),
             cpus,
             seed: options.seed,
-            sample_period: SAMPLE_PERIOD,
+            sample_period: options.sample_period,
             slack: options.slack,
             argv: argv.map(|a| with_cpus(a, cpus).to_string_lossy().into_owned()).collect(),
             output: self.file(cpus, "run").to_string_lossy().into_owned(),

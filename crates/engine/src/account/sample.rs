@@ -70,7 +70,6 @@ pub fn take_due(pc: u64, what: What) {
         cpu.next_sample += e.samples.next_gap();
     }
     let cycles = (cpu.next_sample - from) / TICKS_PER_CYCLE;
-    e.branches.time_passes(cycles);
     let fiber = current();
     let mut frames = core::mem::take(&mut e.samples.scratch);
     frames.clear();

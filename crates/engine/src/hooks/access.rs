@@ -297,7 +297,7 @@ fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
     sample::take_due(pc, sample::What::Compute);
     hot!().clock = done;
     sample::take_due(pc, sample::What::Stall);
-    sched::set_limit();
+    sched::sampled();
 }
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?

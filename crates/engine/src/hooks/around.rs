@@ -166,7 +166,7 @@ fn announce(word: Word, address: u64, pc: u64) {
     let size = u64::from(word.size());
     let whole = size.is_power_of_two() && address.is_multiple_of(size);
     match word.kind() {
-        Kind::Atomic if whole && size <= 16 => {
+        Kind::Atomic if size.is_power_of_two() && size <= 16 => {
             atomics::arrive(address, size.min(8) as u8, pc);
             remember(Kind::Atomic, address, size, pc);
         }

@@ -4,7 +4,7 @@ use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
 use crate::hooks::access::{charge_blame, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
-use crate::hooks::{front, pending};
+use crate::hooks::{front, pending, split};
 use crate::scheduling::doze::doze;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -143,6 +143,10 @@ pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
 fn arrive_on(address: u64, size: u8, pc: u64) {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::Rmw);
+    }
+    if split::is_split(address, size) {
+        split::arrive(address, size, pc);
+        return pending::flush(hot!().clock);
     }
     let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
     if outcome.transfer.is_some() {

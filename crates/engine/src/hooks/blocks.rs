@@ -2,7 +2,7 @@
 //! What each basic block costs: worked out when it is first reached or, in and around an inner loop, when its rounds
 //! are known (`rounds`), and when it is known how often its branch is mispredicted (`branches`). Kept in a table by its
 //! address.
-use crate::engine::{active, engine};
+use crate::engine::{active, beside_sibling, engine};
 use crate::hooks::branches;
 use crate::hooks::hot::{self, hot};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
@@ -68,10 +68,8 @@ pub fn core() -> Core {
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
 pub fn packed(sixteenths: u32) -> u32 {
-    let machine = &engine().launch.machine;
     let alone = sixteenths.min(0x3fff);
-    let shared = alone * u32::from(machine.threads_per_core) * 100 / machine.core.smt_percent.max(1);
-    alone | shared.clamp(alone, 0xffff) << 16
+    alone | (beside_sibling(alone.into()).min(0xffff) as u32) << 16
 }
 
 /// The process's own code.

@@ -260,6 +260,7 @@ fn hold_up(length: Ticks) {
     hot!().clock = clock + length;
     current().comes_back(cpu, clock + length);
     e.sched.cpus[cpu].next_sample += length;
+    e.sched.cpus[cpu].counted += length;
     sched::sync();
 }
 

@@ -8,6 +8,7 @@ use crate::account::sample;
 use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine};
+use crate::hooks::branches;
 use crate::hooks::front::{self, Front};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
@@ -32,6 +33,8 @@ pub struct Cpu {
     pub fiber: Option<usize>,
     pub ready: VecDeque<usize>,
     pub next_sample: Ticks,
+    /// Until when its cycles are counted in [`branches`].
+    pub counted: Ticks,
     pub slice_end: Ticks,
     /// When a woken thread takes the CPU from the running one, which goes on after it, if ever.
     pub preempted_at: Ticks,
@@ -56,6 +59,8 @@ pub struct Scheduler {
     pub clocks: Clocks,
     pub dozes: Dozes,
     pub timers: Timers,
+    /// The clock at which the running fiber has more to do than to be sampled.
+    looks_up: Ticks,
     slack: Ticks,
     lookahead: Ticks,
     /// The longest time between two looks of one spin.
@@ -80,6 +85,7 @@ impl Scheduler {
             fiber: None,
             ready: VecDeque::new(),
             next_sample: 0,
+            counted: 0,
             slice_end: 0,
             preempted_at: Ticks::MAX,
             front: Front::default(),
@@ -92,6 +98,7 @@ impl Scheduler {
             clocks: Clocks::default(),
             dozes: Dozes::new(launch.cpus),
             timers: Timers::default(),
+            looks_up: 0,
             slack: ticks(launch.slack as u32),
             lookahead: model.lookahead(),
             longest_spin: ticks(4 * launch.machine.core.pause + 200),
@@ -129,7 +136,7 @@ impl Scheduler {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
     }
 
-    fn sibling_busy(&self, cpu: usize) -> bool {
+    pub fn sibling_busy(&self, cpu: usize) -> bool {
         let other = |c: usize| c != cpu && self.cpus.get(c).is_some_and(|c| c.fiber.is_some());
         (cpu % self.cores..self.cpus.len()).step_by(self.cores).any(other)
     }
@@ -152,13 +159,20 @@ pub fn shows_reads() -> bool {
 
 /// Recomputes when the running fiber has to look up.
 pub fn set_limit() {
-    let s = &engine().sched;
+    let s = &mut engine().sched;
     let cpu = &s.cpus[s.cpu];
     let ahead = s.others().min(s.next_timer()).saturating_add(s.slack);
-    hot!().limit = ahead.min(cpu.next_sample).min(cpu.turn_ends());
+    s.looks_up = ahead.min(cpu.counted + branches::COUNTED_AT_ONCE).min(cpu.turn_ends());
     if s.signalled != 0 && signals::is_due() {
-        hot!().limit = 0;
+        s.looks_up = 0;
     }
+    sampled();
+}
+
+/// A sample was taken: the next one may come before anything else does.
+pub fn sampled() {
+    let s = &engine().sched;
+    hot!().limit = s.looks_up.min(s.cpus[s.cpu].next_sample);
 }
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
@@ -170,9 +184,14 @@ pub extern "C" fn at_limit(pc: u64) {
     perturb::look_around(pc);
     let cpu = engine().sched.cpu as u32;
     sample::take_due(pc, sample::What::Compute);
+    if hot!().clock < engine().sched.looks_up {
+        // A sample was all that there was to do. It leaves what is under way as it is: profiling changes no time.
+        return sampled();
+    }
     hot!().clock = engine().model.retire(cpu, hot!().clock);
     crate::hooks::access::charge_late(cpu);
     sample::take_due(pc, sample::What::Stall);
+    branches::count_cycles();
     crate::calls::io::glance();
     look_up();
 }

@@ -69,12 +69,18 @@ fn map_stack(slot: usize) -> Option<(*mut u64, u64)> {
     let at = STACKS + slot as u64 * SLOT;
     let stack = at + SLOT - LARGEST_STACK;
     let is_new = engine().sched.stacks.is_new(slot);
-    if is_new && !(at + SLOT <= STACKS + STACKS_BYTES && sys::map_at(at, FRAMES) && sys::map_at(stack, LARGEST_STACK)) {
+    if is_new && !(at + SLOT <= STACKS + STACKS_BYTES && sys::map_at(at, FRAMES)) {
+        return None;
+    }
+    if is_new && !sys::map_at(stack, LARGEST_STACK) {
+        // SAFETY: what was just mapped.
+        unsafe { sys::syscall!(libc::SYS_munmap, at, FRAMES; 0, 0, 0, 0) };
         return None;
     }
     if is_new && wants_code_on_stacks() {
         sys::make_executable(stack, LARGEST_STACK);
     }
+    engine().sched.stacks.is_mapped(slot);
     // A margin below: calls and returns may not match, where a program switches stacks by itself.
     Some(((at + MARGIN) as *mut u64, at + SLOT))
 }
@@ -126,14 +132,36 @@ pub extern "C" fn pthread_create(
     sched::enter_kernel();
     reap_detached();
     let slot = engine().sched.stacks.take();
-    let Some((frames, end)) = map_stack(slot) else { return libc::EAGAIN };
-    let Some(stack) = attributes::stack_of_new(attr, end) else { return libc::EAGAIN };
+    match create(slot, attr, affinity, (start, argument as usize)) {
+        Ok(id) => {
+            // SAFETY: the caller's variable.
+            unsafe { *thread = engine().fibers[id].real };
+            charge(engine().launch.machine.system.thread_create);
+            placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
+            0
+        }
+        Err(error) => {
+            engine().sched.stacks.give_back(slot);
+            error
+        }
+    }
+}
+
+/// A fiber with that slot's stack, and its kernel thread, which parks. Returns its number, or the error.
+fn create(
+    slot: usize,
+    attr: *const libc::pthread_attr_t,
+    affinity: Vec<u64>,
+    (start, argument): (Start, usize),
+) -> Result<usize, c_int> {
+    let (frames, end) = map_stack(slot).ok_or(libc::EAGAIN)?;
+    let stack = attributes::stack_of_new(attr, end).ok_or(libc::EAGAIN)?;
     let mut fiber = Box::new(Fiber::new(0, 0, frames));
     fiber.affinity = affinity;
     fiber.signals = signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask));
     fiber.thread = Thread {
         start: Some(start),
-        argument: argument as usize,
+        argument,
         slot,
         stack,
         detached: attributes::is_detached(attr),
@@ -143,19 +171,16 @@ pub extern "C" fn pthread_create(
     names::inherit(&mut fiber.thread);
     let code = start_kernel_thread(&mut fiber, stack.begin, stack.bytes);
     if code != 0 {
-        return code;
+        attributes::give_back(&stack);
+        return Err(code);
     }
     fiber::await_parked(&fiber);
-    // SAFETY: the caller's variable.
-    unsafe { *thread = fiber.real };
     // Only now: libc may have asked the program's own allocator for memory, and others have run.
     let id = engine().fibers.len();
     (fiber.id, fiber.cpu) = (id, id % engine().sched.cpus.len());
     fiber.off_cpu_since = hot!().clock;
     engine().fibers.push(fiber);
-    charge(engine().launch.machine.system.thread_create);
-    placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
-    0
+    Ok(id)
 }
 
 /// Starts the kernel thread whose stack and thread block the fiber uses.

@@ -206,7 +206,7 @@ pub struct Site<'a> {
     pub function: String,
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// `read`, `write`, `atomic load`, `atomic store` or `atomic rmw`.
+    /// `read`, `write`, `atomic load`, `atomic store`, `atomic rmw`, or `split lock`: one on bytes of two lines.
     pub kind: &'static str,
     pub field: &'a str,
     pub transfers: u64,
