@@ -2,6 +2,7 @@
 //! End-to-end tests: real programs, compiled by the built `corefold cc`, run by the built `corefold run`.
 mod harness;
 
+mod allocators;
 mod assembly;
 mod case;
 mod compilers;
