@@ -70,7 +70,13 @@ unsafe extern "C" {
 }
 
 /// The unwinder asks what to do at the frame above: if it goes past it, the lock is let go.
-extern "C" fn personality(_version: c_int, actions: c_int, _class: u64, _what: *mut c_void, context: *mut c_void) -> c_int {
+extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _what: *mut c_void,
+    context: *mut c_void,
+) -> c_int {
     unsafe extern "C" {
         fn _Unwind_GetGR(context: *mut c_void, register: c_int) -> u64;
     }

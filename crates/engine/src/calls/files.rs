@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files. Their calls cost what a system call costs; how long a disk takes is not modelled. Some paths
 //! stand for more than a file.
-use crate::calls::library_locks::file_name;
-use crate::calls::stdio::makes;
 use crate::calls::io::{remember_random, transfer};
+use crate::calls::library_locks::file_name;
 use crate::calls::random;
+use crate::calls::stdio::makes;
 use crate::engine::note;
 use crate::passing::{Arguments, before};
 use crate::scheduling::sched;

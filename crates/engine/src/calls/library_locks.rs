@@ -19,11 +19,15 @@ use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use corefold_recording::{Label, LockKind};
 
-/// glibc's recursive lock: the word, how often more its owner has it, and the owner's thread block.
+/// glibc's recursive lock: the word, how often its owner has it (from 1, or in later versions from 0: 1 keeps libc's
+/// own calls from letting go of what is ours in both), and the owner's thread block.
 const WORD: u64 = 0;
 const COUNT: u64 = 4;
 const OWNER: u64 = 8;
 const BYTES: u64 = 16;
+
+/// In what [`take`] says: the thread had the lock before.
+const AGAIN: u64 = 1;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -125,7 +129,7 @@ fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
     let object = Object { address: lock, call: Call { name: "lock in the C library", pc } };
     if word(lock, WORD) != FREE && owner(lock) == current().fs {
         object.poke(COUNT, word(lock, COUNT) + 1);
-        *held = lock;
+        *held = lock | AGAIN;
         return;
     }
     let begin = now();
@@ -145,7 +149,7 @@ fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
     }
     range_write(lock + OWNER, pc, 8);
     write_value(lock + OWNER, 8, current().fs);
-    object.poke(COUNT, 0);
+    object.poke(COUNT, 1);
     *held = lock;
     locks::acquired_as(lock, LockKind::Library, (!free).then_some(begin), pc, name);
 }
@@ -176,15 +180,17 @@ pub fn take_stream(stream: &Stream, pc: u64, held: &mut u64) {
     }
 }
 
-/// Gives back what [`take`] took.
-pub fn give(lock: u64, pc: u64) {
+/// Gives back what [`take`] took: the thread had it already, or now has it no more.
+pub fn give(held: u64, pc: u64) {
+    let lock = held & !AGAIN;
     if lock == 0 || word(lock, WORD) == FREE || owner(lock) != current().fs {
         return;
     }
     let object = Object { address: lock, call: Call { name: "lock in the C library", pc } };
-    match word(lock, COUNT) {
-        0 => {}
-        more => return object.poke(COUNT, more - 1),
+    let count = word(lock, COUNT).saturating_sub(1);
+    object.poke(COUNT, count);
+    if held & AGAIN != 0 || count > 0 {
+        return;
     }
     write_value(lock + OWNER, 8, 0);
     locks::released(lock);
