@@ -15,6 +15,7 @@ mod explore;
 mod json;
 mod leveldb;
 mod libraries;
+mod library_locks;
 mod limits;
 mod lmdb;
 mod locks;
