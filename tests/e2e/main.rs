@@ -2,6 +2,7 @@
 //! End-to-end tests: real programs, compiled by the built `corefold cc`, run by the built `corefold run`.
 mod harness;
 
+mod allocators;
 mod assembly;
 mod case;
 mod compilers;
@@ -15,6 +16,7 @@ mod host;
 mod json;
 mod leveldb;
 mod libraries;
+mod library_locks;
 mod limits;
 mod lmdb;
 mod locks;

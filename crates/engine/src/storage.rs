@@ -7,5 +7,6 @@ pub mod limit;
 pub mod malloc;
 pub mod mapped;
 pub mod mapping;
+pub mod places;
 pub mod ranges;
 pub mod shared;

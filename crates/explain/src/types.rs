@@ -347,5 +347,6 @@ pub fn lock_kind_name(kind: LockKind) -> &'static str {
         LockKind::CondVar => "condition variable",
         LockKind::SpunWord => "spun word",
         LockKind::Futex => "futex",
+        LockKind::Library => "lock",
     }
 }

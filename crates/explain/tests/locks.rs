@@ -27,6 +27,7 @@ fn lock(address: u64, wait_pc: u64, object: Option<Object>) -> Lock {
     Lock {
         address,
         kind: LockKind::Mutex,
+        name: String::new(),
         object,
         acquisitions: 10,
         contended: 5,

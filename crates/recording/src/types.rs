@@ -358,12 +358,16 @@ pub enum LockKind {
     SpunWord,
     /// A futex that the program itself waits on.
     Futex,
+    /// One that the C library takes in its own calls.
+    Library,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
     pub address: u64,
     pub kind: LockKind,
+    /// What a library's lock is called; empty: the memory that it lies in names it.
+    pub name: String,
     /// The heap object that it lies in, if any.
     pub object: Option<Object>,
     pub acquisitions: u64,

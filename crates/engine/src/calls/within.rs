@@ -4,11 +4,9 @@
 //! what it waits for can only come from the others. So the first bytes of those functions in libc are made
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
 use crate::account::host;
-use crate::calls::clock;
-use crate::calls::io::{self, TRY_AGAIN_NS};
+use crate::calls::io;
 use crate::calls::signals;
-use crate::calls::sleep;
-use crate::engine::{active, current, engine, note, now};
+use crate::engine::{active, engine, note, now};
 use crate::hooks::pending::write_value;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
@@ -18,7 +16,6 @@ use crate::{crash, sys};
 pub mod allocator;
 mod locks;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use corefold_model::ticks;
 
@@ -134,7 +131,7 @@ fn rewrite(function: u64, code: &[u8]) -> bool {
 
 extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {
     if active() {
-        waiting_within(|| io::await_input(fd));
+        signals::deafly(|| io::await_input(fd));
     }
     host::count(host::Call::Read);
     // SAFETY: libc's own call.
@@ -147,7 +144,7 @@ extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
     // A pipe that polls as writable takes so much without blocking; libc asks again for the rest.
     let mut most = bytes;
     if active() && io::fills_up(fd) {
-        waiting_within(|| io::await_room(fd));
+        signals::deafly(|| io::await_room(fd));
         most = bytes.min(io::transfer::PIPE_BUF as usize);
     }
     host::count(host::Call::Write);
@@ -157,32 +154,12 @@ extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
     crate::stand_in::result(put)
 }
 
-struct Within(UnsafeCell<Vec<usize>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Within {}
-/// Threads that wait inside libc, with a stream's lock held.
-static WITHIN: Within = Within(UnsafeCell::new(Vec::new()));
-
-fn within() -> &'static mut Vec<usize> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *WITHIN.0.get() }
-}
-
 /// The call that threads wait in for a lock of libc's.
-const STREAM: &str = "flockfile";
 const LIBRARY: &str = "dlopen";
 
-fn waiting_within(wait: impl FnOnce()) {
-    let me = engine().sched.fiber;
-    within().push(me);
-    signals::deafly(wait);
-    within().retain(|fiber| *fiber != me);
-    wake_waiting(|_, call| call == STREAM);
-}
-
-/// Wakes the threads that wait for a lock of libc's, by its address and call.
-fn wake_waiting(whose: impl Fn(u64, &str) -> bool) {
-    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, call, .. } if whose(address, call));
+/// Wakes the threads that wait for a mutex of libc's.
+fn wake_waiting(mutex: u64) {
+    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
     let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
     let waiting: Vec<usize> = engine().fibers.iter().filter(waiting).map(|f| f.id).collect();
     let latency = ticks(engine().launch.machine.system.wake);
@@ -191,41 +168,6 @@ fn wake_waiting(whose: impl Fn(u64, &str) -> bool) {
 
 fn wait_for(address: u64, call: &'static str) {
     signals::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
-}
-
-/// glibc's lock of a stream: the word, how often its owner has it, and the owner's thread block.
-#[repr(C)]
-struct StreamLock {
-    word: u32,
-    count: u32,
-    owner: u64,
-}
-
-/// Returns when no other thread is inside libc with this lock of a stream held.
-pub fn await_stream(stream: u64, lock: u64) {
-    if lock == 0 {
-        return;
-    }
-    loop {
-        // SAFETY: the lock of the program's stream.
-        let held = unsafe { &*(lock as *const StreamLock) };
-        if held.word == 0 || held.owner == current().fs {
-            return;
-        }
-        if within().iter().any(|fiber| engine().fibers[*fiber].fs == held.owner) {
-            wait_for(stream, STREAM);
-        } else {
-            // In a function of the program's that libc has called.
-            signals::deafly(|| _ = sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)));
-        }
-    }
-}
-
-/// Returns when nobody waits inside libc with a stream's lock held: the call takes them all.
-pub fn await_all_streams() {
-    while within().iter().any(|fiber| *fiber != engine().sched.fiber) {
-        wait_for(0, STREAM);
-    }
 }
 
 /// Words of glibc's mutex, by their index.
@@ -266,7 +208,7 @@ extern "C" fn unlock(mutex: *mut u32) -> c_int {
     if count == 0 {
         set(mutex, LOCK, 0);
         set(mutex, OWNER, 0);
-        wake_waiting(|address, _| address == mutex as u64);
+        wake_waiting(mutex as u64);
     }
     0
 }
