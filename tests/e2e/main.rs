@@ -26,6 +26,7 @@ mod names;
 mod negatives;
 mod openmp;
 mod programs;
+mod progress;
 mod projects;
 mod scaling;
 mod spins;

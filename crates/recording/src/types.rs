@@ -71,6 +71,8 @@ pub enum Status {
         address: Option<u64>,
         thread: u32,
         stack: Vec<u64>,
+        /// The thread's stack was used up.
+        overflow: bool,
     },
     /// Every thread waits for another.
     Deadlock {
