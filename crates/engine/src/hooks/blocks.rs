@@ -45,6 +45,13 @@ pub fn visit(pc: u64) {
     }
 }
 
+/// Ticks that the block at `pc` takes on the running CPU; 0 if no block is known there.
+pub fn cost(pc: u64) -> u64 {
+    // SAFETY: the table covers every value of the mask.
+    let cost = unsafe { ((BLOCK_COSTS + (pc & BLOCK_MASK)) as *const u32).read() };
+    u64::from(cost >> (hot!().cost_half * 8) & 0xffff)
+}
+
 /// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.
 const NATIVE: u32 = 0x0001_0001;
 
