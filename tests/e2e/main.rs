@@ -9,6 +9,7 @@ mod conformance;
 mod demo;
 mod determinism;
 mod docs;
+mod duration;
 mod endings;
 mod explore;
 mod host;

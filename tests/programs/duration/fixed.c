@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A benchmark of a fixed duration: threads do rounds of work until main, which sleeps, or the clock stops them.
- * fixed THREADS private | atomic | mutex [sleep | timed | poll | work]; with `work`, all threads together do the
- * same number of rounds, and nothing stops them. Says how many rounds were made.
+ * fixed THREADS private | atomic | mutex [sleep | timed | alarm | poll | work | own]; with `work`, all threads
+ * together do the same number of rounds, and nothing stops them; with `own`, each does. Says how many were made.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 
-#define MICROSECONDS 20000
-#define ROUNDS 100000
+#define MICROSECONDS 5000
+#define ROUNDS 40000
 #define MOST 128
 
 struct worker {
@@ -38,7 +40,7 @@ static int is_over(const struct worker *me)
 {
 	struct timespec now;
 
-	if (me->how[0] == 'w')
+	if (me->how[0] == 'w' || me->how[0] == 'o')
 		return me->rounds >= me->most;
 	if (me->how[0] != 'p')
 		return atomic_load_explicit(&stop, memory_order_relaxed);
@@ -72,9 +74,22 @@ static void *work(void *worker)
 	return NULL;
 }
 
+static void stop_them(int signal)
+{
+	(void)signal;
+	atomic_store(&stop, 1);
+}
+
 static void wait_out(const char *how)
 {
 	struct timespec pause = { .tv_nsec = MICROSECONDS * 1000 };
+	struct itimerval alarm = { .it_value.tv_usec = MICROSECONDS };
+
+	if (how[0] == 'a') {
+		signal(SIGALRM, stop_them);
+		setitimer(ITIMER_REAL, &alarm, NULL);
+		return;
+	}
 
 	if (how[0] == 's')
 		nanosleep(&pause, NULL);
@@ -98,7 +113,7 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_nsec += MICROSECONDS * 1000;
 	for (int i = 0; i < threads; i++) {
-		workers[i] = (struct worker){ .most = ROUNDS / threads, .what = what, .how = how };
+		workers[i] = (struct worker){ .most = how[0] == 'o' ? ROUNDS : ROUNDS / threads, .what = what, .how = how };
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 	}
 	wait_out(how);
