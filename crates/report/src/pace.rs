@@ -93,14 +93,16 @@ fn slept(run: &RunFacts) -> String {
 
 /// Work that grows by less than this share of the growth of CPUs is overhead.
 const GROWS: f64 = 0.5;
+/// A shorter run has too few samples to tell what ran in it.
+const SAMPLED_SECONDS: f64 = 100e-6;
 
 /// Work that grew with the CPUs, where the same total work is supposed.
 fn grown(curve: &Curve) -> Option<String> {
     let (base, last) = (curve.base()?, curve.last()?);
     let (few, many) = (base.explained.run.pace.blocks, last.explained.run.pace.blocks);
     let (grown, cpus) = (units::share(many, few), f64::from(last.cpus()) / f64::from(base.cpus()));
-    // One count is where all CPUs' own work is the total.
-    let grows = few > 0 && cpus > 1.0 && grown >= 2.0 && grown >= cpus * GROWS;
+    let sampled = few > 0 && base.explained.run.seconds >= SAMPLED_SECONDS;
+    let grows = sampled && cpus > 1.0 && grown >= 2.0 && grown >= cpus * GROWS;
     grows.then(|| {
         format!(
             "Note: at {} the program ran {}× as many basic blocks as at {}. If each CPU brings its own work, \
@@ -181,7 +183,10 @@ mod tests {
     #[test]
     fn work_that_grows_with_the_cpus_is_pointed_out() {
         let grows = |blocks| {
-            runs(&[(1, 1000, Pace { blocks: 100, ..Pace::default() }), (8, 1500, Pace { blocks, ..Pace::default() })])
+            runs(&[
+                (1, 1_000_000, Pace { blocks: 100, ..Pace::default() }),
+                (8, 1_500_000, Pace { blocks, ..Pace::default() }),
+            ])
         };
         let said = |blocks| note(&Curve::new(&grows(blocks), Work::Total));
         assert!(said(790).unwrap().contains("ran 7.9× as many basic blocks"), "{:?}", said(790));
