@@ -270,3 +270,14 @@ fn a_long_wait_that_ends_by_itself_is_none() {
     let run = Simulation::of(&program(&source("nobody_sets"))).cpus("4").args("count").run();
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
 }
+
+/// What a schedule depends on is in the line that replays it, or another schedule would be run.
+#[test]
+fn a_replay_has_the_options_that_were_given() {
+    let options =
+        "--without store-buffer,smt --slack 100 --machine xeon-4s-80 --memory 512M --longest 0.5 --timeout 50";
+    let (place, said) = explore(&program(&source("lost_update")), &format!("--seeds 1-500 --cpus 8 {options}"));
+    assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
+    let failure = &found(&place)["failures"][0];
+    replay(failure["replay"].as_str().unwrap(), failure);
+}

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn the_first_run_that_failed_decides() {
         let timed_out = Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances: false, unseen: None };
-        let crashed = Status::Crashed { signal: 11, address: Some(0), thread: 0, stack: Vec::new() };
+        let crashed = Status::Crashed { signal: 11, address: Some(0), thread: 0, stack: Vec::new(), overflow: false };
         assert_eq!(of_runs(&[ended(Status::Exited(0))]), FINE);
         assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(Status::Exited(9))]), PROGRAM_FAILED);
         assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(timed_out), ended(crashed)]), TIMED_OUT);

@@ -7,6 +7,7 @@ use crate::calls::signals;
 use crate::engine::{self, active, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{State, Wait};
+use crate::threads::thread;
 use crate::{code, memory, sys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -232,7 +233,8 @@ fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
     let thread = engine().sched.fiber as u32;
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
-    end_with(Status::Crashed { signal, address, thread, stack }, EXIT_CRASHED)
+    let overflow = signal == libc::SIGSEGV && address.is_some_and(|at| thread::overflowed(at, sp));
+    end_with(Status::Crashed { signal, address, thread, stack, overflow }, EXIT_CRASHED)
 }
 
 /// The program sends itself a signal that ends it.

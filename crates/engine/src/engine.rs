@@ -32,6 +32,9 @@ pub struct Engine {
     pub mapped: crate::storage::mapped::Mapped,
     pub locks: crate::account::locks::Locks,
     pub progress: Vec<Progress>,
+    /// How often the program has read a clock, and timers of its own came due.
+    pub clock_reads: u64,
+    pub alarms: u64,
     pub labels: Vec<Label>,
     /// Frames of threads' stacks that something shared lies in.
     pub frames: crate::hooks::frames::Frames,
@@ -98,6 +101,8 @@ pub fn begin(launch: Launch) {
         mapped: crate::storage::mapped::Mapped::default(),
         locks: crate::account::locks::Locks::default(),
         progress: Vec::new(),
+        clock_reads: 0,
+        alarms: 0,
         labels: Vec::new(),
         frames: crate::hooks::frames::Frames::default(),
         notes: Vec::new(),

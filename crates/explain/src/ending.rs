@@ -17,11 +17,14 @@ fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending
     let (summary, stacks) = match &run.status {
         Status::Unfinished => ("did not finish".to_owned(), Vec::new()),
         Status::Exited(code) => (format!("exited with code {code}"), Vec::new()),
-        Status::Crashed { signal, address, thread, stack } => {
+        Status::Crashed { signal, address, thread, stack, overflow } => {
             let name = signal_name(*signal);
             let summary = match *signal {
                 ABORT => format!("aborted ({name}) in thread {thread}"),
                 fault if FAULTS.contains(&fault) => match address {
+                    Some(address) if *overflow => {
+                        format!("crashed: stack overflow in thread {thread} ({name} at address {address:#x})")
+                    }
                     Some(address) => format!("crashed: {name} at address {address:#x} in thread {thread}"),
                     None => format!("crashed: {name}, which was sent, in thread {thread}"),
                 },

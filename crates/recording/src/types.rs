@@ -46,6 +46,23 @@ pub struct Run {
     pub transfers: [u64; CLASSES],
     /// How the report was asked to reckon; the runner fills it in.
     pub work: Work,
+    pub pace: Pace,
+}
+
+/// What may have decided how long a run took, and how much it did meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// Basic blocks that ran, spins left out: an estimate from samples. 0: not known.
+    pub blocks: u64,
+    /// The thread that slept longest, and cycles that its sleeps and time-outs were to last, and did.
+    pub sleeper: u32,
+    pub asked: u64,
+    pub slept: u64,
+    /// Where it called a long one; 0 if that is not known.
+    pub slept_at: u64,
+    /// How often the program read a clock, and timers that it had set came due.
+    pub clock_reads: u64,
+    pub alarms: u64,
 }
 
 /// How work grows with the number of CPUs, where the program marks no progress.
@@ -71,6 +88,8 @@ pub enum Status {
         address: Option<u64>,
         thread: u32,
         stack: Vec<u64>,
+        /// The thread's stack was used up.
+        overflow: bool,
     },
     /// Every thread waits for another.
     Deadlock {

@@ -25,7 +25,12 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
         clock_hz: first.map(|r| r.clock_hz),
         seed: first.map(|r| r.seed),
         work: if options.work == Work::Total { "total" } else { "per-cpu" },
-        speedup_from: if matches!(curve.basis, Basis::Progress(_)) { "progress" } else { "time" },
+        speedup_from: match curve.basis {
+            Basis::Progress(_) => "progress",
+            Basis::FixedTime { counted: true, .. } => "blocks",
+            Basis::FixedTime { counted: false, .. } => "nothing",
+            Basis::TotalWork | Basis::WorkPerCpu => "time",
+        },
         finding: FindingOut { cause: found.name, text: found.text() },
         host: host::lost(&options.host, &curve).map(|lost| Host { text: lost.text, runs: lost.runs }),
         accuracy: expected.map(error),

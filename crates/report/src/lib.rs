@@ -14,6 +14,7 @@ mod hot;
 mod json;
 mod law;
 mod locks;
+mod pace;
 mod place;
 mod plot;
 #[cfg(test)]

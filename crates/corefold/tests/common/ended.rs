@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 const LONGEST: Duration = Duration::from_secs(1800);
 
 /// Gives the command the usual action of every signal. A test that is started with some ignored (`nohup`, a
-/// background job of a script, some CI runners) would hand that down.
+/// background job of a script, some CI runners) would hand that down. The command dies with the test that started it.
 pub fn with_usual_signals(command: &mut Command) -> &mut Command {
     let usual = || {
         (1..=libc::SIGRTMAX()).for_each(|signal| {
             // SAFETY: SIG_DFL is a valid action; for a number that has none the call does nothing.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         });
+        // SAFETY: a system call that takes numbers.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         Ok(())
     };
     // SAFETY: the closure only makes system calls. std has emptied the mask of blocked signals already.

@@ -77,7 +77,7 @@ fn status(ended: &Ended) -> Status {
         return Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances, unseen: None };
     }
     if let Some(signal) = ended.status.signal() {
-        return Status::Crashed { signal, address: Some(0), thread: 0, stack: Vec::new() };
+        return Status::Crashed { signal, address: Some(0), thread: 0, stack: Vec::new(), overflow: false };
     }
     match ended.status.code().unwrap_or(launch::EXIT_ENGINE) {
         launch::EXIT_DEADLOCK => Status::Deadlock { waiters: Vec::new() },
@@ -90,7 +90,7 @@ fn status(ended: &Ended) -> Status {
         }
         launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory { bytes: 0, stack: Vec::new() },
         launch::EXIT_CRASHED | launch::EXIT_USE_AFTER_FREE => {
-            Status::Crashed { signal: 0, address: Some(0), thread: 0, stack: Vec::new() }
+            Status::Crashed { signal: 0, address: Some(0), thread: 0, stack: Vec::new(), overflow: false }
         }
         _ => Status::Unfinished,
     }

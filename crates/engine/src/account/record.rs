@@ -7,7 +7,7 @@ use crate::sys;
 use alloc::format;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
-use corefold_recording::{MOST_LINES, Note, Run, Status, Time, encode_run};
+use corefold_recording::{MOST_LINES, Note, Pace, Run, Status, Time, encode_run};
 
 /// The run is over: writes the recording. Nothing is simulated afterwards.
 pub fn finish(status: Status) {
@@ -76,8 +76,25 @@ pub fn run(status: Status) -> Run {
         frames: e.frames.list(),
         notes: Vec::new(),
         held_up: Vec::new(),
+        pace: pace(),
         transfers: e.sites.totals(),
         work: Default::default(),
+    }
+}
+
+/// What may have decided how long the run took, and what it did meanwhile.
+fn pace() -> Pace {
+    let e = engine();
+    let longest = (0..e.fibers.len()).rev().max_by_key(|fiber| e.fibers[*fiber].slept.lasted).unwrap_or(0);
+    let slept = e.fibers[longest].slept;
+    Pace {
+        blocks: e.samples.blocks(),
+        sleeper: longest as u32,
+        asked: cycles(slept.asked),
+        slept: cycles(slept.lasted),
+        slept_at: slept.pc,
+        clock_reads: e.clock_reads,
+        alarms: e.alarms,
     }
 }
 

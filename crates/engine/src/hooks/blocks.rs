@@ -6,7 +6,7 @@ use crate::engine::{active, beside_sibling, engine};
 use crate::hooks::branches;
 use crate::hooks::hot::{self, hot};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
-use corefold_block::{Code, Core, Hook};
+use corefold_block::{Code, Core, Hook, inline};
 use corefold_recording::Module;
 
 /// The block that returns to `pc` is reached for the first time.
@@ -43,6 +43,14 @@ pub fn visit(pc: u64) {
     if hot.clock >= hot.limit {
         crate::scheduling::sched::at_limit(pc);
     }
+}
+
+/// Ticks that the block at `pc` takes on the running CPU; 0 if no block is known there. Not for hot paths.
+pub fn cost(pc: u64) -> u64 {
+    let entry = inline::cell_before(&Mapped, pc).unwrap_or(BLOCK_COSTS + (pc & BLOCK_MASK));
+    // SAFETY: a cell of the program's own, or a place in the table, which covers every value of the mask.
+    let cost = unsafe { (entry as *const u32).read() };
+    u64::from(cost >> (hot!().cost_half * 8) & 0xffff)
 }
 
 /// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.

@@ -2,6 +2,7 @@
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
 use crate::calls::within::allocator;
+use crate::crash::innermost;
 use crate::engine::engine;
 use crate::hooks::spin::Spins;
 use crate::scheduling::placing;
@@ -79,6 +80,8 @@ pub struct Fiber {
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
     on_cpu_since: Ticks,
+    /// Its waits that a timer ended.
+    pub slept: Slept,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
@@ -105,6 +108,28 @@ pub struct Fiber {
     pub cancel: crate::threads::cancel::Cancel,
 }
 
+/// Waits that ended because their time was over: sleeps, and time-outs.
+#[derive(Clone, Copy, Default)]
+pub struct Slept {
+    /// Ticks that they were to last, and did.
+    pub asked: Ticks,
+    pub lasted: Ticks,
+    longest: Ticks,
+    /// Where a long one was called; 0 if that is not known.
+    pub pc: u64,
+}
+
+impl Slept {
+    fn ended(&mut self, lasted: Ticks, place: impl FnOnce() -> Option<u64>) {
+        self.lasted += lasted;
+        // Not at each that is a little longer: looking for the place takes a while.
+        if lasted > self.longest.saturating_mul(2) {
+            self.longest = lasted;
+            self.pc = place().unwrap_or(0);
+        }
+    }
+}
+
 const ALTERNATE_STACK: usize = 16 << 10;
 
 impl Fiber {
@@ -123,6 +148,7 @@ impl Fiber {
             off_cpu_since: 0,
             time: Time::default(),
             on_cpu_since: 0,
+            slept: Slept::default(),
             ran: 0,
             frames_base: frames,
             frames,
@@ -158,6 +184,11 @@ impl Fiber {
         if !matches!(self.wait, Wait::Join { .. }) {
             self.time.block += away;
         }
+        if self.woken == Woken::Timer && !matches!(self.wait, Wait::Nothing) {
+            let mut slept = self.slept;
+            slept.ended(away, || innermost::calling_from(self.sp as u64, self.calls(self.frames).next()));
+            self.slept = slept;
+        }
         self.wait = Wait::Nothing;
         self.blocked_at = 0;
         if self.ran == 0 {
@@ -187,6 +218,7 @@ impl Fiber {
     /// Accounts begin anew at `clock`: the region of interest begins.
     pub fn restart_accounts(&mut self, clock: Ticks) {
         self.time = Time::default();
+        self.slept = Slept::default();
         self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
@@ -347,6 +379,7 @@ pub fn timer_fired(fiber: usize, time: Ticks) {
         return;
     }
     f.woken = Woken::Timer;
+    f.slept.asked += time.saturating_sub(f.off_cpu_since);
     crate::threads::futex::forget(fiber);
     placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
 }

@@ -288,6 +288,20 @@ impl Thread {
     }
 }
 
+/// Was the running thread's stack used up, when it came to memory that is not there with this stack pointer? Of stacks
+/// that the program made itself, such as coroutines', only their pointer is known.
+pub fn overflowed(address: u64, sp: u64) -> bool {
+    /// Frames that are larger are rare but for one at a time, which the next test is for.
+    const NEAR: u64 = 64 << 10;
+    const LARGEST_FRAME: u64 = 1 << 30;
+    let e = engine();
+    let at = STACKS + e.fibers[e.sched.fiber].thread.slot as u64 * SLOT;
+    // Return addresses come to it from below, if calls are many and small.
+    let guard = at + FRAMES..at + SLOT - LARGEST_STACK;
+    let below = guard.end - LARGEST_FRAME..guard.end;
+    guard.contains(&address) || address.abs_diff(sp) <= NEAR || below.contains(&sp)
+}
+
 /// The end of the stack that the address is on.
 pub fn stack_end(address: u64) -> u64 {
     STACKS + ((address - STACKS) / SLOT + 1) * SLOT

@@ -19,7 +19,7 @@ pub struct Document<'a> {
     pub seed: Option<u64>,
     /// `total` or `per-cpu`; decides only where `speedup_from` is `time`.
     pub work: &'static str,
-    /// `progress` or `time`.
+    /// `progress` or `time`; for a program that runs for a fixed time `blocks`, or `nothing` if these are not known.
     pub speedup_from: &'static str,
     pub finding: FindingOut,
     /// Measured on the host, and not the same each time: left out where there is nothing to tell.
