@@ -125,17 +125,35 @@ fn a_part_of_the_grid_is_a_table() {
     assert!(said.out.contains("within 10 % of the best other in 1 of 1 cells"), "{}", said.out);
 }
 
-/// 1,000 operations a schedule: 10 million of each kind in `make stress`.
-#[test]
-fn counters_are_exact_under_many_schedules() {
-    let seeds = if stress() { "1-10000" } else { "1-4" };
-    let mut options = vec!["-DCF_LOCK_SPINS=16".to_owned(), "-I".to_owned(), kit("include")];
+/// The kit's counters with rare paths made common: explored on `cpus` CPUs, for each kind.
+fn explore_counters(defines: &[&str], cpus: u32, seeds: &str) {
+    let mut options: Vec<String> = defines.iter().map(|define| (*define).to_owned()).collect();
+    options.extend(["-I".to_owned(), kit("include")]);
     options.extend(sources_in(Path::new(&kit("src"))));
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let program = program_with(&kit("tests/explore/counters.c"), &options);
     for kind in ["global", "percpu", "limit", "adaptive", "tree"] {
-        let explore = format!("explore --machine xeon-4s-80 --cpus 80 --seeds {seeds}");
+        let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");
         let said = Place::new().corefold(&format!("{explore} -- {} {kind} 1000", program.display()));
         assert_eq!(said.code, Some(0), "{kind}: {}{}", said.out, said.err);
     }
+}
+
+/// 1,000 operations a schedule: 10 million of each kind in `make stress`.
+#[test]
+fn counters_are_exact_under_many_schedules() {
+    explore_counters(&["-DCF_LOCK_SPINS=16"], 80, if stress() { "1-10000" } else { "1-4" });
+}
+
+/// On few CPUs quotas are given and withdrawn within a run, beside one who takes nearly all.
+#[test]
+fn nothing_is_sold_twice_where_quotas_end() {
+    explore_counters(&["-DCF_LOCK_SPINS=16"], 6, if stress() { "1-10000" } else { "1-12" });
+}
+
+/// Waiters that sleep at once: a lost wake-up is a deadlock.
+#[test]
+fn sleeping_waiters_are_woken() {
+    let sleepy = ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1"];
+    explore_counters(&sleepy, 6, if stress() { "1-10000" } else { "1-4" });
 }
