@@ -15,7 +15,7 @@
  *      then on all limited adds wait for the lock, and plain adds alone change deltas. They may go up while the sum is
  *      made: then the value is at least the sum, and what the sum affords, the value does. Those that go down count as
  *      before or after (guarantee 4).
- * The quota is also withdrawn before the count falls below guard + bound x slots, and before guard or bound rise.
+ * The quota is also withdrawn before the count falls below guard + bound x slots, and before the bound rises.
  */
 
 // What a gate lets pass: nothing; plain adds; limited adds too.
@@ -321,8 +321,8 @@ static void raise_guard__(struct cf_percpu_counter *c, int64_t limit)
 {
 	if (limit <= c->guard)
 		return;
-	withdraw__(c);
-	// Release: who takes for the new guard finds a gate of now, not one that the old guard gave.
+	// A quota that stands holds for the new guard: the count is as far above it as all deltas can be (may_fall__), or there
+	// is none. Release: who takes for the new guard finds a gate of now, not one that the old guard gave.
 	__atomic_store_n(&c->guard, limit, __ATOMIC_RELEASE);
 }
 

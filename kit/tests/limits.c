@@ -111,6 +111,11 @@ static void each_kind(void (*run)(void))
 	}
 }
 
+TEST("each kind counts to the last one")
+{
+	each_kind(count_to_the_last);
+}
+
 #if CF_BUILT_RSEQ
 static bool sequences(void)
 {
