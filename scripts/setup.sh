@@ -29,6 +29,8 @@ if [ "$1" = test ]; then
     # Programs are built with gcc and with these.
     have clang-14 || optional="$optional clang-14"
     have clang-19 || optional="$optional clang-19"
+    # The sanitisers' runtime of clang, for the kit.
+    ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan*.a >/dev/null 2>&1 || optional="$optional libclang-rt-19-dev"
     # Their OpenMP; one version of it can be there at a time.
     ls /usr/lib/llvm-14/lib/libomp.so >/dev/null 2>&1 || optional="$optional libomp-14-dev"
 fi

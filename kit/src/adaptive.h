@@ -13,6 +13,8 @@
 #include <corefold/cf_adaptive_counter.h>
 #include <corefold/cf_lock.h>
 
+#include "section.h"
+
 #pragma GCC visibility push(hidden)
 
 /* The shared word: count << SHIFT | LOCKED | LENT. */
@@ -62,9 +64,11 @@ static inline void unlock_word(struct cf_adaptive_counter *c)
 	__atomic_fetch_sub(&c->word, LOCKED, __ATOMIC_RELEASE); /* release: this section before the next one's try_lock */
 }
 
-/* Who waits for the bit stands in a queue: at most one looks at the word, which all need to get on. */
+/* Who waits for the bit stands in a queue: at most one looks at the word, which all need to get on. Every operation that
+ * may get here has refused before, if its thread was inside (section.h). */
 static inline void lock(struct cf_adaptive_counter *c, struct cf_lock_node *node)
 {
+	cf_section_enter();
 	cf_lock_take(&c->queue, node);
 	CF_LOCK_WAIT_UNTIL(try_lock(c));
 }
@@ -73,6 +77,7 @@ static inline void unlock(struct cf_adaptive_counter *c, struct cf_lock_node *no
 {
 	unlock_word(c);
 	cf_lock_drop(&c->queue, node);
+	cf_section_leave();
 }
 
 static inline int64_t guard(const struct cf_adaptive_counter *c)

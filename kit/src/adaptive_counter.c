@@ -93,6 +93,8 @@ int cf_adaptive_counter_add_slow(struct cf_adaptive_counter *c, int64_t amount)
 	int result;
 	if (!cf_value_fits(amount))
 		return -ERANGE;
+	if (cf_section_inside())
+		return -EDEADLK;
 	for (;;) {
 		uint32_t cpu = cf_cpu_current();
 		if (cf_slot_cap(&c->slots[cpu]) == 0)
@@ -115,7 +117,7 @@ int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *c)
 // to which the slots' totals belong. Returns whether anything is lent.
 static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *count, int64_t *caps, int64_t *own)
 {
-	for (;;) {
+	for (unsigned looks = 0;;) {
 		uint64_t moves = __atomic_load_n(&c->moves, __ATOMIC_ACQUIRE); // acquire: moves before the word
 		uint64_t word = load_word(c);                                 // acquire: the word before the rest
 		*count = *own = count_of(word);
@@ -126,7 +128,12 @@ static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *c
 		// Nobody held the lock when the word was loaded, nor took it since. Relaxed: the last of these loads.
 		if (!(word & LOCKED) && moves == __atomic_load_n(&c->moves, __ATOMIC_RELAXED))
 			return true;
-		cf_pause();
+		if (cf_section_inside()) // a signal handler beside its own thread's section: as things stand there
+			return true;
+		if (CF_LOCK_PARKS && ++looks > CF_LOCK_SPINS)
+			cf_lock_sleep(); // the holder may need this CPU
+		else
+			cf_pause();
 	}
 }
 
@@ -168,6 +175,8 @@ int cf_adaptive_counter_settle(struct cf_adaptive_counter *c)
 {
 	struct cf_lock_node node;
 	int folded;
+	if (cf_section_inside())
+		return -EDEADLK;
 	lock(c, &node);
 	folded = cf_adaptive_settle__(c);
 	unlock(c, &node);
@@ -178,6 +187,8 @@ int cf_adaptive_counter_holders(struct cf_adaptive_counter *c)
 {
 	struct cf_lock_node node;
 	int count = 0;
+	if (cf_section_inside())
+		return -EDEADLK;
 	lock(c, &node);
 	for (uint32_t i = 0; i < holder_words(); i++)
 		count += __builtin_popcountll(holders__(c, i));
@@ -192,6 +203,8 @@ int cf_adaptive_counter_set(struct cf_adaptive_counter *c, int64_t value)
 	int result;
 	if (!cf_value_fits(value))
 		return -ERANGE;
+	if (cf_section_inside())
+		return -EDEADLK;
 	lock(c, &node);
 	result = cf_adaptive_call_back__(c, NULL);
 	if (result >= 0) {
@@ -207,7 +220,7 @@ int cf_adaptive_counter_set(struct cf_adaptive_counter *c, int64_t value)
 
 int cf_adaptive_counter_init(struct cf_adaptive_counter *c, int64_t value, int32_t cap_max)
 {
-	if (!c || !cf_value_fits(value) || cap_max < 0)
+	if (!c || !CF_IS_ALIGNED(c) || !cf_value_fits(value) || cap_max < 0)
 		return -EINVAL;
 	cf_cpu_start();
 	*c = (struct cf_adaptive_counter){ .guard = NOWHERE, .watermark = NOWHERE, .near = NOWHERE, .patience = PATIENCE, .sums_to_shrink = SUMS_TO_SHRINK };

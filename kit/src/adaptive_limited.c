@@ -127,5 +127,7 @@ int cf_adaptive_counter_limited_add_slow(struct cf_adaptive_counter *c, int64_t 
 		limit = limit < 0 ? -2 * CF_VALUE_MAX : 2 * CF_VALUE_MAX;
 	if (amount == 0)
 		return 0;
+	if (cf_section_inside())
+		return -EDEADLK;
 	return amount < 0 ? limited_add_down(c, limit, amount) : limited_add_up(c, limit, amount);
 }

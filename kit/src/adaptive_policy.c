@@ -128,13 +128,15 @@ static void consider_lending(struct cf_adaptive_counter *c, struct cf_slot *slot
 	// Relaxed: policy.
 	if (cf_adaptive_cap(c, count, __atomic_load_n(&c->near, __ATOMIC_RELAXED)) == 0)
 		return;
-	// Somebody lends already, or borrows. A moment's wait may bring credit without the lock.
-	if (!try_lock(c))
-		return;
-	cf_adaptive_age_near__(c);
-	cf_adaptive_raise_guard__(c, limit);
-	cf_adaptive_lend__(c, contended);
-	unlock_word(c);
+	cf_section_enter();
+	// Else somebody lends already, or borrows. A moment's wait may bring credit without the lock.
+	if (try_lock(c)) {
+		cf_adaptive_age_near__(c);
+		cf_adaptive_raise_guard__(c, limit);
+		cf_adaptive_lend__(c, contended);
+		unlock_word(c);
+	}
+	cf_section_leave();
 }
 
 void cf_adaptive_changed(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t before, uint64_t after, int64_t limit)
@@ -175,7 +177,7 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 	struct cf_slot *slot = &c->slots[cf_cpu_current()];
 	uint64_t sums;
 	uint32_t enough;
-	if (cap_near(c, sum, rhs) == 0)
+	if (cap_near(c, sum, rhs) == 0 || cf_section_inside())
 		return;
 	sums = hint(slot, HINT_SUMS) + 1;
 	enough = __atomic_load_n(&c->sums_to_shrink, __ATOMIC_RELAXED); // relaxed: policy

@@ -6,6 +6,8 @@
 #include <corefold/cf_cpu.h>
 #include <corefold/cf_lock.h>
 
+#include "section.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -36,6 +38,7 @@ static __thread struct {
 } unregistered __attribute__((tls_model("initial-exec"), aligned(32))) = { 0, -1, 0, { 0, 0 } };
 
 struct cf_cpu_state cf_cpu_state;
+__thread uint32_t cf_section_depth, cf_slot_section;
 static uint32_t slots_in_use;
 
 static long membarrier(int command, unsigned flags, int cpu)
@@ -217,14 +220,19 @@ static void slot_lock(struct cf_slot *slot)
 {
 	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
 		return;
+	__atomic_store_n(&cf_slot_section, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	// Acquire: after the last holder's release in slot_unlock.
 	CF_LOCK_WAIT_UNTIL(!__atomic_exchange_n(&slot->own[CF_SLOT_BUSY], 1, __ATOMIC_ACQUIRE));
 }
 
 static void slot_unlock(struct cf_slot *slot)
 {
-	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
-		__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next
+	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
+		return;
+	__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&cf_slot_section, 0, __ATOMIC_RELAXED);
 }
 
 void cf_slot_cap_set(struct cf_slot *slot, int32_t cap)
@@ -299,6 +307,8 @@ static int locked_credit(struct cf_slot *slot, int64_t n)
 {
 	uint64_t total;
 	bool fits;
+	if (cf_slot_section_inside()) // a signal handler: its own thread may be what it would wait for
+		return CF_SLOT_FULL;
 	slot_lock(slot);
 	total = cf_slot_word_load(slot) + (uint64_t)n;
 	fits = total - cf_slot_base(slot) < (uint64_t)cf_slot_cap(slot);
@@ -322,6 +332,8 @@ static int locked_uncarried(struct cf_slot *slot, int64_t n, int32_t batch)
 {
 	uint64_t total, most = (uint64_t)batch - 1;
 	bool fits;
+	if (cf_slot_section_inside()) // a signal handler: its own thread may be what it would wait for
+		return CF_SLOT_FULL;
 	slot_lock(slot);
 	total = cf_slot_word_load(slot) + (uint64_t)n;
 	fits = total - cf_slot_carried(slot) + most <= 2 * most;

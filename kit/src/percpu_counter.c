@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <corefold/cf_percpu_counter.h>
 
+#include "section.h"
+
 #include <errno.h>
 
 /*
@@ -13,7 +15,7 @@
  *      then on all limited adds wait for the lock, and plain adds alone change deltas. They may go up while the sum is
  *      made: then the value is at least the sum, and what the sum affords, the value does. Those that go down count as
  *      before or after (guarantee 4).
- * The quota is also withdrawn before the count falls below guard + bound x slots, and before guard or bound rise.
+ * The quota is also withdrawn before the count falls below guard + bound x slots, and before the bound rises.
  */
 
 // What a gate lets pass: nothing; plain adds; limited adds too.
@@ -39,7 +41,7 @@ static void set_gates(struct cf_percpu_counter *c, int32_t gate)
 int cf_percpu_counter_init_with(struct cf_percpu_counter *c, int64_t value, const struct cf_percpu_options *options)
 {
 	enum { MORE_THAN_32 = 33 };
-	if (!c || !options || !cf_value_fits(value) || options->batch < 0)
+	if (!c || !CF_IS_ALIGNED(c) || !options || !cf_value_fits(value) || options->batch < 0)
 		return -EINVAL;
 	*c = (struct cf_percpu_counter){ .guard = NO_GUARD };
 	c->slots = cf_slots_new();
@@ -207,15 +209,17 @@ int cf_percpu_counter_add_slow(struct cf_percpu_counter *c, int64_t amount, int3
 	struct cf_lock_node node;
 	int result = 0;
 	if (batch > __atomic_load_n(&c->bound, __ATOMIC_RELAXED)) { // relaxed: looked at again under the lock
-		cf_lock_take(&c->lock, &node);
+		if (!cf_section_begin(&c->lock, &node))
+			return -EDEADLK;
 		raise_bound__(c, batch);
-		cf_lock_drop(&c->lock, &node);
+		cf_section_end(&c->lock, &node);
 		if (cf_slot_add_within(c->slots, amount, batch) == CF_SLOT_DONE)
 			return 0;
 	}
-	cf_lock_take(&c->lock, &node);
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
 	result = fold__(c, amount);
-	cf_lock_drop(&c->lock, &node);
+	cf_section_end(&c->lock, &node);
 	return result;
 }
 
@@ -225,13 +229,14 @@ int cf_percpu_counter_set(struct cf_percpu_counter *c, int64_t value)
 	int result;
 	if (!cf_value_fits(value))
 		return -ERANGE;
-	cf_lock_take(&c->lock, &node);
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
 	result = stop__(c);
 	if (result == 0) {
 		store_count(c, value);
 		start__(c);
 	}
-	cf_lock_drop(&c->lock, &node);
+	cf_section_end(&c->lock, &node);
 	return result;
 }
 
@@ -258,12 +263,13 @@ int cf_percpu_counter_set_limit(struct cf_percpu_counter *c, int64_t percpu_limi
 		percpu_limit = default_batch();
 	if (__builtin_mul_overflow(percpu_limit, (int64_t)cf_cpu_count(), &limit))
 		limit = CF_VALUE_MAX;
-	cf_lock_take(&c->lock, &node);
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
 	if (c->count + sum_deltas__(c) == 0)
 		result = -EINVAL;
 	else if (cf_cpu_count() >= c->many_cpus)
 		result = set_limit__(c, limit);
-	cf_lock_drop(&c->lock, &node);
+	cf_section_end(&c->lock, &node);
 	return result;
 }
 
@@ -271,9 +277,11 @@ int64_t cf_percpu_counter_sum(struct cf_percpu_counter *c)
 {
 	struct cf_lock_node node;
 	int64_t sum;
-	cf_lock_take(&c->lock, &node);
+	// In a signal handler beside its own thread's section: as things stand there.
+	bool locked = cf_section_begin(&c->lock, &node);
 	sum = c->count + sum_deltas__(c);
-	cf_lock_drop(&c->lock, &node);
+	if (locked)
+		cf_section_end(&c->lock, &node);
 	return sum;
 }
 
@@ -313,8 +321,8 @@ static void raise_guard__(struct cf_percpu_counter *c, int64_t limit)
 {
 	if (limit <= c->guard)
 		return;
-	withdraw__(c);
-	// Release: who takes for the new guard finds a gate of now, not one that the old guard gave.
+	// A quota that stands holds for the new guard: the count is as far above it as all deltas can be (may_fall__), or there
+	// is none. Release: who takes for the new guard finds a gate of now, not one that the old guard gave.
 	__atomic_store_n(&c->guard, limit, __ATOMIC_RELEASE);
 }
 
@@ -339,8 +347,9 @@ int cf_percpu_counter_limited_add_slow(struct cf_percpu_counter *c, int64_t limi
 		limit = limit < 0 ? -2 * CF_VALUE_MAX : 2 * CF_VALUE_MAX;
 	if (amount == 0)
 		return 0;
-	cf_lock_take(&c->lock, &node);
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
 	result = limited_add__(c, limit, amount);
-	cf_lock_drop(&c->lock, &node);
+	cf_section_end(&c->lock, &node);
 	return result;
 }

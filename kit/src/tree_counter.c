@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <corefold/cf_tree_counter.h>
 
+#include "section.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -80,6 +82,8 @@ int cf_tree_counter_add(struct cf_tree_counter *c, int64_t amount)
 		return 0;
 	if (!cf_value_fits(amount))
 		return -ERANGE;
+	if (cf_slot_section_inside())
+		return -EDEADLK;
 	for (int tries = 0;; tries++) {
 		// A thread that is interrupted at every try shares the last slot.
 		result = add_and_carry(c, tries < TRIES ? cf_cpu_current() : cf_slot_count() - 1, amount);
@@ -145,7 +149,7 @@ static uint32_t plan(struct cf_tree_counter *c)
 int cf_tree_counter_init(struct cf_tree_counter *c, int64_t value, int32_t batch)
 {
 	uint32_t nodes;
-	if (!c || !cf_value_fits(value) || batch < 0)
+	if (!c || !CF_IS_ALIGNED(c) || !cf_value_fits(value) || batch < 0)
 		return -EINVAL;
 	cf_cpu_start();
 	*c = (struct cf_tree_counter){ .batch = batch ? batch : BATCH_DEFAULT };

@@ -63,6 +63,51 @@ TEST("percpu: nobody takes in a slot behind the back of a sum")
 	}
 }
 
+// Takes 1 at a time on another CPU until it is refused, which may be never.
+static int64_t takes_elsewhere(void)
+{
+	int64_t count = 0;
+	pin(1);
+	while (count < 100 && cf_percpu_counter_limited_add(&percpu, 0, -1) == 0)
+		count++;
+	unpin();
+	return count;
+}
+
+TEST("percpu: what takes the value near the limit withdraws quotas first")
+{
+	for (int larger = 0; two_cpus() && larger < 2; larger++) {
+		begin_percpu();
+		pin(0);
+		if (larger) // stays in the slot
+			CHECK_EQUAL(cf_percpu_counter_add_batch(&percpu, -98, 1000), 0);
+		else
+			CHECK_EQUAL(cf_percpu_counter_add(&percpu, -98), 0);
+		CHECK_EQUAL(takes_elsewhere(), 2);
+		cf_percpu_counter_destroy(&percpu);
+	}
+}
+
+TEST("percpu: two CPUs in turn get what there is, and no more")
+{
+	const struct cf_percpu_options options = { 4, 0, CF_LOCK_QUEUED };
+	for (int64_t value = 1; two_cpus() && value < 60; value++) {
+		int64_t refused = 0;
+		CHECK_EQUAL(cf_percpu_counter_init_with(&percpu, value, &options), 0);
+		taken = 0;
+		for (int i = 0; refused < 2 && i < 200; i++) {
+			pin(i & 1);
+			if (cf_percpu_counter_limited_add(&percpu, 0, -1) == 0)
+				taken++;
+			else
+				refused++;
+		}
+		CHECK_EQUAL(taken, value);
+		cf_percpu_counter_destroy(&percpu);
+	}
+	unpin();
+}
+
 #if CF_BUILT_RSEQ
 // A limited add that takes its time between the look at the gate and the store: what the fence is for.
 static int take_slowly(struct cf_slot *slots)
@@ -74,6 +119,29 @@ static int take_slowly(struct cf_slot *slots)
 					     "decl %%edx\n\t"
 					     "cmpl $-4, %%edx\n\t"
 					     "jle %l[full]\n\t"
+					     "movl $3000, %%ecx\n"
+					     "5:\n\t"
+					     "decl %%ecx\n\t"
+					     "jnz 5b\n\t"
+					     "movl %%edx, (%%rax)\n")
+		     :
+		     : CF_OWN_SLOT_INPUTS
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+// The same for a plain add of 1, and any gate that is open.
+static int add_slowly(struct cf_slot *slots)
+{
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpl $0, 4(%%rax)\n\t"
+					     "je %l[full]\n\t"
+					     "movl (%%rax), %%edx\n\t"
+					     "incl %%edx\n\t"
 					     "movl $3000, %%ecx\n"
 					     "5:\n\t"
 					     "decl %%ecx\n\t"
@@ -122,6 +190,39 @@ TEST("percpu: nor does one who looked at his gate before it changed")
 		actor_end(&all);
 		actor_end(&slow);
 		end_percpu();
+	}
+}
+static void add_one_slowly(void)
+{
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 2), 0); // a delta
+	__atomic_store_n(&taking, 1, __ATOMIC_RELEASE);
+	while (add_slowly(percpu.slots) != CF_SLOT_DONE)
+		;
+}
+
+static void set_meanwhile(void)
+{
+	while (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
+		;
+	CHECK_EQUAL(cf_percpu_counter_set(&percpu, 5), 0);
+}
+
+TEST("percpu: an add beside a set comes before it or after it")
+{
+	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
+		return;
+	for (int i = 0; i < 200; i++) {
+		struct actor setter = { .act = set_meanwhile, .cpu = 1 }, slow = { .act = add_one_slowly, .cpu = 0 };
+		int64_t sum;
+		begin_percpu();
+		taking = 0;
+		actor_start(&setter);
+		actor_start(&slow);
+		actor_end(&setter);
+		actor_end(&slow);
+		sum = cf_percpu_counter_sum(&percpu);
+		CHECK(sum == 5 || sum == 6);
+		cf_percpu_counter_destroy(&percpu);
 	}
 }
 #endif
@@ -192,6 +293,70 @@ TEST("adaptive: when an add below a limit has returned, nothing more is taken ab
 		cf_adaptive_counter_destroy(&adaptive);
 	}
 }
+
+#if CF_BUILT_RSEQ
+// An add of 1 to the credit that takes its time between the look at cap and base and the store.
+static int credit_slowly(struct cf_slot *slots)
+{
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpq $0, 16(%%rax)\n\t"
+					     "je %l[full]\n\t"
+					     "movq (%%rax), %%rdx\n\t"
+					     "incq %%rdx\n\t"
+					     "movl $3000, %%ecx\n"
+					     "5:\n\t"
+					     "decl %%ecx\n\t"
+					     "jnz 5b\n\t"
+					     "movq %%rdx, (%%rax)\n")
+		     :
+		     : CF_OWN_SLOT_INPUTS
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+static int slow_result, limited_result;
+
+static void credit_one_slowly(void)
+{
+	__atomic_store_n(&taking, 1, __ATOMIC_RELEASE);
+	do
+		slow_result = credit_slowly(adaptive.slots);
+	while (slow_result == CF_SLOT_MOVED);
+}
+
+// Needs to know exactly, so it calls all credit back.
+static void take_exactly_meanwhile(void)
+{
+	while (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
+		;
+	limited_result = cf_adaptive_counter_limited_add(&adaptive, 100000, -1);
+}
+
+TEST("adaptive: no add is lost to credit that is called back")
+{
+	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
+		return;
+	for (int i = 0; i < 200; i++) {
+		struct actor exact = { .act = take_exactly_meanwhile, .cpu = 1 }, slow = { .act = credit_one_slowly, .cpu = 0 };
+		int64_t value = 100000;
+		begin_adaptive();
+		taking = 0;
+		actor_start(&exact);
+		actor_start(&slow);
+		actor_end(&exact);
+		actor_end(&slow);
+		value += slow_result == CF_SLOT_DONE;
+		value -= limited_result == 0;
+		CHECK(value >= 100000);
+		CHECK_EQUAL(cf_adaptive_counter_sum(&adaptive), value);
+		cf_adaptive_counter_destroy(&adaptive);
+	}
+}
+#endif
 
 static struct cf_tree_counter tree;
 

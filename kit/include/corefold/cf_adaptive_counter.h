@@ -66,7 +66,12 @@
  * distance to the compared value, if that is 16 for each CPU or more: nearer, summing is the cheapest there is, and caps
  * are large. A compared value is forgotten after 64 borrowings, and twice as many each time that was wrong. Every 1,024th borrowing folds idle CPUs back.
  *
- * Lifetime: zeroed memory is an uninitialised counter. Destroy once, when nobody uses it.
+ * In a signal handler that interrupted one of the kit's slow paths in its own thread, what would wait for that thread
+ * returns -EDEADLK and changes nothing; sum and compare count as things stand in its midst. In a child of fork(2) locks
+ * that other threads held stay held (cf_lock.h).  (tests/limits.c)
+ *
+ * Lifetime: zeroed memory is an uninitialised counter, and the counter's memory is aligned as its type is (64 bytes; plain
+ * malloc's is not): else init returns -EINVAL. Destroy once, when nobody uses it.
  *
  * Five lines:
  *   struct cf_adaptive_counter blocks;

@@ -32,6 +32,14 @@
 #define CF_LINE 64
 #define CF_LINE_ALIGNED __attribute__((aligned(CF_LINE)))
 
+/* Through an empty statement, or the compiler would know the answer from the type. */
+#define CF_IS_ALIGNED(p)                                                                                               \
+	__extension__({                                                                                                \
+		const void *p_ = (p);                                                                                  \
+		__asm__("" : "+r"(p_));                                                                               \
+		(uintptr_t)p_ % CF_LINE == 0;                                                                          \
+	})
+
 #define CF_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CF_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -54,6 +62,11 @@
 #define CF_BUILT_RSEQ 1
 #else
 #define CF_BUILT_RSEQ 0
+#endif
+
+/* Whether waiters of locks sleep in the end. The lab's scheduler is fair and knows no priorities: there they yield. */
+#ifndef CF_LOCK_PARKS
+#define CF_LOCK_PARKS (!CF_BUILT_SIMULATED)
 #endif
 
 /* Code without any hook, and what it does to memory said beside it. */
