@@ -25,6 +25,7 @@ mod openmp;
 mod programs;
 mod projects;
 mod scaling;
+mod sharing;
 mod spins;
 mod tsan;
 mod xz;

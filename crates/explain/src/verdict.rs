@@ -147,7 +147,7 @@ fn sentence(verdict: &Verdict) -> String {
             "a read-mostly word beside a written one: each write to {written} takes the line from readers of {read}; \
              {padding}"
         ),
-        Sharing::True => format!("{cpus} CPUs use {written}, and write it; {padding}"),
+        Sharing::True => format!("{cpus} CPUs use {written}, written by some of them; {padding}"),
         Sharing::Both => format!(
             "{:.0}% of the wait is for fields that other CPUs use as well, the rest for what lies beside them: {written} \
              written{}; {padding}",

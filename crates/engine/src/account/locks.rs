@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of each lock: how often it was taken, waited for and held, and by whom it is held now.
-use crate::engine::engine;
+use crate::engine::{engine, tag_of};
 use crate::hooks::hot::hot;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -117,6 +117,15 @@ impl Locks {
             record.counts = Counts::default();
             record.held_since = now;
         }
+    }
+
+    /// Words that threads looked at again and again, and nobody wrote, are no locks.
+    pub fn forget_unwritten(&mut self) {
+        let written = |address: u64| {
+            let line = tag_of(address).record_index();
+            line.is_none_or(|line| engine().sites.was_written(line, address))
+        };
+        self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
     }
 
     /// In the order of their wait, the longest first.

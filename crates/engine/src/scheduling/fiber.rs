@@ -174,6 +174,14 @@ impl Fiber {
         self.off_cpu_since = clock;
     }
 
+    /// Takes back what was counted as spinning, and was none.
+    #[inline]
+    pub fn takes_back(&mut self) {
+        let refused = self.spins.take_refused();
+        self.time.spin -= refused.time;
+        self.time.stall += refused.stall;
+    }
+
     /// Ticks that the fiber has spent on a CPU, at `clock`.
     pub fn ran_until(&self, clock: Ticks) -> Ticks {
         let now = if self.state == State::Running { clock.saturating_sub(self.on_cpu_since) } else { 0 };
