@@ -100,12 +100,14 @@ fn lines_sentence(point: &Point, group: &Group) -> String {
     format!("{share} of CPU time waits for {lines} of {object}{}.{}", waited_for(group), sharing(group))
 }
 
-/// Fields named with their share, and what is below is only counted.
+/// Fields named with their share; what is below is only counted, and not even that if it is next to nothing.
 const FIELDS: usize = 3;
+const LEAST_FIELD: f64 = 0.01;
 
 /// The fields that are waited for, each with its share of the object's stall and spin.
 fn waited_for(group: &Group) -> String {
-    let fields: Vec<_> = group.fields().into_iter().filter(|field| field.1 > 0).collect();
+    let worth = |field: &(String, u64)| units::share(field.1, group.wait()) >= LEAST_FIELD;
+    let fields: Vec<_> = group.fields().into_iter().filter(worth).collect();
     let share = |wait| units::about(units::share(wait, group.wait()));
     let mut shares: Vec<String> =
         fields.iter().take(FIELDS).map(|(name, wait)| format!("{} for {name}", share(*wait))).collect();
@@ -134,10 +136,10 @@ fn sharing(group: &Group) -> String {
     let padding = verdict.padding.replace('`', "");
     match verdict.sharing {
         Sharing::False if readers.is_empty() => {
-            format!(" False sharing, as different CPUs write different fields of one line: {who}; {padding}.")
+            format!(" False sharing: {who}: different CPUs write different fields of one line; {padding}.")
         }
         Sharing::False => format!(
-            " False sharing, a read-mostly word beside a written one: {who}, and so {} the line from {}; {padding}.",
+            " False sharing: {who}, and so {} the line from {}: a read-mostly word beside a written one; {padding}.",
             verb(&writers, "take"),
             places(&readers),
         ),
