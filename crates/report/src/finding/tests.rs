@@ -213,12 +213,7 @@ fn an_object_is_judged_by_all_its_lines_and_its_own_accesses() {
     hottest.sites = vec![against(own, "beside"), SiteUse { field_index: 1, ..against(other, "beside") }];
     runs[1].lines.push(hottest);
     let text = said(&runs);
-    assert!(
-        text.contains(
-            "and so take the line from own (pair.c:40): a read-mostly word"
-        ),
-        "{text}"
-    );
+    assert!(text.contains("and so take the line from own (pair.c:40): a read-mostly word"), "{text}");
 }
 
 #[test]
