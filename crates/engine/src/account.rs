@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is counted while the program runs, and the recording of it.
 pub mod locks;
+mod meetings;
 pub mod modules;
 pub mod progress;
 pub mod record;

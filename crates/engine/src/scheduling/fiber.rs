@@ -69,6 +69,8 @@ pub struct Fiber {
     pub woken: Woken,
     /// Where it called what it blocks in; 0 if that is not known.
     pub blocked_at: u64,
+    /// The condition variable that it was woken from, until it lets go of a lock.
+    pub woken_at: u64,
     pub timer: u64,
     /// The CPU it runs or last ran on.
     pub cpu: usize,
@@ -114,6 +116,7 @@ impl Fiber {
             wait: Wait::Nothing,
             woken: Woken::Thread,
             blocked_at: 0,
+            woken_at: 0,
             timer: 0,
             cpu,
             affinity: Vec::new(),

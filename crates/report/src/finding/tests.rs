@@ -3,7 +3,7 @@ use super::*;
 use crate::Work;
 use crate::sample::*;
 use corefold_explain::{Explained, FieldUse, SiteUse};
-use corefold_recording::{AccessKind, Time};
+use corefold_recording::{AccessKind, Meetings, Time};
 
 fn said(runs: &[Explained]) -> String {
     finding(&Curve::new(runs, Work::Total)).text()
@@ -129,6 +129,21 @@ fn a_thread_that_only_waits_for_the_others_is_no_fault() {
     };
     assert!(!waiting(1_300_000).contains("condition variable"), "one thread, all the time");
     assert!(waiting(1_600_000).contains("20% of thread time waits for the condition variable done"));
+}
+
+#[test]
+fn a_barrier_names_the_imbalance() {
+    let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+    let mut barrier = lock("hall.changed", LockKind::Barrier, 0x9000, 6_000_000);
+    barrier.made = true;
+    barrier.contended = 1000;
+    let met = Meetings { threads: 8, rounds: 100, last: 5, last_rounds: 95, ..Meetings::default() };
+    barrier.meetings = Some(met);
+    run.locks = vec![barrier];
+    let text = said(&[timed(1, 1_000_000), run]);
+    let words = "It is made of a condition variable, which the last to arrive broadcasts. Threads arrive unevenly: average \
+                 wait for the last of 8 3.00 µs; thread 5 is last in 95% of 100 rounds.";
+    assert!(text.contains("waits for the barrier hall.changed") && text.contains(words), "{text}");
 }
 
 #[test]

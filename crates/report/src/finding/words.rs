@@ -201,11 +201,30 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let named = lock.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}"));
     let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
     let meaning = match lock.kind {
-        LockKind::Barrier => ". Threads come to it unevenly.".into(),
+        LockKind::Barrier => uneven(point, lock),
         LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
         _ => taken(lock),
     };
     format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
+}
+
+/// How unevenly threads come to a barrier, and who comes last.
+fn uneven(point: &Point, lock: &LockGroup) -> String {
+    let worst = lock.worst();
+    let made =
+        if worst.made { " It is made of a condition variable, which the last to arrive broadcasts." } else { "" };
+    let Some(meetings) = worst.meetings.filter(|meetings| meetings.rounds > 0) else {
+        return format!(".{made} Threads arrive unevenly.");
+    };
+    let wait = worst.wait_cycles as f64 / worst.contended.max(1) as f64 / point.explained.run.clock_hz.max(1) as f64;
+    format!(
+        ".{made} Threads arrive unevenly: average wait for the last of {} {}; thread {} is last in {} of {}.",
+        meetings.threads,
+        units::duration(wait),
+        meetings.last,
+        units::about(units::share(meetings.last_rounds, meetings.rounds)),
+        units::counted(meetings.rounds, "round"),
+    )
 }
 
 /// What all locks come to, where that is much more than these: who holds a lock while waiting for another
