@@ -56,6 +56,28 @@ fn every_kind_of_lock_is_counted_and_named_by_field() {
     assert!(lock(report.at(8), "office.door")["hold_cycles"].as_u64() > Some(800 * 40));
 }
 
+fn met(cpus: u64, way: &str) -> Value {
+    let args = format!("{{cpus}} 100 {way}");
+    let report = Simulation::of(&program("names/meetings.c")).cpus(&cpus.to_string()).args(&args).report();
+    let locks = report.at(cpus).0["locks"].as_array().expect("locks").clone();
+    locks.into_iter().find(|l| l["name"] == "hall.changed" && l["kind"] != "spun word").expect("the condition variable")
+}
+
+#[test]
+fn a_barrier_made_of_a_condition_variable_is_called_one() {
+    for cpus in [3, 8] {
+        let hall = met(cpus, "barrier");
+        assert_eq!(hall["kind"], "barrier", "{hall}");
+        let barrier = &hall["barrier"];
+        assert_eq!((&barrier["threads"], &barrier["rounds"]), (&cpus.into(), &100.into()), "{hall}");
+        assert_eq!((&barrier["last_thread"], barrier["made_of_condition_variable"].as_bool()), (&1.into(), Some(true)));
+        assert!(barrier["last_rounds"].as_u64() > Some(90), "{hall}");
+        for way in ["turns", "queue"] {
+            assert_eq!(met(cpus, way)["kind"], "condition variable", "{way} at {cpus}");
+        }
+    }
+}
+
 /// The machine's read-modify-write takes 18 cycles. A mutex needs none while there is one thread, as of glibc 2.34.
 #[test]
 fn an_uncontended_lock_costs_its_atomic_operations_and_little_else() {

@@ -32,6 +32,7 @@ mod programs;
 mod progress;
 mod projects;
 mod scaling;
+mod sharing;
 mod spins;
 mod tsan;
 mod xz;

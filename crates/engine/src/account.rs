@@ -2,6 +2,7 @@
 //! What is counted while the program runs, and the recording of it.
 pub mod host;
 pub mod locks;
+mod meetings;
 pub mod modules;
 pub mod progress;
 pub mod record;

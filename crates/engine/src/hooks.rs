@@ -2,6 +2,7 @@
 //! What the compiled-in hooks call: memory accesses, atomic operations, basic blocks, function entries.
 //! `estimate` is for code whose blocks have no hooks, `tsan` what else the runtime of TSan has.
 pub mod access;
+mod alike;
 pub mod around;
 pub mod atomics;
 pub mod blocks;

@@ -2,9 +2,8 @@
 //! The types of heap objects, from the code that allocated them.
 //!
 //! The call stack of an allocation is climbed from the call to `malloc` or `operator new` outwards,
-//! through wrappers that hand out untyped memory, to the first function that names a type. In each, the
-//! source is asked first (what does the statement say?), then the debug information (which of its
-//! pointers could this be?).
+//! through wrappers that hand out untyped memory, to the first function whose source names a type. Where
+//! the source is missing, or newer than the program and so perhaps another, the type is not known.
 mod evidence;
 mod fit;
 mod layout;
@@ -16,14 +15,14 @@ pub(crate) use layout::Layout;
 
 use crate::code::Frame;
 use crate::dwarf::{Debug, Die};
-use crate::space::Space;
-use crate::types::Place;
+use crate::space::{Space, Spot};
+use crate::types::{Note, Place, base_name};
 use corefold_recording::{AllocSite, Mapping, Object};
 use evidence::{Ground, Guess, evidence};
 use gimli::constants as c;
 use layout::Element;
 use names::Scope;
-use statement::Sources;
+use statement::{Sources, Spelt};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -63,52 +62,82 @@ impl<'a> Heap<'a> {
         self.sites.get(object.site as usize)?.mapping.as_ref()
     }
 
+    /// What source was missing where a type was asked for.
+    pub fn notes(&self) -> Vec<Note> {
+        self.sources.notes()
+    }
+
     fn climb(&self, site: &AllocSite, bytes: u64) -> Answer<'a> {
         let calls = self.calls(site);
         let mut climbed = 0;
-        for (debug, frame) in &calls {
+        for call in &calls {
             climbed += 1;
-            let Some((debug, function)) = debug.zip(frame.die) else {
+            let Some((debug, function)) = call.debug().zip(call.frame.die) else {
                 continue;
             };
             let scope = Scope { debug, function };
-            if let Some(layout) = self.layout(scope, frame, bytes) {
+            if let Some(layout) = self.layout(scope, call, bytes) {
                 // A container names its elements, but its user knows where it was made.
-                let users = calls[climbed - 1..].iter().map(|call| &call.1);
+                let users = calls[climbed - 1..].iter().map(|call| &call.frame);
                 return (Some((debug, layout)), first_of_user(users));
             }
-            if !frame.is_standard_library() && !hands_out_untyped(scope) {
+            if !call.frame.is_standard_library() && !hands_out_untyped(scope) {
                 break;
             }
         }
-        (None, first_of_user(calls[..climbed].iter().rev().map(|call| &call.1)))
+        (None, first_of_user(calls[..climbed].iter().rev().map(|call| &call.frame)))
     }
 
-    /// The functions on an allocation's stack, inlined ones too, innermost first.
-    fn calls(&self, site: &AllocSite) -> Vec<(Option<&'a Debug>, Frame)> {
-        let at = |pc: &u64| {
-            let debug = self.space.debug_at(*pc);
-            self.space.callers_at(*pc).iter().map(|frame| (debug, frame.clone())).collect::<Vec<_>>()
-        };
-        site.stack.iter().flat_map(at).take(HIGHEST).collect()
+    /// The functions on an allocation's stack, inlined ones too, innermost first. The C library's function that
+    /// calls the program (or a thread's first function) is none that hands out memory.
+    fn calls(&self, site: &AllocSite) -> Vec<Call<'a>> {
+        let mut calls = Vec::new();
+        let mut in_program = false;
+        for pc in &site.stack {
+            let spot = self.space.spot(*pc);
+            let is_c_library = spot.is_none_or(|spot| is_c_library(&spot.module.path));
+            if in_program && is_c_library {
+                break;
+            }
+            in_program |= !is_c_library;
+            calls.extend(self.space.callers_at(*pc).iter().map(|frame| Call { spot, frame: frame.clone() }));
+        }
+        calls.truncate(HIGHEST);
+        calls
     }
 
-    fn layout(&self, scope: Scope<'a>, frame: &Frame, bytes: u64) -> Option<Layout> {
-        if frame.is_standard_library() {
+    fn layout(&self, scope: Scope<'a>, call: &Call<'a>, bytes: u64) -> Option<Layout> {
+        if call.frame.is_standard_library() {
             return fit::choose(scope.debug, &library_guesses(scope), bytes);
         }
-        let place = frame.file.as_deref().zip(frame.line);
-        let statement = place.and_then(|(file, line)| self.sources.statement(file, line, frame.column));
+        let (file, line) = call.frame.file.as_deref().zip(call.frame.line)?;
+        let place = Spelt { file, line, column: call.frame.column, built: call.spot?.image.modified };
         let name = scope.debug.name(scope.function).unwrap_or_default();
-        match statement.filter(|statement| !statement.begins_function(&name)) {
-            Some(statement) => fit::choose(scope.debug, &evidence(&statement, scope), bytes).or_else(|| {
-                let (file, line) = place?;
-                let passed_on = self.sources.passed_on(file, line, frame.column)?;
-                fit::choose(scope.debug, &evidence(&passed_on, scope), bytes)
-            }),
-            None => fit::only(scope.debug, &possible_types(scope), bytes),
+        let statement = self.sources.statement(&place)?;
+        if statement.begins_function(&name) {
+            return fit::only(scope.debug, &pointees(scope), bytes);
         }
+        fit::choose(scope.debug, &evidence(&statement, scope), bytes).or_else(|| {
+            let passed_on = self.sources.passed_on(&place)?;
+            fit::choose(scope.debug, &evidence(&passed_on, scope), bytes)
+        })
     }
+}
+
+/// A function on an allocation's stack.
+struct Call<'a> {
+    spot: Option<Spot<'a>>,
+    frame: Frame,
+}
+
+impl<'a> Call<'a> {
+    fn debug(&self) -> Option<&'a Debug> {
+        self.spot?.image.debug.as_ref()
+    }
+}
+
+fn is_c_library(path: &str) -> bool {
+    ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| base_name(path).starts_with(name))
 }
 
 fn first_of_user<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> Option<Place> {
@@ -129,8 +158,8 @@ fn library_guesses(scope: Scope<'_>) -> Vec<Guess> {
     kind.map(|kind| Guess { element: Element::Value(kind), ground: Ground::New }).into_iter().collect()
 }
 
-/// Without source: what the function's pointers point to, and what it returns.
-fn possible_types(scope: Scope<'_>) -> Vec<Element> {
+/// What the function's pointers point to, and what it returns.
+fn pointees(scope: Scope<'_>) -> Vec<Element> {
     let debug = scope.debug;
     let locals = debug.locals(scope.function).into_iter().map(|local| local.kind);
     locals.chain(debug.type_of(scope.function)).filter_map(|kind| debug.pointee(kind)).map(Element::Value).collect()

@@ -5,6 +5,7 @@ use crate::symbols::Symbols;
 use corefold_recording::Module;
 use object::{Object, ObjectSection};
 use std::collections::{BTreeSet, HashMap};
+use std::time::SystemTime;
 
 /// No module is so large.
 const MOST_BYTES: u64 = 16 << 30;
@@ -13,6 +14,8 @@ const MOST_BYTES: u64 = 16 << 30;
 #[derive(Default)]
 pub struct Images {
     by_path: HashMap<String, Image>,
+    /// Stands for files that are not those of the run.
+    nothing: Image,
 }
 
 impl Images {
@@ -27,9 +30,16 @@ impl Images {
         }
     }
 
-    /// `None` for a module that [`Images::load`] was not given.
-    pub(crate) fn get(&self, path: &str) -> Option<&Image> {
-        self.by_path.get(path)
+    /// `None` for a module that [`Images::load`] was not given. Of a file that was built anew since the run nothing
+    /// is used: its names would be wrong.
+    pub(crate) fn get(&self, module: &Module) -> Option<&Image> {
+        let image = self.by_path.get(&module.path)?;
+        Some(if image.differs(module) { &self.nothing } else { image })
+    }
+
+    /// Whether the file has changed since the run.
+    pub(crate) fn has_changed(&self, module: &Module) -> bool {
+        self.by_path.get(&module.path).is_some_and(|image| image.differs(module))
     }
 }
 
@@ -39,6 +49,8 @@ pub(crate) struct Image {
     pub symbols: Symbols,
     pub debug: Option<Debug>,
     pub build_id: Vec<u8>,
+    /// When the file was last written to.
+    pub modified: Option<SystemTime>,
     /// Source files whose assembly is not seen.
     pub unseen_assembly: BTreeSet<String>,
     /// Why there is nothing here, or no debug information.
@@ -46,6 +58,10 @@ pub(crate) struct Image {
 }
 
 impl Image {
+    fn differs(&self, module: &Module) -> bool {
+        !module.build_id.is_empty() && !self.build_id.is_empty() && module.build_id != self.build_id
+    }
+
     fn open(path: &str) -> Image {
         Image::try_open(path)
             .unwrap_or_else(|error| Image { problem: Some(format!("cannot read it ({error:#})")), ..Image::default() })
@@ -56,7 +72,9 @@ impl Image {
         let file = object::File::parse(&*bytes)?;
         let build_id = file.build_id()?.unwrap_or_default().to_vec();
         let unseen_assembly = unseen_assembly(&file);
-        let mut image = Image { symbols: Symbols::read(&file), build_id, unseen_assembly, ..Image::default() };
+        let modified = std::fs::metadata(path)?.modified().ok();
+        let mut image =
+            Image { symbols: Symbols::read(&file), build_id, modified, unseen_assembly, ..Image::default() };
         match Image::load_debug(&file, &image.build_id) {
             Ok(Some(debug)) => {
                 let split = "its debug information is in other files (-gsplit-dwarf), which are not read";

@@ -50,6 +50,7 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
     };
     explained.run.notes = notes(run, &space);
     explained.run.notes.extend(space.notes());
+    explained.run.notes.extend(memory.notes());
     Ok(explained)
 }
 

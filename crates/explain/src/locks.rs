@@ -5,7 +5,7 @@ use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{LockUse, Place, base_name, lock_kind_name};
 use crate::wrapper::is_lock_wrapper;
-use corefold_recording::{Lock, LockKind, Run};
+use corefold_recording::{Lock, LockKind, Meetings, Run};
 
 /// The locks of a run, those that were waited for longest first.
 pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<LockUse> {
@@ -24,9 +24,11 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
         format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
     });
+    let made = lock.kind == LockKind::CondVar && is_barrier(&lock.meetings);
+    let kind = if made { LockKind::Barrier } else { lock.kind };
     LockUse {
         name,
-        kind: lock.kind,
+        kind,
         address: lock.address,
         acquisitions: lock.acquisitions,
         contended: lock.contended,
@@ -34,7 +36,20 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         start_cycles: lock.start_cycles,
         hold_cycles: lock.hold_cycles,
         waited_at,
+        meetings: Some(lock.meetings).filter(|_| kind == LockKind::Barrier),
+        made,
     }
+}
+
+/// Whether threads use a condition variable as a barrier: whoever wakes others wakes all that use it, again and
+/// again, and those who are woken go on. (Those who wait for their turn, or for work, wait again.)
+fn is_barrier(meetings: &Meetings) -> bool {
+    let nearly_all = |part: u64, whole: u64| part * 10 >= whole * 9;
+    let go_on = meetings.waits.saturating_sub(meetings.again);
+    // Of two threads, one may only ever wait for what the other makes, or they may take turns.
+    let take_turns = meetings.same_again * 10 < meetings.rounds;
+    let meet = meetings.threads > 2 || (meetings.waiters == meetings.threads && !take_turns);
+    meetings.rounds > 1 && meet && nearly_all(meetings.rounds, meetings.wakes) && nearly_all(go_on, meetings.waits)
 }
 
 /// A futex that OpenMP's runtime waits for where no code of the program's has called it: the threads of a team

@@ -5,7 +5,7 @@ use crate::heap::{Heap, Layout};
 use crate::space::{Space, Spot};
 use crate::stack::{StackSpot, Stacks};
 use crate::symbols::demangle;
-use crate::types::{ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
+use crate::types::{Note, ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
 use corefold_recording::{Label, Mapping, Object, Run};
 
 /// What lies at an address.
@@ -71,6 +71,11 @@ impl<'a> Memory<'a> {
     pub fn new(run: &'a Run, space: &'a Space<'a>) -> Memory<'a> {
         let (heap, stacks) = (Heap::new(&run.allocations, space), Stacks::new(&run.frames, space));
         Memory { space, heap, stacks, labels: &run.labels }
+    }
+
+    /// What could not be told of types, and why.
+    pub fn notes(&self) -> Vec<Note> {
+        self.heap.notes()
     }
 
     /// What an access of `bytes` at `address` touches; `objects` are the heap objects thereabouts.

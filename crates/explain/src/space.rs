@@ -13,6 +13,8 @@ use std::rc::Rc;
 /// The modules of one run with their files.
 pub(crate) struct Space<'a> {
     modules: Vec<(&'a Module, &'a Image)>,
+    /// A note for each whose file is not that of the run.
+    changed: Vec<Note>,
     frames: RefCell<HashMap<u64, Rc<[Frame]>>>,
     /// Numbers of modules that were asked for something they did not know.
     wanting: RefCell<BTreeSet<usize>>,
@@ -29,8 +31,9 @@ pub(crate) struct Spot<'a> {
 
 impl<'a> Space<'a> {
     pub fn new(modules: &'a [Module], images: &'a Images) -> Space<'a> {
-        let modules = modules.iter().filter_map(|module| Some((module, images.get(&module.path)?))).collect();
-        Space { modules, frames: RefCell::default(), wanting: RefCell::default() }
+        let changed = modules.iter().filter(|module| images.has_changed(module)).map(changed).collect();
+        let modules = modules.iter().filter_map(|module| Some((module, images.get(module)?))).collect();
+        Space { modules, changed, frames: RefCell::default(), wanting: RefCell::default() }
     }
 
     pub fn spot(&self, address: u64) -> Option<Spot<'a>> {
@@ -90,7 +93,7 @@ impl<'a> Space<'a> {
 
     /// What could not be told, and why. A system library without debug information is no surprise.
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes: Vec<Note> = self.modules.iter().filter_map(|(module, image)| changed(module, image)).collect();
+        let mut notes = self.changed.clone();
         notes.extend(self.modules.iter().flat_map(|(module, image)| unseen_assembly(module, image)));
         for number in self.wanting.borrow().iter() {
             let (module, image) = self.modules[*number];
@@ -132,11 +135,12 @@ fn unseen_assembly(module: &Module, image: &Image) -> impl Iterator<Item = Note>
     })
 }
 
-fn changed(module: &Module, image: &Image) -> Option<Note> {
-    let differs = !module.build_id.is_empty() && !image.build_id.is_empty() && module.build_id != image.build_id;
-    let text =
-        format!("{}: the file has changed since the run (its build ID differs), so names may be wrong", module.path);
-    differs.then_some(Note { text, at: None, count: 1 })
+fn changed(module: &Module) -> Note {
+    let text = format!(
+        "{}: the file has changed since the run (its build ID differs), so what lies in it is named by offset only",
+        module.path
+    );
+    Note { text, at: None, count: 1 }
 }
 
 #[cfg(test)]

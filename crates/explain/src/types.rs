@@ -4,7 +4,7 @@
 //! Percentages: a function's are of all the time that threads were on a CPU (compute, stall and spin),
 //! as `perf report` has them; a line's `stall_percent` and `spin_percent` add up to its share of all
 //! cycles that the run stalled or spun. Lists stand in the order in which they are to be shown.
-use corefold_recording::{AccessKind, CLASSES, CpuSet, LockKind, Pace, Progress, Time};
+use corefold_recording::{AccessKind, CLASSES, CpuSet, LockKind, Meetings, Pace, Progress, Time};
 use std::fmt;
 
 /// One run, explained.
@@ -337,6 +337,10 @@ pub struct LockUse {
     pub hold_cycles: u64,
     /// Where it was waited for longest.
     pub waited_at: Option<Place>,
+    /// Of a barrier, or a condition variable that is used as one (`kind` is then a barrier's).
+    pub meetings: Option<Meetings>,
+    /// A barrier that the program made of a condition variable.
+    pub made: bool,
 }
 
 /// `mutex`, as a table has it.

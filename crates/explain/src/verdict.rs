@@ -11,7 +11,7 @@ use corefold_recording::CpuSet;
 
 /// Below this share of the cost, the other kind of sharing is not worth a word.
 const NEGLIGIBLE: f64 = 0.1;
-/// A field with less than this share of all writes, or of the cost, is no party.
+/// A field with less than this share of the writes, or of the cost, of the field that has most is no party.
 const PARTY: f64 = 0.01;
 
 /// A field as far as the verdict needs it.
@@ -79,11 +79,12 @@ fn add(parts: &mut Vec<Part>, site: &SiteUse, cost: f64) {
 }
 
 fn verdict(sharing: Sharing, parts: &[Part], true_share: f64) -> Verdict {
-    let all_writes: u64 = parts.iter().map(|part| part.writes).sum();
+    let most_writes = parts.iter().map(|part| part.writes).max().unwrap_or(0);
+    let most_cost = parts.iter().map(|part| part.cost).fold(0.0, f64::max);
     let all_cost: f64 = parts.iter().map(|part| part.cost).sum();
-    let is_written = |part: &&Part| part.writes > 0 && part.writes as f64 >= all_writes as f64 * PARTY;
+    let is_written = |part: &&Part| part.writes > 0 && part.writes as f64 >= most_writes as f64 * PARTY;
     let written: Vec<&Part> = parts.iter().filter(is_written).collect();
-    let is_read = |part: &&Part| !is_written(part) && part.read_cost > 0.0 && part.cost >= all_cost * PARTY;
+    let is_read = |part: &&Part| !is_written(part) && part.read_cost > 0.0 && part.cost >= most_cost * PARTY;
     let mut only_read: Vec<&Part> = parts.iter().filter(is_read).collect();
     if sharing != Sharing::ReadOnly && only_read.iter().map(|part| part.cost).sum::<f64>() < all_cost * NEGLIGIBLE {
         only_read.clear();
@@ -147,7 +148,7 @@ fn sentence(verdict: &Verdict) -> String {
             "a read-mostly word beside a written one: each write to {written} takes the line from readers of {read}; \
              {padding}"
         ),
-        Sharing::True => format!("{cpus} CPUs use {written}, and write it; {padding}"),
+        Sharing::True => format!("{cpus} CPUs use {written}, written by some of them; {padding}"),
         Sharing::Both => format!(
             "{:.0}% of the wait is for fields that other CPUs use as well, the rest for what lies beside them: {written} \
              written{}; {padding}",

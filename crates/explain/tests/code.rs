@@ -103,7 +103,10 @@ fn a_changed_file_is_noted() {
     let mut run = program.run();
     assert_eq!(told(&run).run.notes, []);
     run.modules[0].build_id[0] ^= 1;
-    assert!(told(&run).run.notes[0].text.contains("changed since the run"));
+    run.stacks = vec![stack(&[program.symbol("work") + 4], 10, 0)];
+    let explained = told(&run);
+    assert!(explained.run.notes[0].text.contains("changed since the run"));
+    assert!(explained.functions[0].name.starts_with("program+0x"), "{:?}", explained.functions[0]);
 }
 
 #[test]

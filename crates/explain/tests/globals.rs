@@ -35,7 +35,7 @@ fn fields_of_a_global_structure() {
     assert_eq!(paths(8 + 32 + 16 + 5, 1).1, "counter.slots[1].pad[5]");
     assert_eq!(paths(8 + 32 + 8, 8).1, "counter.slots[1].at");
     assert_eq!(paths(8 + 32, 16).1, "counter.slots[1].delta…at");
-    assert_eq!(paths(8 + 32, 64).1, "counter.slots[1…2]");
+    assert_eq!(paths(8 + 32, 64).1, "counter.slots[1-2]");
     assert_eq!(paths(136, 4).1, "counter.{ready,mode,rest}");
     assert_eq!(paths(139, 1).1, "counter.rest");
     assert_eq!(paths(144, 8).1, "counter.whole");

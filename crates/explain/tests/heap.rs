@@ -2,6 +2,7 @@
 //! Heap objects of C programs: their types from the code that allocates them.
 mod common;
 use common::*;
+use corefold_recording::{AccessKind, AllocSite, Module, Object};
 
 const C: &str = r#"
 #include <stdlib.h>
@@ -48,7 +49,8 @@ void passed_on(struct owner *o, size_t n) {
         abort();
     o->mine = p;
 }
-int main(void) { return 0; }
+void figures(struct owner *o) { o->mine = aligned_alloc(64, 320); }
+int main(int argc, char **argv) { char *p = malloc(33); sink = p; return argc + !argv; }
 "#;
 
 fn program() -> Program {
@@ -122,13 +124,60 @@ fn what_no_code_names_is_left_unnamed() {
     is(field("assigned", "malloc", 100, 24), "object at heap.c:21 (heap, 100 bytes)", "+0x18");
 }
 
+/// What an allocation in `deref` is called, and the notes.
+fn of_deref(program: &Program) -> (String, Vec<String>) {
+    let mut run = program.run();
+    let stack = vec![program.call("deref", "malloc")];
+    run.allocations.push(AllocSite { stack, count: 1, bytes: 136, ..AllocSite::default() });
+    let mut line = line(HEAP, vec![site(program.symbol("main"), AccessKind::Read, 0, 8, 2)]);
+    line.objects.push(Object { address: HEAP, bytes: 136, site: 0 });
+    run.lines.push(line);
+    let mut explained = told(&run);
+    (explained.lines.remove(0).object, explained.run.notes.into_iter().map(|note| note.text).collect())
+}
+
 #[test]
-fn without_source_the_pointers_of_the_function_tell() {
-    let program = program().without_source("heap.c");
-    let found = |function: &str, bytes: u64| heap_field(&program, &[program.call(function, "malloc")], bytes, 0, 8);
-    is(found("deref", 136), "struct pcc at heap.c:14 (heap, 136 bytes)", "pcc.total");
-    is(found("flexible", 104), "struct list at heap.c:25 (heap, 104 bytes)", "list.length");
-    is(found("named", 136), "object at heap.c:12 (heap, 136 bytes)", "+0x0");
+fn without_source_the_type_is_not_known_and_a_note_says_so() {
+    let unknown = "object at heap.c:14 (heap, 136 bytes)";
+    let (object, notes) = of_deref(&program().without_source("heap.c"));
+    assert_eq!(object, unknown);
+    assert!(notes.iter().any(|note| note.contains("heap.c: it cannot be read")), "{notes:?}");
+    // What was edited since may say something else by now.
+    let edited = program();
+    edited.touch("heap.c");
+    let (object, notes) = of_deref(&edited);
+    assert_eq!(object, unknown);
+    assert!(notes.iter().any(|note| note.contains("heap.c: it is newer than the program")), "{notes:?}");
+    assert_eq!(of_deref(&program()), ("struct pcc at heap.c:14 (heap, 136 bytes)".to_owned(), vec![]));
+}
+
+#[test]
+fn a_size_in_figures_has_the_type_of_the_pointer_that_it_is_assigned_to() {
+    is(
+        field("figures", "aligned_alloc", 320, 144),
+        "struct pcc[2] at heap.c:46 (heap, 320 bytes)",
+        "pcc[1].slots[0].delta",
+    );
+}
+
+#[test]
+fn nobody_hands_out_memory_to_the_c_library() {
+    let program = program();
+    let libc = Module {
+        path: "/lib/x86_64-linux-gnu/libc.so.6".into(),
+        base: HEAP,
+        start: HEAP,
+        end: HEAP + 0x20_0000,
+        build_id: vec![],
+    };
+    let mut run = program.run();
+    run.modules.push(libc);
+    let stack = vec![program.call("main", "malloc"), HEAP + 0x2_7249];
+    run.allocations.push(AllocSite { stack, count: 1, bytes: 33, ..AllocSite::default() });
+    let mut line = line(HEAP, vec![site(program.symbol("main"), AccessKind::Read, 0, 8, 2)]);
+    line.objects.push(Object { address: HEAP, bytes: 33, site: 0 });
+    run.lines.push(line);
+    assert_eq!(told(&run).lines[0].object, "object at heap.c:47 (heap, 33 bytes)");
 }
 
 #[test]

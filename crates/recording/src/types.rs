@@ -399,6 +399,29 @@ pub struct Lock {
     pub hold_cycles: u64,
     /// Where it was waited for longest: return address of the call.
     pub wait_pc: u64,
+    /// Of barriers and condition variables: whether threads met there.
+    pub meetings: Meetings,
+}
+
+/// How threads waited for each other at one object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meetings {
+    /// Threads that waited or woke others, and those of them that waited.
+    pub threads: u32,
+    pub waiters: u32,
+    /// Times that a thread began to wait; of these, those that were woken and waited again at once, without having
+    /// let go of a lock.
+    pub waits: u64,
+    pub again: u64,
+    /// Times that a thread woke others; of these, those where it woke all other threads that use the object, as
+    /// the last that arrives at a barrier does.
+    pub wakes: u64,
+    pub rounds: u64,
+    /// Rounds in which it was the same thread as in the round before.
+    pub same_again: u64,
+    /// The thread that woke all others most often, and how often.
+    pub last: u32,
+    pub last_rounds: u64,
 }
 
 /// A name that the program gave to a piece of memory.

@@ -55,11 +55,11 @@ fn error(expected: &Expected) -> Accuracy<'_> {
 
 fn law(fit: &Fit) -> Law {
     let (peak_cpus, peak) = match fit.shape() {
-        usl::Shape::Peaks { cpus, at } => (Some(cpus), Some(at)),
+        usl::Shape::Peaks { cpus, at } if fit.holds() => (Some(cpus), Some(at)),
         _ => (None, None),
     };
     let Fit { lambda, sigma, kappa, r_squared, worst, .. } = *fit;
-    Law { lambda, sigma, kappa, r_squared, worst_miss: worst.1, peak_cpus, peak }
+    Law { holds: fit.holds(), lambda, sigma, kappa, r_squared, worst_miss: worst.1, peak_cpus, peak }
 }
 
 fn run<'a>(point: &Point<'a>) -> Run<'a> {
@@ -201,6 +201,13 @@ fn lock(lock: &explain::LockUse) -> Lock<'_> {
         start_cycles: lock.start_cycles,
         hold_cycles: lock.hold_cycles,
         waited_at: lock.waited_at.as_ref().map(place),
+        barrier: lock.meetings.map(|meetings| Barrier {
+            made_of_condition_variable: lock.made,
+            threads: meetings.threads,
+            rounds: meetings.rounds,
+            last_thread: meetings.last,
+            last_rounds: meetings.last_rounds,
+        }),
     }
 }
 

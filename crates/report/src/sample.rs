@@ -140,6 +140,8 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
         start_cycles: 0,
         hold_cycles: 90_000_000,
         waited_at: Some(place("push", "queue.c", 18)),
+        meetings: None,
+        made: false,
     }
 }
 

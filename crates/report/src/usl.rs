@@ -13,6 +13,11 @@
 pub const MIN_POINTS: usize = 5;
 /// A κ whose peak lies further than this many times beyond the last count is not told from 0.
 const PEAK_HORIZON: f64 = 10.0;
+/// With every point within the first of these, the law holds; with one further off than the second it does not;
+/// in between, if it accounts for this share of the variance.
+const NEAR: f64 = 0.05;
+const FAR: f64 = 0.2;
+const EXPLAINS: f64 = 0.9;
 
 /// A fitted law, and how well it fits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +49,11 @@ pub enum Shape {
 impl Fit {
     pub fn at(&self, n: f64) -> f64 {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
+    }
+
+    /// Whether the law describes the curve: no point is far off, and where the points differ at all, it says why.
+    pub fn holds(&self) -> bool {
+        self.worst.1 <= NEAR || (self.worst.1 <= FAR && self.r_squared.is_none_or(|r| r >= EXPLAINS))
     }
 
     pub fn shape(&self) -> Shape {

@@ -13,5 +13,5 @@ pub use build::{corefold, stress};
 pub use compile::{Compiler, Program, native, native_with, program, program_with, programs, sources_in};
 pub use fetch::package;
 pub use place::{Place, Said, printed_natively, said};
-pub use report::{Report, Run};
+pub use report::{Line, Report, Run};
 pub use simulate::{Simulated, Simulation};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of each lock: how often it was taken, waited for and held, and by whom it is held now.
-use crate::engine::engine;
+use crate::account::meetings::Meeting;
+use crate::engine::{current, engine, tag_of};
 use crate::hooks::hot::hot;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,6 +20,7 @@ struct Record {
     holders: Vec<u32>,
     /// Since when somebody has.
     held_since: Ticks,
+    meeting: Meeting,
 }
 
 #[derive(Default)]
@@ -63,7 +65,23 @@ impl Locks {
             counts: Counts::default(),
             holders: Vec::new(),
             held_since: 0,
+            meeting: Meeting::default(),
         })
+    }
+
+    /// The record of a lock of this kind.
+    fn of_kind(&mut self, address: u64, kind: LockKind) -> &mut Record {
+        let record = self.at(address, kind);
+        if record.kind != kind {
+            // Another object lay here before, or threads spun on the lock before it was first taken.
+            record.kind = kind;
+            record.object = object_at(address);
+            record.name.clear();
+            record.counts = Counts::default();
+            record.meeting = Meeting::default();
+            record.holders.clear();
+        }
+        record
     }
 
     /// A thread that has lived so long spun on this word, and no more; it is noted at the first spin.
@@ -122,8 +140,18 @@ impl Locks {
         self.records.retain(|_, r| !r.holders.is_empty());
         for record in self.records.values_mut() {
             record.counts = Counts::default();
+            record.meeting = Meeting::default();
             record.held_since = now;
         }
+    }
+
+    /// Words that threads looked at again and again, and nobody wrote, are no locks.
+    pub fn forget_unwritten(&mut self) {
+        let written = |address: u64| {
+            let line = tag_of(address).record_index();
+            line.is_none_or(|line| engine().sites.was_written(line, address))
+        };
+        self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
     }
 
     /// In the order of their wait, the longest first.
@@ -168,6 +196,7 @@ impl Record {
             start_cycles: self.counts.start / TICKS_PER_CYCLE,
             hold_cycles: self.counts.hold / TICKS_PER_CYCLE,
             wait_pc: self.counts.wait_pc,
+            meetings: self.meeting.counts(),
         }
     }
 
@@ -181,16 +210,8 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
     let counted_from = engine().locks.counted_from;
-    let lived = now.saturating_sub(crate::engine::current().spins.started);
-    let record = engine().locks.at(address, kind);
-    if record.kind != kind {
-        // Another object lay here before, or threads spun on the lock before it was first taken.
-        record.kind = kind;
-        record.object = object_at(address);
-        record.name.clear();
-        record.counts = Counts::default();
-        record.holders.clear();
-    }
+    let lived = now.saturating_sub(current().spins.started);
+    let record = engine().locks.of_kind(address, kind);
     if record.has_holders() {
         if record.holders.is_empty() {
             record.held_since = now;
@@ -220,10 +241,27 @@ pub fn begins_anew(address: u64) {
     }
 }
 
+/// The running thread begins to wait at a barrier or condition variable.
+pub fn waits(address: u64, kind: LockKind) {
+    let again = current().woken_at == address;
+    engine().locks.of_kind(address, kind).meeting.waits(engine().sched.fiber as u32, again);
+}
+
+/// The running thread has been woken from a wait there.
+pub fn awake(address: u64) {
+    current().woken_at = address;
+}
+
+/// The running thread has woken so many that wait there; `all`: as many as there were.
+pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
+    engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all);
+}
+
 /// The lock was let go now, by the running thread or (some may) for another.
 pub fn released(address: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
+    current().woken_at = 0;
     let Some(record) = engine().locks.records.get_mut(&address) else { return };
     if record.holders.is_empty() {
         return;

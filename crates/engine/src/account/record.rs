@@ -52,8 +52,11 @@ pub fn run(status: Status) -> Run {
     let e = engine();
     e.fibers.iter_mut().for_each(|f| f.spins.forget());
     crate::scheduling::doze::all_awake(now());
+    let unwritten = cycles(e.sites.take_unwritten_spins());
+    e.locks.forget_unwritten();
     let end = e.sched.latest_clock().max(now());
     let line_bytes = e.launch.machine.line_bytes;
+    let time = total_time(end);
     Run {
         argv: e.launch.argv.clone(),
         machine: e.launch.machine.name.clone(),
@@ -62,7 +65,7 @@ pub fn run(status: Status) -> Run {
         seed: e.launch.seed,
         status,
         cycles: cycles(crate::account::progress::region_ticks(now())),
-        time: total_time(end),
+        time: Time { compute: time.compute + unwritten, spin: time.spin.saturating_sub(unwritten), ..time },
         sample_period: e.samples.period_cycles(),
         threads: e.fibers.len() as u32,
         modules: all_modules(),

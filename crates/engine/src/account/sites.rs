@@ -211,6 +211,28 @@ impl Sites {
         conflict
     }
 
+    /// Threads wait for these bytes to be written, if no write to them was seen.
+    pub fn is_waited_for(&mut self, line: u32, address: u64, size: u8) {
+        let shared = &mut self.lines[line as usize];
+        let offset = (address - shared.address) as u8;
+        shared.users.is_written(offset, size, engine().launch.machine.line_bytes);
+    }
+
+    /// Has anybody written to the byte at `address`, of a shared line?
+    pub fn was_written(&self, line: u32, address: u64) -> bool {
+        let shared = &self.lines[line as usize];
+        shared.users.was_written((address - shared.address) as u8, 1, engine().launch.machine.line_bytes)
+    }
+
+    /// Time of loops that only looked at words which nobody wrote is no spinning. Returns how much that was.
+    pub fn take_unwritten_spins(&mut self) -> Ticks {
+        let line_bytes = engine().launch.machine.line_bytes;
+        let lines = &self.lines;
+        let unwritten = |key: &Key| !lines[key.line as usize].users.was_written(key.offset, key.size, line_bytes);
+        let spins = self.counts.iter_mut().filter(|(key, counts)| counts.spin > 0 && unwritten(key));
+        spins.map(|(_, counts)| core::mem::take(&mut counts.spin)).sum()
+    }
+
     /// Forgets all counts: the region of interest begins.
     pub fn clear(&mut self) {
         self.counts.clear();

@@ -12,8 +12,9 @@ const SEVERAL: u16 = u16::MAX - 1;
 pub struct Users {
     writer: u16,
     last_write: u8,
-    /// Pieces that `writer` wrote, a bit each.
+    /// Pieces that `writer` wrote, a bit each; and those that anybody ever did.
     written: u64,
+    ever: u64,
     /// Who read each piece since.
     readers: [u16; PIECES],
     /// The last reads of two CPUs, and where they began.
@@ -31,7 +32,7 @@ pub struct Use {
 
 impl Default for Users {
     fn default() -> Users {
-        Users { writer: NOBODY, last_write: 0, written: 0, readers: [NOBODY; PIECES], reads: [(NOBODY, 0); 2] }
+        Users { writer: NOBODY, last_write: 0, written: 0, ever: 0, readers: [NOBODY; PIECES], reads: [(NOBODY, 0); 2] }
     }
 }
 
@@ -77,15 +78,24 @@ impl Users {
         read.and_then(|(_, offset)| found(*offset, false))
     }
 
+    pub fn was_written(&self, offset: u8, size: u8, line_bytes: u32) -> bool {
+        self.ever & Use { cpu: 0, offset, size, writes: false, line_bytes }.mask() != 0
+    }
+
+    pub fn is_written(&mut self, offset: u8, size: u8, line_bytes: u32) {
+        self.ever |= Use { cpu: 0, offset, size, writes: true, line_bytes }.mask();
+    }
+
     /// Takes note of an access, whether it had to fetch the line or not.
     #[inline]
     pub fn note(&mut self, by: &Use) {
         let cpu = by.cpu as u16;
         if by.writes {
             if self.writer != cpu || self.reads[0].0 != NOBODY {
-                *self = Users { writer: cpu, ..Users::default() };
+                *self = Users { writer: cpu, ever: self.ever, ..Users::default() };
             }
             self.written |= by.mask();
+            self.ever |= by.mask();
             self.last_write = by.offset;
             return;
         }

@@ -313,5 +313,6 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
         fiber.time.stall -= spun.stall;
         fiber.time.spin += spun.time;
+        fiber.takes_back();
     }
 }

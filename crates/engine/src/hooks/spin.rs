@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Telling a spin from work: the same place in the code looks at the same bytes again, finds them
-//! unchanged, and the thread has stored nothing and computed little in between.
+//! unchanged, and the thread has stored nothing and computed little in between. Its iterations are alike, and what it
+//! waits for is a word that somebody writes.
 use crate::account::sites::Counts;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
+use crate::hooks::alike::Alike;
 use crate::hooks::hot::{Captured, hot};
 use crate::scheduling::sched;
 use core::hash::Hasher;
@@ -49,6 +51,8 @@ struct Look {
     size: u8,
     what: AccessKind,
     orders: bool,
+    /// The loop at hand computes: looking at the same value again is no spin.
+    computes: bool,
     /// Of the spin under way, not yet accounted to any line.
     spun: Spun,
 }
@@ -63,6 +67,7 @@ const NOTHING: Look = Look {
     size: 0,
     what: AccessKind::Read,
     orders: false,
+    computes: false,
     spun: Spun { time: 0, stall: 0 },
 };
 
@@ -87,6 +92,9 @@ pub struct Spins {
     ended: Look,
     /// When the fiber first ran, or the region of interest began.
     pub started: Ticks,
+    /// Counted as spinning, and found not to be.
+    refused: Spun,
+    alike: Alike,
 }
 
 impl Default for Spins {
@@ -103,6 +111,8 @@ impl Default for Spins {
             read: [0; LOOKS],
             ended: NOTHING,
             started: 0,
+            refused: Spun::default(),
+            alike: Alike::default(),
         }
     }
 }
@@ -137,7 +147,12 @@ impl Spins {
         let again = look.pc == found.pc && look.address == found.address;
         let time = found.at.saturating_sub(look.at);
         let stall = stalled.saturating_sub(look.stall);
-        let spun = again && look.value == found.value && time.saturating_sub(stall) <= longest;
+        let same = again && look.value == found.value;
+        if same && look.computes {
+            (look.at, look.stall, self.spinning) = (found.at, stalled, false);
+            return None;
+        }
+        let spun = same && time.saturating_sub(stall) <= longest;
         self.spinning = spun;
         if !spun {
             self.turns.end();
@@ -159,8 +174,30 @@ impl Spins {
         self.converted += part.stall;
         if self.ended.pc == found.pc {
             self.settle();
+        } else if self.turns.pc == found.pc && self.alike.computes(found.pc, found.at, &mut self.captured) {
+            self.looks.iter_mut().filter(|look| look.spun.time > 0).for_each(|look| look.computes = true);
+            self.ended = NOTHING;
+            self.refuse();
+            self.spinning = false;
         }
         Some(part)
+    }
+
+    /// What was counted as spinning since the last was accounted for is none.
+    fn refuse(&mut self) {
+        for look in &mut self.looks {
+            let spun = core::mem::take(&mut look.spun);
+            self.refused.time += spun.time;
+            self.refused.stall += spun.stall;
+            self.converted -= spun.stall;
+        }
+        self.turns.end();
+    }
+
+    /// What was counted as spinning, and is to be taken back.
+    #[inline]
+    pub fn take_refused(&mut self) -> Spun {
+        core::mem::take(&mut self.refused)
     }
 
     /// A look that is no spin: the word has changed, or it is the first of its kind.
@@ -172,8 +209,8 @@ impl Spins {
         }
         let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
         let changed = again && self.looks[slot].value != value;
-        let look =
-            Look { cpu, pc, address, value, at, stall: stalled, size, what, orders, spun: self.looks[slot].spun };
+        let spun = self.looks[slot].spun;
+        let look = Look { cpu, pc, address, value, at, stall: stalled, size, what, orders, computes: false, spun };
         if changed && self.looks.iter().any(|look| look.spun.time > 0) {
             self.ends(look);
         }
@@ -209,6 +246,9 @@ impl Spins {
         let likely = looks.max_by_key(|look| (look.what == AccessKind::Rmw, look.spun.time)).copied();
         let Some(likely) = likely else { return };
         let word = if ended.pc == 0 { likely } else { ended };
+        if ended.pc != 0 || self.turns.pure {
+            word.is_waited_for();
+        }
         let (mut all, mut relieved) = (Spun::default(), 0);
         for look in &mut self.looks {
             let spun = core::mem::take(&mut look.spun);
@@ -311,6 +351,13 @@ impl Look {
         match tag_of(self.address).record_index() {
             Some(index) if stall > 0 => self.counts(index).relieve(stall),
             _ => 0,
+        }
+    }
+
+    /// There is no doubt that this is a word to wait for: it changed, or nothing else can end the loop.
+    fn is_waited_for(&self) {
+        if let Some(index) = tag_of(self.address).record_index() {
+            engine().sites.is_waited_for(index, self.address, self.size);
         }
     }
 

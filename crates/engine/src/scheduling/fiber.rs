@@ -71,6 +71,8 @@ pub struct Fiber {
     pub woken: Woken,
     /// Where it called what it blocks in; 0 if that is not known.
     pub blocked_at: u64,
+    /// The condition variable that it was woken from, until it lets go of a lock.
+    pub woken_at: u64,
     pub timer: u64,
     /// The CPU it runs or last ran on.
     pub cpu: usize,
@@ -142,6 +144,7 @@ impl Fiber {
             wait: Wait::Nothing,
             woken: Woken::Thread,
             blocked_at: 0,
+            woken_at: 0,
             timer: 0,
             cpu,
             affinity: Vec::new(),
@@ -207,6 +210,14 @@ impl Fiber {
         self.ran += clock.saturating_sub(self.on_cpu_since);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
+    }
+
+    /// Takes back what was counted as spinning, and was none.
+    #[inline]
+    pub fn takes_back(&mut self) {
+        let refused = self.spins.take_refused();
+        self.time.spin -= refused.time;
+        self.time.stall += refused.stall;
     }
 
     /// Ticks that the fiber has spent on a CPU, at `clock`.

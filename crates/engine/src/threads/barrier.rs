@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread barriers.
+use crate::account::locks;
 use crate::engine::now;
 use crate::stand_in::calls;
 use crate::threads::object::Object;
@@ -51,9 +52,11 @@ fn wait(barrier: Object) -> c_int {
     });
     let is_last = arrived == count;
     if is_last {
+        locks::woke(barrier.address, LockKind::Barrier, count - 1, true);
         barrier.write(ROUND, barrier.peek(ROUND));
         barrier.wake(ROUND, u32::MAX);
     } else {
+        locks::waits(barrier.address, LockKind::Barrier);
         while barrier.load(ROUND) == round {
             barrier.wait(ROUND, round, None);
         }

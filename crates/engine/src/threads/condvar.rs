@@ -4,6 +4,7 @@
 //! A waiter takes a ticket and waits until there is a signal for it; a signal is for every ticket given
 //! out before it. So a later waiter cannot take an earlier one's signal, which is what glibc has its two
 //! groups for; the words that change, and how often, are as there.
+use crate::account::locks;
 use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::stand_in::calls;
@@ -76,6 +77,7 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
     cond.add(WAITERS, WAITER);
     let mutex = Object { address: mutex, call: cond.call };
     let begin = now();
+    locks::waits(cond.address, LockKind::CondVar);
     let (mut code, mut cancelled) = (mutex::unlock(mutex), false);
     if code == 0 {
         (code, cancelled) = await_signal(cond, ticket, deadline);
@@ -89,6 +91,7 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
         return code;
     }
     let code = lock_again(mutex, code);
+    locks::awake(cond.address);
     if cancelled {
         cancel::test();
     }
@@ -180,6 +183,7 @@ pub fn signal(cond: Object, most: u32) -> c_int {
         (new > 0).then(|| signals + new)
     });
     if new > 0 {
+        locks::woke(cond.address, LockKind::CondVar, new, most > 1);
         cond.wake(SIGNALLED, new);
     }
     0

@@ -137,7 +137,7 @@ impl Debug {
         let bounds = self.bounds(kind);
         if first != last {
             let whole = walk.size != 0 && from == 0 && bytes >= walk.size;
-            return if whole { Step::End } else { Step::Across(format!("[{first}…{last}]")) };
+            return if whole { Step::End } else { Step::Across(format!("[{first}-{last}]")) };
         }
         let path = format!("{}{}", walk.path, subscripts(&bounds, first));
         Step::Into(Walk { path, kind: element, offset: walk.offset + first * size, size })

@@ -22,8 +22,6 @@ pub(crate) enum Ground {
     Mentioned,
     /// A pointer to it is among the arguments, so it is believed for one object of exactly that size.
     Argument,
-    /// A variable of the function could hold it.
-    Possible,
 }
 
 /// A type that the memory may be of.

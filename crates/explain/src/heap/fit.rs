@@ -10,28 +10,13 @@ pub(crate) fn choose(debug: &Debug, guesses: &[Guess], bytes: u64) -> Option<Lay
     guesses.iter().find_map(|guess| fit(debug, guess, bytes))
 }
 
-/// The type among `elements` that an object of `bytes` can be, if there is but one: by its exact size,
-/// else by a multiple.
+/// The type among `elements` that an object of exactly `bytes` can be, if there is but one.
 pub(crate) fn only(debug: &Debug, elements: &[Element], bytes: u64) -> Option<Layout> {
-    let fitting = |exactly: bool| {
-        let mut names = Vec::new();
-        let mut layouts: Vec<Layout> = elements
-            .iter()
-            .filter_map(|element| fit(debug, &Guess { element: element.clone(), ground: Ground::Possible }, bytes))
-            .filter(|layout| !exactly || layout.count.is_none())
-            .collect();
-        layouts.retain(|layout| {
-            let name = layout.type_name(debug);
-            let new = !names.contains(&name);
-            names.push(name);
-            new
-        });
-        layouts
-    };
-    match (fitting(true).as_slice(), fitting(false).as_slice()) {
-        ([one], _) | ([], [one]) => Some(one.clone()),
-        _ => None,
-    }
+    let mut fitting = elements.iter().filter(|element| element_size(debug, element) == Some(bytes));
+    let layout = |element: &Element| Layout { element: element.clone(), count: None, start: 0 };
+    let first = layout(fitting.next()?);
+    let name = first.type_name(debug);
+    fitting.all(|other| layout(other).type_name(debug) == name).then_some(first)
 }
 
 fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
@@ -48,8 +33,28 @@ fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
     if bytes == size || is_flexible(debug, &guess.element) || guess.ground == Ground::SizeWithTail {
         return layout(None, 0);
     }
-    // A size named in the source holds even if the request was rounded up.
-    (bytes.is_multiple_of(size) || guess.ground == Ground::Size).then(|| layout(Some(bytes / size), 0))?
+    // A size named in the source holds even if the request was rounded up; so does the type of the pointer that a
+    // size in figures is assigned to.
+    match guess.ground {
+        _ if bytes.is_multiple_of(size) => layout(Some(bytes / size), 0),
+        Ground::Size => layout(Some(bytes / size), 0),
+        Ground::Assigned if bytes < 2 * size => layout(None, 0),
+        Ground::Assigned if rounds_up_to(bytes, size) || is_base(debug, &guess.element) => {
+            layout(Some(bytes / size), 0)
+        }
+        Ground::Assigned => layout(None, 0),
+        _ => None,
+    }
+}
+
+/// Whether `bytes` is what some number of elements comes to, rounded up to a line or a page, or to words.
+fn rounds_up_to(bytes: u64, size: u64) -> bool {
+    let least = bytes / size * size;
+    [16, 64, 4096].iter().any(|unit| least.next_multiple_of(*unit) == bytes)
+}
+
+fn is_base(debug: &Debug, element: &Element) -> bool {
+    matches!(element, Element::Value(kind) if debug.is_base(*kind)) || matches!(element, Element::Pointer(_))
 }
 
 /// `None` for what says nothing about the memory: `void`, and bytes.

@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The statement that an allocating call stands in.
 use super::tokens::{Token, tokens};
+use crate::types::Note;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::time::SystemTime;
 
-/// Source files by path, read once; `None` for those that cannot be read.
+/// Source files by path, read once, with the time of their last change; `None` for those that cannot be read.
 #[derive(Default)]
 pub(crate) struct Sources {
-    files: RefCell<HashMap<String, Option<Rc<[Token]>>>>,
+    files: RefCell<HashMap<String, Option<File>>>,
+    /// Files that could not be used, and why.
+    missed: RefCell<BTreeMap<String, &'static str>>,
+}
+
+type File = (Rc<[Token]>, Option<SystemTime>);
+
+/// A place in the source, and when the program was built from it.
+pub(crate) struct Spelt<'a> {
+    pub file: &'a str,
+    pub line: u32,
+    pub column: Option<u32>,
+    pub built: Option<SystemTime>,
 }
 
 /// A statement as tokens, with the call in it.
@@ -25,20 +39,40 @@ const MOST_BYTES: u64 = 64 << 20;
 const LONGEST: usize = 400;
 
 impl Sources {
-    fn file(&self, path: &str) -> Option<Rc<[Token]>> {
+    /// The file of a place, if it is the one that the program was built from, as far as that can be told.
+    fn file(&self, place: &Spelt<'_>) -> Option<Rc<[Token]>> {
         let read = || {
-            corefold_files::read_regular(path, MOST_BYTES)
-                .ok()
-                .map(|text| tokens(&String::from_utf8_lossy(&text)).into())
+            let text = corefold_files::read_regular(place.file, MOST_BYTES).ok()?;
+            let changed = std::fs::metadata(place.file).and_then(|file| file.modified()).ok();
+            Some((tokens(&String::from_utf8_lossy(&text)).into(), changed))
         };
-        self.files.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
+        let known = self.files.borrow_mut().entry(place.file.to_owned()).or_insert_with(read).clone();
+        let (usable, why) = match known {
+            Some((_, changed)) if changed > place.built => (None, "it is newer than the program"),
+            Some((tokens, _)) => (Some(tokens), ""),
+            None => (None, "it cannot be read"),
+        };
+        if usable.is_none() {
+            self.missed.borrow_mut().insert(place.file.to_owned(), why);
+        }
+        usable
+    }
+
+    pub fn notes(&self) -> Vec<Note> {
+        let note = |(file, why): (&String, &&str)| Note {
+            text: format!("source {file}: {why}, so the types of heap objects allocated there are not known"),
+            at: None,
+            count: 1,
+        };
+        let system = |file: &str| file.starts_with('.') || file.starts_with("/usr/");
+        self.missed.borrow().iter().filter(|(file, _)| !system(file)).map(note).collect()
     }
 
     /// Where the result of the call at a place is assigned on: `x->items = p;` after `void *p = malloc(n);`.
-    pub fn passed_on(&self, path: &str, line: u32, column: Option<u32>) -> Option<Statement> {
-        let variable = self.statement(path, line, column)?.plain_target()?;
-        let all = self.file(path)?;
-        let from = all.partition_point(|token| (token.line, token.column) < (line, column.unwrap_or(1)));
+    pub fn passed_on(&self, place: &Spelt<'_>) -> Option<Statement> {
+        let variable = self.statement(place)?.plain_target()?;
+        let all = self.file(place)?;
+        let from = all.partition_point(|token| (token.line, token.column) < (place.line, place.column.unwrap_or(1)));
         let rest = all[from..].windows(3).take(LONGEST);
         let is_it = |w: &[Token]| w[0].text == "=" && w[1].text == variable && w[2].text == ";";
         let call = from + rest.enumerate().find(|(_, w)| is_it(w))?.0 + 1;
@@ -47,10 +81,11 @@ impl Sources {
     }
 
     /// The statement around a place; `None` if the file cannot be read or has no such place.
-    pub fn statement(&self, path: &str, line: u32, column: Option<u32>) -> Option<Statement> {
-        let all = self.file(path)?;
-        let mut call = all.partition_point(|token| (token.line, token.column) < (line, column.unwrap_or(1)));
-        if all.get(call)?.line > line + 1 {
+    pub fn statement(&self, place: &Spelt<'_>) -> Option<Statement> {
+        let all = self.file(place)?;
+        let mut call =
+            all.partition_point(|token| (token.line, token.column) < (place.line, place.column.unwrap_or(1)));
+        if all.get(call)?.line > place.line + 1 {
             return None;
         }
         // gcc places a call at its name, g++ at its parenthesis.

@@ -100,12 +100,14 @@ fn lines_sentence(point: &Point, group: &Group) -> String {
     format!("{share} of CPU time waits for {lines} of {object}{}.{}", waited_for(group), sharing(group))
 }
 
-/// Fields named with their share, and what is below is only counted.
+/// Fields named with their share; what is below is only counted, and not even that if it is next to nothing.
 const FIELDS: usize = 3;
+const LEAST_FIELD: f64 = 0.01;
 
 /// The fields that are waited for, each with its share of the object's stall and spin.
 fn waited_for(group: &Group) -> String {
-    let fields: Vec<_> = group.fields().into_iter().filter(|field| field.1 > 0).collect();
+    let worth = |field: &(String, u64)| units::share(field.1, group.wait()) >= LEAST_FIELD;
+    let fields: Vec<_> = group.fields().into_iter().filter(worth).collect();
     let share = |wait| units::about(units::share(wait, group.wait()));
     let mut shares: Vec<String> =
         fields.iter().take(FIELDS).map(|(name, wait)| format!("{} for {name}", share(*wait))).collect();
@@ -134,10 +136,10 @@ fn sharing(group: &Group) -> String {
     let padding = verdict.padding.replace('`', "");
     match verdict.sharing {
         Sharing::False if readers.is_empty() => {
-            format!(" False sharing, as different CPUs write different fields of one line: {who}; {padding}.")
+            format!(" False sharing: {who}: different CPUs write different fields of one line; {padding}.")
         }
         Sharing::False => format!(
-            " False sharing, a read-mostly word beside a written one: {who}, and so {} the line from {}; {padding}.",
+            " False sharing: {who}, and so {} the line from {}: a read-mostly word beside a written one; {padding}.",
             verb(&writers, "take"),
             places(&readers),
         ),
@@ -199,11 +201,30 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let named = lock.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}"));
     let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
     let meaning = match lock.kind {
-        LockKind::Barrier => ". Threads come to it unevenly.".into(),
+        LockKind::Barrier => uneven(point, lock),
         LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
         _ => taken(lock),
     };
     format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
+}
+
+/// How unevenly threads come to a barrier, and who comes last.
+fn uneven(point: &Point, lock: &LockGroup) -> String {
+    let worst = lock.worst();
+    let made =
+        if worst.made { " It is made of a condition variable, which the last to arrive broadcasts." } else { "" };
+    let Some(meetings) = worst.meetings.filter(|meetings| meetings.rounds > 0) else {
+        return format!(".{made} Threads arrive unevenly.");
+    };
+    let wait = worst.wait_cycles as f64 / worst.contended.max(1) as f64 / point.explained.run.clock_hz.max(1) as f64;
+    format!(
+        ".{made} Threads arrive unevenly: average wait for the last of {} {}; thread {} is last in {} of {}.",
+        meetings.threads,
+        units::duration(wait),
+        meetings.last,
+        units::about(units::share(meetings.last_rounds, meetings.rounds)),
+        units::counted(meetings.rounds, "round"),
+    )
 }
 
 /// What all locks come to, where that is much more than these: who holds a lock while waiting for another

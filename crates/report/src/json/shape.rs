@@ -63,6 +63,8 @@ pub struct Accuracy<'a> {
 /// The Universal Scalability Law, fitted to throughput or else to speed-up.
 #[derive(Serialize)]
 pub struct Law {
+    /// Whether it describes the curve at all; if not, there is no peak.
+    pub holds: bool,
     pub lambda: f64,
     pub sigma: f64,
     pub kappa: f64,
@@ -230,6 +232,18 @@ pub struct Lock<'a> {
     pub hold_cycles: u64,
     /// Where it was waited for longest.
     pub waited_at: Option<Place<'a>>,
+    /// Of barriers, those that the program made of a condition variable among them.
+    pub barrier: Option<Barrier>,
+}
+
+#[derive(Serialize)]
+pub struct Barrier {
+    pub made_of_condition_variable: bool,
+    pub threads: u32,
+    pub rounds: u64,
+    /// The thread that came last most often, and how often.
+    pub last_thread: u32,
+    pub last_rounds: u64,
 }
 
 /// Uncontended transfers: first touch, read-only, single hand-off.

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Are the iterations of a loop that looks at memory alike, as those of a spin are, or does it compute in registers?
+//!
+//! Three looks from one place are compared: the registers that outlive a call, and the words above the stack pointer,
+//! where compilers keep what has no register. A spin may count its iterations: one word that changes by the same
+//! amount. Iterations of unequal length are not judged, as a spin may back off.
+use crate::engine::current;
+use crate::hooks::access::read_value;
+use crate::hooks::hot::Captured;
+use corefold_model::Ticks;
+
+const REGISTERS: usize = 7;
+const STACK_POINTER: usize = 6;
+const WORDS: usize = 64;
+/// Iterations of a spin before it is looked into.
+const FIRST: u32 = 8;
+/// Looks compared.
+const COMPARED: u32 = 3;
+
+type Words = [u64; WORDS];
+
+/// What is known of the spin under way.
+pub struct Alike {
+    pc: u64,
+    iterations: u32,
+    /// When the last look was, and how long the iteration before it took.
+    at: Ticks,
+    took: Ticks,
+    words: Words,
+    changes: Words,
+    /// A place whose iterations were found alike: it is not looked into again.
+    known: u64,
+}
+
+impl Default for Alike {
+    fn default() -> Alike {
+        Alike { pc: 0, iterations: 0, at: 0, took: 0, words: [0; WORDS], changes: [0; WORDS], known: 0 }
+    }
+}
+
+impl Alike {
+    /// Another look of a spin from its place. Returns whether the iterations have turned out not to be alike.
+    #[inline]
+    pub fn computes(&mut self, pc: u64, at: Ticks, captured: &mut Captured) -> bool {
+        if pc == self.known {
+            return false;
+        }
+        if pc != self.pc {
+            (self.pc, self.iterations) = (pc, 0);
+        }
+        self.iterations += 1;
+        self.iterations >= FIRST && self.looked_into(at, captured)
+    }
+
+    #[cold]
+    fn looked_into(&mut self, at: Ticks, captured: &mut Captured) -> bool {
+        let known = core::mem::replace(&mut captured.state, Captured::WANTED) == Captured::DONE;
+        let words = if known && self.iterations > FIRST { words(&captured.registers) } else { None };
+        let Some(words) = words else {
+            self.iterations = FIRST;
+            return false;
+        };
+        let mut changes = [0; WORDS];
+        changes.iter_mut().zip(words.iter().zip(&self.words)).for_each(|(c, (new, old))| *c = new.wrapping_sub(*old));
+        let (before, took) = (core::mem::replace(&mut self.changes, changes), at.saturating_sub(self.at));
+        let equal = core::mem::replace(&mut self.took, took) == took;
+        (self.at, self.words) = (at, words);
+        if self.iterations < FIRST + COMPARED {
+            return false;
+        }
+        // Judged now, or with the next iteration if these took unequal time.
+        self.iterations = FIRST + COMPARED - 1;
+        let counts = changes.iter().filter(|change| **change != 0).count() <= 1 && changes == before;
+        if counts {
+            self.known = self.pc;
+        }
+        equal && !counts
+    }
+}
+
+/// The captured registers and the stack above them; `None` on a stack that is not the thread's.
+fn words(registers: &[u64; REGISTERS]) -> Option<Words> {
+    let from = registers[STACK_POINTER] & !7;
+    if !current().thread.has_stack(from) {
+        return None;
+    }
+    let end = crate::threads::thread::stack_end(from);
+    let mut words = [0; WORDS];
+    words[..REGISTERS].copy_from_slice(registers);
+    for (word, address) in words[REGISTERS..].iter_mut().zip((from..end).step_by(8)) {
+        *word = read_value(address, 8);
+    }
+    Some(words)
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who disturbs whom on a cache line, and what is a spin: as recorded, of real runs.
+use crate::harness::{Line, Report, Simulation, program};
+
+fn shared(cpus: &str, how: &str) -> Report {
+    Simulation::of(&program("truths/sharing.c")).cpus(cpus).args(&format!("{{cpus}} {how}")).report()
+}
+
+fn line<'a>(report: &'a Report, cpus: u64, object: &str) -> Line<'a> {
+    let mut lines = report.at(cpus).lines();
+    lines.find(|line| line.text("object").starts_with(object)).unwrap_or_else(|| panic!("no line of {object}"))
+}
+
+fn text(report: &Report) -> &str {
+    report.0["finding"]["text"].as_str().expect("a text")
+}
+
+#[test]
+fn a_sum_after_the_join_leaves_false_sharing_what_it_is() {
+    for cpus in [3, 8, 32] {
+        let report = shared(&cpus.to_string(), "2000 statistics");
+        let line = line(&report, cpus, "counts (");
+        let said = line.text("verdict");
+        assert_eq!(line.text("sharing"), "false sharing", "{cpus} CPUs: {said}");
+        assert!(said.contains("padding would separate") && said.contains("counts["), "{said}");
+        let uses = line.0["field_uses"].as_array().expect("fields");
+        assert!(uses.iter().all(|field| field["writers"].as_u64() <= Some(1)), "{uses:?}");
+    }
+}
+
+#[test]
+fn a_rare_writer_beside_a_read_mostly_word_has_its_name() {
+    let report = shared("16", "4000 config");
+    let line = line(&report, 16, "config (");
+    assert_eq!(line.text("sharing"), "false sharing", "{}", line.text("verdict"));
+    assert!(line.text("verdict").contains("read-mostly word beside a written one"), "{}", line.text("verdict"));
+    let words = "config.changes, and so takes the line from configured (sharing.c:";
+    assert!(
+        text(&report).contains(words) && text(&report).contains("config.limit from config.changes"),
+        "{}",
+        text(&report)
+    );
+    // Its readers do not wait for it to change.
+    assert!(report.at(16).share("spin") < 0.01 && report.0["finding"]["cause"] == "lines", "{}", text(&report));
+}
+
+#[test]
+fn a_flag_and_what_it_announces_are_shared_truly() {
+    let report = shared("2", "1000 mailbox");
+    assert_eq!(line(&report, 2, "mailbox (").text("sharing"), "true sharing");
+}
+
+#[test]
+fn the_field_with_most_of_the_wait_comes_first_with_its_share() {
+    let report = shared("16", "1000 ring");
+    let said = text(&report);
+    let (before, after) = said.split_once("% of it for ring.enqueued, ").unwrap_or_else(|| panic!("{said}"));
+    let share: f64 = before.rsplit(' ').next().and_then(|share| share.parse().ok()).expect("a share");
+    assert!((60.0..=99.0).contains(&share) && after.contains("for 2 other fields"), "{said}");
+}
+
+#[test]
+fn a_place_in_the_code_has_all_cpus_that_came_through() {
+    let report = Simulation::of(&program("truths/sharing.c")).cpus("8").args("{cpus} 500 statistics").run();
+    let row =
+        report.said.out.lines().find(|line| line.contains("write") && line.contains("sharing.c:")).map(str::to_owned);
+    let row = row.unwrap_or_else(|| panic!("{}", report.said.out));
+    assert_eq!(row.split_whitespace().nth(2), Some("7"), "{row}");
+}
+
+#[test]
+fn a_loop_that_computes_is_no_spin() {
+    for how in ["constant", "stop"] {
+        let report = shared("8", &format!("4000 {how}"));
+        let run = report.at(8);
+        assert!(run.share("spin") < 0.02 && run.share("compute") > 0.9, "{how}: {}", run.0["time"]);
+        let locks = run.0["locks"].as_array().expect("locks");
+        assert!(locks.iter().all(|lock| lock["kind"] != "spun word"), "{how}: {locks:?}");
+    }
+    let run = shared("8", "4000 wait");
+    assert!(run.at(8).share("spin") > 0.5, "{}", run.at(8).0["time"]);
+}
