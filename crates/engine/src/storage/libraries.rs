@@ -12,7 +12,14 @@ use core::ffi::{CStr, c_void};
 
 /// What an allocator exports. The C++ operators of most libraries call these.
 const FUNCTIONS: [&CStr; 9] = [
-    c"malloc", c"free", c"calloc", c"realloc", c"memalign", c"aligned_alloc", c"posix_memalign", c"malloc_usable_size",
+    c"malloc",
+    c"free",
+    c"calloc",
+    c"realloc",
+    c"memalign",
+    c"aligned_alloc",
+    c"posix_memalign",
+    c"malloc_usable_size",
     c"cfree",
 ];
 

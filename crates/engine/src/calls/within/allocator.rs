@@ -100,10 +100,11 @@ fn slots(name: &CStr) -> Vec<usize> {
     let is_it = |r: &&Relocation| {
         let (symbol, kind) = (r.info >> 32, r.info & 0xffff_ffff);
         // SAFETY: as above.
-        matches!(kind, SLOT | JUMP_SLOT) && unsafe {
-            let symbol = &*(value(DT_SYMTAB) as *const libc::Elf64_Sym).add(symbol as usize);
-            CStr::from_ptr((value(DT_STRTAB) + u64::from(symbol.st_name)) as *const c_char) == name
-        }
+        matches!(kind, SLOT | JUMP_SLOT)
+            && unsafe {
+                let symbol = &*(value(DT_SYMTAB) as *const libc::Elf64_Sym).add(symbol as usize);
+                CStr::from_ptr((value(DT_STRTAB) + u64::from(symbol.st_name)) as *const c_char) == name
+            }
     };
     relocations.filter(is_it).map(|r| (base + r.offset) as usize).collect()
 }
