@@ -150,11 +150,12 @@ impl<'a> Totals<'a> {
     }
 
     fn kernel_in_words(&self) -> String {
-        let faults = (self.page_faults > 0).then(|| {
+        let matter = self.page_fault_seconds > self.kernel / 10.0;
+        let faults = matter.then(|| {
             let (count, seconds) = (units::count(self.page_faults as f64), units::duration(self.page_fault_seconds));
             format!("about {count} page faults, {seconds} on this host")
         });
-        let mut calls: Vec<(&&str, &u64)> = self.calls.iter().filter(|(name, _)| **name != "other").collect();
+        let mut calls: Vec<(&&str, &u64)> = self.calls.iter().collect();
         calls.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let calls = calls.into_iter().take(3).map(|(name, count)| format!("{} {name}", units::count(*count as f64)));
         let calls = Some(calls.collect::<Vec<_>>().join(", ")).filter(|calls| !calls.is_empty());
@@ -216,7 +217,12 @@ mod tests {
             kernel_seconds: kernel,
             page_faults: 12_000,
             page_fault_seconds: 0.005,
-            calls: BTreeMap::from([("mmap".into(), 400), ("munmap".into(), 500), ("other".into(), 9000)]),
+            calls: BTreeMap::from([
+                ("mmap".into(), 400),
+                ("munmap".into(), 500),
+                ("read".into(), 3),
+                ("write".into(), 2),
+            ]),
             ..HostRun::default()
         };
         lost(&[host(1), host(2)], &Curve::new(&runs, Work::Total)).map(|lost| lost.text)
@@ -264,7 +270,7 @@ mod tests {
         assert_eq!(
             told(&[], Some(0.1)).unwrap(),
             "About 50% of the program's CPU time on this host passed in the kernel (about 24.0k page faults, 10.0 ms on \
-             this host; 1.00k munmap, 800 mmap). The kernel is not simulated: a system call has a fixed cost in the \
+             this host; 1.00k munmap, 800 mmap, 6 read). The kernel is not simulated: a system call has a fixed cost in the \
              simulation, however many CPUs make it, and a page fault has none."
         );
         assert_eq!(told(&[], None), None, "page faults alone are 5 %");
