@@ -98,6 +98,15 @@ fn page_faults_and_the_calls_that_make_them_are_told() {
     assert!(run["kernel_seconds"].as_f64().unwrap() > 0.02, "{run}");
 }
 
+/// What the kernel does in a call has a fixed cost, whatever it does.
+#[test]
+fn calls_of_the_kernel_are_told() {
+    let report = Simulation::of(&program("host/writes.c")).cpus("1,2").args("{cpus} 40000").report();
+    let told = report.0["host"]["text"].as_str().expect("something to tell");
+    assert!(told.contains("in the kernel (120k pwrite") && !told.contains("page faults,"), "{told}");
+    assert_eq!(report.0["host"]["runs"][1]["calls"]["pwrite"], 80_000);
+}
+
 /// What comes before the region of interest does not count, here either.
 #[test]
 fn the_region_of_interest_counts() {

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 const ABOUT: &str = "Measured on the host while the recording beside it was made: rounded, and not the same each time.";
 /// Fewer samples of a file's code, in all counts together, tell nothing.
 const LEAST_SAMPLES: u64 = 5;
+/// Of the simulation's whole CPU time: less kernel time cannot be told from the runtime's.
+const LEAST_KERNEL_SHARE: f64 = 0.1;
 
 #[derive(Serialize, Deserialize)]
 struct Note {
@@ -74,25 +76,38 @@ fn rounded(all: &BTreeMap<u32, HostUse>, page_fault: Option<f64>) -> Vec<HostRun
         *samples.entry((&one.path, one.part)).or_default() += one.samples;
     }
     let enough = |one: &&Unhooked| samples[&(one.path.as_str(), one.part)] >= LEAST_SAMPLES;
-    all.iter().map(|(cpus, host)| run(*cpus, host, page_fault, enough)).collect()
+    let page_fault = page_fault.unwrap_or(0.0);
+    let known = is_kernel_time_known(all, page_fault);
+    all.iter().map(|(cpus, host)| run(*cpus, host, page_fault, known, enough)).collect()
 }
 
-fn run(cpus: u32, host: &HostUse, page_fault: Option<f64>, enough: impl Fn(&&Unhooked) -> bool) -> HostRun {
+/// Kernel time that is not the runtime's, in nanoseconds. May be below zero, as the kernel counts it in ticks.
+fn kernel(host: &HostUse, page_fault: f64) -> f64 {
+    host.kernel as f64 - page_fault * host.faults_own as f64 - host.kernel_own as f64
+}
+
+/// Is the kernel time more than what a process that simulates, and calls nothing, has as well: interrupts, faults of
+/// memory that the runtime gave back, the rounding to ticks?
+fn is_kernel_time_known(all: &BTreeMap<u32, HostUse>, page_fault: f64) -> bool {
+    let sum = |part: &dyn Fn(&HostUse) -> f64| all.values().map(part).sum::<f64>();
+    let whole = sum(&|host| (host.user + host.kernel) as f64);
+    !all.values().any(|host| host.kernel_mixed) && sum(&|host| kernel(host, page_fault)) > LEAST_KERNEL_SHARE * whole
+}
+
+fn run(cpus: u32, host: &HostUse, page_fault: f64, known: bool, enough: impl Fn(&&Unhooked) -> bool) -> HostRun {
     let sample = host.user as f64 / host.samples.max(1) as f64;
     let library = |one: &Unhooked| HostLibrary {
         path: one.path.clone(),
         part: one.part,
         seconds: seconds(one.samples as f64 * sample),
     };
-    let own = page_fault.unwrap_or(0.0) * host.faults_own as f64 + host.kernel_own as f64;
-    let kernel = (host.kernel as f64 - own).max(0.0);
     HostRun {
         cpus,
         not_measured: Some(host.refused.clone()).filter(|why| !why.is_empty()),
         libraries: host.unhooked.iter().filter(enough).map(library).collect(),
-        kernel_seconds: (!host.kernel_mixed).then(|| seconds(kernel)),
+        kernel_seconds: known.then(|| seconds(kernel(host, page_fault))),
         page_faults: two_digits(host.faults as f64) as u64,
-        page_fault_seconds: seconds(page_fault.unwrap_or(0.0) * host.faults as f64),
+        page_fault_seconds: seconds(page_fault * host.faults as f64),
         calls: host.calls.iter().cloned().collect(),
     }
 }
@@ -131,10 +146,12 @@ mod tests {
 
     #[test]
     fn what_the_runtime_needs_is_not_the_programs() {
-        let made = HostUse { faults_own: 50_000, kernel_own: 1_000_000, ..host(0) };
-        assert_eq!(run(1, &made, Some(100.0), |_| true).kernel_seconds, Some(0.05));
-        let mixed = HostUse { kernel_mixed: true, ..host(0) };
-        assert_eq!(run(1, &mixed, Some(100.0), |_| true).kernel_seconds, None);
+        let kernel = |host: HostUse| rounded(&BTreeMap::from([(1, host)]), Some(100.0))[0].kernel_seconds;
+        assert_eq!(kernel(HostUse { faults_own: 50_000, kernel_own: 1_000_000, ..host(0) }), Some(0.05));
+        assert_eq!(kernel(HostUse { faults_own: 500_000, ..host(0) }), None);
+        assert_eq!(kernel(HostUse { kernel_mixed: true, ..host(0) }), None);
+        // A long simulation has its interrupts.
+        assert_eq!(kernel(HostUse { user: 1_000_000_000, ..host(0) }), None);
     }
 
     /// A note is believed only beside its own recording, and goes where that goes.

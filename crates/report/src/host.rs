@@ -83,7 +83,8 @@ impl<'a> Totals<'a> {
             let point = curve.points.iter().find(|point| point.explained.run.cpus == run.cpus);
             let Some(simulated) = point.map(|point| &point.explained.run) else { continue };
             all.simulated += simulated.time.compute as f64 / simulated.clock_hz.max(1) as f64;
-            all.kernel += run.kernel_seconds.unwrap_or(0.0);
+            // Where the program's kernel time is not known, its page faults are.
+            all.kernel += run.kernel_seconds.unwrap_or(run.page_fault_seconds);
             all.page_faults += run.page_faults;
             all.page_fault_seconds += run.page_fault_seconds;
             run.calls.iter().for_each(|(name, count)| *all.calls.entry(name).or_default() += count);
@@ -116,15 +117,18 @@ impl<'a> Totals<'a> {
     }
 
     fn libraries_in_words(&self) -> String {
-        // Those that are worth a word of their own; at least one is, or all together would not be.
-        let (many, few): (Vec<_>, Vec<_>) =
-            self.libraries.iter().partition(|(_, seconds)| *seconds > WORTH_TELLING / 2.0 * self.everything());
-        let named = if many.is_empty() { &few } else { &many };
-        let place = match named.as_slice() {
+        const NAMED: usize = 3;
+        const NEARLY_ALL: f64 = 0.9;
+        // One that has nearly all stands for all; else the largest, each with its share.
+        let first = self.libraries.first().map_or(0.0, |(_, seconds)| *seconds);
+        let most = if first > NEARLY_ALL * self.unhooked() { 1 } else { NAMED };
+        let (named, others) = self.libraries.split_at(most.min(self.libraries.len()));
+        let place = match named {
             [(library, _)] => format!("{}, which has no hooks", name(library)),
             several => {
                 let each = several.iter().map(|(library, s)| format!("{} {}", name(library), self.percent(*s)));
-                format!("code without hooks ({})", each.collect::<Vec<_>>().join(", "))
+                let others = (!others.is_empty()).then(|| format!("{} more", others.len()));
+                format!("code without hooks ({})", each.chain(others).collect::<Vec<_>>().join(", "))
             }
         };
         let own: Vec<_> = named.iter().filter(|(library, _)| can_be_compiled(library)).collect();
@@ -141,23 +145,25 @@ impl<'a> Totals<'a> {
         let share = capitalised(&self.percent(self.unhooked()));
         format!(
             "{share} of the program's CPU time on this host passed in {place}: it is neither timed nor observed, and \
-             the figures below are those of the rest. {advice}"
+             the figures below cover the rest only. {advice}"
         )
     }
 
     fn kernel_in_words(&self) -> String {
-        let faults = (self.page_faults > 0).then(|| {
-            let seconds = units::duration(self.page_fault_seconds);
-            format!("{} page faults, which take about {seconds} here", units::count(self.page_faults as f64))
+        let matter = self.page_fault_seconds > self.kernel / 10.0;
+        let faults = matter.then(|| {
+            let (count, seconds) = (units::count(self.page_faults as f64), units::duration(self.page_fault_seconds));
+            format!("about {count} page faults, {seconds} on this host")
         });
-        let mut calls: Vec<(&&str, &u64)> = self.calls.iter().filter(|(name, _)| **name != "other").collect();
+        let mut calls: Vec<(&&str, &u64)> = self.calls.iter().collect();
         calls.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let calls = calls.into_iter().take(3).map(|(name, count)| format!("{} {name}", units::count(*count as f64)));
+        let calls = Some(calls.collect::<Vec<_>>().join(", ")).filter(|calls| !calls.is_empty());
         let work: Vec<String> = faults.into_iter().chain(calls).collect();
-        let work = if work.is_empty() { String::new() } else { format!(" ({})", work.join(", ")) };
+        let work = if work.is_empty() { String::new() } else { format!(" ({})", work.join("; ")) };
         format!(
-            "{} of the program's CPU time on this host passed in the kernel{work}, which is not simulated: a system call \
-             has a fixed cost here, whatever it does and whoever else makes one, and a page fault has none.",
+            "{} of the program's CPU time on this host passed in the kernel{work}. The kernel is not simulated: a system \
+             call has a fixed cost in the simulation, however many CPUs make it, and a page fault has none.",
             capitalised(&self.percent(self.kernel))
         )
     }
@@ -194,4 +200,87 @@ fn can_be_compiled(library: &HostLibrary) -> bool {
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Work, sample};
+
+    /// Of a program that computed for 0.1 s in the simulation, on one CPU and on two.
+    fn told(libraries: &[(&str, bool, f64)], kernel: Option<f64>) -> Option<String> {
+        let runs = [sample::timed(1, 200_000_000), sample::timed(2, 100_000_000)];
+        let library = |&(path, part, seconds): &(&str, bool, f64)| HostLibrary { path: path.into(), part, seconds };
+        let host = |cpus| HostRun {
+            cpus,
+            libraries: libraries.iter().map(library).collect(),
+            kernel_seconds: kernel,
+            page_faults: 12_000,
+            page_fault_seconds: 0.005,
+            calls: BTreeMap::from([
+                ("mmap".into(), 400),
+                ("munmap".into(), 500),
+                ("read".into(), 3),
+                ("write".into(), 2),
+            ]),
+            ..HostRun::default()
+        };
+        lost(&[host(1), host(2)], &Curve::new(&runs, Work::Total)).map(|lost| lost.text)
+    }
+
+    #[test]
+    fn little_is_not_told() {
+        assert_eq!(told(&[("/lib/libz.so.1", false, 0.004)], Some(0.004)), None);
+        assert!(told(&[("/lib/libz.so.1", false, 0.02)], Some(0.0)).is_some());
+        // Many files that each have little are much together.
+        let few = [("/lib/liba.so", false, 0.002), ("/lib/libb.so", false, 0.0024), ("/lib/libc.so.6", false, 0.006)];
+        let text = told(&few, Some(0.0)).unwrap();
+        assert!(text.starts_with("About 9% "), "{text}");
+        assert!(text.contains("libc.so.6 about 5%, libb.so about 2%, liba.so about 2%"), "{text}");
+        assert!(text.ends_with("Compile libb.so and liba.so with corefold cc."), "{text}");
+        // Ticks of the kernel's clock, in a run that is over at once.
+        let run = sample::timed(1, 2000);
+        let libraries = vec![HostLibrary { path: "/lib/libz.so.1".into(), part: false, seconds: 0.012 }];
+        let host = HostRun { cpus: 1, libraries, ..HostRun::default() };
+        assert!(lost(&[host], &Curve::new(&[run], Work::Total)).is_none());
+    }
+
+    #[test]
+    fn a_library_is_told_with_its_share() {
+        assert_eq!(
+            told(&[("/usr/lib/libz.so.1.2.13", false, 0.1)], Some(0.0)).unwrap(),
+            "About 50% of the program's CPU time on this host passed in libz.so.1.2.13, which has no hooks: it is \
+             neither timed nor observed, and the figures below cover the rest only. Compile it with corefold cc."
+        );
+        let text = told(&[("/usr/lib/libm.so.6", false, 0.3), ("/a/tool", true, 0.1)], Some(0.0)).unwrap();
+        assert!(
+            text.contains(
+                "code without hooks (libm.so.6 about 60%, a part of tool that was compiled without corefold cc about 20%)"
+            ),
+            "{text}"
+        );
+        assert!(text.ends_with("Compile tool with corefold cc."), "{text}");
+        let text = told(&[("/usr/lib/libc.so.6", false, 300.0)], Some(0.0)).unwrap();
+        assert!(text.starts_with("Over 99% ") && text.ends_with("have a fixed cost here (docs/libc.md), others none."));
+        assert!(told(&[("", false, 0.3)], None).unwrap().contains("machine code that the program writes to memory"));
+    }
+
+    #[test]
+    fn the_kernel_is_told_with_what_it_did() {
+        assert_eq!(
+            told(&[], Some(0.1)).unwrap(),
+            "About 50% of the program's CPU time on this host passed in the kernel (about 24.0k page faults, 10.0 ms on \
+             this host; 1.00k munmap, 800 mmap, 6 read). The kernel is not simulated: a system call has a fixed cost in the \
+             simulation, however many CPUs make it, and a page fault has none."
+        );
+        assert_eq!(told(&[], None), None, "page faults alone are 5 %");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let host = HostRun { cpus: 1, not_measured: Some("no timer".into()), ..HostRun::default() };
+        let runs = [sample::timed(1, 200_000_000)];
+        let text = lost(&[host], &Curve::new(&runs, Work::Total)).unwrap().text;
+        assert_eq!(text, "How much time passes in code without hooks was not measured: no timer.");
+    }
 }

@@ -2,8 +2,11 @@
 //! What the run takes of the host, where that is time that the simulation does not see: code without hooks, the kernel,
 //! page faults. Written to a file of its own. Nothing here changes virtual time or reaches the recording, and nothing is
 //! allocated before the end, so the runtime's own memory is laid out the same with and without it.
+mod calls;
 mod faults;
 mod sampler;
+
+pub use calls::count;
 
 use crate::account::modules;
 use crate::crash::innermost;
@@ -14,21 +17,6 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use corefold_recording::{Hooked, HostUse, Unhooked, encode_host};
 
-/// System calls that the program made and the kernel carried out.
-#[derive(Clone, Copy)]
-pub enum Call {
-    Mmap,
-    Munmap,
-    Mremap,
-    Mprotect,
-    Madvise,
-    Read,
-    Write,
-    Other,
-}
-
-const NAMES: [&str; 8] = ["mmap", "munmap", "mremap", "mprotect", "madvise", "read", "write", "other"];
-
 /// What is counted from the run's beginning on.
 #[derive(Clone, Copy, Default)]
 struct Totals {
@@ -37,12 +25,10 @@ struct Totals {
     faults: u64,
     own_faults: u64,
     own_kernel: u64,
-    calls: [u64; NAMES.len()],
 }
 
 static MEASURED: AtomicBool = AtomicBool::new(false);
 static MIXED: AtomicBool = AtomicBool::new(false);
-static CALLS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 static OWN_KERNEL: AtomicU64 = AtomicU64::new(0);
 
 struct Slot<T>(core::cell::UnsafeCell<T>);
@@ -52,12 +38,6 @@ unsafe impl<T> Sync for Slot<T> {}
 static BEFORE: Slot<Option<Totals>> = Slot(core::cell::UnsafeCell::new(None));
 /// What was measured when it ended.
 static ENDED: Slot<Option<HostUse>> = Slot(core::cell::UnsafeCell::new(None));
-
-/// The kernel carries out a call of the program's.
-#[inline]
-pub fn count(call: Call) {
-    CALLS[call as usize].fetch_add(1, Relaxed);
-}
 
 /// The kernel works for the runtime as often as the program does something that natively takes no kernel: the two cannot
 /// be told apart.
@@ -96,6 +76,7 @@ pub fn begin() {
 pub fn region_begins() {
     if MEASURED.load(Relaxed) {
         sampler::forget();
+        calls::forget();
         // SAFETY: as above; no reference is kept.
         unsafe { *BEFORE.0.get() = Some(totals()) };
     }
@@ -127,7 +108,6 @@ fn measured() -> HostUse {
     let before = unsafe { *BEFORE.0.get() }.unwrap_or_default();
     let since = |part: fn(&Totals) -> u64| part(&now).saturating_sub(part(&before));
     let faults_own = since(|t| t.own_faults);
-    let calls = (0..NAMES.len()).map(|at| (String::from(NAMES[at]), now.calls[at] - before.calls[at]));
     let (unhooked, hooked) = samples();
     HostUse {
         refused: sampler::refused(),
@@ -141,17 +121,12 @@ fn measured() -> HostUse {
         hooked,
         faults: since(|t| t.faults).saturating_sub(faults_own),
         faults_own,
-        calls: calls.filter(|(_, count)| *count > 0).collect(),
+        calls: calls::all(),
     }
 }
 
 fn totals() -> Totals {
-    Totals {
-        own_faults: faults::own(),
-        own_kernel: OWN_KERNEL.load(Relaxed),
-        calls: core::array::from_fn(|at| CALLS[at].load(Relaxed)),
-        ..usage()
-    }
+    Totals { own_faults: faults::own(), own_kernel: OWN_KERNEL.load(Relaxed), ..usage() }
 }
 
 /// What the kernel says of the carrier.

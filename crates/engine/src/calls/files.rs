@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files. Their calls cost what a system call costs; how long a disk takes is not modelled. Some paths
 //! stand for more than a file.
+use crate::account::host;
 use crate::calls::io::{remember_random, transfer};
 use crate::calls::library_locks::file_name;
 use crate::calls::random;
@@ -89,6 +90,7 @@ fn open_any(path: *const c_char, flags: c_int, pc: u64, own: impl FnOnce() -> c_
         Path::Random => open_random(flags),
         Path::Quota => failed(libc::ENOENT),
         Path::File => {
+            host::count("open");
             let fd = own();
             crate::calls::io::forget(fd);
             fd
@@ -104,7 +106,10 @@ fn open_stream(path: *const c_char, mode: *const c_char, pc: u64, own: impl FnOn
             failed(libc::ENOENT);
             core::ptr::null_mut()
         }
-        Path::File => own(),
+        Path::File => {
+            host::count("open");
+            own()
+        }
     }
 }
 
@@ -137,6 +142,7 @@ stand_ins_at! {
 fn read_at(into: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isize {
     cancel::test();
     sched::enter_kernel();
+    host::count("pread");
     let got = own();
     transfer::has_written(&transfer::one(into, bytes), got as i64, pc);
     got
@@ -146,6 +152,7 @@ fn write_at(fd: c_int, from: u64, bytes: usize, offset: i64, pc: u64, own: impl 
     cancel::test();
     sched::enter_kernel();
     transfer::will_read(&transfer::one(from, bytes), pc);
+    host::count("pwrite");
     let put = own();
     shared::written(fd, offset.max(0) as u64, put.max(0) as u64, pc);
     put
@@ -170,12 +177,14 @@ stand_ins_at! {
 }
 
 /// A system call that does not block on another thread.
-pub extern "C" fn enters_kernel(_: &Arguments, _pc: u64) {
+pub extern "C" fn enters_kernel(arguments: &Arguments, _pc: u64) {
+    host::count(arguments.name());
     sched::enter_kernel();
 }
 
 /// The same where a thread may be cancelled.
-pub extern "C" fn enters_kernel_at_point(_: &Arguments, _pc: u64) {
+pub extern "C" fn enters_kernel_at_point(arguments: &Arguments, _pc: u64) {
+    host::count(arguments.name());
     cancel::test();
     sched::enter_kernel();
 }

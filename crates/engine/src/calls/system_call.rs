@@ -217,7 +217,7 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
 }
 
 fn kernel(number: c_long, arguments: &Arguments) -> c_long {
-    host::count(host::Call::Other);
+    host::count("syscall");
     let [a, b, c, d, e, f] = *arguments;
     // SAFETY: the program's own call.
     result(unsafe { sys::syscall6(number, a, b, c, d, e, f) })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's mappings, at addresses that depend on nothing but its calls: all that names no address
 //! of its own goes into one region that is reserved from the start.
-use crate::account::host::{self, Call};
+use crate::account::host;
 use crate::engine::engine;
 use crate::entry::with_seventh;
 use crate::hooks::pending;
@@ -167,7 +167,7 @@ fn map_fixed(at: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, of
 fn map(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, offset: i64, pc: u64) -> u64 {
     const FIXED: c_int = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE;
     sched::enter_kernel();
-    host::count(Call::Mmap);
+    host::count("mmap");
     let bytes = bytes.checked_next_multiple_of(alignment(flags)).unwrap_or(u64::MAX);
     let got = match flags & FIXED {
         _ if bytes == 0 => -i64::from(libc::EINVAL),
@@ -271,7 +271,7 @@ fn pages(bytes: u64) -> u64 {
 stand_ins! {
     fn munmap(begin: u64, bytes: u64) -> c_int {
         sched::enter_kernel();
-        host::count(Call::Munmap);
+        host::count("munmap");
         if !begin.is_multiple_of(PAGE) || bytes == 0 || begin.checked_add(pages(bytes)).is_none() {
             return failed(libc::EINVAL);
         }
@@ -280,14 +280,14 @@ stand_ins! {
 
     fn mprotect(begin: u64, bytes: u64, protection: c_int) -> c_int {
         sched::enter_kernel();
-        host::count(Call::Mprotect);
+        host::count("mprotect");
         pending::flush_range(begin, bytes);
         own(begin, bytes, protection)
     }
 
     fn madvise(begin: u64, bytes: u64, advice: c_int) -> c_int {
         sched::enter_kernel();
-        host::count(Call::Madvise);
+        host::count("madvise");
         pending::flush_range(begin, bytes);
         own(begin, bytes, advice)
     }
@@ -296,7 +296,7 @@ stand_ins! {
 stand_ins_at! {
     "r9" fn mremap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64; pc) -> u64 {
         sched::enter_kernel();
-        host::count(Call::Mremap);
+        host::count("mremap");
         if !old.is_multiple_of(PAGE) || bytes == 0 || old_bytes == 0 || pages(bytes) > MAPPINGS_BYTES {
             return failed(libc::EINVAL) as u64;
         }
