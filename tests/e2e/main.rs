@@ -33,6 +33,7 @@ mod progress;
 mod projects;
 mod scaling;
 mod spins;
+mod suites;
 mod tsan;
 mod xz;
 mod zstd;
