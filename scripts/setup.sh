@@ -26,6 +26,8 @@ if [ "$1" = test ]; then
     # Programs with another allocator.
     [ -e /usr/lib/x86_64-linux-gnu/libjemalloc.a ] || optional="$optional libjemalloc-dev"
     [ -e /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a ] || optional="$optional libgoogle-perftools-dev"
+    # It unpacks the source packages of public test suites, which apt-get downloads.
+    have dpkg-source || optional="$optional dpkg-dev"
     # Programs are built with gcc and with these.
     have clang-14 || optional="$optional clang-14"
     have clang-19 || optional="$optional clang-19"

@@ -34,6 +34,7 @@ mod projects;
 mod scaling;
 mod sharing;
 mod spins;
+mod suites;
 mod tsan;
 mod xz;
 mod zstd;

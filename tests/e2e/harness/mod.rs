@@ -8,6 +8,7 @@ mod fetch;
 mod place;
 mod report;
 mod simulate;
+mod suite;
 
 pub use build::{corefold, stress};
 pub use compile::{Compiler, Program, native, native_with, program, program_with, programs, sources_in};
@@ -15,3 +16,4 @@ pub use fetch::package;
 pub use place::{Place, Said, printed_natively, said};
 pub use report::{Line, Report, Run};
 pub use simulate::{Simulated, Simulation};
+pub use suite::run_suite;

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Test suites of public projects (`tests/suites/*.toml`): their Debian source packages, built by their own makefiles
+//! with `corefold cc`, their programs simulated with the arguments that their makefiles give them.
+use super::{Place, Program, Simulation, corefold, said, stress};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// The numbers of CPUs that each program is simulated with.
+const CPUS: [u32; 3] = [2, 8, 32];
+/// What `tests/suites/fetch` exits with when the package cannot be had on this machine.
+const UNAVAILABLE: i32 = 75;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Suite {
+    package: String,
+    version: String,
+    /// SHA-256 of each file of the source package.
+    sha256: BTreeMap<String, String>,
+    /// Run in the unpacked source before programs are built.
+    prepare: String,
+    /// `make`, with the arguments that every call needs.
+    make: String,
+    /// A program that prints one of these has failed, whatever its exit code.
+    failures: Vec<String>,
+    tests: Vec<Tests>,
+    left_out: Vec<LeftOut>,
+}
+
+/// Programs of one directory that take the same arguments.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tests {
+    directory: String,
+    /// Make targets and files.
+    programs: Vec<String>,
+    /// Each program is run with each of these. `{cpus}` and `{half}` stand for the number of CPUs and half of it.
+    #[serde(default = "none")]
+    arguments: Vec<String>,
+    /// Those of `programs` that `make test` runs, with the first arguments; `make stress` runs all.
+    #[serde(default)]
+    quick: Vec<String>,
+}
+
+fn none() -> Vec<String> {
+    vec![String::new()]
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeftOut {
+    directory: String,
+    /// None: all of the directory.
+    #[serde(default)]
+    programs: Vec<String>,
+    reason: String,
+}
+
+/// Simulates the suite `name`. Without its source package it is left out, and that is said.
+pub fn run_suite(name: &str) {
+    let suite = Suite::read(name);
+    let source = match suite.source() {
+        Ok(source) => source,
+        Err(reason) => return tell(&format!("SKIPPED: test suite {name}: {reason}\n")),
+    };
+    let built = suite.build(&source);
+    if stress() {
+        suite.check_complete(&built);
+    }
+    let (runs, failed) = suite.run(&built);
+    tell(&suite.summary(runs, failed.len()));
+    assert!(failed.is_empty(), "{} of {runs} runs failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// Past the capture of test output, so that it is in the output of every run.
+fn tell(text: &str) {
+    // Nothing can be done about a closed stream.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("suites")
+}
+
+impl Suite {
+    fn read(name: &str) -> Suite {
+        let path = directory().join(name).with_extension("toml");
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// Where the files of the source package are, each with the checksum that the suite names. They are downloaded
+    /// once, and kept in the target directory.
+    fn source(&self) -> Result<PathBuf, String> {
+        // One download at a time: all share the lists of packages.
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("suites");
+        std::fs::create_dir_all(&cache).unwrap();
+        if !Command::new("dpkg-source").arg("--version").output().is_ok_and(|o| o.status.success()) {
+            return Err("dpkg-source is missing (scripts/setup.sh test installs dpkg-dev)".into());
+        }
+        if self.sha256.keys().any(|file| !cache.join(file).exists()) {
+            let fetched =
+                said(Command::new(directory().join("fetch")).args([&self.package, &self.version]).arg(&cache));
+            match fetched.code {
+                Some(0) => {}
+                Some(UNAVAILABLE) => return Err(fetched.err.trim().to_owned()),
+                _ => panic!("fetch {} {}: {fetched:?}", self.package, self.version),
+            }
+        }
+        let sums: String = self.sha256.iter().map(|(file, sum)| format!("{sum}  {file}\n")).collect();
+        let list = Place::new();
+        let list = list.file("sums", sums);
+        let checked = said(Command::new("sha256sum").args(["--check", "--quiet"]).arg(list).current_dir(&cache));
+        assert_eq!(checked.code, Some(0), "{}: remove it, if it is damaged: {checked:?}", cache.display());
+        Ok(cache)
+    }
+
+    /// The source, unpacked, with the programs that this run needs.
+    fn build(&self, source: &Path) -> Place {
+        let place = Place::new();
+        let unpacked = place.path("source");
+        let description = self.sha256.keys().find(|file| file.ends_with(".dsc")).expect("a .dsc file");
+        let mut unpack = Command::new("dpkg-source");
+        unpack.args(["--no-check", "--extract"]).arg(source.join(description)).arg(&unpacked);
+        let done = said(&mut unpack);
+        assert_eq!(done.code, Some(0), "{unpack:?}: {}", done.err);
+        // configure scripts keep only the first word of a compiler's name.
+        std::os::unix::fs::symlink(corefold(), place.path("corefold-cc")).unwrap();
+        let mut script = format!("export CC=\"$PWD/corefold-cc\"; cd source\n{}\n", self.prepare);
+        for tests in &self.tests {
+            let programs = tests.chosen().collect::<Vec<_>>().join(" ");
+            if !programs.is_empty() {
+                writeln!(script, "{} -C {} {programs}", self.make, tests.directory).expect("a string");
+            }
+        }
+        let mut build = place.command("sh");
+        build.args(["-ec", &script]).env("SHORT_H", directory().join("short.h"));
+        let done = said(&mut build);
+        assert_eq!(done.code, Some(0), "{script}\n{}{}", done.out, done.err);
+        place
+    }
+
+    /// Every program that the suite's makefiles build is either run or left out with a reason.
+    fn check_complete(&self, built: &Place) {
+        let mut directories: Vec<&str> = self.tests.iter().map(|tests| tests.directory.as_str()).collect();
+        directories.sort_unstable();
+        directories.dedup();
+        for directory in directories {
+            let all = said(built.command("sh").args(["-ec", &format!("{} -C source/{directory} all", self.make)]));
+            assert_eq!(all.code, Some(0), "{}{}", all.out, all.err);
+            let mut entries = std::fs::read_dir(built.path("source").join(directory)).unwrap().flatten();
+            let unknown = entries.find(|entry| is_program(&entry.path()) && !self.knows(directory, &entry.path()));
+            assert!(unknown.is_none(), "{unknown:?} is neither run nor left out");
+        }
+    }
+
+    fn knows(&self, directory: &str, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name in Unicode");
+        let is = |program: &String| program == name;
+        self.tests.iter().any(|tests| tests.directory == directory && tests.programs.iter().any(is))
+            || self.left_out.iter().any(|out| out.directory == directory && out.programs.iter().any(is))
+    }
+
+    /// The number of runs, and what is to be said of those that failed.
+    fn run(&self, built: &Place) -> (usize, Vec<String>) {
+        let mut runs = 0;
+        let mut failed = Vec::new();
+        for tests in &self.tests {
+            let each = if stress() { &tests.arguments[..] } else { &tests.arguments[..1] };
+            for (program, arguments) in tests.chosen().flat_map(|p| each.iter().map(move |a| (p, a))) {
+                let path = built.path("source").join(&tests.directory).join(program);
+                for cpus in CPUS {
+                    runs += 1;
+                    failed.extend(self.simulate(&path, arguments, cpus));
+                }
+            }
+        }
+        (runs, failed)
+    }
+
+    /// `None` if all is well.
+    fn simulate(&self, program: &Program, arguments: &str, cpus: u32) -> Option<String> {
+        let arguments = arguments.replace("{cpus}", &cpus.to_string()).replace("{half}", &(cpus / 2).to_string());
+        let simulation = Simulation::of(program).cpus(&cpus.to_string()).args(&arguments);
+        let simulated = simulation.timeout(Duration::from_secs(if stress() { 1800 } else { 120 })).run();
+        let printed = simulated.printed();
+        let good = simulated.said.code == Some(0) && !self.failures.iter().any(|text| printed.contains(text));
+        let name = program.file_name().unwrap_or_default().display();
+        (!good).then(|| format!("{name} {arguments} at {cpus} CPUs: {:#?}", simulated.said))
+    }
+
+    fn summary(&self, runs: usize, failed: usize) -> String {
+        let count = |programs: fn(&Tests) -> usize| self.tests.iter().map(programs).sum::<usize>();
+        let (chosen, all) = (count(|tests| tests.chosen().count()), count(|tests| tests.programs.len()));
+        let rest = if chosen < all { "; make stress runs all" } else { "" };
+        let mut summary = format!(
+            "test suite {} {}: {chosen} of {all} programs in {runs} runs at 2, 8 and 32 CPUs, {failed} failed{rest}\n",
+            self.package, self.version
+        );
+        for out in &self.left_out {
+            let programs = if out.programs.is_empty() { "all".into() } else { out.programs.join(", ") };
+            writeln!(summary, "  left out of {}: {programs}: {}", out.directory, out.reason).expect("a string");
+        }
+        summary
+    }
+}
+
+impl Tests {
+    /// The programs that this run builds and simulates.
+    fn chosen(&self) -> impl Iterator<Item = &str> {
+        let chosen = if stress() { &self.programs } else { &self.quick };
+        chosen.iter().map(String::as_str)
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.extension().is_none_or(|e| e != "o" && e != "so")
+        && std::fs::read(path).is_ok_and(|b| b.starts_with(b"\x7fELF"))
+}

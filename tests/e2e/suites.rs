@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Test suites of public lock-free libraries pass at 2, 8 and 32 simulated CPUs, as they pass natively.
+use crate::harness::run_suite;
+
+#[test]
+fn concurrency_kit() {
+    run_suite("ck");
+}
+
+#[test]
+fn liburcu() {
+    run_suite("liburcu");
+}
+
+#[test]
+fn mimalloc() {
+    run_suite("mimalloc");
+}
