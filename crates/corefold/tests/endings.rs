@@ -246,18 +246,23 @@ fn signals_that_were_ignored_or_blocked_change_nothing() {
 fn what_was_interrupted_is_told_from_what_had_ended() {
     let place = Place::new();
     let source = "
+        #include <fcntl.h>
         #include <stdlib.h>
         #include <unistd.h>
-        int main(int n, char **a) { if (atoi(a[1]) > 1) for (;;) pause(); return 0; }";
+        int main(int n, char **a) {
+            close(open(a[1], O_CREAT, 0600));
+            if (atoi(a[1]) > 1) for (;;) pause();
+            return 0;
+        }";
     place.build("some", source);
     let made = place.file("made.run", encode_run(&Run { status: Status::Exited(0), cpus: 1, ..Run::default() }));
     let mut command = place.command(corefold());
     command.env("STUB_RUN", &made).args(["run", "--cpus", "1-3", "--jobs", "3", "--", "./some", "{cpus}"]);
     let mut child =
         command.stdout(Stdio::null()).stderr(std::fs::File::create(place.path("said")).unwrap()).spawn().unwrap();
-    let running = || processes(&place, "some");
-    soon("the programs did not start", || running() == 3);
-    soon("the first did not end", || running() == 2);
+    // Each says that it has started: the first may end before it is seen to run.
+    soon("the programs did not start", || ["1", "2", "3"].iter().all(|name| place.path(name).exists()));
+    soon("the first did not end", || processes(&place, "some") == 2);
     // SAFETY: as above.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     assert_eq!(ended::wait_for(&mut child, Duration::from_secs(20)).code(), Some(130));
