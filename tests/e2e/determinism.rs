@@ -86,3 +86,29 @@ fn the_seed_decides() {
     assert_eq!(cycles("7"), cycles("7"));
     assert_ne!(cycles("7"), cycles("8"));
 }
+
+/// Without slack, running ahead on lines that a CPU has and skipping turns of a spin change no time. (Mispredicted
+/// branches are learnt from visits, of which a skipped turn has none.)
+#[test]
+fn without_slack_running_ahead_and_skipping_change_nothing() {
+    let program = program("truths/in_order.c");
+    let rounds = if stress() { 400 } else { 60 };
+    // Eight CPUs of the third have four cores.
+    for machine in ["skylake-2s-80", "rome-2s-7742", "icl-i5-1035g4"] {
+        let printed = |step_by_step: bool| {
+            let run = Simulation::of(&program)
+                .cpus("8")
+                .args(&format!("8 {rounds}"))
+                .option("--machine", machine)
+                .option("--slack", "0")
+                .option("--without", "mispredict")
+                .with(|command| drop(step_by_step.then(|| command.env("COREFOLD_STEP_BY_STEP", "1"))))
+                .run();
+            assert_eq!(run.said.code, Some(0), "{machine}: {}", run.said.err);
+            run.printed().to_owned()
+        };
+        let (fast, slow) = (printed(false), printed(true));
+        assert_eq!(fast.lines().count(), 9, "{fast}");
+        assert_eq!(fast, slow, "{machine}");
+    }
+}

@@ -52,6 +52,7 @@ impl Launched<'_> {
             longest: options.longest.map_or(0, |t| cycles(t, options.machine.clock_hz)),
             quiet: false,
             explores: false,
+            step_by_step: std::env::var_os("COREFOLD_STEP_BY_STEP").is_some(),
         }
     }
 

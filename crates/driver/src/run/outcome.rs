@@ -121,6 +121,7 @@ mod tests {
             longest: 0,
             quiet: false,
             explores: false,
+            step_by_step: false,
         }
     }
 

@@ -90,7 +90,7 @@ impl Scheduler {
             dozes: Dozes::new(launch.cpus),
             timers: Timers::default(),
             slack: ticks(launch.slack as u32),
-            lookahead: model.lookahead(),
+            lookahead: if launch.step_by_step { 0 } else { model.lookahead() },
             longest_spin: ticks(4 * launch.machine.core.pause + 200),
             cores: launch.machine.cores() as usize,
             stacks: crate::scheduling::stacks::Stacks::default(),
@@ -123,6 +123,12 @@ impl Scheduler {
     /// The latest clock of any CPU.
     pub fn latest_clock(&self) -> Ticks {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
+    }
+
+    /// No other hardware thread of the running CPU's core is behind `clock`.
+    fn siblings_are_ahead(&self, clock: Ticks) -> bool {
+        let behind = |c: usize| c != self.cpu && self.cpus[c].fiber.is_some() && self.cpus[c].clock <= clock;
+        self.cpus.len() <= self.cores || !(self.cpu % self.cores..self.cpus.len()).step_by(self.cores).any(behind)
     }
 
     fn sibling_busy(&self, cpu: usize) -> bool {
@@ -162,11 +168,14 @@ pub extern "C" fn at_limit(pc: u64) {
     if !crate::engine::active() {
         return;
     }
+    let cpu = engine().sched.cpu as u32;
+    // Others go by this clock: it must not go back once they have.
+    front::catch_up(cpu);
     crash::check_stop(pc);
     perturb::look_around(pc);
-    let cpu = engine().sched.cpu as u32;
     sample::take_due(pc, sample::What::Compute);
     hot!().clock = engine().model.retire(cpu, hot!().clock);
+    front::passed(cpu);
     crate::hooks::access::charge_late(cpu);
     sample::take_due(pc, sample::What::Stall);
     crate::calls::io::glance();
@@ -213,12 +222,15 @@ pub fn sync() {
     run_cpu(cpu as usize, clock);
 }
 
-/// May the running CPU act as if it were the last, on a line that it has?
+/// May the running CPU act as if it were the last, on a line that it has? A core that asks for the line now does not get
+/// it before the lookahead has passed; another hardware thread of the CPU's own core needs not ask.
 #[inline]
 pub fn within_lookahead() -> bool {
     let s = &engine().sched;
     let clock = hot!().clock;
-    s.others().saturating_add(s.lookahead) > clock && s.next_timer() > clock
+    s.others().saturating_add(s.lookahead) > clock
+        && s.next_timer() > clock
+        && (s.others() > clock || s.siblings_are_ahead(clock))
 }
 
 /// No other CPU and no timer is behind the running CPU.
