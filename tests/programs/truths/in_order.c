@@ -22,6 +22,7 @@ static _Alignas(128) struct {
 static _Alignas(128) struct {
 	_Alignas(128) atomic_long mine;
 	volatile long plain;
+	atomic_long half;
 } slot[MOST];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int threads, rounds;
@@ -56,6 +57,12 @@ static void *work(void *number)
 		slot[me].plain = x;
 		atomic_store_explicit(&slot[next].mine, round, memory_order_release);
 		x += atomic_load_explicit(&slot[me].mine, memory_order_acquire) + slot[next].plain;
+#ifdef HALVES
+		/* Hardware threads of one core, where all CPUs are in use. */
+		atomic_store_explicit(&slot[(me + threads / 2) % threads].half, x, memory_order_relaxed);
+		for (int look = 0; look < 6; look++)
+			x += atomic_load_explicit(&slot[me].half, memory_order_relaxed) & 1;
+#endif
 		if ((round & 7) == 7) {
 			pthread_mutex_lock(&mutex);
 			compute(&x, 20);
