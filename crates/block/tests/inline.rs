@@ -52,7 +52,7 @@ const AROUND: [(Hook, &str); 6] = [
     (Hook::Ahead, around::ABSOLUTE),
     (Hook::Ahead, around::FENCE),
     (Hook::Beside, around::DONE),
-    (Hook::Block, around::BLOCK),
+    (Hook::Head, around::BLOCK),
 ];
 
 #[test]

@@ -52,6 +52,9 @@ pub struct Launch {
     pub quiet: bool,
     /// Schedules are explored: threads that have only looked at memory for long are taken to do so for ever.
     pub explores: bool,
+    /// No CPU runs ahead of another, beyond the slack, and no turn of a spin is skipped: the yardstick for both, which
+    /// must change nothing.
+    pub step_by_step: bool,
     /// Measure what the run takes of the host, and write it to [`Launch::host_output`].
     pub measure_host: bool,
 }

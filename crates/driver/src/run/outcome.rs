@@ -132,6 +132,7 @@ mod tests {
             quiet: false,
             measure_host: false,
             explores: false,
+            step_by_step: false,
         }
     }
 

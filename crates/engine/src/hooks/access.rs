@@ -35,12 +35,13 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if !quiet || !sched::within_lookahead() {
         let again = !wrote() && current().spins.continues(pc, address);
         let kind = if again { Kind::LoadAwaited } else { Kind::Load };
+        let asked = hot!().clock;
         timed(address, pc, size as u32, kind, AccessKind::Read);
-        if again {
-            sched::sync_if_seen();
+        if hot!().clock > asked {
+            sched::sync();
         }
     }
-    pending::flush(hot!().clock);
+    pending::flush(sched::shown());
     if size <= 8 {
         looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read, false);
         if current().spins.is_steady(pc) && doze() {
@@ -64,7 +65,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     let outcome = timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
     let cpu = engine().sched.cpu as u32;
     // What is due goes before it, also to these bytes.
-    pending::flush(hot!().clock);
+    pending::flush(sched::shown());
     let mut seen = hot!().clock;
     if tag_of(address).private_cpu() != Some(cpu) && pending::any_of(cpu) {
         pending::defer_plain(cpu, address, size, outcome.effect, pc);

@@ -38,21 +38,24 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
         perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let cpu = engine().sched.cpu as u32;
+    front::catch_up(cpu);
     if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
         return loaded(address, size, orders, pc);
     }
     let again = hot!().wrote == 0 && current().spins.continues(pc, address);
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
+    let asked = hot!().clock;
     timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
-    if kind == Kind::LoadAwaited {
-        sched::sync_if_seen();
+    if hot!().clock > asked {
+        // The value is that of now: who had the line until it left may still be behind.
+        sched::sync();
     }
     loaded(address, size, orders, pc)
 }
 
 /// The value that a load finds now.
 fn loaded(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
-    pending::flush(hot!().clock);
+    pending::flush(sched::shown());
     let value = read_value(address, size);
     looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
@@ -66,7 +69,9 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicStore);
     }
-    make_room(engine().sched.cpu as u32);
+    let cpu = engine().sched.cpu as u32;
+    front::catch_up(cpu);
+    make_room(cpu);
     let mut effect = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore).effect;
     if value == 0 {
         engine().locks.stored(address, effect);

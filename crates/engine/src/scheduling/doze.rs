@@ -77,8 +77,8 @@ impl Dozes {
 /// Returns whether it did; then it has to look again.
 pub fn doze() -> bool {
     let e = engine();
-    if e.sched.signalled != 0 && signals::is_due() {
-        // It goes on to where a handler may run.
+    // With signals to look at, it goes on to where a handler may run.
+    if e.launch.step_by_step || e.sched.signalled != 0 && signals::is_due() {
         return false;
     }
     let cpu = e.sched.cpu;

@@ -100,7 +100,7 @@ impl Scheduler {
             timers: Timers::default(),
             looks_up: 0,
             slack: ticks(launch.slack as u32),
-            lookahead: model.lookahead(),
+            lookahead: if launch.step_by_step { 0 } else { model.lookahead() },
             longest_spin: ticks(4 * launch.machine.core.pause + 200),
             cores: launch.machine.cores() as usize,
             stacks: crate::scheduling::stacks::Stacks::default(),
@@ -134,6 +134,12 @@ impl Scheduler {
     /// The latest clock of any CPU.
     pub fn latest_clock(&self) -> Ticks {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
+    }
+
+    /// No other hardware thread of the running CPU's core is behind `clock`.
+    fn siblings_are_ahead(&self, clock: Ticks) -> bool {
+        let behind = |c: usize| c != self.cpu && self.cpus[c].fiber.is_some() && self.cpus[c].clock <= clock;
+        self.cpus.len() <= self.cores || !(self.cpu % self.cores..self.cpus.len()).step_by(self.cores).any(behind)
     }
 
     pub fn sibling_busy(&self, cpu: usize) -> bool {
@@ -180,15 +186,18 @@ pub extern "C" fn at_limit(pc: u64) {
     if !crate::engine::active() {
         return;
     }
+    let cpu = engine().sched.cpu as u32;
+    // Others go by this clock: it must not go back once they have.
+    front::catch_up(cpu);
     crash::check_stop(pc);
     perturb::look_around(pc);
-    let cpu = engine().sched.cpu as u32;
     sample::take_due(pc, sample::What::Compute);
     if hot!().clock < engine().sched.looks_up {
         // A sample was all that there was to do. It leaves what is under way as it is: profiling changes no time.
         return sampled();
     }
     hot!().clock = engine().model.retire(cpu, hot!().clock);
+    front::passed(cpu);
     crate::hooks::access::charge_late(cpu);
     sample::take_due(pc, sample::What::Stall);
     branches::count_cycles();
@@ -236,21 +245,22 @@ pub fn sync() {
     run_cpu(cpu as usize, clock);
 }
 
-/// May the running CPU act as if it were the last, on a line that it has?
+/// May the running CPU act as if it were the last, on a line that it has? A core that asks for the line now does not get
+/// it before the lookahead has passed; another hardware thread of the CPU's own core needs not ask.
 #[inline]
 pub fn within_lookahead() -> bool {
     let s = &engine().sched;
     let clock = hot!().clock;
-    s.others().saturating_add(s.lookahead) > clock && s.next_timer() > clock
+    s.others().saturating_add(s.lookahead) > clock
+        && s.next_timer() > clock
+        && (s.others() > clock || s.siblings_are_ahead(clock))
 }
 
-/// The clock moved on, and what comes depends on what others have stored: lets CPUs behind it go first, unless nothing
-/// they do can matter yet.
+/// Up to when stores have taken effect that the running CPU may see: one that is ahead of others must not show them what
+/// comes later. It has the lines that it runs ahead on, so no store to them is due.
 #[inline]
-pub fn sync_if_seen() {
-    if !within_lookahead() {
-        sync();
-    }
+pub fn shown() -> Ticks {
+    hot!().clock.min(engine().sched.others())
 }
 
 /// No other CPU and no timer is behind the running CPU.
