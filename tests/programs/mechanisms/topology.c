@@ -94,7 +94,9 @@ int main(int argc, char **argv)
 	printf("allowed %d\n", lines("/proc/self/status", "Cpus_allowed_list:\t0-79"));
 	printf("memory %d\n", lines("/proc/meminfo", "MemTotal:        8388608 kB"));
 	printf("there %d %d\n", stat("/sys/devices/system/cpu/cpu1/topology", &status), access("/sys/devices/system/cpu/cpu1", R_OK));
-	printf("not_there %d %d\n", stat("/sys/devices/system/cpu/cpu80", &status), errno == ENOENT);
+	int missing = stat("/sys/devices/system/cpu/cpu80", &status);
+
+	printf("not_there %d %d\n", missing, errno == ENOENT);
 	printf("other_files %d\n", access("/proc/self/maps", R_OK) || access("/sys/devices/system", R_OK));
 	return 0;
 }
