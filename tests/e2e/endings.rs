@@ -180,7 +180,8 @@ fn a_machine_or_count_that_is_not_there_is_refused() {
         ("--machine cray-1", "cray-1"),
         ("--machine ./bad.toml", "./bad.toml:4: latency.smt"),
         ("--cpus 0", "0 CPUs: a run needs at least 1"),
-        ("--cpus 5000", "the largest machine, generic-1024, has 1024"),
+        ("--cpus 2000", "the largest machine, generic-1024, has 1024"),
+        ("--cpus 5000", "4096 is the most that can be simulated"),
         ("--cpus 81", "clx-2s-8275cl has 96"),
     ] {
         refused(&place, &format!("run {options} -- {} 1 exit", good.display()), reason);

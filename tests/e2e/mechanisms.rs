@@ -155,3 +155,14 @@ fn a_split_lock_costs_what_it_costs_and_is_named() {
         );
     }
 }
+
+/// Libraries place their threads by these files: OpenMP's runtimes, hwloc, libnuma, allocators.
+#[test]
+fn files_show_the_simulated_machine() {
+    let run = Simulation::of(&program("mechanisms/topology.c")).cpus("80").args("23").run();
+    assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+    let expected = "online 0-79\npossible 0-79\nsiblings 23,63\npackage 20-39,60-79\nsocket 1\ncore 3\n\
+        last_level 20-39,60-79\nnodes 0-1\nof_node_0 0-19,40-59\ndistance 10 21\ncpu_directories 80\nnode_directories 2\n\
+        cpuinfo 80\nstat 81\nallowed 1\nmemory 1\nthere 0 0\nnot_there -1 1\nother_files 0\n";
+    assert_eq!(run.printed(), expected);
+}

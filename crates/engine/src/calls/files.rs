@@ -4,9 +4,8 @@
 use crate::account::host;
 use crate::calls::io::{remember_random, transfer};
 use crate::calls::library_locks::file_name;
-use crate::calls::random;
 use crate::calls::stdio::makes;
-use crate::engine::note;
+use crate::calls::{random, shown};
 use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins_at};
@@ -24,7 +23,7 @@ enum Path {
     File,
 }
 
-fn look_at(path: *const c_char, pc: u64) -> Path {
+fn look_at(path: *const c_char) -> Path {
     if path.is_null() {
         return Path::File;
     }
@@ -32,13 +31,7 @@ fn look_at(path: *const c_char, pc: u64) -> Path {
     match unsafe { CStr::from_ptr(path) }.to_bytes() {
         b"/dev/urandom" | b"/dev/random" => Path::Random,
         b"/proc/self/cgroup" => Path::Quota,
-        path => {
-            let tells = [&b"/proc/cpuinfo"[..], b"/proc/stat", b"/sys/devices/system/cpu", b"/sys/devices/system/node"];
-            if tells.iter().any(|t| path.starts_with(t)) {
-                note("read the host's CPUs from a file: the simulated machine's are in sysconf and affinity", pc);
-            }
-            Path::File
-        }
+        _ => Path::File,
     }
 }
 
@@ -83,24 +76,28 @@ fn open_random_stream(mode: *const c_char) -> *mut c_void {
 }
 
 /// What all of the open family do: our own answer, or libc's.
-fn open_any(path: *const c_char, flags: c_int, pc: u64, own: impl FnOnce() -> c_int) -> c_int {
+fn open_any(directory: c_int, path: *const c_char, flags: c_int, own: impl FnOnce(*const c_char) -> c_int) -> c_int {
     cancel::test();
     sched::enter_kernel();
-    match look_at(path, pc) {
+    match look_at(path) {
         Path::Random => open_random(flags),
         Path::Quota => failed(libc::ENOENT),
         Path::File => {
             host::count("open");
-            let fd = own();
+            let fd = own(shown::instead(directory, path));
             crate::calls::io::forget(fd);
             fd
         }
     }
 }
 
-fn open_stream(path: *const c_char, mode: *const c_char, pc: u64, own: impl FnOnce() -> *mut c_void) -> *mut c_void {
+fn open_stream(
+    path: *const c_char,
+    mode: *const c_char,
+    own: impl FnOnce(*const c_char) -> *mut c_void,
+) -> *mut c_void {
     sched::enter_kernel();
-    match look_at(path, pc) {
+    match look_at(path) {
         Path::Random => open_random_stream(mode),
         Path::Quota => {
             failed(libc::ENOENT);
@@ -108,34 +105,34 @@ fn open_stream(path: *const c_char, mode: *const c_char, pc: u64, own: impl FnOn
         }
         Path::File => {
             host::count("open");
-            own()
+            own(shown::instead(libc::AT_FDCWD, path))
         }
     }
 }
 
 stand_ins_at! {
-    "rcx" fn open(path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
-        open_any(path, flags, pc, || own(path, flags, mode))
+    "rcx" fn open(path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, flags, |path| own(path, flags, mode))
     }
 
-    "rcx" fn open64(path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
-        open_any(path, flags, pc, || own(path, flags, mode))
+    "rcx" fn open64(path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, flags, |path| own(path, flags, mode))
     }
 
-    "r8" fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
-        open_any(path, flags, pc, || own(directory, path, flags, mode))
+    "r8" fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {
+        open_any(directory, path, flags, |path| own(directory, path, flags, mode))
     }
 
-    "r8" fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; pc) -> c_int {
-        open_any(path, flags, pc, || own(directory, path, flags, mode))
+    "r8" fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {
+        open_any(directory, path, flags, |path| own(directory, path, flags, mode))
     }
 
     "rdx" fn fopen(path: *const c_char, mode: *const c_char; pc) -> *mut c_void {
-        makes(pc, || file_name(path as u64), || open_stream(path, mode, pc, || own(path, mode)))
+        makes(pc, || file_name(path as u64), || open_stream(path, mode, |path| own(path, mode)))
     }
 
     "rdx" fn fopen64(path: *const c_char, mode: *const c_char; pc) -> *mut c_void {
-        makes(pc, || file_name(path as u64), || open_stream(path, mode, pc, || own(path, mode)))
+        makes(pc, || file_name(path as u64), || open_stream(path, mode, |path| own(path, mode)))
     }
 }
 
@@ -192,10 +189,11 @@ pub extern "C" fn enters_kernel_at_point(arguments: &Arguments, _pc: u64) {
 before! {
     crate::calls::files::enters_kernel_at_point => creat creat64 fsync fdatasync msync preadv pwritev preadv64 pwritev64
         lockf lockf64 tcdrain;
-    crate::calls::files::enters_kernel => stat lstat fstat fstatat stat64 lstat64 fstat64 fstatat64 statx statfs
-        fstatfs statvfs fstatvfs access faccessat lseek lseek64 sync syncfs sync_file_range ftruncate
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat;
+    crate::calls::files::enters_kernel => fstat fstat64 statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
-        symlink readlink chmod fchmod chown fchown utimensat futimens opendir readdir closedir getcwd chdir
+        symlink chmod fchmod chown fchown utimensat futimens readdir closedir getcwd chdir
         ioctl preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
         tee vmsplice bind getsockname getpeername getsockopt setsockopt uname getppid getuid geteuid
         getgid getegid getrlimit setrlimit prlimit umask memfd_create shm_open shm_unlink inotify_init1

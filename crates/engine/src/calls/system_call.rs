@@ -11,7 +11,7 @@ use crate::stand_in::failed;
 use crate::threads::{futex_call, robust_list};
 use crate::{crash, sys};
 use core::arch::naked_asm;
-use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
 /// Six arguments, as the kernel takes at most; the sixth and the return address stand on the stack.
 #[unsafe(naked)]
@@ -182,6 +182,8 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_munmap => munmap(*mut c_void, usize);
         SYS_mprotect => mprotect(*mut c_void, usize, c_int);
         SYS_madvise => madvise(*mut c_void, usize, c_int);
+        SYS_open => open(*const c_char, c_int, c_uint);
+        SYS_openat => openat(c_int, *const c_char, c_int, c_uint);
         SYS_read => read(c_int, *mut c_void, usize);
         SYS_readv => readv(c_int, *const libc::iovec, c_int);
         SYS_write => write(c_int, *const c_void, usize);

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 const READ_NUMBER: u32 = 4;
 /// Memory that the machine seems to have, in pages: programs size their caches by it, and the host's
 /// would make runs differ. Twice what seems free.
-const PAGES: c_long = 2 << 20;
+const PAGES: c_long = (crate::calls::topology::MEMORY_KB / 4) as c_long;
 
 /// How many CPUs the program is to see. Libraries ask in their constructors already, before the run begins. None:
 /// nothing is simulated.

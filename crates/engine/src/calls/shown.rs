@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Paths at which Linux shows its CPUs and memory lead to files of ours, which show the simulated machine's. They lie
+//! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
+use crate::calls::topology::{File, Topology, meminfo};
+use crate::engine::{engine, now};
+use crate::passing::Arguments;
+use crate::{start, sys};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_int};
+use corefold_model::TICKS_PER_CYCLE;
+
+#[derive(Default)]
+struct Shown {
+    /// Where our files are; none before the first was asked for.
+    root: Option<String>,
+    /// CPUs whose files are there.
+    cpus: BTreeSet<u32>,
+    /// Paths that programs were given in place of theirs, with a final zero byte: they stay where they are.
+    paths: BTreeMap<String, Vec<u8>>,
+}
+
+struct Slot(UnsafeCell<Option<Shown>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Slot {}
+static SHOWN: Slot = Slot(UnsafeCell::new(None));
+
+fn shown() -> &'static mut Shown {
+    // SAFETY: as above; no reference outlives its function.
+    unsafe { &mut *SHOWN.0.get() }.get_or_insert_with(Shown::default)
+}
+
+/// Directories of ours, and the kernel's that they stand for.
+const DIRECTORIES: [(&str, &str); 4] = [
+    ("/sys/devices/system/cpu", "cpu"),
+    ("/sys/devices/system/node", "node"),
+    ("/sys/bus/cpu/devices", "cpu"),
+    ("/sys/bus/node/devices", "node"),
+];
+
+fn topology() -> Topology<'static> {
+    let launch = &engine().launch;
+    Topology { machine: &launch.machine, cpus: launch.cpus }
+}
+
+/// The path to take in place of one that a call names, relative to `directory` if that is a descriptor.
+pub fn instead(directory: c_int, path: *const c_char) -> *const c_char {
+    if path.is_null() {
+        return path;
+    }
+    // SAFETY: the caller's terminated string.
+    let named = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if named.first() == Some(&b'/') && !named.starts_with(b"/sys") && !named.starts_with(b"/proc") {
+        return path;
+    }
+    match absolute(directory, named).and_then(|named| ours(&named)) {
+        Some(found) => {
+            let kept = shown().paths.entry(found);
+            kept.or_insert_with_key(|found| [found.as_bytes(), b"\0"].concat()).as_ptr().cast()
+        }
+        None => path,
+    }
+}
+
+/// Without a final slash; `None` if it is relative to the working directory.
+fn absolute(directory: c_int, named: &[u8]) -> Option<String> {
+    let named = core::str::from_utf8(named).ok()?;
+    let mut path = String::new();
+    if !named.starts_with('/') {
+        if directory == libc::AT_FDCWD || named.is_empty() {
+            return None;
+        }
+        path = opened(directory)?;
+    }
+    for part in named.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if !path.ends_with('/') {
+            path.push('/');
+        }
+        path.push_str(part);
+    }
+    Some(path)
+}
+
+/// The path that a descriptor was opened by.
+fn opened(fd: c_int) -> Option<String> {
+    let (link, mut path) = (format!("/proc/self/fd/{fd}\0"), [0u8; 4096]);
+    // SAFETY: a terminated string, and a buffer of this length.
+    let bytes = unsafe { sys::syscall!(libc::SYS_readlink, link.as_ptr(), path.as_mut_ptr(), path.len(); 0, 0, 0) };
+    let path = path.get(..usize::try_from(bytes).ok()?)?;
+    Some(core::str::from_utf8(path).ok()?.into())
+}
+
+fn ours(path: &str) -> Option<String> {
+    if let Some(file) = of_process(path) {
+        return Some(file);
+    }
+    let own = shown().root.clone().and_then(|root| path.strip_prefix(&*format!("{root}/")).map(String::from));
+    let inside = |(theirs, ours): &(&str, &str)| {
+        let rest = path.strip_prefix(theirs)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{ours}{rest}"))
+    };
+    let inside = own.or_else(|| DIRECTORIES.iter().find_map(inside))?;
+    let root = root()?;
+    match inside.strip_prefix("cpu/cpu").map(|rest| rest.split('/').next().unwrap_or_default().parse()) {
+        Some(Ok(cpu)) => show_cpu(&root, cpu),
+        // Its entries may be listed, and then looked at.
+        _ if inside == "cpu" => (0..topology().cpus).for_each(|cpu| show_cpu(&root, cpu)),
+        _ => {}
+    }
+    Some(format!("{root}/{inside}"))
+}
+
+/// Files that are written anew each time that they are asked for.
+fn of_process(path: &str) -> Option<String> {
+    let theirs =
+        || String::from_utf8_lossy(&sys::read_file(format!("{path}\0").as_bytes()).unwrap_or_default()).into_owned();
+    let text = match path {
+        "/proc/cpuinfo" => {
+            let host = theirs();
+            let flags = host.lines().find_map(|line| line.strip_prefix("flags\t\t:"));
+            topology().cpuinfo(flags.unwrap_or_default())
+        }
+        "/proc/stat" => {
+            let hertz = engine().launch.machine.clock_hz;
+            topology().stat(now() / TICKS_PER_CYCLE * 100 / hertz.max(1))
+        }
+        "/proc/meminfo" => meminfo(),
+        "/proc/self/status" => topology().status(&theirs()),
+        _ => return None,
+    };
+    let file = format!("{}/{}", root()?, path.rsplit('/').next()?);
+    write(&file, &text).then_some(file)
+}
+
+/// Where our files are; at first, those that are of no one CPU are written.
+fn root() -> Option<String> {
+    if shown().root.is_none() {
+        let launch = String::from_utf8(start::launch_path()?).ok()?;
+        let directory = launch.rsplit_once('/')?.0;
+        // SAFETY: no arguments. Runs at once share the directory.
+        let root = format!("{directory}/machine-{}", unsafe { libc::getpid() });
+        make_directory(&root);
+        write_all(&root, &topology().of_all()).then_some(())?;
+        shown().root = Some(root);
+    }
+    shown().root.clone()
+}
+
+fn show_cpu(root: &str, cpu: u32) {
+    if cpu < topology().cpus && shown().cpus.insert(cpu) {
+        write_all(root, &topology().of_cpu(cpu));
+        let node = engine().launch.machine.socket_of(cpu);
+        make_directory(&format!("{root}/cpu/cpu{cpu}/node{node}"));
+        make_directory(&format!("{root}/node/node{node}/cpu{cpu}"));
+    }
+}
+
+fn write_all(root: &str, files: &[File]) -> bool {
+    files.iter().all(|(name, text)| {
+        for (at, _) in name.match_indices('/') {
+            make_directory(&format!("{root}/{}", &name[..at]));
+        }
+        write(&format!("{root}/{name}"), text)
+    })
+}
+
+fn write(path: &str, text: &str) -> bool {
+    sys::write_file(format!("{path}\0").as_bytes(), text.as_bytes()).is_ok()
+}
+
+/// One that is there already stays.
+fn make_directory(path: &str) {
+    let path = format!("{path}\0");
+    // SAFETY: a terminated string.
+    unsafe { sys::syscall!(libc::SYS_mkdir, path.as_ptr(), 0o755; 0, 0, 0, 0) };
+}
+
+/// A call whose first argument is a path.
+pub extern "C" fn enters_kernel_by_path(arguments: &mut Arguments, pc: u64) {
+    super::files::enters_kernel(arguments, pc);
+    arguments.rdi = instead(libc::AT_FDCWD, arguments.rdi as *const c_char) as u64;
+}
+
+/// A call whose second argument is a path from the directory that the first one is.
+pub extern "C" fn enters_kernel_by_path_at(arguments: &mut Arguments, pc: u64) {
+    super::files::enters_kernel(arguments, pc);
+    arguments.rsi = instead(arguments.rdi as c_int, arguments.rsi as *const c_char) as u64;
+}
