@@ -68,12 +68,25 @@ pub fn thread_number() -> u32 {
     unsafe { syscall!(libc::SYS_gettid; 0, 0, 0, 0, 0, 0) as u32 }
 }
 
-/// Returns when the kernel knows no such thread of this process any more.
-pub fn await_thread_end(thread: u32) {
+/// Where the kernel clears the calling thread's number, and wakes whoever waits there, when the thread ends; 0 if it does
+/// not say.
+pub fn thread_number_at() -> u64 {
+    let mut address = 0u64;
+    // SAFETY: the kernel writes an address to the variable.
+    let code = unsafe { syscall!(libc::SYS_prctl, libc::PR_GET_TID_ADDRESS, &raw mut address; 0, 0, 0, 0) };
+    if code == 0 { address } else { 0 }
+}
+
+/// Returns when the thread of that number has ended, which is cleared at `cleared_at`, if that is known.
+pub fn await_thread_end(thread: u32, cleared_at: u64) {
+    // SAFETY: the word is in the thread's block, which stays until the thread is joined.
+    while cleared_at != 0 && unsafe { (cleared_at as *const u32).read_volatile() } == thread {
+        futex_wait(cleared_at as *const u32, thread);
+    }
     // SAFETY: signal 0 only asks, and yielding has no preconditions.
     unsafe {
         let process = syscall!(libc::SYS_getpid; 0, 0, 0, 0, 0, 0);
-        while syscall!(libc::SYS_tgkill, process, thread, 0; 0, 0, 0) == 0 {
+        while cleared_at == 0 && syscall!(libc::SYS_tgkill, process, thread, 0; 0, 0, 0) == 0 {
             syscall!(libc::SYS_sched_yield; 0, 0, 0, 0, 0, 0);
         }
     }

@@ -200,11 +200,11 @@ stand_ins_at! {
     }
 
     "rdi" fn tmpfile(; pc) -> *mut c_void {
-        makes(pc, || Some("tmpfile".to_string()), || own())
+        makes(pc, || Some("tmpfile".to_string()), own)
     }
 
     "rdi" fn tmpfile64(; pc) -> *mut c_void {
-        makes(pc, || Some("tmpfile".to_string()), || own())
+        makes(pc, || Some("tmpfile".to_string()), own)
     }
 
     "rcx" fn fmemopen(memory: *mut c_void, bytes: usize, mode: *const c_char; pc) -> *mut c_void {

@@ -10,7 +10,7 @@ use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use corefold_model::Ticks;
 use corefold_recording::Time;
 
@@ -101,8 +101,9 @@ pub struct Fiber {
     pub real: libc::pthread_t,
     parked: AtomicU32,
     released: AtomicU32,
-    /// The kernel thread's number.
+    /// The kernel thread's number, and where that is cleared when it ends.
     kernel_thread: AtomicU32,
+    kernel_thread_at: AtomicU64,
     alternate: Box<[u8]>,
     pub base: crate::threads::unwind::Base,
     pub thread: crate::threads::thread::Thread,
@@ -164,6 +165,7 @@ impl Fiber {
             parked: AtomicU32::new(0),
             released: AtomicU32::new(0),
             kernel_thread: AtomicU32::new(0),
+            kernel_thread_at: AtomicU64::new(0),
             alternate: alloc::vec![0; ALTERNATE_STACK].into_boxed_slice(),
             base: crate::threads::unwind::Base::default(),
             thread: crate::threads::thread::Thread::default(),
@@ -333,7 +335,8 @@ fn release(fiber: &mut Fiber) {
     fiber.released.store(1, Ordering::Release); // pairs with Acquire in `parked_thread`
     fiber.thread.unfreed = allocator::without_frees(|| {
         sys::futex_wake(fiber.released.as_ptr());
-        sys::await_thread_end(fiber.kernel_thread.load(Ordering::Relaxed));
+        let cleared_at = fiber.kernel_thread_at.load(Ordering::Relaxed);
+        sys::await_thread_end(fiber.kernel_thread.load(Ordering::Relaxed), cleared_at);
     });
     fiber.alternate = Box::default();
 }
@@ -363,8 +366,12 @@ unsafe extern "C" fn parked_entry() {
 /// The kernel thread of a fiber, on its alternate stack, until the fiber has ended.
 extern "C" fn parked_thread(fiber: *mut Fiber) {
     // SAFETY: the fiber outlives its thread; only atomics are touched while the carrier may run.
-    let (parked, released, number) = unsafe { (&(*fiber).parked, &(*fiber).released, &(*fiber).kernel_thread) };
-    number.store(sys::thread_number(), Ordering::Relaxed);
+    let (parked, released) = unsafe { (&(*fiber).parked, &(*fiber).released) };
+    // SAFETY: as above.
+    unsafe {
+        (*fiber).kernel_thread.store(sys::thread_number(), Ordering::Relaxed);
+        (*fiber).kernel_thread_at.store(sys::thread_number_at(), Ordering::Relaxed);
+    }
     parked.store(1, Ordering::Release); // pairs with Acquire in `await_parked`
     sys::futex_wake(parked.as_ptr());
     while released.load(Ordering::Acquire) == 0 {
