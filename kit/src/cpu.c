@@ -251,14 +251,14 @@ void cf_slot_base_set(struct cf_slot *slot, uint64_t base)
 }
 
 // One atomic update with bounds on |delta + n|.
-static int atomic_add(struct cf_slot *slot, int64_t n, int32_t bound_mask, bool licensed)
+static int atomic_add(struct cf_slot *slot, int64_t n, int32_t bound_mask, bool quota)
 {
 	uint64_t word = cf_slot_word_load(slot);
 	for (;;) {
 		int32_t gate = cf_slot_gate(word);
 		int64_t sum = (int64_t)((uint64_t)(int64_t)cf_slot_delta(word) + (uint64_t)n);
 		uint64_t size = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
-		uint32_t bound = (uint32_t)(licensed ? (gate < 0 ? bound_mask : 0) : gate & bound_mask);
+		uint32_t bound = (uint32_t)(quota ? (gate < 0 ? bound_mask : 0) : gate & bound_mask);
 		if (size >= bound)
 			return CF_SLOT_FULL;
 		// Relaxed: only the word itself is changed; a gate that was closed in between fails it.
@@ -293,10 +293,10 @@ int cf_slot_add_within_slow(struct cf_slot *slots, int64_t n, int32_t batch)
 	return atomic_add(slot_for_atomics(slots), n, batch, false);
 }
 
-int cf_slot_add_licensed_slow(struct cf_slot *slots, int64_t n, int32_t batch)
+int cf_slot_add_quota_slow(struct cf_slot *slots, int64_t n, int32_t batch)
 {
 	for (int tries = 0; try_again(tries); tries++) {
-		int result = cf_slot_licensed_once(slots, n, batch);
+		int result = cf_slot_quota_once(slots, n, batch);
 		if (result != CF_SLOT_MOVED)
 			return result;
 	}

@@ -255,7 +255,7 @@ TEST("amounts of any size are refused or exact")
 		CHECK_EQUAL(cf_slot_add_within(slots, start, INT32_MAX), CF_SLOT_DONE);
 		for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
 			CHECK_EQUAL(cf_slot_add_within(slots, huge[i], INT32_MAX), CF_SLOT_FULL);
-			CHECK_EQUAL(cf_slot_add_licensed(slots, huge[i], INT32_MAX), CF_SLOT_FULL);
+			CHECK_EQUAL(cf_slot_add_quota(slots, huge[i], INT32_MAX), CF_SLOT_FULL);
 		}
 		CHECK_EQUAL(sum(), start);
 		CHECK_EQUAL(cf_slot_add_within(slots, -start, INT32_MAX), CF_SLOT_DONE);
@@ -283,7 +283,7 @@ TEST("bounds are the ones that were asked for")
 	CHECK_EQUAL(cf_slot_add_within(slots, -32, 32), CF_SLOT_FULL);
 	CHECK_EQUAL(cf_slot_add_within(slots, 31, 32), CF_SLOT_DONE);
 	CHECK_EQUAL(cf_slot_add_within(slots, -31, 32), CF_SLOT_DONE);
-	CHECK_EQUAL(cf_slot_add_licensed(slots, 1, 32), CF_SLOT_FULL); // open, but not licensed
+	CHECK_EQUAL(cf_slot_add_quota(slots, 1, 32), CF_SLOT_FULL); // open, but without a quota
 	cf_slots_free(slots);
 	slots = cf_slots_new();
 	open_all_credit(8);

@@ -79,15 +79,14 @@ static inline uint32_t random_below(uint64_t *state, uint32_t bound)
 	return (uint32_t)((*state >> 33) % bound);
 }
 
+static cpu_set_t allowed_cpus; /* as the process began */
+
 /* Runs on the n-th CPU that it may use from now on. False: there are not so many. */
 static inline bool pin(int n)
 {
-	static cpu_set_t allowed;
 	cpu_set_t set;
-	if (CPU_COUNT(&allowed) == 0)
-		sched_getaffinity(0, sizeof allowed, &allowed);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &allowed) && n-- == 0) {
+		if (CPU_ISSET(cpu, &allowed_cpus) && n-- == 0) {
 			CPU_ZERO(&set);
 			CPU_SET(cpu, &set);
 			return sched_setaffinity(0, sizeof set, &set) == 0;
@@ -181,6 +180,7 @@ static inline int run_tests(void)
 {
 	const char *only = getenv("CF_TEST_ONLY");
 	int failed = 0;
+	sched_getaffinity(0, sizeof allowed_cpus, &allowed_cpus);
 	if (getenv("CF_TEST_ATOMICS") && cf_cpu_use_atomics())
 		return 2;
 	for (struct test *test = tests; test; test = test->next) {

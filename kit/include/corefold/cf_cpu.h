@@ -189,14 +189,14 @@ void cf_slot_base_set(struct cf_slot *slot, uint64_t base);
 /*
  * The delta of this CPU's slot is changed by n:
  *   _within    if |delta + n| < batch & gate                    (gate: a mask; batch >= 0)
- *   _licensed  if |delta + n| < batch & (gate's sign, spread)   (only gates below 0 let it pass)
+ *   _quota     if |delta + n| < batch & (gate's sign, spread)   (only gates below 0 let it pass)
  * The total of this CPU's slot is changed by n:
  *   _credit    if 0 <= total + n - base < cap
  *   _uncarried if |total + n - carried| < batch                 (batch >= 1)
  * Amounts of any size are safe: what does not fit is CF_SLOT_FULL. Never CF_SLOT_MOVED: these start again.
  */
 int cf_slot_add_within_slow(struct cf_slot *slots, int64_t n, int32_t batch);
-int cf_slot_add_licensed_slow(struct cf_slot *slots, int64_t n, int32_t batch);
+int cf_slot_add_quota_slow(struct cf_slot *slots, int64_t n, int32_t batch);
 int cf_slot_add_credit_slow(struct cf_slot *slots, int64_t n);
 int cf_slot_add_uncarried_slow(struct cf_slot *slots, int64_t n, int32_t batch);
 
@@ -223,10 +223,10 @@ static inline int cf_slot_add_within(struct cf_slot *slots, int64_t n, int32_t b
 	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_within_slow(slots, n, batch);
 }
 
-static inline int cf_slot_add_licensed(struct cf_slot *slots, int64_t n, int32_t batch)
+static inline int cf_slot_add_quota(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	int result = cf_slot_licensed_once(slots, n, batch);
-	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_licensed_slow(slots, n, batch);
+	int result = cf_slot_quota_once(slots, n, batch);
+	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_quota_slow(slots, n, batch);
 }
 
 static inline int cf_slot_add_uncarried(struct cf_slot *slots, int64_t n, int32_t batch)

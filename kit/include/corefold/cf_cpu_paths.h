@@ -103,7 +103,7 @@ full:
 	return CF_SLOT_FULL;
 }
 
-static inline int cf_slot_licensed_once(struct cf_slot *slots, int64_t n, int32_t batch)
+static inline int cf_slot_quota_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movl 4(%%rax), %%ecx\n\t"
 					     "sarl $31, %%ecx\n\t"
@@ -227,7 +227,7 @@ static inline uint32_t cf_cpu_hint(void)
  * What a sequence does, without hooks. `kind` picks the bounds. Not visible to the simulation: the callers say what
  * was read and written, and stand in for its instructions.
  */
-enum cf_unhooked_kind { CF_UNHOOKED_WITHIN, CF_UNHOOKED_LICENSED };
+enum cf_unhooked_kind { CF_UNHOOKED_WITHIN, CF_UNHOOKED_QUOTA };
 
 static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_add(struct cf_slot *slot, uint32_t cpu, int64_t n,
 							       int32_t batch, enum cf_unhooked_kind kind)
@@ -329,9 +329,9 @@ static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t 
 	return cf_simulated_add(slots, n, batch, CF_UNHOOKED_WITHIN);
 }
 
-static inline int cf_slot_licensed_once(struct cf_slot *slots, int64_t n, int32_t batch)
+static inline int cf_slot_quota_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	return cf_simulated_add(slots, n, batch, CF_UNHOOKED_LICENSED);
+	return cf_simulated_add(slots, n, batch, CF_UNHOOKED_QUOTA);
 }
 
 static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
@@ -412,7 +412,7 @@ static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t 
 	return CF_SLOT_MOVED;
 }
 
-static inline int cf_slot_licensed_once(struct cf_slot *slots, int64_t n, int32_t batch)
+static inline int cf_slot_quota_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
 	(void)slots, (void)n, (void)batch;
 	return CF_SLOT_MOVED;

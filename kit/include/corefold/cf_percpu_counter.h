@@ -178,7 +178,7 @@ static inline int cf_percpu_counter_limited_add(struct cf_percpu_counter *counte
 {
 	/* In order: guard before gate. An old guard is a lower one, and refuses more. */
 	if (CF_LIKELY(amount < 0 && limit <= (int64_t)cf_load_in_order((const uint64_t *)&counter->guard)) &&
-	    CF_LIKELY(cf_slot_add_licensed(counter->slots, amount, counter->batch) == CF_SLOT_DONE))
+	    CF_LIKELY(cf_slot_add_quota(counter->slots, amount, counter->batch) == CF_SLOT_DONE))
 		return 0;
 	return cf_percpu_counter_limited_add_slow(counter, limit, amount);
 }
