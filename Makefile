@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build demo test kit-test kit-bench grid stress accuracy bench install clean
+.PHONY: build wrappers demo test kit-test kit-bench grid stress accuracy bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -13,6 +13,13 @@ build:
 	@scripts/setup.sh build
 	$(CARGO) build --locked --release
 	$(CARGO) build --locked --release $(ENGINE)
+	@$(MAKE) --no-print-directory wrappers
+
+# `corefold cc` and `corefold c++` in one word: the command by other names. No symbolic links: some build systems
+# resolve these.
+WRAPPERS = corefold-cc corefold-c++
+wrappers:
+	@cd "$(BUILT)" && for name in $(WRAPPERS); do ln -f corefold $$name || exit 1; done
 
 demo: build
 	@demo/run.sh $(BUILT)/corefold
@@ -66,6 +73,7 @@ KIT_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/kit-install
 install: build
 	@scripts/setup.sh install
 	install -D -m 755 $(BUILT)/corefold $(DESTDIR)$(PREFIX)/bin/corefold
+	@$(MAKE) --no-print-directory wrappers BUILT="$(DESTDIR)$(PREFIX)/bin"
 	install -D -m 644 $(BUILT)/libcorefold_rt.so $(DESTDIR)$(PREFIX)/lib/corefold/libcorefold_rt.so
 	install -D -m 644 crates/driver/include/corefold.h $(DESTDIR)$(PREFIX)/include/corefold.h
 	for f in $$(find cases kit/include kit/src kit/bench -type f); do \

@@ -23,9 +23,14 @@ if [ "$1" = test ]; then
     have cmake || need cmake
     # Programs that are built with TSan; gcc prints the bare name of what it has not.
     [ -e "$(gcc -print-file-name=libtsan.so 2>/dev/null)" ] || need "libgcc-$(gcc -dumpversion 2>/dev/null || echo 12)-dev"
+    # Programs with another allocator.
+    [ -e /usr/lib/x86_64-linux-gnu/libjemalloc.a ] || optional="$optional libjemalloc-dev"
+    [ -e /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a ] || optional="$optional libgoogle-perftools-dev"
     # Programs are built with gcc and with these.
     have clang-14 || optional="$optional clang-14"
     have clang-19 || optional="$optional clang-19"
+    # The sanitisers' runtime of clang, for the kit.
+    ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan*.a >/dev/null 2>&1 || optional="$optional libclang-rt-19-dev"
     # Their OpenMP; one version of it can be there at a time.
     ls /usr/lib/llvm-14/lib/libomp.so >/dev/null 2>&1 || optional="$optional libomp-14-dev"
 fi

@@ -13,6 +13,8 @@
 #include <corefold/cf_adaptive_counter.h>
 #include <corefold/cf_lock.h>
 
+#include "section.h"
+
 #pragma GCC visibility push(hidden)
 
 /* The shared word: count << SHIFT | LOCKED | LENT. */
@@ -35,7 +37,7 @@ static inline uint64_t load_word(const struct cf_adaptive_counter *c)
 	return __atomic_load_n(&c->word, __ATOMIC_ACQUIRE); /* acquire: after the adds that it contains */
 }
 
-/* Sequentially consistent: a lower count before the look at the guard, in cf_adaptive_sank; its partner is raise_guard__. */
+/* Sequentially consistent: a lower count before the look at the watermark, in cf_adaptive_sank; its partner is raise_guard__. */
 static inline uint64_t add_to_word(struct cf_adaptive_counter *c, uint64_t amount)
 {
 	return __atomic_add_fetch(&c->word, amount, __ATOMIC_SEQ_CST);
@@ -52,8 +54,8 @@ static inline bool try_lock(struct cf_adaptive_counter *c)
 	/* Acquire: after the last holder's release in unlock. */
 	if (load_word(c) & LOCKED || __atomic_fetch_or(&c->word, LOCKED, __ATOMIC_ACQUIRE) & LOCKED)
 		return false;
-	/* Release, and the moves that follow are read-modify-writes: this before they are seen (cf_adaptive_look). */
-	__atomic_store_n(&c->moves, c->moves + 1, __ATOMIC_RELEASE);
+	/* Relaxed: what it announces, changes of `granted` and `caps`, are release stores behind it (look_at_count). */
+	__atomic_store_n(&c->moves, c->moves + 1, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -62,9 +64,11 @@ static inline void unlock_word(struct cf_adaptive_counter *c)
 	__atomic_fetch_sub(&c->word, LOCKED, __ATOMIC_RELEASE); /* release: this section before the next one's try_lock */
 }
 
-/* Who waits for the bit stands in a queue: at most one looks at the word, which all need to get on. */
+/* Who waits for the bit stands in a queue: at most one looks at the word, which all need to get on. Every operation that
+ * may get here has refused before, if its thread was inside (section.h). */
 static inline void lock(struct cf_adaptive_counter *c, struct cf_lock_node *node)
 {
+	cf_section_enter();
 	cf_lock_take(&c->queue, node);
 	CF_LOCK_WAIT_UNTIL(try_lock(c));
 }
@@ -73,6 +77,7 @@ static inline void unlock(struct cf_adaptive_counter *c, struct cf_lock_node *no
 {
 	unlock_word(c);
 	cf_lock_drop(&c->queue, node);
+	cf_section_leave();
 }
 
 static inline int64_t guard(const struct cf_adaptive_counter *c)
@@ -82,8 +87,8 @@ static inline int64_t guard(const struct cf_adaptive_counter *c)
 
 static inline void change_caps__(struct cf_adaptive_counter *c, int64_t by)
 {
-	/* Relaxed: who reads it outside of the lock compares `moves`, or only guesses. */
-	__atomic_store_n(&c->caps, c->caps + by, __ATOMIC_RELAXED);
+	/* Release: this section's `moves` before it, so that who reads the new caps finds that a section began. */
+	__atomic_store_n(&c->caps, c->caps + by, __ATOMIC_RELEASE);
 }
 
 static inline uint64_t holders__(const struct cf_adaptive_counter *c, uint32_t i)
@@ -93,7 +98,7 @@ static inline uint64_t holders__(const struct cf_adaptive_counter *c, uint32_t i
 
 static inline uint32_t holder_words(void)
 {
-	return (cf_cpu_count() + 63) / 64;
+	return (cf_slot_count() + 63) / 64;
 }
 
 static inline bool is_holder__(const struct cf_adaptive_counter *c, uint32_t cpu)
@@ -108,7 +113,8 @@ static inline bool is_holder__(const struct cf_adaptive_counter *c, uint32_t cpu
 bool cf_adaptive_debit__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount);
 /* Closed slots get credit that was debited, and caps that were counted. */
 void cf_adaptive_open__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap);
-/* Invariant 4 for the holders: those for which `wanted` is true, or all (null). Returns how many. */
+/* Invariant 4 for the holders: those for which `wanted` is true, or all (null). Returns how many, or -errno of the fence:
+ * then the slots are open again, as they were. */
 int cf_adaptive_call_back__(struct cf_adaptive_counter *c, const bool *wanted);
 /* This CPU's slot is closed and its credit, with amount, goes to the count. 0, or -ERANGE: the amount was not added. */
 int cf_adaptive_fold_own__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
@@ -123,8 +129,8 @@ int cf_adaptive_add_checked(struct cf_adaptive_counter *c, int64_t amount, uint6
 
 /* adaptive_counter.c */
 
-/* The count became that of `word`: if it sank below the guard while credit is out, no slot may give from its credit any
- * more. */
+/* The count became that of `word`: if it sank below the watermark while credit is out, no slot may give to a limited_add
+ * that begins from here on. */
 void cf_adaptive_sank(struct cf_adaptive_counter *c, uint64_t word);
 
 /* adaptive_policy.c */
@@ -135,6 +141,7 @@ void cf_adaptive_age_near__(struct cf_adaptive_counter *c);
 /* This CPU gets credit, and with `to_all` every CPU that met contention. */
 void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all);
 void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit);
+void cf_adaptive_set_guard__(struct cf_adaptive_counter *c, int64_t guard);
 /* After this CPU changed the word, or failed to; `before` is what it found there. limit: limited_add's, or NOWHERE. */
 void cf_adaptive_changed(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t before, uint64_t after, int64_t limit);
 void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t word, int64_t limit);

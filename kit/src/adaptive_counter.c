@@ -13,11 +13,13 @@ enum { CAP_DEFAULT = 2048, SUMS_TO_SHRINK = 8, PATIENCE = 64 };
 void cf_adaptive_sank(struct cf_adaptive_counter *c, uint64_t word)
 {
 	struct cf_lock_node node;
-	// Sequentially consistent: the count, changed before, then the guard (raise_guard__).
-	if (!(word & LENT) || count_of(word) >= __atomic_load_n(&c->guard, __ATOMIC_SEQ_CST))
+	// Sequentially consistent: the count, changed before, then the watermark (raise_guard__).
+	if (!(word & LENT) || count_of(word) >= __atomic_load_n(&c->watermark, __ATOMIC_SEQ_CST))
 		return;
+	CF_TEST_POINT("adaptive: sank");
 	lock(c, &node);
-	cf_adaptive_call_back__(c, NULL);
+	if (cf_adaptive_call_back__(c, NULL) < 0) // the credit stays out, and serves no limit
+		cf_adaptive_set_guard__(c, NOWHERE);
 	unlock(c, &node);
 }
 
@@ -91,6 +93,8 @@ int cf_adaptive_counter_add_slow(struct cf_adaptive_counter *c, int64_t amount)
 	int result;
 	if (!cf_value_fits(amount))
 		return -ERANGE;
+	if (cf_section_inside())
+		return -EDEADLK;
 	for (;;) {
 		uint32_t cpu = cf_cpu_current();
 		if (cf_slot_cap(&c->slots[cpu]) == 0)
@@ -113,7 +117,7 @@ int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *c)
 // to which the slots' totals belong. Returns whether anything is lent.
 static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *count, int64_t *caps, int64_t *own)
 {
-	for (;;) {
+	for (unsigned looks = 0;;) {
 		uint64_t moves = __atomic_load_n(&c->moves, __ATOMIC_ACQUIRE); // acquire: moves before the word
 		uint64_t word = load_word(c);                                 // acquire: the word before the rest
 		*count = *own = count_of(word);
@@ -124,7 +128,12 @@ static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *c
 		// Nobody held the lock when the word was loaded, nor took it since. Relaxed: the last of these loads.
 		if (!(word & LOCKED) && moves == __atomic_load_n(&c->moves, __ATOMIC_RELAXED))
 			return true;
-		cf_pause();
+		if (cf_section_inside()) // a signal handler beside its own thread's section: as things stand there
+			return true;
+		if (CF_LOCK_PARKS && ++looks > CF_LOCK_SPINS)
+			cf_lock_sleep(); // the holder may need this CPU
+		else
+			cf_pause();
 	}
 }
 
@@ -132,7 +141,7 @@ static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *c
 static inline int64_t sum_from(const struct cf_adaptive_counter *c, int64_t own)
 {
 	uint64_t sum = (uint64_t)own;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		sum += cf_slot_word_load(&c->slots[cpu]);
 	return (int64_t)sum;
 }
@@ -166,6 +175,8 @@ int cf_adaptive_counter_settle(struct cf_adaptive_counter *c)
 {
 	struct cf_lock_node node;
 	int folded;
+	if (cf_section_inside())
+		return -EDEADLK;
 	lock(c, &node);
 	folded = cf_adaptive_settle__(c);
 	unlock(c, &node);
@@ -176,6 +187,8 @@ int cf_adaptive_counter_holders(struct cf_adaptive_counter *c)
 {
 	struct cf_lock_node node;
 	int count = 0;
+	if (cf_section_inside())
+		return -EDEADLK;
 	lock(c, &node);
 	for (uint32_t i = 0; i < holder_words(); i++)
 		count += __builtin_popcountll(holders__(c, i));
@@ -187,31 +200,36 @@ int cf_adaptive_counter_set(struct cf_adaptive_counter *c, int64_t value)
 {
 	struct cf_lock_node node;
 	uint64_t word;
+	int result;
 	if (!cf_value_fits(value))
 		return -ERANGE;
+	if (cf_section_inside())
+		return -EDEADLK;
 	lock(c, &node);
-	cf_adaptive_call_back__(c, NULL);
-	__atomic_store_n(&c->guard, NOWHERE, __ATOMIC_RELAXED); // relaxed: no limited_add runs beside this
-	__atomic_store_n(&c->near, NOWHERE, __ATOMIC_RELAXED);
-	word = load_word(c);
-	while (!swap_word(c, &word, in_word(value) | LOCKED))
-		;
+	result = cf_adaptive_call_back__(c, NULL);
+	if (result >= 0) {
+		cf_adaptive_set_guard__(c, NOWHERE);
+		__atomic_store_n(&c->near, NOWHERE, __ATOMIC_RELAXED); // relaxed: policy
+		word = load_word(c);
+		while (!swap_word(c, &word, in_word(value) | LOCKED))
+			;
+	}
 	unlock(c, &node);
-	return 0;
+	return result < 0 ? result : 0;
 }
 
 int cf_adaptive_counter_init(struct cf_adaptive_counter *c, int64_t value, int32_t cap_max)
 {
-	uint32_t cpus = cf_cpu_count();
-	if (!c || !cf_value_fits(value) || cap_max < 0)
+	if (!c || !CF_IS_ALIGNED(c) || !cf_value_fits(value) || cap_max < 0)
 		return -EINVAL;
-	*c = (struct cf_adaptive_counter){ .guard = NOWHERE, .near = NOWHERE, .patience = PATIENCE, .sums_to_shrink = SUMS_TO_SHRINK };
+	cf_cpu_start();
+	*c = (struct cf_adaptive_counter){ .guard = NOWHERE, .watermark = NOWHERE, .near = NOWHERE, .patience = PATIENCE, .sums_to_shrink = SUMS_TO_SHRINK };
 	c->cap_max = cap_max ? cap_max : CAP_DEFAULT;
 	c->word = in_word(value);
 	cf_lock_init(&c->queue, CF_LOCK_QUEUED);
 	c->slots = cf_slots_new();
-	c->holders = calloc((cpus + 63) / 64, sizeof *c->holders);
-	c->seen = calloc(cpus, sizeof *c->seen);
+	c->holders = calloc(holder_words(), sizeof *c->holders);
+	c->seen = calloc(cf_slot_count(), sizeof *c->seen);
 	if (c->slots && c->holders && c->seen)
 		return 0;
 	cf_adaptive_counter_destroy(c);

@@ -26,8 +26,9 @@ static int limited_add_exactly(struct cf_adaptive_counter *c, int64_t limit, int
 	struct cf_lock_node node;
 	int result;
 	lock(c, &node);
-	cf_adaptive_call_back__(c, NULL);
-	result = decide__(c, limit, amount);
+	result = cf_adaptive_call_back__(c, NULL);
+	if (result >= 0)
+		result = decide__(c, limit, amount);
 	if (result == 0) // slots that are lent to may serve this limit: else the next call would call them back again
 		cf_adaptive_raise_guard__(c, limit);
 	unlock(c, &node);
@@ -99,18 +100,21 @@ static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_
 static int limited_add_up(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
 {
 	struct cf_lock_node node;
-	int result;
+	int result, called = 0;
 	lock(c, &node);
 	if (count_of(load_word(c)) + amount + c->caps > limit) {
-		cf_adaptive_call_back__(c, NULL);
+		called = cf_adaptive_call_back__(c, NULL);
 		__atomic_store_n(&c->near, limit, __ATOMIC_RELAXED);
 	}
 	result = decide__(c, limit - c->caps, amount);
 	// A plain add in between can have brought it near; then the caps are in the way, and go.
-	if (result == -ENOSPC && c->caps) {
-		cf_adaptive_call_back__(c, NULL);
-		result = decide__(c, limit, amount);
+	if (result == -ENOSPC && c->caps && called >= 0) {
+		called = cf_adaptive_call_back__(c, NULL);
+		if (called >= 0)
+			result = decide__(c, limit, amount);
 	}
+	if (result == -ENOSPC && called < 0)
+		result = called; // with the credit it might fit
 	unlock(c, &node);
 	return result;
 }
@@ -123,5 +127,7 @@ int cf_adaptive_counter_limited_add_slow(struct cf_adaptive_counter *c, int64_t 
 		limit = limit < 0 ? -2 * CF_VALUE_MAX : 2 * CF_VALUE_MAX;
 	if (amount == 0)
 		return 0;
+	if (cf_section_inside())
+		return -EDEADLK;
 	return amount < 0 ? limited_add_down(c, limit, amount) : limited_add_up(c, limit, amount);
 }

@@ -60,10 +60,10 @@ void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all)
 {
 	uint32_t here = cf_cpu_current(), borrowers = 0;
 	int32_t cap = cf_adaptive_cap(c, count_of(load_word(c)), c->near);
-	bool wants[cf_cpu_count()];
+	bool wants[cf_slot_count()];
 	if (cap == 0)
 		return;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 		wants[cpu] = cpu == here ? !is_holder__(c, cpu) : to_all && wants_credit__(c, cpu);
 		borrowers += wants[cpu];
 	}
@@ -74,25 +74,40 @@ void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all)
 		change_caps__(c, -(int64_t)borrowers * cap);
 		return;
 	}
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		if (wants[cpu])
 			cf_adaptive_open__(c, cpu, cap);
 }
 
-// limited_add's fast path may serve this limit from now on (invariant 6).
+void cf_adaptive_set_guard__(struct cf_adaptive_counter *c, int64_t guard)
+{
+	// Sequentially consistent: before what comes, for those who look at it without the lock.
+	__atomic_store_n(&c->guard, guard, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->watermark, guard, __ATOMIC_SEQ_CST);
+}
+
+// limited_add's fast path may serve this limit from now on (invariant 6), if the count is above it.
 void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit)
 {
-	if (limit <= guard(c))
+	int64_t old = guard(c);
+	if (limit <= old)
 		return;
 	if (count_of(load_word(c)) < limit)
-		cf_adaptive_call_back__(c, NULL);
+		(void)cf_adaptive_call_back__(c, NULL);
 	if (count_of(load_word(c)) < limit) // out of reach: a guard up there would keep the counter global
 		return;
-	// Sequentially consistent: the guard before the look at the count; against cf_adaptive_sank, where it is the other way
-	// round. One of the two sees a count below the new guard.
+	CF_TEST_POINT("adaptive: about to raise");
+	// Sequentially consistent: the watermark before the look at the count; in cf_adaptive_sank it is the other way round.
+	// One of the two finds what the other wrote. No limited_add reads the guard before that is decided.
+	__atomic_exchange_n(&c->watermark, limit, __ATOMIC_SEQ_CST);
+	CF_TEST_POINT("adaptive: raising");
+	if (count_of(__atomic_load_n(&c->word, __ATOMIC_SEQ_CST)) < limit) {
+		__atomic_exchange_n(&c->watermark, old, __ATOMIC_SEQ_CST);
+		return;
+	}
+	CF_TEST_POINT("adaptive: looked");
 	__atomic_exchange_n(&c->guard, limit, __ATOMIC_SEQ_CST);
-	if (count_of(__atomic_load_n(&c->word, __ATOMIC_SEQ_CST)) < limit)
-		cf_adaptive_call_back__(c, NULL);
+	CF_TEST_POINT("adaptive: raised");
 }
 
 // A value that was compared near to is forgotten in time: it may be nobody's limit any more.
@@ -113,13 +128,15 @@ static void consider_lending(struct cf_adaptive_counter *c, struct cf_slot *slot
 	// Relaxed: policy.
 	if (cf_adaptive_cap(c, count, __atomic_load_n(&c->near, __ATOMIC_RELAXED)) == 0)
 		return;
-	// Somebody lends already, or borrows. A moment's wait may bring credit without the lock.
-	if (!try_lock(c))
-		return;
-	cf_adaptive_age_near__(c);
-	cf_adaptive_raise_guard__(c, limit);
-	cf_adaptive_lend__(c, contended);
-	unlock_word(c);
+	cf_section_enter();
+	// Else somebody lends already, or borrows. A moment's wait may bring credit without the lock.
+	if (try_lock(c)) {
+		cf_adaptive_age_near__(c);
+		cf_adaptive_raise_guard__(c, limit);
+		cf_adaptive_lend__(c, contended);
+		unlock_word(c);
+	}
+	cf_section_leave();
 }
 
 void cf_adaptive_changed(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t before, uint64_t after, int64_t limit)
@@ -141,7 +158,8 @@ void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t 
 
 static void make_caps_small__(struct cf_adaptive_counter *c, int64_t near)
 {
-	cf_adaptive_call_back__(c, NULL);
+	if (cf_adaptive_call_back__(c, NULL) < 0)
+		return;
 	__atomic_store_n(&c->near, near, __ATOMIC_RELAXED);
 	if (c->sums_to_shrink < PATIENCE_MAX)
 		__atomic_store_n(&c->sums_to_shrink, 2 * c->sums_to_shrink, __ATOMIC_RELAXED);
@@ -159,7 +177,7 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 	struct cf_slot *slot = &c->slots[cf_cpu_current()];
 	uint64_t sums;
 	uint32_t enough;
-	if (cap_near(c, sum, rhs) == 0)
+	if (cap_near(c, sum, rhs) == 0 || cf_section_inside())
 		return;
 	sums = hint(slot, HINT_SUMS) + 1;
 	enough = __atomic_load_n(&c->sums_to_shrink, __ATOMIC_RELAXED); // relaxed: policy
@@ -175,9 +193,9 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 // Folds the holders that have counted nothing since this last looked.
 int cf_adaptive_settle__(struct cf_adaptive_counter *c)
 {
-	bool idle[cf_cpu_count()];
+	bool idle[cf_slot_count()];
 	c->borrowings = 0;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 		uint32_t total = (uint32_t)cf_slot_word_load(&c->slots[cpu]); // its low half: an unlucky guess is harmless
 		idle[cpu] = is_holder__(c, cpu) && c->seen[cpu] == total;
 		c->seen[cpu] = total + idle[cpu]; // who comes back is looked at twice again

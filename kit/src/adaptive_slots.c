@@ -8,7 +8,8 @@
 // The count gives credit, or gets it back (negative), and changes by `amount`, which is a change of the value.
 static uint64_t grant__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount, uint64_t flags)
 {
-	__atomic_store_n(&c->granted, c->granted + credit, __ATOMIC_RELAXED); // relaxed: readers compare `moves`
+	// Release: this section's `moves` before it (look_at_count).
+	__atomic_store_n(&c->granted, c->granted + credit, __ATOMIC_RELEASE);
 	return add_to_word(c, flags + in_word(amount - credit));
 }
 
@@ -47,18 +48,27 @@ static int32_t take_all__(struct cf_adaptive_counter *c, uint32_t cpu)
 int cf_adaptive_call_back__(struct cf_adaptive_counter *c, const bool *wanted)
 {
 	int64_t credit = 0, caps = 0;
-	int called = 0;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+	int called = 0, result;
+	int32_t before[cf_slot_count()];
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
+		before[cpu] = 0;
 		if (!is_holder__(c, cpu) || (wanted && !wanted[cpu]))
 			continue;
-		caps += cf_slot_cap(&c->slots[cpu]);
+		before[cpu] = cf_slot_cap(&c->slots[cpu]);
+		caps += before[cpu];
 		cf_slot_cap_set(&c->slots[cpu], 0);
 		called++;
 	}
 	if (!called)
 		return 0;
-	cf_cpu_fence(-1); // caps before takes: cf_cpu.h, ordering 2
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	CF_TEST_POINT("adaptive: closed");
+	result = cf_cpu_fence(-1); // caps before takes: cf_cpu.h, ordering 2
+	for (uint32_t cpu = 0; result && cpu < cf_slot_count(); cpu++)
+		if (before[cpu])
+			cf_slot_cap_set(&c->slots[cpu], before[cpu]);
+	if (result)
+		return result;
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		if (is_holder__(c, cpu) && (!wanted || wanted[cpu]))
 			credit += take_all__(c, cpu);
 	give_back__(c, credit, caps);
@@ -114,11 +124,13 @@ int cf_adaptive_fold_own__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t 
 	credit = (int32_t)(int64_t)(total - cf_slot_base(slot));
 	if (set_own_credit__(c, cpu, total, 0)) {
 		mark_holder__(c, cpu, false);
-	} else {
-		cf_cpu_fence((int)cpu);
+		give_back__(c, credit, cap);
+	} else if (cf_cpu_fence((int)cpu) == 0) {
 		credit = take_all__(c, cpu);
+		give_back__(c, credit, cap);
+	} else {
+		cf_slot_cap_set(slot, cap); // it keeps what it has
 	}
-	give_back__(c, credit, cap);
 	return cf_adaptive_add_checked(c, amount, &before);
 }
 

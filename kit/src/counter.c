@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <corefold/cf_counter.h>
 
+#include "section.h"
+
 static const char *const names[CF_COUNTER_KINDS] = {
 	[CF_COUNTER_GLOBAL] = "global",
 	[CF_COUNTER_PERCPU] = "percpu",
@@ -27,7 +29,7 @@ int cf_counter_init(struct cf_counter *c, enum cf_counter_kind kind, int64_t val
 		    const struct cf_counter_options *options)
 {
 	static const struct cf_counter_options defaults;
-	if (!c)
+	if (!c || !CF_IS_ALIGNED(c))
 		return -EINVAL;
 	c->kind = kind;
 	cf_lock_init(&c->lock, CF_LOCK_QUEUED);
@@ -83,11 +85,12 @@ static int tree_limited_add(struct cf_counter *c, int64_t limit, int64_t amount)
 	int result;
 	if (!cf_value_fits(amount))
 		return -ERANGE;
-	cf_lock_take(&c->lock, &node);
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
 	after = cf_tree_counter_sum(&c->u.tree) + amount;
 	result = (amount < 0 && after < limit) || (amount > 0 && after > limit) ? -ENOSPC :
 										  cf_tree_counter_add(&c->u.tree, amount);
-	cf_lock_drop(&c->lock, &node);
+	cf_section_end(&c->lock, &node);
 	return result;
 }
 

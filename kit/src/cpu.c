@@ -6,7 +6,10 @@
 #include <corefold/cf_cpu.h>
 #include <corefold/cf_lock.h>
 
+#include "section.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,6 +38,7 @@ static __thread struct {
 } unregistered __attribute__((tls_model("initial-exec"), aligned(32))) = { 0, -1, 0, { 0, 0 } };
 
 struct cf_cpu_state cf_cpu_state;
+__thread uint32_t cf_section_depth, cf_slot_section;
 static uint32_t slots_in_use;
 
 static long membarrier(int command, unsigned flags, int cpu)
@@ -86,12 +90,13 @@ static bool fence_for_sequences(void)
 static void use_mode(enum cf_cpu_mode mode)
 {
 	cf_cpu_state.mode = mode;
+	cf_cpu_state.slots = cf_cpu_state.cpus + (mode == CF_CPU_RSEQ);
 	cf_cpu_state.rseq_offset = mode == CF_CPU_ATOMIC ?
 		(char *)&unregistered - (char *)__builtin_thread_pointer() : __rseq_offset;
 }
 
-// Early, so that constructors of the program's own can count. A sanitised library takes no sequences.
-__attribute__((constructor(101))) static void choose(void)
+// A sanitised library takes no sequences.
+static void choose(void)
 {
 	bool simulated = corefold_access != NULL;
 	enum cf_cpu_mode mode = CF_CPU_ATOMIC;
@@ -105,6 +110,13 @@ __attribute__((constructor(101))) static void choose(void)
 	use_mode(mode);
 }
 
+// Early, so that threads find it done; constructors that run earlier get here by cf_slots_new.
+__attribute__((constructor(101))) void cf_cpu_start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, choose);
+}
+
 int cf_cpu_use_atomics(void)
 {
 	if (__atomic_load_n(&slots_in_use, __ATOMIC_RELAXED)) // relaxed: the caller keeps others out
@@ -116,8 +128,14 @@ int cf_cpu_use_atomics(void)
 uint32_t cf_cpu_current(void)
 {
 	int cpu;
+#if CF_BUILT_RSEQ
+	if (cf_cpu_state.mode == CF_CPU_RSEQ) {
+		uint32_t own = cf_cpu_hint();
+		return own < cf_cpu_state.cpus ? own : cf_cpu_state.cpus;
+	}
+#endif
 #if CF_BUILT_RSEQ || CF_BUILT_SIMULATED
-	if (cf_cpu_state.mode != CF_CPU_ATOMIC)
+	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
 		return cf_cpu_hint();
 #endif
 	// A CPU that the kernel did not list, or no answer at all: any slot will do, since updates are atomic.
@@ -127,11 +145,12 @@ uint32_t cf_cpu_current(void)
 
 struct cf_slot *cf_slots_new(void)
 {
-	size_t bytes = (size_t)cf_cpu_state.cpus * sizeof(struct cf_slot);
-	struct cf_slot *slots = aligned_alloc(CF_LINE, bytes);
+	struct cf_slot *slots;
+	cf_cpu_start();
+	slots = aligned_alloc(CF_LINE, cf_slot_count() * sizeof(struct cf_slot));
 	if (!slots)
 		return NULL;
-	for (uint32_t cpu = 0; cpu < cf_cpu_state.cpus; cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		slots[cpu] = (struct cf_slot){ .u.word = 0 };
 	__atomic_fetch_add(&slots_in_use, 1, __ATOMIC_RELAXED); // relaxed: a count, nothing hangs on it
 	return slots;
@@ -145,17 +164,28 @@ void cf_slots_free(struct cf_slot *slots)
 	free(slots);
 }
 
-void cf_cpu_fence(int cpu)
+// ThreadSanitizer knows no fences, and the lab is built as for it: there a locked operation on a word of this thread.
+static void memory_fence(void)
 {
-	// Every update is one atomic instruction, or code without a hook: ordered with the gate by coherence alone.
-	if (cf_cpu_state.mode != CF_CPU_RSEQ)
-		return;
-	if (cpu >= 0 && membarrier(MEMBARRIER_RSEQ, MEMBARRIER_FLAG_CPU, cpu) == 0)
-		return;
-	// A CPU that is not online fails with EINVAL or does nothing; all of them cannot fail once registered,
-	// but for want of memory inside the kernel.
-	while (membarrier(MEMBARRIER_RSEQ, 0, 0) != 0)
-		sched_yield();
+#if CF_BUILT_SANITISED || CF_BUILT_SIMULATED
+	uint32_t own = 0;
+	__atomic_fetch_add(&own, 1, __ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+int cf_cpu_fence(int cpu)
+{
+	// Every update is one atomic instruction, or code without a hook: nothing is ever half done.
+	if (cf_cpu_state.mode != CF_CPU_RSEQ) {
+		memory_fence();
+		return 0;
+	}
+	// A CPU that is not online fails with EINVAL or does nothing: then all of them.
+	if (cpu >= 0 && (uint32_t)cpu < cf_cpu_count() && membarrier(MEMBARRIER_RSEQ, MEMBARRIER_FLAG_CPU, cpu) == 0)
+		return 0;
+	return membarrier(MEMBARRIER_RSEQ, 0, 0) == 0 ? 0 : -errno;
 }
 
 void cf_slot_gate_set(struct cf_slot *slot, int32_t gate)
@@ -178,19 +208,31 @@ int32_t cf_slot_delta_take(struct cf_slot *slot)
 	return cf_slot_delta(old);
 }
 
-// The atomic mode changes three words of a slot with credit as one: its lock. Every holder is about to drop it.
+// Beside sequences the last slot alone is changed by atomic operations; without, every slot.
+static bool is_atomic(uint32_t cpu)
+{
+	return cf_cpu_state.mode == CF_CPU_ATOMIC || cpu >= cf_cpu_count();
+}
+
+// Where atomic operations change several words as one, and for changes of cap and base: the slot's lock. Every holder is
+// about to drop it. In the lab code without hooks does the same.
 static void slot_lock(struct cf_slot *slot)
 {
-	if (cf_cpu_state.mode != CF_CPU_ATOMIC)
+	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
 		return;
+	__atomic_store_n(&cf_slot_section, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	// Acquire: after the last holder's release in slot_unlock.
 	CF_LOCK_WAIT_UNTIL(!__atomic_exchange_n(&slot->own[CF_SLOT_BUSY], 1, __ATOMIC_ACQUIRE));
 }
 
 static void slot_unlock(struct cf_slot *slot)
 {
-	if (cf_cpu_state.mode == CF_CPU_ATOMIC)
-		__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next
+	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
+		return;
+	__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&cf_slot_section, 0, __ATOMIC_RELAXED);
 }
 
 void cf_slot_cap_set(struct cf_slot *slot, int32_t cap)
@@ -226,26 +268,47 @@ static int atomic_add(struct cf_slot *slot, int64_t n, int32_t bound_mask, bool 
 	}
 }
 
+// More failures in a row than preemption makes: something interrupts this thread at every try.
+enum { TRIES = 100 };
+
+// Whether another try of a sequence may succeed.
+static bool try_again(int tries)
+{
+	return tries < TRIES && !is_atomic(cf_cpu_current());
+}
+
+// For a thread that has given up on its CPU's slot. In the lab that one is as good as any: no update is ever half done.
+static struct cf_slot *slot_for_atomics(struct cf_slot *slots)
+{
+	return &slots[cf_cpu_state.mode == CF_CPU_RSEQ ? cf_cpu_count() : cf_cpu_current()];
+}
+
 int cf_slot_add_within_slow(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	int result = CF_SLOT_MOVED;
-	while (cf_cpu_state.mode != CF_CPU_ATOMIC && result == CF_SLOT_MOVED)
-		result = cf_slot_within_once(slots, n, batch);
-	return result == CF_SLOT_MOVED ? atomic_add(&slots[cf_cpu_current()], n, batch, false) : result;
+	for (int tries = 0; try_again(tries); tries++) {
+		int result = cf_slot_within_once(slots, n, batch);
+		if (result != CF_SLOT_MOVED)
+			return result;
+	}
+	return atomic_add(slot_for_atomics(slots), n, batch, false);
 }
 
 int cf_slot_add_licensed_slow(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	int result = CF_SLOT_MOVED;
-	while (cf_cpu_state.mode != CF_CPU_ATOMIC && result == CF_SLOT_MOVED)
-		result = cf_slot_licensed_once(slots, n, batch);
-	return result == CF_SLOT_MOVED ? atomic_add(&slots[cf_cpu_current()], n, batch, true) : result;
+	for (int tries = 0; try_again(tries); tries++) {
+		int result = cf_slot_licensed_once(slots, n, batch);
+		if (result != CF_SLOT_MOVED)
+			return result;
+	}
+	return atomic_add(slot_for_atomics(slots), n, batch, true);
 }
 
 static int locked_credit(struct cf_slot *slot, int64_t n)
 {
 	uint64_t total;
 	bool fits;
+	if (cf_slot_section_inside()) // a signal handler: its own thread may be what it would wait for
+		return CF_SLOT_FULL;
 	slot_lock(slot);
 	total = cf_slot_word_load(slot) + (uint64_t)n;
 	fits = total - cf_slot_base(slot) < (uint64_t)cf_slot_cap(slot);
@@ -257,16 +320,43 @@ static int locked_credit(struct cf_slot *slot, int64_t n)
 
 int cf_slot_add_credit_slow(struct cf_slot *slots, int64_t n)
 {
-	int result = CF_SLOT_MOVED;
-	while (cf_cpu_state.mode != CF_CPU_ATOMIC && result == CF_SLOT_MOVED)
-		result = cf_slot_credit_once(slots, n);
-	return result == CF_SLOT_MOVED ? locked_credit(&slots[cf_cpu_current()], n) : result;
+	for (int tries = 0; try_again(tries); tries++) {
+		int result = cf_slot_credit_once(slots, n);
+		if (result != CF_SLOT_MOVED)
+			return result;
+	}
+	return locked_credit(slot_for_atomics(slots), n);
+}
+
+static int locked_uncarried(struct cf_slot *slot, int64_t n, int32_t batch)
+{
+	uint64_t total, most = (uint64_t)batch - 1;
+	bool fits;
+	if (cf_slot_section_inside()) // a signal handler: its own thread may be what it would wait for
+		return CF_SLOT_FULL;
+	slot_lock(slot);
+	total = cf_slot_word_load(slot) + (uint64_t)n;
+	fits = total - cf_slot_carried(slot) + most <= 2 * most;
+	if (fits)
+		__atomic_store_n(&slot->u.word, total, __ATOMIC_RELAXED); // relaxed: the slot's lock orders
+	slot_unlock(slot);
+	return fits ? CF_SLOT_DONE : CF_SLOT_FULL;
+}
+
+int cf_slot_add_uncarried_slow(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	for (int tries = 0; try_again(tries); tries++) {
+		int result = cf_slot_uncarried_once(slots, n, batch);
+		if (result != CF_SLOT_MOVED)
+			return result;
+	}
+	return locked_uncarried(slot_for_atomics(slots), n, batch);
 }
 
 int cf_slot_replace(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
 {
 	uint64_t word;
-	if (cf_cpu_state.mode != CF_CPU_ATOMIC)
+	if (!is_atomic(cpu))
 		return cf_slot_replace_once(slots, cpu, expected, desired);
 	word = cf_slot_word_load(&slots[cpu]);
 	// Relaxed: the word alone, as in atomic_add.
@@ -277,19 +367,25 @@ int cf_slot_replace(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32
 	return CF_SLOT_MOVED;
 }
 
-int cf_slot_replace_long(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired)
+int cf_slot_carry(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
 {
-	if (cf_cpu_state.mode != CF_CPU_ATOMIC)
-		return cf_slot_replace_long_once(slots, cpu, expected, desired);
-	// Relaxed: the word alone.
-	return __atomic_compare_exchange_n(&slots[cpu].u.word, &expected, desired, false, __ATOMIC_RELAXED,
-					   __ATOMIC_RELAXED) ? CF_SLOT_DONE : CF_SLOT_MOVED;
+	bool still;
+	if (!is_atomic(cpu))
+		return cf_slot_carry_once(slots, cpu, total, carried, to);
+	slot_lock(&slots[cpu]);
+	still = cf_slot_word_load(&slots[cpu]) == total && cf_slot_carried(&slots[cpu]) == carried;
+	if (still) { // relaxed: the slot's lock orders
+		__atomic_store_n(&slots[cpu].u.word, to, __ATOMIC_RELAXED);
+		__atomic_store_n(&slots[cpu].own[CF_SLOT_CARRIED], to, __ATOMIC_RELAXED);
+	}
+	slot_unlock(&slots[cpu]);
+	return still ? CF_SLOT_DONE : CF_SLOT_MOVED;
 }
 
 int cf_slot_rebase(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
 {
 	bool still;
-	if (cf_cpu_state.mode != CF_CPU_ATOMIC)
+	if (!is_atomic(cpu))
 		return cf_slot_rebase_once(slots, cpu, total, base);
 	slot_lock(&slots[cpu]);
 	still = cf_slot_word_load(&slots[cpu]) == total;

@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <corefold/cf_percpu_counter.h>
 
+#include "section.h"
+
 #include <errno.h>
 
-// What a gate lets pass: nothing; plain adds; limited adds too.
-enum { CLOSED = 0, OPEN = INT32_MAX, LICENSED = -1 };
+/*
+ * limited_add without a look at the count: the quota. Two invariants keep it exact; tests/windows.c holds each step apart
+ * from the next ("percpu: ...").
+ *   A. Gates say QUOTA only while count >= guard + bound x slots. A delta is above -bound, so the value is above the
+ *      guard whatever the deltas are, and a slot may take for any limit up to the guard.
+ *   B. A limited_add that decides by a sum first withdraws the quota: gates to OPEN, so that no limited_add that begins
+ *      later takes in its slot; then a fence, so that those that had read the old gate have stored or start again. From
+ *      then on all limited adds wait for the lock, and plain adds alone change deltas. They may go up while the sum is
+ *      made: then the value is at least the sum, and what the sum affords, the value does. Those that go down count as
+ *      before or after (guarantee 4).
+ * The quota is also withdrawn before the count falls below guard + bound x slots, and before the bound rises.
+ */
 
-// Never a limit that anybody gave: nothing is licensed yet.
+// What a gate lets pass: nothing; plain adds; limited adds too.
+enum { CLOSED = 0, OPEN = INT32_MAX, QUOTA = -1 };
+// Whether gates say QUOTA: no; yes; not any more, but a limited_add that read one may still be about to store.
+enum { NO_QUOTA = 0, HAS_QUOTA = 1, WITHDRAWN = 2 };
+
+// Never a limit that anybody gave: there is no quota yet.
 #define NO_GUARD INT64_MIN
 
 static int32_t default_batch(void)
@@ -17,14 +34,14 @@ static int32_t default_batch(void)
 
 static void set_gates(struct cf_percpu_counter *c, int32_t gate)
 {
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		cf_slot_gate_set(&c->slots[cpu], gate);
 }
 
 int cf_percpu_counter_init_with(struct cf_percpu_counter *c, int64_t value, const struct cf_percpu_options *options)
 {
 	enum { MORE_THAN_32 = 33 };
-	if (!c || !options || !cf_value_fits(value) || options->batch < 0)
+	if (!c || !CF_IS_ALIGNED(c) || !options || !cf_value_fits(value) || options->batch < 0)
 		return -EINVAL;
 	*c = (struct cf_percpu_counter){ .guard = NO_GUARD };
 	c->slots = cf_slots_new();
@@ -56,12 +73,18 @@ void cf_percpu_counter_destroy(struct cf_percpu_counter *c)
 // The most by which the deltas together can differ from zero.
 static int64_t spread(const struct cf_percpu_counter *c)
 {
-	return c->global ? 0 : (int64_t)c->bound * cf_cpu_count();
+	return c->global ? 0 : (int64_t)c->bound * cf_slot_count();
 }
 
+// Relaxed, here and in set_global__: writers hold the lock, readers outside of it ask no order.
 static void store_count(struct cf_percpu_counter *c, int64_t count)
 {
-	__atomic_store_n(&c->count, count, __ATOMIC_RELAXED); // relaxed: writers hold the lock, readers ask no order
+	__atomic_store_n(&c->count, count, __ATOMIC_RELAXED);
+}
+
+static void set_global__(struct cf_percpu_counter *c, bool global)
+{
+	__atomic_store_n(&c->global, (uint32_t)global, __ATOMIC_RELAXED);
 }
 
 // All deltas, beside fast paths that go on. Caller holds the lock.
@@ -70,21 +93,11 @@ static int64_t sum_deltas__(const struct cf_percpu_counter *c)
 	int64_t sum = 0;
 	if (c->global)
 		return 0;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 		sum += cf_slot_delta(cf_slot_word_load(&c->slots[cpu]));
+		CF_TEST_POINT("percpu: summing");
+	}
 	return sum;
-}
-
-// No fast path changes a slot from here on; all deltas are in the count. Caller holds the lock.
-static void stop__(struct cf_percpu_counter *c)
-{
-	int64_t sum = 0;
-	set_gates(c, CLOSED);
-	cf_cpu_fence(-1); // gates before takes: cf_cpu.h, ordering 2
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
-		sum += cf_slot_delta_take(&c->slots[cpu]);
-	store_count(c, c->count + sum);
-	c->licensed = 0;
 }
 
 static void start__(struct cf_percpu_counter *c)
@@ -93,34 +106,69 @@ static void start__(struct cf_percpu_counter *c)
 		set_gates(c, OPEN);
 }
 
-static void withdraw__(struct cf_percpu_counter *c)
+// No fast path changes a slot from here on; all deltas are in the count. Caller holds the lock. 0 or -errno: nothing done.
+static int stop__(struct cf_percpu_counter *c)
 {
-	if (!c->licensed)
-		return;
-	c->licensed = 0;
-	set_gates(c, OPEN);
-	cf_cpu_fence(-1); // gates before what comes: every take under the old gate has happened by now
+	int64_t sum = 0;
+	int result;
+	set_gates(c, CLOSED);
+	CF_TEST_POINT("percpu: closed");
+	result = cf_cpu_fence(-1); // gates before takes: cf_cpu.h, ordering 2
+	if (result) {
+		c->quota = c->quota == NO_QUOTA ? NO_QUOTA : WITHDRAWN;
+		start__(c);
+		return result;
+	}
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
+		sum += cf_slot_delta_take(&c->slots[cpu]);
+	store_count(c, c->count + sum);
+	c->quota = NO_QUOTA;
+	return 0;
 }
 
-// Before the count becomes `count`: limited adds of other CPUs may not go on if it is then too near the guard.
+// No limited_add that begins from here on takes in its slot.
+static void withdraw__(struct cf_percpu_counter *c)
+{
+	if (c->quota != HAS_QUOTA)
+		return;
+	c->quota = WITHDRAWN;
+	set_gates(c, OPEN);
+	CF_TEST_POINT("percpu: withdrawn");
+}
+
+// Nor does one that began before (invariant B). 0 or -errno: it may.
+static int withdraw_and_wait__(struct cf_percpu_counter *c)
+{
+	int result;
+	withdraw__(c);
+	if (c->quota == NO_QUOTA)
+		return 0;
+	result = cf_cpu_fence(-1); // gates before what comes
+	if (result == 0)
+		c->quota = NO_QUOTA;
+	return result;
+}
+
+// Before the count becomes `count` (invariant A).
 static void withdraw_below__(struct cf_percpu_counter *c, int64_t count)
 {
-	if (c->licensed && count < c->guard + spread(c))
-		withdraw__(c);
+	// Where the fence fails, a limited_add that began before this call may come after it: as if it had come before.
+	if (c->quota == HAS_QUOTA && count < c->guard + spread(c))
+		(void)withdraw_and_wait__(c);
 }
 
 // After the count has grown. Twice the distance that is needed, so as not to come and go.
-static void license__(struct cf_percpu_counter *c)
+static void give_quota__(struct cf_percpu_counter *c)
 {
-	if (c->licensed || c->global || c->guard == NO_GUARD || c->count < c->guard + 2 * spread(c))
+	if (c->quota == HAS_QUOTA || c->global || c->guard == NO_GUARD || c->count < c->guard + 2 * spread(c))
 		return;
-	c->licensed = 1;
-	set_gates(c, LICENSED);
+	c->quota = HAS_QUOTA;
+	set_gates(c, QUOTA);
 }
 
 static void leave_global__(struct cf_percpu_counter *c)
 {
-	c->global = 0;
+	set_global__(c, false);
 	set_gates(c, OPEN);
 }
 
@@ -142,47 +190,66 @@ static int fold__(struct cf_percpu_counter *c, int64_t amount)
 	store_count(c, count);
 	if (c->global && (count > c->limit || count < -c->limit))
 		leave_global__(c);
-	license__(c);
+	give_quota__(c);
 	return 0;
 }
 
-// A license that already stands must hold for larger deltas too. Caller holds the lock.
+// A quota that stands was given for smaller deltas. Caller holds the lock.
 static void raise_bound__(struct cf_percpu_counter *c, int32_t batch)
 {
 	if (batch <= c->bound)
 		return;
 	withdraw__(c);
-	__atomic_store_n(&c->bound, batch, __ATOMIC_RELAXED); // relaxed: read as a hint outside, used under the lock
+	// Release: gates before the bound that lets larger deltas be.
+	__atomic_store_n(&c->bound, batch, __ATOMIC_RELEASE);
 }
 
 int cf_percpu_counter_add_slow(struct cf_percpu_counter *c, int64_t amount, int32_t batch)
 {
 	struct cf_lock_node node;
 	int result = 0;
-	if (batch > c->bound) {
-		cf_lock_take(&c->lock, &node);
+	if (batch > __atomic_load_n(&c->bound, __ATOMIC_RELAXED)) { // relaxed: looked at again under the lock
+		if (!cf_section_begin(&c->lock, &node))
+			return -EDEADLK;
 		raise_bound__(c, batch);
-		cf_lock_drop(&c->lock, &node);
+		cf_section_end(&c->lock, &node);
 		if (cf_slot_add_within(c->slots, amount, batch) == CF_SLOT_DONE)
 			return 0;
 	}
-	cf_lock_take(&c->lock, &node);
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
 	result = fold__(c, amount);
-	cf_lock_drop(&c->lock, &node);
+	cf_section_end(&c->lock, &node);
 	return result;
 }
 
 int cf_percpu_counter_set(struct cf_percpu_counter *c, int64_t value)
 {
 	struct cf_lock_node node;
+	int result;
 	if (!cf_value_fits(value))
 		return -ERANGE;
-	cf_lock_take(&c->lock, &node);
-	stop__(c);
-	store_count(c, value);
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
+	result = stop__(c);
+	if (result == 0) {
+		store_count(c, value);
+		start__(c);
+	}
+	cf_section_end(&c->lock, &node);
+	return result;
+}
+
+// Returns whether the counter is global now, or -errno.
+static int set_limit__(struct cf_percpu_counter *c, int64_t limit)
+{
+	int result = stop__(c);
+	if (result)
+		return result;
+	c->limit = limit;
+	set_global__(c, c->count <= limit && c->count >= -limit);
 	start__(c);
-	cf_lock_drop(&c->lock, &node);
-	return 0;
+	return (int)c->global;
 }
 
 int cf_percpu_counter_set_limit(struct cf_percpu_counter *c, int64_t percpu_limit)
@@ -196,17 +263,13 @@ int cf_percpu_counter_set_limit(struct cf_percpu_counter *c, int64_t percpu_limi
 		percpu_limit = default_batch();
 	if (__builtin_mul_overflow(percpu_limit, (int64_t)cf_cpu_count(), &limit))
 		limit = CF_VALUE_MAX;
-	cf_lock_take(&c->lock, &node);
-	if (c->count + sum_deltas__(c) == 0) {
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
+	if (c->count + sum_deltas__(c) == 0)
 		result = -EINVAL;
-	} else if (cf_cpu_count() >= c->many_cpus) {
-		stop__(c);
-		c->limit = limit;
-		c->global = c->count <= limit && c->count >= -limit;
-		start__(c);
-		result = (int)c->global;
-	}
-	cf_lock_drop(&c->lock, &node);
+	else if (cf_cpu_count() >= c->many_cpus)
+		result = set_limit__(c, limit);
+	cf_section_end(&c->lock, &node);
 	return result;
 }
 
@@ -214,9 +277,11 @@ int64_t cf_percpu_counter_sum(struct cf_percpu_counter *c)
 {
 	struct cf_lock_node node;
 	int64_t sum;
-	cf_lock_take(&c->lock, &node);
+	// In a signal handler beside its own thread's section: as things stand there.
+	bool locked = cf_section_begin(&c->lock, &node);
 	sum = c->count + sum_deltas__(c);
-	cf_lock_drop(&c->lock, &node);
+	if (locked)
+		cf_section_end(&c->lock, &node);
 	return sum;
 }
 
@@ -224,29 +289,52 @@ int cf_percpu_counter_compare_batch(struct cf_percpu_counter *c, int64_t rhs, in
 {
 	// Acquire: count before global. A counter that turned per-CPU in between was exact when this was read.
 	int64_t count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
-	uint64_t rough = batch > 0 ? (uint64_t)batch * cf_cpu_count() : 0;
+	uint64_t rough = batch > 0 ? (uint64_t)batch * cf_slot_count() : 0;
 	if (__atomic_load_n(&c->global, __ATOMIC_RELAXED) || cf_value_distance(count, rhs) > rough)
 		return cf_value_order(count, rhs);
 	return cf_value_order(cf_percpu_counter_sum(c), rhs);
 }
 
-// Whether the value may change by amount. Caller holds the lock, so the count stands still.
-static bool allowed__(struct cf_percpu_counter *c, int64_t limit, int64_t amount)
+// Whether the value may fall by -amount: 0, -ENOSPC, or -errno for "cannot tell". Caller holds the lock: the count stands.
+static int may_fall__(struct cf_percpu_counter *c, int64_t limit, int64_t amount)
 {
 	int64_t after = c->count + amount;
-	// Surely within, whatever the deltas are; or by a sum, which others change only away from the limit.
-	if (amount < 0)
-		return after - spread(c) >= limit || after + sum_deltas__(c) >= limit;
-	return after + spread(c) <= limit || after + sum_deltas__(c) <= limit;
+	int result;
+	if (after - spread(c) >= limit)
+		return 0; // whatever the deltas are
+	if (after + spread(c) < limit)
+		return -ENOSPC;
+	result = withdraw_and_wait__(c); // invariant B
+	if (result)
+		return result;
+	return after + sum_deltas__(c) >= limit ? 0 : -ENOSPC;
 }
 
-// Limited adds of other CPUs, on their fast path, hold to the old guard: not while a higher one counts.
+// Limited adds beside this one, whether in their slots or not, take the value away from this limit.
+static int may_grow__(const struct cf_percpu_counter *c, int64_t limit, int64_t amount)
+{
+	int64_t after = c->count + amount;
+	return after + spread(c) <= limit || after + sum_deltas__(c) <= limit ? 0 : -ENOSPC;
+}
+
 static void raise_guard__(struct cf_percpu_counter *c, int64_t limit)
 {
 	if (limit <= c->guard)
 		return;
-	withdraw__(c);
-	__atomic_store_n(&c->guard, limit, __ATOMIC_RELAXED); // relaxed: a hint outside of the lock
+	// A quota that stands holds for the new guard: the count is as far above it as all deltas can be (may_fall__), or there
+	// is none. Release: who takes for the new guard finds a gate of now, not one that the old guard gave.
+	__atomic_store_n(&c->guard, limit, __ATOMIC_RELEASE);
+}
+
+static int limited_add__(struct cf_percpu_counter *c, int64_t limit, int64_t amount)
+{
+	int result = amount < 0 ? may_fall__(c, limit, amount) : may_grow__(c, limit, amount);
+	if (result)
+		return result;
+	CF_TEST_POINT("percpu: decided");
+	if (amount < 0)
+		raise_guard__(c, limit);
+	return fold__(c, amount);
 }
 
 int cf_percpu_counter_limited_add_slow(struct cf_percpu_counter *c, int64_t limit, int64_t amount)
@@ -257,16 +345,11 @@ int cf_percpu_counter_limited_add_slow(struct cf_percpu_counter *c, int64_t limi
 		return -ERANGE;
 	if (!cf_value_fits(limit)) // beyond every value: refuses all, or nothing
 		limit = limit < 0 ? -2 * CF_VALUE_MAX : 2 * CF_VALUE_MAX;
-	cf_lock_take(&c->lock, &node);
-	if (amount == 0) {
-		result = 0;
-	} else if (!allowed__(c, limit, amount)) {
-		result = -ENOSPC;
-	} else {
-		if (amount < 0)
-			raise_guard__(c, limit);
-		result = fold__(c, amount);
-	}
-	cf_lock_drop(&c->lock, &node);
+	if (amount == 0)
+		return 0;
+	if (!cf_section_begin(&c->lock, &node))
+		return -EDEADLK;
+	result = limited_add__(c, limit, amount);
+	cf_section_end(&c->lock, &node);
 	return result;
 }

@@ -11,7 +11,7 @@ static bool sensible(const struct cf_space_options *o)
 int cf_space_init(struct cf_space *space, const struct cf_space_options *o)
 {
 	int result;
-	if (!space || !sensible(o))
+	if (!space || !CF_IS_ALIGNED(space) || !sensible(o))
 		return -EINVAL;
 	space->reserve = o->reserve;
 	space->inode_limit = o->inode_limit ? o->inode_limit : CF_VALUE_MAX;
@@ -84,10 +84,14 @@ int cf_space_add_inodes(struct cf_space *space, int64_t inodes, int64_t blocks, 
 	if (result)
 		return result;
 	result = cf_counter_limited_add(&space->allocated_inodes, space->inode_limit, inodes);
-	if (result == 0)
-		return give(&space->free_inodes, inodes);
-	give(&space->free_blocks, blocks);
-	return -ENOSPC;
+	if (result == 0) {
+		result = give(&space->free_inodes, inodes);
+		if (result)
+			(void)cf_counter_add(&space->allocated_inodes, -inodes);
+	}
+	if (result)
+		(void)give(&space->free_blocks, blocks);
+	return result;
 }
 
 int cf_space_reserve(struct cf_space *space, struct cf_space_reservation *reservation, int64_t blocks, int64_t inodes,

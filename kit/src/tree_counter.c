@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <corefold/cf_tree_counter.h>
 
+#include "section.h"
+
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
-enum { CARRIED = 0, BATCH_DEFAULT = 32 };
+/*
+ * What was added and what the parent has of it: no update of one may leave them a batch apart with nobody who looks again.
+ *   Leaves: both words change as one, on their CPU, so every add leaves them less than a batch apart.
+ *   Nodes: everybody changes them, and whoever changed either word looks at both afterwards, in one order of all such
+ *   operations (sequentially consistent). So the last to change either saw them as they stand, and claimed what he saw.
+ * At rest, therefore, less than a batch stays behind in each; tests/windows.c, "tree: ...", and the storm.
+ */
+enum { BATCH_DEFAULT = 32, TRIES = 100 };
 
 // The batch of a level of nodes; the root, which has no parent, never passes anything on.
 static int64_t batch_of(const struct cf_tree_counter *c, uint32_t level)
@@ -21,58 +29,73 @@ static uint32_t parents_of(uint32_t children)
 	return (children + CF_TREE_FANOUT - 1) / CF_TREE_FANOUT;
 }
 
-// Claims what has gathered since the last claim, if that is a batch or more: it is the claimer's to pass on.
-static int64_t claim(const int64_t *total, int64_t *carried, int64_t batch)
+// Claims what has gathered since the last claim, if that is a batch or more: it is the claimer's to pass on. Each claim is
+// one compare-and-swap, so nothing goes up twice; after one the claimer must look again.
+static int64_t claim(struct cf_tree_node *node, int64_t batch)
 {
-	// Relaxed: amounts alone; each claim is one compare-and-swap, so nothing goes up twice.
-	int64_t from = __atomic_load_n(carried, __ATOMIC_RELAXED);
+	int64_t from = __atomic_load_n(&node->carried, __ATOMIC_SEQ_CST);
 	for (;;) {
-		int64_t to = __atomic_load_n(total, __ATOMIC_RELAXED);
+		int64_t to = __atomic_load_n(&node->total, __ATOMIC_SEQ_CST);
 		if (cf_value_distance(to, from) < (uint64_t)batch)
 			return 0;
-		if (__atomic_compare_exchange_n(carried, &from, to, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		CF_TEST_POINT("tree: claiming");
+		if (__atomic_compare_exchange_n(&node->carried, &from, to, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			return (int64_t)((uint64_t)to - (uint64_t)from);
 	}
 }
 
-static void carry_up(struct cf_tree_counter *c, uint32_t child, int64_t amount)
+// Amounts of which the child at `level` has let go; as deep as the tree is.
+static void carry_up(struct cf_tree_counter *c, uint32_t level, uint32_t child, int64_t amount)
 {
-	for (uint32_t level = 0; amount != 0; level++) {
-		child /= CF_TREE_FANOUT;
-		struct cf_tree_node *node = &c->nodes[c->first[level] + (level + 1 < c->levels ? child : 0)];
-		__atomic_fetch_add(&node->total, amount, __ATOMIC_RELAXED); // relaxed: amounts alone
-		if (level + 1 == c->levels)
-			return;
-		amount = claim(&node->total, &node->carried, batch_of(c, level));
-	}
+	bool root = level + 1 == c->levels;
+	uint32_t number = root ? 0 : child / CF_TREE_FANOUT;
+	struct cf_tree_node *node = &c->nodes[c->first[level] + number];
+	CF_TEST_POINT("tree: carrying");
+	__atomic_fetch_add(&node->total, amount, __ATOMIC_SEQ_CST);
+	if (root)
+		return;
+	while ((amount = claim(node, batch_of(c, level))) != 0)
+		carry_up(c, level + 1, number, amount);
+}
+
+// A batch or more has gathered here: it goes up with the amount. MOVED: look again.
+static int add_and_carry(struct cf_tree_counter *c, uint32_t cpu, int64_t amount)
+{
+	uint64_t total = cf_slot_word_load(&c->leaves[cpu]), carried = cf_slot_carried(&c->leaves[cpu]);
+	uint64_t to = total + (uint64_t)amount;
+	int64_t after;
+	if (cf_value_distance((int64_t)to, (int64_t)carried) < (uint64_t)c->batch)
+		return cf_slot_add_uncarried(c->leaves, amount, c->batch) == CF_SLOT_DONE ? CF_SLOT_DONE : CF_SLOT_MOVED;
+	// Only what goes up can bring the sum to its end: less than a batch stays behind.
+	if (!cf_value_add(cf_tree_counter_approximate(c), amount, &after))
+		return -ERANGE;
+	if (cf_slot_carry(c->leaves, cpu, total, carried, to) != CF_SLOT_DONE)
+		return CF_SLOT_MOVED;
+	carry_up(c, 0, cpu, (int64_t)(to - carried));
+	return CF_SLOT_DONE;
 }
 
 int cf_tree_counter_add(struct cf_tree_counter *c, int64_t amount)
 {
-	uint32_t cpu;
-	uint64_t total;
-	int64_t carried, after;
+	int result;
+	if (CF_LIKELY(cf_slot_add_uncarried(c->leaves, amount, c->batch) == CF_SLOT_DONE))
+		return 0;
 	if (!cf_value_fits(amount))
 		return -ERANGE;
-	do {
-		cpu = cf_cpu_current();
-		total = cf_slot_word_load(&c->leaves[cpu]);
-		carried = (int64_t)__atomic_load_n(&c->leaves[cpu].own[CARRIED], __ATOMIC_RELAXED); // relaxed: as claim
-		// Only what goes up can bring the sum to its end: less than a batch stays behind.
-		if (cf_value_distance((int64_t)total + amount, carried) >= (uint64_t)c->batch &&
-		    !cf_value_add(cf_tree_counter_approximate(c), amount, &after))
-			return -ERANGE;
-	} while (cf_slot_replace_long(c->leaves, cpu, total, total + (uint64_t)amount) != CF_SLOT_DONE);
-	if (cf_value_distance((int64_t)total + amount, carried) >= (uint64_t)c->batch)
-		carry_up(c, cpu, claim((const int64_t *)&c->leaves[cpu].u.word,
-				       (int64_t *)&c->leaves[cpu].own[CARRIED], c->batch));
-	return 0;
+	if (cf_slot_section_inside())
+		return -EDEADLK;
+	for (int tries = 0;; tries++) {
+		// A thread that is interrupted at every try shares the last slot.
+		result = add_and_carry(c, tries < TRIES ? cf_cpu_current() : cf_slot_count() - 1, amount);
+		if (result != CF_SLOT_MOVED)
+			return result;
+	}
 }
 
 int64_t cf_tree_counter_sum(const struct cf_tree_counter *c)
 {
 	uint64_t sum = 0;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		sum += cf_slot_word_load(&c->leaves[cpu]);
 	return (int64_t)sum;
 }
@@ -95,9 +118,9 @@ int cf_tree_counter_set(struct cf_tree_counter *c, int64_t value)
 	if (!cf_value_fits(value))
 		return -ERANGE;
 	// Relaxed: no add runs beside this.
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 		__atomic_store_n(&c->leaves[cpu].u.word, cpu ? 0 : (uint64_t)value, __ATOMIC_RELAXED);
-		__atomic_store_n(&c->leaves[cpu].own[CARRIED], cpu ? 0 : (uint64_t)value, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->leaves[cpu].own[CF_SLOT_CARRIED], cpu ? 0 : (uint64_t)value, __ATOMIC_RELAXED);
 	}
 	for (uint32_t i = 0; i < nodes; i++) {
 		int64_t total = i + 1 == nodes ? value : 0;
@@ -110,7 +133,7 @@ int cf_tree_counter_set(struct cf_tree_counter *c, int64_t value)
 // Each level's nodes, and the most that stays behind below the root.
 static uint32_t plan(struct cf_tree_counter *c)
 {
-	uint32_t count = cf_cpu_count(), nodes = 0;
+	uint32_t count = cf_slot_count(), nodes = 0;
 	c->bound = (int64_t)count * (c->batch - 1);
 	do {
 		count = parents_of(count);
@@ -126,8 +149,9 @@ static uint32_t plan(struct cf_tree_counter *c)
 int cf_tree_counter_init(struct cf_tree_counter *c, int64_t value, int32_t batch)
 {
 	uint32_t nodes;
-	if (!c || !cf_value_fits(value) || batch < 0)
+	if (!c || !CF_IS_ALIGNED(c) || !cf_value_fits(value) || batch < 0)
 		return -EINVAL;
+	cf_cpu_start();
 	*c = (struct cf_tree_counter){ .batch = batch ? batch : BATCH_DEFAULT };
 	nodes = plan(c);
 	c->leaves = cf_slots_new();

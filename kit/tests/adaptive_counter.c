@@ -167,6 +167,7 @@ TEST("near a limit that limited_add meets it turns global, away from it per-CPU 
 		CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -value), 0);
 		CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -1), -ENOSPC);
 		CHECK_EQUAL(cf_adaptive_counter_holders(&c), 0);
+		CHECK_EQUAL(c.word & 1, 0); // nothing is lent, and one load is exact
 		for (int i = 0; i < 1000; i++) { // too near: stays global and exact
 			CHECK_EQUAL(cf_adaptive_counter_add(&c, 1), 0);
 			CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -1), 0);

@@ -5,20 +5,20 @@ static struct cf_slot *slots;
 
 static void open_all(int32_t gate)
 {
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		cf_slot_gate_set(&slots[cpu], gate);
 }
 
 static void open_all_credit(int32_t cap)
 {
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		cf_slot_cap_set(&slots[cpu], cap);
 }
 
 static int64_t sum(void)
 {
 	int64_t sum = 0;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		sum += cf_slot_delta(cf_slot_word_load(&slots[cpu]));
 	return sum;
 }
@@ -29,7 +29,7 @@ TEST("possible CPUs include every CPU that we may run on")
 	CHECK_EQUAL(sched_getaffinity(0, sizeof allowed, &allowed), 0);
 	for (uint32_t cpu = cf_cpu_count(); cpu < CPU_SETSIZE; cpu++)
 		CHECK(!CPU_ISSET(cpu, &allowed));
-	CHECK(cf_cpu_current() < cf_cpu_count());
+	CHECK(cf_cpu_current() < cf_slot_count());
 }
 
 static void add_one(int id, void *shared)
@@ -82,7 +82,7 @@ static void close_and_take(int id, void *shared)
 		before = sum();
 		for (int look = 0; look < 20; look++)
 			CHECK_EQUAL(sum(), before);
-		for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+		for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 			taken += cf_slot_delta_take(&slots[cpu]);
 		open_all(-1);
 	}
@@ -110,20 +110,18 @@ static uint32_t stop;
 // An update that takes its time between the look at the gate and the store: what a fence is for.
 static void slow_sequences(void)
 {
-	uint32_t cpu = cf_cpu_hint();
-	struct cf_slot *slot = &slots[cpu];
-	__asm__ goto(CF_SEQUENCE("cmpl $0, 4(%[slot])\n\t"
-				 "je %l[full]\n\t"
-				 "movl (%[slot]), %%eax\n\t"
-				 "movl $20000, %%ecx\n"
-				 "5:\n\t"
-				 "decl %%ecx\n\t"
-				 "jnz 5b\n\t"
-				 "incl %%eax\n\t"
-				 "movl %%eax, (%[slot])\n")
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpl $0, 4(%%rax)\n\t"
+					     "je %l[full]\n\t"
+					     "movl (%%rax), %%edx\n\t"
+					     "movl $20000, %%ecx\n"
+					     "5:\n\t"
+					     "decl %%ecx\n\t"
+					     "jnz 5b\n\t"
+					     "incl %%edx\n\t"
+					     "movl %%edx, (%%rax)\n")
 		     :
-		     : CF_SEQUENCE_INPUTS
-		     : "rax", "rcx", "memory", "cc"
+		     : CF_OWN_SLOT_INPUTS
+		     : "rax", "rcx", "rdx", "memory", "cc"
 		     : moved, full);
 	return;
 moved:
@@ -141,7 +139,7 @@ static void slow_update_or_close(int id, void *shared)
 		open_all(0);
 		cf_cpu_fence(i & 1 ? -1 : 0);
 		if (!(i & 1))
-			for (uint32_t cpu = 1; cpu < cf_cpu_count(); cpu++)
+			for (uint32_t cpu = 1; cpu < cf_slot_count(); cpu++)
 				cf_cpu_fence((int)cpu);
 		before = sum();
 		usleep(10);
@@ -169,7 +167,7 @@ TEST("a fence ends sequences that looked at the gate long ago")
 static int64_t totals(void)
 {
 	uint64_t sum = 0;
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		sum += cf_slot_word_load(&slots[cpu]);
 	return (int64_t)sum;
 }
@@ -185,7 +183,7 @@ static void count_or_close(int id, void *shared)
 		open_all_credit(0);
 		cf_cpu_fence(-1);
 		before = totals();
-		for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++) {
+		for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 			CHECK(cf_slot_credit(&slots[cpu]) >= 0 && cf_slot_credit(&slots[cpu]) < 50);
 			cf_slot_base_set(&slots[cpu], cf_slot_word_load(&slots[cpu]));
 		}
@@ -235,7 +233,7 @@ TEST("a base moves only under a total that stands")
 	for (int i = 0; i < 6; i++)
 		added += counts[i];
 	CHECK_EQUAL(totals(), added);
-	for (uint32_t cpu = 0; cpu < cf_cpu_count(); cpu++)
+	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		CHECK(cf_slot_credit(&slots[cpu]) >= 0 && cf_slot_credit(&slots[cpu]) < 50);
 	cf_slots_free(slots);
 }

@@ -37,4 +37,65 @@ TEST("a ticket lock has one holder at a time")
 	one_at_a_time(CF_LOCK_TICKET);
 }
 
+static struct cf_lock shared_lock;
+static uint32_t held, waiting;
+
+static void *holder(void *unused)
+{
+	struct cf_lock_node node;
+	pin(0);
+	cf_lock_take(&shared_lock, &node);
+	__atomic_store_n(&held, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&waiting, __ATOMIC_ACQUIRE))
+		sched_yield();
+	for (double end = now_seconds() + 0.01; now_seconds() < end;) // on the CPU that the waiter spins on
+		;
+	cf_lock_drop(&shared_lock, &node);
+	return unused;
+}
+
+static double waited;
+
+static void *waiter(void *unused)
+{
+	const struct sched_param priority = { .sched_priority = 1 };
+	struct cf_lock_node node;
+	struct timespec before, after;
+	pin(0);
+	while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+		usleep(100);
+	if (sched_setscheduler(0, SCHED_FIFO, &priority)) {
+		printf("       left out: no right to a real-time policy\n");
+		__atomic_store_n(&waiting, 1, __ATOMIC_RELEASE);
+		return unused;
+	}
+	__atomic_store_n(&waiting, 1, __ATOMIC_RELEASE);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+	cf_lock_take(&shared_lock, &node);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+	cf_lock_drop(&shared_lock, &node);
+	waited = (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
+	return unused;
+}
+
+// Without sleep it would take the CPU until the kernel's limit for real-time policies throttles it, 0.95 s of each second.
+static void real_time_waits(enum cf_lock_kind kind)
+{
+	pthread_t threads[2];
+	held = waiting = 0;
+	waited = 0;
+	cf_lock_init(&shared_lock, kind);
+	pthread_create(&threads[0], NULL, holder, NULL);
+	pthread_create(&threads[1], NULL, waiter, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(waited < 0.05); // CPU time
+}
+
+TEST("a waiter of a real-time policy lets the holder run")
+{
+	real_time_waits(CF_LOCK_QUEUED);
+	real_time_waits(CF_LOCK_TICKET);
+}
+
 HARNESS_MAIN

@@ -129,7 +129,7 @@ struct reader {
 static void add_or_look(int id, void *shared)
 {
 	struct reader *r = shared;
-	int64_t bound = (int64_t)r->c.batch * cf_cpu_count(), last = 0;
+	int64_t bound = (int64_t)r->c.batch * cf_slot_count(), last = 0;
 	if (id) {
 		for (int64_t i = 0; i < r->steps; i++)
 			cf_percpu_counter_inc(&r->c);
@@ -176,6 +176,30 @@ TEST("set beside adds loses none that come after it")
 	CHECK_EQUAL(cf_percpu_counter_set(&c, 5), 0);
 	CHECK_EQUAL(cf_percpu_counter_sum(&c), 5);
 	cf_percpu_counter_destroy(&c);
+}
+
+// While one reads, others take it past its limit, and use larger and larger batches: for ThreadSanitizer above all.
+static void outgrow_or_look(int id, void *shared)
+{
+	struct cf_percpu_counter *c = shared;
+	for (int i = 0; i < 2000; i++)
+		if (id)
+			CHECK_EQUAL(cf_percpu_counter_add_batch(c, 1, 32 + i / 10), 0);
+		else
+			CHECK(cf_percpu_counter_compare_batch(c, 0, 32) > 0);
+}
+
+TEST("compare and larger batches beside a counter that leaves its limit")
+{
+	struct cf_percpu_counter c;
+	for (int round = 0; round < 5; round++) {
+		CHECK_EQUAL(cf_percpu_counter_init_with(&c, 10, &anywhere), 0);
+		CHECK_EQUAL(cf_percpu_counter_set_limit(&c, 100), 1);
+		crew_run(3, false, outgrow_or_look, &c);
+		CHECK(!c.global);
+		CHECK_EQUAL(cf_percpu_counter_sum(&c), 4010);
+		cf_percpu_counter_destroy(&c);
+	}
 }
 
 HARNESS_MAIN

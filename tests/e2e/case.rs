@@ -125,17 +125,46 @@ fn a_part_of_the_grid_is_a_table() {
     assert!(said.out.contains("within 10 % of the best other in 1 of 1 cells"), "{}", said.out);
 }
 
+/// A program of the kit's tests with rare paths made common, explored on `cpus` CPUs once for each of its arguments.
+fn explore_kit(program: &str, defines: &[&str], cpus: u32, seeds: &str, arguments: &[&str]) {
+    let mut options: Vec<String> = defines.iter().map(|define| (*define).to_owned()).collect();
+    options.extend(["-I".to_owned(), kit("include")]);
+    options.extend(sources_in(Path::new(&kit("src"))));
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let program = program_with(&kit(&format!("tests/explore/{program}.c")), &options);
+    for argument in arguments {
+        let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");
+        let said = Place::new().corefold(&format!("{explore} -- {} {argument}", program.display()));
+        assert_eq!(said.code, Some(0), "{argument}: {}{}", said.out, said.err);
+    }
+}
+
+const KINDS: [&str; 5] = ["global 1000", "percpu 1000", "limit 1000", "adaptive 1000", "tree 1000"];
+
 /// 1,000 operations a schedule: 10 million of each kind in `make stress`.
 #[test]
 fn counters_are_exact_under_many_schedules() {
     let seeds = if stress() { "1-10000" } else { "1-4" };
-    let mut options = vec!["-DCF_LOCK_SPINS=16".to_owned(), "-I".to_owned(), kit("include")];
-    options.extend(sources_in(Path::new(&kit("src"))));
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let program = program_with(&kit("tests/explore/counters.c"), &options);
-    for kind in ["global", "percpu", "limit", "adaptive", "tree"] {
-        let explore = format!("explore --machine xeon-4s-80 --cpus 80 --seeds {seeds}");
-        let said = Place::new().corefold(&format!("{explore} -- {} {kind} 1000", program.display()));
-        assert_eq!(said.code, Some(0), "{kind}: {}{}", said.out, said.err);
-    }
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 80, seeds, &KINDS);
+}
+
+/// On few CPUs quotas are given and withdrawn within a run, beside one who takes nearly all.
+#[test]
+fn nothing_is_sold_twice_where_quotas_end() {
+    let seeds = if stress() { "1-10000" } else { "1-12" };
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds, &KINDS);
+}
+
+/// Waiters that sleep at once: a lost wake-up is a deadlock.
+#[test]
+fn sleeping_waiters_are_woken() {
+    let sleepy = ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1"];
+    let seeds = if stress() { "1-10000" } else { "1-4" };
+    explore_kit("counters", &sleepy, 6, seeds, &KINDS);
+}
+
+/// Opposite amounts in one node: what one thread passes on, another takes away meanwhile.
+#[test]
+fn a_tree_at_rest_is_within_its_bounds() {
+    explore_kit("tree", &[], 16, if stress() { "1-10000" } else { "1-6" }, &["20"]);
 }

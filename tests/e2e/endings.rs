@@ -61,12 +61,15 @@ fn a_program_that_exits_with_another_status() {
 #[test]
 fn a_crash_names_the_place() {
     let ended = end("crash");
+    assert!(!ended.said.out.contains("overflow"), "{}", ended.said.out);
     check(&ended, 3, &["SIGSEGV", "0x10", "store_through", "ends.c"]);
 }
 
 #[test]
 fn a_stack_overflow_and_an_abort_are_crashes_too() {
-    check(&end("overflow"), 3, &["SIGSEGV", "deeper"]);
+    check(&end("overflow"), 3, &["crashed: stack overflow in thread 0 (SIGSEGV", "deeper"]);
+    check(&end("overflow-thread"), 3, &["crashed: stack overflow in thread 1 (SIGSEGV", "count_down"]);
+    check(&end("overflow-array"), 3, &["crashed: stack overflow in thread 0 (SIGSEGV", "end (ends.c"]);
     check(&end("abort"), 3, &["SIGABRT"]);
 }
 

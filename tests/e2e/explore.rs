@@ -245,3 +245,39 @@ fn a_replay_keeps_the_recording_that_was_there() {
     assert!(run("1") != first);
     assert!(std::fs::read(place.path("corefold.rec.old")).unwrap() == first);
 }
+
+/// Where all threads wait, and one of them by looking at a word that nobody sets, no schedule goes on: that is said at
+/// once, by a plain run as well.
+#[test]
+fn a_wait_for_a_word_that_nobody_sets_is_a_livelock() {
+    let program = program(&source("nobody_sets"));
+    for way in ["look", "plain", "spin", "yield"] {
+        let run = Simulation::of(&program).cpus("4").args(way).run();
+        assert_eq!(run.said.code, Some(9), "{way}: {}{}", run.said.out, run.said.err);
+        assert!(run.said.out.contains("thread 0 waits for the end of thread 1 in pthread_join"), "{}", run.said.out);
+        let late = Simulation::of(&program).cpus("4").args(way).args("late").run();
+        assert_eq!(late.said.code, Some(0), "{way} late: {}{}", late.said.out, late.said.err);
+        let place = Place::new();
+        let said = place.corefold(&format!("explore --seeds 1-10 -- {} {way}", program.display()));
+        assert_eq!(said.code, Some(10), "{way}: {}{}", said.out, said.err);
+        assert!(said.out.starts_with("seed 0: livelock: threads only look at memory"), "{}", said.out);
+    }
+}
+
+/// A thread that gives up at a known time, or after so many looks, is no livelock to a plain run.
+#[test]
+fn a_long_wait_that_ends_by_itself_is_none() {
+    let run = Simulation::of(&program(&source("nobody_sets"))).cpus("4").args("count").run();
+    assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+}
+
+/// What a schedule depends on is in the line that replays it, or another schedule would be run.
+#[test]
+fn a_replay_has_the_options_that_were_given() {
+    let options =
+        "--without store-buffer,smt --slack 100 --machine xeon-4s-80 --memory 512M --longest 0.5 --timeout 50";
+    let (place, said) = explore(&program(&source("lost_update")), &format!("--seeds 1-500 --cpus 8 {options}"));
+    assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
+    let failure = &found(&place)["failures"][0];
+    replay(failure["replay"].as_str().unwrap(), failure);
+}

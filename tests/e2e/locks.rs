@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the report says of locks: their names, who waits where, and for whom when nobody goes on.
-use crate::harness::{Run, Simulation, program};
+use crate::harness::{Run, Simulation, program, program_with, stress};
 use serde_json::Value;
 
 /// A deadlock on the object that each way of `deadlocks/waits.c` is about: what is said of thread 2, which
@@ -88,5 +88,35 @@ fn an_uncontended_lock_costs_its_atomic_operations_and_little_else() {
         let report = Simulation::of(&program).cpus("1").args(&format!("{what} {rounds}")).report();
         let each = report.at(1).cycles() / rounds;
         assert!((least..=most).contains(&each), "{what}: {each} cycles");
+    }
+}
+
+/// A lock that is free for most of the time is had by whoever wants it, however another thread polls under it.
+#[test]
+fn nobody_starves_while_another_thread_polls_a_queue() {
+    let kit = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../kit/include");
+    let program = program_with("truths/polled_lock.c", &[kit]);
+    let (threads, rests): (&[u32], &[u32]) =
+        if stress() { (&[1, 3, 7], &[0, 1, 5, 10, 15, 20, 25, 30]) } else { (&[1, 3], &[0]) };
+    for machine in ["skylake-2s-80", "icx-2s-8375c", "rome-2s-7742"] {
+        for (threads, rest, slack) in threads
+            .iter()
+            .flat_map(|threads| rests.iter().flat_map(move |rest| ["0", "500"].map(|slack| (*threads, *rest, slack))))
+        {
+            let run = Simulation::of(&program)
+                .cpus(&(threads + 1).to_string())
+                .args(&format!("{threads} {rest}"))
+                .option("--machine", machine)
+                .option("--slack", slack)
+                .option("--longest", "0.02")
+                .run();
+            let what = format!("{machine}, {threads} threads, rest {rest}, slack {slack}");
+            assert_eq!(run.said.code, Some(0), "{what}: {}{}", run.said.out, run.said.err);
+            for line in run.printed().lines() {
+                let longest = line.split_whitespace().skip(1).filter_map(|word| word.parse::<u32>().ok()).max();
+                // Sleepers wake after 3 µs, and may find the lock taken once more.
+                assert!(longest.is_some_and(|ns| ns < 20_000), "{what}: {line}");
+            }
+        }
     }
 }

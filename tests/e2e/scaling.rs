@@ -150,6 +150,13 @@ fn a_membarrier_costs_an_interrupt_to_every_cpu() {
     close(many - two, 78.0 * 60.0, 10.0);
 }
 
+/// So does a membarrier among threads that spin, though turns of theirs are not simulated one by one.
+#[test]
+fn a_membarrier_finds_threads_that_spin_where_they_are() {
+    let [busy, spinning] = ["{cpus}", "{cpus} spin"].map(|args| printed("membarrier.c", "4", args));
+    close(spinning, busy, 10.0);
+}
+
 /// Samples stand for time: those of threads that run for moments only must not count for more.
 #[test]
 fn functions_add_up_to_cpu_time() {

@@ -63,3 +63,15 @@ fn a_spin_is_charged_to_the_word_whose_change_ends_it() {
     let most = run.0["cycles"].as_u64().expect("cycles") * 9;
     assert!(cycles("spin") > 0 && all <= most, "{time}, {most}");
 }
+
+/// A loop may also read words that no hook sees change: on lines of the thread's own, and on such as many read.
+#[test]
+fn what_a_spin_reads_beside_its_word_ends_it_at_once() {
+    let run = Simulation::of(&program("truths/mailbox.c")).cpus("8").run();
+    assert_eq!(run.said.code, Some(0), "{}", run.said.err);
+    assert_eq!(run.printed().lines().count(), 3);
+    for line in run.printed().lines() {
+        let late: i64 = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("a number");
+        assert!(late < 1000, "{line}");
+    }
+}

@@ -95,7 +95,7 @@ const BIT: u32 = 0x1f << BIT_SHIFT;
 
 const TOP_AHEAD: u32 = 0x40 << 24;
 const TOP_BESIDE: u32 = 0x41 << 24;
-const TOP_BLOCK: u32 = 0x42 << 24;
+pub const TOP_BLOCK: u32 = 0x42 << 24;
 
 impl Word {
     pub fn new(kind: Kind, size: u32) -> Word {

@@ -8,7 +8,7 @@
 //!
 //! Around instructions of inline assembly stand calls that change nothing at all (`around`): they too count
 //! as a whole, with what makes room for them.
-use crate::{Hook, around};
+use crate::{Code, Hook, around};
 use Part::{Any, Bytes, Cell, Hot, JumpIf, Lea, Shadow, Slot};
 
 /// Where the hot state of the runtime is mapped; its fields are addressed by the distance from here.
@@ -59,7 +59,7 @@ const SEQUENCES: [(Hook, &[Part]); 9] = [
     (Hook::Ahead, around::OPERAND),
     (Hook::Ahead, around::AHEAD),
     (Hook::Beside, around::BESIDE),
-    (Hook::Block, around::BLOCK),
+    (Hook::Head, around::BLOCK),
 ];
 
 const READ: &[Part] = &[
@@ -128,6 +128,20 @@ pub fn recognise(bytes: &[u8]) -> Option<(Hook, usize)> {
         let skip = |rest, part: &Part| part.skip(rest);
         let rest = parts.iter().try_fold(bytes, skip)?;
         Some((*hook, bytes.len() - rest.len()))
+    })
+}
+
+/// The address of the cell that holds the cost of the block whose inlined hook ends at `pc`; none if none does.
+pub fn cell_before(code: &impl Code, pc: u64) -> Option<u64> {
+    /// Of the hook, as jumps are short or long.
+    const LENGTHS: [u64; 3] = [49, 53, 57];
+    LENGTHS.into_iter().find_map(|length| {
+        let begin = pc.checked_sub(length)?;
+        let bytes = code.bytes(begin, length as usize);
+        let (hook, found) = recognise(bytes)?;
+        // Relative to the end of the instruction that it is in, the first.
+        let offset = i32::from_le_bytes(bytes.get(3..7)?.try_into().ok()?);
+        (hook == Hook::Block && found as u64 == length).then(|| (begin + 7).wrapping_add_signed(offset.into()))
     })
 }
 

@@ -88,6 +88,8 @@ pub enum Hook {
     Ahead,
     /// In inline assembly: no instruction of the program, and changes no register.
     Beside,
+    /// A block begins in inline assembly, or in the middle of a basic block of the compiler's. Changes no register.
+    Head,
 }
 
 impl Hook {

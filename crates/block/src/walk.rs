@@ -98,6 +98,11 @@ impl Walk {
                 self.announced = true;
                 Some(next)
             }
+            // Registers keep what the block has computed, unlike those at the head of a basic block.
+            Unit::Inline(Hook::Head, next) => {
+                self.next = Some(next);
+                None
+            }
             Unit::Inline(hook, next) => self.hook(hook, next),
             Unit::Instruction(instruction) => self.instruction(code, instruction),
         }

@@ -5,8 +5,8 @@ mod around;
 #[path = "support/sequences.rs"]
 mod sequences;
 
-use corefold_block::Hook;
-use corefold_block::inline::recognise;
+use corefold_block::inline::{cell_before, recognise};
+use corefold_block::{Code, Hook};
 use object::{Object, ObjectSection};
 use std::process::Command;
 
@@ -89,5 +89,33 @@ fn code_that_differs_is_no_hook() {
         };
         let free = (0..code.len()).filter(recognised).count();
         assert_eq!(free, (jumps + cells) * 4, "{sequence}");
+    }
+}
+
+/// Code that is mapped at an address.
+struct At(u64, Vec<u8>);
+
+impl Code for At {
+    fn bytes(&self, address: u64, len: usize) -> &[u8] {
+        let from = address.checked_sub(self.0).map_or(self.1.len(), |from| (from as usize).min(self.1.len()));
+        &self.1[from..(from + len).min(self.1.len())]
+    }
+
+    fn hook(&self, _: u64) -> Option<Hook> {
+        None
+    }
+}
+
+/// From the end of a block's hook, where samples are taken, its cell is found, however long its jumps are.
+#[test]
+fn a_blocks_cell_is_found_from_its_end() {
+    for far in [false, true] {
+        let mut hook = assemble(sequences::BLOCK, far);
+        hook[3..7].copy_from_slice(&0x1234i32.to_le_bytes());
+        let end = 0x5000 + 100 + hook.len() as u64;
+        let code = At(0x5000, [vec![0x90; 100], hook, vec![0x90; 100]].concat());
+        assert_eq!(cell_before(&code, end), Some(0x5000 + 107 + 0x1234));
+        assert_eq!(cell_before(&code, end + 1), None);
+        assert_eq!(cell_before(&code, 0x5000), None);
     }
 }

@@ -9,6 +9,7 @@ use crate::simulate::{Request, bar, in_parallel, simulate};
 use crate::{Home, program};
 use anyhow::{Result, bail};
 use corefold_driver::BadInput;
+use corefold_driver::scratch::Scratch;
 use std::path::Path;
 
 pub const CPUS: [u32; 7] = [1, 2, 8, 16, 40, 80, 256];
@@ -66,7 +67,7 @@ impl Cell {
 }
 
 pub fn run(home: &Home, corefold: &Path, part: &Part) -> Result<Vec<Cell>> {
-    let place = tempfile::Builder::new().prefix("corefold-grid-").tempdir()?;
+    let place = Scratch::new()?;
     let program = program::instrumented(home, corefold, &home.kit().join("bench/cell.c"), place.path())?;
     let cells = cells(part)?;
     // The longest first, so that the last ones end together.

@@ -17,6 +17,7 @@ pub use home::Home;
 pub use rows::{Row, Table};
 
 use anyhow::Result;
+use corefold_driver::scratch::Scratch;
 use simulate::{Request, simulate_all};
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,7 +31,7 @@ pub fn list(home: &Home) -> Result<Vec<(String, String)>> {
 pub fn run(home: &Home, corefold: &Path, name: &str) -> Result<Table> {
     let folder = home.case(name)?;
     let spec = spec::load(&folder)?;
-    let place = tempfile::Builder::new().prefix("corefold-case-").tempdir()?;
+    let place = Scratch::new()?;
     let source = folder.join(&spec.program);
     let program = program::instrumented(home, corefold, &source, place.path())?;
     let requests: Vec<Request> = spec.runs.iter().map(|(name, run)| Request::of(&spec, name, run)).collect();

@@ -84,7 +84,7 @@ impl Case {
 
 pub fn load(folder: &Path) -> Result<Case> {
     let path = folder.join("case.toml");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = corefold_files::read_text(&path, 16 << 20).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text).with_context(|| path.display().to_string())
 }
 

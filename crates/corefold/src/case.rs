@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold case`: published results, simulated again.
 use crate::screen;
+use crate::show::Json;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use corefold_case::{Home, grid};
@@ -46,18 +47,15 @@ pub fn case(command: Command) -> Result<u8> {
     match command {
         Command::List => {
             let cases = corefold_case::list(&home)?;
-            screen::print(&cases.iter().map(|(name, title)| format!("{name:<16} {title}\n")).collect::<String>())?;
+            screen::print_plain(
+                &cases.iter().map(|(name, title)| format!("{name:<16} {title}\n")).collect::<String>(),
+            )?;
         }
         Command::Run { name, json } => {
+            let to = Json::create(json.as_deref())?;
             let table = corefold_case::run(&home, &own, &name)?;
-            match json.as_deref() {
-                Some(path) if path == Path::new("-") => return screen::print(&table.json()?).map(|()| exit::FINE),
-                Some(path) => {
-                    std::fs::write(path, table.json()?).with_context(|| format!("cannot write {}", path.display()))?
-                }
-                None => {}
-            }
-            screen::print(&table.text())?;
+            let document = table.json()?;
+            to.print(|| document, || table.text())?;
         }
         Command::Grid(args) => run_grid(&home, &own, args)?,
     }
@@ -75,5 +73,5 @@ fn run_grid(home: &Home, own: &Path, args: GridArgs) -> Result<()> {
     if let Some(page) = &args.page {
         grid::write(page, &cells)?;
     }
-    screen::print(&grid::text(&cells))
+    screen::print_plain(&grid::text(&cells))
 }

@@ -3,11 +3,11 @@
 use crate::size;
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use corefold_driver::cc::Language;
+use corefold_driver::cc::{self, Language};
 use corefold_driver::exit;
 use std::ffi::OsString;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -82,6 +82,9 @@ pub struct RunArgs {
     /// The schedule and the program's randomness: 0 is the plain schedule, any other number draws one of its own.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Mean cycles of a CPU between two samples of its call stack, 16 at least. Times do not depend on it.
+    #[arg(long, value_name = "CYCLES", default_value_t = corefold_driver::run::SAMPLE_PERIOD)]
+    pub sample_period: u64,
     /// Where the recording goes.
     #[arg(short, long, value_name = "FILE", default_value = "corefold.rec")]
     pub output: PathBuf,
@@ -167,6 +170,11 @@ pub struct ReportOptions {
     /// Also write the report as JSON; - is standard output, in place of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+    /// Do not measure, nor tell, how much time passes on the host in code without hooks and in the kernel.
+    ///
+    /// That is the one part of a report that is not the same each time.
+    #[arg(long)]
+    pub no_host_time: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -198,9 +206,18 @@ fn seconds() -> impl TypedValueParser<Value = Duration> {
     })
 }
 
-/// The compiler's arguments, if this is a call of the compiler.
-pub fn compiler_call(mut args: impl Iterator<Item = OsString>) -> Option<(Language, Vec<OsString>)> {
-    let language = match args.nth(1)?.to_str()? {
+/// The compiler's arguments, if this is a call of the compiler: by the name that the command was called by, as
+/// `corefold-cc`, by that of its file (`own`), where a link has another name, or by the first argument.
+pub fn compiler_call(
+    mut args: impl Iterator<Item = OsString>,
+    own: Option<PathBuf>,
+) -> Option<(Language, Vec<OsString>)> {
+    let called = args.next()?;
+    let names = [Path::new(&called), own.as_deref().unwrap_or(Path::new(""))].map(Path::file_name);
+    if let Some(language) = names.into_iter().flatten().find_map(cc::wrapper) {
+        return Some((language, args.collect()));
+    }
+    let language = match args.next()?.to_str()? {
         "cc" => Language::C,
         "c++" => Language::Cxx,
         _ => return None,
@@ -251,7 +268,11 @@ mod tests {
 
     #[test]
     fn compilers_are_called_by_name() {
-        let call = |line: &str| compiler_call(line.split(' ').map(OsString::from));
+        let call = |line: &str| compiler_call(line.split(' ').map(OsString::from), None);
+        let linked = |line: &str| compiler_call(line.split(' ').map(OsString::from), Some("/bin/corefold-c++".into()));
+        assert_eq!(call("/usr/bin/corefold-cc cc -x").unwrap(), (Language::C, ["cc", "-x"].map(OsString::from).into()));
+        assert_eq!(call("corefold-c++").unwrap().0, Language::Cxx);
+        assert_eq!(linked("g++ -c").unwrap().0, Language::Cxx);
         assert_eq!(
             call("corefold cc --help -- -x"),
             Some((Language::C, ["--help", "--", "-x"].map(OsString::from).into()))

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold explore`.
 use crate::cli::ExploreArgs;
+use crate::replay;
 use crate::screen;
-use anyhow::{Context, Result};
+use crate::show::Json;
+use anyhow::Result;
 use corefold_driver::exit;
 use corefold_driver::run::Options;
 use corefold_driver::run::explore::{Search, Searched, explore as search};
 use corefold_driver::seeds::Seeds;
 use corefold_explain::{Images, explain};
 use corefold_report::schedules::{self, Failure, Schedules};
-use std::path::Path;
 use std::time::Duration;
 
 /// Runs the program under each seed's schedule, and tells what failed.
 pub fn explore(args: ExploreArgs) -> Result<u8> {
+    let json = Json::create(args.json.as_deref())?;
     let found =
         search(Search { options: options(&args)?, seeds: Seeds::parse(&args.seeds)?, stop_after: most(&args) })?;
     if let Some(signal) = found.interrupted {
@@ -23,7 +25,7 @@ pub fn explore(args: ExploreArgs) -> Result<u8> {
         }
     }
     let code = code(&found);
-    show(&args, found)?;
+    show(&args, found, json)?;
     Ok(code)
 }
 
@@ -52,26 +54,28 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         machine,
         seed: 0,
         slack: args.limits.slack,
+        sample_period: corefold_driver::run::SAMPLE_PERIOD,
         program: program.clone(),
         args: rest.to_vec(),
-        timeout: args.limits.timeout.or(Some(TIMEOUT)),
+        timeout: Some(args.limits.timeout.unwrap_or(TIMEOUT)),
         longest: args.limits.longest,
         memory_limit: args.limits.memory,
         jobs: args.limits.jobs,
         work: Default::default(),
+        measure_host: false,
     })
 }
 
 /// For programs that wait outside of virtual time; what only spins is found without.
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn show(args: &ExploreArgs, found: Searched) -> Result<()> {
+fn show(args: &ExploreArgs, found: Searched, to: Json) -> Result<()> {
     let mut images = Images::new();
     let longest = found.longest;
     let failure = |f: corefold_driver::run::explore::Failure| {
         let explained = explain(&f.run, &mut images)?;
         let printed = String::from_utf8_lossy(&f.printed).into_owned();
-        Ok(Failure { seed: f.seed, explained, printed, replay: replay(args, f.seed, longest) })
+        Ok(Failure { seed: f.seed, explained, printed, replay: replay::command(args, f.seed, longest, &f.run.status) })
     };
     let failures = found.failures.into_iter().map(failure).collect::<Result<_>>()?;
     let found = Schedules {
@@ -81,51 +85,6 @@ fn show(args: &ExploreArgs, found: Searched) -> Result<()> {
         failures,
         unfinished: found.unfinished,
     };
-    match args.json.as_deref() {
-        Some(path) if path == Path::new("-") => return screen::print(&schedules::json(&found)),
-        Some(path) => {
-            std::fs::write(path, schedules::json(&found)).with_context(|| format!("cannot write {}", path.display()))?
-        }
-        None => {}
-    }
-    screen::print(&schedules::text(&found, &screen::options(Default::default())))
-}
-
-/// The command that runs the same schedule again.
-fn replay(args: &ExploreArgs, seed: u64, longest: Duration) -> String {
-    let mut words = vec!["corefold run".to_string(), format!("--seed {seed} --cpus {}", args.cpus)];
-    let limits = &args.limits;
-    if limits.machine != corefold_machine::DEFAULT {
-        words.push(format!("--machine {}", quoted(&limits.machine)));
-    }
-    if limits.slack != crate::cli::SLACK {
-        words.push(format!("--slack {}", limits.slack));
-    }
-    if let Some(bytes) = limits.memory {
-        words.push(format!("--memory {bytes}"));
-    }
-    if seed != 0 {
-        words.push(format!("--longest {}", longest.as_secs_f64()));
-    }
-    words.push("--".into());
-    words.extend(args.program.iter().map(|word| quoted(&word.to_string_lossy())));
-    words.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%{}".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        for (word, expected) in [("./a", "./a"), ("", "''"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("$x", "'$x'")] {
-            assert_eq!(quoted(word), expected);
-        }
-    }
+    let look = screen::options(Default::default());
+    to.print(|| schedules::json(&found), || schedules::text(&found, &look))
 }

@@ -5,6 +5,7 @@ use crate::screen;
 use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use corefold_driver::exit;
+use corefold_driver::save::Output;
 use corefold_machine::{Fact, Machine, Origin, Profile, builtin, host_file, load, without};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -37,17 +38,19 @@ pub fn calibrate(output: Option<PathBuf>) -> Result<u8> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
+    let output = Output::create(&file, "the profile")?;
     screen::note("measuring this host, for under a minute; let nothing else run");
     let calibration = corefold_calibrate::calibrate()?;
-    std::fs::write(&file, &calibration.text).with_context(|| format!("cannot write {}", file.display()))?;
+    let written = output.write(calibration.text.as_bytes());
     let mut text = String::new();
     for f in calibration.figures.iter() {
         let how = if f.spread.is_some() { "" } else { "estimated: " };
         let (value, spread) = (corefold_calibrate::number(f), corefold_calibrate::spread(f));
         writeln!(text, "{:<26} {value:>10} {:<7} {how}{}{spread}", f.key, f.unit, f.how)?;
     }
-    screen::print(&text)?;
+    screen::print_plain(&text)?;
     calibration.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
+    written?;
     screen::note(&format!("profile: {}", file.display()));
     Ok(exit::FINE)
 }
@@ -66,14 +69,14 @@ pub fn list() -> Result<u8> {
     for machine in builtin() {
         writeln!(text, "{:<17} {:>5} CPUs  {}", machine.name, machine.cpus, machine.description)?;
     }
-    screen::print(&text)?;
+    screen::print_plain(&text)?;
     Ok(exit::FINE)
 }
 
 pub fn show(name: &str) -> Result<u8> {
     let profile = load(name)?;
     profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
-    screen::print(&table(&profile)?)?;
+    screen::print_plain(&table(&profile)?)?;
     Ok(exit::FINE)
 }
 

@@ -3,7 +3,9 @@
 mod case;
 mod cli;
 mod explore;
+mod host;
 mod machine;
+mod replay;
 mod run;
 mod screen;
 mod show;
@@ -11,12 +13,15 @@ mod size;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use corefold_driver::run::signals;
 use corefold_driver::{cc, exit};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    signals::settle();
     // Before any parsing of ours: a compiler's arguments are nobody else's business.
-    if let Some((language, args)) = cli::compiler_call(std::env::args_os()) {
+    if let Some((language, args)) = cli::compiler_call(std::env::args_os(), std::env::current_exe().ok()) {
         return failed("corefold cc", &cc::compile(language, args));
     }
     if let Some(args) = cli::assembler_call(std::env::args_os()) {
@@ -25,7 +30,8 @@ fn main() -> ExitCode {
             Err(error) => failed("corefold cc", &error),
         };
     }
-    let done = match Cli::parse().command {
+    signals::ignore_file_limit();
+    let done = match parsed().command {
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("taken above"),
         Command::Run(args) => run::run(args),
         Command::Explore(args) => explore::explore(args),
@@ -39,6 +45,19 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => failed("corefold", &error),
     }
+}
+
+/// The command line; if it is wrong, that is said and the command ends. clap quotes arguments as they are, so that
+/// only those which a terminal just shows are left to it.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let harmless = |arg: OsString| arg.to_str().is_some_and(corefold_report::is_visible);
+        if std::env::args_os().all(harmless) {
+            error.exit();
+        }
+        screen::note(error.to_string().trim_end());
+        std::process::exit(error.exit_code())
+    })
 }
 
 fn failed(who: &str, error: &anyhow::Error) -> ExitCode {

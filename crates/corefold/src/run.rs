@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run`.
 use crate::cli::RunArgs;
-use crate::{screen, show};
+use crate::show::Json;
+use crate::{host, screen, show};
 use anyhow::Result;
 use corefold_driver::run::{Finished, Options};
 use corefold_driver::save::Recording;
 use corefold_driver::{cpus, exit};
+use corefold_recording::{Run, Status};
 use std::path::Path;
 
 /// Simulates, saves, shows; the exit code says how the program fared.
 pub fn run(args: RunArgs) -> Result<u8> {
     let options = options(&args)?;
     let recording = Recording::create(&args.output)?;
+    let json = Json::create(args.report.json.as_deref())?;
     let finished = corefold_driver::run::run(&options)?;
-    if !finished.runs.is_empty() {
-        recording.write(&finished.runs)?;
+    // What was simulated is shown even if it cannot be kept.
+    let kept = if finished.runs.is_empty() { Ok(()) } else { recording.write(&finished.runs) };
+    if kept.is_ok() && !finished.runs.is_empty() {
+        host::save(&finished, &args.output);
     }
     if let Some(signal) = finished.interrupted {
+        kept?;
         interrupted(&finished, &options, &args.output);
         return Ok(128 + signal as u8);
     }
-    show::show(&finished.runs, &args.report)?;
+    let shown = show::show(&finished.runs, &args.report, &args.output, json);
+    kept.and(shown)?;
     screen::note(&format!("recording: {}", args.output.display()));
     Ok(exit::of_runs(&finished.runs))
 }
@@ -39,20 +46,27 @@ fn options(args: &RunArgs) -> Result<Options> {
         machine,
         seed: args.seed,
         slack: args.limits.slack,
+        sample_period: args.sample_period,
         program: program.clone(),
         args: rest.to_vec(),
         timeout: args.limits.timeout,
         longest: args.limits.longest,
         memory_limit: args.limits.memory,
         jobs: args.limits.jobs,
+        measure_host: !args.report.no_host_time,
         work: args.report.work.map(Into::into).unwrap_or_default(),
     })
 }
 
 fn interrupted(finished: &Finished, options: &Options, output: &Path) {
-    let (had, of) = (finished.runs.len(), options.cpus.len());
-    screen::note(&match had {
-        0 => "corefold: interrupted before anything was simulated".to_string(),
-        _ => format!("corefold: interrupted; {had} of {of} counts are in {}", output.display()),
+    let cut_short = |run: &&Run| matches!(run.status, Status::Interrupted { .. });
+    let (kept, cut, of) = (finished.runs.len(), finished.runs.iter().filter(cut_short).count(), options.cpus.len());
+    let shown = output.display();
+    screen::note(&match (kept - cut, cut) {
+        (0, 0) => "corefold: interrupted before anything was simulated".to_string(),
+        (ended, 0) => format!("corefold: interrupted; {ended} of {of} counts had ended and are in {shown}"),
+        (ended, cut) => format!(
+            "corefold: interrupted; {ended} of {of} counts had ended; they are in {shown}, with {cut} that were cut short"
+        ),
     });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standard output, and what it can show.
 use anyhow::{Context, Result};
+use corefold_report::visible;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Prints; a reader that has gone away (`| head`) is no error.
@@ -11,9 +12,14 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// Prints text that is no report, and may hold what somebody else wrote.
+pub fn print_plain(text: &str) -> Result<()> {
+    print(&visible(text))
+}
+
 /// Says a line on standard error. Where that is closed too, nobody is left to be told.
 pub fn note(line: &str) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("{}\n", visible(line)).as_bytes());
 }
 
 /// How the report is to look there.
@@ -26,6 +32,7 @@ pub fn options(work: corefold_recording::Work) -> corefold_report::Options {
         color: terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
         width: columns.unwrap_or(usual.width),
         accuracy: accuracy(),
+        host: Vec::new(),
         ascii: terminal && ["linux", "dumb", "vt100", "vt220"].contains(&variable("TERM").as_str()),
     }
 }

@@ -74,3 +74,56 @@ fn a_configure_script_accepts_it() {
         $CC -o main main.c lib.c";
     built(&place, &format!("CC='{} cc'; {script}", corefold()), "main");
 }
+
+/// The command by its one-word names, in a directory of a place.
+fn wrappers(place: &Place) -> String {
+    std::fs::create_dir(place.path("bin")).unwrap();
+    std::fs::copy(corefold(), place.path("bin/corefold")).unwrap();
+    let makefile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Makefile");
+    let made = place.sh(&format!("make -s -f '{makefile}' wrappers BUILT=\"$PWD/bin\""));
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    place.path("bin").display().to_string()
+}
+
+/// ck's configure keeps the first word of CC only; other scripts quote it, or look it up with `command -v`.
+#[test]
+fn one_word_names_work_where_two_words_do_not() {
+    let place = project();
+    let bin = wrappers(&place);
+    let configure = "
+        CC=`echo $CC | cut -d' ' -f1`
+        test -x \"`command -v \"$CC\"`\"
+        \"$CC\" --version | head -1 | grep -q gcc
+        \"$CC\" -O2 -Wall -Werror -o main main.c lib.c";
+    built(&place, &format!("PATH='{bin}':$PATH CC=corefold-cc; {configure}"), "main");
+    // As links and under other names, as compiler caches are put in front.
+    let links = "mkdir front; ln -s ../bin/corefold-cc front/gcc; ln -s \"$PWD/bin/corefold\" front/corefold-c++
+        PATH=\"$PWD/front:$PATH\"; ln -s bin/corefold-cc cc; COREFOLD_CC=/usr/bin/gcc; export COREFOLD_CC";
+    built(
+        &place,
+        &format!("{links}; gcc -O2 -o one main.c lib.c; ./cc -c lib.c; ./cc -c main.c; gcc -o two main.o lib.o"),
+        "two",
+    );
+    place.file("main.cpp", "extern \"C\" int add(void);\nint main() { return add(); }\n");
+    built(
+        &place,
+        "gcc -c -O2 lib.c -o lib.o; PATH=\"$PWD/front:$PATH\"; corefold-c++ -O2 -o three main.cpp lib.o",
+        "three",
+    );
+    let alone = place.sh("mkdir alone; ln bin/corefold-cc alone/; ./alone/corefold-cc -c lib.c || echo code $?");
+    assert!(alone.out == "code 2\n" && alone.err.contains("needs the command corefold beside it"), "{}", alone.err);
+}
+
+#[test]
+fn cmake_takes_the_one_word_names() {
+    let place = project();
+    let bin = wrappers(&place);
+    place.file("main.cpp", "extern \"C\" int add(void);\nint main() { return add(); }\n");
+    place.file(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.16)\nproject(tiny C CXX)\nfind_package(Threads REQUIRED)
+         add_library(add STATIC lib.c)\nadd_executable(main main.cpp)\ntarget_link_libraries(main add Threads::Threads)",
+    );
+    let script = format!("PATH='{bin}':$PATH CC=corefold-cc CXX=corefold-c++ cmake -B one && cmake --build one");
+    built(&place, &script, "one/main");
+}

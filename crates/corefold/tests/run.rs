@@ -104,7 +104,44 @@ fn runs_are_merged_in_the_order_of_cpus() {
     assert_eq!(done.code, Some(8));
     assert!(done.out.contains("left no recording"), "{}", done.out);
     assert!(done.err.contains("--- output at 2 CPUs ---\n2 2of2\n---\n"), "{}", done.err);
-    assert!(!done.err.contains("8of8") && done.err.contains("recording: corefold.rec"), "{}", done.err);
+    assert!(
+        done.err.contains("--- output at 8 CPUs ---\n2 8of8\n---\n") && done.err.contains("recording: corefold.rec"),
+        "{}",
+        done.err
+    );
+}
+
+/// A check that the program makes of itself and that fails at the largest count only.
+#[test]
+fn a_failure_at_one_count_is_shown_and_fails_the_run() {
+    let place = Place::new();
+    let source = "
+        #include <stdio.h>
+        #include <stdlib.h>
+        int main(int n, char **a) {
+            int wrong = atoi(a[1]) == 80;
+            puts(\"checking\");
+            puts(wrong ? \"left inside: 1\" : \"all is well\");
+            return wrong && n > 2 ? 3 : 0;
+        }";
+    place.build("check", source);
+    let done = place.corefold("run --cpus 1,8,80 -- ./check {cpus}");
+    assert!(done.err.contains("--- output at 1 and 8 CPUs ---\nchecking\nall is well\n---\n"), "{}", done.err);
+    assert!(done.err.contains("--- output at 80 CPUs, from line 2 on ---\nleft inside: 1\n---\n"), "{}", done.err);
+    let ended = |code| {
+        corefold_recording::encode_run(&Run {
+            status: corefold_recording::Status::Exited(code),
+            cpus: 80,
+            ..Run::default()
+        })
+    };
+    place.file("0.run", ended(0));
+    place.file("3.run", ended(3));
+    let script = format!("STUB_RUN=$1.run '{}' run --cpus 1,80 -- ./check {{cpus}}", corefold());
+    for (code, expected) in [("0", 0), ("3", 1)] {
+        let done = common::said(place.command("sh").args(["-c", &script, "sh", code]));
+        assert_eq!(done.code, Some(expected), "{}", done.err);
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ use anyhow::{Context, Result};
 use arguments::Arguments;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The subcommand that compilers call in place of `as`.
@@ -58,6 +59,15 @@ impl Language {
     }
 }
 
+/// The compiler that a name of the command stands for: `corefold cc` in one word, for build systems that drop the second.
+pub fn wrapper(name: &OsStr) -> Option<Language> {
+    match name.to_str()? {
+        "corefold-cc" => Some(Language::C),
+        "corefold-c++" => Some(Language::Cxx),
+        _ => None,
+    }
+}
+
 /// Becomes the compiler; returns only if it cannot.
 pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
     match command(language, args) {
@@ -74,7 +84,7 @@ fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
     let named = language.named();
     let words: Vec<&str> = named.split_whitespace().collect();
     let args = Arguments::check(args)?;
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let own = corefold()?;
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
     if clang::is_clang(&words) {
@@ -88,6 +98,19 @@ fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
         command.arg("-D__COREFOLD__=1").arg("-isystem").arg(&files.include).args(args.cleaned);
     }
     Ok(command)
+}
+
+/// The file of the command `corefold`, which compilers call in place of `as`: this program, or the one beside it.
+fn corefold() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    if own.file_name().and_then(wrapper).is_none() {
+        return Ok(own);
+    }
+    let beside = own.with_file_name("corefold");
+    match beside.is_file() {
+        true => Ok(beside),
+        false => Err(bad_input!("{} needs the command corefold beside it", own.display())),
+    }
 }
 
 /// A file of assembly, or the option that says that the others are.

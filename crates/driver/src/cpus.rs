@@ -2,7 +2,7 @@
 //! Lists of CPU counts: `1,2,4,8-80:8`.
 use crate::exit::bad_input;
 use anyhow::Result;
-use corefold_machine::{Machine, larger_than};
+use corefold_machine::{MOST_CPUS, Machine, larger_than};
 
 /// The counts that a list names, sorted, each once: numbers and ranges with an optional step.
 pub fn parse(list: &str) -> Result<Vec<u32>> {
@@ -22,9 +22,6 @@ pub fn near_placeholder(argument: &str) -> Option<String> {
     in_braces.filter(|w| *w != "cpus").find(word).map(|w| format!("{{{w}}}"))
 }
 
-/// Guards against a range that is a slip of the keyboard; no machine is near.
-const MOST: u32 = 1_000_000;
-
 /// The error says what is wrong with the part, and follows it.
 fn one(part: &str) -> Result<Vec<u32>, String> {
     let (range, step) = match part.split_once(':') {
@@ -36,7 +33,7 @@ fn one(part: &str) -> Result<Vec<u32>, String> {
     };
     match (number(first)?, number(last)?) {
         (first, last) if first > last => Err(format!("runs backwards: say {last}-{first}")),
-        (_, last) if last > MOST => Err(format!("goes beyond {MOST} CPUs")),
+        (_, last) if last > MOST_CPUS => Err(format!("goes beyond {MOST_CPUS} CPUs, the most that can be simulated")),
         _ if step == 0 => Err("has a step of 0, which would never end: a step is at least 1".into()),
         (first, last) => Ok((first..=last).step_by(step as usize).collect()),
     }
@@ -68,6 +65,9 @@ pub fn check(counts: &[u32], machine: &Machine) -> Result<()> {
     let Some(&most) = counts.iter().max().filter(|&&n| n > machine.cpus()) else {
         return Ok(());
     };
+    if most > MOST_CPUS {
+        return Err(bad_input!("{most} CPUs: {MOST_CPUS} is the most that can be simulated"));
+    }
     let way_out = match larger_than(most) {
         Some(larger) => format!("{} has {}", larger.name, larger.cpus),
         None => {
@@ -103,6 +103,7 @@ mod tests {
         let said = |list| parse(list).unwrap_err().to_string();
         assert_eq!(said("1,8-4"), "--cpus 1,8-4: \"8-4\" runs backwards: say 4-8");
         assert!(said("1-80:0").starts_with("--cpus 1-80:0: \"1-80:0\" has a step of 0"));
+        assert!(said("1-4097").ends_with("goes beyond 4096 CPUs, the most that can be simulated"));
         for list in ["-1", "+1", "1-", "1-4000000000", "99999999999"] {
             assert!(parse(list).is_err(), "{list}");
         }
@@ -130,8 +131,10 @@ mod tests {
         check(&[1, 80], &skylake).unwrap();
         let said = check(&[1, 81], &skylake).unwrap_err().to_string();
         assert_eq!(said, "81 CPUs: skylake-2s-80 has 80; clx-2s-8275cl has 96 (--machine)");
-        let said = check(&[5000], &skylake).unwrap_err().to_string();
+        let said = check(&[4096], &skylake).unwrap_err().to_string();
         assert!(said.contains("the largest machine, generic-1024, has 1024"), "{said}");
+        let said = check(&[4097], &skylake).unwrap_err().to_string();
+        assert_eq!(said, "4097 CPUs: 4096 is the most that can be simulated");
         assert_eq!(check(&[0, 1], &skylake).unwrap_err().to_string(), "0 CPUs: a run needs at least 1");
     }
 }

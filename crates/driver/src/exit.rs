@@ -67,7 +67,8 @@ pub fn of_status(status: &Status) -> u8 {
         Status::Crashed { .. } | Status::UseAfterFree(_) => CRASHED,
         Status::Deadlock { .. } => DEADLOCK,
         Status::Livelock { .. } => LIVELOCK,
-        Status::TimedOut { .. } => TIMED_OUT,
+        // The command ends with the signal's code; its recording, reported later, has no code to give.
+        Status::TimedOut { .. } | Status::Interrupted { .. } => TIMED_OUT,
         Status::Unsupported { .. } => UNSUPPORTED,
         Status::OutOfMemory { .. } => OUT_OF_MEMORY,
         Status::Unfinished => INTERNAL,
@@ -85,7 +86,7 @@ mod tests {
     #[test]
     fn the_first_run_that_failed_decides() {
         let timed_out = Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances: false, unseen: None };
-        let crashed = Status::Crashed { signal: 11, address: Some(0), thread: 0, stack: Vec::new() };
+        let crashed = Status::Crashed { signal: 11, address: Some(0), thread: 0, stack: Vec::new(), overflow: false };
         assert_eq!(of_runs(&[ended(Status::Exited(0))]), FINE);
         assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(Status::Exited(9))]), PROGRAM_FAILED);
         assert_eq!(of_runs(&[ended(Status::Exited(0)), ended(timed_out), ended(crashed)]), TIMED_OUT);

@@ -13,6 +13,7 @@ pub mod program;
 pub mod run;
 pub mod runtime;
 pub mod save;
+pub mod scratch;
 pub mod seeds;
 
 pub use exit::BadInput;

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 const COMPILE: &str = "compile and link it with `corefold cc` or `corefold c++`";
 
+/// No program is so large.
+const MOST_BYTES: u64 = 16 << 30;
+
 /// A program that can be simulated.
 pub struct Program {
     pub path: PathBuf,
@@ -22,7 +25,8 @@ pub struct Program {
 pub fn check(name: &OsStr) -> Result<Program> {
     let path = resolve(name)?;
     executable(&path)?;
-    let bytes = std::fs::read(&path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
+    let bytes = corefold_files::read_regular(&path, MOST_BYTES)
+        .map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
     let needs_tsan = contents(&path.display().to_string(), &bytes)?;
     Ok(Program { path, needs_tsan })
 }

@@ -6,18 +6,20 @@
 mod blocked;
 mod child;
 pub mod explore;
+pub mod host;
 mod outcome;
 mod output;
 mod preload;
-mod signals;
+pub mod signals;
 mod tsan;
 mod wait;
 
+use crate::scratch::Scratch;
 use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
 use corefold_machine::Machine;
-use corefold_recording::{Run, Work};
+use corefold_recording::{HostUse, Run, Work};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,7 +29,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Mean cycles between two samples: fine enough for short programs, cheap enough for long ones.
-const SAMPLE_PERIOD: u64 = 10_000;
+pub const SAMPLE_PERIOD: u64 = 10_000;
 
 pub struct Options {
     pub machine: Machine,
@@ -35,6 +37,8 @@ pub struct Options {
     pub cpus: Vec<u32>,
     pub seed: u64,
     pub slack: u64,
+    /// Mean cycles between two samples of the profile.
+    pub sample_period: u64,
     /// `{cpus}` in an argument stands for the count.
     pub program: OsString,
     pub args: Vec<OsString>,
@@ -48,11 +52,15 @@ pub struct Options {
     pub jobs: Option<NonZero<usize>>,
     /// What the recording says for later reports.
     pub work: Work,
+    /// Also measure what the runs take of the host.
+    pub measure_host: bool,
 }
 
 pub struct Finished {
     /// In the order of CPUs.
     pub runs: Vec<Run>,
+    /// What was measured of the host, by CPUs; it differs from run to run and does not belong into a recording.
+    pub host: BTreeMap<u32, HostUse>,
     /// The signal that ended it early.
     pub interrupted: Option<i32>,
 }
@@ -62,10 +70,10 @@ pub fn run(options: &Options) -> Result<Finished> {
     cpus::check(&options.cpus, &options.machine)?;
     let program = program::check(&options.program)?;
     let runtime = runtime::find()?;
-    let directory =
-        tempfile::Builder::new().prefix("corefold-").tempdir().context("cannot make a temporary directory")?;
-    let placeholders = tsan::placeholders(&program.needs_tsan, directory.path())?;
+    // Before the directory: from then on a signal lets it be removed.
     let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
+    let directory = Scratch::new()?;
+    let placeholders = tsan::placeholders(&program.needs_tsan, directory.path())?;
     let jobs = jobs(options, options.cpus.len() as u64);
     let all = Points {
         options,
@@ -80,6 +88,7 @@ pub fn run(options: &Options) -> Result<Finished> {
         interrupts: &interrupts,
         next: AtomicUsize::new(options.cpus.len()),
         done: Mutex::new(BTreeMap::new()),
+        host: Mutex::new(BTreeMap::new()),
         bar: bar(options.cpus.len()),
     };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| all.work()))));
@@ -87,7 +96,8 @@ pub fn run(options: &Options) -> Result<Finished> {
     let runs = all.done.into_inner().expect("no worker panics").into_iter();
     let runs = runs.map(|(_, run)| run).collect::<Result<Vec<Run>>>()?;
     output::show(&all.launched, &runs);
-    Ok(Finished { runs, interrupted: interrupts.caught() })
+    let host = all.host.into_inner().expect("no worker panics");
+    Ok(Finished { runs, host, interrupted: interrupts.caught() })
 }
 
 fn jobs(options: &Options, runs: u64) -> usize {
@@ -123,6 +133,7 @@ struct Points<'a> {
     /// How many of `options.cpus`, from the front, are not yet started.
     next: AtomicUsize,
     done: Mutex<BTreeMap<u32, Result<Run>>>,
+    host: Mutex<BTreeMap<u32, HostUse>>,
     bar: ProgressBar,
 }
 
@@ -150,6 +161,9 @@ impl Points<'_> {
         let launch = self.launched.launch(self.options, cpus);
         let mut child = self.launched.start(self.options, &launch)?;
         let ended = wait::wait(&mut child, self.options.timeout, self.interrupts)?;
+        if let Some(measured) = host::measured(&launch) {
+            self.host.lock().expect("no worker panics").insert(cpus, measured);
+        }
         Ok(Run { work: self.options.work, ..outcome::run(&launch, &ended) })
     }
 }

@@ -5,55 +5,96 @@ use anyhow::{Context, Result};
 use corefold_recording::Run;
 use std::fs::{self, Permissions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// The recording's file, opened before anything is simulated: a place that cannot be written should
-/// be said at once, not after an hour.
-pub struct Recording {
+/// A file for results, looked at before anything is simulated: a place that cannot be written should be said at
+/// once, not after an hour. It is written whole or not at all: what was there stays if the disk is full.
+pub struct Output {
+    /// What is written, for messages.
+    what: &'static str,
     path: PathBuf,
-    to: Target,
+    /// `path` is a pipe or a device, which must not be replaced.
+    direct: Option<fs::File>,
 }
 
-enum Target {
-    /// A new file beside `path`, renamed over it in the end.
-    Beside(NamedTempFile),
-    /// `path` is a pipe or a device, which must not be replaced.
-    Direct(fs::File),
+impl Output {
+    pub fn create(path: &Path, what: &'static str) -> Result<Output> {
+        let shown = path.display();
+        let cannot = |e: std::io::Error| bad_input!("cannot write {what} {shown}: {e}");
+        // Names of what is open already: a rename would replace what they stand for.
+        let stands_for_open = ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"]
+            .iter()
+            .any(|place| path.starts_with(place));
+        // Through a link to the file itself, so that the rename does not replace the link.
+        let path = path.canonicalize().ok().filter(|_| !stands_for_open).unwrap_or_else(|| path.to_path_buf());
+        let directory = directory(&path);
+        if !directory.exists() {
+            return Err(bad_input!(
+                "cannot write {what} {shown}: the directory {} does not exist",
+                directory.display()
+            ));
+        }
+        let direct = match fs::metadata(&path) {
+            Ok(meta) if meta.is_dir() => return Err(bad_input!("{} is a directory", path.display())),
+            Ok(meta) if !meta.is_file() || stands_for_open => Some(open_now(&path).map_err(cannot)?),
+            _ => {
+                beside(directory).map_err(|e| cannot(without_name(&e)))?;
+                None
+            }
+        };
+        Ok(Output { what, path, direct })
+    }
+
+    pub fn write(self, bytes: &[u8]) -> Result<()> {
+        self.put(bytes, |_| Ok(()))
+    }
+
+    /// `keep` may save what is there, once nothing but the rename is left to be done.
+    fn put(self, bytes: &[u8], keep: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
+        let Output { what, path, direct } = self;
+        let written = match direct {
+            Some(mut file) => file.write_all(bytes),
+            None => replace(&path, bytes, keep),
+        };
+        written.with_context(|| format!("cannot write {what} {} ({} bytes)", path.display(), bytes.len()))
+    }
 }
+
+/// Through a new file beside the old one, renamed over it in the end.
+fn replace(path: &Path, bytes: &[u8], keep: impl FnOnce(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
+    let mut file = beside(directory(path)).map_err(|e| without_name(&e))?;
+    file.write_all(bytes)?;
+    keep(path)?;
+    Ok(file.persist(path).map(drop)?)
+}
+
+/// Opens what is there. A pipe that nobody reads is an error, where the kernel would wait for a reader.
+fn open_now(path: &Path) -> std::io::Result<fs::File> {
+    let file = fs::File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(|e| {
+        let nobody = e.raw_os_error() == Some(libc::ENXIO);
+        if nobody { std::io::Error::other("it is a pipe that nobody reads") } else { e }
+    })?;
+    // SAFETY: the descriptor is open; both calls touch no memory of ours.
+    unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK);
+    }
+    Ok(file)
+}
+
+/// The recording's file; the recording before it is kept.
+pub struct Recording(Output);
 
 impl Recording {
     pub fn create(path: &Path) -> Result<Recording> {
-        let cannot = |e: std::io::Error| bad_input!("cannot write the recording {}: {e}", path.display());
-        // Through a link to the file itself, so that the rename does not replace the link.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let directory = directory(&path);
-        if !directory.exists() {
-            let (shown, place) = (path.display(), directory.display());
-            return Err(bad_input!("cannot write the recording {shown}: the directory {place} does not exist"));
-        }
-        let to = match fs::metadata(&path) {
-            Ok(meta) if meta.is_dir() => {
-                return Err(bad_input!("{} is a directory", path.display()));
-            }
-            Ok(meta) if !meta.is_file() => Target::Direct(fs::File::options().write(true).open(&path).map_err(cannot)?),
-            _ => Target::Beside(beside(directory).map_err(|e| cannot(without_name(&e)))?),
-        };
-        Ok(Recording { path, to })
+        Output::create(path, "the recording").map(Recording)
     }
 
     pub fn write(self, runs: &[Run]) -> Result<()> {
-        let bytes = corefold_recording::encode(runs);
-        let path = self.path;
-        let written = match self.to {
-            Target::Direct(mut file) => file.write_all(&bytes),
-            Target::Beside(mut file) => file.write_all(&bytes).and_then(|()| file.flush()).and_then(|()| {
-                keep(&path)?;
-                Ok(file.persist(&path).map(drop)?)
-            }),
-        };
-        written.with_context(|| format!("cannot write the recording {} ({} bytes)", path.display(), bytes.len()))
+        self.0.put(&corefold_recording::encode(runs), keep)
     }
 }
 
@@ -81,9 +122,13 @@ fn beside(directory: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".corefold-").permissions(Permissions::from_mode(0o666)).tempfile_in(directory)
 }
 
+/// No recording is so large.
+const MOST_BYTES: u64 = 4 << 30;
+
 /// Reads a recording.
 pub fn load(path: &Path) -> Result<Vec<Run>> {
-    let bytes = fs::read(path).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
+    let bytes =
+        corefold_files::read(path, MOST_BYTES).map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
     match corefold_recording::decode(&bytes) {
         Ok(runs) => Ok(runs),
         Err(e) => Err(bad_input!("{}: {e}", path.display())),
@@ -138,6 +183,30 @@ mod tests {
         let said = format!("{:#}", Recording::create(Path::new("/dev/full")).unwrap().write(&runs()).unwrap_err());
         assert!(said.starts_with("cannot write the recording /dev/full") && said.contains("No space left"), "{said}");
         assert!(Path::new("/dev/full").exists());
+    }
+
+    #[test]
+    fn a_document_is_replaced_and_leaves_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        for text in ["first", "second"] {
+            let output = Output::create(&path, "the document").unwrap();
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), usize::from(text == "second"));
+            output.write(text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_said_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a terminated string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let error = Output::create(&path, "the document").err().unwrap();
+        assert!(error.to_string().ends_with("pipe that nobody reads"), "{error}");
     }
 
     #[test]

@@ -4,6 +4,8 @@ pub mod clock;
 pub mod deadline;
 pub mod files;
 pub mod io;
+pub mod library;
+pub mod library_locks;
 pub mod loaded;
 pub mod membarrier;
 pub mod process;

@@ -39,6 +39,7 @@ impl Code {
 /// The runtime's; its address is known to assembly, the size 8 bytes behind it.
 pub static OWN: Code = Code::unknown();
 static LIBC: Code = Code::unknown();
+static LIBC_BASE: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {
     /// Defined by the linker: the first byte of the runtime's image.
@@ -54,9 +55,24 @@ pub fn find() {
         let mut found: libc::Dl_info = core::mem::zeroed();
         if libc::dladdr(function, &mut found) != 0 {
             LIBC.learn(found.dli_fbase as u64);
+            LIBC_BASE.store(found.dli_fbase as u64, Ordering::Relaxed);
         }
         let version = core::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(function);
         single::learn(CStr::from_ptr(version()).to_bytes());
+    }
+}
+
+/// Where libc is loaded, and its dynamic section.
+pub fn libc_image() -> Option<(u64, &'static [[u64; 2]])> {
+    let base = LIBC_BASE.load(Ordering::Relaxed);
+    // SAFETY: as in `learn`; the loader leaves the section mapped.
+    unsafe {
+        let header = (base as *const libc::Elf64_Ehdr).as_ref()?;
+        let headers =
+            core::slice::from_raw_parts((base + header.e_phoff) as *const libc::Elf64_Phdr, header.e_phnum.into());
+        let dynamic = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC)?;
+        let entries = (base + dynamic.p_vaddr) as *const [u64; 2];
+        Some((base, core::slice::from_raw_parts(entries, (dynamic.p_memsz / 16) as usize)))
     }
 }
 

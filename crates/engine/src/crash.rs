@@ -7,7 +7,8 @@ use crate::calls::signals;
 use crate::engine::{self, active, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{State, Wait};
-use crate::sys;
+use crate::threads::thread;
+use crate::{code, memory, sys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -153,20 +154,49 @@ fn running(pc: u64) -> Vec<Running> {
 
 extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     let clock = hot!().clock;
+    // SAFETY: the kernel passes it for SA_SIGINFO handlers.
+    let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    let at = registers[libc::REG_RIP as usize] as u64;
     if STOP.swap(true, Ordering::Relaxed) {
+        if interrupts_runtime(at) {
+            return ask_again(LITTLE_LATER_US);
+        }
         // Asked twice: the program does not come to a hook. Is it in a system call, or computing?
         if clock != ASKED_AT.swap(clock, Ordering::Relaxed) {
             timed_out(0);
         }
-        // SAFETY: the kernel passes it for SA_SIGINFO handlers.
-        let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
         // As in `on_fault`: past the instruction's first byte.
-        unseen(registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
+        unseen(at + 1, registers[libc::REG_RSP as usize] as u64);
     }
     ASKED_AT.store(clock, Ordering::Relaxed);
     hot!().limit = 0;
-    // SAFETY: a plain system call; asks again in a second. Not libc's, which is the program's, in virtual time.
-    unsafe { sys::syscall!(libc::SYS_alarm, 1; 0, 0, 0, 0, 0) };
+    ask_again(A_SECOND_US);
+}
+
+const A_SECOND_US: i64 = 1_000_000;
+const LITTLE_LATER_US: i64 = 1000;
+/// Looks in a row that found the runtime at work, and how many there may be: then it does not come to an end.
+static IN_RUNTIME: AtomicU64 = AtomicU64::new(0);
+const MOST_IN_RUNTIME: u64 = 5000;
+
+/// Was the runtime changing what a recording is made of? In a system call of its own it is not.
+fn interrupts_runtime(at: u64) -> bool {
+    let safe = !memory::is_at_work() && (!code::is_own(at) || innermost::is_after_call(at));
+    if safe {
+        return false;
+    }
+    if IN_RUNTIME.fetch_add(1, Ordering::Relaxed) > MOST_IN_RUNTIME {
+        sys::exit_group(EXIT_TIMED_OUT);
+    }
+    true
+}
+
+/// SIGALRM comes in so many microseconds of the host.
+fn ask_again(microseconds: i64) {
+    let (seconds, rest) = (microseconds / A_SECOND_US, microseconds % A_SECOND_US);
+    let once: [i64; 4] = [0, 0, seconds, rest];
+    // SAFETY: a `struct itimerval`. Not libc's call, which is the program's, in virtual time.
+    unsafe { sys::syscall!(libc::SYS_setitimer, libc::ITIMER_REAL, once.as_ptr(), 0; 0, 0, 0) };
 }
 
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
@@ -178,6 +208,9 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     }
     if !active() {
         sys::exit_group(EXIT_CRASHED);
+    }
+    if memory::is_at_work() {
+        engine_fault("its own memory is damaged");
     }
     // A fault address is code's next instruction minus one in the report's eyes, so point past it.
     let (pc, sp) = (registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
@@ -200,7 +233,8 @@ fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
     let thread = engine().sched.fiber as u32;
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
-    end_with(Status::Crashed { signal, address, thread, stack }, EXIT_CRASHED)
+    let overflow = signal == libc::SIGSEGV && address.is_some_and(|at| thread::overflowed(at, sp));
+    end_with(Status::Crashed { signal, address, thread, stack, overflow }, EXIT_CRASHED)
 }
 
 /// The program sends itself a signal that ends it.

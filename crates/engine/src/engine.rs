@@ -32,6 +32,9 @@ pub struct Engine {
     pub mapped: crate::storage::mapped::Mapped,
     pub locks: crate::account::locks::Locks,
     pub progress: Vec<Progress>,
+    /// How often the program has read a clock, and timers of its own came due.
+    pub clock_reads: u64,
+    pub alarms: u64,
     pub labels: Vec<Label>,
     /// Frames of threads' stacks that something shared lies in.
     pub frames: crate::hooks::frames::Frames,
@@ -98,6 +101,8 @@ pub fn begin(launch: Launch) {
         mapped: crate::storage::mapped::Mapped::default(),
         locks: crate::account::locks::Locks::default(),
         progress: Vec::new(),
+        clock_reads: 0,
+        alarms: 0,
         labels: Vec::new(),
         frames: crate::hooks::frames::Frames::default(),
         notes: Vec::new(),
@@ -126,11 +131,24 @@ pub fn now() -> Ticks {
     hot!().clock
 }
 
-/// Lets the running fiber compute for so many cycles.
+/// Lets the running fiber compute for so many cycles of a core that it has to itself.
 #[inline]
 pub fn charge(cycles: u32) {
-    hot!().clock += ticks(cycles);
+    hot!().clock += computed(cycles);
     hot!().called = 1;
+}
+
+/// How long so much computing takes now: longer beside a busy SMT sibling, as that of basic blocks does.
+#[inline]
+pub fn computed(cycles: u32) -> Ticks {
+    if hot!().cost_half == 0 { ticks(cycles) } else { beside_sibling(ticks(cycles)) }
+}
+
+/// What takes so long on a core of its own, where all hardware threads of the core are busy.
+pub fn beside_sibling(alone: Ticks) -> Ticks {
+    let machine = &engine().launch.machine;
+    let shared = alone * u64::from(machine.threads_per_core) * 100 / u64::from(machine.core.smt_percent.max(1));
+    shared.max(alone)
 }
 
 /// What is known of the line that `address` lies on. The shadow has a place for every 64 bytes, as the

@@ -15,6 +15,7 @@ pub mod own;
 pub mod pending;
 pub mod rounds;
 pub mod spin;
+pub mod split;
 mod tsan;
 mod unaligned;
 pub mod wide;

@@ -17,6 +17,7 @@ mod code;
 mod crash;
 mod engine;
 mod entry;
+mod holding;
 mod hooks;
 mod layout;
 mod memory;

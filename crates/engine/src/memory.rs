@@ -5,6 +5,7 @@ use crate::layout::{RUNTIME, RUNTIME_BYTES};
 use crate::sys;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 /// Hands out the region from below; nothing goes back.
 struct Region {
@@ -45,22 +46,43 @@ unsafe impl dlmalloc::Allocator for Region {
 
 struct Memory(UnsafeCell<dlmalloc::Dlmalloc<Region>>);
 
+/// The allocator is at work, and may not be asked again: a signal may come at any time.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// Has a signal interrupted the allocator?
+pub fn is_at_work() -> bool {
+    AT_WORK.load(Ordering::Relaxed)
+}
+
+impl Memory {
+    /// Relaxed: the handler runs on the same thread.
+    fn work<T>(&self, work: impl FnOnce(&mut dlmalloc::Dlmalloc<Region>) -> T) -> T {
+        AT_WORK.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: see `Sync`.
+        let result = work(unsafe { &mut *self.0.get() });
+        compiler_fence(Ordering::SeqCst);
+        AT_WORK.store(false, Ordering::Relaxed);
+        result
+    }
+}
+
 // SAFETY: the runtime allocates only on the carrier; other threads of the process are parked.
 unsafe impl Sync for Memory {}
 
 // SAFETY: dlmalloc keeps the contract.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: see `Sync`.
-        unsafe { (*self.0.get()).malloc(layout.size(), layout.align()) }
+        // SAFETY: the caller's layout.
+        self.work(|heap| unsafe { heap.malloc(layout.size(), layout.align()) })
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: see `Sync`.
-        unsafe { (*self.0.get()).free(at, layout.size(), layout.align()) }
+        // SAFETY: as the caller says.
+        self.work(|heap| unsafe { heap.free(at, layout.size(), layout.align()) })
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: see `Sync`.
-        unsafe { (*self.0.get()).realloc(at, layout.size(), layout.align(), size) }
+        // SAFETY: as the caller says.
+        self.work(|heap| unsafe { heap.realloc(at, layout.size(), layout.align(), size) })
     }
 }
 

@@ -42,7 +42,7 @@ fn join_real(thread: libc::pthread_t) -> c_int {
     pthread_join(thread, core::ptr::null_mut())
 }
 
-/// Waits for a kernel thread to be gone.
+/// Has libc give back what it keeps for a kernel thread that is gone.
 pub fn pthread_join(thread: libc::pthread_t) {
     join_real(thread);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack of ours and lets libc go on there.
-use crate::account::record;
+use crate::account::{host, record};
 use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::scheduling::sched;
-use crate::storage::{freed, heap, mapping};
+use crate::storage::{freed, heap, libraries, mapping};
 use crate::threads::thread;
 use crate::{crash, engine, sys};
 use alloc::vec::Vec;
@@ -144,11 +144,13 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     clock::trap_rdtsc();
     sched::adopt_first();
     stdio::give_buffers();
+    libraries::find();
     within::redirect();
     loaded::remember();
     raw::catch();
     // SAFETY: registered before the program's own handlers, so it runs after them.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
+    host::begin();
     stack
 }
 

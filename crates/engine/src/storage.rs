@@ -2,9 +2,11 @@
 //! The program's memory: its heap, its mappings, and how much of it there may be.
 pub mod freed;
 pub mod heap;
+pub mod libraries;
 pub mod limit;
 pub mod malloc;
 pub mod mapped;
 pub mod mapping;
+pub mod places;
 pub mod ranges;
 pub mod shared;

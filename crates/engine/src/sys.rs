@@ -62,6 +62,23 @@ pub fn futex_wake(word: *const u32) {
     unsafe { syscall!(libc::SYS_futex, word, libc::FUTEX_WAKE, i32::MAX; 0, 0, 0) };
 }
 
+/// The kernel's number of the calling thread.
+pub fn thread_number() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { syscall!(libc::SYS_gettid; 0, 0, 0, 0, 0, 0) as u32 }
+}
+
+/// Returns when the kernel knows no such thread of this process any more.
+pub fn await_thread_end(thread: u32) {
+    // SAFETY: signal 0 only asks, and yielding has no preconditions.
+    unsafe {
+        let process = syscall!(libc::SYS_getpid; 0, 0, 0, 0, 0, 0);
+        while syscall!(libc::SYS_tgkill, process, thread, 0; 0, 0, 0) == 0 {
+            syscall!(libc::SYS_sched_yield; 0, 0, 0, 0, 0, 0);
+        }
+    }
+}
+
 pub fn exit_group(code: i32) -> ! {
     loop {
         // SAFETY: ends the process.

@@ -17,11 +17,14 @@ fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending
     let (summary, stacks) = match &run.status {
         Status::Unfinished => ("did not finish".to_owned(), Vec::new()),
         Status::Exited(code) => (format!("exited with code {code}"), Vec::new()),
-        Status::Crashed { signal, address, thread, stack } => {
+        Status::Crashed { signal, address, thread, stack, overflow } => {
             let name = signal_name(*signal);
             let summary = match *signal {
                 ABORT => format!("aborted ({name}) in thread {thread}"),
                 fault if FAULTS.contains(&fault) => match address {
+                    Some(address) if *overflow => {
+                        format!("crashed: stack overflow in thread {thread} ({name} at address {address:#x})")
+                    }
                     Some(address) => format!("crashed: {name} at address {address:#x} in thread {thread}"),
                     None => format!("crashed: {name}, which was sent, in thread {thread}"),
                 },
@@ -34,6 +37,10 @@ fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending
         Status::UseAfterFree(misuse) => return teller.misuse(misuse),
         Status::TimedOut { running, waiters, unseen, .. } => {
             return teller.timed_out(running, waiters, unseen.as_ref());
+        }
+        Status::Interrupted { running, waiters } => {
+            let summary = "interrupted before it ended".to_owned();
+            return Ending { summary, ..teller.timed_out(running, waiters, None) };
         }
         Status::Unsupported { what, stack } => {
             (format!("cannot be simulated: {what}"), vec![teller.stack(None, stack, Top::Call)])
@@ -164,7 +171,7 @@ impl Teller<'_, '_> {
         let does = match misuse.access {
             Some(AccessKind::Read | AccessKind::AtomicLoad) => "reads",
             Some(AccessKind::Write | AccessKind::AtomicStore) => "writes",
-            Some(AccessKind::Rmw) => "updates",
+            Some(AccessKind::Rmw | AccessKind::SplitLock) => "updates",
             None => "frees again",
         };
         let place = |stack: &[u64]| {

@@ -7,6 +7,9 @@ use object::{Object, ObjectSection};
 use std::collections::{BTreeSet, HashMap};
 use std::time::SystemTime;
 
+/// No module is so large.
+const MOST_BYTES: u64 = 16 << 30;
+
 /// The ELF files of runs, loaded once and kept.
 #[derive(Default)]
 pub struct Images {
@@ -65,7 +68,7 @@ impl Image {
     }
 
     fn try_open(path: &str) -> anyhow::Result<Image> {
-        let bytes = std::fs::read(path)?;
+        let bytes = corefold_files::read_regular(path, MOST_BYTES)?;
         let file = object::File::parse(&*bytes)?;
         let build_id = file.build_id()?.unwrap_or_default().to_vec();
         let unseen_assembly = unseen_assembly(&file);
@@ -93,7 +96,8 @@ impl Image {
             return Ok(None);
         };
         let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let Ok(bytes) = std::fs::read(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug")) else {
+        let apart = format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug");
+        let Ok(bytes) = corefold_files::read_regular(&apart, MOST_BYTES) else {
             return Ok(None);
         };
         Debug::load(&object::File::parse(&*bytes)?)

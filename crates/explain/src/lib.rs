@@ -41,7 +41,7 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
     let space = Space::new(&run.modules, images);
     let memory = memory::Memory::new(run, &space);
     let mut explained = Explained {
-        run: facts(run),
+        run: facts(run, &space),
         ending: ending::ending(run, &space, &memory),
         functions: functions::functions(&run.stacks, &space),
         lines: lines::lines(run, &space, &memory),
@@ -67,7 +67,7 @@ fn notes(run: &Run, space: &Space<'_>) -> Vec<Note> {
     notes
 }
 
-fn facts(run: &Run) -> RunFacts {
+fn facts(run: &Run, space: &Space<'_>) -> RunFacts {
     RunFacts {
         argv: run.argv.clone(),
         machine: run.machine.clone(),
@@ -81,6 +81,8 @@ fn facts(run: &Run) -> RunFacts {
         progress: run.progress.clone(),
         transfers_by_class: run.transfers,
         transfers: run.transfers.iter().sum(),
+        pace: run.pace,
+        slept_at: space.call_place(run.pace.slept_at).filter(|_| run.pace.slept_at != 0),
         notes: Vec::new(),
     }
 }

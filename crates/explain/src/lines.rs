@@ -192,9 +192,9 @@ fn phrase(objects: &[ObjectUse], fields: &[FieldUse]) -> String {
 }
 
 pub(crate) fn reads(kind: AccessKind) -> bool {
-    matches!(kind, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Rmw)
+    matches!(kind, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Rmw | AccessKind::SplitLock)
 }
 
 pub(crate) fn writes(kind: AccessKind) -> bool {
-    matches!(kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw)
+    matches!(kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw | AccessKind::SplitLock)
 }

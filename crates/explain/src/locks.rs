@@ -19,7 +19,8 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
 
 fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     let waited_at = (lock.wait_pc != 0).then(|| in_program(&space.callers_at(lock.wait_pc)));
-    let name = openmp_name(lock, space).or_else(|| memory_name(lock, memory)).unwrap_or_else(|| {
+    let given = (!lock.name.is_empty()).then(|| lock.name.clone());
+    let name = given.or_else(|| openmp_name(lock, space)).or_else(|| memory_name(lock, memory)).unwrap_or_else(|| {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
         format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
     });

@@ -4,7 +4,7 @@
 //! Percentages: a function's are of all the time that threads were on a CPU (compute, stall and spin),
 //! as `perf report` has them; a line's `stall_percent` and `spin_percent` add up to its share of all
 //! cycles that the run stalled or spun. Lists stand in the order in which they are to be shown.
-use corefold_recording::{AccessKind, CLASSES, CpuSet, LockKind, Meetings, Progress, Time};
+use corefold_recording::{AccessKind, CLASSES, CpuSet, LockKind, Meetings, Pace, Progress, Time};
 use std::fmt;
 
 /// One run, explained.
@@ -41,6 +41,9 @@ pub struct RunFacts {
     /// Transfers over all lines by `corefold_recording::Class`, and their sum.
     pub transfers_by_class: [u64; CLASSES],
     pub transfers: u64,
+    /// What may have decided how long it took, and where the thread that slept longest did so.
+    pub pace: Pace,
+    pub slept_at: Option<Place>,
     /// What could not be simulated, or not be told for want of debug information.
     pub notes: Vec<Note>,
 }
@@ -315,6 +318,7 @@ pub fn kind_name(kind: AccessKind) -> &'static str {
         AccessKind::AtomicLoad => "atomic load",
         AccessKind::AtomicStore => "atomic store",
         AccessKind::Rmw => "atomic rmw",
+        AccessKind::SplitLock => "split lock",
     }
 }
 
@@ -350,5 +354,6 @@ pub fn lock_kind_name(kind: LockKind) -> &'static str {
         LockKind::CondVar => "condition variable",
         LockKind::SpunWord => "spun word",
         LockKind::Futex => "futex",
+        LockKind::Library => "lock",
     }
 }

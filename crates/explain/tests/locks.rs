@@ -27,6 +27,7 @@ fn lock(address: u64, wait_pc: u64, object: Option<Object>) -> Lock {
     Lock {
         address,
         kind: LockKind::Mutex,
+        name: String::new(),
         object,
         acquisitions: 10,
         contended: 5,
@@ -127,7 +128,7 @@ fn a_crash_has_the_stack_of_its_thread() {
     let mut run = program.run();
     // The last is none of the program's: what starts threads in the simulation.
     let stack = vec![program.symbol("second"), program.call("first", "pthread_mutex_lock"), 0x7fff_0000_0000];
-    run.status = Status::Crashed { signal: 11, address: Some(0x10), thread: 4, stack };
+    run.status = Status::Crashed { signal: 11, address: Some(0x10), thread: 4, stack, overflow: false };
     let ending = told(&run).ending;
     assert_eq!(ending.summary, "crashed: SIGSEGV at address 0x10 in thread 4");
     let frames: Vec<String> = ending.stacks[0].frames.iter().map(ToString::to_string).collect();

@@ -134,6 +134,7 @@ fn locks() {
     let lock = |address| Lock {
         address,
         kind: LockKind::Mutex,
+        name: String::new(),
         object: None,
         acquisitions: 2,
         contended: 1,

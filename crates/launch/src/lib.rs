@@ -50,6 +50,17 @@ pub struct Launch {
     pub longest: u64,
     /// No recording is wanted of a run that ends well.
     pub quiet: bool,
+    /// Schedules are explored: threads that have only looked at memory for long are taken to do so for ever.
+    pub explores: bool,
+    /// Measure what the run takes of the host, and write it to [`Launch::host_output`].
+    pub measure_host: bool,
+}
+
+impl Launch {
+    /// Where the engine writes its `recording::HostUse`: never into the recording, which is the same each time.
+    pub fn host_output(&self) -> String {
+        alloc::format!("{}.host", self.output)
+    }
 }
 
 pub fn encode(launch: &Launch) -> Vec<u8> {

@@ -16,7 +16,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 pub use builtin::{Builtin, DEFAULT, builtin, larger_than};
-pub use corefold_model::Machine;
+pub use corefold_model::{MOST_CPUS, Machine};
 pub use error::Error;
 pub use mechanism::{MECHANISMS, Mechanism, without};
 pub use profile::{Fact, Origin, Profile};
@@ -42,9 +42,12 @@ pub fn parse(file: &str, text: &str) -> Result<Profile, Error> {
     profile::parse(file, text)
 }
 
+/// No profile is so large.
+const MOST_BYTES: u64 = 16 << 20;
+
 fn load_file(path: &Path) -> Result<Profile, Error> {
     let file = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    match corefold_files::read_text(path, MOST_BYTES) {
         Ok(text) => profile::parse(&file, &text),
         Err(e) => Err(Error::file(&file, format!("cannot read this profile: {e}"))),
     }

@@ -3,7 +3,7 @@
 use crate::keys::{Absent, Dimension, KEYS, Key, find};
 use crate::text::{Entry, Reader};
 use crate::{Error, Machine};
-use corefold_model::{Cache, Caches, Core, Latency, Pair, System, TICKS_PER_CYCLE};
+use corefold_model::{Cache, Caches, Core, Latency, MOST_CPUS, Pair, System, TICKS_PER_CYCLE};
 use std::collections::BTreeMap;
 
 /// Where a number comes from.
@@ -107,6 +107,9 @@ fn convert(reader: &Reader, key: &Key, entry: &Entry, clock_hz: u64) -> Result<u
     Ok((number * parts) as u64)
 }
 
+/// What makes the number of CPUs.
+const CPUS: [&str; 3] = ["topology.sockets", "topology.cores_per_socket", "topology.threads_per_core"];
+
 /// What others are made of.
 const PARTS: [(&str, &str); 2] =
     [("topology.cores_per_cluster", "topology.cores_per_socket"), ("topology.sockets_per_group", "topology.sockets")];
@@ -140,6 +143,15 @@ impl Numbers {
         if line_bytes != 64 && line_bytes != 128 {
             let what = format!("topology.line_bytes: {line_bytes} must be 64 or 128");
             return Err(reader.at(self.line("topology.line_bytes"), what));
+        }
+        let [sockets, cores, threads] = CPUS.map(|key| self.get(key));
+        let cpus = u64::from(sockets) * u64::from(cores) * u64::from(threads);
+        if cpus > u64::from(MOST_CPUS) {
+            let what = format!(
+                "{}: {sockets} sockets of {cores} cores of {threads} threads are {cpus} CPUs, and {MOST_CPUS} is the most that can be simulated",
+                CPUS[1]
+            );
+            return Err(reader.at(self.line(CPUS[1]), what));
         }
         for (part, whole) in PARTS {
             let (some, all) = (self.get(part), self.get(whole));
@@ -227,6 +239,7 @@ impl Numbers {
             width: self.get("core.width"),
             rmw: self.get("core.rmw"),
             rmw_held: self.get("core.rmw_held"),
+            split_lock: self.get("core.split_lock"),
             reload: self.get("core.reload"),
             forward: self.get("core.forward"),
             renamed: self.get("core.renamed"),

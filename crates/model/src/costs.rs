@@ -15,6 +15,7 @@ pub(crate) struct Costs {
     /// From the beginning of a read-modify-write until it takes hold of its line: a snoop that comes meanwhile
     /// still gets it.
     pub exposed: Ticks,
+    pub split_lock: Ticks,
     pub smt: Ticks,
     pub window: Ticks,
     pub misses: usize,
@@ -75,6 +76,7 @@ impl Costs {
             home_busy: ticks(l.home_busy),
             rmw: ticks(machine.core.rmw),
             exposed: ticks(machine.core.rmw.saturating_sub(machine.core.rmw_held)),
+            split_lock: ticks(machine.core.split_lock),
             smt: ticks(l.smt),
             window: ticks(machine.core.window),
             misses: machine.core.misses.max(1) as usize,

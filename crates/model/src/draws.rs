@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers that look drawn by lot and are the same in every run (SplitMix64, Steele and others, 2014).
+//! How much longer or shorter a transfer takes than in the mean: pseudo-random numbers, the same in every run.
+//!
+//! Each line has a sequence of its own for each CPU (SplitMix64, Steele and others, 2014), so the n-th transfer of a
+//! line to a CPU varies alike in two programs to compare, whatever else these do.
+use crate::CPU_BITS;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
-pub(crate) struct Draws(u64);
+#[derive(Default)]
+pub(crate) struct Draws {
+    /// Numbers drawn so far, by line and CPU.
+    counts: HashMap<u64, u32, FxBuildHasher>,
+}
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
 
 impl Draws {
-    pub fn new() -> Self {
-        Draws(0)
-    }
-
+    /// The next number of this line and CPU.
     #[inline]
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+    pub fn next(&mut self, line: u64, cpu: u32) -> u64 {
+        let which = line << CPU_BITS | u64::from(cpu);
+        let count = self.counts.entry(which).or_default();
+        *count = count.wrapping_add(1);
+        mixed(mixed(which.wrapping_add(STEP)).wrapping_add(u64::from(*count).wrapping_mul(STEP)))
     }
 }

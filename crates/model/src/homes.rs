@@ -30,6 +30,17 @@ impl Homes {
         }
     }
 
+    /// The memory of these lines is given back: whoever touches a page next decides anew.
+    pub fn forget(&mut self, first: u64, last: u64) {
+        let gone = first >> self.page_shift..=last >> self.page_shift;
+        self.last = u64::MAX;
+        if gone.end() - gone.start() > self.pages.len() as u64 {
+            self.pages.retain(|page, _| !gone.contains(page));
+        } else {
+            gone.for_each(|page| _ = self.pages.remove(&page));
+        }
+    }
+
     #[inline]
     pub fn of(&self, line: u64) -> u8 {
         if !self.matter {

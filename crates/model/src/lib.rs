@@ -28,7 +28,7 @@ mod tag;
 
 pub use access::{Access, Class, Kind, Outcome};
 pub use cpu::{Blame, Load};
-pub use machine::{Cache, Caches, Core, Latency, Machine, Pair, System};
+pub use machine::{CPU_BITS, Cache, Caches, Core, Latency, MOST_CPUS, Machine, Pair, System};
 pub use model::Model;
 pub use tag::Tag;
 

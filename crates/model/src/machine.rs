@@ -3,6 +3,10 @@
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
+/// No machine has more CPUs: the engine's queue of clocks keeps a CPU's number in so many bits.
+pub const MOST_CPUS: u32 = 1 << CPU_BITS;
+pub const CPU_BITS: u32 = 12;
+
 /// A machine with every number in cycles. Profiles (crate `corefold-machine`) become one of these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
@@ -73,6 +77,8 @@ pub struct Core {
     pub rmw: u32,
     /// Of these, the last ones, in which it holds the line: a snoop that comes earlier still gets it.
     pub rmw_held: u32,
+    /// Cycles that one takes more on bytes of two lines: for so long it locks the bus.
+    pub split_lock: u32,
     /// Cycles from the end of one until a load of its word has the value.
     pub reload: u32,
     /// Cycles from a plain store until a load of its word has the value.

@@ -39,6 +39,8 @@ pub struct Model {
     handed: Vec<u64>,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) draws: Draws,
+    /// From when until when the bus was last locked.
+    bus: (Ticks, Ticks),
 }
 
 impl Model {
@@ -57,7 +59,8 @@ impl Model {
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],
             cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
-            draws: Draws::new(),
+            draws: Draws::default(),
+            bus: (0, 0),
         }
     }
 
@@ -166,13 +169,25 @@ impl Model {
             && self.lines.has(index as usize, When::Now, core)
     }
 
-    /// Gives the line a record of its own, so that every access to it is seen: for a line with a value
-    /// still in a store buffer.
-    pub fn watch(&mut self, tag: &mut Tag, address: u64) {
-        if let Some(owner) = tag.private_cpu() {
-            *tag = self.share(address, owner, tag.is_dirty());
-        } else if let Some(set) = tag.readers() {
-            *tag = self.record_readers(set, address >> self.line_shift);
+    /// A locked operation on bytes of two lines, which are both here at `now`, locks the bus. Returns until when.
+    pub fn lock_bus(&mut self, now: Ticks) -> Ticks {
+        let (from, until) = self.bus;
+        self.bus = if now <= until { (from, until) } else { (now, now) };
+        self.bus.1 += self.costs.split_lock;
+        self.bus.1
+    }
+
+    /// When a request leaves its core that would at `time`: not while the bus is locked.
+    #[inline]
+    pub(crate) fn on_the_bus(&self, time: Ticks) -> Ticks {
+        let (from, until) = self.bus;
+        if time >= from && time < until { until } else { time }
+    }
+
+    /// Whole pages are unmapped, or their memory is given back.
+    pub fn forget_pages(&mut self, begin: u64, bytes: u64) {
+        if bytes > 0 {
+            self.homes.forget(begin >> self.line_shift, (begin + bytes - 1) >> self.line_shift);
         }
     }
 
@@ -317,6 +332,7 @@ impl Model {
         match self.resting.remove(&line) {
             Some(index) => {
                 self.lines.revive(index as usize, state);
+                self.lines.get(index as usize).home = self.homes.of(line);
                 Tag::record(index)
             }
             None => Tag::record(self.lines.add(state, self.homes.of(line))),
@@ -373,7 +389,7 @@ impl Model {
             self.caches.bring(core, self.places.cluster(core), line);
         }
         let home = self.homes.of(line);
-        let arrival = now + self.memory_legs(core, home).all();
+        let arrival = self.on_the_bus(now) + self.memory_legs(core, home).all();
         let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
         self.cpus[access.cpu as usize].touched_first(line, held);
         self.miss(access, now, arrival, Class::Memory)
@@ -389,7 +405,7 @@ impl Model {
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
             Found::Nowhere => (self.memory_legs(core, self.homes.of(line)).all(), Some(Class::Memory)),
         };
-        Some(self.arrives(access, now, now + takes, class))
+        Some(self.arrives(access, now, self.on_the_bus(now) + takes, class))
     }
 
     #[inline(always)]

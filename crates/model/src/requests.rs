@@ -10,9 +10,9 @@ use crate::{Tag, Ticks};
 impl Model {
     /// When a line arrives that another core sends, and for which nobody else has asked.
     pub(crate) fn transferred(&mut self, cpu: u32, now: Ticks, takes: Ticks) -> Ticks {
-        let cpu = &mut self.cpus[cpu as usize];
-        let arrival = cpu.leaves(now, self.costs.transfers) + takes;
-        cpu.transfers(arrival);
+        let leaves = self.cpus[cpu as usize].leaves(now, self.costs.transfers);
+        let arrival = self.on_the_bus(leaves) + takes;
+        self.cpus[cpu as usize].transfers(arrival);
         arrival
     }
 
@@ -29,9 +29,9 @@ impl Model {
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
         let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
-        let legs = self.varied(legs);
+        let legs = self.varied(legs, access);
         let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
-        let mut begin = leaves + legs.request;
+        let mut begin = self.on_the_bus(leaves) + legs.request;
         if self.costs.queueing {
             begin = begin.max(self.lines.get(index).home_free);
         }
@@ -54,12 +54,12 @@ impl Model {
 
     /// A way's legs as they are this time: clocks of cores and of the mesh between them meet as they do, and others
     /// use it. Each varies by as much, and together they have the machine's spread.
-    fn varied(&mut self, legs: Legs) -> Legs {
+    fn varied(&mut self, legs: Legs, access: &Access) -> Legs {
         let width = self.costs.spread_of(&legs);
         if width == 0 {
             return legs;
         }
-        let drawn = self.draws.next();
+        let drawn = self.draws.next(access.address >> self.line_shift, access.cpu);
         let vary = |leg: Ticks, draw: u64| {
             let width = width.min(leg);
             leg - width + (((2 * width + 1) * (draw & 0xf_ffff)) >> 20)

@@ -151,6 +151,31 @@ fn the_home_of_a_line_counts_where_the_machine_says_so() {
 }
 
 #[test]
+fn a_page_that_is_unmapped_has_no_home() {
+    let taken = |forgotten: Option<(u64, u64)>| {
+        let mut lab = lab(|m| {
+            m.cores_per_cluster = 1;
+            m.latency.away = Pair { clean: 140, modified: 190 };
+        });
+        // Shared in socket 0, so that its line has a record there, too.
+        lab.cycles(0, 4096, Kind::Rmw);
+        lab.cycles(NEAR, 4096, Kind::Rmw);
+        lab.rest();
+        if let Some((begin, bytes)) = forgotten {
+            lab.model.forget_pages(begin, bytes);
+            lab.tags.clear();
+        }
+        lab.cycles(REMOTE, 4096, Kind::Store);
+        lab.rest();
+        lab.cycles(REMOTE + 1, 4096, Kind::LoadAwaited)
+    };
+    assert_eq!(taken(None), 190, "still at home in socket 0");
+    assert_eq!(taken(Some((4096, 4096))), 60, "unmapped, and touched by socket 1 first");
+    assert_eq!(taken(Some((0, 1 << 40))), 60, "with much else");
+    assert_eq!(taken(Some((8192, 4096))), 190, "another page");
+}
+
+#[test]
 fn halves_and_clusters_have_their_own_distances() {
     let big = |m: &mut Machine| {
         (m.sockets, m.sockets_per_group, m.cores_per_socket, m.cores_per_cluster) = (4, 2, 4, 2);
@@ -445,4 +470,44 @@ fn a_transfer_takes_longer_or_shorter_by_the_spread() {
     assert_eq!(cost(0), (60.0, 0.0));
     let (mean, percent) = cost(10);
     assert!((mean - 60.0).abs() < 1.0 && (percent - 10.0).abs() < 1.0, "{mean} {percent}");
+}
+
+#[test]
+fn the_variation_of_a_lines_transfers_is_its_own() {
+    // Two CPUs take a line from each other; two others take another one so many times meanwhile.
+    let times = |others: u64| {
+        let mut lab = lab(|m| m.latency.spread = 10);
+        let mut taken = Vec::new();
+        for i in 0..100u64 {
+            taken.push(lab.cycles(if i % 2 == 0 { 0 } else { NEAR }, 0, Kind::Rmw));
+            for k in 0..if i == 10 { others } else { 1 } {
+                lab.cycles(if (i + k) % 2 == 0 { REMOTE } else { REMOTE + 1 }, 4096, Kind::Rmw);
+                // The same CPUs, another line.
+                lab.cycles(if (i + k) % 2 == 0 { 0 } else { NEAR }, 8192, Kind::Rmw);
+            }
+            lab.rest();
+        }
+        taken
+    };
+    let base = times(1);
+    assert!(base[10..].iter().any(|time| *time != base[9]), "{base:?}");
+    for others in [0, 2, 9] {
+        assert_eq!(times(others), base, "{others}");
+    }
+}
+
+#[test]
+fn a_locked_bus_holds_up_what_leaves_other_cores_and_nothing_else() {
+    let mut lab = lab(|_| ());
+    lab.cycles(NEAR, 0, Kind::Store);
+    lab.cycles(REMOTE, 4096, Kind::Store);
+    lab.rest();
+    let begun = lab.clocks[0];
+    assert_eq!(lab.model.lock_bus(begun), begun + ticks(1000));
+    assert_eq!(lab.cycles(NEAR, 0, Kind::LoadAwaited), 0, "its own line");
+    assert_eq!(lab.cycles(NEAR, 4096, Kind::LoadAwaited), 1000 + 200, "another's");
+    assert_eq!(lab.cycles(0, 8192, Kind::LoadAwaited), 1000 + 180, "memory");
+    assert_eq!(lab.model.lock_bus(begun + ticks(400)), begun + ticks(2000), "one lock after the other");
+    lab.rest();
+    assert_eq!(lab.cycles(REMOTE, 4096, Kind::Store), 200, "it is over");
 }

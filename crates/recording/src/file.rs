@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn bad_files_are_told_apart() {
         assert_eq!(decode(b"hello"), Err(Error::NotARecording));
-        assert_eq!(decode(b"corefold\x06"), Err(Error::Version(6)));
+        assert_eq!(decode(b"corefold\xff"), Err(Error::Version(255)));
         let whole = encode(&[run()]);
         for cut in 9..whole.len() {
             assert!(matches!(decode(&whole[..cut]), Err(Error::Damaged(_))), "cut at {cut}");

@@ -13,8 +13,10 @@ extern crate alloc;
 
 mod cpus;
 mod file;
+mod host;
 mod types;
 
 pub use cpus::CpuSet;
 pub use file::{Error, MAGIC, VERSION, decode, decode_run, encode, encode_run};
+pub use host::{Hooked, HostUse, Unhooked, decode_host, encode_host};
 pub use types::*;

@@ -46,6 +46,23 @@ pub struct Run {
     pub transfers: [u64; CLASSES],
     /// How the report was asked to reckon; the runner fills it in.
     pub work: Work,
+    pub pace: Pace,
+}
+
+/// What may have decided how long a run took, and how much it did meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// Basic blocks that ran, spins left out: an estimate from samples. 0: not known.
+    pub blocks: u64,
+    /// The thread that slept longest, and cycles that its sleeps and time-outs were to last, and did.
+    pub sleeper: u32,
+    pub asked: u64,
+    pub slept: u64,
+    /// Where it called a long one; 0 if that is not known.
+    pub slept_at: u64,
+    /// How often the program read a clock, and timers that it had set came due.
+    pub clock_reads: u64,
+    pub alarms: u64,
 }
 
 /// How work grows with the number of CPUs, where the program marks no progress.
@@ -71,6 +88,8 @@ pub enum Status {
         address: Option<u64>,
         thread: u32,
         stack: Vec<u64>,
+        /// The thread's stack was used up.
+        overflow: bool,
     },
     /// Every thread waits for another.
     Deadlock {
@@ -92,6 +111,11 @@ pub enum Status {
         advances: bool,
         /// The thread that nothing was seen of any more.
         unseen: Option<Unseen>,
+    },
+    /// Stopped by a signal to the runner, as by Ctrl-C; otherwise as `TimedOut`.
+    Interrupted {
+        running: Vec<Running>,
+        waiters: Vec<Waiter>,
     },
     /// The program did something that cannot be simulated; the sentence says what and what to do.
     Unsupported {
@@ -306,6 +330,8 @@ pub enum AccessKind {
     AtomicStore,
     /// Read-modify-write.
     Rmw,
+    /// One on bytes of two lines.
+    SplitLock,
 }
 
 /// A place in the code that touched a line, at one offset of it.
@@ -351,12 +377,16 @@ pub enum LockKind {
     SpunWord,
     /// A futex that the program itself waits on.
     Futex,
+    /// One that the C library takes in its own calls.
+    Library,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
     pub address: u64,
     pub kind: LockKind,
+    /// What a library's lock is called; empty: the memory that it lies in names it.
+    pub name: String,
     /// The heap object that it lies in, if any.
     pub object: Option<Object>,
     pub acquisitions: u64,

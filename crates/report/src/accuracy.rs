@@ -69,7 +69,7 @@ fn of_lines(group: &Group) -> CodeKind {
     let writers = group.sites.iter().filter(|site| site.writes());
     match writers.max_by_key(|site| (site.wait(), site.transfers)) {
         _ if group.verdict.sharing == Sharing::ReadOnly => CodeKind::SharedReads,
-        Some(site) if site.kind == AccessKind::Rmw => CodeKind::ContendedAtomics,
+        Some(site) if matches!(site.kind, AccessKind::Rmw | AccessKind::SplitLock) => CodeKind::ContendedAtomics,
         Some(_) => CodeKind::ContendedStores,
         None => CodeKind::SharedReads,
     }

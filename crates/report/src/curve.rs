@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scaling curve: throughput, speed-up and efficiency at each number of CPUs.
 use crate::Work;
+use crate::pace::{self, Fixed};
 use corefold_explain::Explained;
 
 /// What the speed at one count is reckoned from.
@@ -10,6 +11,9 @@ pub enum Basis {
     Progress(Vec<String>),
     /// The program marks no progress; the same work at every count, so speed is 1 ÷ cycles.
     TotalWork,
+    /// The program marks no progress, and all runs take the same time whatever is done in them: speed is the number
+    /// of basic blocks ÷ cycles, if these were `counted`.
+    FixedTime { why: Fixed, counted: bool },
     /// The program marks no progress; so much work a CPU, so speed is CPUs ÷ cycles.
     WorkPerCpu,
 }
@@ -107,6 +111,7 @@ impl<'a> Curve<'a> {
             Basis::Progress(_) => "visits of all progress points a second".into(),
             Basis::TotalWork => "time for the same total work".into(),
             Basis::WorkPerCpu => "time for the same work per CPU".into(),
+            Basis::FixedTime { .. } => "basic blocks run in a fixed time".into(),
         };
         match self.base().map(Point::cpus) {
             None | Some(1) => measure,
@@ -127,8 +132,7 @@ fn basis(runs: &[&Explained], work: Work) -> Basis {
     }
     match work {
         _ if some && finished.all(|r| visits(r) > 0) => Basis::Progress(names),
-        Work::Total => Basis::TotalWork,
-        Work::PerCpu => Basis::WorkPerCpu,
+        work => pace::basis(runs, work),
     }
 }
 
@@ -139,11 +143,13 @@ pub fn visits(explained: &Explained) -> u64 {
 
 fn point<'a>(explained: &'a Explained, basis: &Basis) -> Point<'a> {
     let run = &explained.run;
-    let measured = explained.ending.success && run.cycles > 0;
+    let unknown = matches!(basis, Basis::FixedTime { counted: false, .. });
+    let measured = explained.ending.success && run.cycles > 0 && !unknown;
     let work = match basis {
         Basis::Progress(_) => visits(explained) as f64,
         Basis::TotalWork => 1.0,
         Basis::WorkPerCpu => f64::from(run.cpus),
+        Basis::FixedTime { .. } => run.pace.blocks as f64,
     };
     let throughput =
         (measured && run.seconds > 0.0 && !run.progress.is_empty()).then(|| visits(explained) as f64 / run.seconds);

@@ -159,7 +159,8 @@ fn waited_to_begin(point: &Point, chosen: impl Fn(&LockUse) -> bool) -> u64 {
 /// nobody holds (that all are made), or for a lock that each CPU takes once at most and that is free most of the
 /// time (all come at once for what they need to begin).
 fn before_work(lock: &LockUse, run: &RunFacts) -> u64 {
-    let is_held = matches!(lock.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock) || lock.hold_cycles > 0;
+    let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::Library];
+    let is_held = held.contains(&lock.kind) || lock.hold_cycles > 0;
     let once = lock.acquisitions <= u64::from(run.cpus.min(run.threads)) && lock.hold_cycles < run.cycles / 2;
     match (is_held, once) {
         (false, _) => lock.start_cycles,

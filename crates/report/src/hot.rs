@@ -90,7 +90,7 @@ impl Spot<'_> {
     }
 
     pub fn writes(&self) -> bool {
-        matches!(self.kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw)
+        matches!(self.kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw | AccessKind::SplitLock)
     }
 }
 

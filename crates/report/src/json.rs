@@ -5,6 +5,7 @@ pub(crate) mod shape;
 use crate::accuracy::{self, Expected};
 use crate::curve::{Basis, Curve, Point};
 use crate::finding::finding;
+use crate::host;
 use crate::place::in_program;
 use crate::usl::{self, Fit};
 use crate::{CodeKind, Options, Work, units};
@@ -24,13 +25,19 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
         clock_hz: first.map(|r| r.clock_hz),
         seed: first.map(|r| r.seed),
         work: if options.work == Work::Total { "total" } else { "per-cpu" },
-        speedup_from: if matches!(curve.basis, Basis::Progress(_)) { "progress" } else { "time" },
+        speedup_from: match curve.basis {
+            Basis::Progress(_) => "progress",
+            Basis::FixedTime { counted: true, .. } => "blocks",
+            Basis::FixedTime { counted: false, .. } => "nothing",
+            Basis::TotalWork | Basis::WorkPerCpu => "time",
+        },
         finding: FindingOut { cause: found.name, text: found.text() },
+        host: host::lost(&options.host, &curve).map(|lost| Host { text: lost.text, runs: lost.runs }),
         accuracy: expected.map(error),
         usl: usl::fit(&curve.measurements()).ok().map(|fit| law(&fit)),
         runs: curve.points.iter().map(run).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&document).expect("strings, numbers and lists");
+    let mut text = crate::style::escaped(&serde_json::to_string_pretty(&document).expect("strings, numbers and lists"));
     text.push('\n');
     text
 }

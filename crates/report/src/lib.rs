@@ -9,10 +9,12 @@ mod curve;
 mod finding;
 #[cfg(test)]
 mod golden;
+mod host;
 mod hot;
 mod json;
 mod law;
 mod locks;
+mod pace;
 mod place;
 mod plot;
 #[cfg(test)]
@@ -26,7 +28,9 @@ mod usl;
 
 pub use accuracy::{CodeKind, Expected};
 pub use corefold_recording::Work;
+pub use host::{HostLibrary, HostRun};
 pub use json::json;
+pub use style::{is_visible, visible};
 pub use text::text;
 
 /// How to show it.
@@ -41,10 +45,12 @@ pub struct Options {
     pub ascii: bool,
     /// What was measured of the simulation's accuracy; without it nothing is said of that.
     pub accuracy: Vec<Expected>,
+    /// What was measured of the runs' use of the host; nothing is said of it where that is empty.
+    pub host: Vec<HostRun>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { work: Work::Total, color: false, width: 100, ascii: false, accuracy: Vec::new() }
+        Options { work: Work::Total, color: false, width: 100, ascii: false, accuracy: Vec::new(), host: Vec::new() }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What exploring schedules found: each kind of failure once in full, with what replays it.
 use crate::json::shape;
-use crate::style::{Style, wrap};
+use crate::style::{Style, escaped, wrap};
 use crate::text::{Screen, endings};
 use crate::{Options, units};
 use corefold_explain::{Ending, Explained};
@@ -40,7 +40,7 @@ pub fn text(found: &Schedules, options: &Options) -> String {
         }
         out.push('\n');
     }
-    out + &unfinished(&found.unfinished) + &sum(found)
+    screen.style.finish(&(out + &unfinished(&found.unfinished) + &sum(found)))
 }
 
 /// Failures that end alike, in the order of their first.
@@ -148,7 +148,7 @@ pub fn json(found: &Schedules) -> String {
         failures: found.failures.iter().map(failure_out).collect(),
         unfinished: &found.unfinished,
     };
-    serde_json::to_string_pretty(&document).expect("strings, numbers and lists") + "\n"
+    escaped(&serde_json::to_string_pretty(&document).expect("strings, numbers and lists")) + "\n"
 }
 
 #[cfg(test)]

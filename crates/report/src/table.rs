@@ -35,7 +35,8 @@ impl Table {
 
     pub fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has as many cells as the table has columns");
-        self.rows.push(cells);
+        // A name with a line end in it must not begin a row.
+        self.rows.push(cells.into_iter().map(|cell| cell.replace('\n', "\u{240a}")).collect());
     }
 
     /// The table's text; the headings are dim.

@@ -67,7 +67,8 @@ pub fn text(runs: &[Explained], options: &Options) -> String {
         out += &passed::section(&screen, subject);
         out += &locks::section(&screen, subject);
     }
-    out + &endings::notes(&screen, &curve) + &error_to_expect(&screen, &curve)
+    out += &(endings::notes(&screen, &curve) + &error_to_expect(&screen, &curve));
+    screen.style.finish(&out)
 }
 
 /// The last line: how far to trust the figures.

@@ -25,7 +25,9 @@
  *   limited_add                   everything     fast path lock-free; a refusal may call all credit back first
  *   settle                        everything     blocks; interrupts the CPUs that it folds
  *   set                           everything     blocks; calls all credit back
- * Calling back blocks, reads a line for each CPU that holds credit and interrupts the CPUs that run (membarrier).
+ * Calling back blocks, reads a line for each CPU that holds credit and interrupts the CPUs that run (membarrier). Where
+ * the kernel refuses membarrier(2), credit stays where it is: what needs it back fails with -EPERM, -ENOSYS or -ENOMEM,
+ * and nothing was changed. add, sub, sum and compare need none back.
  *
  * Invariants; the tests of the same names are in tests/adaptive_counter.c:
  *   1. value = count + the credits of all slots, whenever the lock bit is free.  ("sums are exact")
@@ -43,8 +45,10 @@
  *      a sum is one load a slot, without the lock, and no move makes it count twice.  ("bounds hold")
  *   6. While anything is lent, count >= guard, the highest lower limit that limited_add has succeeded with. Whoever
  *      would bring the count below calls all credit back first, or, if he may not be refused, before he returns. So
- *      a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count.
- *      ("no oversell, no false refusal")
+ *      a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count. A guard
+ *      rises in three steps: the watermark, a look at the count, the guard. Who lowers the count looks at the watermark
+ *      afterwards: either he finds it, and waits for the lock, or the one who raises it finds the lower count, and no
+ *      limited_add ever reads that guard.  ("no oversell, no false refusal"; tests/windows.c)
  *
  * Guarantees:
  *   1. limited_add never takes the value past the limit, and refuses only if at some moment during the call it would
@@ -62,7 +66,12 @@
  * distance to the compared value, if that is 16 for each CPU or more: nearer, summing is the cheapest there is, and caps
  * are large. A compared value is forgotten after 64 borrowings, and twice as many each time that was wrong. Every 1,024th borrowing folds idle CPUs back.
  *
- * Lifetime: zeroed memory is an uninitialised counter. Destroy once, when nobody uses it.
+ * In a signal handler that interrupted one of the kit's slow paths in its own thread, what would wait for that thread
+ * returns -EDEADLK and changes nothing; sum and compare count as things stand in its midst. In a child of fork(2) locks
+ * that other threads held stay held (cf_lock.h).  (tests/limits.c)
+ *
+ * Lifetime: zeroed memory is an uninitialised counter, and the counter's memory is aligned as its type is (64 bytes; plain
+ * malloc's is not): else init returns -EINVAL. Destroy once, when nobody uses it.
  *
  * Five lines:
  *   struct cf_adaptive_counter blocks;
@@ -95,7 +104,8 @@ struct cf_adaptive_counter {
 	int32_t cap_max;       /* constant */
 	uint32_t patience;     /* the age at which `near` is forgotten. Under the lock bit */
 	uint32_t sums_to_shrink; /* sums by comparisons of a CPU before smaller caps are tried. Under the lock bit */
-	uint32_t pad0[3];
+	uint32_t pad0;
+	int64_t watermark;     /* a lower count calls credit back: the guard, or what it is about to be. Invariant 6 */
 	/* Line 1: the count, and what its lock bit protects: who holds that has this line. */
 	uint64_t word CF_LINE_ALIGNED; /* count << 2 | lock bit | LENT bit; changed by atomic operations alone */
 	uint64_t moves;                /* sections of the lock so far. Under the lock bit; read by lockless sums */
@@ -117,7 +127,7 @@ CF_STATIC_ASSERT(sizeof(struct cf_adaptive_counter) == 3 * CF_LINE, "three lines
 int cf_adaptive_counter_init(struct cf_adaptive_counter *counter, int64_t value, int32_t cap_max);
 void cf_adaptive_counter_destroy(struct cf_adaptive_counter *counter);
 
-/* Forgets every limit as well. May not overlap limited_add. 0 or -ERANGE. */
+/* Forgets every limit as well. May not overlap limited_add. 0, -ERANGE or membarrier's errno. */
 int cf_adaptive_counter_set(struct cf_adaptive_counter *counter, int64_t value);
 
 int cf_adaptive_counter_add_slow(struct cf_adaptive_counter *counter, int64_t amount);
@@ -183,12 +193,12 @@ int cf_adaptive_counter_limited_add_slow(struct cf_adaptive_counter *counter, in
 
 /*
  * Adds amount unless that takes the value past limit: below it for a negative amount, above it for a positive one.
- * 0, -ENOSPC (refused) or -ERANGE. Fast for negative amounts, and near their limit as cheap as one global count;
+ * 0, -ENOSPC (refused), -ERANGE or membarrier's errno. Fast for negative amounts, and near their limit as cheap as one global count;
  * positive ones always take the lock bit. Who has a ceiling counts what is left.
  */
 static inline int cf_adaptive_counter_limited_add(struct cf_adaptive_counter *counter, int64_t limit, int64_t amount)
 {
-	/* Relaxed: only raised, but by set; an old guard is a lower one. */
+	/* Relaxed: it says what the slots that are open may serve; those that it does not fit are closed first. */
 	if (CF_LIKELY(amount < 0 && limit <= __atomic_load_n(&counter->guard, __ATOMIC_RELAXED)) &&
 	    CF_LIKELY(cf_slot_add_credit(counter->slots, amount) == CF_SLOT_DONE))
 		return 0;
@@ -197,7 +207,8 @@ static inline int cf_adaptive_counter_limited_add(struct cf_adaptive_counter *co
 
 /*
  * Folds the credit of CPUs that have not changed it since the last call back into the count. Happens by itself while
- * the counter is busy; call it, once a minute say, for a counter that falls idle. Returns how many were folded.
+ * the counter is busy; call it, once a minute say, for a counter that falls idle. Returns how many were folded, or
+ * membarrier's errno.
  */
 int cf_adaptive_counter_settle(struct cf_adaptive_counter *counter);
 

@@ -8,22 +8,27 @@
  * store on that line, and a store to the thread's own restartable-sequence area: no atomic, no fence. Where there
  * are no restartable sequences it is one compare-and-swap on that line and a call of sched_getcpu().
  *
+ * Beside restartable sequences there is one slot more, the last, which is changed by atomic operations: for threads that
+ * the kernel knows no restartable-sequence area of (made by clone(2) without libc, or unregistered since), for CPUs
+ * numbered past the slots (a checkpoint that was restored on a larger host), and for a thread that is interrupted at
+ * every try (single-stepped by a debugger). All of these share it: slower, still right.
+ *
  *   operation             may overlap                                    progress
- *   cf_slot_add_*         everything                                     lock-free; restarts when preempted
- *   cf_slot_replace       everything                                     the same
+ *   cf_slot_add_*         everything                                     restarts when preempted, so often at most
+ *   cf_slot_replace, _carry  everything                                  one try
  *   cf_slot_word_load     everything                                     wait-free
  *   cf_slot_rebase        the same; other changes of base and cap: no, lock them
  *   cf_slot_gate_set      other gate changes of that slot: no, lock them lock-free
  *   cf_slot_cap_set       the same                                       lock-free; blocks in the atomic mode
  *   cf_slot_base_set      needs a closed slot and a fence before it      the same
  *   cf_slot_delta_take    needs a closed gate and a fence before it      wait-free
- *   cf_cpu_fence          everything                                     a system call that interrupts CPUs
+ *   cf_cpu_fence          everything                                     a system call that interrupts CPUs; may fail
  *   cf_slots_new, _free   no use of those slots                          as malloc
  *
  * Ordering:
  *   1. An update of a slot happens on the CPU that the slot belongs to, or is an atomic operation: no update of
  *      another thread is lost between its load and its store.  (tests/cpu.c, "no update is lost")
- *   2. When gate 0 (or cap 0) has been written to a slot and cf_cpu_fence(cpu) has returned, no cf_slot_add_* that
+ *   2. When gate 0 (or cap 0) has been written to a slot and cf_cpu_fence(cpu) has returned 0, no cf_slot_add_* that
  *      read an earlier gate changes the slot any more.  (tests/cpu.c, "a closed gate holds", "a closed cap holds")
  *   3. Updates order nothing else: they are relaxed. Who needs the order of other data brings his own.
  *
@@ -32,7 +37,7 @@
  *
  * Five lines:
  *   struct cf_slot *slots = cf_slots_new();
- *   for (cpu = 0; cpu < cf_cpu_count(); cpu++) cf_slot_gate_set(&slots[cpu], -1);
+ *   for (cpu = 0; cpu < cf_slot_count(); cpu++) cf_slot_gate_set(&slots[cpu], -1);
  *   if (cf_slot_add_within(slots, 1, 32) != CF_SLOT_DONE) fold_somehow();
  *
  * Source: rseq(2) and membarrier(2); the fence for restartable sequences is MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ
@@ -53,12 +58,13 @@ enum cf_cpu_mode {
 };
 
 /*
- * One CPU's part, in one of two forms; the rest of the line is the user's own, and the CPU that owns the slot should
+ * One CPU's part, in one of three forms; the rest of the line is the user's own, and the CPU that owns the slot should
  * be the one that writes it.
  *   delta and gate   in the first word: `delta` is written by its CPU, `gate` by whoever holds the user's lock.
+ *   total, carried   the first word is a total, and own[0] how much of it the owner has passed on; both change as one.
  *   credit           the first word is a total, of 64 bits that wrap, which only its CPU changes. total - base is the
  *                    credit, between 0 and cap; base and cap are written under the user's lock.
- * The second form serves who sums the slots without a lock: whatever moves between slots and user, totals stand.
+ * The last form serves who sums the slots without a lock: whatever moves between slots and user, totals stand.
  */
 struct cf_slot {
 	union {
@@ -77,24 +83,36 @@ CF_STATIC_ASSERT(offsetof(struct cf_slot, own) == 8, "a slot's word is its first
 #error "cf_slot's word is split for little-endian machines"
 #endif
 
-/* In own[]: what a slot with credit needs. `busy` is the atomic mode's: there three words change as one. */
-enum { CF_SLOT_BASE = 0, CF_SLOT_CAP = 1, CF_SLOT_BUSY = 2, CF_SLOT_OWN = 3 };
+/* In own[]: what the forms need. `busy` locks a slot that atomic operations change, where several words change as one. */
+enum { CF_SLOT_BASE = 0, CF_SLOT_CARRIED = 0, CF_SLOT_CAP = 1, CF_SLOT_BUSY = 2, CF_SLOT_OWN = 3 };
 
-/* Decided once, before main; written afterwards by cf_cpu_use_atomics alone. Read on every fast path. */
+/* Decided once, before main or the first slot; written afterwards by cf_cpu_use_atomics alone. Read on every fast path. */
 struct cf_cpu_state {
 	ptrdiff_t rseq_offset; /* of an area that says the CPU, from the thread pointer; or of one that says "none" */
 	int32_t mode;          /* enum cf_cpu_mode */
-	uint32_t cpus;
+	uint32_t cpus;         /* 0: not decided yet */
+	uint32_t slots;        /* cpus, and one more beside restartable sequences */
 };
 extern struct cf_cpu_state cf_cpu_state;
 
-/* Possible CPUs: 1 more than the highest number that a CPU of this machine can ever have. Wait-free. */
+/* Decides, if nobody has: for constructors that run before the kit's. Whatever makes slots does it. */
+void cf_cpu_start(void);
+
+/* Possible CPUs: 1 more than the highest number that a CPU of this machine can ever have. */
 static inline uint32_t cf_cpu_count(void)
 {
+	if (CF_UNLIKELY(!cf_cpu_state.cpus))
+		cf_cpu_start();
 	return cf_cpu_state.cpus;
 }
 
-/* The CPU that this thread ran on a moment ago; below cf_cpu_count(). Wait-free. */
+/* How many slots cf_slots_new makes. Wait-free; 0 before cf_cpu_start. */
+static inline uint32_t cf_slot_count(void)
+{
+	return cf_cpu_state.slots;
+}
+
+/* The slot of the CPU that this thread ran on a moment ago; below cf_slot_count(). Wait-free. */
 uint32_t cf_cpu_current(void);
 
 /*
@@ -103,20 +121,22 @@ uint32_t cf_cpu_current(void);
  */
 int cf_cpu_use_atomics(void);
 
-/* A zeroed slot for each possible CPU; null when there is no memory. cf_slots_free(null) does nothing. */
+/* cf_slot_count() zeroed slots; null when there is no memory. cf_slots_free(null) does nothing. */
 struct cf_slot *cf_slots_new(void);
 void cf_slots_free(struct cf_slot *slots);
 
 /*
- * Afterwards no update that began on `cpu` before the call is still going to store (ordering 2). `cpu` -1 is all of
- * them. In the atomic mode and in the lab updates are atomic, and there is nothing to wait for.
+ * After it has returned 0, no update that began on `cpu` before the call is still going to store (ordering 2). `cpu` -1
+ * is all of them. Returns -errno if the kernel refuses membarrier(2), as under a seccomp filter that the program has set
+ * since it started, or lacks memory for it; then updates may still be under way. In the atomic mode and in the lab
+ * updates are atomic: it is a memory fence, and returns 0.
  */
-void cf_cpu_fence(int cpu);
+int cf_cpu_fence(int cpu);
 
 enum cf_slot_result {
 	CF_SLOT_DONE = 0,
 	CF_SLOT_FULL = 1,  /* the result would be out of bounds, or the gate is closed: nothing was changed */
-	CF_SLOT_MOVED = 2, /* the thread changed CPUs, or there are no restartable sequences: nothing was changed */
+	CF_SLOT_MOVED = 2, /* the thread changed CPUs, or cannot use sequences: nothing was changed */
 };
 
 static inline uint64_t cf_slot_word_load(const struct cf_slot *slot)
@@ -172,18 +192,26 @@ void cf_slot_base_set(struct cf_slot *slot, uint64_t base);
  *   _licensed  if |delta + n| < batch & (gate's sign, spread)   (only gates below 0 let it pass)
  * The total of this CPU's slot is changed by n:
  *   _credit    if 0 <= total + n - base < cap
+ *   _uncarried if |total + n - carried| < batch                 (batch >= 1)
  * Amounts of any size are safe: what does not fit is CF_SLOT_FULL. Never CF_SLOT_MOVED: these start again.
  */
 int cf_slot_add_within_slow(struct cf_slot *slots, int64_t n, int32_t batch);
 int cf_slot_add_licensed_slow(struct cf_slot *slots, int64_t n, int32_t batch);
 int cf_slot_add_credit_slow(struct cf_slot *slots, int64_t n);
+int cf_slot_add_uncarried_slow(struct cf_slot *slots, int64_t n, int32_t batch);
+
+static inline uint64_t cf_slot_carried(const struct cf_slot *slot)
+{
+	return __atomic_load_n(&slot->own[CF_SLOT_CARRIED], __ATOMIC_RELAXED); /* relaxed: cf_slot_carry looks again */
+}
 
 /*
- * If this thread runs on `cpu` and its slot's delta is `expected`, the delta becomes `desired`: CF_SLOT_DONE, else
- * CF_SLOT_MOVED. _replace_long does the same with the whole word, of a slot that nobody else writes.
+ * If this thread runs on `cpu` (or shares slot `cpu`) and its slot's delta is `expected`, the delta becomes `desired`:
+ * CF_SLOT_DONE, else CF_SLOT_MOVED.
  */
 int cf_slot_replace(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired);
-int cf_slot_replace_long(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired);
+/* If so, and its slot has this total and this carried, both become `to`, as one: results as above. */
+int cf_slot_carry(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to);
 /* If this thread runs on `cpu` and its slot's total is `total`, the base becomes `base`: results as above. */
 int cf_slot_rebase(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base);
 
@@ -199,6 +227,12 @@ static inline int cf_slot_add_licensed(struct cf_slot *slots, int64_t n, int32_t
 {
 	int result = cf_slot_licensed_once(slots, n, batch);
 	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_licensed_slow(slots, n, batch);
+}
+
+static inline int cf_slot_add_uncarried(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	int result = cf_slot_uncarried_once(slots, n, batch);
+	return CF_LIKELY(result != CF_SLOT_MOVED) ? result : cf_slot_add_uncarried_slow(slots, n, batch);
 }
 
 static inline int cf_slot_add_credit(struct cf_slot *slots, int64_t n)

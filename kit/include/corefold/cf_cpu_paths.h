@@ -3,9 +3,10 @@
  * cf_cpu_paths.h: one attempt at each update of cf_cpu.h, as this unit is built. Part of cf_cpu.h, never included
  * alone.
  *
- * A restartable sequence is: tell the kernel where it begins and ends (a store to the thread's area), check that the
- * CPU is still the one whose slot was picked, compute, and store once, as the last instruction. Preempted or moved
- * before that store, the thread goes on at the sequence's abort label with nothing changed.
+ * A restartable sequence is: tell the kernel where it begins and ends (a store to the thread's area), read the CPU's
+ * number and find its slot (or check that the slot is still this CPU's), compute, and store once, as the last
+ * instruction. Preempted or moved before that store, the thread goes on at the sequence's abort label with nothing
+ * changed. A thread that the kernel has no area of, and a CPU that has no slot, get CF_SLOT_MOVED.
  *
  * The same sequence without the kernel's help is right in the lab: a library that was built natively runs there,
  * and no thread is switched inside of code that has no hooks.
@@ -18,23 +19,25 @@
 #endif
 
 /* rseq(2)'s area: where the fields are that the kernel's ABI fixes. */
-#define CF_RSEQ_CPU_ID_START 0 /* always a valid index; 0 when not registered */
-#define CF_RSEQ_CPU_ID 4       /* the same, or negative when not registered */
+#define CF_RSEQ_CPU_ID 4 /* negative when the thread is not registered */
 #define CF_RSEQ_CS 8
 
 #if CF_BUILT_RSEQ
 
-/* The area's first word: which slot to try. */
+/* The CPU that this thread ran on a moment ago; (uint32_t)-1 or -2 if the thread is not registered. */
 static inline uint32_t cf_cpu_hint(void)
 {
 	uint32_t cpu;
-	__asm__ volatile("movl %%fs:%c[start](%[area]), %[cpu]"
+	__asm__ volatile("movl %%fs:%c[id](%[area]), %[cpu]"
 			 : [cpu] "=r"(cpu)
-			 : [area] "r"(cf_cpu_state.rseq_offset), [start] "i"(CF_RSEQ_CPU_ID_START));
+			 : [area] "r"(cf_cpu_state.rseq_offset), [id] "i"(CF_RSEQ_CPU_ID));
 	return cpu;
 }
 
-/* %rax is free for the body; it jumps to %l[full] or falls through behind its last store. */
+/*
+ * %rax and the registers that the body names are free; it jumps to %l[full] or falls through behind its last store. Only
+ * from label 1 on does the kernel restart: what was read before that is checked behind it.
+ */
 #define CF_SEQUENCE(body)                                                                                              \
 	".pushsection __rseq_cs, \"aw?\"\n\t"                                                                          \
 	".balign 32\n"                                                                                                 \
@@ -44,9 +47,7 @@ static inline uint32_t cf_cpu_hint(void)
 	".popsection\n\t"                                                                                              \
 	"leaq 3b(%%rip), %%rax\n\t"                                                                                    \
 	"movq %%rax, %%fs:%c[cs](%[area])\n"                                                                           \
-	"1:\n\t"                                                                                                       \
-	"cmpl %[cpu], %%fs:%c[id](%[area])\n\t"                                                                        \
-	"jne %l[moved]\n\t" body                                                                                       \
+	"1:\n\t" body                                                                                                  \
 	"2:\n\t"                                                                                                       \
 	".pushsection __rseq_failure, \"ax?\"\n\t"                                                                     \
 	".byte 0x0f, 0xb9, 0x3d\n\t" /* an undefined instruction, so that the signature is never run */               \
@@ -55,32 +56,45 @@ static inline uint32_t cf_cpu_hint(void)
 	"jmp %l[moved]\n\t"                                                                                            \
 	".popsection\n"
 
-#define CF_SEQUENCE_INPUTS                                                                                             \
+/* This CPU's slot into %rax. Unsigned: neither a thread without a registration nor a CPU past the slots has one. */
+#define CF_OWN_SLOT                                                                                                    \
+	"movl %%fs:%c[id](%[area]), %%eax\n\t"                                                                        \
+	"cmpl %[cpus], %%eax\n\t"                                                                                     \
+	"jae %l[moved]\n\t"                                                                                            \
+	"shlq $6, %%rax\n\t"                                                                                           \
+	"addq %[slots], %%rax\n\t"
+
+#define CF_OWN_SLOT_INPUTS                                                                                             \
+	[area] "r"(cf_cpu_state.rseq_offset), [cpus] "m"(cf_cpu_state.cpus), [slots] "r"(slots), [cs] "i"(CF_RSEQ_CS), \
+		[id] "i"(CF_RSEQ_CPU_ID)
+
+/* The slot that the caller looked at is still this CPU's. */
+#define CF_STILL_ON_CPU                                                                                                \
+	"cmpl %[cpu], %%fs:%c[id](%[area])\n\t"                                                                       \
+	"jne %l[moved]\n\t"
+
+#define CF_STILL_ON_CPU_INPUTS                                                                                         \
 	[area] "r"(cf_cpu_state.rseq_offset), [cpu] "r"(cpu), [slot] "r"(slot), [cs] "i"(CF_RSEQ_CS),                  \
 		[id] "i"(CF_RSEQ_CPU_ID)
 
-/* |delta + n| into %rdx, delta + n into %rax. Unsigned comparison also refuses what overflowed. */
-#define CF_SUM_AND_SIZE                                                                                                \
-	"movslq (%[slot]), %%rax\n\t"                                                                                  \
-	"addq %[n], %%rax\n\t"                                                                                         \
-	"movq %%rax, %%rdx\n\t"                                                                                        \
-	"negq %%rdx\n\t"                                                                                               \
-	"cmovsq %%rax, %%rdx\n\t"
-
-#define CF_STORE_IF_BELOW                                                                                              \
-	"cmpq %%rcx, %%rdx\n\t"                                                                                        \
+/* delta + n into %rdx, stored if its size is below %rcx. Unsigned comparison also refuses what overflowed. */
+#define CF_ADD_IF_BELOW                                                                                                \
+	"movslq (%%rax), %%rdx\n\t"                                                                                   \
+	"addq %[n], %%rdx\n\t"                                                                                         \
+	"movq %%rdx, %%rsi\n\t"                                                                                        \
+	"negq %%rsi\n\t"                                                                                               \
+	"cmovsq %%rdx, %%rsi\n\t"                                                                                      \
+	"cmpq %%rcx, %%rsi\n\t"                                                                                        \
 	"jae %l[full]\n\t"                                                                                             \
-	"movl %%eax, (%[slot])\n"
+	"movl %%edx, (%%rax)\n"
 
 static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	uint32_t cpu = cf_cpu_hint();
-	struct cf_slot *slot = &slots[cpu];
-	__asm__ goto(CF_SEQUENCE("movl 4(%[slot]), %%ecx\n\t"
-				 "andl %[batch], %%ecx\n\t" CF_SUM_AND_SIZE CF_STORE_IF_BELOW)
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movl 4(%%rax), %%ecx\n\t"
+					     "andl %[batch], %%ecx\n\t" CF_ADD_IF_BELOW)
 		     :
-		     : CF_SEQUENCE_INPUTS, [n] "er"(n), [batch] "ir"(batch)
-		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : CF_OWN_SLOT_INPUTS, [n] "er"(n), [batch] "ir"(batch)
+		     : "rax", "rcx", "rdx", "rsi", "memory", "cc"
 		     : moved, full);
 	return CF_SLOT_DONE;
 moved:
@@ -91,14 +105,12 @@ full:
 
 static inline int cf_slot_licensed_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	uint32_t cpu = cf_cpu_hint();
-	struct cf_slot *slot = &slots[cpu];
-	__asm__ goto(CF_SEQUENCE("movl 4(%[slot]), %%ecx\n\t"
-				 "sarl $31, %%ecx\n\t"
-				 "andl %[batch], %%ecx\n\t" CF_SUM_AND_SIZE CF_STORE_IF_BELOW)
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movl 4(%%rax), %%ecx\n\t"
+					     "sarl $31, %%ecx\n\t"
+					     "andl %[batch], %%ecx\n\t" CF_ADD_IF_BELOW)
 		     :
-		     : CF_SEQUENCE_INPUTS, [n] "er"(n), [batch] "ir"(batch)
-		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : CF_OWN_SLOT_INPUTS, [n] "er"(n), [batch] "ir"(batch)
+		     : "rax", "rcx", "rdx", "rsi", "memory", "cc"
 		     : moved, full);
 	return CF_SLOT_DONE;
 moved:
@@ -109,20 +121,41 @@ full:
 
 static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
 {
-	uint32_t cpu = cf_cpu_hint();
-	struct cf_slot *slot = &slots[cpu];
 	/* A credit below 0 is a huge unsigned number: one comparison is both bounds. The cap first: who sees a slot
 	 * open sees the base that it was opened with. */
-	__asm__ goto(CF_SEQUENCE("movq 16(%[slot]), %%rcx\n\t"
-				 "movq (%[slot]), %%rdx\n\t"
-				 "addq %[n], %%rdx\n\t"
-				 "movq %%rdx, %%rax\n\t"
-				 "subq 8(%[slot]), %%rax\n\t"
-				 "cmpq %%rcx, %%rax\n\t"
-				 "jae %l[full]\n\t"
-				 "movq %%rdx, (%[slot])\n")
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movq 16(%%rax), %%rcx\n\t"
+					     "movq (%%rax), %%rdx\n\t"
+					     "addq %[n], %%rdx\n\t"
+					     "movq %%rdx, %%rsi\n\t"
+					     "subq 8(%%rax), %%rsi\n\t"
+					     "cmpq %%rcx, %%rsi\n\t"
+					     "jae %l[full]\n\t"
+					     "movq %%rdx, (%%rax)\n")
 		     :
-		     : CF_SEQUENCE_INPUTS, [n] "er"(n)
+		     : CF_OWN_SLOT_INPUTS, [n] "er"(n)
+		     : "rax", "rcx", "rdx", "rsi", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+static inline int cf_slot_uncarried_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	const int64_t most = batch - (int64_t)1;
+	/* -most <= total + n - carried <= most, by one unsigned comparison. */
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movq (%%rax), %%rdx\n\t"
+					     "addq %[n], %%rdx\n\t"
+					     "movq %%rdx, %%rcx\n\t"
+					     "subq 8(%%rax), %%rcx\n\t"
+					     "addq %[most], %%rcx\n\t"
+					     "cmpq %[width], %%rcx\n\t"
+					     "ja %l[full]\n\t"
+					     "movq %%rdx, (%%rax)\n")
+		     :
+		     : CF_OWN_SLOT_INPUTS, [n] "er"(n), [most] "er"(most), [width] "er"(2 * most)
 		     : "rax", "rcx", "rdx", "memory", "cc"
 		     : moved, full);
 	return CF_SLOT_DONE;
@@ -135,11 +168,11 @@ full:
 static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
 {
 	struct cf_slot *slot = &slots[cpu];
-	__asm__ goto(CF_SEQUENCE("cmpl %[expected], (%[slot])\n\t"
-				 "jne %l[moved]\n\t"
-				 "movl %[desired], (%[slot])\n")
+	__asm__ goto(CF_SEQUENCE(CF_STILL_ON_CPU "cmpl %[expected], (%[slot])\n\t"
+						 "jne %l[moved]\n\t"
+						 "movl %[desired], (%[slot])\n")
 		     :
-		     : CF_SEQUENCE_INPUTS, [expected] "r"(expected), [desired] "r"(desired)
+		     : CF_STILL_ON_CPU_INPUTS, [expected] "r"(expected), [desired] "r"(desired)
 		     : "rax", "memory", "cc"
 		     : moved);
 	return CF_SLOT_DONE;
@@ -147,15 +180,19 @@ moved:
 	return CF_SLOT_MOVED;
 }
 
-static inline int cf_slot_replace_long_once(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired)
+static inline int cf_slot_carry_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
 {
 	struct cf_slot *slot = &slots[cpu];
-	__asm__ goto(CF_SEQUENCE("cmpq %[expected], (%[slot])\n\t"
-				 "jne %l[moved]\n\t"
-				 "movq %[desired], (%[slot])\n")
+	/* One store of 16 bytes is one instruction: both words change, or neither. */
+	__asm__ goto("movq %[to], %%xmm0\n\t"
+		     "punpcklqdq %%xmm0, %%xmm0\n\t" CF_SEQUENCE(CF_STILL_ON_CPU "cmpq %[total], (%[slot])\n\t"
+									       "jne %l[moved]\n\t"
+									       "cmpq %[carried], 8(%[slot])\n\t"
+									       "jne %l[moved]\n\t"
+									       "movdqa %%xmm0, (%[slot])\n")
 		     :
-		     : CF_SEQUENCE_INPUTS, [expected] "r"(expected), [desired] "r"(desired)
-		     : "rax", "memory", "cc"
+		     : CF_STILL_ON_CPU_INPUTS, [total] "r"(total), [carried] "r"(carried), [to] "r"(to)
+		     : "rax", "xmm0", "memory", "cc"
 		     : moved);
 	return CF_SLOT_DONE;
 moved:
@@ -165,11 +202,11 @@ moved:
 static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
 {
 	struct cf_slot *slot = &slots[cpu];
-	__asm__ goto(CF_SEQUENCE("cmpq %[total], (%[slot])\n\t"
-				 "jne %l[moved]\n\t"
-				 "movq %[base], 8(%[slot])\n")
+	__asm__ goto(CF_SEQUENCE(CF_STILL_ON_CPU "cmpq %[total], (%[slot])\n\t"
+						 "jne %l[moved]\n\t"
+						 "movq %[base], 8(%[slot])\n")
 		     :
-		     : CF_SEQUENCE_INPUTS, [total] "r"(total), [base] "r"(base)
+		     : CF_STILL_ON_CPU_INPUTS, [total] "r"(total), [base] "r"(base)
 		     : "rax", "memory", "cc"
 		     : moved);
 	return CF_SLOT_DONE;
@@ -183,7 +220,7 @@ moved:
 static inline uint32_t cf_cpu_hint(void)
 {
 	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
-	return *(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID_START);
+	return *(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID);
 }
 
 /*
@@ -211,13 +248,37 @@ static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_add(struct cf_slot *s
 	return CF_SLOT_DONE;
 }
 
-static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_replace(struct cf_slot *slot, uint32_t cpu,
-								   uint64_t expected, uint64_t desired, uint64_t mask)
+static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_replace(struct cf_slot *slot, uint32_t cpu, int32_t expected,
+								   int32_t desired)
 {
 	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
-	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || (slot->u.word & mask) != expected)
+	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || slot->u.part.delta != expected)
 		return CF_SLOT_MOVED;
-	slot->u.word = (slot->u.word & ~mask) | desired;
+	slot->u.part.delta = desired;
+	return CF_SLOT_DONE;
+}
+
+static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_uncarried(struct cf_slot *slot, uint32_t cpu, int64_t n,
+								     int32_t batch)
+{
+	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
+	uint64_t total = slot->u.word + (uint64_t)n, most = (uint64_t)batch - 1;
+	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
+		return CF_SLOT_MOVED;
+	if (total - slot->own[CF_SLOT_CARRIED] + most > 2 * most)
+		return CF_SLOT_FULL;
+	slot->u.word = total;
+	return CF_SLOT_DONE;
+}
+
+static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_carry(struct cf_slot *slot, uint32_t cpu, uint64_t total,
+								 uint64_t carried, uint64_t to)
+{
+	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
+	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || slot->u.word != total ||
+	    slot->own[CF_SLOT_CARRIED] != carried)
+		return CF_SLOT_MOVED;
+	slot->u.word = slot->own[CF_SLOT_CARRIED] = to;
 	return CF_SLOT_DONE;
 }
 
@@ -302,28 +363,45 @@ static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint6
 	return result;
 }
 
-static inline int cf_simulated_replace(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired,
-				       uint64_t mask)
+static inline int cf_slot_uncarried_once(struct cf_slot *slots, int64_t n, int32_t batch)
+{
+	uint32_t cpu;
+	int result;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	cpu = cf_cpu_hint();
+	CF_SEEN_READ(&slots[cpu], 16);
+	CF_UNSEEN_INSTRUCTIONS();
+	result = cf_unhooked_uncarried(&slots[cpu], cpu, n, batch);
+	if (result == CF_SLOT_DONE)
+		CF_SEEN_WRITE(&slots[cpu], 8);
+	return result;
+}
+
+static inline int cf_slot_carry_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
+{
+	int result;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	CF_SEEN_READ(&slots[cpu], 16);
+	CF_UNSEEN_INSTRUCTIONS();
+	result = cf_unhooked_carry(&slots[cpu], cpu, total, carried, to);
+	if (result == CF_SLOT_DONE)
+		CF_SEEN_WRITE(&slots[cpu], 16);
+	return result;
+}
+
+static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
 {
 	int result;
 	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
 		return CF_SLOT_MOVED;
 	CF_SEEN_READ(&slots[cpu], 8);
 	CF_UNSEEN_INSTRUCTIONS();
-	result = cf_unhooked_replace(&slots[cpu], cpu, expected, desired, mask);
+	result = cf_unhooked_replace(&slots[cpu], cpu, expected, desired);
 	if (result == CF_SLOT_DONE)
 		CF_SEEN_WRITE(&slots[cpu], 8);
 	return result;
-}
-
-static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
-{
-	return cf_simulated_replace(slots, cpu, (uint32_t)expected, (uint32_t)desired, 0xffffffffu);
-}
-
-static inline int cf_slot_replace_long_once(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired)
-{
-	return cf_simulated_replace(slots, cpu, expected, desired, ~(uint64_t)0);
 }
 
 #else /* no sequences in this unit: the library decides */
@@ -352,9 +430,15 @@ static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int3
 	return CF_SLOT_MOVED;
 }
 
-static inline int cf_slot_replace_long_once(struct cf_slot *slots, uint32_t cpu, uint64_t expected, uint64_t desired)
+static inline int cf_slot_uncarried_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	(void)slots, (void)cpu, (void)expected, (void)desired;
+	(void)slots, (void)n, (void)batch;
+	return CF_SLOT_MOVED;
+}
+
+static inline int cf_slot_carry_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
+{
+	(void)slots, (void)cpu, (void)total, (void)carried, (void)to;
 	return CF_SLOT_MOVED;
 }
 

@@ -40,7 +40,7 @@ CF_STATIC_ASSERT(sizeof(struct cf_global_counter) == CF_LINE, "a line of its own
 /* 0, -EINVAL or -ERANGE. */
 static inline int cf_global_counter_init(struct cf_global_counter *counter, int64_t value)
 {
-	if (!counter)
+	if (!counter || !CF_IS_ALIGNED(counter))
 		return -EINVAL;
 	if (!cf_value_fits(value))
 		return -ERANGE;

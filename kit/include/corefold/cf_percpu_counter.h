@@ -21,8 +21,8 @@
  *
  * Guarantees, each with its test in tests/percpu_counter.c:
  *   1. Nothing is lost: with no add under way, sum is exact.  ("sums are exact")
- *   2. |read - sum| < batch x CPUs at every moment, where batch is the largest that add_batch was given.  ("read is
- *      within its bound")
+ *   2. |read - sum| < batch x slots at every moment, where batch is the largest that add_batch was given, and slots
+ *      cf_slot_count(): one for each possible CPU, and one.  ("read is within its bound")
  *   3. sum counts every add that returned before it began, none that began after it returned, and of those beside it
  *      each or not.  It is no snapshot: of a subtraction and a later addition on another CPU it may see the addition
  *      alone, as in Linux.
@@ -31,10 +31,18 @@
  *      itself.  ("no oversell, no false refusal")
  *   5. Values stay within +-CF_VALUE_MAX and deltas above; what would not is refused with -ERANGE and changes
  *      nothing.  ("near the ends")
- * How 4 holds: `licensed` gates let slots take toward the lower guard without looking at the count; whoever lowers
- * the count below guard + batch x CPUs first closes them and fences.
+ * How 4 holds: while the count is further from the highest lower limit than all deltas together can be, every CPU has a
+ * quota: limited_add takes in its slot and looks at nothing else. Who lowers the count below that, or needs a sum to
+ * decide, first withdraws the quota and waits for those who were taking (src/percpu_counter.c has the invariants).
+ * -EPERM, -ENOSYS or -ENOMEM of set, set_limit and of a limited_add near its limit: the kernel refuses membarrier(2), by
+ * which they wait; nothing was changed.
  *
- * Lifetime: zeroed memory is an uninitialised counter. Destroy once, when nobody uses it.
+ * In a signal handler that interrupted one of the kit's slow paths in its own thread, what would wait for that thread
+ * returns -EDEADLK and changes nothing; sum and compare count as things stand in its midst. In a child of fork(2) locks
+ * that other threads held stay held (cf_lock.h).  (tests/limits.c)
+ *
+ * Lifetime: zeroed memory is an uninitialised counter, and the counter's memory is aligned as its type is (64 bytes; plain
+ * malloc's is not): else init returns -EINVAL. Destroy once, when nobody uses it.
  *
  * Five lines:
  *   struct cf_percpu_counter free_inodes;
@@ -66,7 +74,7 @@ struct cf_percpu_counter {
 	int64_t limit;        /* set_limit's, valid while global */
 	uint32_t many_cpus;   /* set_limit works from this many CPUs; constant */
 	uint32_t global;      /* 1: no deltas. Under the lock */
-	uint32_t licensed;    /* 1: count >= guard + bound x CPUs, and gates say so. Under the lock */
+	uint32_t quota;       /* 1: gates let limited_add take in its slot; 2: withdrawn, not fenced. Under the lock */
 	uint32_t pad;
 	uint64_t pad_line[1];
 	/* Line 1: every fold. */
@@ -88,7 +96,7 @@ int cf_percpu_counter_init(struct cf_percpu_counter *counter, int64_t value);
 int cf_percpu_counter_init_with(struct cf_percpu_counter *counter, int64_t value, const struct cf_percpu_options *options);
 void cf_percpu_counter_destroy(struct cf_percpu_counter *counter);
 
-/* 0 or -ERANGE. */
+/* 0, -ERANGE or membarrier's errno. */
 int cf_percpu_counter_set(struct cf_percpu_counter *counter, int64_t value);
 
 /*
@@ -152,7 +160,7 @@ static inline int64_t cf_percpu_counter_sum_positive(struct cf_percpu_counter *c
 	return value > 0 ? value : 0;
 }
 
-/* -1, 0 or 1: the value is below, at or above rhs. Rough while |count - rhs| > batch x CPUs, else by sum. */
+/* -1, 0 or 1: the value is below, at or above rhs. Rough while |count - rhs| > batch x slots, else by sum. */
 int cf_percpu_counter_compare_batch(struct cf_percpu_counter *counter, int64_t rhs, int32_t batch);
 
 static inline int cf_percpu_counter_compare(struct cf_percpu_counter *counter, int64_t rhs)
@@ -164,12 +172,12 @@ int cf_percpu_counter_limited_add_slow(struct cf_percpu_counter *counter, int64_
 
 /*
  * Adds amount unless that takes the value past limit: below it for a negative amount, above it for a positive one.
- * 0, -ENOSPC (refused) or -ERANGE. Fast for negative amounts far from the limit.
+ * 0, -ENOSPC (refused), -ERANGE or membarrier's errno. Fast for negative amounts far from the limit.
  */
 static inline int cf_percpu_counter_limited_add(struct cf_percpu_counter *counter, int64_t limit, int64_t amount)
 {
-	/* Relaxed: only raised; an old guard is a lower one, and refuses more. */
-	if (CF_LIKELY(amount < 0 && limit <= __atomic_load_n(&counter->guard, __ATOMIC_RELAXED)) &&
+	/* In order: guard before gate. An old guard is a lower one, and refuses more. */
+	if (CF_LIKELY(amount < 0 && limit <= (int64_t)cf_load_in_order((const uint64_t *)&counter->guard)) &&
 	    CF_LIKELY(cf_slot_add_licensed(counter->slots, amount, counter->batch) == CF_SLOT_DONE))
 		return 0;
 	return cf_percpu_counter_limited_add_slow(counter, limit, amount);

@@ -32,6 +32,14 @@
 #define CF_LINE 64
 #define CF_LINE_ALIGNED __attribute__((aligned(CF_LINE)))
 
+/* Through an empty statement, or the compiler would know the answer from the type. */
+#define CF_IS_ALIGNED(p)                                                                                               \
+	__extension__({                                                                                                \
+		const void *p_ = (p);                                                                                  \
+		__asm__("" : "+r"(p_));                                                                               \
+		(uintptr_t)p_ % CF_LINE == 0;                                                                          \
+	})
+
 #define CF_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CF_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -56,6 +64,11 @@
 #define CF_BUILT_RSEQ 0
 #endif
 
+/* Whether waiters of locks sleep in the end. The lab's scheduler is fair and knows no priorities: there they yield. */
+#ifndef CF_LOCK_PARKS
+#define CF_LOCK_PARKS (!CF_BUILT_SIMULATED)
+#endif
+
 /* Code without any hook, and what it does to memory said beside it. */
 #if CF_BUILT_SIMULATED
 #include <corefold.h>
@@ -77,6 +90,19 @@
 #define CF_PROGRESS(name) ((void)0)
 #define CF_REGION_BEGIN() ((void)0)
 #define CF_REGION_END() ((void)0)
+#endif
+
+/*
+ * A place where a test can hold one thread while others run on: between two steps whose order matters. Nothing, unless
+ * the kit is compiled with CF_TEST_POINTS by a test that defines the function.
+ */
+#ifdef CF_TEST_POINTS
+CF_EXTERN_BEGIN
+void cf_test_point(const char *where);
+CF_EXTERN_END
+#define CF_TEST_POINT(where) cf_test_point(where)
+#else
+#define CF_TEST_POINT(where) ((void)0)
 #endif
 
 /*

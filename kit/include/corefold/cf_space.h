@@ -22,7 +22,7 @@
  *      call others see those blocks as taken: for guarantee 2 they were.
  *   4. When nothing is under way, free = initial - taken + returned, for blocks and inodes.  ("nothing is lost")
  *
- * Lifetime: a reservation ends once, by cf_space_reservation_end, which returns what was not used; it is one thread's.
+ * Lifetime: a cf_space is aligned as its type is (64 bytes), or init returns -EINVAL. A reservation ends once, by cf_space_reservation_end, which returns what was not used; it is one thread's.
  *
  * Five lines:
  *   struct cf_space_reservation r;
@@ -71,7 +71,8 @@ struct cf_space_reservation {
 int cf_space_init(struct cf_space *space, const struct cf_space_options *options);
 void cf_space_destroy(struct cf_space *space);
 
-/* 0, -ENOSPC or -EINVAL (a negative number). Returning more than was taken is not noticed. */
+/* 0, -ENOSPC or -EINVAL (a negative number). Returning more than was taken is not noticed, until it exceeds 2^60: -ERANGE.
+ * Every call may also return what the counters do: membarrier's errno, or -EDEADLK in a signal handler. */
 int cf_space_take_blocks(struct cf_space *space, int64_t blocks, unsigned flags);
 int cf_space_return_blocks(struct cf_space *space, int64_t blocks);
 int cf_space_take_inodes(struct cf_space *space, int64_t inodes);
@@ -79,7 +80,7 @@ int cf_space_return_inodes(struct cf_space *space, int64_t inodes);
 
 /*
  * New inodes, all free, out of so many blocks: XFS makes 64 at a time when none is free. 0, -ENOSPC (no blocks, or the
- * limit) or -EINVAL.
+ * limit), -EINVAL, or -ERANGE (more than a counter can hold: 2^60). On failure nothing is taken.
  */
 int cf_space_add_inodes(struct cf_space *space, int64_t inodes, int64_t blocks, unsigned flags);
 

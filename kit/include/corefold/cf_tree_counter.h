@@ -31,7 +31,12 @@
  *   4. Sums and amounts stay within +-CF_VALUE_MAX: what an add would carry past it, by the rough sum, is refused
  *      with -ERANGE.  ("near the ends")
  *
- * Lifetime: zeroed memory is an uninitialised counter. Destroy once, when nobody uses it.
+ * In a signal handler that interrupted one of the kit's slow paths in its own thread, what would wait for that thread
+ * returns -EDEADLK and changes nothing; sum and compare count as things stand in its midst. In a child of fork(2) locks
+ * that other threads held stay held (cf_lock.h).  (tests/limits.c)
+ *
+ * Lifetime: zeroed memory is an uninitialised counter, and the counter's memory is aligned as its type is (64 bytes; plain
+ * malloc's is not): else init returns -EINVAL. Destroy once, when nobody uses it.
  *
  * Five lines:
  *   struct cf_tree_counter pages;

@@ -2,8 +2,11 @@
 // A thread for each CPU does random operations on one counter, for `corefold explore`: sums exact, nothing sold twice,
 // no refusal that was wrong.
 //   counters KIND OPERATIONS
-// OPERATIONS of all threads. By the seed's randomness there is either enough for all at any time, and every refusal is
-// wrong; or too little, and the last one must still be sold, and not two.
+// OPERATIONS of all threads. By the seed's randomness there is one of three:
+//   enough for all at any time: every refusal is wrong;
+//   too little: the last one must still be sold, and not two;
+//   about as much as lets per-CPU counters take in their slots, and one thread that takes nearly all of it at once.
+// With few CPUs the third begins where quotas are given (guard + 2 x batch x CPUs) and ends at the limit.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +25,7 @@ enum { MOST_HELD = 16, MOST_TAKEN = 8 };
 
 static struct cf_counter counter;
 static int64_t start, sold;
-static bool plenty;
+static bool plenty, brink;
 static long operations;
 static uint64_t seed;
 
@@ -52,17 +55,33 @@ static void give(int64_t amount)
 	check(cf_counter_add(&counter, amount) == 0, "an add is refused");
 }
 
+// Nearly all at once, and all back: beside those who take singly.
+static int64_t giant(uint64_t *random, int64_t held)
+{
+	if (held) {
+		give(held);
+		return 0;
+	}
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return take(start - LIMIT - 1 - (int64_t)(*random >> 40) % 8);
+}
+
 static void *thread(void *number)
 {
 	uint64_t random = seed ^ (uint64_t)(uintptr_t)number * 0x9e3779b97f4a7c15u;
 	int64_t held = 0;
 	for (long i = 0; i < operations; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		int64_t amount = 1 + (int64_t)(random >> 40) % MOST_TAKEN;
+		int64_t amount = brink ? 1 : 1 + (int64_t)(random >> 40) % MOST_TAKEN;
+		if (brink && number == NULL) {
+			held = giant(&random, held);
+			continue;
+		}
 		switch (random >> 60) {
 		case 0:
 			// Of changes on several CPUs a sum may see the later alone, but never more than all of them.
-			check(cf_counter_sum(&counter) <= start + MOST_HELD * (int64_t)sysconf(_SC_NPROCESSORS_ONLN), "a sum");
+			check(cf_counter_sum(&counter) <= start + (brink ? start : 0) + MOST_HELD * (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
+			      "a sum");
 			break;
 		case 1:
 			cf_counter_compare(&counter, LIMIT);
@@ -99,8 +118,11 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "usage: counters KIND OPERATIONS\n"), 2;
 	operations = (atol(argv[2]) + cpus - 1) / cpus;
 	check(getrandom(&seed, sizeof seed, 0) == sizeof seed, "no randomness");
-	plenty = seed & 1;
+	plenty = seed % 3 == 0;
+	brink = seed % 3 == 1;
 	start = LIMIT + (plenty ? MOST_HELD * cpus : 1 + (int64_t)(seed >> 8) % (4 * cpus));
+	if (brink)
+		start += 2 * options.batch * cpus;
 	check(cf_counter_init(&counter, kind_of(argv[1]), start, &options) == 0, "no such counter");
 	for (long i = 0; i < cpus; i++)
 		check(pthread_create(&threads[i], NULL, thread, (void *)(uintptr_t)i) == 0, "no thread");

@@ -2,6 +2,8 @@
 //! What all tests share: the built command, compiled programs, and runs of both.
 mod build;
 mod compile;
+#[path = "../../../crates/corefold/tests/common/ended.rs"]
+mod ended;
 mod fetch;
 mod place;
 mod report;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A directory of one test's own, and commands run in it.
-use super::{Program, corefold};
+use super::{Program, corefold, ended};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -52,7 +52,7 @@ impl Place {
 }
 
 pub fn said(command: &mut Command) -> Said {
-    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let output = ended::output(ended::with_usual_signals(command.stdin(Stdio::null())));
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }

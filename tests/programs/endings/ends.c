@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Ends as it is told to, but with fewer than 4 CPUs it does two threads' work and ends well:
- * ends CPUS exit | crash | overflow | abort | mutexes | itself | join | pipe | endless | sleeper | fork | memory
+ * ends CPUS exit | crash | overflow | overflow-thread | overflow-array | abort | mutexes | itself | join | pipe | endless | sleeper | fork | memory
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +25,26 @@ static __attribute__((noinline)) int deeper(int depth)
 
 	memset((char *)frame, depth, sizeof frame);
 	return zero ? depth : deeper(depth + 1) + frame[depth % 4096];
+}
+
+/* Calls that need hardly any stack, but are many. */
+static __attribute__((noinline)) long count_down(long n)
+{
+	return zero ? n : count_down(n + 1) + zero;
+}
+
+static __attribute__((noinline)) int huge_frame(int i)
+{
+	volatile char frame[40 << 20];
+
+	frame[i] = 1;
+	return frame[zero];
+}
+
+static void *overflow_in_thread(void *unused)
+{
+	count_down(0);
+	return unused;
 }
 
 static void *left_then_right(void *unused)
@@ -95,6 +115,10 @@ static int end(const char *how)
 		store_through((int *)16);
 	if (!strcmp(how, "overflow"))
 		return deeper(0);
+	if (!strcmp(how, "overflow-thread"))
+		run_two(overflow_in_thread, work);
+	if (!strcmp(how, "overflow-array"))
+		return huge_frame(zero);
 	if (!strcmp(how, "abort"))
 		abort();
 	if (!strcmp(how, "mutexes"))

@@ -53,6 +53,18 @@ static void clocks_agree(void)
 	CHECK(clock_gettime(12345, &both) == -1 && errno == EINVAL);
 }
 
+/* What counts from the boot is past its first seconds: programs add to it and compare without looking. */
+static void the_machine_has_been_up(void)
+{
+	struct tms tms;
+
+	CHECK(nanoseconds(CLOCK_MONOTONIC) > 2000 * MS);
+	CHECK(nanoseconds(CLOCK_MONOTONIC_RAW) > 2000 * MS);
+	CHECK(nanoseconds(CLOCK_BOOTTIME) > 2000 * MS);
+	CHECK(times(&tms) > 2 * sysconf(_SC_CLK_TCK));
+	CHECK(__rdtsc() > 1000000000);
+}
+
 static void sleeps_last(void)
 {
 	struct timespec ten = { 0, 10 * MS }, bad = { 0, 1000 * MS }, left = { 7, 7 };
@@ -115,6 +127,7 @@ static void cpu_time_adds_up(void)
 int main(void)
 {
 	clocks_agree();
+	the_machine_has_been_up();
 	sleeps_last();
 	cpu_time_adds_up();
 	puts("clocks are right");

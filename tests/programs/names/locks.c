@@ -10,7 +10,8 @@ struct office {
 	pthread_spinlock_t desk __attribute__((aligned(64)));
 	sem_t chairs __attribute__((aligned(64)));
 	pthread_barrier_t lunch __attribute__((aligned(64)));
-	long visits __attribute__((aligned(64)));
+	/* One for each kind of lock that excludes others. */
+	long visits[3] __attribute__((aligned(64)));
 };
 
 static struct office *office;
@@ -20,15 +21,15 @@ static void *visit(void *unused)
 {
 	for (int i = 0; i < rounds; i++) {
 		pthread_mutex_lock(&office->door);
-		office->visits++;
+		office->visits[0]++;
 		pthread_mutex_unlock(&office->door);
 		pthread_rwlock_wrlock(&office->files);
-		office->visits++;
+		office->visits[1]++;
 		pthread_rwlock_unlock(&office->files);
 		pthread_rwlock_rdlock(&office->files);
 		pthread_rwlock_unlock(&office->files);
 		pthread_spin_lock(&office->desk);
-		office->visits++;
+		office->visits[2]++;
 		pthread_spin_unlock(&office->desk);
 		sem_wait(&office->chairs);
 		sem_post(&office->chairs);
@@ -51,10 +52,13 @@ int main(int argc, char **argv)
 	pthread_spin_init(&office->desk, PTHREAD_PROCESS_PRIVATE);
 	sem_init(&office->chairs, 0, 2);
 	pthread_barrier_init(&office->lunch, NULL, n);
-	office->visits = 0;
+	office->visits[0] = office->visits[1] = office->visits[2] = 0;
 	for (int i = 0; i < n; i++)
 		pthread_create(&visitors[i], NULL, visit, NULL);
 	for (int i = 0; i < n; i++)
 		pthread_join(visitors[i], NULL);
-	return office->visits != 3L * n * rounds;
+	for (int kind = 0; kind < 3; kind++)
+		if (office->visits[kind] != (long)n * rounds)
+			return 1;
+	return 0;
 }

@@ -31,19 +31,28 @@ static void *keep_busy(void *unused)
     return unused;
 }
 
+static void *spin(void *unused)
+{
+    atomic_fetch_add(&ready, 1);
+    while (!atomic_load_explicit(&done, memory_order_relaxed))
+        ;
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
     enum { MOST = 1024, ROUNDS = 50 };
     int others = (argc > 1 ? atoi(argv[1]) : 1) - 1;
     pthread_t threads[MOST];
     for (int i = 0; i < others; i++)
-        pthread_create(&threads[i], NULL, keep_busy, NULL);
+        pthread_create(&threads[i], NULL, argc > 2 ? spin : keep_busy, NULL);
     while (atomic_load(&ready) < others)
         usleep(100);
     if (syscall(SYS_membarrier, PRIVATE, 0, 0) != -1)
         return 1;
     if (!(syscall(SYS_membarrier, QUERY, 0, 0) & PRIVATE) || syscall(SYS_membarrier, REGISTER_PRIVATE, 0, 0) != 0)
         return 2;
+    usleep(1000);
     double begin = now();
     for (int i = 0; i < ROUNDS; i++)
         if (syscall(SYS_membarrier, PRIVATE, 0, 0) != 0)

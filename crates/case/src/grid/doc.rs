@@ -2,6 +2,7 @@
 //! The grid as tables, for the terminal and for a page that keeps it.
 use super::{ADAPTIVE, CUT_OFF, Cell, KINDS};
 use anyhow::{Context, Result};
+use corefold_driver::save::Output;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -97,7 +98,7 @@ pub fn write(page: &Path, cells: &[Cell]) -> Result<()> {
     let table = merged(&text[begin..end], cells);
     let all: Vec<Cell> = table.lines().filter_map(parsed).collect();
     let new = [&text[..begin + BEGIN.len()], &worst(&all), "\n", &table, &text[end..]].concat();
-    std::fs::write(page, new).with_context(|| format!("cannot write {}", page.display()))
+    Output::create(page, "the page")?.write(new.as_bytes())
 }
 
 #[cfg(test)]

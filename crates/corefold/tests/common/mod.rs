@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A directory of one test's own, with a runtime that simulates nothing, and the command run in it.
 #![allow(dead_code, reason = "each test program uses a part")]
+pub mod ended;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -44,6 +45,7 @@ impl Place {
     /// Any command, in the directory, with the stub runtime and a cache of the test's own.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
+        ended::with_usual_signals(&mut command);
         command.current_dir(self.dir.path()).env("COREFOLD_RUNTIME", self.runtime());
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("COREFOLD_CC").env_remove("COREFOLD_CXX");
         // cargo's own, which would lead programs to the real runtime.
@@ -73,7 +75,7 @@ pub fn corefold() -> &'static str {
 }
 
 pub fn said(command: &mut Command) -> Said {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output { status, stdout, stderr } = ended::output(command.stdin(std::process::Stdio::null()));
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Said { code: status.code(), out: text(stdout), err: text(stderr) }
 }

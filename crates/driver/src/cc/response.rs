@@ -5,6 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// As deep as files may name files.
 const DEEPEST: u32 = 32;
+/// No response file is so large. A pipe is left to gcc: who reads it first has it alone.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// The arguments of a response file and of those that it names; none if `arg` names no file, since
 /// gcc then takes it for an argument.
@@ -18,7 +20,7 @@ fn read(arg: &OsStr, depth: u32, all: &mut Vec<OsString>) {
     let Some(path) = arg.as_bytes().strip_prefix(b"@") else {
         return all.push(arg.to_owned());
     };
-    if let (true, Ok(text)) = (depth < DEEPEST, std::fs::read(OsStr::from_bytes(path))) {
+    if let (true, Ok(text)) = (depth < DEEPEST, corefold_files::read_regular(OsStr::from_bytes(path), MOST_BYTES)) {
         words(&text).iter().for_each(|word| read(word, depth + 1, all));
     }
 }

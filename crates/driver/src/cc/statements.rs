@@ -13,12 +13,15 @@ mod memory;
 mod sequence;
 mod split;
 mod statement;
+mod stretch;
 mod suffix;
 mod vectors;
 
 use cfa::Cfa;
+use corefold_block::around::{Kind, Word};
 use function::Functions;
 use std::collections::BTreeMap;
+use stretch::Stretch;
 
 /// Whose output it is: each leaves out other hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +34,7 @@ pub enum Compiler {
 pub struct Statements<'a> {
     functions: Functions<'a>,
     cfa: Cfa,
+    stretch: Stretch,
     /// Macros of the program's own, and whether they touch memory.
     macros: BTreeMap<String, bool>,
     /// The statements that are being collected.
@@ -45,6 +49,7 @@ impl<'a> Statements<'a> {
         Statements {
             functions: Functions::new(assembly),
             cfa: Cfa::default(),
+            stretch: Stretch::default(),
             macros: BTreeMap::new(),
             region: None,
             compiler,
@@ -64,6 +69,9 @@ impl<'a> Statements<'a> {
             (_, Some(region)) => region.push(line),
             (_, None) => {
                 self.functions.see(line);
+                if self.stretch.splits(line) && self.functions.is_within() {
+                    *out += &sequence::call(Word::new(Kind::Block, 0), &self.cfa);
+                }
                 self.cfa.see(line);
                 return self.own(line, out);
             }
@@ -78,6 +86,7 @@ impl<'a> Statements<'a> {
             return false;
         };
         statement::write_one(effect, line, &mut self.cfa, out);
+        self.stretch.is_seen();
         true
     }
 
@@ -97,7 +106,7 @@ impl<'a> Statements<'a> {
     fn statement(&mut self, text: &str, out: &mut String) {
         let annotated = self.functions.is_annotated();
         match self.functions.is_within() {
-            true => statement::rewrite(text, annotated, &mut self.cfa, &mut self.macros, out),
+            true => statement::rewrite(text, annotated, (&mut self.cfa, &mut self.stretch), &mut self.macros, out),
             false => {
                 self.unseen_outside |= statement::touches_memory(text, &mut self.macros);
                 self.cfa.see_all(text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting one child: the same bytes in its memory at the same addresses, every time.
-use super::{Options, SAMPLE_PERIOD, preload};
+use super::signals::restore_in_child;
+use super::{Options, preload};
 use anyhow::{Context, Result};
 use corefold_launch::{CONFIG_VARIABLE, Launch, STACK_LIMIT};
 use std::ffi::{OsStr, OsString};
@@ -44,13 +45,15 @@ impl Launched<'_> {
             machine: options.machine.clone(),
             cpus,
             seed: options.seed,
-            sample_period: SAMPLE_PERIOD,
+            sample_period: options.sample_period,
             slack: options.slack,
             argv: argv.map(|a| with_cpus(a, cpus).to_string_lossy().into_owned()).collect(),
             output: self.file(cpus, "run").to_string_lossy().into_owned(),
             memory_limit: self.memory_limit,
             longest: options.longest.map_or(0, |t| cycles(t, options.machine.clock_hz)),
             quiet: false,
+            measure_host: options.measure_host,
+            explores: false,
         }
     }
 
@@ -125,6 +128,7 @@ fn prepare(command: &mut Command) {
                 // Our parent died before it was asked to take us along.
                 libc::_exit(1);
             }
+            restore_in_child();
             done(libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong))?;
             let stack = libc::rlimit { rlim_cur: STACK_LIMIT, rlim_max: STACK_LIMIT };
             done(libc::setrlimit(libc::RLIMIT_STACK, &stack))

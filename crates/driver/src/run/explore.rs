@@ -6,6 +6,7 @@
 use super::child::Launched;
 use super::{Options, outcome, signals, tsan, wait};
 use crate::exit;
+use crate::scratch::Scratch;
 use crate::seeds::Seeds;
 use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
@@ -56,9 +57,8 @@ pub fn explore(mut search: Search) -> Result<Searched> {
     cpus::check(&search.options.cpus, &search.options.machine)?;
     let program = program::check(&search.options.program)?;
     let runtime = runtime::find()?;
-    let directory =
-        tempfile::Builder::new().prefix("corefold-").tempdir().context("cannot make a temporary directory")?;
     let interrupts = signals::Interrupts::install().context("cannot watch for signals")?;
+    let directory = Scratch::new()?;
     let jobs = super::jobs(&search.options, search.seeds.count());
     let memory_limit = search.options.memory_limit.unwrap_or_else(|| super::spare_memory() / jobs as u64);
     let placeholders = &tsan::placeholders(&program.needs_tsan, directory.path())?;
@@ -148,7 +148,7 @@ impl Worker<'_> {
         let launched =
             Launched { program, runtime, placeholders, directory: &self.directory, memory_limit, alone: false };
         let mut launch = launched.launch(options, options.cpus[0]);
-        (launch.seed, launch.quiet) = (seed, quiet);
+        (launch.seed, launch.quiet, launch.explores) = (seed, quiet, true);
         if seed == 0 {
             launch.longest = 0;
         }

@@ -14,7 +14,17 @@ pub fn run(launch: &Launch, ended: &Ended) -> Run {
         Ok(Err(e)) => made_up(launch, ended, &format!("The engine's recording cannot be read: {e}")),
         Err(_) => made_up(launch, ended, "The engine left no recording"),
     };
-    blocked(run, ended)
+    interrupted(blocked(run, ended), ended)
+}
+
+/// The engine knows only that it was asked to end; whether by the time-out or by a signal to us, we know.
+fn interrupted(mut run: Run, ended: &Ended) -> Run {
+    if ended.stopped == Some(Stopped::Interrupt)
+        && let Status::TimedOut { running, waiters, .. } = run.status
+    {
+        run.status = Status::Interrupted { running, waiters };
+    }
+    run
 }
 
 /// A run that was blocked in the kernel past the runtime, if that is why we stopped it, did what cannot be simulated.
@@ -67,7 +77,7 @@ fn status(ended: &Ended) -> Status {
         return Status::TimedOut { running: Vec::new(), waiters: Vec::new(), advances, unseen: None };
     }
     if let Some(signal) = ended.status.signal() {
-        return Status::Crashed { signal, address: Some(0), thread: 0, stack: Vec::new() };
+        return Status::Crashed { signal, address: Some(0), thread: 0, stack: Vec::new(), overflow: false };
     }
     match ended.status.code().unwrap_or(launch::EXIT_ENGINE) {
         launch::EXIT_DEADLOCK => Status::Deadlock { waiters: Vec::new() },
@@ -80,7 +90,7 @@ fn status(ended: &Ended) -> Status {
         }
         launch::EXIT_OUT_OF_MEMORY => Status::OutOfMemory { bytes: 0, stack: Vec::new() },
         launch::EXIT_CRASHED | launch::EXIT_USE_AFTER_FREE => {
-            Status::Crashed { signal: 0, address: Some(0), thread: 0, stack: Vec::new() }
+            Status::Crashed { signal: 0, address: Some(0), thread: 0, stack: Vec::new(), overflow: false }
         }
         _ => Status::Unfinished,
     }
@@ -120,6 +130,8 @@ mod tests {
             memory_limit: 0,
             longest: 0,
             quiet: false,
+            measure_host: false,
+            explores: false,
         }
     }
 
@@ -148,6 +160,8 @@ mod tests {
         assert_eq!(crashed.notes[0].text, "The engine left no recording; the process was ended by signal 11.");
         let stopped = run(&launch(file), &ended(9, Some(Stopped::Timeout)));
         assert!(matches!(stopped.status, Status::TimedOut { .. }));
+        let interrupted = run(&launch(file), &ended(9, Some(Stopped::Interrupt)));
+        assert!(matches!(interrupted.status, Status::Interrupted { .. }));
         let locked = run(&launch(file), &ended(corefold_launch::EXIT_DEADLOCK << 8, None));
         assert!(matches!(locked.status, Status::Deadlock { .. }));
         assert_eq!(run(&launch(file), &ended(0, None)).status, Status::Unfinished);

@@ -10,6 +10,34 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 const WATCHED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
+/// Makes what a process inherits of signals what the command relies on, whoever started it. With SIGCHLD ignored,
+/// the kernel throws away how children ended; with a signal blocked, nothing can interrupt.
+/// SIGINT, SIGTERM and SIGHUP stay ignored if they are: that is how `nohup` and shells ask for it.
+pub fn settle() {
+    // SAFETY: SIG_DFL is valid for SIGCHLD; the set is initialised by sigemptyset before it is used.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
+/// A file that may not grow further (`ulimit -f`) is an error of writing it, as a full disk is.
+pub fn ignore_file_limit() {
+    // SAFETY: SIG_IGN is valid for SIGXFSZ.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Gives a child that is about to start a program the usual action of every signal: what it ignored would be
+/// inherited, and the program would behave as the command was started. To be called between fork and exec.
+pub fn restore_in_child() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: SIG_DFL is a valid action; for a number that has none the call does nothing.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// What the handler writes to. The descriptor is never closed, so it never comes to mean another file.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 static CAUGHT: AtomicI32 = AtomicI32::new(0);

@@ -3,6 +3,7 @@
 use crate::account::meetings::Meeting;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::hot::hot;
+use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 use corefold_recording::{Lock, LockKind, Object};
@@ -11,6 +12,8 @@ use rustc_hash::FxBuildHasher;
 
 struct Record {
     kind: LockKind,
+    /// What it is called, if it is libc's.
+    name: String,
     object: Option<Object>,
     counts: Counts,
     /// Threads that hold it, each as often as it has taken it.
@@ -34,6 +37,8 @@ struct Counts {
 
 pub struct Locks {
     records: HashMap<u64, Record, FxBuildHasher>,
+    /// Of objects that have made way for others at the same address.
+    past: Vec<Lock>,
     any_spun: bool,
     /// Words that are spun on and held now, by [`Locks::slot`]: most stores need not look any further.
     held: [u8; 64],
@@ -43,7 +48,7 @@ pub struct Locks {
 
 impl Default for Locks {
     fn default() -> Self {
-        Locks { records: HashMap::default(), any_spun: false, held: [0; 64], counted_from: 0 }
+        Locks { records: HashMap::default(), past: Vec::new(), any_spun: false, held: [0; 64], counted_from: 0 }
     }
 }
 
@@ -55,6 +60,7 @@ impl Locks {
     fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
         self.records.entry(address).or_insert_with(|| Record {
             kind,
+            name: String::new(),
             object: object_at(address),
             counts: Counts::default(),
             holders: Vec::new(),
@@ -70,6 +76,7 @@ impl Locks {
             // Another object lay here before, or threads spun on the lock before it was first taken.
             record.kind = kind;
             record.object = object_at(address);
+            record.name.clear();
             record.counts = Counts::default();
             record.meeting = Meeting::default();
             record.holders.clear();
@@ -129,6 +136,7 @@ impl Locks {
     pub fn clear(&mut self) {
         let now = hot!().clock;
         self.counted_from = now;
+        self.past.clear();
         self.records.retain(|_, r| !r.holders.is_empty());
         for record in self.records.values_mut() {
             record.counts = Counts::default();
@@ -150,6 +158,7 @@ impl Locks {
     pub fn all(&self) -> Vec<Lock> {
         let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0);
         let mut locks: Vec<Lock> = used.map(|(address, r)| r.lock(*address)).collect();
+        locks.extend(self.past.iter().cloned());
         locks.sort_by_key(|l| (core::cmp::Reverse(l.wait_cycles), l.address));
         locks
     }
@@ -179,6 +188,7 @@ impl Record {
         Lock {
             address,
             kind: self.kind,
+            name: self.name.clone(),
             object: self.object.clone(),
             acquisitions: self.counts.acquisitions,
             contended: self.counts.contended,
@@ -191,7 +201,7 @@ impl Record {
     }
 
     fn has_holders(&self) -> bool {
-        matches!(self.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock)
+        matches!(self.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock | LockKind::Library)
     }
 }
 
@@ -228,6 +238,23 @@ pub fn awake(address: u64) {
 /// The running thread has woken so many that wait there; `all`: as many as there were.
 pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
     engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all);
+}
+
+/// The same of a lock of libc's, which has no name in the program.
+pub fn acquired_as(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64, name: impl FnOnce() -> String) {
+    acquired(address, kind, since, pc);
+    let record = engine().locks.at(address, kind);
+    if record.name.is_empty() {
+        record.name = name();
+    }
+}
+
+/// Another object lies here from now on. What was waited for the old one is kept.
+pub fn begins_anew(address: u64) {
+    let locks = &mut engine().locks;
+    if let Some(record) = locks.records.remove(&address).filter(|r| r.counts.contended > 0) {
+        locks.past.push(record.lock(address));
+    }
 }
 
 /// The lock was let go now, by the running thread or (some may) for another.

@@ -19,12 +19,39 @@ struct CozCounter {
     backoff: usize,
 }
 
+/// What coz.h counts at a point: visits, or where transactions begin and end, of which it measures how long they take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CozKind {
+    Throughput,
+    Begin,
+    End,
+}
+
+impl CozKind {
+    fn of(number: c_int) -> CozKind {
+        match number {
+            2 => CozKind::Begin,
+            3 => CozKind::End,
+            _ => CozKind::Throughput,
+        }
+    }
+}
+
+/// One name and kind has one counter, as in coz.
+struct CozPoint {
+    name: String,
+    kind: CozKind,
+    counter: &'static CozCounter,
+    /// What it was at the beginning of the region of interest.
+    before: usize,
+}
+
 #[derive(Default)]
 pub struct Region {
     begin: Option<Ticks>,
     /// What the run had come to when the region last ended.
     pub ended: Option<Box<Run>>,
-    coz: Vec<(String, &'static CozCounter, usize)>,
+    coz: Vec<CozPoint>,
 }
 
 fn text(name: *const c_char) -> String {
@@ -51,15 +78,15 @@ fn unsafe_name<'a>(name: *const c_char) -> &'a [u8] {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn _coz_get_counter(_kind: c_int, name: *const c_char) -> *const u8 {
+pub extern "C" fn _coz_get_counter(kind: c_int, name: *const c_char) -> *const u8 {
     if !active() {
         return core::ptr::null();
     }
-    let name = text(name);
-    let known = engine().region.coz.iter().find(|c| c.0 == name).map(|c| c.1);
+    let (name, kind) = (text(name), CozKind::of(kind));
+    let known = engine().region.coz.iter().find(|c| c.kind == kind && c.name == name).map(|c| c.counter);
     let counter = known.unwrap_or_else(|| {
         let counter: &'static CozCounter = Box::leak(Box::new(CozCounter { count: 0, backoff: 0 }));
-        engine().region.coz.push((name, counter, 0));
+        engine().region.coz.push(CozPoint { name, kind, counter, before: 0 });
         counter
     });
     (counter as *const CozCounter).cast()
@@ -70,17 +97,19 @@ fn coz_count(counter: &CozCounter) -> usize {
     unsafe { (&raw const counter.count).read_volatile() }
 }
 
-/// All points in the order of their first visit.
+/// All points in the order of their first visit. A transaction is one visit, made where it ends; its beginning is none.
+/// Where the program counts throughput too, that is what it is after, and transactions are not work besides.
 pub fn list() -> Vec<Progress> {
     let mut all = engine().progress.clone();
-    let coz = engine().region.coz.iter();
-    all.extend(
-        coz.map(|(name, counter, before)| Progress {
-            name: name.clone(),
-            visits: (coz_count(counter) - before) as u64,
-        }),
-    );
+    let coz = &engine().region.coz;
+    let visits = |c: &CozPoint| (coz_count(c.counter) - c.before) as u64;
+    let of = |kind| coz.iter().filter(move |c| c.kind == kind && visits(c) > 0);
+    let point = |c: &CozPoint| Progress { name: c.name.clone(), visits: visits(c) };
+    all.extend(of(CozKind::Throughput).map(point));
     all.retain(|p| p.visits > 0);
+    if all.is_empty() {
+        all.extend(of(CozKind::End).map(point));
+    }
     all
 }
 
@@ -96,6 +125,7 @@ pub extern "C" fn corefold_region_begin() {
     if region.begin.is_none() {
         region.begin = Some(now());
         forget_so_far();
+        crate::account::host::region_begins();
     }
 }
 
@@ -110,7 +140,8 @@ fn forget_so_far() {
     e.sites.clear();
     e.locks.clear();
     e.progress.clear();
-    e.region.coz.iter_mut().for_each(|(_, counter, before)| *before = coz_count(counter));
+    (e.clock_reads, e.alarms) = (0, 0);
+    e.region.coz.iter_mut().for_each(|point| point.before = coz_count(point.counter));
     for fiber in &mut e.fibers {
         let clock =
             if fiber.state == crate::scheduling::fiber::State::Running { e.sched.clock_of(fiber.cpu) } else { now() };
@@ -124,6 +155,7 @@ pub extern "C" fn corefold_region_end() {
         return;
     }
     if engine().region.begin.is_some() {
+        crate::account::host::region_ends();
         let run = crate::account::record::run(Status::Unfinished);
         engine().region.ended = Some(Box::new(run));
     }

@@ -7,7 +7,7 @@ use crate::sys;
 use alloc::format;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
-use corefold_recording::{MOST_LINES, Note, Run, Status, Time, encode_run};
+use corefold_recording::{MOST_LINES, Note, Pace, Run, Status, Time, encode_run};
 
 /// The run is over: writes the recording. Nothing is simulated afterwards.
 pub fn finish(status: Status) {
@@ -17,6 +17,7 @@ pub fn finish(status: Status) {
     if engine().launch.quiet && status == Status::Exited(0) {
         return engine::end();
     }
+    crate::account::host::finish();
     // A region of interest that has ended is all that counts; how the program ended comes to it.
     let run = match engine().region.ended.take() {
         Some(region) => Run { status, modules: all_modules(), ..*region },
@@ -78,8 +79,25 @@ pub fn run(status: Status) -> Run {
         frames: e.frames.list(),
         notes: Vec::new(),
         held_up: Vec::new(),
+        pace: pace(),
         transfers: e.sites.totals(),
         work: Default::default(),
+    }
+}
+
+/// What may have decided how long the run took, and what it did meanwhile.
+fn pace() -> Pace {
+    let e = engine();
+    let longest = (0..e.fibers.len()).rev().max_by_key(|fiber| e.fibers[*fiber].slept.lasted).unwrap_or(0);
+    let slept = e.fibers[longest].slept;
+    Pace {
+        blocks: e.samples.blocks(),
+        sleeper: longest as u32,
+        asked: cycles(slept.asked),
+        slept: cycles(slept.lasted),
+        slept_at: slept.pc,
+        clock_reads: e.clock_reads,
+        alarms: e.alarms,
     }
 }
 

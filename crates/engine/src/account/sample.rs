@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples of call stacks in virtual time, so that profiles cost nothing between two of them.
 use crate::engine::{current, engine};
+use crate::hooks::blocks;
 use crate::hooks::hot::hot;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
@@ -22,6 +23,8 @@ pub struct Samples {
     period: Ticks,
     random: u64,
     stacks: HashMap<Vec<u64>, Time, FxBuildHasher>,
+    /// Ticks of samples that a basic block's own cost brought about, each divided by that cost: as many blocks ran.
+    blocks: u64,
     scratch: Vec<u64>,
 }
 
@@ -29,7 +32,7 @@ impl Samples {
     pub fn new(launch: &Launch) -> Self {
         let period = launch.sample_period.max(16) * TICKS_PER_CYCLE;
         let random = launch.seed.max(1) ^ 0x9e37_79b9_7f4a_7c15;
-        Samples { period, random, stacks: HashMap::default(), scratch: Vec::new() }
+        Samples { period, random, stacks: HashMap::default(), blocks: 0, scratch: Vec::new() }
     }
 
     pub fn period_cycles(&self) -> u64 {
@@ -46,6 +49,12 @@ impl Samples {
 
     pub fn clear(&mut self) {
         self.stacks.clear();
+        self.blocks = 0;
+    }
+
+    /// Basic blocks that ran, spins left out: an estimate, and none where code has no hooks at its blocks.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
     }
 
     /// All stacks, in the order of their addresses.
@@ -70,7 +79,7 @@ pub fn take_due(pc: u64, what: What) {
         cpu.next_sample += e.samples.next_gap();
     }
     let cycles = (cpu.next_sample - from) / TICKS_PER_CYCLE;
-    e.branches.time_passes(cycles);
+    let late = clock - from;
     let fiber = current();
     let mut frames = core::mem::take(&mut e.samples.scratch);
     frames.clear();
@@ -83,7 +92,14 @@ pub fn take_due(pc: u64, what: What) {
     };
     match what {
         _ if fiber.spins.spinning() => time.spin += cycles,
-        What::Compute => time.compute += cycles,
+        What::Compute => {
+            time.compute += cycles;
+            // Samples that come due in a call's cost are found late, by the block behind it.
+            let cost = blocks::cost(pc);
+            if late < cost {
+                e.samples.blocks += cycles * TICKS_PER_CYCLE / cost;
+            }
+        }
         What::Stall => time.stall += cycles,
     }
     e.samples.scratch = frames;

@@ -104,8 +104,14 @@ pub struct Sites {
     counts: HashMap<Key, Counts, FxBuildHasher>,
 }
 
-const KINDS: [AccessKind; 5] =
-    [AccessKind::Read, AccessKind::Write, AccessKind::AtomicLoad, AccessKind::AtomicStore, AccessKind::Rmw];
+const KINDS: [AccessKind; 6] = [
+    AccessKind::Read,
+    AccessKind::Write,
+    AccessKind::AtomicLoad,
+    AccessKind::AtomicStore,
+    AccessKind::Rmw,
+    AccessKind::SplitLock,
+];
 
 /// A second CPU has come to the line: notes what lies there now, for it may be freed later.
 pub fn line_shared(address: u64, pc: u64) {

@@ -9,10 +9,20 @@ use corefold_model::{TICKS_PER_CYCLE, Ticks};
 /// What the wall clock says when a run begins: 1 January 2026, so that dates look sane.
 pub const EPOCH_SECONDS: i64 = 1_767_225_600;
 
+/// How long the machine has been up when a run begins: a day. Programs take it that clocks that count from the
+/// boot are past their first seconds.
+const UPTIME_SECONDS: u64 = 86_400;
+
 /// Nanoseconds since the run began.
 pub fn nanoseconds() -> u64 {
     hot!().called = 1;
+    engine().clock_reads += 1;
     nanoseconds_of(now())
+}
+
+/// Nanoseconds since the machine booted.
+pub fn uptime() -> u64 {
+    UPTIME_SECONDS * NANOSECONDS + nanoseconds()
 }
 
 /// Nanoseconds that so many ticks last.
@@ -38,7 +48,7 @@ pub fn read(clock: c_int) -> Option<u64> {
         | libc::CLOCK_MONOTONIC_RAW
         | libc::CLOCK_MONOTONIC_COARSE
         | libc::CLOCK_BOOTTIME
-        | libc::CLOCK_BOOTTIME_ALARM => Some(nanoseconds()),
+        | libc::CLOCK_BOOTTIME_ALARM => Some(uptime()),
         libc::CLOCK_PROCESS_CPUTIME_ID => Some(nanoseconds_of(process_ran())),
         libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(current().ran_until(now()))),
         _ => thread_of(clock).map(|fiber| nanoseconds_of(ran(fiber))),
@@ -96,7 +106,8 @@ pub const NANOSECONDS: u64 = 1_000_000_000;
 fn cycles_seen(pc: u64) -> u64 {
     /// Cycles from one reading to the next.
     const EACH: u64 = 25;
-    static EARLY: AtomicU64 = AtomicU64::new(0);
+    /// Cycles of a counter of 2 GHz since the machine booted.
+    static EARLY: AtomicU64 = AtomicU64::new(UPTIME_SECONDS * 2_000_000_000);
     if !active() {
         return EARLY.fetch_add(EACH, Ordering::Relaxed);
     }
@@ -117,6 +128,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
         _ => return false,
     };
     hot!().called = 1;
+    crate::account::host::mixed();
     let cycles = cycles_seen(ip as u64);
     registers[libc::REG_RAX as usize] = (cycles & 0xffff_ffff) as i64;
     registers[libc::REG_RDX as usize] = (cycles >> 32) as i64;

@@ -2,7 +2,9 @@
 //! Files. Their calls cost what a system call costs; how long a disk takes is not modelled. Some paths
 //! stand for more than a file.
 use crate::calls::io::{remember_random, transfer};
+use crate::calls::library_locks::file_name;
 use crate::calls::random;
+use crate::calls::stdio::makes;
 use crate::engine::note;
 use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
@@ -124,11 +126,11 @@ stand_ins_at! {
     }
 
     "rdx" fn fopen(path: *const c_char, mode: *const c_char; pc) -> *mut c_void {
-        open_stream(path, mode, pc, || own(path, mode))
+        makes(pc, || file_name(path as u64), || open_stream(path, mode, pc, || own(path, mode)))
     }
 
     "rdx" fn fopen64(path: *const c_char, mode: *const c_char; pc) -> *mut c_void {
-        open_stream(path, mode, pc, || own(path, mode))
+        makes(pc, || file_name(path as u64), || open_stream(path, mode, pc, || own(path, mode)))
     }
 }
 

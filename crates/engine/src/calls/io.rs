@@ -74,7 +74,7 @@ fn without_blocking(fd: c_int, call: impl FnOnce() -> i64) -> i64 {
 }
 
 /// Between two tries of a call of which the kernel does not say when it may succeed.
-pub const TRY_AGAIN_NS: u64 = 20_000;
+const TRY_AGAIN_NS: u64 = 20_000;
 
 /// Waits until another thread has read from the event descriptor `fd`. It may be ready to be written
 /// already, only not to take as much as is wanted: then all that is left is to try again.

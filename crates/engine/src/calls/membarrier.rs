@@ -4,9 +4,9 @@
 //! The caller pays for each interrupt that it sends and waits until the slowest CPU has drained what it
 //! had under way; every CPU that is interrupted loses the time of the handler.
 use crate::calls::{signals, sleep};
-use crate::engine::{charge, engine, now};
+use crate::engine::{engine, now};
 use crate::hooks::hot::hot;
-use crate::scheduling::{placing, sched};
+use crate::scheduling::{doze, placing, sched};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use corefold_model::ticks;
@@ -67,11 +67,14 @@ fn interrupt(only: Option<usize>) {
         return;
     }
     let system = &e.launch.machine.system;
-    charge(system.interrupt_send * targets.len() as u32);
+    // Waiting for the interrupt controller: no computing that a busy sibling slows down.
+    hot!().clock += ticks(system.interrupt_send) * targets.len() as u64;
+    // A CPU that skips turns of a spin has a clock of turns to come.
+    targets.iter().for_each(|cpu| doze::disturbed(*cpu, now()));
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {
         let drained = engine().model.drain(cpu as u32, clock);
-        crate::hooks::pending::make_certain(cpu as u32);
+        let drained = crate::hooks::pending::make_certain(cpu as u32, drained);
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });

@@ -149,6 +149,7 @@ extern "C" fn on_call(signal: c_int, information: *mut libc::siginfo_t, context:
     if code != SYS_SECCOMP {
         crash::killed(signal, pc);
     }
+    crate::account::host::mixed();
     let number = register(libc::REG_RAX) as i64;
     let arguments =
         [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX, libc::REG_R10, libc::REG_R8, libc::REG_R9].map(register);

@@ -14,7 +14,7 @@ mod outside;
 mod sending;
 mod waiting;
 
-pub use actions::{FAULTS, bit, bits, is_programs, set_bits};
+pub use actions::{FAULTS, bit, bits, is_programs, may_come_from_outside, set_bits};
 pub use delivery::{deliver, look, look_if_due};
 pub use information::Information;
 pub use masks::{Borrowed, change as change_mask};

@@ -1,40 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams of the standard library. libc's own functions read and write them, by system calls that are
-//! out of our reach, under a lock that knows nothing of fibers: so before a call, the descriptor has to
-//! be ready and the lock free, and the call is paid for.
-use crate::calls::{io, within};
-use crate::engine::{charge, engine, now};
-use crate::hooks::atomics;
+//! out of our reach: so before a call, the thread has the stream's lock, the call is paid for, and the descriptor is
+//! ready; after it the lock is let go.
+use crate::calls::io;
+use crate::calls::library_locks::{self, Guarded, give, opened, take_library, take_stream};
+use crate::engine::charge;
+use crate::holding::{holding, holding_any};
 use crate::passing::{Arguments, before};
-use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::{placing, sched};
-use crate::stand_in::stand_ins;
+use crate::scheduling::sched;
+use crate::stand_in::stand_ins_at;
 use crate::sys;
-use alloc::vec::Vec;
-use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_void};
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use corefold_model::ticks;
 
 /// The beginning of glibc's `FILE`, which is part of its binary interface.
 #[repr(C)]
-struct Stream {
+pub struct Stream {
     flags: c_int,
     read_next: *const u8,
     read_end: *const u8,
     others: [usize; 11],
-    fd: c_int,
+    pub fd: c_int,
     flags2: c_int,
     offset: i64,
     column: u16,
     vtable_offset: i8,
     short: u8,
-    lock: u64,
+    pub lock: u64,
+}
+
+impl Stream {
+    /// The program locks it by itself (`__fsetlocking`).
+    pub fn is_locked_by_user(&self) -> bool {
+        const USER_LOCK: c_int = 0x8000;
+        self.flags & USER_LOCK != 0
+    }
 }
 
 /// Cycles of a call that finds room or data in the stream's buffer, and of one that formats text.
 const BUFFERED: u32 = 40;
 const FORMATTED: u32 = 400;
+/// And of one that makes or ends a stream, beside the kernel's part.
+const OPENED: u32 = 300;
 
 /// One of the standard streams, which the program may set. `cache` holds where the variable is.
 fn standard(cache: &AtomicUsize, name: &'static [u8]) -> *mut Stream {
@@ -77,179 +86,164 @@ fn is_terminal(fd: c_int) -> bool {
     }
 }
 
-/// A stream that the program has locked over several calls.
-struct Lock {
-    stream: u64,
-    owner: usize,
-    count: usize,
-}
-
-struct Locks(UnsafeCell<Vec<Lock>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Locks {}
-static LOCKS: Locks = Locks(UnsafeCell::new(Vec::new()));
-
-fn locks() -> &'static mut Vec<Lock> {
-    // SAFETY: as above; no reference outlives a switch.
-    unsafe { &mut *LOCKS.0.get() }
-}
-
-fn find(stream: *mut Stream) -> Option<usize> {
-    locks().iter().position(|l| l.stream == stream as u64)
-}
-
-fn is_others(stream: *mut Stream) -> bool {
-    find(stream).is_some_and(|at| locks()[at].owner != engine().sched.fiber)
-}
-
-/// The stream's lock is taken and let go: its line comes here. Returns when no other thread keeps it.
-fn pass_lock(stream: *mut Stream, pc: u64) {
-    // SAFETY: the program's stream.
-    let lock = unsafe { (*stream).lock };
-    if lock != 0 {
-        atomics::annotate(lock, 4, pc);
-    }
-    while is_others(stream) {
-        sched::enter_kernel();
-        if is_others(stream) {
-            sched::block(Wait::Futex { address: stream as u64, object: stream as u64, call: "flockfile" });
-            if engine().fibers[engine().sched.fiber].woken == Woken::Signal {
-                crate::threads::futex::interrupted(pc);
-            }
-        }
-    }
-    within::await_stream(stream as u64, lock);
-}
-
-fn lock(stream: *mut Stream, pc: u64) {
-    pass_lock(stream, pc);
-    match find(stream) {
-        Some(at) => locks()[at].count += 1,
-        None => locks().push(Lock { stream: stream as u64, owner: engine().sched.fiber, count: 1 }),
-    }
-}
-
-fn unlock(stream: *mut Stream) {
-    let Some(at) = find(stream).filter(|_| !is_others(stream)) else { return };
-    locks()[at].count -= 1;
-    if locks()[at].count > 0 {
-        return;
-    }
-    locks().remove(at);
-    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, call: "flockfile", .. } if address == stream as u64);
-    let waiting: Vec<usize> = engine().fibers.iter().filter(|f| waits(f.wait)).map(|f| f.id).collect();
-    if !waiting.is_empty() {
-        sched::enter_kernel();
-    }
-    let latency = ticks(engine().launch.machine.system.wake);
-    for fiber in waiting {
-        if engine().fibers[fiber].state == crate::scheduling::fiber::State::Blocked {
-            placing::wake(fiber, now(), latency);
-        }
-    }
-}
-
-fn before_output(stream: *mut Stream, cycles: u32, pc: u64) {
-    if stream.is_null() {
-        return within::await_all_streams();
-    }
+/// Takes the stream's lock; the call costs so much. Returns the stream, unless there is none.
+fn hold<'a>(stream: u64, cycles: u32, pc: u64, held: &mut u64) -> Option<&'a Stream> {
+    // SAFETY: the program's stream, or null.
+    let stream = unsafe { (stream as *const Stream).as_ref() }?;
+    take_stream(stream, pc, held);
     charge(cycles);
-    pass_lock(stream, pc);
-    // SAFETY: the program's stream.
-    io::await_room(unsafe { (*stream).fd });
+    Some(stream)
 }
 
-/// A call that only takes the stream's lock.
-fn before_touch(stream: *mut Stream, pc: u64) {
-    if !stream.is_null() {
-        charge(BUFFERED);
-        pass_lock(stream, pc);
+fn before_output(stream: u64, cycles: u32, pc: u64, held: &mut u64) {
+    match hold(stream, cycles, pc, held) {
+        Some(stream) => io::await_room(stream.fd),
+        // All streams: libc takes the lock of each.
+        None => take_library(Guarded::Streams, pc, held),
     }
 }
 
-fn before_input(stream: *mut Stream, pc: u64) {
-    if stream.is_null() {
-        return;
-    }
-    charge(BUFFERED);
-    pass_lock(stream, pc);
-    // SAFETY: the program's stream.
-    let (fd, empty) = unsafe { ((*stream).fd, (*stream).read_next >= (*stream).read_end) };
-    if empty && fd >= 0 {
+fn before_input(stream: u64, pc: u64, held: &mut u64) {
+    if let Some(stream) = hold(stream, BUFFERED, pc, held)
+        && stream.read_next >= stream.read_end
+        && stream.fd >= 0
+    {
         sched::enter_kernel();
-        io::await_input(fd);
+        io::await_input(stream.fd);
     }
 }
 
 /// Hooks by where the stream stands among a call's arguments.
 macro_rules! hooks {
-    ($($name:ident |$arguments:ident, $pc:ident| $body:expr;)*) => {$(
-        pub extern "C" fn $name($arguments: &Arguments, $pc: u64) {
+    ($($name:ident |$arguments:ident, $pc:ident, $held:ident| $body:expr;)*) => {$(
+        pub extern "C" fn $name($arguments: &Arguments, $pc: u64, $held: &mut u64) {
             $body
         }
     )*};
 }
 
 hooks! {
-    writes_first |a, pc| before_output(a.rdi as *mut Stream, BUFFERED, pc);
-    closes |a, pc| {
-        let stream = a.rdi as *mut Stream;
-        before_output(stream, BUFFERED, pc);
-        sched::enter_kernel();
-        // SAFETY: the program's stream.
-        io::forget(unsafe { (*stream).fd });
-    };
-    touches_first |a, pc| before_touch(a.rdi as *mut Stream, pc);
-    touches_second |a, pc| before_touch(a.rsi as *mut Stream, pc);
-    writes_second |a, pc| before_output(a.rsi as *mut Stream, BUFFERED, pc);
-    writes_fourth |a, pc| before_output(a.rcx as *mut Stream, BUFFERED, pc);
-    writes_stdout |_a, pc| before_output(stdout(), BUFFERED, pc);
-    formats_first |a, pc| before_output(a.rdi as *mut Stream, FORMATTED, pc);
-    formats_stdout |_a, pc| before_output(stdout(), FORMATTED, pc);
-    formats |_a, _pc| charge(FORMATTED);
-    reads_first |a, pc| before_input(a.rdi as *mut Stream, pc);
-    reads_third |a, pc| before_input(a.rdx as *mut Stream, pc);
-    reads_fourth |a, pc| before_input(a.rcx as *mut Stream, pc);
-    reads_fifth |a, pc| before_input(a.r8 as *mut Stream, pc);
-    reads_stdin |_a, pc| before_input(stdin(), pc);
+    writes_first |a, pc, held| before_output(a.rdi, BUFFERED, pc, held);
+    touches_first |a, pc, held| _ = hold(a.rdi, BUFFERED, pc, held);
+    touches_second |a, pc, held| _ = hold(a.rsi, BUFFERED, pc, held);
+    touches_third |a, pc, held| _ = hold(a.rdx, OPENED, pc, held);
+    writes_second |a, pc, held| before_output(a.rsi, BUFFERED, pc, held);
+    writes_fourth |a, pc, held| before_output(a.rcx, BUFFERED, pc, held);
+    writes_stdout |_a, pc, held| before_output(stdout() as u64, BUFFERED, pc, held);
+    formats_first |a, pc, held| before_output(a.rdi, FORMATTED, pc, held);
+    formats_stdout |_a, pc, held| before_output(stdout() as u64, FORMATTED, pc, held);
+    reads_first |a, pc, held| before_input(a.rdi, pc, held);
+    reads_third |a, pc, held| before_input(a.rdx, pc, held);
+    reads_fourth |a, pc, held| before_input(a.rcx, pc, held);
+    reads_fifth |a, pc, held| before_input(a.r8, pc, held);
+    reads_stdin |_a, pc, held| before_input(stdin() as u64, pc, held);
 }
 
-before! {
+/// The call formats or reads text that is no stream's.
+pub extern "C" fn formats(_: &Arguments, _pc: u64) {
+    charge(FORMATTED);
+}
+
+holding! {
     crate::calls::stdio::writes_first => fflush;
-    crate::calls::stdio::closes => fclose;
     crate::calls::stdio::touches_first => fseek fseeko fseeko64 ftell ftello ftello64 rewind fgetpos fgetpos64 fsetpos
         fsetpos64 feof ferror clearerr setvbuf setbuf setbuffer setlinebuf fwide;
     crate::calls::stdio::touches_second => ungetc ungetwc;
+    crate::calls::stdio::touches_third => freopen freopen64;
     crate::calls::stdio::writes_second => fputs fputc putc _IO_putc fputws fputwc putwc putw;
     crate::calls::stdio::writes_fourth => fwrite;
     crate::calls::stdio::writes_stdout => puts putchar putwchar;
-    crate::calls::stdio::formats_first => fprintf vfprintf __fprintf_chk __vfprintf_chk
-        fwprintf vfwprintf __fwprintf_chk __vfwprintf_chk;
-    crate::calls::stdio::formats_stdout => printf vprintf __printf_chk __vprintf_chk;
-    crate::calls::stdio::formats => sprintf snprintf vsprintf vsnprintf __sprintf_chk __snprintf_chk __vsprintf_chk
-        __vsnprintf_chk sscanf vsscanf __isoc99_sscanf __isoc99_vsscanf strtod strftime;
-    crate::calls::stdio::reads_first => fgetc getc _IO_getc fscanf vfscanf __isoc99_fscanf __isoc99_vfscanf
-        fgetwc getwc getw fwscanf vfwscanf __isoc99_fwscanf __isoc99_vfwscanf;
+    crate::calls::stdio::formats_first => vfprintf __vfprintf_chk vfwprintf __vfwprintf_chk;
+    crate::calls::stdio::formats_stdout => vprintf __vprintf_chk vwprintf __vwprintf_chk;
+    crate::calls::stdio::reads_first => fgetc getc _IO_getc vfscanf __isoc99_vfscanf __isoc23_vfscanf
+        fgetwc getwc getw vfwscanf __isoc99_vfwscanf __isoc23_vfwscanf;
     crate::calls::stdio::reads_third => fgets getline fgetws;
-    crate::calls::stdio::reads_fourth => fread getdelim __getdelim __fgets_chk;
+    crate::calls::stdio::reads_fourth => fread getdelim __getdelim __fgets_chk __fgetws_chk;
     crate::calls::stdio::reads_fifth => __fread_chk;
-    crate::calls::stdio::reads_stdin => getchar scanf vscanf __isoc99_scanf __isoc99_vscanf;
+    crate::calls::stdio::reads_stdin => getchar getwchar vscanf __isoc99_vscanf __isoc23_vscanf;
 }
 
-stand_ins! {
-    fn flockfile(stream: *mut c_void) -> () {
-        lock(stream.cast(), 0);
+holding_any! {
+    crate::calls::stdio::formats_first => fprintf("rdx", "16") vfprintf __fprintf_chk("rcx", "24") __vfprintf_chk
+        fwprintf("rdx", "16") vfwprintf __fwprintf_chk("rcx", "24") __vfwprintf_chk;
+    crate::calls::stdio::formats_stdout => printf("rsi", "8") vprintf __printf_chk("rdx", "16") __vprintf_chk
+        wprintf("rsi", "8") vwprintf __wprintf_chk("rdx", "16") __vwprintf_chk;
+    crate::calls::stdio::reads_first => fscanf("rdx", "16") vfscanf __isoc99_fscanf("rdx", "16") __isoc99_vfscanf
+        __isoc23_fscanf("rdx", "16") __isoc23_vfscanf fwscanf("rdx", "16") vfwscanf
+        __isoc99_fwscanf("rdx", "16") __isoc99_vfwscanf __isoc23_fwscanf("rdx", "16") __isoc23_vfwscanf;
+    crate::calls::stdio::reads_stdin => scanf("rsi", "8") vscanf __isoc99_scanf("rsi", "8") __isoc99_vscanf
+        __isoc23_scanf("rsi", "8") __isoc23_vscanf;
+}
+
+before! {
+    crate::calls::stdio::formats => sprintf snprintf vsprintf vsnprintf __sprintf_chk __snprintf_chk __vsprintf_chk
+        __vsnprintf_chk sscanf vsscanf __isoc99_sscanf __isoc99_vsscanf __isoc23_sscanf __isoc23_vsscanf strtod;
+}
+
+/// A call that makes a stream, and puts it on libc's list of all.
+pub fn makes(pc: u64, name: impl FnOnce() -> Option<String>, make: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    let mut held = 0;
+    let stream = make();
+    take_library(Guarded::Streams, pc, &mut held);
+    charge(OPENED);
+    give(held, pc);
+    // SAFETY: a new stream, or null.
+    if let (Some(stream), Some(name)) = (unsafe { stream.cast::<Stream>().as_ref() }, name()) {
+        opened(stream, name);
+    }
+    stream
+}
+
+stand_ins_at! {
+    "rdx" fn fdopen(fd: c_int, mode: *const c_char; pc) -> *mut c_void {
+        makes(pc, || Some(format!("descriptor {fd}")), || own(fd, mode))
     }
 
-    fn ftrylockfile(stream: *mut c_void) -> c_int {
-        if is_others(stream.cast()) {
+    "rdi" fn tmpfile(; pc) -> *mut c_void {
+        makes(pc, || Some("tmpfile".to_string()), || own())
+    }
+
+    "rdi" fn tmpfile64(; pc) -> *mut c_void {
+        makes(pc, || Some("tmpfile".to_string()), || own())
+    }
+
+    "rcx" fn fmemopen(memory: *mut c_void, bytes: usize, mode: *const c_char; pc) -> *mut c_void {
+        makes(pc, || Some("fmemopen".to_string()), || own(memory, bytes, mode))
+    }
+
+    "rdx" fn open_memstream(text: *mut *mut c_char, bytes: *mut usize; pc) -> *mut c_void {
+        makes(pc, || Some("open_memstream".to_string()), || own(text, bytes))
+    }
+
+    "rsi" fn fclose(stream: *mut Stream; pc) -> c_int {
+        let mut held = 0;
+        before_output(stream as u64, BUFFERED, pc, &mut held);
+        sched::enter_kernel();
+        // SAFETY: the program's stream.
+        io::forget(unsafe { (*stream).fd });
+        // libc takes both locks again, and the stream's is then gone.
+        give(core::mem::take(&mut held), pc);
+        library_locks::pass_library(Guarded::Streams, OPENED, pc);
+        own(stream)
+    }
+
+    "rsi" fn flockfile(stream: *mut Stream; pc) -> () {
+        let mut held = 0;
+        hold(stream as u64, BUFFERED / 4, pc, &mut held);
+    }
+
+    "rsi" fn ftrylockfile(stream: *mut Stream; pc) -> c_int {
+        // SAFETY: the program's stream.
+        if library_locks::is_others(unsafe { (*stream).lock }) {
             return 1;
         }
-        lock(stream.cast(), 0);
+        let mut held = 0;
+        hold(stream as u64, BUFFERED / 4, pc, &mut held);
         0
     }
 
-    fn funlockfile(stream: *mut c_void) -> () {
-        unlock(stream.cast());
+    "rsi" fn funlockfile(stream: *mut Stream; pc) -> () {
+        // SAFETY: the program's stream.
+        give(unsafe { (*stream).lock }, pc);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `syscall()`: C++ and Rust wait with it. What the simulation has to answer goes to the stand-in of that
 //! name, all else to the kernel.
+use crate::account::host;
 use crate::calls::membarrier::membarrier;
 use crate::calls::signals;
 use crate::engine::{active, engine, note};
@@ -216,6 +217,7 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
 }
 
 fn kernel(number: c_long, arguments: &Arguments) -> c_long {
+    host::count(host::Call::Other);
     let [a, b, c, d, e, f] = *arguments;
     // SAFETY: the program's own call.
     result(unsafe { sys::syscall6(number, a, b, c, d, e, f) })

@@ -89,7 +89,7 @@ stand_ins! {
             // SAFETY: the caller's variable.
             unsafe { *into = libc::tms { tms_utime: ran as i64, tms_stime: 0, tms_cutime: 0, tms_cstime: 0 } };
         }
-        (clock::nanoseconds() / (NANOSECONDS / TICKS_A_SECOND)) as c_long
+        (clock::uptime() / (NANOSECONDS / TICKS_A_SECOND)) as c_long
     }
 
     /// The host's page faults and switches say nothing of the simulated machine, and differ from run to

@@ -3,18 +3,19 @@
 //! its lock. No stand-in is asked, and the one thread that runs all of ours would block for real, though
 //! what it waits for can only come from the others. So the first bytes of those functions in libc are made
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
-use crate::calls::clock;
-use crate::calls::io::{self, TRY_AGAIN_NS};
+use crate::account::host;
+use crate::calls::io;
 use crate::calls::signals;
-use crate::calls::sleep;
-use crate::engine::{active, current, engine, note, now};
+use crate::engine::{active, engine, note, now};
 use crate::hooks::pending::write_value;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
 use crate::threads::object::me;
 use crate::{crash, sys};
+
+pub mod allocator;
+mod locks;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use corefold_model::ticks;
 
@@ -28,12 +29,19 @@ const PADDING: [u8; 5] = [0x66, 0x0f, 0x90, 0xcc, 0];
 
 /// Has libc's inner calls come here.
 pub fn redirect() {
-    let functions: [(&CStr, usize); 4] = [
+    let functions: [(&CStr, usize); 10] = [
         (c"read", read as *const () as usize),
         (c"write", write as *const () as usize),
         (c"pthread_mutex_lock", lock as *const () as usize),
         (c"pthread_mutex_unlock", unlock as *const () as usize),
+        (c"__lll_lock_wait_private", locks::wait as *const () as usize),
+        (c"__lll_lock_wake_private", locks::wake as *const () as usize),
+        (c"pthread_once", locks::once as *const () as usize),
+        (c"pthread_rwlock_rdlock", locks::read as *const () as usize),
+        (c"pthread_rwlock_wrlock", locks::write as *const () as usize),
+        (c"pthread_rwlock_unlock", locks::unlock as *const () as usize),
     ];
+    allocator::take_over();
     // SAFETY: terminated strings.
     let theirs = functions.map(|(name, _)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as u64);
     if !theirs.iter().all(|function| has_room(*function)) {
@@ -53,6 +61,22 @@ pub fn replace_function(name: &CStr, ours: usize) -> bool {
     // SAFETY: a terminated string.
     let theirs = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as u64;
     theirs != 0 && has_room(theirs) && replace(theirs, ours)
+}
+
+/// Has calls of a function of our own go to `theirs`, by a short jump: our entries follow on each other closely.
+/// False: it is too far away.
+pub fn lead_on(name: &CStr, theirs: u64) -> bool {
+    const SHORT: usize = 5;
+    // SAFETY: a terminated string.
+    let ours = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as u64;
+    if !crate::code::is_own(ours) {
+        // The program itself has one, which comes first.
+        return true;
+    }
+    let Ok(distance) = i32::try_from(theirs.wrapping_sub(ours + SHORT as u64) as i64) else { return false };
+    let mut jump = [0xe9, 0, 0, 0, 0];
+    jump[1..].copy_from_slice(&distance.to_le_bytes());
+    rewrite(ours, &jump)
 }
 
 /// Is there room for a jump, before the next function begins?
@@ -87,24 +111,29 @@ fn bytes_of(address: *const c_void) -> usize {
 
 /// Puts a jump to `ours` at the beginning of a function.
 fn replace(theirs: u64, ours: usize) -> bool {
-    let begin = theirs / PAGE * PAGE;
-    let bytes = (theirs + JUMP_BYTES as u64).next_multiple_of(PAGE) - begin;
-    // SAFETY: pages of libc's code; there is no other thread yet that could run it.
-    unsafe {
-        let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-        if sys::syscall!(libc::SYS_mprotect, begin, bytes, all; 0, 0, 0) != 0 {
-            return false;
-        }
-        core::ptr::copy_nonoverlapping(JUMP.as_ptr(), theirs as *mut u8, JUMP.len());
-        ((theirs + JUMP.len() as u64) as *mut usize).write_unaligned(ours);
-        sys::syscall!(libc::SYS_mprotect, begin, bytes, libc::PROT_READ | libc::PROT_EXEC; 0, 0, 0) == 0
+    let mut jump = [0; JUMP_BYTES];
+    jump[..JUMP.len()].copy_from_slice(&JUMP);
+    jump[JUMP.len()..].copy_from_slice(&ours.to_le_bytes());
+    rewrite(theirs, &jump)
+}
+
+/// Puts these bytes at the beginning of a function.
+fn rewrite(function: u64, code: &[u8]) -> bool {
+    let begin = function / PAGE * PAGE;
+    let bytes = (function + code.len() as u64).next_multiple_of(PAGE) - begin;
+    if !sys::protect(begin, bytes, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
+        return false;
     }
+    // SAFETY: code that is writable now; there is no other thread yet that could run it.
+    unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), function as *mut u8, code.len()) };
+    sys::protect(begin, bytes, libc::PROT_READ | libc::PROT_EXEC)
 }
 
 extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {
     if active() {
-        waiting_within(|| io::await_input(fd));
+        signals::deafly(|| io::await_input(fd));
     }
+    host::count(host::Call::Read);
     // SAFETY: libc's own call.
     let got = unsafe { sys::syscall!(libc::SYS_read, fd, into, bytes; 0, 0, 0) };
     io::changed();
@@ -115,41 +144,22 @@ extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
     // A pipe that polls as writable takes so much without blocking; libc asks again for the rest.
     let mut most = bytes;
     if active() && io::fills_up(fd) {
-        waiting_within(|| io::await_room(fd));
+        signals::deafly(|| io::await_room(fd));
         most = bytes.min(io::transfer::PIPE_BUF as usize);
     }
+    host::count(host::Call::Write);
     // SAFETY: libc's own call.
     let put = unsafe { sys::syscall!(libc::SYS_write, fd, from, most; 0, 0, 0) };
     io::changed();
     crate::stand_in::result(put)
 }
 
-struct Within(UnsafeCell<Vec<usize>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Within {}
-/// Threads that wait inside libc, with a stream's lock held.
-static WITHIN: Within = Within(UnsafeCell::new(Vec::new()));
-
-fn within() -> &'static mut Vec<usize> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *WITHIN.0.get() }
-}
-
 /// The call that threads wait in for a lock of libc's.
-const STREAM: &str = "flockfile";
 const LIBRARY: &str = "dlopen";
 
-fn waiting_within(wait: impl FnOnce()) {
-    let me = engine().sched.fiber;
-    within().push(me);
-    signals::deafly(wait);
-    within().retain(|fiber| *fiber != me);
-    wake_waiting(|_, call| call == STREAM);
-}
-
-/// Wakes the threads that wait for a lock of libc's, by its address and call.
-fn wake_waiting(whose: impl Fn(u64, &str) -> bool) {
-    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, call, .. } if whose(address, call));
+/// Wakes the threads that wait for a mutex of libc's.
+fn wake_waiting(mutex: u64) {
+    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
     let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
     let waiting: Vec<usize> = engine().fibers.iter().filter(waiting).map(|f| f.id).collect();
     let latency = ticks(engine().launch.machine.system.wake);
@@ -158,41 +168,6 @@ fn wake_waiting(whose: impl Fn(u64, &str) -> bool) {
 
 fn wait_for(address: u64, call: &'static str) {
     signals::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
-}
-
-/// glibc's lock of a stream: the word, how often its owner has it, and the owner's thread block.
-#[repr(C)]
-struct StreamLock {
-    word: u32,
-    count: u32,
-    owner: u64,
-}
-
-/// Returns when no other thread is inside libc with this lock of a stream held.
-pub fn await_stream(stream: u64, lock: u64) {
-    if lock == 0 {
-        return;
-    }
-    loop {
-        // SAFETY: the lock of the program's stream.
-        let held = unsafe { &*(lock as *const StreamLock) };
-        if held.word == 0 || held.owner == current().fs {
-            return;
-        }
-        if within().iter().any(|fiber| engine().fibers[*fiber].fs == held.owner) {
-            wait_for(stream, STREAM);
-        } else {
-            // In a function of the program's that libc has called.
-            signals::deafly(|| _ = sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)));
-        }
-    }
-}
-
-/// Returns when nobody waits inside libc with a stream's lock held: the call takes them all.
-pub fn await_all_streams() {
-    while within().iter().any(|fiber| *fiber != engine().sched.fiber) {
-        wait_for(0, STREAM);
-    }
 }
 
 /// Words of glibc's mutex, by their index.
@@ -233,7 +208,7 @@ extern "C" fn unlock(mutex: *mut u32) -> c_int {
     if count == 0 {
         set(mutex, LOCK, 0);
         set(mutex, OWNER, 0);
-        wake_waiting(|address, _| address == mutex as u64);
+        wake_waiting(mutex as u64);
     }
     0
 }

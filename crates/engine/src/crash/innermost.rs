@@ -74,6 +74,12 @@ fn first_call(sp: u64, outer: u64) -> Option<u64> {
     call_of_library(words.take_while(|word| *word != outer))
 }
 
+/// Where the program called the library that a thread waits in, with stack pointer `sp`; `outer` is the return address
+/// of the function that did.
+pub fn calling_from(sp: u64, outer: Option<u64>) -> Option<u64> {
+    first_call(sp, outer.unwrap_or(0))
+}
+
 /// Adds to `stack`, a thread's place and its calls from the innermost on, where the program called what the
 /// place belongs to. The thread's stack pointer is `sp`.
 pub fn complete(stack: &mut Vec<u64>, sp: u64) {

@@ -3,7 +3,7 @@
 use crate::account::sample;
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
-use crate::hooks::spin::Found;
+use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::{atomics, front, own, pending};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
@@ -13,6 +13,9 @@ use corefold_recording::AccessKind;
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if !active() || own::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
+        return;
+    }
+    if hot!().tag == sched::READS_SHOWN && read_in_turn(address) {
         return;
     }
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
@@ -26,14 +29,18 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let engine = engine();
     let quiet = engine.model.quiet_read(tag, engine.sched.cpu as u32, hot!().clock);
     if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
-        // The line is here, and a store of the CPU's own to it may not yet be.
-        pending::flush_own(address, size);
         return;
     }
-    pending::flush_range(address, size);
-    let again = !wrote() && current().spins.continues(pc, address);
-    let kind = if again { Kind::LoadAwaited } else { Kind::Load };
-    timed(address, pc, size as u32, kind, AccessKind::Read);
+    // From here on as an atomic load: to the machine it is the same instruction.
+    if !quiet || !sched::within_lookahead() {
+        let again = !wrote() && current().spins.continues(pc, address);
+        let kind = if again { Kind::LoadAwaited } else { Kind::Load };
+        timed(address, pc, size as u32, kind, AccessKind::Read);
+        if again {
+            sched::sync_if_seen();
+        }
+    }
+    pending::flush(hot!().clock);
     if size <= 8 {
         looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read, false);
         if current().spins.is_steady(pc) && doze() {
@@ -54,13 +61,18 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
         return;
     }
     let shared = tag_of(address).record_index().is_some();
-    if shared {
-        pending::flush_range(address, size);
+    let outcome = timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
+    let cpu = engine().sched.cpu as u32;
+    // What is due goes before it, also to these bytes.
+    pending::flush(hot!().clock);
+    let mut seen = hot!().clock;
+    if tag_of(address).private_cpu() != Some(cpu) && pending::any_of(cpu) {
+        pending::defer_plain(cpu, address, size, outcome.effect, pc);
+        seen = pending::youngest(cpu).map_or(seen, |store| store.effect);
     }
-    timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
     if shared {
-        // Others see the value from here on, whenever the line comes.
-        engine().locks.stored(address, hot!().clock);
+        // Others see the value from then on: at once, if nothing waits before it, whenever the line comes.
+        engine().locks.stored(address, seen);
     }
 }
 
@@ -80,6 +92,17 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
             plain_write(address, pc, size);
         }
     });
+    if active() && pending::any_of(engine().sched.cpu as u32) {
+        write_at_once(address, size);
+    }
+}
+
+/// The bytes come after the hooks of all lines, when those of the first may no longer wait: nothing else may then, either.
+#[cold]
+fn write_at_once(address: u64, size: u64) {
+    if address ^ (address + size - 1) >= crate::engine::line_bytes() {
+        pending::commit_all(engine().sched.cpu as u32);
+    }
 }
 
 /// A read and then a write of the same bytes.
@@ -131,9 +154,14 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     if !engine().model.is_idle(cpu) {
         finish_earlier(cpu, address, kind);
     }
+    if kind == Kind::Rmw {
+        atomics::await_own_stores(cpu);
+    }
     if others_know(*tag, cpu) && !may_go_first(*tag, &access) {
         sched::sync();
     }
+    // After others have gone first: until here the owner may have stored to it.
+    pending::reveal(*tag, cpu);
     let shared = engine().model.shared_lines();
     let outcome = engine().model.access(tag, &access, hot!().clock);
     if outcome.transfer.is_some() || kind.writes() {
@@ -161,6 +189,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
 /// The prefetcher asks for the other line of a pair.
 #[cold]
 pub fn bring_pair(address: u64, cpu: u32) {
+    pending::reveal(*tag_of(address), cpu);
     engine().model.prefetch(tag_of(address), cpu, address, hot!().clock);
     doze::touched(address, hot!().clock);
 }
@@ -191,9 +220,6 @@ pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
         Kind::Store | Kind::AtomicStore => model.retire(cpu, before),
     };
     charge_late(cpu);
-    if kind == Kind::Rmw {
-        atomics::await_own_stores(cpu);
-    }
 }
 
 /// A load under way may be about to deliver this very address: then the access waits for it. The value
@@ -271,7 +297,7 @@ fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
     sample::take_due(pc, sample::What::Compute);
     hot!().clock = done;
     sample::take_due(pc, sample::What::Stall);
-    sched::set_limit();
+    sched::sampled();
 }
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?

@@ -8,9 +8,9 @@ use crate::calls::raw;
 use crate::calls::string::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
-use crate::hooks::hot::hot;
-use crate::hooks::{atomics, blocks, pending};
-use crate::layout::{STACKS, STACKS_BYTES};
+use crate::hooks::hot::{HOT, hot};
+use crate::hooks::{atomics, blocks, pending, wide};
+use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use core::arch::naked_asm;
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, Unseen, Word};
@@ -63,7 +63,32 @@ pub extern "C" fn corefold_around() {
         ".cfi_adjust_cfa_offset 8",
         "cmp byte ptr [rip + {active}], 0",
         "je 2f",
-        "cld",
+        // A block's head, of known cost, before the limit: nothing else needs to be kept.
+        "cmp byte ptr [rsp + 19], {block}",
+        "jne 3f",
+        "push rax",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 16",
+        "mov rdx, [rsp + 24]",
+        "add rdx, {rest}",
+        "mov rax, {mask}",
+        "and rax, rdx",
+        "mov rdx, {table}",
+        "add rdx, ds:[{hot} + 8]",
+        "movzx eax, word ptr [rax + rdx]",
+        "test eax, eax",
+        "jz 4f",
+        "add rax, ds:[{hot} + 16]",
+        "cmp rax, ds:[{hot} + 24]",
+        "jae 4f",
+        "mov ds:[{hot} + 16], rax",
+        "pop rdx",
+        "pop rax",
+        "jmp 2f",
+        "4: pop rdx",
+        "pop rax",
+        ".cfi_adjust_cfa_offset -16",
+        "3: cld",
         "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8",
         "push rdi", "push rsi", "push rbp", "push rsp", "push rbx", "push rdx", "push rcx", "push rax",
         ".cfi_adjust_cfa_offset 128",
@@ -99,6 +124,11 @@ pub extern "C" fn corefold_around() {
         header = const STATE_HEADER,
         state = const STATE,
         body = sym around,
+        block = const corefold_block::around::TOP_BLOCK >> 24,
+        rest = const REST,
+        mask = const BLOCK_MASK,
+        table = const BLOCK_COSTS,
+        hot = const HOT,
     )
 }
 
@@ -134,19 +164,15 @@ fn address(frame: &Frame, word: Word) -> u64 {
 
 fn announce(word: Word, address: u64, pc: u64) {
     let size = u64::from(word.size());
-    // What a thread keeps on its own stack, the compiler may read without a hook: it must be there at once.
-    let stack = address.wrapping_sub(STACKS) < STACKS_BYTES;
     let whole = size.is_power_of_two() && address.is_multiple_of(size);
     match word.kind() {
-        Kind::Atomic if whole && size <= 16 => {
+        Kind::Atomic if size.is_power_of_two() && size <= 16 => {
             atomics::arrive(address, size.min(8) as u8, pc);
             remember(Kind::Atomic, address, size, pc);
         }
-        Kind::Write if whole && size <= 8 && !stack => remember(Kind::Write, address, size, pc),
-        Kind::Read if whole && size <= 8 && !stack => {
+        Kind::Write if whole && size <= 8 => remember(Kind::Write, address, size, pc),
+        Kind::Read if whole && size <= 8 => {
             atomics::load(address, size as u8, true, pc);
-            // The instruction reads memory: a store of this CPU that waits has to be there.
-            pending::flush_own(address, size);
         }
         Kind::Read => range_read(address, pc, size),
         Kind::Write => range_write(address, pc, size),
@@ -155,9 +181,6 @@ fn announce(word: Word, address: u64, pc: u64) {
 }
 
 fn remember(kind: Kind, address: u64, size: u64, pc: u64) {
-    if size == 16 {
-        pending::flush_range(address, size);
-    }
     let size = size as u8;
     ANNOUNCED.0.set(Some(Announced { kind, address, size, pc, old: value(address, size) }));
 }
@@ -174,7 +197,7 @@ fn finish() {
     let Some(Announced { kind, address, size, pc, old }) = ANNOUNCED.0.take() else { return };
     let new = value(address, size);
     if kind == Kind::Atomic {
-        atomics::settle(address, size.min(8), pc, old as u64, new != old);
+        atomics::settle(address, size.min(8), pc, wide::folded(old), new != old);
     } else {
         pending::write_value(address, size, old as u64);
         atomics::store(address, size, new as u64, pc);

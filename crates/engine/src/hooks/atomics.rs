@@ -4,7 +4,7 @@ use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
 use crate::hooks::access::{charge_blame, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
-use crate::hooks::{front, pending};
+use crate::hooks::{front, pending, split};
 use crate::scheduling::doze::doze;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -45,7 +45,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     let kind = if again { Kind::LoadAwaited } else { Kind::Load };
     timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
     if kind == Kind::LoadAwaited {
-        sched_if_ahead();
+        sched::sync_if_seen();
     }
     loaded(address, size, orders, pc)
 }
@@ -53,17 +53,9 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 /// The value that a load finds now.
 fn loaded(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     pending::flush(hot!().clock);
-    let cpu = engine().sched.cpu as u32;
-    let value = pending::forwarded(cpu, address, size).unwrap_or_else(|| read_value(address, size));
+    let value = read_value(address, size);
     looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
-}
-
-/// The clock moved on: lets CPUs behind it go first, unless nothing they do can matter yet.
-fn sched_if_ahead() {
-    if !sched::within_lookahead() {
-        sched::sync();
-    }
 }
 
 pub fn store(address: u64, size: u8, value: u64, pc: u64) {
@@ -86,7 +78,6 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
-    watch(address, pc);
     pending::defer(cpu, address, size, value, effect, pc);
 }
 
@@ -114,15 +105,6 @@ fn await_store(cpu: u32, store: &pending::Store) {
     charge_blame(cpu, &Blame { address: store.address, origin, stall });
     sched::sync();
     pending::flush(hot!().clock);
-}
-
-/// Has every access to the line come by here from now on.
-fn watch(address: u64, pc: u64) {
-    let shared = engine().model.shared_lines();
-    engine().model.watch(tag_of(address), address);
-    if engine().model.shared_lines() != shared {
-        crate::account::sites::line_shared(address, pc);
-    }
 }
 
 /// A simulated read-modify-write: `f` gets the old value and gives the new one, if there is to be one.
@@ -161,6 +143,10 @@ pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
 fn arrive_on(address: u64, size: u8, pc: u64) {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::Rmw);
+    }
+    if split::is_split(address, size) {
+        split::arrive(address, size, pc);
+        return pending::flush(hot!().clock);
     }
     let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
     if outcome.transfer.is_some() {

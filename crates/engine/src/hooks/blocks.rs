@@ -2,11 +2,11 @@
 //! What each basic block costs: worked out when it is first reached or, in and around an inner loop, when its rounds
 //! are known (`rounds`), and when it is known how often its branch is mispredicted (`branches`). Kept in a table by its
 //! address.
-use crate::engine::{active, engine};
+use crate::engine::{active, beside_sibling, engine};
 use crate::hooks::branches;
 use crate::hooks::hot::{self, hot};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
-use corefold_block::{Code, Core, Hook};
+use corefold_block::{Code, Core, Hook, inline};
 use corefold_recording::Module;
 
 /// The block that returns to `pc` is reached for the first time.
@@ -45,6 +45,14 @@ pub fn visit(pc: u64) {
     }
 }
 
+/// Ticks that the block at `pc` takes on the running CPU; 0 if no block is known there. Not for hot paths.
+pub fn cost(pc: u64) -> u64 {
+    let entry = inline::cell_before(&Mapped, pc).unwrap_or(BLOCK_COSTS + (pc & BLOCK_MASK));
+    // SAFETY: a cell of the program's own, or a place in the table, which covers every value of the mask.
+    let cost = unsafe { (entry as *const u32).read() };
+    u64::from(cost >> (hot!().cost_half * 8) & 0xffff)
+}
+
 /// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.
 const NATIVE: u32 = 0x0001_0001;
 
@@ -68,10 +76,8 @@ pub fn core() -> Core {
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
 pub fn packed(sixteenths: u32) -> u32 {
-    let machine = &engine().launch.machine;
     let alone = sixteenths.min(0x3fff);
-    let shared = alone * u32::from(machine.threads_per_core) * 100 / machine.core.smt_percent.max(1);
-    alone | shared.clamp(alone, 0xffff) << 16
+    alone | (beside_sibling(alone.into()).min(0xffff) as u32) << 16
 }
 
 /// The process's own code.

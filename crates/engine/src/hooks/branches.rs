@@ -8,10 +8,11 @@
 //! know branches by the order in which they were met.
 use crate::engine::{current, engine};
 use crate::hooks::blocks::{Mapped, core};
+use crate::hooks::hot::hot;
 use crate::hooks::rounds;
 use alloc::vec::Vec;
 use corefold_block::{History, Lean, Predictor, branch_ways};
-use corefold_model::ticks;
+use corefold_model::{TICKS_PER_CYCLE, Ticks, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -26,6 +27,9 @@ const ALIKE: u32 = 16;
 /// last time. That keeps what this costs the host at a few parts in a hundred.
 const LEAST_CYCLES: u64 = 2_000_000;
 const CYCLES_PER_VISIT: u64 = 2000;
+/// Cycles of one CPU that are counted at once, as its clock reaches them. Not with the samples: how often those are taken
+/// must change nothing but the profile.
+pub const COUNTED_AT_ONCE: Ticks = ticks(10_000);
 /// Guesses that do not count: of each number of visits, the first half. The tables fill, and programs begin otherwise
 /// than they go on.
 const HALF: u16 = 2;
@@ -132,9 +136,20 @@ fn cost_now(at: u32, pc: u64) -> u32 {
     cost
 }
 
+/// Counts what the running CPU has run for, once that is enough.
+pub fn count_cycles() {
+    let e = engine();
+    let cpu = &mut e.sched.cpus[e.sched.cpu];
+    let passed = hot!().clock.saturating_sub(cpu.counted);
+    if passed >= COUNTED_AT_ONCE {
+        cpu.counted += passed;
+        e.branches.time_passes(passed / TICKS_PER_CYCLE);
+    }
+}
+
 impl Branches {
     /// CPUs have run for so many cycles more.
-    pub fn time_passes(&mut self, cycles: u64) {
+    fn time_passes(&mut self, cycles: u64) {
         self.cycles += cycles;
         if self.cycles < LEAST_CYCLES.max(self.visits * CYCLES_PER_VISIT) {
             return;

@@ -5,7 +5,7 @@
 mod detour;
 mod modules;
 
-pub use modules::notes;
+pub use modules::{holds, notes};
 
 use crate::calls::signals;
 use crate::engine::{active, current, engine};

@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomic stores whose line has not arrived: their values wait here, each CPU's in its store buffer, and
-//! become visible at their time. A full buffer has its CPU wait for the oldest.
+//! Store buffers: stores whose time has not come. Each CPU's become visible to others in program order, as x86's do.
+//!
+//! An atomic store waits here until the model says that its line has arrived; a plain store waits here only behind
+//! others of its CPU, or it would overtake them. Memory shows the running CPU's view: what it has stored is in memory
+//! while it runs, so that its own loads need no forwarding, whether hooks see them or not; at a change of CPUs its
+//! waiting stores are taken back and those of the next CPU put in ([`change_view`]). The value of a store is what memory
+//! holds then, for a hook runs before the store and knows no value, and code without hooks may have stored since.
+//!
+//! Not here are plain stores to a line that its CPU has alone: nobody sees them before asking for the line, and then
+//! the CPU's stores commit first ([`reveal`]).
 use crate::engine::{engine, tag_of};
-use crate::hooks::access::origin;
+use crate::hooks::access::{origin, read_value};
 use crate::scheduling::doze;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use corefold_model::{Access, Kind, Ticks};
+use corefold_model::{Access, Kind, Tag, Ticks};
 use corefold_recording::AccessKind;
 
 #[derive(Clone, Copy)]
 pub struct Store {
     pub effect: Ticks,
     pub address: u64,
+    /// As of the last time that its CPU's stores were taken back.
     value: u64,
+    /// What memory holds beneath it: committed bytes, or those of an older store of this CPU.
+    beneath: u64,
     pub size: u8,
     /// Where it is in the program.
     pub pc: u64,
@@ -22,6 +33,8 @@ pub struct Store {
     number: u64,
     /// It takes effect at its time, whoever has the line then.
     certain: bool,
+    /// Waits only behind others, and takes no room of its own: the model counts plain stores by lines.
+    plain: bool,
 }
 
 pub struct Pending {
@@ -44,8 +57,8 @@ impl Pending {
     }
 
     /// Carries out the oldest store of all; if another CPU has taken its line while it waited, it waits for
-    /// the line again, and those behind it wait with it.
-    fn commit(&mut self) {
+    /// the line again, and those behind it wait with it. `running` is the CPU whose view memory shows.
+    fn commit(&mut self, running: u32) {
         let Some(Reverse((.., cpu))) = self.oldest.pop() else { return };
         let buffer = &mut self.buffers[cpu as usize];
         let Some(first) = buffer.front_mut() else { return };
@@ -54,13 +67,42 @@ impl Pending {
                 first.certain = true;
                 buffer.iter_mut().for_each(|store| store.effect = store.effect.max(effect));
             }
-            None => {
-                write_value(first.address, first.size, first.value);
-                buffer.pop_front();
-            }
+            None => self.carry_out_first(cpu, running),
         }
-        if let Some(next) = buffer.front() {
+        if let Some(next) = self.buffers[cpu as usize].front() {
             self.oldest.push(Reverse((next.effect, next.number, cpu)));
+        }
+    }
+
+    fn carry_out_first(&mut self, cpu: u32, running: u32) {
+        let Some(store) = self.buffers[cpu as usize].pop_front() else { return };
+        if cpu == running {
+            return;
+        }
+        // It goes beneath what the running CPU has stored there and others do not see yet.
+        let above = self.buffers[running as usize].iter().any(|s| overlaps(s, store.address, store.size.into()));
+        if above {
+            self.take_back(running);
+        }
+        write_value(store.address, store.size, store.value);
+        if above {
+            self.put_in(running);
+        }
+    }
+
+    /// Takes the CPU's waiting stores out of memory, the youngest first.
+    fn take_back(&mut self, cpu: u32) {
+        for store in self.buffers[cpu as usize].iter_mut().rev() {
+            store.value = read_value(store.address, store.size);
+            write_value(store.address, store.size, store.beneath);
+        }
+    }
+
+    /// Puts them into memory, the oldest first.
+    fn put_in(&mut self, cpu: u32) {
+        for store in &mut self.buffers[cpu as usize] {
+            store.beneath = read_value(store.address, store.size);
+            write_value(store.address, store.size, store.value);
         }
     }
 
@@ -71,7 +113,8 @@ impl Pending {
     }
 
     /// Carries out all that waits for any of these bytes, and what the same CPUs stored before, in the order of time.
-    fn commit_range(&mut self, address: u64, size: u64) {
+    fn commit_range(&mut self, address: u64, size: u64, running: u32) {
+        self.take_back(running);
         let mut hit: Vec<Store> = Vec::new();
         for buffer in &mut self.buffers {
             if let Some(last) = buffer.iter().rposition(|s| overlaps(s, address, size)) {
@@ -80,8 +123,32 @@ impl Pending {
         }
         hit.sort_unstable_by_key(|s| (s.effect, s.number));
         hit.iter().for_each(|s| write_value(s.address, s.size, s.value));
+        self.put_in(running);
+        self.find_oldest();
+    }
+
+    /// Carries out all that `cpu` has stored, whatever the time.
+    fn commit_all_of(&mut self, cpu: u32, running: u32) {
+        while !self.buffers[cpu as usize].is_empty() {
+            self.carry_out_first(cpu, running);
+        }
+        self.find_oldest();
+    }
+
+    fn find_oldest(&mut self) {
         let fronts = self.buffers.iter().zip(0..).filter_map(|(buffer, cpu)| Some((buffer.front()?, cpu)));
         self.oldest = fronts.map(|(first, cpu)| Reverse((first.effect, first.number, cpu))).collect();
+    }
+
+    fn push(&mut self, cpu: u32, effect: Ticks, store: Store) {
+        self.count += 1;
+        let number = self.count;
+        let buffer = &mut self.buffers[cpu as usize];
+        let effect = buffer.back().map_or(effect, |last| effect.max(last.effect));
+        if buffer.is_empty() {
+            self.oldest.push(Reverse((effect, number, cpu)));
+        }
+        buffer.push_back(Store { effect, number, ..store });
     }
 }
 
@@ -103,9 +170,30 @@ fn asked_again(cpu: u32, store: &Store) -> Option<Ticks> {
     Some(outcome.effect)
 }
 
-/// The stores of `cpu` take effect at their times: its thread leaves it.
-pub fn make_certain(cpu: u32) {
-    engine().pending.buffers[cpu as usize].iter_mut().for_each(|store| store.certain = true);
+fn running() -> u32 {
+    engine().sched.cpu as u32
+}
+
+/// Another CPU becomes the running one: memory shows its view from now on.
+#[inline]
+pub fn change_view(from: usize, to: usize) {
+    let pending = &mut engine().pending;
+    if from != to {
+        if !pending.buffers[from].is_empty() {
+            pending.take_back(from as u32);
+        }
+        if !pending.buffers[to].is_empty() {
+            pending.put_in(to as u32);
+        }
+    }
+}
+
+/// The stores of `cpu` take effect at their times, as its thread leaves it or another CPU waits for them. Returns when
+/// all have, if that is after `clock`.
+pub fn make_certain(cpu: u32, clock: Ticks) -> Ticks {
+    let buffer = &mut engine().pending.buffers[cpu as usize];
+    buffer.iter_mut().for_each(|store| store.certain = true);
+    buffer.back().map_or(clock, |last| clock.max(last.effect))
 }
 
 /// The store of `cpu` that takes effect last.
@@ -116,28 +204,43 @@ pub fn youngest(cpu: u32) -> Option<Store> {
 
 /// Writes `size` (1, 2, 4, 8) bytes of `value`.
 pub fn write_value(address: u64, size: u8, value: u64) {
-    // SAFETY: the program's own atomic store at this address is being carried out.
+    // SAFETY: a store of the program's own at this address is being carried out, or taken back; what it unmaps has no
+    // store waiting (`commit_range`).
     unsafe {
         match size {
             1 => (address as *mut u8).write_volatile(value as u8),
-            2 => (address as *mut u16).write_volatile(value as u16),
-            4 => (address as *mut u32).write_volatile(value as u32),
-            _ => (address as *mut u64).write_volatile(value),
+            2 => (address as *mut u16).write_unaligned(value as u16),
+            4 => (address as *mut u32).write_unaligned(value as u32),
+            _ => (address as *mut u64).write_unaligned(value),
         }
     }
 }
 
-/// Puts off a store to `effect`.
+/// Puts off a store of the running CPU to `effect`. Its own loads see it at once.
 pub fn defer(cpu: u32, address: u64, size: u8, value: u64, effect: Ticks, pc: u64) {
+    let beneath = read_value(address, size);
+    let store = Store { effect, address, value, beneath, size, pc, number: 0, certain: false, plain: false };
+    engine().pending.push(cpu, effect, store);
+    write_value(address, size, value);
+}
+
+/// The running CPU is about to store plainly: not before what it has stored already takes effect.
+#[cold]
+pub fn defer_plain(cpu: u32, address: u64, bytes: u64, effect: Ticks, pc: u64) {
     let pending = &mut engine().pending;
-    pending.count += 1;
-    let number = pending.count;
-    let buffer = &mut pending.buffers[cpu as usize];
-    let effect = buffer.back().map_or(effect, |last| effect.max(last.effect));
-    if buffer.is_empty() {
-        pending.oldest.push(Reverse((effect, number, cpu)));
+    let again = |s: &Store| s.plain && s.address == address && u64::from(s.size) == bytes;
+    if pending.buffers[cpu as usize].back().is_some_and(again) {
+        return;
     }
-    buffer.push_back(Store { effect, address, value, size, pc, number, certain: false });
+    let mut done = 0;
+    while done < bytes {
+        let size = 1 << (bytes - done).min(8).ilog2();
+        let beneath = read_value(address + done, size);
+        let (address, value) = (address + done, beneath);
+        let store = Store { effect, address, value, beneath, size, pc, number: 0, certain: true, plain: true };
+        pending.push(cpu, effect, store);
+        done += u64::from(size);
+    }
 }
 
 /// The store that another of this CPU has to wait for, as there is no room for one more.
@@ -145,7 +248,8 @@ pub fn defer(cpu: u32, address: u64, size: u8, value: u64, effect: Ticks, pc: u6
 pub fn in_the_way(cpu: u32) -> Option<Store> {
     let pending = &engine().pending;
     let buffer = &pending.buffers[cpu as usize];
-    if buffer.len() < pending.capacity { None } else { buffer.front().copied() }
+    let is_full = buffer.len() >= pending.capacity && buffer.iter().filter(|s| !s.plain).count() >= pending.capacity;
+    if is_full { buffer.front().copied() } else { None }
 }
 
 /// Carries out every store whose time has come by `now`.
@@ -153,7 +257,7 @@ pub fn in_the_way(cpu: u32) -> Option<Store> {
 pub fn flush(now: Ticks) {
     let pending = &mut engine().pending;
     while pending.oldest.peek().is_some_and(|Reverse((effect, ..))| *effect <= now) {
-        pending.commit();
+        pending.commit(running());
     }
 }
 
@@ -161,37 +265,36 @@ fn overlaps(store: &Store, address: u64, size: u64) -> bool {
     store.address < address + size && address < store.address + u64::from(store.size)
 }
 
-/// Carries out now what waits for any of these bytes: an access that we do not mediate comes to them. What the same
-/// CPUs stored before goes first, as it would from the store buffer.
+/// Carries out now what waits for any of these bytes, as they are about to be unmapped or used anew. What the same CPUs
+/// stored before goes first, as it would from the store buffer.
 #[inline]
 pub fn flush_range(address: u64, size: u64) {
     let pending = &mut engine().pending;
     if !pending.oldest.is_empty() && pending.waits_for(address, size) {
-        pending.commit_range(address, size);
+        pending.commit_range(address, size, running());
     }
 }
 
-/// Carries out now what the running CPU itself has waiting for any of these bytes.
+/// Another CPU than the owner asks for a private line, on which plain stores were not put off: what the owner stored
+/// before them takes effect first.
 #[inline]
-pub fn flush_own(address: u64, size: u64) {
-    let cpu = engine().sched.cpu;
-    if engine().pending.buffers[cpu].iter().any(|s| overlaps(s, address, size)) {
-        flush_range(address, size);
+pub fn reveal(tag: Tag, asks: u32) {
+    if let Some(owner) = tag.private_cpu()
+        && owner != asks
+        && any_of(owner)
+    {
+        commit_all(owner);
     }
 }
 
-/// The youngest value that `cpu` has in its store buffer for exactly these bytes.
-pub fn forwarded(cpu: u32, address: u64, size: u8) -> Option<u64> {
-    let buffer = &engine().pending.buffers[cpu as usize];
-    let store = buffer.iter().rev().find(|s| overlaps(s, address, u64::from(size)))?;
-    if store.address == address && store.size == size {
-        return Some(store.value);
-    }
-    flush_range(address, u64::from(size));
-    None
+/// What `cpu` has stored takes effect now, before its time. A store buffer may drain as early as it likes.
+#[cold]
+pub fn commit_all(cpu: u32) {
+    engine().pending.commit_all_of(cpu, running());
 }
 
-/// Has `cpu` a value that others cannot see yet?
+/// Has `cpu` stored what others cannot see yet?
+#[inline]
 pub fn any_of(cpu: u32) -> bool {
     !engine().pending.buffers[cpu as usize].is_empty()
 }

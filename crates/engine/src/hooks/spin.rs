@@ -7,8 +7,9 @@ use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
 use crate::hooks::hot::{Captured, hot};
+use crate::scheduling::sched;
 use core::hash::Hasher;
-use corefold_model::Ticks;
+use corefold_model::{Tag, Ticks};
 use corefold_recording::AccessKind;
 use rustc_hash::FxHasher;
 
@@ -85,6 +86,8 @@ pub struct Spins {
     counted: (Ticks, Ticks),
     /// Stall that counts as spinning.
     converted: Ticks,
+    /// Lines that plain reads of one turn found; 0: none.
+    read: [u64; LOOKS],
     /// What ended the spin under way: a word that changed. No place: nothing has yet.
     ended: Look,
     /// When the fiber first ran, or the region of interest began.
@@ -105,6 +108,7 @@ impl Default for Spins {
             any: false,
             counted: (0, 0),
             converted: 0,
+            read: [0; LOOKS],
             ended: NOTHING,
             started: 0,
             refused: Spun::default(),
@@ -261,12 +265,34 @@ impl Spins {
     /// Would every further turn be like the last, as far as this thread goes? Asked after a look from `pc`.
     #[inline(always)]
     pub fn is_steady(&mut self, pc: u64) -> bool {
-        self.turns.steady == pc && self.turns.are_pure(&mut self.captured)
+        self.turns.steady == pc && self.turns.are_pure(&mut self.captured, &mut self.read)
+    }
+
+    /// Takes note of a line that is read, while those of a turn are wanted. False: they are not.
+    pub fn note_read(&mut self, line: u64) -> bool {
+        if !self.turns.watching {
+            return false;
+        }
+        match self.read.iter_mut().find(|slot| matches!(**slot, 0) || **slot == line) {
+            Some(slot) => *slot = line,
+            None => self.turns.is_impure(),
+        }
+        true
+    }
+
+    /// What the loop reads beside its words has been written: it may do something else now.
+    pub fn disturbed(&mut self) {
+        self.turns.end();
     }
 
     /// The loop at hand has no end of its own.
     pub fn goes_on_for_ever(&mut self) {
         self.turns.pure = true;
+    }
+
+    /// Does it spin in a loop that it can only leave when a word changes?
+    pub fn goes_on(&self) -> bool {
+        self.spinning && self.turns.pc != 0 && self.turns.pure
     }
 
     /// Between two looks from the same place, one turn apart.
@@ -282,6 +308,11 @@ impl Spins {
     /// Where the spin that is steady looks.
     pub fn place(&self) -> u64 {
         self.turns.pc
+    }
+
+    /// The lines that the steady spin reads without looking; 0: none.
+    pub fn read(&self) -> [u64; LOOKS] {
+        self.read
     }
 
     /// The lines that the steady spin looks at; 0: none.
@@ -358,6 +389,8 @@ struct Turns {
     dozes: u8,
     /// Nothing in the thread changes from turn to turn.
     pure: bool,
+    /// The lines that are read in this turn are wanted.
+    watching: bool,
 }
 
 impl Turns {
@@ -372,6 +405,12 @@ impl Turns {
     fn end(&mut self) {
         self.pc = 0;
         self.steady = 0;
+        self.watching = false;
+    }
+
+    fn is_impure(&mut self) {
+        self.impure = self.pc;
+        self.end();
     }
 
     #[inline]
@@ -380,13 +419,14 @@ impl Turns {
         hot!().called = 0;
         self.period = time;
         self.same = if same { self.same.saturating_add(1) } else { 0 };
+        self.watching &= same;
         self.steady = if self.same >= Turns::TRIED { self.pc } else { 0 };
     }
 
-    /// Compares what the thread looks like now with what it did a turn ago. The first times it only has the
-    /// next look take the registers down.
+    /// Compares what the thread looks like now with what it did a turn ago, in which all its plain reads were seen. The
+    /// first times it only has the next look take the registers down.
     #[cold]
-    fn are_pure(&mut self, captured: &mut Captured) -> bool {
+    fn are_pure(&mut self, captured: &mut Captured, read: &mut [u64; LOOKS]) -> bool {
         if self.pure {
             return true;
         }
@@ -394,16 +434,30 @@ impl Turns {
             return false;
         }
         let Some(image) = image(&captured.registers) else { return false };
-        if self.image == 0 {
-            self.image = image;
-        } else if self.image == image {
+        let seen = core::mem::take(&mut self.watching) && sched::shows_reads();
+        sched::show_reads(false);
+        if self.image != 0 && self.image != image {
+            self.is_impure();
+        } else if self.image != 0 && seen {
             self.pure = true;
         } else {
-            self.impure = self.pc;
-            self.end();
+            self.image = image;
+            self.watching = true;
+            *read = [0; LOOKS];
+            sched::show_reads(true);
         }
         self.pure
     }
+}
+
+/// A plain read, in a turn that is watched. True: it costs nothing, as its line is the CPU's own.
+#[cold]
+pub fn read_in_turn(address: u64) -> bool {
+    if !current().spins.note_read(crate::engine::line_start(address)) {
+        sched::show_reads(false);
+    }
+    let cpu = engine().sched.cpu as u32;
+    tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits()
 }
 
 /// Bytes of the stack that are looked at: deeper, no loop keeps what it counts.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations on 16 bytes, as lock-free stacks use them for a pointer and its tag.
 use crate::engine::active;
-use crate::hooks::{atomics, pending};
+use crate::hooks::atomics;
 use core::arch::naked_asm;
 
 /// Exchanges what is at `address` for `f` of it, if that is something. Returns what was there.
@@ -10,19 +10,25 @@ fn update(address: u64, pc: u64, f: impl Fn(u128) -> Option<u128>) -> u128 {
         return native(address, f);
     }
     let at = address as *mut u128;
-    let mut old = 0;
-    atomics::update(address, 8, pc, |_| {
-        pending::flush_range(address, 16);
-        // SAFETY: the program's atomic object; only the carrier touches it while a simulation runs.
-        unsafe {
-            old = at.read();
-            if let Some(new) = f(old) {
-                at.write(new);
-            }
-            Some(at.cast::<u64>().read())
-        }
-    });
+    atomics::arrive(address, 8, pc);
+    // SAFETY: the program's atomic object; only the carrier touches it while a simulation runs.
+    let old = unsafe { at.read() };
+    let new = f(old);
+    if let Some(new) = new {
+        // SAFETY: as above.
+        unsafe { at.write(new) };
+    }
+    atomics::settle(address, 8, pc, folded(old), new.is_some_and(|new| new != old));
     old
+}
+
+/// Both halves in one word, which is 0 if both are: a spin watches the one as well as the other.
+pub fn folded(value: u128) -> u64 {
+    let (low, high) = (value as u64, (value >> 64) as u64);
+    match low ^ high.wrapping_mul(0x9e37_79b9_7f4a_7c15) {
+        0 if value != 0 => 1,
+        word => word,
+    }
 }
 
 fn native(address: u64, f: impl Fn(u128) -> Option<u128>) -> u128 {

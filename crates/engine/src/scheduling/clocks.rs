@@ -2,9 +2,8 @@
 //! The clocks of the CPUs that wait for their turn: a heap of four-way nodes, as the one operation that
 //! counts is to exchange the smallest for another.
 use alloc::vec::Vec;
-use corefold_model::Ticks;
+use corefold_model::{CPU_BITS, Ticks};
 
-const CPU_BITS: u32 = 10;
 const WAYS: usize = 4;
 
 /// Clock and CPU in one word; equal clocks are ordered by CPU.

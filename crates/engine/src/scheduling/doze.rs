@@ -12,7 +12,7 @@ use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::hooks::spin::LOOKS;
-use crate::scheduling::sched;
+use crate::scheduling::{perturb, sched};
 use alloc::vec;
 use alloc::vec::Vec;
 use corefold_model::Ticks;
@@ -33,6 +33,8 @@ struct Doze {
     since: Ticks,
     period: Ticks,
     lines: [u64; LOOKS],
+    /// Lines that it reads beside them.
+    read: [u64; LOOKS],
 }
 
 /// Who dozes. A dozing CPU's clock is that of its next look.
@@ -82,11 +84,12 @@ pub fn doze() -> bool {
     let cpu = e.sched.cpu;
     let clock = hot!().clock;
     let spins = &e.fibers[e.sched.fiber].spins;
-    let lines = spins.lines();
+    let (lines, read) = (spins.lines(), spins.read());
+    let all = || lines.iter().chain(&read);
     let mut quiet = |line: &u64| *line == 0 || e.model.undisturbed(*crate::engine::tag_of(*line), cpu as u32);
     // A store that is still in another CPU's store buffer rouses nobody when it leaves it.
     let settled = |line: &u64| !pending::any_on(*line);
-    if !lines.iter().all(&mut quiet) || !lines.iter().all(settled) || !e.model.is_idle(cpu as u32) {
+    if !all().all(&mut quiet) || !all().all(settled) || !e.model.is_idle(cpu as u32) {
         return false;
     }
     let longest = clock + crate::calls::clock::ticks_of(FIRST_NS << spins.dozes().min(DOUBLINGS));
@@ -95,13 +98,15 @@ pub fn doze() -> bool {
     if turns < FEWEST || spins.period() == 0 {
         return false;
     }
-    let doze = Doze { since: clock, period: spins.period(), lines };
+    let doze = Doze { since: clock, period: spins.period(), lines, read };
     hot!().clock = clock + turns * doze.period;
     e.sched.dozes.begin(cpu, doze);
     sched::sync();
     end(cpu, hot!().clock);
-    sample::take_due(current().spins.place(), sample::What::Stall);
+    let place = current().spins.place();
+    sample::take_due(place, sample::What::Stall);
     sched::set_limit();
+    perturb::look_around(place);
     true
 }
 
@@ -119,7 +124,7 @@ fn end(cpu: usize, clock: Ticks) {
 
 impl Doze {
     fn watches(&self) -> impl Iterator<Item = u64> {
-        self.lines.into_iter().filter(|line| *line != 0)
+        self.lines.into_iter().chain(self.read).filter(|line| *line != 0)
     }
 
     /// The first look after `time`.
@@ -135,7 +140,11 @@ pub fn touched(address: u64, time: Ticks) {
     let watched = &engine().sched.dozes.watched;
     if !watched.is_empty() && watched.contains_key(&crate::engine::line_start(address)) {
         let line = crate::engine::line_start(address);
-        rouse(time, |_, doze| doze.lines.contains(&line));
+        let reads = |(doze, _): &(&Option<Doze>, _)| doze.is_some_and(|doze| doze.read.contains(&line));
+        let s = &engine().sched;
+        let readers: Vec<usize> = s.dozes.cpus.iter().zip(&s.cpus).filter(reads).filter_map(|(_, c)| c.fiber).collect();
+        rouse(time, |_, doze| doze.watches().any(|watched| watched == line));
+        readers.into_iter().for_each(|fiber| engine().fibers[fiber].spins.disturbed());
     }
 }
 

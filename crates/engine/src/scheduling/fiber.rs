@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
+use crate::calls::within::allocator;
+use crate::crash::innermost;
 use crate::engine::engine;
 use crate::hooks::spin::Spins;
 use crate::scheduling::placing;
@@ -80,6 +82,8 @@ pub struct Fiber {
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
     on_cpu_since: Ticks,
+    /// Its waits that a timer ended.
+    pub slept: Slept,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
@@ -97,11 +101,35 @@ pub struct Fiber {
     pub real: libc::pthread_t,
     parked: AtomicU32,
     released: AtomicU32,
+    /// The kernel thread's number.
+    kernel_thread: AtomicU32,
     alternate: Box<[u8]>,
     pub base: crate::threads::unwind::Base,
     pub thread: crate::threads::thread::Thread,
     pub signals: crate::calls::signals::Own,
     pub cancel: crate::threads::cancel::Cancel,
+}
+
+/// Waits that ended because their time was over: sleeps, and time-outs.
+#[derive(Clone, Copy, Default)]
+pub struct Slept {
+    /// Ticks that they were to last, and did.
+    pub asked: Ticks,
+    pub lasted: Ticks,
+    longest: Ticks,
+    /// Where a long one was called; 0 if that is not known.
+    pub pc: u64,
+}
+
+impl Slept {
+    fn ended(&mut self, lasted: Ticks, place: impl FnOnce() -> Option<u64>) {
+        self.lasted += lasted;
+        // Not at each that is a little longer: looking for the place takes a while.
+        if lasted > self.longest.saturating_mul(2) {
+            self.longest = lasted;
+            self.pc = place().unwrap_or(0);
+        }
+    }
 }
 
 const ALTERNATE_STACK: usize = 16 << 10;
@@ -123,6 +151,7 @@ impl Fiber {
             off_cpu_since: 0,
             time: Time::default(),
             on_cpu_since: 0,
+            slept: Slept::default(),
             ran: 0,
             frames_base: frames,
             frames,
@@ -134,6 +163,7 @@ impl Fiber {
             real: 0,
             parked: AtomicU32::new(0),
             released: AtomicU32::new(0),
+            kernel_thread: AtomicU32::new(0),
             alternate: alloc::vec![0; ALTERNATE_STACK].into_boxed_slice(),
             base: crate::threads::unwind::Base::default(),
             thread: crate::threads::thread::Thread::default(),
@@ -156,6 +186,11 @@ impl Fiber {
         let away = clock.saturating_sub(self.off_cpu_since);
         if !matches!(self.wait, Wait::Join { .. }) {
             self.time.block += away;
+        }
+        if self.woken == Woken::Timer && !matches!(self.wait, Wait::Nothing) {
+            let mut slept = self.slept;
+            slept.ended(away, || innermost::calling_from(self.sp as u64, self.calls(self.frames).next()));
+            self.slept = slept;
         }
         self.wait = Wait::Nothing;
         self.blocked_at = 0;
@@ -194,6 +229,7 @@ impl Fiber {
     /// Accounts begin anew at `clock`: the region of interest begins.
     pub fn restart_accounts(&mut self, clock: Ticks) {
         self.time = Time::default();
+        self.slept = Slept::default();
         self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
@@ -288,16 +324,18 @@ fn after_switch() {
     }
 }
 
-/// Lets the fiber's kernel thread return from its start routine, and waits until it is gone.
+/// Lets the fiber's kernel thread return from its start routine, and waits until it is gone. No code of the program's
+/// runs in that: what libc frees as the thread ends is put off until the thread is reaped.
 fn release(fiber: &mut Fiber) {
     if fiber.id == 0 {
         return;
     }
     fiber.released.store(1, Ordering::Release); // pairs with Acquire in `parked_thread`
-    sys::futex_wake(fiber.released.as_ptr());
-    crate::real::pthread_join(fiber.real);
+    fiber.thread.unfreed = allocator::without_frees(|| {
+        sys::futex_wake(fiber.released.as_ptr());
+        sys::await_thread_end(fiber.kernel_thread.load(Ordering::Relaxed));
+    });
     fiber.alternate = Box::default();
-    crate::threads::thread::kernel_thread_ended(&mut fiber.thread);
 }
 
 /// Called by the fiber's kernel thread on its own stack: leaves the context for the carrier and parks.
@@ -325,7 +363,8 @@ unsafe extern "C" fn parked_entry() {
 /// The kernel thread of a fiber, on its alternate stack, until the fiber has ended.
 extern "C" fn parked_thread(fiber: *mut Fiber) {
     // SAFETY: the fiber outlives its thread; only atomics are touched while the carrier may run.
-    let (parked, released) = unsafe { (&(*fiber).parked, &(*fiber).released) };
+    let (parked, released, number) = unsafe { (&(*fiber).parked, &(*fiber).released, &(*fiber).kernel_thread) };
+    number.store(sys::thread_number(), Ordering::Relaxed);
     parked.store(1, Ordering::Release); // pairs with Acquire in `await_parked`
     sys::futex_wake(parked.as_ptr());
     while released.load(Ordering::Acquire) == 0 {
@@ -351,6 +390,7 @@ pub fn timer_fired(fiber: usize, time: Ticks) {
         return;
     }
     f.woken = Woken::Timer;
+    f.slept.asked += time.saturating_sub(f.off_cpu_since);
     crate::threads::futex::forget(fiber);
     placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
 }

@@ -10,12 +10,12 @@
 //! seeds suit programs of any size: Burckhardt et al. 2010 choose a few points among all steps, and a long
 //! hold-up at one is their lowest priority; many short ones are a random walk.
 use crate::calls::random::Stream;
+use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::origin;
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
-use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::fiber::{Fiber, State, Wait};
 use crate::scheduling::sched;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -173,11 +173,12 @@ pub fn tags(launch: &Launch, cpu: u32) -> (u32, u32) {
 pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     step(1, pc);
     crate::storage::freed::check(address, size, pc, what);
-    // A store of this CPU's own may be held on a line that it has: its thread sees it, and goes on from there.
-    pending::flush_own(address, size);
     let (cpu, tag) = (engine().sched.cpu as u32, *tag_of(address));
     match what {
-        AccessKind::Read => tag.private_cpu() == Some(cpu),
+        AccessKind::Read => {
+            current().spins.note_read(crate::engine::line_start(address));
+            tag.private_cpu() == Some(cpu)
+        }
         _ => tag == Tag::private_dirty(cpu),
     }
 }
@@ -259,6 +260,7 @@ fn hold_up(length: Ticks) {
     hot!().clock = clock + length;
     current().comes_back(cpu, clock + length);
     e.sched.cpus[cpu].next_sample += length;
+    e.sched.cpus[cpu].counted += length;
     sched::sync();
 }
 
@@ -268,7 +270,7 @@ pub fn look_around(pc: u64) {
     if clock.saturating_sub(p.held_up) > p.most {
         crash::livelock(pc, false);
     }
-    if !on() {
+    if !on() && clock < p.look_around {
         return;
     }
     p.look_around = clock + ticks(LOOK_AROUND);
@@ -281,13 +283,16 @@ pub fn look_around(pc: u64) {
     }
 }
 
-/// Nobody does anything but look at memory, and nothing will come from outside or in time.
+/// Nobody does anything but look at memory, and nothing will come from outside or in time. Without a seed the run is
+/// to end as it would natively: then only a loop counts that cannot leave by itself, as no register changes in it.
 fn all_look() -> bool {
-    let looks = |state: State, wait: Wait, spinning: bool| match state {
-        State::Running | State::Ready => spinning,
-        State::Blocked => !matches!(wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
+    let e = engine();
+    let guesses = on() || e.launch.explores;
+    let spins = |f: &Fiber| if guesses { f.spins.spinning() } else { f.spins.goes_on() };
+    let looks = |f: &Fiber| match f.state {
+        State::Running | State::Ready => spins(f),
+        State::Blocked => !matches!(f.wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
         State::Finished => true,
     };
-    let e = engine();
-    !e.sched.has_timers() && e.fibers.iter().all(|f| looks(f.state, f.wait, f.spins.spinning()))
+    !e.sched.has_timers() && e.fibers.iter().all(|fiber| looks(fiber)) && (guesses || !signals::may_come_from_outside())
 }

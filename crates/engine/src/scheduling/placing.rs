@@ -2,19 +2,48 @@
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
+use crate::hooks::pending;
 use crate::scheduling::fiber::State;
 use crate::scheduling::sched::{drain, leave_cpu, set_limit};
 use crate::scheduling::{doze, perturb};
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};
 
-/// Takes a fiber that waits for another CPU and may run on this one.
+/// How far a thread moves between two CPUs: within what shares a last-level cache, a socket, a group of sockets, or
+/// farther. Linux looks for a CPU, and for a thread, in this order too (its scheduling domains).
+fn distance(a: usize, b: usize) -> u32 {
+    let machine = &engine().launch.machine;
+    let place = |cpu: usize| {
+        let (core, socket) = (machine.core_of(cpu as u32), machine.socket_of(cpu as u32));
+        let within = core % u32::from(machine.cores_per_socket);
+        let group = socket / u32::from(machine.sockets_per_group.max(1));
+        [group, socket, within / u32::from(machine.cores_per_cluster.max(1))]
+    };
+    let (a, b) = (place(a), place(b));
+    (0..3).find(|level| a[*level] != b[*level]).map_or(0, |level| 3 - level as u32)
+}
+
+/// Takes a fiber that waits for another CPU and may run on this one: from the nearest such CPUs the one with most.
 pub fn steal(cpu: usize) -> Option<usize> {
     let e = engine();
     let first = |c: usize| e.sched.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
     let some = (0..e.sched.cpus.len()).filter_map(|c| Some((c, first(c)?)));
-    let (busiest, at) = some.max_by_key(|(c, _)| (e.sched.cpus[*c].ready.len(), Reverse(*c)))?;
-    e.sched.cpus[busiest].ready.remove(at)
+    let (from, at) = some.min_by_key(|(c, _)| (distance(cpu, *c), Reverse(e.sched.cpus[*c].ready.len()), *c))?;
+    e.sched.cpus[from].ready.remove(at)
+}
+
+/// The CPU that a woken fiber goes to, of those that are `idle`: its own, or the nearest, on a core with nothing to do
+/// if there is one as near.
+fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
+    let e = engine();
+    let (home, count) = (e.fibers[fiber].cpu, e.sched.cpus.len());
+    let allowed = |c: &usize| e.fibers[fiber].may_run_on(*c);
+    if allowed(&home) && idle(&home) {
+        return Some(home);
+    }
+    let around = (home + 1..count).chain(0..home).filter(|c| idle(c) && allowed(c));
+    let cores = e.launch.machine.cores() as usize;
+    around.min_by_key(|c| (distance(home, *c), e.sched.sibling_busy(*c), *c / cores))
 }
 
 fn timeslice() -> Ticks {
@@ -30,6 +59,7 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
     // What was left of the time to the next sample is left still: a thread that runs for moments at a time
     // would be charged a whole period for each otherwise.
     slot.next_sample += idle;
+    slot.counted += idle;
     slot.fiber = Some(fiber);
     slot.slice_end = slot.clock + timeslice();
     slot.preempted_at = Ticks::MAX;
@@ -41,17 +71,19 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
 /// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
+    // What the waker stored before, the woken thread sees, on whatever CPU and by whatever call.
+    if pending::any_of(e.sched.cpu as u32) {
+        pending::commit_all(e.sched.cpu as u32);
+    }
     let latency = latency + perturb::late(fiber, at + latency);
     let home = e.fibers[fiber].cpu;
     e.fibers[fiber].state = State::Ready;
-    let count = e.sched.cpus.len();
     let idle = |c: &usize| e.sched.cpus[*c].fiber.is_none() && e.sched.cpus[*c].ready.is_empty();
-    let allowed = |c: &usize| e.fibers[fiber].may_run_on(*c);
-    let around = || (home..count).chain(0..home).filter(allowed);
-    match around().find(idle) {
+    match nearest_idle(fiber, idle) {
         Some(cpu) => place(fiber, cpu, at + latency),
         None => {
-            let cpu = around().next().unwrap_or(home);
+            let allowed = (0..e.sched.cpus.len()).filter(|c| e.fibers[fiber].may_run_on(*c));
+            let cpu = allowed.min_by_key(|c| (*c != home, distance(home, *c))).unwrap_or(home);
             line_up(fiber, cpu, at, latency);
             doze::disturbed(cpu, at);
         }
@@ -109,7 +141,7 @@ pub fn obey_affinity(fiber: usize) {
         State::Running => {
             doze::disturbed(cpu, now);
             let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
-            crate::hooks::pending::make_certain(cpu as u32);
+            let clock = pending::make_certain(cpu as u32, clock);
             e.sched.clocks.remove(cpu as u32);
             e.fibers[fiber].goes_away(clock);
             e.sched.cpus[cpu].fiber = None;

@@ -8,8 +8,10 @@ use crate::account::sample;
 use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine};
+use crate::hooks::branches;
 use crate::hooks::front::{self, Front};
 use crate::hooks::hot::hot;
+use crate::hooks::pending;
 use crate::scheduling::clocks::Clocks;
 use crate::scheduling::doze::Dozes;
 use crate::scheduling::fiber::{self, State, Wait};
@@ -20,7 +22,10 @@ use crate::threads::{cancel, contexts};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
-use corefold_model::{Model, Ticks, ticks};
+use corefold_model::{Model, Tag, Ticks, ticks};
+
+/// In place of a CPU's tag: that of no line, so that no read is taken for one of the CPU's own lines.
+pub const READS_SHOWN: u32 = perturb::NO_TAG - 1;
 
 pub struct Cpu {
     /// Valid while the CPU is not the running one.
@@ -28,6 +33,8 @@ pub struct Cpu {
     pub fiber: Option<usize>,
     pub ready: VecDeque<usize>,
     pub next_sample: Ticks,
+    /// Until when its cycles are counted in [`branches`].
+    pub counted: Ticks,
     pub slice_end: Ticks,
     /// When a woken thread takes the CPU from the running one, which goes on after it, if ever.
     pub preempted_at: Ticks,
@@ -52,6 +59,8 @@ pub struct Scheduler {
     pub clocks: Clocks,
     pub dozes: Dozes,
     pub timers: Timers,
+    /// The clock at which the running fiber has more to do than to be sampled.
+    looks_up: Ticks,
     slack: Ticks,
     lookahead: Ticks,
     /// The longest time between two looks of one spin.
@@ -61,6 +70,8 @@ pub struct Scheduler {
     pub queues: crate::threads::futex::Queues,
     /// A fiber that has ended and whose kernel thread waits to be let go.
     pub leaving: Option<usize>,
+    /// Detached fibers that have ended and are not reaped yet.
+    pub detached: Vec<usize>,
     /// Fibers that have signals to look at.
     pub signalled: usize,
     /// Timers of the program wait for a thread to run.
@@ -74,6 +85,7 @@ impl Scheduler {
             fiber: None,
             ready: VecDeque::new(),
             next_sample: 0,
+            counted: 0,
             slice_end: 0,
             preempted_at: Ticks::MAX,
             front: Front::default(),
@@ -86,6 +98,7 @@ impl Scheduler {
             clocks: Clocks::default(),
             dozes: Dozes::new(launch.cpus),
             timers: Timers::default(),
+            looks_up: 0,
             slack: ticks(launch.slack as u32),
             lookahead: model.lookahead(),
             longest_spin: ticks(4 * launch.machine.core.pause + 200),
@@ -93,6 +106,7 @@ impl Scheduler {
             stacks: crate::scheduling::stacks::Stacks::default(),
             queues: crate::threads::futex::Queues::default(),
             leaving: None,
+            detached: Vec::new(),
             signalled: 0,
             asleep: false,
         }
@@ -122,21 +136,43 @@ impl Scheduler {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
     }
 
-    fn sibling_busy(&self, cpu: usize) -> bool {
+    pub fn sibling_busy(&self, cpu: usize) -> bool {
         let other = |c: usize| c != cpu && self.cpus.get(c).is_some_and(|c| c.fiber.is_some());
         (cpu % self.cores..self.cpus.len()).step_by(self.cores).any(other)
     }
 }
 
+/// Has every plain read of the running CPU come by its slow path, or no more. Those of a seed's schedule do anyway.
+pub fn show_reads(all: bool) {
+    let s = &mut engine().sched;
+    if !perturb::on() {
+        let own = Tag::private_clean(s.cpu as u32).bits();
+        hot!().tag = if all { READS_SHOWN } else { own };
+        s.cpus[s.cpu].tags.0 = hot!().tag;
+    }
+}
+
+/// Has it since [`show_reads`]?
+pub fn shows_reads() -> bool {
+    hot!().tag == READS_SHOWN || perturb::on()
+}
+
 /// Recomputes when the running fiber has to look up.
 pub fn set_limit() {
-    let s = &engine().sched;
+    let s = &mut engine().sched;
     let cpu = &s.cpus[s.cpu];
     let ahead = s.others().min(s.next_timer()).saturating_add(s.slack);
-    hot!().limit = ahead.min(cpu.next_sample).min(cpu.turn_ends());
+    s.looks_up = ahead.min(cpu.counted + branches::COUNTED_AT_ONCE).min(cpu.turn_ends());
     if s.signalled != 0 && signals::is_due() {
-        hot!().limit = 0;
+        s.looks_up = 0;
     }
+    sampled();
+}
+
+/// A sample was taken: the next one may come before anything else does.
+pub fn sampled() {
+    let s = &engine().sched;
+    hot!().limit = s.looks_up.min(s.cpus[s.cpu].next_sample);
 }
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
@@ -148,9 +184,14 @@ pub extern "C" fn at_limit(pc: u64) {
     perturb::look_around(pc);
     let cpu = engine().sched.cpu as u32;
     sample::take_due(pc, sample::What::Compute);
+    if hot!().clock < engine().sched.looks_up {
+        // A sample was all that there was to do. It leaves what is under way as it is: profiling changes no time.
+        return sampled();
+    }
     hot!().clock = engine().model.retire(cpu, hot!().clock);
     crate::hooks::access::charge_late(cpu);
     sample::take_due(pc, sample::What::Stall);
+    branches::count_cycles();
     crate::calls::io::glance();
     look_up();
 }
@@ -203,6 +244,15 @@ pub fn within_lookahead() -> bool {
     s.others().saturating_add(s.lookahead) > clock && s.next_timer() > clock
 }
 
+/// The clock moved on, and what comes depends on what others have stored: lets CPUs behind it go first, unless nothing
+/// they do can matter yet.
+#[inline]
+pub fn sync_if_seen() {
+    if !within_lookahead() {
+        sync();
+    }
+}
+
 /// No other CPU and no timer is behind the running CPU.
 #[inline]
 pub fn is_last() -> bool {
@@ -246,6 +296,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     let hot = hot!();
     e.fibers[from].frames = hot.frames;
     e.fibers[from].wrote = hot.wrote;
+    pending::change_view(e.sched.cpu, cpu);
     e.sched.cpu = cpu;
     e.sched.fiber = to;
     (hot.tag, hot.tag_dirty) = e.sched.cpus[cpu].tags;
@@ -254,6 +305,8 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
     hot.captured = &raw mut e.fibers[to].spins.captured;
+    // What is due comes before all that this CPU does: it may be about to use bytes anew that another left.
+    pending::flush(clock);
     set_limit();
     if from != to {
         fiber::switch(from, to);
@@ -313,7 +366,7 @@ pub fn quiesce() {
     hot!().called = 1;
     drain();
     sync();
-    crate::hooks::pending::flush(hot!().clock);
+    pending::flush(hot!().clock);
 }
 
 /// What a thread has under way ends before it leaves its CPU.
@@ -321,8 +374,7 @@ pub fn drain() {
     let cpu = engine().sched.cpu as u32;
     front::end(cpu);
     let before = hot!().clock;
-    hot!().clock = engine().model.drain(cpu, before);
-    crate::hooks::pending::make_certain(cpu);
+    hot!().clock = pending::make_certain(cpu, engine().model.drain(cpu, before));
     crate::hooks::access::charge_late(cpu);
 }
 
@@ -358,6 +410,8 @@ pub fn adopt_first() {
 /// [`block`], nobody else runs first: whoever joins it may already be awake, and gives its stack away.
 pub fn finish_current() {
     drain();
+    // Its stack may be unmapped before their time.
+    pending::commit_all(engine().sched.cpu as u32);
     let e = engine();
     e.sched.leaving = Some(e.sched.fiber);
     current().state = State::Finished;

@@ -10,11 +10,13 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Is this the first use of the stack? Asked once for each.
-    pub fn is_new(&mut self, slot: usize) -> bool {
-        let new = slot >= self.mapped;
+    /// Has the stack yet to be mapped?
+    pub fn is_new(&self, slot: usize) -> bool {
+        slot >= self.mapped
+    }
+
+    pub fn is_mapped(&mut self, slot: usize) {
         self.mapped = self.mapped.max(slot + 1);
-        new
     }
 
     /// The next stack, counted from 0.

@@ -89,6 +89,7 @@ pub fn fire_due() {
                 crash::stop_if_asked(0);
                 // What it does happens now, whatever the time on the CPU that comes to it.
                 let clock = core::mem::replace(&mut hot!().clock, time);
+                engine().alarms += 1;
                 crate::calls::timers::fire(timer - ALARMS, time);
                 hot!().clock = clock;
             }

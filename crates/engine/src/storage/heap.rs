@@ -1,62 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program's heap: deterministic, at a fixed place, and laid out as glibc lays its own out, because
-//! what shares a cache line decides what the program's curve looks like.
-//!
-//! A chunk is the request plus an 8-byte header, rounded up to 16; a thread takes fresh chunks one after
-//! the other from its own arena; a freed chunk goes to a short list of the thread that freed it, and
-//! beyond that back to the arena it came from.
+//! The program's heap: deterministic, at a fixed place, and laid out as glibc lays its own out
+//! ([`crate::storage::places`]).
 use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
 use crate::scheduling::perturb;
+use crate::storage::places::{GRAIN, HEADER, LARGE, PAGE, Places};
 use crate::storage::{freed, limit};
 use crate::{crash, sys};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use corefold_recording::{AllocSite, Mapping, Object};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-const HEADER: u64 = 8;
-const GRAIN: u64 = 16;
-const SMALLEST: u64 = 32;
-/// From this size on, glibc maps each request by itself.
-const LARGE: u64 = 128 << 10;
-const SEGMENT: u64 = 1 << 20;
-const LARGE_BEGIN: u64 = HEAP + HEAP_BYTES / 2;
-const PAGE: u64 = 4096;
-/// Chunks of one size that a thread keeps for itself, as glibc's tcache does.
-const KEPT: usize = 7;
 const FREED: u64 = 1 << 63;
 const SIZE_BITS: u32 = 40;
 /// Return addresses kept of an allocating call.
 const SITE_DEPTH: usize = 4;
 
-type Lists = HashMap<u64, Vec<u64>, FxBuildHasher>;
-
-#[derive(Default)]
-struct Arena {
-    /// The rest of the segment that fresh chunks are taken from.
-    next: u64,
-    end: u64,
-    /// Chunks that other threads gave back, by chunk size.
-    returned: Lists,
-    /// Chunks that this thread freed, by chunk size: at most [`KEPT`] of each.
-    kept: Lists,
-}
-
-#[derive(Default)]
 pub struct Heap {
-    arenas: Vec<Arena>,
-    /// The arena of every segment handed out.
-    segments: Vec<u32>,
-    large_end: u64,
-    /// Live large objects by address, with their mapped size, and free places by size.
-    large: BTreeMap<u64, u64>,
-    large_free: BTreeMap<u64, Vec<u64>>,
+    places: Places,
     pub sites: Vec<AllocSite>,
     site_numbers: HashMap<([u64; SITE_DEPTH], Option<Mapping>), u32, FxBuildHasher>,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Heap { places: Places::new(HEAP, HEAP_BYTES), sites: Vec::new(), site_numbers: HashMap::default() }
+    }
 }
 
 /// Maps the heap's address space.
@@ -72,17 +44,6 @@ fn heap() -> &'static mut Heap {
     &mut engine().heap
 }
 
-/// Bytes of the chunk that holds a request. Exact up to 1 KiB as in glibc's small bins; larger ones in
-/// eight steps to the doubling, so that a freed one fits the next of about its size.
-fn chunk_bytes(size: u64) -> u64 {
-    let exact = (size + HEADER).next_multiple_of(GRAIN).max(SMALLEST);
-    if exact <= 1024 {
-        return exact;
-    }
-    let step = (exact.next_power_of_two() / 16).max(GRAIN);
-    exact.next_multiple_of(step)
-}
-
 fn header(address: u64) -> &'static mut u64 {
     // SAFETY: every object has a header before it.
     unsafe { &mut *((address - HEADER) as *mut u64) }
@@ -94,7 +55,7 @@ pub fn is_object(address: u64) -> bool {
         return false;
     }
     let (word, bit) = start_word(address);
-    heap().large.contains_key(&address) || *word & bit != 0
+    heap().places.is_live_large(address) || *word & bit != 0
 }
 
 /// What was asked for at `address`.
@@ -114,12 +75,11 @@ pub fn allocate(size: u64, align: u64, pc: u64) -> (u64, bool) {
     charge(engine().launch.machine.system.allocation);
     let site = site_number(pc, size, None);
     limit::take(size, pc);
-    if size >= HEAP_BYTES / 4 {
-        crash::out_of_memory(size, pc);
-    }
-    let (address, fresh) = if size >= LARGE { large(size, align) } else { small(size, align) };
+    let me = engine().sched.fiber;
+    let place = if size < HEAP_BYTES / 4 { heap().places.take(me, size, align) } else { None };
+    let Some((address, fresh)) = place else { crash::out_of_memory(size, pc) };
     *header(address) = u64::from(site) << SIZE_BITS | size;
-    if address < LARGE_BEGIN {
+    if !heap().places.is_large(address) {
         let (word, bit) = start_word(address);
         *word |= bit;
     }
@@ -127,52 +87,6 @@ pub fn allocate(size: u64, align: u64, pc: u64) -> (u64, bool) {
         freed::dig_out(address, size);
     }
     (address, fresh)
-}
-
-fn small(size: u64, align: u64) -> (u64, bool) {
-    let me = engine().sched.fiber;
-    let heap = heap();
-    heap.arenas.resize_with(heap.arenas.len().max(me + 1), Arena::default);
-    let bytes = chunk_bytes(size);
-    let arena = &mut heap.arenas[me];
-    if align <= GRAIN {
-        let lists = [&mut arena.kept, &mut arena.returned];
-        if let Some(address) = lists.into_iter().find_map(|l| l.get_mut(&bytes).and_then(Vec::pop)) {
-            return (address, false);
-        }
-    }
-    let fits = |a: &Arena| (a.next + HEADER).next_multiple_of(align.max(GRAIN)) - HEADER + bytes <= a.end;
-    if !fits(arena) {
-        let spare = if align > GRAIN { align } else { 0 };
-        let segments = (bytes + spare + GRAIN).div_ceil(SEGMENT);
-        let begin = HEAP + heap.segments.len() as u64 * SEGMENT;
-        if begin + segments * SEGMENT > LARGE_BEGIN {
-            crash::out_of_memory(size, 0);
-        }
-        heap.segments.extend((0..segments).map(|_| me as u32));
-        let arena = &mut heap.arenas[me];
-        (arena.next, arena.end) = (begin + HEADER, begin + segments * SEGMENT);
-    }
-    let arena = &mut heap.arenas[me];
-    let address = (arena.next + HEADER).next_multiple_of(align.max(GRAIN));
-    arena.next = address - HEADER + bytes;
-    (address, true)
-}
-
-/// A place of its own, 16 bytes into a page as glibc's mappings are.
-fn large(size: u64, align: u64) -> (u64, bool) {
-    let heap = heap();
-    let lead = align.max(GRAIN);
-    let bytes = (size + lead).next_multiple_of(PAGE);
-    let reused = heap.large_free.get_mut(&bytes).and_then(Vec::pop);
-    let begin = reused.unwrap_or_else(|| {
-        let begin = heap.large_end.max(LARGE_BEGIN).next_multiple_of(align.max(PAGE));
-        heap.large_end = begin + bytes;
-        begin
-    });
-    let address = (begin + GRAIN).next_multiple_of(lead);
-    heap.large.insert(address, bytes);
-    (address, true)
 }
 
 /// Frees an object in a call from `pc`; false if there is none at `address`.
@@ -186,7 +100,7 @@ pub fn release(address: u64, pc: u64) -> bool {
     pending::flush_range(address, size.max(1));
     *header(address) = head | FREED;
     limit::give(size);
-    if address >= LARGE_BEGIN { release_large(address, pc) } else { release_small(address, size, pc) }
+    if heap().places.is_large(address) { release_large(address, pc) } else { release_small(address, size, pc) }
 }
 
 fn release_small(address: u64, size: u64, pc: u64) -> bool {
@@ -207,29 +121,18 @@ fn release_small(address: u64, size: u64, pc: u64) -> bool {
 }
 
 fn use_again(address: u64, size: u64) {
-    let me = engine().sched.fiber;
-    let heap = heap();
-    heap.arenas.resize_with(heap.arenas.len().max(me + 1), Arena::default);
-    let bytes = chunk_bytes(size);
-    let kept = heap.arenas[me].kept.entry(bytes).or_default();
-    if kept.len() < KEPT {
-        kept.push(address);
-        return;
-    }
-    let owner = heap.segments[((address - HEAP) / SEGMENT) as usize] as usize;
-    heap.arenas[owner].returned.entry(bytes).or_default().push(address);
+    heap().places.give_small(engine().sched.fiber, address, size);
 }
 
 fn release_large(address: u64, pc: u64) -> bool {
-    let Some(bytes) = heap().large.remove(&address) else { return false };
-    let begin = (address - GRAIN) / PAGE * PAGE;
+    let Some(pages) = heap().places.end_large(address) else { return false };
     if perturb::on() {
         freed::bury(object_at(address), pc);
     }
-    sys::drop_pages(begin, bytes);
-    crate::storage::mapping::forget_lines(begin, bytes);
+    sys::drop_pages(pages.begin, pages.bytes);
+    crate::storage::mapping::forget_lines(pages.begin, pages.bytes);
     if !perturb::on() {
-        heap().large_free.entry(bytes).or_default().push(begin);
+        heap().places.give_large(pages);
     }
     true
 }
@@ -268,8 +171,8 @@ pub fn objects_on(begin: u64, bytes: u64) -> Vec<Object> {
     if !is_ours(begin) {
         return crate::storage::mapped::object_at(begin).into_iter().collect();
     }
-    if begin >= LARGE_BEGIN {
-        let last = heap().large.range(..begin + bytes).next_back().map(|(a, _)| object_at(*a));
+    if heap().places.is_large(begin) {
+        let last = heap().places.large_before(begin + bytes).map(object_at);
         return last.into_iter().filter(|o| o.address + o.bytes > begin).collect();
     }
     let mut found = Vec::new();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's mappings, at addresses that depend on nothing but its calls: all that names no address
 //! of its own goes into one region that is reserved from the start.
+use crate::account::host::{self, Call};
 use crate::engine::engine;
 use crate::entry::with_seventh;
 use crate::hooks::pending;
@@ -28,8 +29,9 @@ fn free() -> &'static mut Ranges {
     unsafe { &mut *FREE.0.get() }.get_or_insert_with(|| Ranges::new(MAPPINGS, END))
 }
 
-/// Forgets what was known of lines whose memory is gone.
+/// Forgets what was known of lines whose memory is gone, and in which socket's it lay.
 pub fn forget_lines(begin: u64, bytes: u64) {
+    engine().model.forget_pages(begin, bytes);
     let (first, last) = (begin >> SHADOW_SHIFT, (begin + bytes) >> SHADOW_SHIFT);
     let (from, to) = (SHADOW + first * 4, SHADOW + last * 4);
     let (page_from, page_to) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
@@ -165,6 +167,7 @@ fn map_fixed(at: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, of
 fn map(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, offset: i64, pc: u64) -> u64 {
     const FIXED: c_int = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE;
     sched::enter_kernel();
+    host::count(Call::Mmap);
     let bytes = bytes.checked_next_multiple_of(alignment(flags)).unwrap_or(u64::MAX);
     let got = match flags & FIXED {
         _ if bytes == 0 => -i64::from(libc::EINVAL),
@@ -268,6 +271,7 @@ fn pages(bytes: u64) -> u64 {
 stand_ins! {
     fn munmap(begin: u64, bytes: u64) -> c_int {
         sched::enter_kernel();
+        host::count(Call::Munmap);
         if !begin.is_multiple_of(PAGE) || bytes == 0 || begin.checked_add(pages(bytes)).is_none() {
             return failed(libc::EINVAL);
         }
@@ -276,12 +280,14 @@ stand_ins! {
 
     fn mprotect(begin: u64, bytes: u64, protection: c_int) -> c_int {
         sched::enter_kernel();
+        host::count(Call::Mprotect);
         pending::flush_range(begin, bytes);
         own(begin, bytes, protection)
     }
 
     fn madvise(begin: u64, bytes: u64, advice: c_int) -> c_int {
         sched::enter_kernel();
+        host::count(Call::Madvise);
         pending::flush_range(begin, bytes);
         own(begin, bytes, advice)
     }
@@ -290,6 +296,7 @@ stand_ins! {
 stand_ins_at! {
     "r9" fn mremap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64; pc) -> u64 {
         sched::enter_kernel();
+        host::count(Call::Mremap);
         if !old.is_multiple_of(PAGE) || bytes == 0 || old_bytes == 0 || pages(bytes) > MAPPINGS_BYTES {
             return failed(libc::EINVAL) as u64;
         }

@@ -38,7 +38,7 @@ pub struct Stack {
 pub fn stack_of_new(attr: *const Attr, end: u64) -> Option<Stack> {
     if attr.is_null() {
         if !OWN_DEFAULTS.load(Ordering::Relaxed) {
-            return Some(in_slot(end, STACK, 4096));
+            return of_size(end, STACK.max(least_default()), GUARD);
         }
         return with_defaults(|attr| stack_of_new(attr, end));
     }
@@ -53,7 +53,28 @@ pub fn stack_of_new(attr: *const Attr, end: u64) -> Option<Stack> {
     if !user_end.is_null() {
         return Some(Stack { begin: user_end as u64 - bytes, bytes, guard: 0, mapped: false });
     }
+    of_size(end, bytes, guard)
+}
+
+fn of_size(end: u64, bytes: u64, guard: u64) -> Option<Stack> {
     if bytes <= LARGEST_STACK { Some(in_slot(end, bytes.max(LEAST), guard)) } else { map(bytes, guard) }
+}
+
+const GUARD: u64 = 4096;
+
+/// Below this, no stack of the default size is made: thread-local storage lies on it, too, and glibc raises its default
+/// where that takes more.
+fn least_default() -> u64 {
+    type Least = extern "C" fn(*const Attr) -> usize;
+    // SAFETY: a terminated string; glibc has had the function since 2.15, for the few that need it.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__pthread_get_minstack".as_ptr()) };
+    if found.is_null() {
+        return 0;
+    }
+    // SAFETY: the function's type.
+    let least = unsafe { core::mem::transmute::<*mut c_void, Least>(found) };
+    let attr = MaybeUninit::<Attr>::zeroed();
+    (least(attr.as_ptr()) as u64).next_multiple_of(4096) + LEAST
 }
 
 /// Our own work on the thread's stack needs some of it too.

@@ -7,7 +7,7 @@ use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::calls;
 use crate::threads::cancel;
-use crate::threads::thread::{find, give_back_stack};
+use crate::threads::thread::{find, reap};
 use core::ffi::{c_int, c_void};
 
 calls! {
@@ -59,7 +59,7 @@ pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, until: Deadline, c
         // SAFETY: the caller's variable.
         unsafe { *value = engine().fibers[target].thread.value as *mut c_void };
     }
-    give_back_stack(target);
+    reap(target);
     0
 }
 

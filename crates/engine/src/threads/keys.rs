@@ -7,6 +7,7 @@ use crate::real::real;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 pub type Destructor = extern "C" fn(*mut c_void);
 
@@ -35,8 +36,7 @@ const ROUNDS: usize = 4;
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_key_create(key: *mut u32, destructor: Option<Destructor>) -> c_int {
     if !active() {
-        real! { fn pthread_key_create(key: *mut u32, destructor: Option<Destructor>) -> c_int; }
-        return pthread_key_create(key, destructor);
+        return create_native(key, destructor);
     }
     let free = keys().iter().position(|k| k.is_none()).unwrap_or(keys().len());
     if free == MOST_KEYS {
@@ -51,13 +51,43 @@ pub extern "C" fn pthread_key_create(key: *mut u32, destructor: Option<Destructo
     0
 }
 
-/// Keys made while nothing was simulated stay libc's.
+/// Keys made while nothing was simulated stay libc's: allocators that are libraries make them before the run begins.
 const OURS: u32 = 1 << 20;
+
+/// libc would run their destructors where a kernel thread ends, outside of the simulation.
+static NATIVE: [AtomicUsize; MOST_KEYS] = [const { AtomicUsize::new(0) }; MOST_KEYS];
+
+fn create_native(key: *mut u32, destructor: Option<Destructor>) -> c_int {
+    real! { fn pthread_key_create(key: *mut u32, destructor: Option<Destructor>) -> c_int; }
+    let code = pthread_key_create(key, destructor);
+    if code == 0 {
+        // SAFETY: the caller's variable, which libc has set to a number below its own limit.
+        let slot = NATIVE.get(unsafe { *key } as usize);
+        slot.into_iter().for_each(|slot| slot.store(destructor.map_or(0, |d| d as usize), Ordering::Relaxed));
+    }
+    code
+}
+
+fn run_native_destructors() -> bool {
+    let mut ran = false;
+    for (key, slot) in (0..).zip(&NATIVE) {
+        // SAFETY: only destructors are stored, and zero.
+        let destructor = unsafe { core::mem::transmute::<usize, Option<Destructor>>(slot.load(Ordering::Relaxed)) };
+        let value = if destructor.is_some() { pthread_getspecific(key) } else { core::ptr::null_mut() };
+        if let (Some(destructor), false) = (destructor, value.is_null()) {
+            pthread_setspecific(key, core::ptr::null());
+            destructor(value);
+            ran = true;
+        }
+    }
+    ran
+}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_key_delete(key: u32) -> c_int {
     if key & OURS == 0 {
         real! { fn pthread_key_delete(key: u32) -> c_int; }
+        NATIVE.get(key as usize).into_iter().for_each(|slot| slot.store(0, Ordering::Relaxed));
         return pthread_key_delete(key);
     }
     match keys().get_mut((key ^ OURS) as usize) {
@@ -124,7 +154,7 @@ pub fn run_destructors() {
         loaded::let_go(library as *mut c_void);
     }
     for _ in 0..ROUNDS {
-        if !run_key_destructors() {
+        if !(run_key_destructors() | run_native_destructors()) {
             return;
         }
     }

@@ -103,7 +103,7 @@ impl Object {
     /// One turn of a loop that nothing but its word ends.
     pub fn pause_for_ever(self) {
         crate::engine::current().spins.goes_on_for_ever();
-        hot!().clock += corefold_model::ticks(engine().launch.machine.core.pause);
+        hot!().clock += crate::engine::computed(engine().launch.machine.core.pause);
         if hot!().clock >= hot!().limit {
             sched::at_limit(self.call.pc);
         }

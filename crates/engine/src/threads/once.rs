@@ -21,7 +21,7 @@ const RUN: usize = 1;
 
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub extern "C" fn pthread_once(_once: u64, _routine: extern "C" fn()) -> c_int {
+pub extern "C-unwind" fn pthread_once(_once: u64, _routine: extern "C-unwind" fn()) -> c_int {
     naked_asm!(
         ".cfi_startproc",
         // 0x1b: the personality's address, relative to here, in 4 bytes.

@@ -113,7 +113,7 @@ fn took(lock: Object, since: Option<Ticks>) -> c_int {
 /// A wait is over: it was for nothing.
 struct TimedOut;
 
-fn read(lock: Object, until: Deadline) -> c_int {
+pub fn read(lock: Object, until: Deadline) -> c_int {
     lock.goes(READ);
     if lock.read(OWNER) == me() {
         return libc::EDEADLK;
@@ -224,7 +224,7 @@ fn try_read(lock: Object) -> c_int {
     took(lock, None)
 }
 
-fn write(lock: Object, until: Deadline) -> c_int {
+pub fn write(lock: Object, until: Deadline) -> c_int {
     lock.goes(WRITE);
     if lock.read(OWNER) == me() {
         return libc::EDEADLK;
@@ -267,7 +267,7 @@ fn try_write(lock: Object) -> c_int {
     took(lock, None)
 }
 
-fn unlock(lock: Object) -> c_int {
+pub fn unlock(lock: Object) -> c_int {
     if lock.read(OWNER) == me() {
         lock.goes(UNLOCK_WRITE);
         lock.write(OWNER, 0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::calls::signals;
+use crate::calls::within::allocator;
 use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
+use crate::hooks::pending;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
@@ -26,8 +28,8 @@ pub struct Thread {
     /// The thread that waits for its end.
     pub joiner: Option<usize>,
     joined: bool,
-    /// Its kernel thread has ended.
-    gone: bool,
+    /// What libc would have freed as its kernel thread ended.
+    pub unfreed: Vec<usize>,
     slot: usize,
     pub stack: Stack,
     pub name: Option<[u8; names::BYTES]>,
@@ -68,12 +70,18 @@ fn map_stack(slot: usize) -> Option<(*mut u64, u64)> {
     let at = STACKS + slot as u64 * SLOT;
     let stack = at + SLOT - LARGEST_STACK;
     let is_new = engine().sched.stacks.is_new(slot);
-    if is_new && !(at + SLOT <= STACKS + STACKS_BYTES && sys::map_at(at, FRAMES) && sys::map_at(stack, LARGEST_STACK)) {
+    if is_new && !(at + SLOT <= STACKS + STACKS_BYTES && sys::map_at(at, FRAMES)) {
+        return None;
+    }
+    if is_new && !sys::map_at(stack, LARGEST_STACK) {
+        // SAFETY: what was just mapped.
+        unsafe { sys::syscall!(libc::SYS_munmap, at, FRAMES; 0, 0, 0, 0) };
         return None;
     }
     if is_new && wants_code_on_stacks() {
         sys::make_executable(stack, LARGEST_STACK);
     }
+    engine().sched.stacks.is_mapped(slot);
     // A margin below: calls and returns may not match, where a program switches stacks by itself.
     Some(((at + MARGIN) as *mut u64, at + SLOT))
 }
@@ -123,18 +131,38 @@ pub extern "C" fn pthread_create(
         Err(error) => return error,
     };
     sched::enter_kernel();
-    let e = engine();
-    let slot = e.sched.stacks.take();
-    let Some((frames, end)) = map_stack(slot) else { return libc::EAGAIN };
-    let Some(stack) = attributes::stack_of_new(attr, end) else { return libc::EAGAIN };
-    let id = e.fibers.len();
-    let mut fiber = Box::new(Fiber::new(id, id % e.sched.cpus.len(), frames));
+    reap_detached();
+    let slot = engine().sched.stacks.take();
+    match create(slot, attr, affinity, (start, argument as usize)) {
+        Ok(id) => {
+            // SAFETY: the caller's variable.
+            unsafe { *thread = engine().fibers[id].real };
+            charge(engine().launch.machine.system.thread_create);
+            placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
+            0
+        }
+        Err(error) => {
+            engine().sched.stacks.give_back(slot);
+            error
+        }
+    }
+}
+
+/// A fiber with that slot's stack, and its kernel thread, which parks. Returns its number, or the error.
+fn create(
+    slot: usize,
+    attr: *const libc::pthread_attr_t,
+    affinity: Vec<u64>,
+    (start, argument): (Start, usize),
+) -> Result<usize, c_int> {
+    let (frames, end) = map_stack(slot).ok_or(libc::EAGAIN)?;
+    let stack = attributes::stack_of_new(attr, end).ok_or(libc::EAGAIN)?;
+    let mut fiber = Box::new(Fiber::new(0, 0, frames));
     fiber.affinity = affinity;
     fiber.signals = signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask));
-    fiber.off_cpu_since = hot!().clock;
     fiber.thread = Thread {
         start: Some(start),
-        argument: argument as usize,
+        argument,
         slot,
         stack,
         detached: attributes::is_detached(attr),
@@ -144,15 +172,16 @@ pub extern "C" fn pthread_create(
     names::inherit(&mut fiber.thread);
     let code = start_kernel_thread(&mut fiber, stack.begin, stack.bytes);
     if code != 0 {
-        return code;
+        attributes::give_back(&stack);
+        return Err(code);
     }
     fiber::await_parked(&fiber);
-    // SAFETY: the caller's variable.
-    unsafe { *thread = fiber.real };
+    // Only now: libc may have asked the program's own allocator for memory, and others have run.
+    let id = engine().fibers.len();
+    (fiber.id, fiber.cpu) = (id, id % engine().sched.cpus.len());
+    fiber.off_cpu_since = hot!().clock;
     engine().fibers.push(fiber);
-    charge(engine().launch.machine.system.thread_create);
-    placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
-    0
+    Ok(id)
 }
 
 /// Starts the kernel thread whose stack and thread block the fiber uses.
@@ -166,7 +195,8 @@ fn start_kernel_thread(fiber: &mut Fiber, stack: u64, bytes: u64) -> c_int {
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
-        let code = real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
+        let create = || real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
+        let code = crate::account::host::own(create);
         libc::pthread_sigmask(libc::SIG_SETMASK, &old, core::ptr::null_mut());
         libc::pthread_attr_destroy(&mut attr);
         code
@@ -212,7 +242,7 @@ fn finish(value: usize) {
         placing::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
     }
     if thread.detached {
-        give_back_stack(me);
+        engine().sched.detached.push(me);
     }
     if engine().fibers.iter().all(|f| f.id == me || f.state == State::Finished) {
         // SAFETY: the last thread is gone: POSIX has the process exit with 0.
@@ -221,20 +251,28 @@ fn finish(value: usize) {
     sched::finish_current();
 }
 
-pub fn give_back_stack(fiber: usize) {
-    let slot = engine().fibers[fiber].thread.slot;
-    engine().fibers[fiber].thread.joined = true;
-    engine().sched.stacks.give_back(slot);
-    if engine().fibers[fiber].thread.gone {
-        attributes::give_back(&engine().fibers[fiber].thread.stack);
+/// Gives back what a thread had that has ended: libc frees the thread's block, in the program's own `free` where it has
+/// one. So others may run before this returns.
+pub fn reap(fiber: usize) {
+    let thread = &mut engine().fibers[fiber].thread;
+    thread.joined = true;
+    let unfreed = core::mem::take(&mut thread.unfreed);
+    if fiber != 0 {
+        unfreed.into_iter().for_each(allocator::free);
+        real::pthread_join(engine().fibers[fiber].real);
     }
+    let stack = engine().fibers[fiber].thread.stack;
+    // Whoever gets the stack next writes to it without a word to us.
+    pending::flush_range(stack.begin, stack.bytes);
+    attributes::give_back(&stack);
+    let slot = engine().fibers[fiber].thread.slot;
+    engine().sched.stacks.give_back(slot);
 }
 
-/// Nobody runs on the thread's stack any more.
-pub fn kernel_thread_ended(thread: &mut Thread) {
-    thread.gone = true;
-    if thread.joined {
-        attributes::give_back(&thread.stack);
+/// Detached threads that have ended cannot reap themselves: whoever needs their stacks does.
+fn reap_detached() {
+    while let Some(fiber) = engine().sched.detached.pop() {
+        reap(fiber);
     }
 }
 
@@ -248,6 +286,20 @@ impl Thread {
     pub fn has_stack(&self, address: u64) -> bool {
         address.wrapping_sub(STACKS) / SLOT == self.slot as u64
     }
+}
+
+/// Was the running thread's stack used up, when it came to memory that is not there with this stack pointer? Of stacks
+/// that the program made itself, such as coroutines', only their pointer is known.
+pub fn overflowed(address: u64, sp: u64) -> bool {
+    /// Frames that are larger are rare but for one at a time, which the next test is for.
+    const NEAR: u64 = 64 << 10;
+    const LARGEST_FRAME: u64 = 1 << 30;
+    let e = engine();
+    let at = STACKS + e.fibers[e.sched.fiber].thread.slot as u64 * SLOT;
+    // Return addresses come to it from below, if calls are many and small.
+    let guard = at + FRAMES..at + SLOT - LARGEST_STACK;
+    let below = guard.end - LARGEST_FRAME..guard.end;
+    guard.contains(&address) || address.abs_diff(sp) <= NEAR || below.contains(&sp)
 }
 
 /// The end of the stack that the address is on.
@@ -273,7 +325,7 @@ pub extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     }
     other.thread.detached = true;
     if other.state == State::Finished {
-        give_back_stack(target);
+        reap(target);
     }
     0
 }

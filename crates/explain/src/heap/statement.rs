@@ -33,6 +33,8 @@ pub(crate) struct Statement {
     pub call: usize,
 }
 
+/// No source is so large.
+const MOST_BYTES: u64 = 64 << 20;
 /// A statement that has no end within so many tokens is none.
 const LONGEST: usize = 400;
 
@@ -40,7 +42,7 @@ impl Sources {
     /// The file of a place, if it is the one that the program was built from, as far as that can be told.
     fn file(&self, place: &Spelt<'_>) -> Option<Rc<[Token]>> {
         let read = || {
-            let text = std::fs::read(place.file).ok()?;
+            let text = corefold_files::read_regular(place.file, MOST_BYTES).ok()?;
             let changed = std::fs::metadata(place.file).and_then(|file| file.modified()).ok();
             Some((tokens(&String::from_utf8_lossy(&text)).into(), changed))
         };

@@ -53,6 +53,11 @@ fn every_fact_is_kept_in_order() {
 #[test]
 fn a_bad_value_names_its_line_and_key() {
     refused(
+        "cores_per_socket",
+        r#"cores_per_socket = { value = 2048, unit = "count", source = "x" }"#,
+        "topology.cores_per_socket: 2048 count is not within 1 to 512",
+    );
+    refused(
         "smt",
         r#"smt = { value = "2", unit = "cycles", source = "x" }"#,
         r#"latency.smt: "value" must be a number"#,
@@ -206,4 +211,22 @@ fn caches_have_whole_sets_and_all_levels() {
     assert!(said.ends_with("cache.l1: 1000 bytes are no whole number of sets of 512 bytes"), "{said}");
     let said = parse("m.toml", &cache(32 << 10, 0)).unwrap_err().to_string();
     assert!(said.ends_with("cache.l3 is missing"), "{said}");
+}
+
+/// The queue of clocks has room for so many CPUs; of a larger machine, two would be taken for one.
+#[test]
+fn a_machine_of_more_cpus_than_can_be_simulated_is_refused() {
+    let of = |cores: u32| {
+        let (text, _) = with(
+            "cores_per_socket",
+            &format!(r#"cores_per_socket = {{ value = {cores}, unit = "count", source = "x" }}"#),
+        );
+        let threads = GOOD.lines().find(|l| l.starts_with("threads_per_core = ")).unwrap();
+        text.replace(threads, r#"threads_per_core = { value = 4, unit = "count", source = "x" }"#)
+    };
+    assert_eq!(parse("m.toml", &of(512)).unwrap().machine.cpus(), 4096);
+    let larger = of(512).replace("sockets = { value = 2,", "sockets = { value = 4,");
+    let said = parse("m.toml", &larger).unwrap_err().to_string();
+    let expected = "topology.cores_per_socket: 4 sockets of 512 cores of 4 threads are 8192 CPUs, and 4096 is the most that can be simulated";
+    assert!(said.ends_with(expected), "{said}");
 }

@@ -36,6 +36,7 @@ pub fn machine() -> Machine {
             width: 4,
             rmw: 20,
             rmw_held: 20,
+            split_lock: 1000,
             reload: 5,
             forward: 5,
             renamed: 5,

@@ -30,7 +30,7 @@ pub fn how_it_failed(point: &Point) -> String {
     }
     let verb = match summary.split([' ', ':']).next() {
         Some("crashed" | "exited" | "did" | "cannot") => "",
-        Some("stopped") => "was ",
+        Some("stopped" | "interrupted") => "was ",
         Some("deadlock" | "livelock" | "use") => "ended in a ",
         Some("out") => "ran ",
         _ => "failed: ",

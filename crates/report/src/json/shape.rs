@@ -19,9 +19,12 @@ pub struct Document<'a> {
     pub seed: Option<u64>,
     /// `total` or `per-cpu`; decides only where `speedup_from` is `time`.
     pub work: &'static str,
-    /// `progress` or `time`.
+    /// `progress` or `time`; for a program that runs for a fixed time `blocks`, or `nothing` if these are not known.
     pub speedup_from: &'static str,
     pub finding: FindingOut,
+    /// Measured on the host, and not the same each time: left out where there is nothing to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host<'a>>,
     /// Null where nothing was measured.
     pub accuracy: Option<Accuracy<'a>>,
     /// Null with fewer than five counts that finished.
@@ -35,6 +38,13 @@ pub struct FindingOut {
     /// `lines`, `lock`, `many lines`, `idle`, `function`, `nothing`, or `unknown`.
     pub cause: &'static str,
     pub text: String,
+}
+
+/// What passed on the host and is not in the simulation.
+#[derive(Serialize)]
+pub struct Host<'a> {
+    pub text: String,
+    pub runs: &'a [crate::HostRun],
 }
 
 /// The error of throughput to expect: what was measured of workloads of this kind.
@@ -198,7 +208,7 @@ pub struct Site<'a> {
     pub function: String,
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// `read`, `write`, `atomic load`, `atomic store` or `atomic rmw`.
+    /// `read`, `write`, `atomic load`, `atomic store`, `atomic rmw`, or `split lock`: one on bytes of two lines.
     pub kind: &'static str,
     pub field: &'a str,
     pub transfers: u64,

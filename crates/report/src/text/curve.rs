@@ -32,6 +32,9 @@ pub fn section(screen: &Screen, curve: &Curve) -> String {
 fn reckoned(curve: &Curve) -> String {
     match curve.points.iter().any(|p| p.speedup.is_some()) {
         true => format!("speed-up: {}", curve.how()),
+        false if matches!(curve.basis, Basis::FixedTime { .. }) => {
+            "no speed-up: how much work was done is not known".into()
+        }
         false => "no speed-up: there is no smaller count that finished".into(),
     }
 }

@@ -3,7 +3,9 @@
 use super::{Screen, paragraph};
 use crate::curve::Curve;
 use crate::finding::{MORE_WORK, finding};
-use crate::style::clip;
+use crate::host;
+use crate::pace;
+use crate::style::{clip, line};
 use crate::units;
 use corefold_explain::base_name;
 
@@ -13,6 +15,10 @@ pub fn head(screen: &Screen, curve: &Curve) -> String {
     let program = clip(&command(curve), screen.width().saturating_sub(machine.chars().count()));
     let finding = finding(curve);
     let mut out = format!("{}{machine}\n", screen.style.bold(&program));
+    if let Some(lost) = host::lost(&screen.options.host, curve) {
+        out.push('\n');
+        out += &paragraph(&lost.text, screen.width(), |line| screen.style.bold(line));
+    }
     if !finding.text().is_empty() {
         out.push('\n');
         out += &paragraph(&finding.text(), screen.width(), |line| screen.style.bold(line));
@@ -31,7 +37,7 @@ fn doubts(curve: &Curve) -> Vec<String> {
         .map(|n| format!("Note: {}.", n.text))
         .collect();
     estimated.dedup();
-    estimated.into_iter().chain(short(curve)).collect()
+    estimated.into_iter().chain(pace::note(curve)).chain(short(curve)).collect()
 }
 
 /// A run of less virtual time is mostly the program's start.
@@ -64,5 +70,5 @@ pub fn command(curve: &Curve) -> String {
         }
     };
     let words = last.argv.iter().enumerate();
-    words.map(|(i, w)| if i == 0 { base_name(w).to_string() } else { word(i, w) }).collect::<Vec<_>>().join(" ")
+    words.map(|(i, w)| line(&if i == 0 { base_name(w).to_string() } else { word(i, w) })).collect::<Vec<_>>().join(" ")
 }

@@ -5,6 +5,7 @@ use super::effect::{Effect, effect};
 use super::instruction::Instruction;
 use super::sequence;
 use super::split::{Piece, split};
+use super::stretch::Stretch;
 use corefold_block::around::{Kind, Unseen, Word};
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ pub type Macros = BTreeMap<String, bool>;
 
 /// Puts calls around the instructions of `text`. Where the program says itself what the statement does,
 /// what is not seen is not told.
-pub fn rewrite(text: &str, annotated: bool, cfa: &mut Cfa, macros: &mut Macros, out: &mut String) {
+pub fn rewrite(text: &str, annotated: bool, at: (&mut Cfa, &mut Stretch), macros: &mut Macros, out: &mut String) {
+    let (cfa, stretch) = at;
     let pieces = split(text);
     let units = units(&pieces, macros);
     let told = |effect: &Effect| match effect {
@@ -29,13 +31,24 @@ pub fn rewrite(text: &str, annotated: bool, cfa: &mut Cfa, macros: &mut Macros, 
         if let Some(what) = unseen.filter(|_| !annotated) {
             *out += &sequence::call(Word::unseen(what), cfa);
         }
+        if units.iter().any(|unit| stretch.splits_in_statement(&unit.text())) {
+            *out += &sequence::call(Word::new(Kind::Block, 0), cfa);
+        }
         cfa.see_all(text);
         *out += text;
     } else {
         let loops = loop_heads(&pieces);
         for unit in units {
             let shown = told(&unit.effect);
+            if unit.begins(&loops) {
+                stretch.begins();
+            } else if stretch.splits_in_statement(&unit.text()) {
+                *out += &sequence::call(Word::new(Kind::Block, 0), cfa);
+            }
             unit.write(&loops, shown, cfa, out);
+            if shown {
+                stretch.is_seen();
+            }
         }
     }
 }
@@ -202,6 +215,19 @@ pub fn write_one(effect: Effect, line: &str, cfa: &mut Cfa, out: &mut String) {
 }
 
 impl Unit<'_> {
+    fn text(&self) -> String {
+        let words = self
+            .pieces
+            .iter()
+            .filter_map(|p| if let Piece::Instruction(text) = p { Some(text.as_str()) } else { None });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Does a block begin with it, as a loop of the statement's comes back to it?
+    fn begins(&self, loops: &[String]) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Label(name) if loops.contains(name)))
+    }
+
     fn write(&self, loops: &[String], told: bool, cfa: &mut Cfa, out: &mut String) {
         match &self.effect {
             Effect::Access(word, operand) => *out += &sequence::with_operand(*word, operand, cfa),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! read, write and their like, on whatever may block.
 use super::{await_ready, changed, descriptors, loopback};
+use crate::account::host;
 use crate::hooks::access::{range_read, range_write};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
@@ -79,6 +80,7 @@ fn read_parts(fd: c_int, parts: &[libc::iovec], call: &'static str, pc: u64) -> 
     if let Err(error) = await_ready(fd, libc::POLLIN, None, call) {
         return failed(error) as isize;
     }
+    host::count(host::Call::Read);
     // SAFETY: the program's own call.
     let got = unsafe { sys::syscall!(libc::SYS_readv, fd, parts.as_ptr(), parts.len(); 0, 0, 0) };
     has_written(parts, got, pc);
@@ -98,6 +100,7 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
     }
     let piecewise = descriptors::is_pipe(fd) && descriptors::is_inside(fd) && super::blocks(fd);
     if !piecewise {
+        host::count(host::Call::Write);
         // SAFETY: the program's own call. A file never blocks; who reads it outside is not simulated.
         let put = unsafe { sys::syscall!(libc::SYS_writev, fd, parts.as_ptr(), parts.len(); 0, 0, 0) };
         shared::appended(fd, put, pc);
@@ -110,6 +113,7 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
             return if done > 0 { done as isize } else { failed(error) as isize };
         }
         let piece = limited(&parts, PIPE_BUF);
+        host::count(host::Call::Write);
         // SAFETY: the program's own call, in pieces that the pipe takes without blocking.
         let put = unsafe { sys::syscall!(libc::SYS_writev, fd, piece.as_ptr(), piece.len(); 0, 0, 0) };
         changed();

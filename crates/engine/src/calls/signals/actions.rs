@@ -65,6 +65,12 @@ pub fn action(signal: c_int) -> Action {
     }
 }
 
+/// Does the program handle a signal that another process may send, and that does not end the run?
+pub fn may_come_from_outside() -> bool {
+    let expected = |signal: &c_int| !FAULTS.contains(signal) && !outside::RUNNERS.contains(signal);
+    (1..COUNT as c_int).filter(expected).any(|signal| matches!(action(signal), Action::Handler(_)))
+}
+
 /// What happens where the program has asked for nothing.
 pub enum Default {
     Nothing,

@@ -21,7 +21,7 @@ unsafe impl Sync for Said {}
 static SAID: Said = Said(UnsafeCell::new([None; COUNT]));
 
 /// What the runner says by.
-const RUNNERS: [c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGALRM];
+pub const RUNNERS: [c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGALRM];
 
 /// The kernel's view of every handler of the program's but those of faults.
 extern "C" fn on_signal(signal: c_int, information: *mut libc::siginfo_t, _: *mut c_void) {

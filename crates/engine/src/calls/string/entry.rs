@@ -61,6 +61,7 @@ macro_rules! accounted {
         $crate::calls::string::entry::stand_in! { $name($($arg),*) $register
             extern "C" fn body($($arg: u64,)* pc: u64) -> u64 {
                 $account($($arg,)* pc);
+                $crate::account::host::accounted(pc);
                 real($($arg),*)
             }
         }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the run takes of the host, where that is time that the simulation does not see: code without hooks, the kernel,
+//! page faults. Written to a file of its own. Nothing here changes virtual time or reaches the recording, and nothing is
+//! allocated before the end, so the runtime's own memory is laid out the same with and without it.
+mod faults;
+mod sampler;
+
+use crate::account::modules;
+use crate::crash::innermost;
+use crate::engine::engine;
+use crate::{start, sys};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use corefold_recording::{Hooked, HostUse, Unhooked, encode_host};
+
+/// System calls that the program made and the kernel carried out.
+#[derive(Clone, Copy)]
+pub enum Call {
+    Mmap,
+    Munmap,
+    Mremap,
+    Mprotect,
+    Madvise,
+    Read,
+    Write,
+    Other,
+}
+
+const NAMES: [&str; 8] = ["mmap", "munmap", "mremap", "mprotect", "madvise", "read", "write", "other"];
+
+/// What is counted from the run's beginning on.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    user: u64,
+    kernel: u64,
+    faults: u64,
+    own_faults: u64,
+    own_kernel: u64,
+    calls: [u64; NAMES.len()],
+}
+
+static MEASURED: AtomicBool = AtomicBool::new(false);
+static MIXED: AtomicBool = AtomicBool::new(false);
+static CALLS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
+static OWN_KERNEL: AtomicU64 = AtomicU64::new(0);
+
+struct Slot<T>(core::cell::UnsafeCell<T>);
+// SAFETY: only the carrier uses them.
+unsafe impl<T> Sync for Slot<T> {}
+/// The totals when the region of interest began.
+static BEFORE: Slot<Option<Totals>> = Slot(core::cell::UnsafeCell::new(None));
+/// What was measured when it ended.
+static ENDED: Slot<Option<HostUse>> = Slot(core::cell::UnsafeCell::new(None));
+
+/// The kernel carries out a call of the program's.
+#[inline]
+pub fn count(call: Call) {
+    CALLS[call as usize].fetch_add(1, Relaxed);
+}
+
+/// The kernel works for the runtime as often as the program does something that natively takes no kernel: the two cannot
+/// be told apart.
+#[inline]
+pub fn mixed() {
+    MIXED.store(true, Relaxed);
+}
+
+/// The program's call that returns to `pc` is accounted for, and is now carried out by libc.
+#[inline]
+pub fn accounted(pc: u64) {
+    sampler::ACCOUNTED.store(pc, Relaxed);
+}
+
+/// Makes calls that the kernel carries out for the runtime alone.
+pub fn own<T>(calls: impl FnOnce() -> T) -> T {
+    if !MEASURED.load(Relaxed) {
+        return calls();
+    }
+    let before = usage();
+    let result = calls();
+    OWN_KERNEL.fetch_add(usage().kernel.saturating_sub(before.kernel), Relaxed);
+    result
+}
+
+/// The simulation has begun.
+pub fn begin() {
+    if engine().launch.measure_host {
+        MEASURED.store(true, Relaxed);
+        sampler::begin();
+        region_begins();
+    }
+}
+
+/// What was measured so far is of the time before the region of interest.
+pub fn region_begins() {
+    if MEASURED.load(Relaxed) {
+        sampler::forget();
+        // SAFETY: as above; no reference is kept.
+        unsafe { *BEFORE.0.get() = Some(totals()) };
+    }
+}
+
+pub fn region_ends() {
+    if MEASURED.load(Relaxed) {
+        // SAFETY: as above.
+        unsafe { *ENDED.0.get() = Some(measured()) };
+    }
+}
+
+/// The run is over: writes what was measured. If that fails, the run is as good without.
+pub fn finish() {
+    if !MEASURED.swap(false, Relaxed) {
+        return;
+    }
+    sampler::end();
+    // SAFETY: as above.
+    let ended = unsafe { (*ENDED.0.get()).take() };
+    let mut path = engine().launch.host_output().into_bytes();
+    path.push(0);
+    _ = sys::write_file(&path, &encode_host(&ended.unwrap_or_else(measured)));
+}
+
+fn measured() -> HostUse {
+    let now = totals();
+    // SAFETY: as above.
+    let before = unsafe { *BEFORE.0.get() }.unwrap_or_default();
+    let since = |part: fn(&Totals) -> u64| part(&now).saturating_sub(part(&before));
+    let faults_own = since(|t| t.own_faults);
+    let calls = (0..NAMES.len()).map(|at| (String::from(NAMES[at]), now.calls[at] - before.calls[at]));
+    let (unhooked, hooked) = samples();
+    HostUse {
+        refused: sampler::refused(),
+        user: since(|t| t.user),
+        kernel: since(|t| t.kernel),
+        kernel_own: since(|t| t.own_kernel),
+        // Without the instructions, each switch of fibers is a system call.
+        kernel_mixed: MIXED.load(Relaxed) || !start::has_fsgsbase(),
+        samples: sampler::all(),
+        unhooked,
+        hooked,
+        faults: since(|t| t.faults).saturating_sub(faults_own),
+        faults_own,
+        calls: calls.filter(|(_, count)| *count > 0).collect(),
+    }
+}
+
+fn totals() -> Totals {
+    Totals {
+        own_faults: faults::own(),
+        own_kernel: OWN_KERNEL.load(Relaxed),
+        calls: core::array::from_fn(|at| CALLS[at].load(Relaxed)),
+        ..usage()
+    }
+}
+
+/// What the kernel says of the carrier.
+fn usage() -> Totals {
+    let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    // SAFETY: a zeroed structure is valid, and the kernel fills it. Not libc's function, which is the program's.
+    unsafe {
+        let mut usage: libc::rusage = core::mem::zeroed();
+        sys::syscall!(libc::SYS_getrusage, libc::RUSAGE_THREAD, &raw mut usage; 0, 0, 0, 0);
+        Totals {
+            user: nanoseconds(usage.ru_utime),
+            kernel: nanoseconds(usage.ru_stime),
+            faults: (usage.ru_minflt + usage.ru_majflt) as u64,
+            ..Totals::default()
+        }
+    }
+}
+
+/// The samples outside the runtime: in files without hooks, by file, and in files with hooks, by instruction.
+fn samples() -> (Vec<Unhooked>, Vec<Hooked>) {
+    modules::refresh(&mut engine().modules);
+    let modules = &engine().modules;
+    let (mut unhooked, mut hooked): (Vec<Unhooked>, Vec<Hooked>) = Default::default();
+    for (pc, samples) in sampler::places() {
+        let module = modules.iter().find(|module| (module.start..module.end).contains(&pc));
+        let path = module.map_or("", |module| &module.path);
+        if innermost::is_programs(pc) {
+            // Where only accesses have hooks, what passes between them is estimated.
+            if let Some(module) = module.filter(|_| !crate::hooks::estimate::holds(pc)) {
+                hooked.push(Hooked { path: String::from(path), address: pc - module.base, samples });
+            }
+            continue;
+        }
+        match unhooked.iter_mut().find(|known| known.path == path) {
+            Some(known) => known.samples += samples,
+            None => unhooked.push(Unhooked { path: String::from(path), part: false, samples }),
+        }
+    }
+    (unhooked, hooked)
+}

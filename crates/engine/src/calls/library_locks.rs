@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The locks that libc takes in a call: a stream's, and those of its own variables. Natively a call holds one from
+//! beginning to end, so here it does, too, in virtual time, and who finds it taken waits for it as in glibc.
+//!
+//! A stream's is libc's own, in the program's memory: libc then finds that the thread has it already. libc's variables
+//! have locks that nobody else can find, so each has a word of ours in its place.
+use crate::account::locks;
+use crate::calls::stdio::Stream;
+use crate::engine::{charge, current, engine, now};
+use crate::entry::Call;
+use crate::hooks::access::range_write;
+use crate::hooks::pending::write_value;
+use crate::threads::object::Object;
+use crate::threads::single;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char};
+use corefold_recording::{Label, LockKind};
+
+/// glibc's recursive lock: the word, how often its owner has it (from 1, or in later versions from 0: 1 keeps libc's
+/// own calls from letting go of what is ours in both), and the owner's thread block.
+const WORD: u64 = 0;
+const COUNT: u64 = 4;
+const OWNER: u64 = 8;
+const BYTES: u64 = 16;
+
+/// In what [`take`] says: the thread had the lock before.
+const AGAIN: u64 = 1;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const WAITED_FOR: u32 = 2;
+
+/// What libc guards by a lock each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Guarded {
+    Random,
+    TimeZone,
+    Environment,
+    ExitHandlers,
+    Streams,
+    Loader,
+    Log,
+    Users,
+}
+
+const ALL: usize = 8;
+
+impl Guarded {
+    fn name(self) -> &'static str {
+        match self {
+            Guarded::Random => "lock of rand()",
+            Guarded::TimeZone => "lock of the time zone",
+            Guarded::Environment => "lock of the environment",
+            Guarded::ExitHandlers => "lock of the exit handlers",
+            Guarded::Streams => "lock of the list of streams",
+            Guarded::Loader => "lock of the loader",
+            Guarded::Log => "lock of syslog()",
+            Guarded::Users => "lock of the user database",
+        }
+    }
+
+    /// Where its lock is; on a cache line of its own.
+    fn address(self) -> u64 {
+        &raw const WORDS.0[self as usize] as u64
+    }
+}
+
+#[repr(align(128))]
+struct Words([UnsafeCell<[u64; 16]>; ALL]);
+// SAFETY: only the carrier uses them.
+unsafe impl Sync for Words {}
+static WORDS: Words = Words([const { UnsafeCell::new([0; 16]) }; ALL]);
+
+struct Names(UnsafeCell<BTreeMap<u64, String>>);
+// SAFETY: only the carrier uses it.
+unsafe impl Sync for Names {}
+/// What streams were opened as, by the address of their lock.
+static NAMES: Names = Names(UnsafeCell::new(BTreeMap::new()));
+
+fn names() -> &'static mut BTreeMap<u64, String> {
+    // SAFETY: as above; no reference outlives its statement.
+    unsafe { &mut *NAMES.0.get() }
+}
+
+/// The stream was opened, as what.
+pub fn opened(stream: &Stream, name: String) {
+    locks::begins_anew(stream.lock);
+    names().insert(stream.lock, name);
+}
+
+/// The last component of a path that the program passes.
+pub fn file_name(path: u64) -> Option<String> {
+    // SAFETY: the program's string, or null.
+    let path = (path != 0).then(|| unsafe { CStr::from_ptr(path as *const c_char) }.to_string_lossy())?;
+    path.rsplit('/').next().map(str::to_string)
+}
+
+fn stream_name(stream: &Stream) -> String {
+    let known = match stream.fd {
+        0 => Some("stdin".to_string()),
+        1 => Some("stdout".to_string()),
+        2 => Some("stderr".to_string()),
+        _ => names().get(&stream.lock).cloned(),
+    };
+    let name = known.unwrap_or_else(|| format!("descriptor {}", stream.fd));
+    format!("lock of stream `{name}`")
+}
+
+fn word(lock: u64, at: u64) -> u32 {
+    // SAFETY: a lock of libc's, or of ours in its place.
+    unsafe { ((lock + at) as *const u32).read() }
+}
+
+fn owner(lock: u64) -> u64 {
+    // SAFETY: as above.
+    unsafe { ((lock + OWNER) as *const u64).read() }
+}
+
+/// Whether another thread has it.
+pub fn is_others(lock: u64) -> bool {
+    word(lock, WORD) != FREE && owner(lock) != current().fs
+}
+
+/// Takes the lock for the running thread, as often as it likes. `held` is what [`let_go`] goes by.
+fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
+    let object = Object { address: lock, call: Call { name: "lock in the C library", pc } };
+    if word(lock, WORD) != FREE && owner(lock) == current().fs {
+        object.poke(COUNT, word(lock, COUNT) + 1);
+        *held = lock | AGAIN;
+        return;
+    }
+    let begin = now();
+    let free = match single::only_thread() {
+        true => {
+            object.write(WORD, HELD);
+            true
+        }
+        false => object.update(WORD, |old| (old == FREE).then_some(HELD)) == FREE,
+    };
+    if !free {
+        crate::calls::signals::deafly(|| {
+            while object.load(WORD) == WAITED_FOR || object.update(WORD, |_| Some(WAITED_FOR)) != FREE {
+                object.wait(WORD, WAITED_FOR, None);
+            }
+        });
+    }
+    range_write(lock + OWNER, pc, 8);
+    write_value(lock + OWNER, 8, current().fs);
+    object.poke(COUNT, 1);
+    *held = lock;
+    locks::acquired_as(lock, LockKind::Library, (!free).then_some(begin), pc, name);
+}
+
+/// Takes what libc guards a variable of its own with.
+pub fn take_library(what: Guarded, pc: u64, held: &mut u64) {
+    take(what.address(), pc, held, || {
+        let label = Label { address: what.address(), bytes: BYTES, name: what.name().to_string() };
+        if !engine().labels.contains(&label) {
+            engine().labels.push(label);
+        }
+        what.name().to_string()
+    });
+}
+
+/// A call that libc carries out under that lock, in so many cycles, of which no part is libc's own here.
+pub fn pass_library(what: Guarded, cycles: u32, pc: u64) {
+    let mut held = 0;
+    take_library(what, pc, &mut held);
+    charge(cycles);
+    give(held, pc);
+}
+
+/// Takes a stream's, unless it has none.
+pub fn take_stream(stream: &Stream, pc: u64, held: &mut u64) {
+    if stream.lock != 0 && !stream.is_locked_by_user() {
+        take(stream.lock, pc, held, || stream_name(stream));
+    }
+}
+
+/// Gives back what [`take`] took: the thread had it already, or now has it no more.
+pub fn give(held: u64, pc: u64) {
+    let lock = held & !AGAIN;
+    if lock == 0 || word(lock, WORD) == FREE || owner(lock) != current().fs {
+        return;
+    }
+    let object = Object { address: lock, call: Call { name: "lock in the C library", pc } };
+    let count = word(lock, COUNT).saturating_sub(1);
+    object.poke(COUNT, count);
+    if held & AGAIN != 0 || count > 0 {
+        return;
+    }
+    write_value(lock + OWNER, 8, 0);
+    locks::released(lock);
+    if single::only_thread() {
+        return object.write(WORD, FREE);
+    }
+    if object.update(WORD, |_| Some(FREE)) == WAITED_FOR {
+        object.wake(WORD, 1);
+    }
+}
+
+/// libc's function has returned, or was left by an exception.
+pub extern "C" fn let_go(held: &mut u64, pc: u64) {
+    let lock = core::mem::take(held);
+    if crate::engine::active() {
+        give(lock, pc);
+    }
+}

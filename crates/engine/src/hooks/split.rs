@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
+//! which takes microseconds and keeps every other CPU from all that is not in its own caches.
+use crate::engine::{engine, line_bytes, line_start, note};
+use crate::hooks::access::{charge_blame, origin, timed};
+use crate::hooks::front;
+use crate::hooks::hot::hot;
+use crate::layout::SHADOW_SHIFT;
+use crate::scheduling::sched;
+use corefold_model::{Blame, Kind};
+use corefold_recording::AccessKind;
+
+/// Do these bytes lie on two lines?
+#[inline]
+pub fn is_split(address: u64, size: u8) -> bool {
+    // No line is shorter than this.
+    let shortest = 1 << SHADOW_SHIFT;
+    address % shortest + u64::from(size) > shortest && address % line_bytes() + u64::from(size) > line_bytes()
+}
+
+/// Both lines arrive, and the bus is locked.
+#[cold]
+pub fn arrive(address: u64, size: u8, pc: u64) {
+    note("split lock: a locked operation on bytes of two cache lines locks the bus, and stops all CPUs", pc);
+    let (cpu, size) = (engine().sched.cpu as u32, u32::from(size));
+    let second = line_start(address + u64::from(size) - 1);
+    let first_bytes = (second - address) as u32;
+    front::end(cpu);
+    for (address, size) in [(address, first_bytes), (second, size - first_bytes)] {
+        timed(address, pc, size, Kind::Rmw, AccessKind::SplitLock);
+        front::end(cpu);
+    }
+    sched::sync();
+    let begun = hot!().clock;
+    hot!().clock = engine().model.lock_bus(begun);
+    let origin = origin(pc, AccessKind::SplitLock, first_bytes);
+    charge_blame(cpu, &Blame { address, origin, stall: hot!().clock - begun });
+    sched::sync();
+}

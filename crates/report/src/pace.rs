@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What decided how long runs took. A benchmark may run for a fixed time, and do as much as it can meanwhile; then its
+//! time says nothing, and the work done has to be known. Or each CPU may bring work of its own.
+use crate::Work;
+use crate::curve::{Basis, Curve};
+use crate::units;
+use corefold_explain::{Explained, RunFacts};
+
+/// What ends every run of a benchmark after the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fixed {
+    /// A thread slept, or waited with a time-out, for the larger part of every run, and equally long in all.
+    Sleep,
+    /// Timers of the program's own came due, and all runs took equally long.
+    Alarm,
+    /// The program read clocks all the time, and all runs took equally long.
+    Clock,
+}
+
+/// Waits and runs that differ by no more are equally long.
+const EQUAL_WAITS: f64 = 1.02;
+const EQUAL_RUNS: f64 = 1.05;
+/// Share of every run that the sleep must be.
+const MOSTLY: f64 = 0.5;
+/// Fewer clock readings in a run are a measurement or a time stamp.
+const WATCHES: u64 = 100;
+
+/// Why all these runs took the same time whatever was done in them, if so it is.
+pub fn fixed(runs: &[&Explained]) -> Option<Fixed> {
+    let finished: Vec<&RunFacts> =
+        runs.iter().filter(|r| r.ending.success && r.run.cycles > 0).map(|r| &r.run).collect();
+    if finished.len() < 2 {
+        return None;
+    }
+    let equal = |value: &dyn Fn(&RunFacts) -> u64, within: f64| {
+        let (least, most) = finished.iter().map(|r| value(r)).fold((u64::MAX, 0), |(a, b), v| (a.min(v), b.max(v)));
+        least > 0 && most as f64 <= least as f64 * within
+    };
+    let all = |holds: &dyn Fn(&RunFacts) -> bool| finished.iter().all(|r| holds(r));
+    let same_time = equal(&|r| r.cycles, EQUAL_RUNS);
+    if equal(&|r| r.pace.asked, EQUAL_WAITS) && all(&|r| r.pace.slept as f64 >= r.cycles as f64 * MOSTLY) {
+        Some(Fixed::Sleep)
+    } else if same_time && all(&|r| r.pace.alarms > 0) {
+        Some(Fixed::Alarm)
+    } else if same_time && all(&|r| r.pace.clock_reads >= WATCHES) {
+        Some(Fixed::Clock)
+    } else {
+        None
+    }
+}
+
+/// Is it known of every run that finished how many basic blocks ran?
+pub fn counts_blocks(runs: &[&Explained]) -> bool {
+    runs.iter().filter(|r| r.ending.success).all(|r| r.run.pace.blocks > 0)
+}
+
+/// What the reader must know of how speed-up is reckoned.
+pub fn note(curve: &Curve) -> Option<String> {
+    let last = &curve.last()?.explained.run;
+    match &curve.basis {
+        Basis::FixedTime { why, counted } => {
+            let why = match why {
+                Fixed::Sleep => slept(last),
+                Fixed::Alarm => "a timer of its own ends the run".into(),
+                Fixed::Clock => format!(
+                    "it watches a clock ({} readings), and every run took the same time",
+                    units::count(last.pace.clock_reads as f64)
+                ),
+            };
+            let then = match counted {
+                true => {
+                    "Speed-up is reckoned from the basic blocks that ran meanwhile, which samples tell roughly; \
+                    COREFOLD_PROGRESS in the loop that does the work counts its rounds."
+                }
+                false => {
+                    "How much work was done meanwhile is not known: mark it with COREFOLD_PROGRESS in the loop \
+                    that does it."
+                }
+            };
+            Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
+        }
+        Basis::TotalWork => grown(curve),
+        _ => None,
+    }
+}
+
+/// `thread 0 sleeps 600 µs, at main (bench.c:30)`.
+fn slept(run: &RunFacts) -> String {
+    let asked = units::duration(run.pace.asked as f64 / run.clock_hz.max(1) as f64);
+    let place = run.slept_at.as_ref().map_or(String::new(), |place| format!(", at {place}"));
+    format!("thread {} waits for {asked}{place}", run.pace.sleeper)
+}
+
+/// Work that grows by less than this share of the growth of CPUs is overhead.
+const GROWS: f64 = 0.5;
+/// A shorter run has too few samples to tell what ran in it.
+const SAMPLED_SECONDS: f64 = 100e-6;
+
+/// Work that grew with the CPUs, where the same total work is supposed.
+fn grown(curve: &Curve) -> Option<String> {
+    let (base, last) = (curve.base()?, curve.last()?);
+    let (few, many) = (base.explained.run.pace.blocks, last.explained.run.pace.blocks);
+    let (grown, cpus) = (units::share(many, few), f64::from(last.cpus()) / f64::from(base.cpus()));
+    let sampled = few > 0 && base.explained.run.seconds >= SAMPLED_SECONDS;
+    let grows = sampled && cpus > 1.0 && grown >= 2.0 && grown >= cpus * GROWS;
+    grows.then(|| {
+        format!(
+            "Note: at {} the program ran {}× as many basic blocks as at {}. If each CPU brings its own work, \
+             --work per-cpu compares the runs rightly (so does `corefold report --work per-cpu`); as it is, the same \
+             total work is supposed at every count.",
+            units::counted(last.cpus(), "CPU"),
+            units::factor(grown),
+            base.cpus()
+        )
+    })
+}
+
+/// What speed is reckoned from, where the program marks no progress.
+pub fn basis(runs: &[&Explained], work: Work) -> Basis {
+    match (work, fixed(runs)) {
+        (Work::PerCpu, _) => Basis::WorkPerCpu,
+        (Work::Total, Some(why)) => Basis::FixedTime { why, counted: counts_blocks(runs) },
+        (Work::Total, None) => Basis::TotalWork,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::timed;
+    use corefold_recording::Pace;
+
+    fn runs(of: &[(u32, u64, Pace)]) -> Vec<Explained> {
+        let one = |&(cpus, cycles, pace): &(u32, u64, Pace)| {
+            let mut run = timed(cpus, cycles);
+            run.run.pace = pace;
+            run
+        };
+        of.iter().map(one).collect()
+    }
+
+    fn sleeping(asked: u64, slept: u64, blocks: u64) -> Pace {
+        Pace { asked, slept, blocks, ..Pace::default() }
+    }
+
+    fn speedups(runs: &[Explained]) -> Vec<Option<f64>> {
+        Curve::new(runs, Work::Total).points.iter().map(|p| p.speedup).collect()
+    }
+
+    #[test]
+    fn work_done_in_a_fixed_time_counts() {
+        let sleeps = runs(&[(1, 1000, sleeping(900, 950, 50)), (8, 1250, sleeping(900, 1000, 500))]);
+        assert_eq!(speedups(&sleeps), [Some(1.0), Some(8.0)]);
+        let note = note(&Curve::new(&sleeps, Work::Total)).unwrap();
+        assert!(note.contains("fixed time: thread 0 waits for 450 ns. Speed-up"), "{note}");
+        let reads = |blocks| Pace { clock_reads: 5000, blocks, ..Pace::default() };
+        assert_eq!(speedups(&runs(&[(1, 1000, reads(50)), (8, 1000, reads(50))])), [Some(1.0), Some(1.0)]);
+        let alarm = |blocks| Pace { alarms: 1, blocks, ..Pace::default() };
+        assert_eq!(speedups(&runs(&[(1, 1000, alarm(50)), (8, 1000, alarm(25))])), [Some(1.0), Some(0.5)]);
+    }
+
+    #[test]
+    fn without_blocks_nothing_is_reckoned() {
+        let unknown = runs(&[(1, 1000, sleeping(900, 950, 0)), (8, 1000, sleeping(900, 950, 0))]);
+        let curve = Curve::new(&unknown, Work::Total);
+        assert!(curve.points.iter().all(|p| p.speedup.is_none()));
+        assert!(note(&curve).unwrap().contains("mark it with COREFOLD_PROGRESS"));
+    }
+
+    /// A main thread that sleeps until others have done their work sleeps less, the sooner they are done.
+    #[test]
+    fn fixed_work_is_left_alone() {
+        let polls = runs(&[(1, 8000, sleeping(7000, 7900, 50)), (8, 1000, sleeping(900, 950, 50))]);
+        assert_eq!(speedups(&polls), [Some(1.0), Some(8.0)]);
+        let seldom = runs(&[(1, 1000, sleeping(100, 100, 50)), (8, 1000, sleeping(100, 100, 400))]);
+        assert_eq!(Curve::new(&seldom, Work::Total).basis, Basis::TotalWork);
+        let stamps = |reads| Pace { clock_reads: reads, ..Pace::default() };
+        assert_eq!(fixed(&runs(&[(1, 1000, stamps(2)), (8, 1000, stamps(9))]).iter().collect::<Vec<_>>()), None);
+        assert_eq!(fixed(&runs(&[(1, 1000, stamps(500)), (8, 500, stamps(500))]).iter().collect::<Vec<_>>()), None);
+        assert_eq!(Curve::new(&polls, Work::PerCpu).basis, Basis::WorkPerCpu);
+    }
+
+    #[test]
+    fn work_that_grows_with_the_cpus_is_pointed_out() {
+        let grows = |blocks| {
+            runs(&[
+                (1, 1_000_000, Pace { blocks: 100, ..Pace::default() }),
+                (8, 1_500_000, Pace { blocks, ..Pace::default() }),
+            ])
+        };
+        let said = |blocks| note(&Curve::new(&grows(blocks), Work::Total));
+        assert!(said(790).unwrap().contains("ran 7.9× as many basic blocks"), "{:?}", said(790));
+        assert_eq!(said(150), None);
+        assert_eq!(note(&Curve::new(&grows(790), Work::PerCpu)), None);
+    }
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Steps whose order the counters rest on, held apart by test points: what another thread does in between must not
+// oversell, be lost, or be refused wrongly. Compiled with the kit's sources and CF_TEST_POINTS.
+#include "hold.h"
+#include <corefold/cf_adaptive_counter.h>
+#include <corefold/cf_percpu_counter.h>
+#include <corefold/cf_tree_counter.h>
+
+static struct cf_percpu_counter percpu;
+static int64_t giant, taken;
+static int giants_result;
+
+static void take_giant(void)
+{
+	giants_result = cf_percpu_counter_limited_add(&percpu, 0, -giant);
+}
+
+static void take_small(void)
+{
+	for (int i = 0; i < 1000; i++)
+		taken += cf_percpu_counter_limited_add(&percpu, 0, -1) == 0;
+}
+
+// Every CPU has a quota of 3.
+static void begin_percpu(void)
+{
+	const struct cf_percpu_options options = { 4, 0, CF_LOCK_QUEUED };
+	CHECK_EQUAL(cf_percpu_counter_init_with(&percpu, 100, &options), 0);
+	pin(0);
+	CHECK_EQUAL(cf_percpu_counter_limited_add(&percpu, 0, -9), 0);
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 9), 0);
+	CHECK(percpu.quota == 1);
+	unpin();
+	giant = 100;
+	giants_result = 1;
+	taken = 0;
+}
+
+static void end_percpu(void)
+{
+	CHECK(giants_result == 0 || giants_result == -ENOSPC);
+	CHECK(taken > 0 || giants_result == 0); // who is refused was too late
+	CHECK_EQUAL(cf_percpu_counter_sum(&percpu), 100 - taken - (giants_result ? 0 : giant));
+	CHECK(cf_percpu_counter_sum(&percpu) >= 0);
+	cf_percpu_counter_destroy(&percpu);
+}
+
+// The one who takes nearly all is held at each step of his decision; the small ones go on in their slots, or wait.
+TEST("percpu: nobody takes in a slot behind the back of a sum")
+{
+	const char *const steps[] = { "percpu: withdrawn", "percpu: summing", "percpu: decided" };
+	for (size_t i = 0; two_cpus() && i < sizeof steps / sizeof *steps; i++) {
+		struct actor all = { .act = take_giant, .cpu = 1, .stop_at = steps[i] };
+		struct actor small = { .act = take_small, .cpu = 0 };
+		begin_percpu();
+		actor_start(&all);
+		CHECK(actor_wait_held(&all));
+		actor_start(&small);
+		CHECK(!actor_finishes(&small)); // the lock is held
+		actor_end(&all);
+		actor_end(&small);
+		end_percpu();
+	}
+}
+
+// Takes 1 at a time on another CPU until it is refused, which may be never.
+static int64_t takes_elsewhere(void)
+{
+	int64_t count = 0;
+	pin(1);
+	while (count < 100 && cf_percpu_counter_limited_add(&percpu, 0, -1) == 0)
+		count++;
+	unpin();
+	return count;
+}
+
+TEST("percpu: what takes the value near the limit withdraws quotas first")
+{
+	for (int larger = 0; two_cpus() && larger < 2; larger++) {
+		begin_percpu();
+		pin(0);
+		if (larger) // stays in the slot
+			CHECK_EQUAL(cf_percpu_counter_add_batch(&percpu, -98, 1000), 0);
+		else
+			CHECK_EQUAL(cf_percpu_counter_add(&percpu, -98), 0);
+		CHECK_EQUAL(takes_elsewhere(), 2);
+		cf_percpu_counter_destroy(&percpu);
+	}
+}
+
+TEST("percpu: two CPUs in turn get what there is, and no more")
+{
+	const struct cf_percpu_options options = { 4, 0, CF_LOCK_QUEUED };
+	for (int64_t value = 1; two_cpus() && value < 60; value++) {
+		int64_t refused = 0;
+		CHECK_EQUAL(cf_percpu_counter_init_with(&percpu, value, &options), 0);
+		taken = 0;
+		for (int i = 0; refused < 2 && i < 200; i++) {
+			pin(i & 1);
+			if (cf_percpu_counter_limited_add(&percpu, 0, -1) == 0)
+				taken++;
+			else
+				refused++;
+		}
+		CHECK_EQUAL(taken, value);
+		cf_percpu_counter_destroy(&percpu);
+	}
+	unpin();
+}
+
+#if CF_BUILT_RSEQ
+// A limited add that takes its time between the look at the gate and the store: what the fence is for.
+static int take_slowly(struct cf_slot *slots)
+{
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movl 4(%%rax), %%ecx\n\t"
+					     "sarl $31, %%ecx\n\t"
+					     "jz %l[full]\n\t"
+					     "movl (%%rax), %%edx\n\t"
+					     "decl %%edx\n\t"
+					     "cmpl $-4, %%edx\n\t"
+					     "jle %l[full]\n\t"
+					     "movl $3000, %%ecx\n"
+					     "5:\n\t"
+					     "decl %%ecx\n\t"
+					     "jnz 5b\n\t"
+					     "movl %%edx, (%%rax)\n")
+		     :
+		     : CF_OWN_SLOT_INPUTS
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+// The same for a plain add of 1, and any gate that is open.
+static int add_slowly(struct cf_slot *slots)
+{
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpl $0, 4(%%rax)\n\t"
+					     "je %l[full]\n\t"
+					     "movl (%%rax), %%edx\n\t"
+					     "incl %%edx\n\t"
+					     "movl $3000, %%ecx\n"
+					     "5:\n\t"
+					     "decl %%ecx\n\t"
+					     "jnz 5b\n\t"
+					     "movl %%edx, (%%rax)\n")
+		     :
+		     : CF_OWN_SLOT_INPUTS
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+static uint32_t taking;
+
+static void take_one_slowly(void)
+{
+	int result;
+	do {
+		__atomic_store_n(&taking, 1, __ATOMIC_RELEASE);
+		result = take_slowly(percpu.slots);
+	} while (result == CF_SLOT_MOVED);
+	taken += result == CF_SLOT_DONE;
+}
+
+static void take_giant_meanwhile(void)
+{
+	while (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
+		;
+	take_giant();
+}
+
+TEST("percpu: nor does one who looked at his gate before it changed")
+{
+	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
+		return;
+	for (int i = 0; i < 200; i++) {
+		struct actor all = { .act = take_giant_meanwhile, .cpu = 1 }, slow = { .act = take_one_slowly, .cpu = 0 };
+		begin_percpu();
+		taking = 0;
+		actor_start(&all);
+		actor_start(&slow);
+		actor_end(&all);
+		actor_end(&slow);
+		end_percpu();
+	}
+}
+static void add_one_slowly(void)
+{
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 2), 0); // a delta
+	__atomic_store_n(&taking, 1, __ATOMIC_RELEASE);
+	while (add_slowly(percpu.slots) != CF_SLOT_DONE)
+		;
+}
+
+static void set_meanwhile(void)
+{
+	while (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
+		;
+	CHECK_EQUAL(cf_percpu_counter_set(&percpu, 5), 0);
+}
+
+TEST("percpu: an add beside a set comes before it or after it")
+{
+	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
+		return;
+	for (int i = 0; i < 200; i++) {
+		struct actor setter = { .act = set_meanwhile, .cpu = 1 }, slow = { .act = add_one_slowly, .cpu = 0 };
+		int64_t sum;
+		begin_percpu();
+		taking = 0;
+		actor_start(&setter);
+		actor_start(&slow);
+		actor_end(&setter);
+		actor_end(&slow);
+		sum = cf_percpu_counter_sum(&percpu);
+		CHECK(sum == 5 || sum == 6);
+		cf_percpu_counter_destroy(&percpu);
+	}
+}
+#endif
+
+static struct cf_adaptive_counter adaptive;
+static int served;
+
+static void raise_guard(void)
+{
+	while (adaptive.guard != 50000 && cf_adaptive_counter_limited_add(&adaptive, 50000, -1) == 0)
+		;
+}
+
+static void fall_below(void)
+{
+	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, -60000), 0);
+}
+
+static void take_from_credit(void)
+{
+	for (int i = 0; i < 10; i++)
+		served += cf_adaptive_counter_limited_add(&adaptive, 50000, -1) == 0;
+}
+
+// CPU 0 has credit.
+static void begin_adaptive(void)
+{
+	CHECK_EQUAL(cf_adaptive_counter_init(&adaptive, 100000, 0), 0);
+	pin(0);
+	for (int i = 0; i < 200; i++)
+		CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, i & 1 ? -1 : 1), 0);
+	unpin();
+	CHECK(cf_adaptive_counter_holders(&adaptive) > 0);
+	served = 0;
+}
+
+TEST("adaptive: when an add below a limit has returned, nothing more is taken above that limit")
+{
+	const char *const steps[] = { "adaptive: about to raise", "adaptive: raising", "adaptive: looked", "adaptive: raised" };
+	const char *const then[] = { NULL, "adaptive: raising", "adaptive: raised" };
+	for (size_t i = 0; two_cpus() && i < 3 * sizeof steps / sizeof *steps; i++) {
+		struct actor raiser = { .act = raise_guard, .cpu = 1, .stop_at = steps[i / 3] };
+		struct actor faller = { .act = fall_below, .cpu = 1 }, taker = { .act = take_from_credit, .cpu = 0 };
+		bool fell;
+		begin_adaptive();
+		actor_start(&raiser);
+		CHECK(actor_wait_held(&raiser));
+		actor_start(&faller);
+		fell = actor_finishes(&faller);
+		if (fell && then[i % 3]) { // the raiser goes on to there before anybody takes
+			raiser.stop_at = then[i % 3];
+			sem_post(&raiser.go_on);
+			actor_wait_held(&raiser);
+		}
+		if (!fell) {
+			actor_end(&raiser);
+			actor_end(&faller);
+		}
+		actor_start(&taker);
+		if (fell) {
+			(void)actor_finishes(&taker);
+			actor_end(&raiser);
+			actor_end(&faller);
+		}
+		actor_end(&taker);
+		CHECK_EQUAL(served, 0);
+		CHECK(cf_adaptive_counter_sum(&adaptive) < 50000);
+		cf_adaptive_counter_destroy(&adaptive);
+	}
+}
+
+#if CF_BUILT_RSEQ
+// An add of 1 to the credit that takes its time between the look at cap and base and the store.
+static int credit_slowly(struct cf_slot *slots)
+{
+	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpq $0, 16(%%rax)\n\t"
+					     "je %l[full]\n\t"
+					     "movq (%%rax), %%rdx\n\t"
+					     "incq %%rdx\n\t"
+					     "movl $3000, %%ecx\n"
+					     "5:\n\t"
+					     "decl %%ecx\n\t"
+					     "jnz 5b\n\t"
+					     "movq %%rdx, (%%rax)\n")
+		     :
+		     : CF_OWN_SLOT_INPUTS
+		     : "rax", "rcx", "rdx", "memory", "cc"
+		     : moved, full);
+	return CF_SLOT_DONE;
+moved:
+	return CF_SLOT_MOVED;
+full:
+	return CF_SLOT_FULL;
+}
+
+static int slow_result, limited_result;
+
+static void credit_one_slowly(void)
+{
+	__atomic_store_n(&taking, 1, __ATOMIC_RELEASE);
+	do
+		slow_result = credit_slowly(adaptive.slots);
+	while (slow_result == CF_SLOT_MOVED);
+}
+
+// Needs to know exactly, so it calls all credit back.
+static void take_exactly_meanwhile(void)
+{
+	while (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
+		;
+	limited_result = cf_adaptive_counter_limited_add(&adaptive, 100000, -1);
+}
+
+TEST("adaptive: no add is lost to credit that is called back")
+{
+	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
+		return;
+	for (int i = 0; i < 200; i++) {
+		struct actor exact = { .act = take_exactly_meanwhile, .cpu = 1 }, slow = { .act = credit_one_slowly, .cpu = 0 };
+		int64_t value = 100000;
+		begin_adaptive();
+		taking = 0;
+		actor_start(&exact);
+		actor_start(&slow);
+		actor_end(&exact);
+		actor_end(&slow);
+		value += slow_result == CF_SLOT_DONE;
+		value -= limited_result == 0;
+		CHECK(value >= 100000);
+		CHECK_EQUAL(cf_adaptive_counter_sum(&adaptive), value);
+		cf_adaptive_counter_destroy(&adaptive);
+	}
+}
+#endif
+
+static struct cf_tree_counter tree;
+
+static void add_much(void)
+{
+	CHECK_EQUAL(cf_tree_counter_add(&tree, 1000000), 0);
+}
+
+static void take_back(void)
+{
+	CHECK_EQUAL(cf_tree_counter_add(&tree, -1000000), 0);
+}
+
+TEST("tree: an opposite add between a claim's look and its swap")
+{
+	const char *const steps[] = { "tree: claiming", "tree: carrying" };
+	struct cf_cpu_state machine = cf_cpu_state;
+	for (size_t i = 0; two_cpus() && i < sizeof steps / sizeof *steps; i++) {
+		struct actor adder = { .act = add_much, .cpu = 0, .stop_at = steps[i] };
+		struct actor opposite = { .act = take_back, .cpu = 1 };
+		int64_t under, over, error;
+		cf_cpu_state.slots += 64 - cf_cpu_state.cpus;
+		cf_cpu_state.cpus = 64;
+		CHECK_EQUAL(cf_tree_counter_init(&tree, 0, 32), 0);
+		CHECK(tree.levels > 1);
+		actor_start(&adder);
+		CHECK(actor_wait_held(&adder));
+		actor_start(&opposite);
+		CHECK(actor_finishes(&opposite));
+		actor_end(&adder);
+		actor_end(&opposite);
+		cf_tree_counter_bounds(&tree, &under, &over);
+		error = cf_tree_counter_sum(&tree) - cf_tree_counter_approximate(&tree);
+		CHECK(error >= -under && error <= over);
+		CHECK_EQUAL(cf_tree_counter_compare(&tree, 0), 0);
+		cf_tree_counter_destroy(&tree);
+		cf_cpu_state = machine;
+	}
+}
+
+HARNESS_MAIN

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Benchmarks that run for a fixed time: their speed is what they did meanwhile, and not how long they took.
+use crate::harness::{Report, Simulated, Simulation, program};
+use std::collections::HashMap;
+
+const PROGRAM: &str = "duration/fixed.c";
+
+fn run(options: &[(&str, &str)], args: &str) -> Simulated {
+    let simulation = Simulation::of(&program(PROGRAM)).cpus("1,8").args(&format!("{{cpus}} {args}"));
+    let simulated = options.iter().fold(simulation, |s, (name, value)| s.option(name, value)).run();
+    assert_eq!(simulated.said.code, Some(0), "{args}: {}{}", simulated.said.out, simulated.said.err);
+    simulated
+}
+
+/// What the program itself says that it did at each count.
+fn rounds(said: &str) -> HashMap<u64, f64> {
+    let parts = said.split("--- output at ").skip(1);
+    let number = |text: &str| text.split_whitespace().next().expect("a word").parse::<f64>().expect("a number");
+    parts.map(|part| (number(part) as u64, number(part.lines().nth(1).expect("a line")))).collect()
+}
+
+fn speedup(report: &Report, cpus: u64) -> f64 {
+    report.at(cpus).0["speedup"].as_f64().expect("a speed-up")
+}
+
+/// The reported speed-up against that of the rounds that the program counted.
+#[track_caller]
+fn ratio_to_rounds(args: &str) -> f64 {
+    let simulated = run(&[], args);
+    let (report, rounds) = (simulated.report(), rounds(&simulated.said.err));
+    assert_eq!(report.0["speedup_from"], "blocks", "{args}: {}", simulated.said.out);
+    let told = simulated.said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("Note: the program runs for a fixed time: "), "{args}: {told}");
+    assert!(told.contains("COREFOLD_PROGRESS"), "{args}: {told}");
+    let rate = |cpus: u64| rounds[&cpus] / report.at(cpus).cycles() as f64;
+    speedup(&report, 8) / (rate(8) / rate(1))
+}
+
+/// Whoever ends it: a sleep, a wait with a time-out, a timer's signal, or each thread that watches the clock.
+#[test]
+fn one_that_scales_is_said_to() {
+    for how in ["sleep", "timed", "alarm", "poll"] {
+        let ratio = ratio_to_rounds(&format!("private {how}"));
+        assert!((0.9..1.1).contains(&ratio), "{how}: {ratio}");
+    }
+}
+
+#[test]
+fn one_that_does_not_scale_is_said_not_to() {
+    for what in ["mutex sleep", "mutex poll", "atomic sleep"] {
+        let ratio = ratio_to_rounds(what);
+        // Blocks that run while a locked operation waits take no time of their own, and samples miss these.
+        assert!((0.65..1.25).contains(&ratio), "{what}: {ratio}");
+    }
+    let report = run(&[], "mutex sleep").report();
+    assert!(speedup(&report, 8) < 0.8 && report.0["finding"]["text"].as_str().unwrap().contains("mutex lock"));
+}
+
+#[test]
+fn where_the_sleep_is_called_is_told() {
+    let told = run(&[], "private sleep").said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("thread 0 waits for 5.00 ms, at wait_out (fixed.c:"), "{told}");
+}
+
+/// The same program with a fixed number of rounds: time is what counts, as ever.
+#[test]
+fn fixed_work_is_reckoned_by_its_time() {
+    let simulated = run(&[], "private work");
+    let report = simulated.report();
+    assert_eq!(report.0["speedup_from"], "time");
+    assert!(!simulated.said.out.contains("Note: the program runs") && !simulated.said.out.contains("--work per-cpu"));
+    let by_time = report.at(1).cycles() as f64 / report.at(8).cycles() as f64;
+    assert!((speedup(&report, 8) / by_time - 1.0).abs() < 1e-3 && by_time > 2.0, "{by_time}");
+}
+
+/// Each CPU brings its own work: the report says what would compare the runs rightly, and that does.
+#[test]
+fn work_per_cpu_is_proposed_where_it_fits() {
+    let simulated = run(&[], "private own");
+    assert_eq!(simulated.report().0["speedup_from"], "time");
+    assert!(simulated.said.out.contains("--work per-cpu"), "{}", simulated.said.out);
+    let told = run(&[("--work", "per-cpu")], "private own");
+    assert!(!told.said.out.contains("--work per-cpu compares"), "{}", told.said.out);
+    assert!(speedup(&told.report(), 8) > 6.0, "{}", told.said.out);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Mechanisms of the engine and its model, each by a program that would show it missing.
+use crate::harness::{Place, Simulation, native_with, program, program_with};
+use std::path::Path;
+
+/// A profile with other lines for some of its keys.
+fn profile(name: &str, facts: &[(&str, &str)]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines").join(name).with_extension("toml");
+    let mut text = std::fs::read_to_string(path).expect("a profile of ours");
+    for (key, value) in facts {
+        let line = text.lines().find(|l| l.starts_with(&format!("{key} = "))).expect("the key is there").to_owned();
+        text = text.replace(&line, &format!("{key} = {{ {value}, estimated = \"for a test\" }}"));
+    }
+    text
+}
+
+#[test]
+fn more_than_a_thousand_cpus_are_told_apart() {
+    const CPUS: &str = "5 1029 2053 3077 1024 0 2048 4095";
+    let place = Place::new();
+    let machine =
+        place.file("m.toml", profile("generic-1024", &[("cores_per_socket", "value = 256, unit = \"count\"")]));
+    let simulation = Simulation::of(&program("mechanisms/pinned.c")).option("--machine", &machine.to_string_lossy());
+    let run = simulation.cpus("4096").args(CPUS).run();
+    assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+    assert_eq!(run.printed().trim(), format!("{CPUS} turns 1600"));
+}
+
+/// A compare-and-swap that succeeds is work, whichever half it changes.
+#[test]
+fn a_change_of_the_high_half_is_a_change() {
+    for how in ["exchange", "add", "by_assembly"] {
+        let run = Simulation::of(&program("mechanisms/wide.c")).cpus("1").args(how).run();
+        assert_eq!(run.printed().trim(), "tag 20000, 0 failed");
+        let spin = run.report().at(1).share("spin");
+        assert!(spin < 0.001, "{how}: {spin}");
+    }
+}
+
+/// What other CPUs do to other lines leaves the variation of a line's transfers as it is, so two programs to compare
+/// differ by what they do.
+#[test]
+fn one_access_more_leaves_other_lines_times_as_they_were() {
+    /// Times are read in whole nanoseconds.
+    const ROUNDING: u64 = 2;
+    let gaps = |more: &str| -> Vec<i64> {
+        let run = Simulation::of(&program("mechanisms/pairs.c")).cpus("8").args(more).run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        let times: Vec<i64> = run.printed().split_whitespace().map(|word| word.parse().expect("a time")).collect();
+        times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    };
+    let base = gaps("0");
+    let mut lengths = base.clone();
+    lengths.sort_unstable();
+    lengths.dedup();
+    assert!(lengths.len() > 10, "transfers do not vary: {lengths:?}");
+    for more in ["1", "7"] {
+        let other = gaps(more);
+        let changed = base.iter().zip(&other).filter(|(a, b)| a.abs_diff(**b) > ROUNDING).count();
+        // Where the other pair ends, a few looks of the spinning CPUs may come sooner or later.
+        assert!(changed <= 6, "{more} more: {changed} of {} turns take another time", base.len());
+    }
+}
+
+/// Profiling observes; it must not change what is observed.
+#[test]
+fn the_sampling_period_changes_no_time() {
+    let cases = [("machine/phases.c", "1", ""), ("truths/seqlock.c", "8", "8")];
+    for (source, cpus, args) in cases {
+        let of = |period: &str| {
+            let simulation = Simulation::of(&program(source)).cpus(cpus).args(args).option("--sample-period", period);
+            let run = simulation.run();
+            assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+            let report = run.report();
+            let one = report.at(cpus.parse().expect("a number"));
+            (run.printed().to_owned(), one.cycles(), one.0["time"].to_string())
+        };
+        let base = of("10000");
+        for period in ["100", "1000000"] {
+            assert_eq!(of(period), base, "{source}: a sample each {period} cycles");
+        }
+    }
+}
+
+/// All that a thread computes takes longer beside a busy sibling, not only its own basic blocks.
+#[test]
+fn a_busy_sibling_slows_down_libc_copies_and_locks() {
+    // Of skylake-2s-80: CPU 40 is the sibling of CPU 0.
+    let of = |other: &str| {
+        let run = Simulation::of(&program("mechanisms/sibling.c")).cpus("80").args(other).run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        let parts = run.printed().lines().filter_map(|line| line.split_once(' '));
+        parts.map(|(name, ps)| (name.to_owned(), ps.parse().expect("a time"))).collect::<Vec<(String, f64)>>()
+    };
+    let slowed: Vec<(String, f64)> =
+        of("1").into_iter().zip(of("40")).map(|((name, alone), (_, beside))| (name, beside / alone)).collect();
+    assert_eq!(slowed.len(), 5);
+    for (name, ratio) in &slowed {
+        // Two hardware threads get 125 % of the work of one done. What a lock's atomics take is no computing.
+        let least = if name == "locks" { 1.05 } else { 1.5 };
+        assert!((least..=1.61).contains(ratio), "{name}: {slowed:?}");
+    }
+}
+
+#[test]
+fn a_woken_thread_stays_near() {
+    // Of skylake-2s-80: CPUs 0 to 19 and 40 to 59 are socket 0; 20 to 39 and 60 to 79 are socket 1.
+    let to = |args: &str| {
+        let run = Simulation::of(&program("mechanisms/woken.c")).cpus("80").args(args).run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        run.printed().trim().parse::<u32>().expect("a CPU")
+    };
+    let cores = |list: std::ops::Range<u32>| list.map(|cpu| format!(" {cpu}")).collect::<String>();
+    assert_eq!(to("19"), 19, "its own is idle");
+    assert_eq!(to("19 19"), 1, "an idle core of its socket: main has CPU 0");
+    let sibling = to(&format!("19{}", cores(0..20)));
+    assert!((40..60).contains(&sibling), "{sibling}: all cores of its socket are busy, but not all CPUs");
+    let other = to(&format!("19{}{}", cores(0..20), cores(40..60)));
+    assert!((20..40).contains(&other), "{other}: its whole socket is busy");
+    let sibling = to(&format!("20{}", cores(20..40)));
+    assert!((60..80).contains(&sibling), "{sibling}: the same of the other socket");
+}
+
+#[test]
+fn thread_local_storage_may_be_larger_than_a_stack() {
+    const OPTIONS: [&str; 1] = ["-DMEGABYTES=40"];
+    let (source, name) = ("pthread/storage.c", "40 MB of thread-local storage");
+    let (native, simulated) = (native_with(source, &OPTIONS), program_with(source, &OPTIONS));
+    crate::programs::check_built(name, &native, &simulated).unwrap_or_else(|wrong| panic!("{wrong}"));
+}
+
+/// A locked operation on bytes of two lines locks the bus, and is called what it is.
+#[test]
+fn a_split_lock_costs_what_it_costs_and_is_named() {
+    // Of skylake-2s-80, at 2.1 GHz.
+    const SPLIT_NS: f64 = 1449.0 / 2.1;
+    for how in ["builtin", "assembly", "store"] {
+        let of = |offset: &str| {
+            let run = Simulation::of(&program("mechanisms/split.c")).cpus("4").args(&format!("{offset} {how}")).run();
+            assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+            let ns = run.printed().trim().parse::<f64>().expect("a time") / 1000.0;
+            let report = run.report();
+            let notes = report.at(4).0["notes"].to_string();
+            let kinds: Vec<String> =
+                report.at(4).lines().flat_map(|line| line.sites()).map(|site| site["kind"].to_string()).collect();
+            (ns, notes.contains("split lock"), kinds.contains(&"\"split lock\"".to_owned()))
+        };
+        // Not aligned, but within a line.
+        let (within, noted, named) = of("52");
+        assert!(within < 20.0 && !noted && !named, "{how}: {within} {noted} {named}");
+        let (across, noted, named) = of("60");
+        assert!(
+            (across - within - SPLIT_NS).abs() < 0.05 * SPLIT_NS && noted && named,
+            "{how}: {across} {noted} {named}"
+        );
+    }
+}

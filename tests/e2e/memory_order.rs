@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Stores become visible in the order of the program, whatever mixture of plain, volatile, atomic and assembly accesses
+//! makes them: what a run shows is what x86-TSO allows.
+use crate::harness::{Place, Simulation, program, program_with, stress};
+
+#[track_caller]
+fn passes(source: &str, options: &[&str], cpus: &str, args: &str, expected: &str) {
+    for extra in [None, Some(("--slack", "0")), Some(("--seed", "2"))] {
+        let simulation = Simulation::of(&program_with(source, options)).cpus(cpus).args(args);
+        let run = match extra {
+            None => simulation.run(),
+            Some((name, value)) => simulation.option(name, value).run(),
+        };
+        assert_eq!((run.said.code, run.printed()), (Some(0), expected), "{extra:?}: {}", run.said.err);
+    }
+}
+
+#[test]
+fn litmus_tests_stay_within_x86_tso() {
+    passes("litmus/tso.c", &[], "4", "", "within x86-TSO\n");
+}
+
+#[test]
+fn litmus_tests_stay_within_x86_tso_in_many_schedules() {
+    let seeds = if stress() { "1-2000" } else { "1-12" };
+    let said =
+        Place::new().corefold(&format!("explore --seeds {seeds} --cpus 4 -- {}", program("litmus/tso.c").display()));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+/// A queue lock of assembly alone, as Concurrency Kit's are, with its nodes on stacks and on the heap.
+#[test]
+fn a_queue_lock_of_assembly_excludes() {
+    for options in [&["-O0"][..], &["-O2"], &["-O2", "-DHEAP"], &["-O2", "-DBUILTIN_UNLOCK"]] {
+        for cpus in ["2", "8"] {
+            passes("litmus/queue_lock.c", options, cpus, cpus, "passed\n");
+        }
+    }
+}
+
+/// A load is a load: those who wait with volatile, plain or assembly loads get the lock no sooner than with atomic ones.
+/// Not with two or three threads, where cycles decide whether one of them takes several turns in a row.
+#[test]
+fn a_hand_over_costs_the_same_by_any_kind_of_load() {
+    for threads in ["4", "8", "40"] {
+        let cost = |define: &str| -> f64 {
+            let run = Simulation::of(&program_with("litmus/handover.c", &[define])).cpus("80").args(threads).run();
+            assert_eq!(run.said.code, Some(0), "{}", run.said.err);
+            run.printed().trim().parse().expect("nanoseconds")
+        };
+        let atomic = cost("-DATOMIC");
+        for define in ["-DVOLATILE", "-DPLAIN", "-DASSEMBLY"] {
+            let ratio = cost(define) / atomic;
+            assert!((0.9..1.1).contains(&ratio), "{define}, {threads} threads: {ratio:.2}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The runtime's heap against a plain list of ranges. The runtime itself cannot be linked into a test: it would stand in
+//! for the test's own `malloc`. But where objects go is a file that knows nothing of it.
+extern crate alloc;
+
+#[allow(dead_code, reason = "the runtime asks for more than these tests do")]
+#[path = "../../crates/engine/src/storage/places.rs"]
+mod places;
+
+use places::{HEADER, PAGE, Pages, Places};
+use proptest::prelude::*;
+
+const BEGIN: u64 = 0x6000_0000_0000;
+const BYTES: u64 = 1 << 40;
+const THREADS: usize = 4;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Take {
+        thread: usize,
+        size: u64,
+        align: u64,
+    },
+    /// Frees the live object of that index, counted round.
+    Give {
+        thread: usize,
+        index: usize,
+    },
+}
+
+/// An object, with its header: begin, end, and what was asked for.
+struct Live {
+    address: u64,
+    size: u64,
+}
+
+impl Live {
+    fn overlaps(&self, begin: u64, end: u64) -> bool {
+        self.address - HEADER < end && begin < self.address + self.size
+    }
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![0..200u64, 0..9000u64, 100_000..300_000u64, Just(1u64 << 20), (1u64 << 20)..(9u64 << 20)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let thread = || 0..THREADS;
+    let take =
+        (thread(), size(), 4..24u32).prop_map(|(thread, size, bits)| Step::Take { thread, size, align: 1 << bits });
+    let plain = (thread(), size()).prop_map(|(thread, size)| Step::Take { thread, size, align: 16 });
+    let give = (thread(), any::<usize>()).prop_map(|(thread, index)| Step::Give { thread, index });
+    prop_oneof![take, plain, give.clone(), give]
+}
+
+/// Frees the object, and says which pages may be wiped.
+fn give(places: &mut Places, thread: usize, object: &Live) -> Option<Pages> {
+    if places.is_large(object.address) {
+        let pages = places.end_large(object.address).expect("it is live");
+        places.give_large(pages);
+        return Some(pages);
+    }
+    places.give_small(thread, object.address, object.size);
+    None
+}
+
+fn check(steps: Vec<Step>) {
+    let mut places = Places::new(BEGIN, BYTES);
+    let mut live: Vec<Live> = Vec::new();
+    for step in steps {
+        match step {
+            Step::Take { thread, size, align } => {
+                let (address, _) = places.take(thread, size, align).expect("there is room");
+                assert!(address.is_multiple_of(align), "{address:#x} for {step:?}");
+                let (begin, end) = (address - HEADER, address + size.max(1));
+                assert!(begin >= BEGIN && end <= BEGIN + BYTES, "{address:#x} for {step:?}");
+                assert!(!live.iter().any(|other| other.overlaps(begin, end)), "{address:#x} for {step:?}");
+                live.push(Live { address, size: size.max(1) });
+            }
+            Step::Give { thread, index } if !live.is_empty() => {
+                let object = live.swap_remove(index % live.len());
+                if let Some(pages) = give(&mut places, thread, &object) {
+                    let end = pages.begin + pages.bytes;
+                    assert!(object.overlaps(pages.begin, end) && object.address + object.size <= end);
+                    assert!(!live.iter().any(|other| other.overlaps(pages.begin, end)), "{pages:?} are another's too");
+                    assert!(pages.begin.is_multiple_of(PAGE) && pages.bytes.is_multiple_of(PAGE));
+                }
+            }
+            Step::Give { .. } => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn no_two_objects_share_a_byte(steps in prop::collection::vec(step(), 1..80)) {
+        check(steps);
+    }
+}
+
+/// A neighbour of an object with a large alignment keeps its bytes.
+#[test]
+fn pages_of_an_aligned_object_are_its_own() {
+    let take = |size, align| Step::Take { thread: 0, size, align };
+    check(vec![take(4 << 20, 2 << 20), take(1 << 20, 16), Step::Give { thread: 0, index: 0 }]);
+}
+
+/// Full is full: no object lies beyond the end.
+#[test]
+fn there_is_an_end() {
+    let mut places = Places::new(BEGIN, 64 << 20);
+    let mut count = 0;
+    while let Some((address, _)) = places.take(0, 1 << 20, 1 << 20) {
+        assert!(address + (1 << 20) <= BEGIN + (64 << 20));
+        count += 1;
+    }
+    assert!((10..=32).contains(&count), "{count}");
+    while places.take(1, 1000, 16).is_some() {}
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A thread waits for a flag that nobody sets, in one of the ways to wait, while main joins it. As it might, if
+ * "late" is said: then main sets the flag after 40 ms.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int flag;
+static volatile int plain;
+static pthread_spinlock_t spin;
+
+static void *look(void *unused)
+{
+	while (!atomic_load(&flag))
+		;
+	return unused;
+}
+
+static void *look_plainly(void *unused)
+{
+	while (!plain)
+		__builtin_ia32_pause();
+	return unused;
+}
+
+static void *take(void *unused)
+{
+	pthread_spin_lock(&spin);
+	return unused;
+}
+
+static void *yield(void *unused)
+{
+	while (!atomic_load(&flag))
+		sched_yield();
+	return unused;
+}
+
+/* Ends by itself, after 20 ms. */
+static void *count(void *unused)
+{
+	struct timespec from, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (!atomic_load(&flag) &&
+	       (now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < 20000000L);
+	for (long left = 400000; left && !atomic_load(&flag); left--)
+		__builtin_ia32_pause();
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc > 1 ? argv[1] : "";
+	pthread_t thread;
+
+	pthread_spin_init(&spin, 0);
+	pthread_spin_lock(&spin);
+	pthread_create(&thread, NULL,
+		       !strcmp(way, "look")    ? look
+		       : !strcmp(way, "plain") ? look_plainly
+		       : !strcmp(way, "spin")  ? take
+		       : !strcmp(way, "yield") ? yield
+					       : count,
+		       NULL);
+	if (argc > 2) {
+		usleep(40000);
+		atomic_store(&flag, 1);
+		plain = 1;
+		pthread_spin_unlock(&spin);
+	}
+	pthread_join(thread, NULL);
+	puts("joined");
+	return 0;
+}

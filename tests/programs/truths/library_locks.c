@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Threads that call the C library at once, each the same work, for what a lock in it guards: library_locks HOW THREADS
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TURNS = 1000, MOST = 64 };
+
+static FILE *stream;
+static const char *how;
+
+static void list(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vfprintf(stream, format, arguments);
+	va_end(arguments);
+}
+
+static void nothing(void)
+{
+}
+
+static void once(long me, int i)
+{
+	char text[64];
+	time_t seconds = 1000 * i;
+	struct tm parts;
+	Dl_info place;
+
+	if (!strcmp(how, "fprintf"))
+		fprintf(stream, "%ld %d %s %g\n", me, i, "text", 0.5 * i);
+	else if (!strcmp(how, "vfprintf"))
+		list("%ld %d %ld %ld %ld %ld %ld %g\n", me, i, 1L, 2L, 3L, 4L, 5L, 6.5);
+	else if (!strcmp(how, "fwrite"))
+		fwrite("0123456789", 1, 10, stream);
+	else if (!strcmp(how, "fputs"))
+		fputs("a line\n", stream);
+	else if (!strcmp(how, "putc"))
+		putc('x', stream);
+	else if (!strcmp(how, "fgetc"))
+		fgetc(stream);
+	else if (!strcmp(how, "fgets"))
+		fgets(text, sizeof(text), stream);
+	else if (!strcmp(how, "fscanf"))
+		fscanf(stream, "%63s", text);
+	else if (!strcmp(how, "rand"))
+		rand();
+	else if (!strcmp(how, "localtime"))
+		localtime_r(&seconds, &parts);
+	else if (!strcmp(how, "setenv"))
+		setenv("LIBRARY_LOCKS", "set", 1);
+	else if (!strcmp(how, "atexit"))
+		atexit(nothing);
+	else if (!strcmp(how, "dladdr"))
+		dladdr((void *)(uintptr_t)once, &place);
+	else if (!strcmp(how, "fopen"))
+		fclose(fopen("/dev/null", "r"));
+	else
+		exit(3);
+}
+
+static void *work(void *me)
+{
+	for (int i = 0; i < TURNS; i++)
+		once((long)me, i);
+	return NULL;
+}
+
+int main(int count, char **arguments)
+{
+	pthread_t threads[MOST];
+	int most = count > 2 ? atoi(arguments[2]) : 1;
+	int reads;
+
+	how = arguments[1];
+	reads = how[0] == 'f' && (how[1] == 'g' || how[1] == 's');
+	stream = fopen(reads ? "/dev/zero" : "/dev/null", reads ? "r" : "w");
+	for (long i = 0; i < most; i++)
+		pthread_create(&threads[i], NULL, work, (void *)i);
+	for (int i = 0; i < most; i++)
+		pthread_join(threads[i], NULL);
+	fclose(stream);
+	return 0;
+}
