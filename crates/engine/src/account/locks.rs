@@ -224,6 +224,22 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     }
 }
 
+/// The running thread begins to wait at a barrier or condition variable.
+pub fn waits(address: u64, kind: LockKind) {
+    let again = current().woken_at == address;
+    engine().locks.of_kind(address, kind).meeting.waits(engine().sched.fiber as u32, again);
+}
+
+/// The running thread has been woken from a wait there.
+pub fn awake(address: u64) {
+    current().woken_at = address;
+}
+
+/// The running thread has woken so many that wait there; `all`: as many as there were.
+pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
+    engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all);
+}
+
 /// The same of a lock of libc's, which has no name in the program.
 pub fn acquired_as(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64, name: impl FnOnce() -> String) {
     acquired(address, kind, since, pc);
@@ -239,22 +255,6 @@ pub fn begins_anew(address: u64) {
     if let Some(record) = locks.records.remove(&address).filter(|r| r.counts.contended > 0) {
         locks.past.push(record.lock(address));
     }
-}
-
-/// The running thread begins to wait at a barrier or condition variable.
-pub fn waits(address: u64, kind: LockKind) {
-    let again = current().woken_at == address;
-    engine().locks.of_kind(address, kind).meeting.waits(engine().sched.fiber as u32, again);
-}
-
-/// The running thread has been woken from a wait there.
-pub fn awake(address: u64) {
-    current().woken_at = address;
-}
-
-/// The running thread has woken so many that wait there; `all`: as many as there were.
-pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
-    engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all);
 }
 
 /// The lock was let go now, by the running thread or (some may) for another.
