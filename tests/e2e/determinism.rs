@@ -112,7 +112,11 @@ fn are_alike(program: &Program) {
                 .option("--machine", machine)
                 .option("--slack", "0")
                 .option("--without", "mispredict")
-                .with(|command| drop(step_by_step.then(|| command.env("COREFOLD_STEP_BY_STEP", "1"))))
+                .with(|command| {
+                    if step_by_step {
+                        command.env("COREFOLD_STEP_BY_STEP", "1");
+                    }
+                })
                 .run();
             assert_eq!(run.said.code, Some(0), "{machine}: {}", run.said.err);
             run.printed().to_owned()
