@@ -68,7 +68,8 @@ fn bad_arguments_are_refused() {
     place.file("bad.toml", "name = \"bad\"\ndescription = \"x\"\n[latency]\nsmt = 3\n");
     for (line, reason) in [
         ("--cpus 0", "0 CPUs: a run needs at least 1"),
-        ("--cpus 5000", "5000 CPUs: skylake-2s-80 has 80; the largest machine, generic-1024, has 1024"),
+        ("--cpus 2000", "2000 CPUs: skylake-2s-80 has 80; the largest machine, generic-1024, has 1024"),
+        ("--cpus 5000", "5000 CPUs: 4096 is the most that can be simulated"),
         ("--cpus 1,100", "100 CPUs: skylake-2s-80 has 80; icx-2s-8375c has 128"),
         ("--cpus 1,x", "--cpus 1,x: \"x\" is neither"),
         ("--cpus 8-4", "\"8-4\" runs backwards: say 4-8"),
