@@ -8,7 +8,7 @@ use crate::hooks::{front, pending, split};
 use crate::scheduling::doze::doze;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
-use corefold_model::{Blame, Kind, ticks};
+use corefold_model::{Blame, Kind, Tag, ticks};
 use corefold_recording::AccessKind;
 
 /// `__ATOMIC_RELAXED` and `__ATOMIC_SEQ_CST`, as the hooks' order argument has them.
@@ -72,17 +72,18 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     let cpu = engine().sched.cpu as u32;
     front::catch_up(cpu);
     make_room(cpu);
+    let before = *tag_of(address);
     let mut effect = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore).effect;
     if value == 0 {
         engine().locks.stored(address, effect);
     }
-    let cpu = engine().sched.cpu as u32;
     if perturb::on() {
         effect = perturb::stored(address, size, pc, effect);
     }
     if effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
+    expose(address, pc, before);
     pending::defer(cpu, address, size, value, effect, pc);
 }
 
@@ -110,6 +111,23 @@ fn await_store(cpu: u32, store: &pending::Store) {
     charge_blame(cpu, &Blame { address: store.address, origin, stall });
     sched::sync();
     pending::flush(hot!().clock);
+}
+
+/// Has others wait for the store on a line that is the CPU's own, rather than have it committed when they ask for the line.
+/// If the line was modified before, plain stores to it were not put off: what waits before them takes effect first.
+fn expose(address: u64, pc: u64, before: Tag) {
+    let (cpu, tag) = (engine().sched.cpu as u32, tag_of(address));
+    if tag.private_cpu() != Some(cpu) {
+        return;
+    }
+    if before.private_cpu() == Some(cpu) && before.is_dirty() && pending::any_of(cpu) {
+        pending::commit_all(cpu);
+    }
+    let lines = engine().model.shared_lines();
+    engine().model.expose(tag, address);
+    if engine().model.shared_lines() != lines {
+        crate::account::sites::line_shared(address, pc);
+    }
 }
 
 /// A simulated read-modify-write: `f` gets the old value and gives the new one, if there is to be one.

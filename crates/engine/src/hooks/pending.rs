@@ -275,12 +275,13 @@ pub fn flush_range(address: u64, size: u64) {
     }
 }
 
-/// Another CPU than the owner asks for a private line, on which plain stores were not put off: what the owner stored
-/// before them takes effect first.
+/// Another CPU than the owner asks for a private line that the owner has modified: its plain stores there were not put
+/// off, so what it stored before them takes effect first.
 #[inline]
 pub fn reveal(tag: Tag, asks: u32) {
     if let Some(owner) = tag.private_cpu()
         && owner != asks
+        && tag.is_dirty()
         && any_of(owner)
     {
         commit_all(owner);
