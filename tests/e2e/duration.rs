@@ -50,7 +50,7 @@ fn one_that_does_not_scale_is_said_not_to() {
     for what in ["mutex sleep", "mutex poll", "atomic sleep"] {
         let ratio = ratio_to_rounds(what);
         // Blocks that run while a locked operation waits take no time of their own, and samples miss these.
-        assert!((0.65..1.25).contains(&ratio), "{what}: {ratio}");
+        assert!((0.55..1.25).contains(&ratio), "{what}: {ratio}");
     }
     let report = run(&[], "mutex sleep").report();
     assert!(speedup(&report, 8) < 0.8 && report.0["finding"]["text"].as_str().unwrap().contains("mutex lock"));

@@ -66,8 +66,9 @@ fn readers_that_keep_their_slots_scale() {
     for mode in ["tls", "renew"] {
         let report = curve(mode);
         assert!(report.gain(8, 1) > 6.0, "{mode}: {}", report.gain(8, 1));
-        // 40 cores whose second threads add a quarter each.
-        assert!(report.gain(80, 1) > 35.0, "{mode}: {}", report.gain(80, 1));
+        // 40 cores whose second threads add a quarter each. The run lasts half a millisecond, of which threads that begin
+        // late miss up to a quarter: 30 to 42 were seen, by what varies the transfers.
+        assert!(report.gain(80, 1) > 28.0, "{mode}: {}", report.gain(80, 1));
         let run = report.at(80);
         for name in ["mdb_txn_renew0", "mdb_page_search_root", "mdb_node_search", "mdb_get"] {
             assert!(functions(run).any(|f| f.0 == name), "{mode}: {name} is not among the functions");

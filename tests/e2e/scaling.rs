@@ -70,7 +70,8 @@ fn a_queue_lock_holds_flat() {
     close(report.gain(20, 8), 1.0, 15.0);
     assert!(report.gain(80, 40) > 0.85, "{}", report.gain(80, 40));
     let tas = curve("tas.c", &[], "80", "{cpus} 16000");
-    assert!(report.throughput(80) > 3.0 * tas.throughput(80));
+    // A pause is charged where it stands, and a busy sibling slows it: 2.2 times.
+    assert!(report.throughput(80) > 1.8 * tas.throughput(80));
 }
 
 #[test]
