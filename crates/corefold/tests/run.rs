@@ -148,9 +148,9 @@ fn a_failure_at_one_count_is_shown_and_fails_the_run() {
 fn a_mistaken_placeholder_is_pointed_out() {
     let place = Place::new();
     place.build("good", "int main(void) { return 0; }");
-    let note = "`{cpu}` is passed as it is; {cpus} stands for the number of CPUs";
+    let note = "`{cpu}` is passed unchanged; write {cpus} for the number of CPUs";
     assert!(place.corefold("run --cpus 1 -- ./good {cpu}").err.contains(note));
-    assert!(!place.corefold("run --cpus 1 -- ./good {cpus}").err.contains("is passed as it is"));
+    assert!(!place.corefold("run --cpus 1 -- ./good {cpus}").err.contains("is passed unchanged"));
 }
 
 #[test]
