@@ -258,8 +258,18 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
     unless("latency.smt", "ns", 1.0, "not measured: no two CPUs of one core may be used");
     unless("latency.local_clean", "ns", 29.0, few);
     unless("latency.local_modified", "ns", 45.0, few);
-    unless("latency.request_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
-    unless("latency.snoop_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
+    unless(
+        "latency.request_percent",
+        "percent",
+        33.0,
+        "assumed: request, snoop and data each take a third of a transfer",
+    );
+    unless(
+        "latency.snoop_percent",
+        "percent",
+        33.0,
+        "assumed: request, snoop and data each take a third of a transfer",
+    );
     unless("latency.spread", "percent", 11.0, "what calibration measures on a server of 2023 with a mesh");
     unless(
         "latency.home_busy",
@@ -314,13 +324,13 @@ fn warnings(figures: &[Figure], t: &Topology, stolen: f64, running: u64) -> Vec<
     let mut all = Vec::new();
     if stolen > passes::MOST_STOLEN {
         all.push(format!(
-            "the hypervisor took {:.0} % of the CPU time: figures of two CPUs are too long",
+            "the hypervisor took {:.0} % of the CPU time: measurements between two CPUs are too high",
             100.0 * stolen
         ));
     }
     // Ourselves, and one more that may have been passing by.
     if running > 2 {
-        all.push(format!("{running} threads were running when it began: end them, and measure again"));
+        all.push(format!("{running} threads were running at the start: end the other ones and measure again"));
     }
     for f in figures.iter().filter(|f| KEYS.contains(&f.key)) {
         if let Some(s) = f.spread
@@ -337,7 +347,7 @@ fn warnings(figures: &[Figure], t: &Topology, stolen: f64, running: u64) -> Vec<
         }
     }
     if t.cpus.len() < 2 {
-        all.push("only one CPU may be used: what CPUs do to each other is estimated".into());
+        all.push("only one CPU may be used: latencies between CPUs are estimated, not measured".into());
     }
     all
 }

@@ -27,8 +27,8 @@ impl Home {
         match places(&own).into_iter().find(|place| complete(place)) {
             Some(place) => Ok(Home(place)),
             None => bail!(
-                "no cases: there is no ../share/corefold beside {}, and the clone that it was built in is gone; \
-                 `make install`, or name a clone in {VARIABLE}",
+                "no cases found: there is no ../share/corefold beside {}, and the clone it was built in is gone; run \
+                 `make install`, or set {VARIABLE} to a clone",
                 own.display()
             ),
         }

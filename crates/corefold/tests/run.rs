@@ -71,7 +71,7 @@ fn bad_arguments_are_refused() {
         ("--cpus 5000", "5000 CPUs: skylake-2s-80 has 80; the largest machine, generic-1024, has 1024"),
         ("--cpus 1,100", "100 CPUs: skylake-2s-80 has 80; icx-2s-8375c has 128"),
         ("--cpus 1,x", "--cpus 1,x: \"x\" is neither"),
-        ("--cpus 8-4", "\"8-4\" runs backwards: say 4-8"),
+        ("--cpus 8-4", "\"8-4\" ends before it begins: write 4-8"),
         ("--machine skylake", "did you mean \"skylake-2s-80\"? Known:"),
         ("--machine xeon-4s-8", "did you mean \"xeon-4s-80\"?"),
         ("--machine ./bad.toml", "./bad.toml:4: latency.smt: must be a table"),

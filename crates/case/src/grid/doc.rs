@@ -94,7 +94,8 @@ fn merged(old: &str, cells: &[Cell]) -> String {
 pub fn write(page: &Path, cells: &[Cell]) -> Result<()> {
     let text = std::fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
     let marks = || text.find(BEGIN).zip(text.find(END)).filter(|(begin, end)| begin < end);
-    let (begin, end) = marks().with_context(|| format!("{} has no marks for the grid", page.display()))?;
+    let (begin, end) = marks()
+        .with_context(|| format!("{} lacks the comments that mark where the grid begins and ends", page.display()))?;
     let table = merged(&text[begin..end], cells);
     let all: Vec<Cell> = table.lines().filter_map(parsed).collect();
     let new = [&text[..begin + BEGIN.len()], &worst(&all), "\n", &table, &text[end..]].concat();
