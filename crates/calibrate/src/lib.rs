@@ -275,15 +275,15 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         "latency.home_busy",
         "cycles",
         4.0,
-        "an L3 slice returns half a line a cycle; twice that for looking up its tags",
+        "an L3 slice returns half a line per cycle: 2 cycles for the line, doubled for the tag look-up",
     );
-    unless("core.rmw_held", "cycles", RMW_HELD, "a load that hits takes 5, computing and writing back one each");
+    unless("core.rmw_held", "cycles", RMW_HELD, "5 for a load that hits, 1 to compute and 1 to write back");
     let smt = if t.threads_per_core() > 1 { 125.0 } else { 100.0 };
     unless(
         "core.smt_percent",
         "percent",
         smt,
-        "what a second thread commonly adds to mixed integer code; 100 without one",
+        "what a second thread on a core commonly adds for mixed integer code; 100 without one",
     );
     unless("system.wake", "ns", 3000.0, few);
     unless("system.timeslice", "ns", 3e6, "Linux's minimum granularity for a busy CPU: about 3 ms");
@@ -293,13 +293,13 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         "system.interrupt",
         "ns",
         1200.0,
-        "an inter-processor interrupt from its arrival to the end of a handler that is one fence",
+        "from the arrival of an inter-processor interrupt to the end of a handler that executes one fence",
     );
     unless(
         "system.interrupt_send",
         "ns",
         60.0,
-        "a write to the interrupt controller and a flag in the other CPU's line",
+        "a write to the interrupt controller, and one to a flag in the other CPU's cache line",
     );
     unless("system.grace_period", "ns", 1e7, "synchronize_rcu on a busy machine: two to three ticks of 4 ms");
 }
