@@ -15,7 +15,7 @@ if [ -t 1 ]; then bold=$(printf '\033[1m'); plain=$(printf '\033[0m'); fi
 say() { printf '\n%s\n\n' "$bold$1$plain"; }
 typed() { echo "  \$ $*"; }
 
-# The report of a simulated program; JSON goes to a file beside.
+# Prints the report of a simulated program, and saves it as JSON.
 simulate() {
     typed corefold run --cpus 1,2,4,8-80:8 -- "./$1" '{cpus}'
     echo
@@ -24,18 +24,18 @@ simulate() {
     sed "s/^$1 {cpus}/.\/&/; s/^./  &/" "$place/$1.report"
 }
 
-# Millions of requests a second, the median of a few native runs.
+# Native throughput in million requests per second: the median of a few runs.
 natively() {
     for _ in $(seq $repetitions); do "$place/$1.native" "$2" 1000000; done |
         cut -d ' ' -f 1 | sort -n | sed -n "$((repetitions / 2 + 1))p"
 }
 
-# The same from a simulation. A run's own number of CPUs is the last before its throughput.
+# Simulated throughput, from the JSON report. The last "cpus" before a "throughput" is that of the same run.
 simulated() {
     awk -v cpus="$2," '/"cpus":/ { at = $2 } /"throughput":/ && at == cpus { printf "%.1f", $2 / 1e6 }' "$place/$1.json"
 }
 
-# One line of the comparison: threads, then broken, fixed and their ratio, natively and simulated.
+# One row of the comparison: threads, then broken, fixed and their ratio, native and simulated.
 compare() {
     native_broken=-; native_fixed=-
     if [ "$1" -le "$cores" ]; then
@@ -68,13 +68,13 @@ echo "  threads       broken    fixed    ratio         broken    fixed    ratio"
 for threads in 1 2 8 16 40 80; do compare "$threads"; done
 echo
 load=$(cut -d ' ' -f 1 /proc/loadavg)
-echo "  (Natively it is plain gcc -O2, without any instrumentation. The host's numbers move with what else it does:"
-echo "  its load average is $load. The simulated ones are the same in every run, on every host.)"
+echo "  (The native programs are built by gcc -O2, without instrumentation. Native results vary with the load of the host,"
+echo "  whose load average is now $load. Simulated results are the same in every run, on every host.)"
 
-# Million blocks a second of each kind of counter: a column of numbers.
+# Throughput of each kind of counter, in million blocks per second.
 rates() { awk '/million blocks/ { printf "%s %s\n", $1, $2 }'; }
 
-say "5. A file system's free blocks, sold to the last one from all CPUs and returned: which counter? (million blocks/s)"
+say "5. A file system's free-block count: all CPUs allocate until none is left, then free. Which counter? (million blocks/s)"
 fill=$(cd .. && pwd)/kit
 sources="$fill/examples/cf_fill.c $(echo "$fill"/src/*.c)"
 # shellcheck disable=SC2086 # words, on purpose

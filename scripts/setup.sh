@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs what a make target needs beside a C compiler and cargo, and only what is missing:
+# Installs the packages that a make target needs and that are missing:
 #   scripts/setup.sh build | test | bench | install
-# Says what it is about to do before it does it.
+# Prints what it is about to install before it does so.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,9 +10,9 @@ say() { echo "setup: $*" >&2; }
 fail() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The Debian packages that stand for the tools a target calls.
+# The Debian packages of the tools that a target calls.
 packages=
-# Those that not every distribution has: without them, tests are left out and say so.
+# Packages that not every distribution has: tests that need one are skipped without it, and print so.
 optional=
 need() { packages="$packages $1"; }
 
@@ -21,19 +21,19 @@ echo '#include <pthread.h>' | gcc -fsyntax-only -x c - 2>/dev/null || need libc6
 if [ "$1" = test ]; then
     have g++ || need g++
     have cmake || need cmake
-    # Programs that are built with TSan; gcc prints the bare name of what it has not.
+    # For programs that are built with TSan; gcc prints the bare name of a file that it does not have.
     [ -e "$(gcc -print-file-name=libtsan.so 2>/dev/null)" ] || need "libgcc-$(gcc -dumpversion 2>/dev/null || echo 12)-dev"
-    # Programs with another allocator.
+    # For programs that use another allocator.
     [ -e /usr/lib/x86_64-linux-gnu/libjemalloc.a ] || optional="$optional libjemalloc-dev"
     [ -e /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a ] || optional="$optional libgoogle-perftools-dev"
-    # It unpacks the source packages of public test suites, which apt-get downloads.
+    # Unpacks the source packages of public test suites, which apt-get downloads.
     have dpkg-source || optional="$optional dpkg-dev"
-    # Programs are built with gcc and with these.
+    # Test programs are built with gcc and with these.
     have clang-14 || optional="$optional clang-14"
     have clang-19 || optional="$optional clang-19"
     # The sanitisers' runtime of clang, for the kit.
     ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan*.a >/dev/null 2>&1 || optional="$optional libclang-rt-19-dev"
-    # Their OpenMP; one version of it can be there at a time.
+    # The OpenMP runtime of clang; only one version can be installed at a time.
     ls /usr/lib/llvm-14/lib/libomp.so >/dev/null 2>&1 || optional="$optional libomp-14-dev"
 fi
 if [ "$1" = install ]; then
@@ -51,14 +51,14 @@ apt() { DEBIAN_FRONTEND=noninteractive $as_root apt-get -q "$@"; }
 if [ -n "$packages$optional" ] && have apt-get && { [ -z "$as_root" ] || have sudo; }; then
     # A fresh image has no lists of packages.
     if [ -n "$packages" ] || ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then
-        say "asking apt-get what there is, for:$packages$optional"
+        say "updating apt's package lists, to install:$packages$optional"
         apt update
     fi
     for package in $optional; do
         if apt-cache show "$package" >/dev/null 2>&1; then
             need "$package"
         else
-            say "apt has no $package: tests with it are left out"
+            say "apt has no package $package: the tests that need it are skipped"
         fi
     done
     if [ -n "$packages" ]; then
@@ -67,14 +67,14 @@ if [ -n "$packages$optional" ] && have apt-get && { [ -z "$as_root" ] || have su
         apt install -y --no-install-recommends $packages
     fi
 elif [ -n "$packages" ]; then
-    fail "please install, as root: apt-get install$packages"
+    fail "missing packages; install them as root: apt-get install$packages"
 elif [ -n "$optional" ]; then
-    say "tests with$optional are left out: not installed"
+    say "the tests that need$optional are skipped: not installed"
 fi
 
 # The toolchain that rust-toolchain.toml names. rustup fetches it; any other cargo must be new enough.
 wanted=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
-have cargo || fail "cargo is missing: https://rustup.rs installs it"
+have cargo || fail "cargo is missing: see https://rustup.rs"
 if have rustup; then
     if ! rustup run "$wanted" cargo fmt --version >/dev/null 2>&1 ||
         ! rustup run "$wanted" cargo clippy --version >/dev/null 2>&1; then
@@ -85,5 +85,5 @@ else
     version=$(cargo --version | cut -d ' ' -f 2)
     oldest=$(printf '%s\n%s\n' "$wanted" "$version" | sort -V | head -n 1)
     [ "$oldest" = "$wanted" ] ||
-        fail "cargo is $version, and corefold needs $wanted or later: https://rustup.rs installs it"
+        fail "cargo is version $version; corefold needs $wanted or later: see https://rustup.rs"
 fi

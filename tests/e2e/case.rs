@@ -19,14 +19,14 @@ fn cases_are_listed() {
 fn an_unknown_case_is_told_with_the_known_ones() {
     let said = Place::new().corefold("case run nothing");
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("there is no case \"nothing\"; there are: percpu-limit"), "{}", said.err);
+    assert!(said.err.contains("unknown case \"nothing\"; the cases are: percpu-limit"), "{}", said.err);
 }
 
 #[test]
 fn an_unknown_load_is_told_with_the_known_ones() {
     let said = Place::new().corefold("case grid --loads adds");
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("there is no load \"adds\"; there are: add, compare, sums, reserve"), "{}", said.err);
+    assert!(said.err.contains("unknown load \"adds\"; the loads are: add, compare, sums, reserve"), "{}", said.err);
 }
 
 fn row<'a>(rows: &'a [Value], what: &str) -> &'a Value {

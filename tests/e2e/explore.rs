@@ -260,7 +260,7 @@ fn a_wait_for_a_word_that_nobody_sets_is_a_livelock() {
         let place = Place::new();
         let said = place.corefold(&format!("explore --seeds 1-10 -- {} {way}", program.display()));
         assert_eq!(said.code, Some(10), "{way}: {}{}", said.out, said.err);
-        assert!(said.out.starts_with("seed 0: livelock: threads only look at memory"), "{}", said.out);
+        assert!(said.out.starts_with("seed 0: livelock: threads poll memory"), "{}", said.out);
     }
 }
 

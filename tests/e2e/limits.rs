@@ -24,8 +24,8 @@ fn what_is_done_without_is_noted() {
         ("landlock", "the system call landlock_create_ruleset is not simulated"),
         ("seccomp", "the system call seccomp is not simulated"),
         ("prctl", "prctl(PR_SET_SECCOMP) is not simulated"),
-        ("mask_call", "the system call rt_sigprocmask goes past the simulation"),
-        ("stack", "switches stacks by instructions of its own"),
+        ("mask_call", "the system call rt_sigprocmask goes to the host's kernel"),
+        ("stack", "switches stacks with its own instructions"),
     ] {
         let ended = run(what);
         assert_eq!(ended.said.code, Some(0), "{what}: {}{}", ended.said.out, ended.said.err);
@@ -41,12 +41,12 @@ fn what_would_be_wrong_ends_the_run() {
         ("signalfd", "signalfd() cannot be simulated"),
         ("system", "system() cannot be simulated"),
         ("exec", "execl() cannot be simulated"),
-        ("clone", "makes threads by system calls"),
-        ("exit", "ends itself by a system call"),
-        ("vfork_call", "the program begins another process or program"),
-        ("exec_call", "the program begins another process or program"),
+        ("clone", "creates threads by direct system calls"),
+        ("exit", "exits by a direct system call"),
+        ("vfork_call", "the program starts another process or program"),
+        ("exec_call", "the program starts another process or program"),
         ("stop", "stops itself by signal 19"),
-        ("context", "a signal handler changes where the thread goes on"),
+        ("context", "a signal handler changes the interrupted thread's program counter"),
     ] {
         let ended = run(what);
         assert_eq!(ended.said.code, Some(6), "{what}: {}{}", ended.said.out, ended.said.err);
@@ -188,7 +188,7 @@ fn a_library_that_spins_unseen_is_named_when_time_is_up() {
     let ended =
         Simulation::of(&program_with("endings/spins.c", &options)).cpus("2").timeout(Duration::from_secs(1)).run();
     assert_eq!(ended.said.code, Some(5), "{}{}", ended.said.out, ended.said.err);
-    for words in ["a library without hooks runs on and on", "#0  spin", "#1  main (spins.c:"] {
+    for words in ["an uninstrumented library does not return", "#0  spin", "#1  main (spins.c:"] {
         assert!(ended.said.out.contains(words), "{words:?} is not in:\n{}", ended.said.out);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the accuracy suites, saves the figures, and makes docs/accuracy.md of them.
+//! Runs the accuracy suites, saves their results, and generates docs/accuracy.md from them.
 mod bench;
 mod data;
 mod expected;
@@ -17,25 +17,25 @@ use results::Results;
 use std::path::{Path, PathBuf};
 use suite::Suite;
 
-/// Holds simulated results against native and published ones.
+/// Compares simulated results with native and published ones.
 #[derive(Parser)]
 #[command(after_help = "Examples:\n  \
-    corefold-accuracy                            both suites, and the page of them\n  \
+    corefold-accuracy                            run both suites and generate docs/accuracy.md\n  \
     corefold-accuracy --suite native             this host only\n  \
     corefold-accuracy --suite published --only skl --keep")]
 struct Arguments {
     #[arg(long, value_enum, default_value = "both")]
     suite: Which,
-    /// Native workloads, or machines or programs of published ones, whose name contains this
+    /// Only native workloads, and machines or programs of published results, whose name contains TEXT
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// The checkout: what lies in its accuracy/ is measured, and its docs/ are written
+    /// The checkout: programs are read from its accuracy/, results are written to its docs/
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     root: PathBuf,
     /// The command under test
     #[arg(long, value_name = "FILE", default_value = "target/release/corefold")]
     corefold: PathBuf,
-    /// Print the page, and save nothing
+    /// Print the page only; write no files
     #[arg(long)]
     keep: bool,
 }
@@ -45,7 +45,7 @@ enum Which {
     Both,
     Native,
     Published,
-    /// Nothing: makes the page of the saved figures again.
+    /// Measure nothing: generate the page from the saved results.
     None,
 }
 
@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     let root = &arguments.root;
     let suite = Suite::read(&root.join("accuracy/suite.toml"))?;
     let (saved, page) = (root.join("docs/accuracy.json"), root.join("docs/accuracy.md"));
-    // What is not measured now stays as it was.
+    // Results that are not measured now are kept.
     let mut results = match std::fs::read(&saved) {
         Ok(text) => serde_json::from_slice(&text).with_context(|| format!("in {}", saved.display()))?,
         Err(_) => Results::default(),

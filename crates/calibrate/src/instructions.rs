@@ -59,7 +59,7 @@ fn branches() -> [Figure; 2] {
     let (low, high) = (of(&mut || 0), of(&mut || !0));
     let known = Spread { least: (low.least + high.least) / 2.0, ..low };
     [
-        Figure::alone(KNOWN, "cycles", known, "branches that always go the same way, in the mean of both"),
+        Figure::alone(KNOWN, "cycles", known, "branches that always go the same way, average of taken and not taken"),
         Figure::alone(ON_CHANCE, "cycles", of(&mut chance), "the same on random bits, of which half are mispredicted"),
     ]
 }

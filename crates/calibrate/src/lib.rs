@@ -258,22 +258,32 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
     unless("latency.smt", "ns", 1.0, "not measured: no two CPUs of one core may be used");
     unless("latency.local_clean", "ns", 29.0, few);
     unless("latency.local_modified", "ns", 45.0, few);
-    unless("latency.request_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
-    unless("latency.snoop_percent", "percent", 33.0, "a transfer cut in thirds: request, snoop, data");
+    unless(
+        "latency.request_percent",
+        "percent",
+        33.0,
+        "assumed: request, snoop and data each take a third of a transfer",
+    );
+    unless(
+        "latency.snoop_percent",
+        "percent",
+        33.0,
+        "assumed: request, snoop and data each take a third of a transfer",
+    );
     unless("latency.spread", "percent", 11.0, "what calibration measures on a server of 2023 with a mesh");
     unless(
         "latency.home_busy",
         "cycles",
         4.0,
-        "an L3 slice returns half a line a cycle; twice that for looking up its tags",
+        "an L3 slice returns half a line per cycle: 2 cycles for the line, doubled for the tag look-up",
     );
-    unless("core.rmw_held", "cycles", RMW_HELD, "a load that hits takes 5, computing and writing back one each");
+    unless("core.rmw_held", "cycles", RMW_HELD, "5 for a load that hits, 1 to compute and 1 to write back");
     let smt = if t.threads_per_core() > 1 { 125.0 } else { 100.0 };
     unless(
         "core.smt_percent",
         "percent",
         smt,
-        "what a second thread commonly adds to mixed integer code; 100 without one",
+        "what a second thread on a core commonly adds for mixed integer code; 100 without one",
     );
     unless("system.wake", "ns", 3000.0, few);
     unless("system.timeslice", "ns", 3e6, "Linux's minimum granularity for a busy CPU: about 3 ms");
@@ -283,13 +293,13 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         "system.interrupt",
         "ns",
         1200.0,
-        "an inter-processor interrupt from its arrival to the end of a handler that is one fence",
+        "from the arrival of an inter-processor interrupt to the end of a handler that executes one fence",
     );
     unless(
         "system.interrupt_send",
         "ns",
         60.0,
-        "a write to the interrupt controller and a flag in the other CPU's line",
+        "a write to the interrupt controller, and one to a flag in the other CPU's cache line",
     );
     unless("system.grace_period", "ns", 1e7, "synchronize_rcu on a busy machine: two to three ticks of 4 ms");
 }
@@ -314,13 +324,13 @@ fn warnings(figures: &[Figure], t: &Topology, stolen: f64, running: u64) -> Vec<
     let mut all = Vec::new();
     if stolen > passes::MOST_STOLEN {
         all.push(format!(
-            "the hypervisor took {:.0} % of the CPU time: figures of two CPUs are too long",
+            "the hypervisor took {:.0} % of the CPU time: measurements between two CPUs are too high",
             100.0 * stolen
         ));
     }
     // Ourselves, and one more that may have been passing by.
     if running > 2 {
-        all.push(format!("{running} threads were running when it began: end them, and measure again"));
+        all.push(format!("{running} threads were running at the start: end the other ones and measure again"));
     }
     for f in figures.iter().filter(|f| KEYS.contains(&f.key)) {
         if let Some(s) = f.spread
@@ -337,7 +347,7 @@ fn warnings(figures: &[Figure], t: &Topology, stolen: f64, running: u64) -> Vec<
         }
     }
     if t.cpus.len() < 2 {
-        all.push("only one CPU may be used: what CPUs do to each other is estimated".into());
+        all.push("only one CPU may be used: latencies between CPUs are estimated, not measured".into());
     }
     all
 }

@@ -16,7 +16,7 @@ pub fn profile(description: &str, figures: &[Figure], notes: &[String]) -> Strin
         }
         mine.for_each(|f| line(&mut text, &f.key[section.len() + 1..], f));
     }
-    text.push_str("\n# Measured too, and no key of a profile:\n");
+    text.push_str("\n# Also measured; these are not keys of a profile:\n");
     for f in figures.iter().filter(|f| !f.key.contains('.')) {
         _ = writeln!(text, "# {} = {} {}: {}{}", f.key, number(f), f.unit, f.how, spread(f));
     }

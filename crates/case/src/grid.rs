@@ -85,7 +85,7 @@ type Place = (u32, i64, String);
 
 fn cells(part: &Part) -> Result<Vec<Place>> {
     if let Some(unknown) = part.loads.iter().find(|load| !LOADS.contains(&load.as_str())) {
-        let message = format!("there is no load {unknown:?}; there are: {}", LOADS.join(", "));
+        let message = format!("unknown load {unknown:?}; the loads are: {}", LOADS.join(", "));
         return Err(anyhow::Error::new(BadInput(message)));
     }
     let of = |cpus: u32, headroom: i64| part.loads.iter().map(move |load| (cpus, headroom, load.clone()));

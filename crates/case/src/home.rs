@@ -18,7 +18,7 @@ impl Home {
             return match complete(&named) {
                 true => Ok(Home(named)),
                 false => Err(bad_input(format!(
-                    "{VARIABLE} names {}, which has not both cases/ and kit/src/ in it",
+                    "{VARIABLE} names {}, which does not contain cases/ and kit/src/",
                     named.display()
                 ))),
             };
@@ -27,8 +27,8 @@ impl Home {
         match places(&own).into_iter().find(|place| complete(place)) {
             Some(place) => Ok(Home(place)),
             None => bail!(
-                "no cases: there is no ../share/corefold beside {}, and the clone that it was built in is gone; \
-                 `make install`, or name a clone in {VARIABLE}",
+                "no cases found: there is no ../share/corefold beside {}, and the clone it was built in is gone; run \
+                 `make install`, or set {VARIABLE} to a clone",
                 own.display()
             ),
         }
@@ -46,7 +46,7 @@ impl Home {
         if self.cases()?.iter().any(|known| known == name) {
             return Ok(self.0.join("cases").join(name));
         }
-        Err(bad_input(format!("there is no case {name:?}; there are: {}", self.cases()?.join(", "))))
+        Err(bad_input(format!("unknown case {name:?}; the cases are: {}", self.cases()?.join(", "))))
     }
 
     pub fn kit(&self) -> PathBuf {
@@ -86,7 +86,7 @@ mod tests {
         std::fs::create_dir_all(root.path().join("cases/one")).unwrap();
         std::fs::write(root.path().join("cases/one/case.toml"), "").unwrap();
         let home = Home(root.path().into());
-        assert_eq!(home.case("two").unwrap_err().to_string(), "there is no case \"two\"; there are: one");
+        assert_eq!(home.case("two").unwrap_err().to_string(), "unknown case \"two\"; the cases are: one");
         assert!(home.case("one").is_ok());
     }
 }

@@ -92,7 +92,7 @@ fn parse(text: &str) -> Result<Case> {
     let case: Case = toml::from_str(text)?;
     for row in &case.rows {
         if let Some(run) = row.figure.runs().into_iter().find(|run| !case.runs.contains_key(*run)) {
-            bail!("the row {:?} is about a run {run:?} that there is not", row.what);
+            bail!("the row {:?} names a run {run:?} that does not exist", row.what);
         }
         if row.published.is_some() != row.tolerance.is_some() || row.tolerance.is_some() != row.reason.is_some() {
             bail!("the row {:?} needs all of published, tolerance and reason, or none", row.what);
@@ -100,7 +100,7 @@ fn parse(text: &str) -> Result<Case> {
     }
     for run in case.runs.values() {
         if let Some(left) = case.arguments(run).into_iter().find(|arg| arg.contains('{')) {
-            bail!("nothing is set for {left} in {:?}", run.args);
+            bail!("no setting gives a value to {left} in {:?}", run.args);
         }
     }
     Ok(case)
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn mistakes_are_told() {
         for (from, to, told) in [
-            ("run = 'a'", "run = 'b'", "a run \"b\" that there is not"),
+            ("run = 'a'", "run = 'b'", "a run \"b\" that does not exist"),
             ("unit = '%'", "unit = '%'\npublished = 1", "needs all of published, tolerance and reason"),
-            ("{work}", "{wrok}", "nothing is set for {wrok}"),
+            ("{work}", "{wrok}", "no setting gives a value to {wrok}"),
             ("what = 'w'", "what = 'w'\nwhy = 1", "unknown field `why`"),
         ] {
             let error = parse(&CASE.replace(from, to)).err().map(|e| format!("{e:#}")).unwrap_or_default();

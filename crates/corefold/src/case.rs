@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `corefold case`: published results, simulated again.
+//! `corefold case`: published results, reproduced in simulation.
 use crate::screen;
 use crate::show::Json;
 use anyhow::{Context, Result};
@@ -12,31 +12,31 @@ use std::path::{Path, PathBuf};
 pub enum Command {
     /// List the cases that come with corefold.
     List,
-    /// Simulate a case, and show each figure beside the published one.
+    /// Simulate a case, and print each result beside the published one.
     Run {
         /// A case's name.
         #[arg(value_name = "NAME")]
         name: String,
-        /// Also write the rows as JSON; - is standard output, in place of the text.
+        /// Also write the rows as JSON; - means standard output, instead of the text.
         #[arg(long, value_name = "FILE|-")]
         json: Option<PathBuf>,
     },
-    /// Every counter of the kit under every load: best, worst, and how far the adaptive one is from the best.
+    /// Compare all counters of the kit under all loads: which is best, which is worst, and how close the adaptive one is.
     Grid(GridArgs),
 }
 
 #[derive(Args)]
 pub struct GridArgs {
-    /// Numbers of CPUs, of up to 1024.
+    /// Numbers of CPUs, at most 1024.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
-    /// How far the value begins above its limit; -1 is no limit.
+    /// How far above its limit the counter starts; -1 means no limit.
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
     headrooms: Option<Vec<i64>>,
-    /// Of add, compare, sums, reserve.
+    /// Loads to simulate: add, compare, sums, reserve [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     loads: Option<Vec<String>>,
-    /// A page with marks, between which the rows of these cells are written; others there stay.
+    /// Update the table in this page (docs/counters.md); rows that were not simulated now stay as they are.
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }

@@ -14,25 +14,25 @@ const EXAMPLES: &str = "\
 Examples:
   corefold cc -O2 -o bench bench.c -pthread       compile for simulation
   CC=\"corefold cc\" CXX=\"corefold c++\" make        a whole project
-  corefold run -- ./bench --threads {cpus}        a scaling curve, and what bends it
+  corefold run -- ./bench --threads {cpus}        a scaling curve, and what limits it
   corefold run --cpus 1,8-80:8 --json - -- ./bench {cpus} > curve.json
-  corefold report corefold.rec                    the last report again
-  corefold explore --seeds 1-10000 -- ./test      many schedules of one program, until one fails
-  corefold case run percpu-limit                  a published result, simulated again
-  corefold machine show skylake-2s-80             what is simulated, with sources";
+  corefold report corefold.rec                    print the last report again
+  corefold explore --seeds 1-10000 -- ./test      try many schedules of one program until one fails
+  corefold case run percpu-limit                  reproduce a published result in simulation
+  corefold machine show skylake-2s-80             a machine's parameters, each with its source";
 
 const EXPLORE: &str = "\
 Examples:
-  corefold explore -- ./test                              1,000 schedules on 4 CPUs, to the first that fails
-  corefold explore --seeds 1-10000 --cpus 8 -- ./test     more of them, for a program of 8 threads
+  corefold explore -- ./test                              1,000 schedules on 4 CPUs; stop at the first failure
+  corefold explore --seeds 1-10000 --cpus 8 -- ./test     10,000 schedules, for a program of 8 threads
   corefold explore --keep-going --json found.json -- ./test
-  corefold run --seed 4711 --cpus 4 -- ./test             one of them again
+  corefold run --seed 4711 --cpus 4 -- ./test             replay the schedule of one seed
 
-A schedule fails if the program exits with another status than 0, crashes, uses memory that it has freed, deadlocks,
-or gets nowhere (livelock). Exit codes: 0 if none does, 10 if one does, 5 if none does but some did not finish within
---timeout, 6 if the program cannot be simulated, others as for run.";
+A schedule fails if the program exits with a status other than 0, crashes, uses memory after freeing it, deadlocks,
+or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if none failed but some did not finish within
+--timeout, 6 if the program cannot be simulated, others as for `corefold run`.";
 
-/// Finds and explains multicore scaling collapses: runs a real program on a simulated machine of as many CPUs as you name.
+/// Finds and explains multicore scaling collapses: runs a real program on a simulated machine with as many CPUs as you choose.
 #[derive(Parser)]
 #[command(name = "corefold", version, after_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub struct Cli {
@@ -42,118 +42,119 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Compile or link C: gcc or clang with the hooks of the simulation.
+    /// Compile or link C for simulation: gcc or clang, plus instrumentation.
     ///
-    /// All arguments go to gcc (COREFOLD_CC names another, such as clang-19).
+    /// All arguments go to gcc, or to the compiler that COREFOLD_CC names, such as clang-19.
     #[command(disable_help_flag = true)]
     Cc {
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Compile or link C++: g++ with the hooks of the simulation.
+    /// Compile or link C++ for simulation: g++ or clang++, plus instrumentation.
     ///
-    /// All arguments go to g++ (COREFOLD_CXX names another).
+    /// All arguments go to g++, or to the compiler that COREFOLD_CXX names.
     #[command(name = "c++", disable_help_flag = true)]
     Cxx {
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Simulate a program at several numbers of CPUs, and report.
+    /// Simulate a program at several numbers of CPUs, and print a report.
     #[command(after_help = exit::HELP)]
     Run(RunArgs),
-    /// Run a program under many schedules, each drawn from a seed, until one fails.
+    /// Run a program under many schedules, each generated from a seed, until one fails.
     #[command(after_help = EXPLORE)]
     Explore(ExploreArgs),
     /// Print the report of a recording.
     Report(ReportArgs),
-    /// Published results, simulated again.
+    /// Reproduce published results in simulation.
     #[command(subcommand)]
     Case(crate::case::Command),
-    /// The machines that can be simulated.
+    /// List, show and measure the machines that can be simulated.
     #[command(subcommand)]
     Machine(crate::machine::Command),
 }
 
 #[derive(Args)]
 pub struct RunArgs {
-    /// Numbers of CPUs, like 1,2,4,8-80:8 [default: powers of two, full sockets, all cores, all CPUs].
+    /// Numbers of CPUs to simulate, such as 1,2,4,8-80:8 [default: powers of two, full sockets, all cores, all CPUs].
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// The schedule and the program's randomness: 0 is the plain schedule, any other number draws one of its own.
+    /// Seed of the schedule and of the program's random numbers: 0 is the default schedule, any other number a different
+    /// one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Mean cycles of a CPU between two samples of its call stack, 16 at least. Times do not depend on it.
+    /// Average cycles between two call-stack samples on a CPU, at least 16. Virtual time does not depend on it.
     #[arg(long, value_name = "CYCLES", default_value_t = corefold_driver::run::SAMPLE_PERIOD)]
     pub sample_period: u64,
-    /// Where the recording goes.
+    /// File to write the recording to.
     #[arg(short, long, value_name = "FILE", default_value = "corefold.rec")]
     pub output: PathBuf,
     #[command(flatten)]
     pub report: ReportOptions,
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// The program and its arguments, in which {cpus} stands for the number of CPUs.
+    /// The program and its arguments; {cpus} stands for the number of CPUs.
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,
 }
 
 #[derive(Args)]
 pub struct ExploreArgs {
-    /// Seeds to try, like 1-10000 or 7,11,100-200.
+    /// Seeds to try, such as 1-10000 or 7,11,100-200.
     #[arg(long, value_name = "LIST", default_value = "1-1000")]
     pub seeds: String,
-    /// CPUs of the simulated machine: as many as the program has threads, if they are to run at once.
+    /// CPUs of the simulated machine. To run all threads in parallel, give as many CPUs as the program has threads.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub cpus: u32,
-    /// Stop after that many failing schedules.
+    /// Stop after this many failing schedules.
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "keep_going")]
     pub stop_after: NonZero<usize>,
     /// Try all seeds, however many fail.
     #[arg(long)]
     pub keep_going: bool,
-    /// Also write what was found as JSON; - is standard output, in place of the text.
+    /// Also write the failures as JSON; - means standard output, instead of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// The program and its arguments, in which {cpus} stands for the number of CPUs.
+    /// The program and its arguments; {cpus} stands for the number of CPUs.
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub program: Vec<OsString>,
 }
 
-/// Cycles that a CPU may run ahead, unless told otherwise.
+/// Default of `--slack`.
 pub const SLACK: u64 = 500;
 
-/// What a run has, and how far it may go.
+/// The machine of a run, and its limits.
 #[derive(Args)]
 pub struct LimitArgs {
     /// A machine's name (see `corefold machine list`) or a profile file.
     #[arg(long, value_name = "NAME|FILE", default_value = corefold_machine::DEFAULT)]
     pub machine: String,
-    /// Leave out parts of the model, to see what they account for: in-flight, store-buffer, overlap, smt, home-node,
+    /// Disable parts of the model, to see what each contributes: in-flight, store-buffer, overlap, smt, home-node,
     /// queueing, migration, spread, adjacent-line, first-level, caches, mispredict.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mechanisms(), hide_possible_values = true)]
     pub without: Vec<String>,
-    /// End a run after that many seconds of the host; what it had recorded is kept.
+    /// End a run after this many seconds of host time; its recording up to then is kept.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub timeout: Option<Duration>,
-    /// End a run after that many seconds of virtual time.
+    /// End a run after this many seconds of virtual time.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub longest: Option<Duration>,
-    /// Heap that the program may have in one run, like 512M [default: what the host can spare].
+    /// Memory limit for the program in one run, such as 512M [default: what the host can spare].
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub memory: Option<u64>,
-    /// Runs at once [default: one for each core of the host].
+    /// Number of runs to simulate in parallel [default: one per host core].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
-    /// Cycles that a CPU may run ahead of the others; 0 is exact and slower.
+    /// Cycles by which a CPU may run ahead of the others; 0 is exact but slower.
     #[arg(long, value_name = "CYCLES", default_value_t = SLACK)]
     pub slack: u64,
 }
 
 #[derive(Args)]
 pub struct ReportArgs {
-    /// A recording, as `corefold run` leaves it.
+    /// A recording written by `corefold run`.
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
     #[command(flatten)]
@@ -162,26 +163,26 @@ pub struct ReportArgs {
 
 #[derive(Args)]
 pub struct ReportOptions {
-    /// How the work grows, where the program marks no progress.
+    /// How the amount of work depends on the number of CPUs, for programs without progress points.
     ///
-    /// The default is what the recording was made with, and total for a new one.
+    /// The default is the setting of the recording; for a new recording it is `total`.
     #[arg(long, value_enum)]
     pub work: Option<Work>,
-    /// Also write the report as JSON; - is standard output, in place of the text.
+    /// Also write the report as JSON; - means standard output, instead of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Do not measure, nor tell, how much time passes on the host in code without hooks and in the kernel.
+    /// Do not measure or report the host time spent in uninstrumented code and in the kernel.
     ///
-    /// That is the one part of a report that is not the same each time.
+    /// This is the only part of a report that differs from run to run.
     #[arg(long)]
     pub no_host_time: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Work {
-    /// The same work at every count
+    /// The total work is the same at every number of CPUs
     Total,
-    /// Each CPU does the same work
+    /// The work per CPU is the same at every number of CPUs
     PerCpu,
 }
 

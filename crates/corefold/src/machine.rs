@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `corefold machine`: what can be simulated, and where its numbers come from.
+//! `corefold machine`: the simulated machines, and the sources of their parameters.
 use crate::cli::LimitArgs;
 use crate::screen;
 use anyhow::{Context, Result, ensure};
@@ -14,32 +14,32 @@ use std::path::PathBuf;
 pub enum Command {
     /// List the machines that come with corefold.
     List,
-    /// Print a machine's numbers, each with its source.
+    /// Print a machine's parameters, each with its source.
     Show {
         /// A machine's name, or a profile file.
         #[arg(value_name = "NAME|FILE")]
         name: String,
     },
-    /// Measure this host, and write its profile: `--machine host` then simulates it.
+    /// Measure this host and write its profile, so that `--machine host` simulates it.
     ///
-    /// Takes under a minute, natively, without privileges. Nothing else should run meanwhile.
+    /// Takes under a minute, runs natively and needs no privileges. Nothing else should run at the same time.
     Calibrate {
-        /// Where the profile goes [default: what --machine host reads].
+        /// File to write the profile to [default: the file that `--machine host` reads].
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
 }
 
-/// Measures, saves, shows every figure with its spread.
+/// Measures the host, saves the profile, and prints every result with its spread.
 pub fn calibrate(output: Option<PathBuf>) -> Result<u8> {
-    let host = || host_file().context("neither XDG_CONFIG_HOME nor HOME says where profiles lie: name a file with -o");
+    let host = || host_file().context("neither XDG_CONFIG_HOME nor HOME is set: name the file to write with -o");
     let file = output.map_or_else(host, Ok)?;
     ensure!(!file.is_dir(), "{} is a folder: name a file with -o", file.display());
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let output = Output::create(&file, "the profile")?;
-    screen::note("measuring this host, for under a minute; let nothing else run");
+    screen::note("measuring this host: this takes under a minute; run nothing else meanwhile");
     let calibration = corefold_calibrate::calibrate()?;
     let written = output.write(calibration.text.as_bytes());
     let mut text = String::new();
@@ -55,7 +55,7 @@ pub fn calibrate(output: Option<PathBuf>) -> Result<u8> {
     Ok(exit::FINE)
 }
 
-/// The machine that a run is to have.
+/// The machine to simulate, without the disabled parts of the model.
 pub fn of(limits: &LimitArgs) -> Result<Machine> {
     let profile = load(&limits.machine)?;
     profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
@@ -95,7 +95,7 @@ fn table(profile: &Profile) -> Result<String> {
     Ok(text)
 }
 
-/// In cycles, where the profile has something else.
+/// The value in cycles, if the profile gives it in another unit.
 fn cycles(fact: &Fact) -> Option<String> {
     fact.cycles.filter(|_| fact.unit != "cycles").map(|c| format!("{c} cycles"))
 }

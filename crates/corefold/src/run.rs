@@ -36,7 +36,7 @@ fn options(args: &RunArgs) -> Result<Options> {
     let machine = crate::machine::of(&args.limits)?;
     let (program, rest) = args.program.split_first().expect("clap wants one");
     for word in rest.iter().filter_map(|a| cpus::near_placeholder(&a.to_string_lossy())) {
-        screen::note(&format!("corefold: `{word}` is passed as it is; {{cpus}} stands for the number of CPUs"));
+        screen::note(&format!("corefold: `{word}` is passed unchanged; write {{cpus}} for the number of CPUs"));
     }
     Ok(Options {
         cpus: match &args.cpus {
@@ -64,9 +64,9 @@ fn interrupted(finished: &Finished, options: &Options, output: &Path) {
     let shown = output.display();
     screen::note(&match (kept - cut, cut) {
         (0, 0) => "corefold: interrupted before anything was simulated".to_string(),
-        (ended, 0) => format!("corefold: interrupted; {ended} of {of} counts had ended and are in {shown}"),
+        (ended, 0) => format!("corefold: interrupted; {ended} of {of} runs had completed and are saved in {shown}"),
         (ended, cut) => format!(
-            "corefold: interrupted; {ended} of {of} counts had ended; they are in {shown}, with {cut} that were cut short"
+            "corefold: interrupted; {ended} of {of} runs had completed; {shown} has these and {cut} incomplete ones"
         ),
     });
 }

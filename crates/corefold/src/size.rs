@@ -14,12 +14,12 @@ pub fn parse(text: &str) -> Result<u64, String> {
         "m" => 20,
         "g" => 30,
         "t" => 40,
-        other => return Err(format!("unknown suffix {other:?}: K, M, G or T")),
+        other => return Err(format!("unknown suffix {other:?}: must be K, M, G or T")),
     };
     match number.checked_mul(1 << shift) {
-        Some(bytes) if bytes < LEAST => Err("at least 16M: what a program uses is not known closer than that".into()),
+        Some(bytes) if bytes < LEAST => Err("must be at least 16M: memory use is checked in steps of that size".into()),
         Some(bytes) => Ok(bytes),
-        None => Err("more than 64 bits hold".into()),
+        None => Err("too large: does not fit in 64 bits".into()),
     }
 }
 

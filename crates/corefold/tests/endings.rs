@@ -268,7 +268,7 @@ fn what_was_interrupted_is_told_from_what_had_ended() {
     assert_eq!(ended::wait_for(&mut child, Duration::from_secs(20)).code(), Some(130));
     let said = std::fs::read_to_string(place.path("said")).unwrap();
     assert!(
-        said.contains("interrupted; 1 of 3 counts had ended; they are in corefold.rec, with 2 that were cut short"),
+        said.contains("interrupted; 1 of 3 runs had completed; corefold.rec has these and 2 incomplete ones"),
         "{said}"
     );
     assert!(matches!(saved(&place)[1].status, Status::Interrupted { .. }));

@@ -72,7 +72,7 @@ fn bad_arguments_are_refused() {
         ("--cpus 5000", "5000 CPUs: 4096 is the most that can be simulated"),
         ("--cpus 1,100", "100 CPUs: skylake-2s-80 has 80; icx-2s-8375c has 128"),
         ("--cpus 1,x", "--cpus 1,x: \"x\" is neither"),
-        ("--cpus 8-4", "\"8-4\" runs backwards: say 4-8"),
+        ("--cpus 8-4", "\"8-4\" ends before it begins: write 4-8"),
         ("--machine skylake", "did you mean \"skylake-2s-80\"? Known:"),
         ("--machine xeon-4s-8", "did you mean \"xeon-4s-80\"?"),
         ("--machine ./bad.toml", "./bad.toml:4: latency.smt: must be a table"),
@@ -149,9 +149,9 @@ fn a_failure_at_one_count_is_shown_and_fails_the_run() {
 fn a_mistaken_placeholder_is_pointed_out() {
     let place = Place::new();
     place.build("good", "int main(void) { return 0; }");
-    let note = "`{cpu}` is passed as it is; {cpus} stands for the number of CPUs";
+    let note = "`{cpu}` is passed unchanged; write {cpus} for the number of CPUs";
     assert!(place.corefold("run --cpus 1 -- ./good {cpu}").err.contains(note));
-    assert!(!place.corefold("run --cpus 1 -- ./good {cpus}").err.contains("is passed as it is"));
+    assert!(!place.corefold("run --cpus 1 -- ./good {cpus}").err.contains("is passed unchanged"));
 }
 
 #[test]

@@ -74,7 +74,10 @@ pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
         Ok(mut command) => {
             let error = command.exec();
             let (variable, _) = language.compiler();
-            bad_input!("cannot start {}: {error} ({variable} names another)", command.get_program().display())
+            bad_input!(
+                "cannot start {}: {error} (set {variable} to use another compiler)",
+                command.get_program().display()
+            )
         }
         Err(error) => error,
     }

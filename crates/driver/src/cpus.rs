@@ -32,9 +32,9 @@ fn one(part: &str) -> Result<Vec<u32>, String> {
         return if part.contains(':') { Err(MALFORMED.into()) } else { Ok(vec![number(range)?]) };
     };
     match (number(first)?, number(last)?) {
-        (first, last) if first > last => Err(format!("runs backwards: say {last}-{first}")),
+        (first, last) if first > last => Err(format!("ends before it begins: write {last}-{first}")),
         (_, last) if last > MOST_CPUS => Err(format!("goes beyond {MOST_CPUS} CPUs, the most that can be simulated")),
-        _ if step == 0 => Err("has a step of 0, which would never end: a step is at least 1".into()),
+        _ if step == 0 => Err("has a step of 0: a step must be at least 1".into()),
         (first, last) => Ok((first..=last).step_by(step as usize).collect()),
     }
 }
@@ -101,7 +101,7 @@ mod tests {
             assert!(said.starts_with(&format!("--cpus {list}: {part:?} is neither")), "{said}");
         }
         let said = |list| parse(list).unwrap_err().to_string();
-        assert_eq!(said("1,8-4"), "--cpus 1,8-4: \"8-4\" runs backwards: say 4-8");
+        assert_eq!(said("1,8-4"), "--cpus 1,8-4: \"8-4\" ends before it begins: write 4-8");
         assert!(said("1-80:0").starts_with("--cpus 1-80:0: \"1-80:0\" has a step of 0"));
         assert!(said("1-4097").ends_with("goes beyond 4096 CPUs, the most that can be simulated"));
         for list in ["-1", "+1", "1-", "1-4000000000", "99999999999"] {

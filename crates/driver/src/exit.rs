@@ -26,10 +26,10 @@ Exit codes:
   6  the program did something that cannot be simulated, such as fork
   7  the program ran out of memory (--memory)
   8  corefold itself failed: a file could not be written, a run left no recording
-  9  livelock: threads only look at memory for ever, or a run took longer than --longest
+  9  livelock: threads poll memory without progress, or a run took longer than --longest
   10  explore: a schedule fails
-Where runs end differently, the smallest number of CPUs that did not end well decides.
-128 and a signal's number: interrupted; the runs that had ended are saved.";
+If runs end differently, the exit code is that of the smallest number of CPUs whose run failed.
+128 + signal number: interrupted; the runs that had completed are saved.";
 
 /// Something the user can put right: it ends the command with [`BAD_INPUT`].
 #[derive(Debug)]

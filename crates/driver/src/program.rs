@@ -39,7 +39,7 @@ fn resolve(name: &OsStr) -> Result<PathBuf> {
     let found = std::env::split_paths(&path).map(|d| d.join(name)).find(|p| executable(p).is_ok());
     let here = Path::new(name).exists();
     found.ok_or_else(|| match here {
-        true => bad_input!("{0} is not in PATH; for the one in this directory say ./{0}", name.display()),
+        true => bad_input!("{0} is not in PATH; for the one in this directory write ./{0}", name.display()),
         false => bad_input!("there is no program {} in PATH", name.display()),
     })
 }
@@ -48,7 +48,7 @@ fn executable(path: &Path) -> Result<()> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => bad_input!("{shown} does not exist"),
-        _ => bad_input!("cannot look at {shown}: {e}"),
+        _ => bad_input!("cannot examine {shown}: {e}"),
     })?;
     let mode = meta.permissions().mode();
     if !meta.is_file() {
@@ -114,9 +114,7 @@ fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
         elf.dynamic_symbols().any(|symbol| symbol.is_undefined() && wanted(symbol.name().unwrap_or("")))
     };
     if imports(&|name| name.starts_with(OLDER)) {
-        return Err(bad_input!(
-            "{shown} was compiled by an older `corefold cc`, whose hooks are other ones: compile it again"
-        ));
+        return Err(bad_input!("{shown} was compiled by an older `corefold cc` with incompatible instrumentation: compile it again"));
     }
     let hooks = imports(&hook);
     if has_tsan(elf, hooks) {

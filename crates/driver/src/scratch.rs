@@ -25,7 +25,7 @@ impl Scratch {
         let parent = std::env::temp_dir();
         sweep(&parent);
         let made = Scratch::new_in(&parent);
-        made.with_context(|| format!("cannot make a directory in {} (TMPDIR names another place)", parent.display()))
+        made.with_context(|| format!("cannot make a directory in {} (set TMPDIR to use another)", parent.display()))
     }
 
     fn new_in(parent: &Path) -> io::Result<Scratch> {

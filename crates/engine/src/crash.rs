@@ -127,7 +127,7 @@ fn timed_out(pc: u64) -> ! {
 /// The running thread does not come to a hook: it is in code without any, before `pc`.
 fn unseen(pc: u64, sp: u64) -> ! {
     if innermost::is_in_library(pc) && !innermost::is_after_call(pc - 1) {
-        engine::note("a library without hooks runs on and on: no other thread can run meanwhile", pc);
+        engine::note("an uninstrumented library does not return: no other thread can run meanwhile", pc);
     }
     let me = engine().sched.fiber;
     let mut running = running(pc);

@@ -76,7 +76,7 @@ pub fn engine() -> &'static mut Engine {
     // SAFETY: one carrier; callers do not keep the reference across a switch.
     match unsafe { &mut *ENGINE.0.get() } {
         Some(engine) => engine,
-        None => crate::crash::engine_fault("asked for the simulation before it began"),
+        None => crate::crash::engine_fault("the simulation was used before it was initialised"),
     }
 }
 

@@ -62,7 +62,7 @@ pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
     // SAFETY: a terminated string.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, slot.name) };
     if found.is_null() {
-        crate::crash::engine_fault("libc lacks a function that the runtime stands in for");
+        crate::crash::engine_fault("libc lacks a function that the runtime replaces");
     }
     slot.address.store(found.cast(), Ordering::Relaxed);
 }

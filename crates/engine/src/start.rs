@@ -115,8 +115,9 @@ global_asm!(
 /// What the runner wants; none where nothing is to be simulated.
 pub fn launch() -> Option<corefold_launch::Launch> {
     let bytes = sys::read_file(&launch_path()?).unwrap_or_default();
-    corefold_launch::decode(&bytes)
-        .or_else(|| crash::engine_fault("cannot read what the runner wants: are runner and runtime of one version?"))
+    corefold_launch::decode(&bytes).or_else(|| {
+        crash::engine_fault("cannot read the launch parameters: are `corefold` and the runtime of the same version?")
+    })
 }
 
 /// Path of the launch file, with its final zero byte; none where nothing is to be simulated.

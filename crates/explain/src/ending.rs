@@ -147,7 +147,7 @@ impl Teller<'_, '_> {
             None => format!("thread {} {verb}", one.thread),
         };
         let summary = match spin {
-            true => "livelock: threads only look at memory that nobody changes any more",
+            true => "livelock: threads poll memory that no thread writes any more",
             false => "livelock: still running at the end of the virtual time that it may take (--longest)",
         };
         let ran = running.iter().map(|one| self.stack(Some(one.thread), &one.stack, Top::Call));

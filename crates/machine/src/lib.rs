@@ -67,7 +67,7 @@ fn host() -> Result<Profile, Error> {
     match host_file() {
         Some(file) if file.exists() => load_file(&file),
         _ => Err(Error::plain(
-            "this host has not been measured: `corefold machine calibrate` does, in under a minute".into(),
+            "this host has not been measured: run `corefold machine calibrate`, which takes under a minute".into(),
         )),
     }
 }

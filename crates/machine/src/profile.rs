@@ -176,7 +176,7 @@ impl Numbers {
         let (bytes, of_a_way) = (self.long(size), self.long(ways) * self.long("topology.line_bytes"));
         let wrong = |what: String| Err(reader.at(self.line(size), format!("{size}: {what}")));
         if bytes % of_a_way != 0 {
-            return wrong(format!("{bytes} bytes are no whole number of sets of {of_a_way} bytes"));
+            return wrong(format!("{bytes} bytes is not a whole number of sets of {of_a_way} bytes"));
         }
         if bytes == 0 && size != "cache.l1" && LEVELS.iter().any(|[other, ..]| self.long(other) > 0) {
             return Err(reader.missing(size));

@@ -181,8 +181,8 @@ impl Seen {
         }
         if let Some(option) = self.has(&[BITCODE]) {
             return Err(bad_input!(
-                "{option}: bitcode would hold the hooks already, and get them once more when it is compiled; compile to \
-                 object files, without {option}"
+                "{option}: bitcode would be instrumented twice, once now and once when it is compiled; compile to object \
+                 files, without {option}"
             ));
         }
         if let (true, Some(option)) = (self.links(), self.has(STATIC)) {
@@ -200,7 +200,7 @@ impl Seen {
         }
         match self.in_files.iter().any(|o| sanitizers(o).any(|s| s == "thread")) {
             true => Err(bad_input!(
-                "-fsanitize=thread in a response file would link TSan's runtime: take it out (the hooks are added anyway)"
+                "-fsanitize=thread in a response file would link TSan's runtime: remove it (corefold adds the instrumentation)"
             )),
             false => Ok(()),
         }

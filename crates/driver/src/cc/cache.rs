@@ -24,12 +24,13 @@ fn temporary() -> Result<PathBuf> {
     let ours = std::env::temp_dir().join(format!("corefold-{user}"));
     match DirBuilder::new().mode(0o700).create(&ours) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
-            return Err(e)
-                .with_context(|| format!("cannot create {} (XDG_CACHE_HOME names another place)", ours.display()));
+            return Err(e).with_context(|| {
+                format!("cannot create {} (set XDG_CACHE_HOME to use another directory)", ours.display())
+            });
         }
         _ => {}
     }
-    let meta = metadata(&ours).with_context(|| format!("cannot look at {}", ours.display()))?;
+    let meta = metadata(&ours).with_context(|| format!("cannot examine {}", ours.display()))?;
     // Somebody else's directory there could feed us their compiler options.
     if !meta.is_dir() || meta.uid() != user || meta.mode() & 0o022 != 0 {
         bail!("{} can be written by others; set XDG_CACHE_HOME to a directory of your own", ours.display());

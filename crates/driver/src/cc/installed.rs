@@ -56,7 +56,7 @@ fn put(path: &Path, file: &File) -> Result<()> {
         temporary.persist(path)?;
         Ok(())
     };
-    write().with_context(|| format!("cannot write {} (XDG_CACHE_HOME names another place)", path.display()))
+    write().with_context(|| format!("cannot write {} (set XDG_CACHE_HOME to use another directory)", path.display()))
 }
 
 #[cfg(test)]

@@ -35,10 +35,10 @@ impl Blocked {
     /// `all threads are blocked in the system call futex, made by libfoo.so+0x123`.
     pub fn words(&self) -> String {
         let by = match self.file.as_str() {
-            "" => format!("code that the program has written to memory, at {:#x}", self.pc),
+            "" => format!("code generated at run time, at {:#x},", self.pc),
             file => format!("{file}+{:#x}", self.offset),
         };
-        format!("all threads are blocked in the system call {}, made past the runtime by {by}", name(self.number))
+        format!("all threads are blocked in the system call {}, which {by} made without the runtime", name(self.number))
     }
 }
 
@@ -120,6 +120,6 @@ mod tests {
         assert_eq!(place(MAPS, 0x800010), (String::new(), 0));
         let blocked =
             Blocked { number: 202, stack_pointer: 0, pc: 0x7f1ee4, file: "libfoo.so.1".into(), offset: 0x1ee4 };
-        assert!(blocked.words().ends_with("system call futex, made past the runtime by libfoo.so.1+0x1ee4"));
+        assert!(blocked.words().ends_with("system call futex, which libfoo.so.1+0x1ee4 made without the runtime"));
     }
 }

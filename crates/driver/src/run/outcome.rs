@@ -82,7 +82,7 @@ fn status(ended: &Ended) -> Status {
     match ended.status.code().unwrap_or(launch::EXIT_ENGINE) {
         launch::EXIT_DEADLOCK => Status::Deadlock { waiters: Vec::new() },
         launch::EXIT_UNSUPPORTED => {
-            Status::Unsupported { what: "see what the engine printed".into(), stack: Vec::new() }
+            Status::Unsupported { what: "see the runtime's message on standard error".into(), stack: Vec::new() }
         }
         launch::EXIT_LIVELOCK => Status::Livelock { spin: false, running: Vec::new(), waiters: Vec::new() },
         launch::EXIT_TIMED_OUT => {
@@ -100,12 +100,14 @@ fn status(ended: &Ended) -> Status {
 fn how(ended: &Ended) -> String {
     let stopped = match ended.stopped {
         Some(Stopped::Timeout) => "was stopped at its timeout and ",
-        Some(Stopped::Stuck) => "was stopped as nothing went on in it and ",
+        Some(Stopped::Stuck) => "was stopped because it made no progress and ",
         Some(Stopped::Interrupt) => "was stopped by an interrupt and ",
         None => "",
     };
     let end = match (ended.status.signal(), ended.status.code()) {
-        (Some(libc::SIGKILL), _) if stopped.is_empty() => "was killed (signal 9), perhaps for want of memory".into(),
+        (Some(libc::SIGKILL), _) if stopped.is_empty() => {
+            "was killed (signal 9), perhaps because the host ran out of memory".into()
+        }
         (Some(signal), _) => format!("was ended by signal {signal}"),
         (None, Some(code)) => format!("exited with status {code}"),
         (None, None) => "ended".into(),

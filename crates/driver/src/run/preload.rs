@@ -21,7 +21,7 @@ pub fn variables(libraries: &[&Path]) -> Result<Vec<(&'static str, OsString)>> {
         }
         // By name and search path, where blanks may stand.
         let (Some(directory), Some(name)) = (library.parent(), library.file_name()) else {
-            return Err(bad_input!("{} is no file", library.display()));
+            return Err(bad_input!("{} is not a file", library.display()));
         };
         if has(directory.as_os_str(), b":;") || has(name, SEPARATORS) {
             return Err(bad_input!("the loader cannot load from a path with a colon in it: {}", library.display()));

@@ -50,7 +50,7 @@ pub fn catch() {
     look();
     // The loader calls it whenever files come and go, for debuggers: before their constructors run.
     if !within::replace_function(c"_dl_debug_state", look as *const () as usize) {
-        note("the loader is another than expected: system calls of libraries that are loaded later may block", 0);
+        note("unexpected dynamic loader: system calls of libraries loaded later may block all threads", 0);
     }
 }
 
@@ -83,8 +83,8 @@ extern "C" fn look() {
             handle();
             files().caught.push(range);
         } else {
-            let what = "the kernel does not let the runtime catch system calls (seccomp): those that libraries make by \
-                        instructions of their own may block all threads";
+            let what = "the kernel does not let the runtime intercept system calls (seccomp): those that libraries \
+                        make without libc may block all threads";
             note(what, 0);
         }
     }

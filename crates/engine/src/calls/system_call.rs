@@ -52,22 +52,29 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_get_robust_list => result(robust_list::get(a as c_int, b, c)),
         libc::SYS_clock_nanosleep => clock_nanosleep(a as c_int, b as c_int, c, d),
         libc::SYS_vfork | libc::SYS_execve | libc::SYS_execveat => crash::unsupported(
-            "the program begins another process or program by a system call: a run is one process",
+            "the program starts another process or program by a system call: only one process can be simulated",
             pc,
         ),
-        libc::SYS_clone | libc::SYS_clone3 => crash::unsupported("the program makes threads by system calls", pc),
-        libc::SYS_exit => crash::unsupported("a thread ends itself by a system call", pc),
+        libc::SYS_clone | libc::SYS_clone3 => {
+            crash::unsupported("the program creates threads by direct system calls", pc)
+        }
+        libc::SYS_exit => crash::unsupported("a thread exits by a direct system call", pc),
         // SAFETY: ends the process, as it is asked to.
         libc::SYS_exit_group => unsafe { libc::_exit(a as c_int) },
         libc::SYS_tgkill => signals::by_number(b as c_int, c as c_int, pc).into(),
         libc::SYS_tkill => signals::by_number(a as c_int, b as c_int, pc).into(),
         _ if let Some(name) = not_there(number) => {
-            note(&alloc::format!("the system call {name} is not simulated: it fails as on a kernel without it"), pc);
+            note(&alloc::format!("the system call {name} is not simulated: it fails with ENOSYS"), pc);
             failed(libc::ENOSYS).into()
         }
         _ => by_stand_in(number, &arguments).unwrap_or_else(|| {
             if let Some(name) = past_simulation(number) {
-                note(&alloc::format!("the system call {name} goes past the simulation, unlike libc's function"), pc);
+                note(
+                    &alloc::format!(
+                        "the system call {name} goes to the host's kernel; libc's function would be simulated"
+                    ),
+                    pc,
+                );
             }
             sched::enter_kernel();
             kernel(number, &arguments)

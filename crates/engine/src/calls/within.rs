@@ -45,13 +45,13 @@ pub fn redirect() {
     // SAFETY: terminated strings.
     let theirs = functions.map(|(name, _)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as u64);
     if !theirs.iter().all(|function| has_room(*function)) {
-        let what = "the C library is another than expected: a long fread of the program's own pipe, or a dlopen in two \
-                    threads at once, may hang";
+        let what = "unexpected C library: a long fread from a pipe of the program's own, or dlopen in two threads at \
+                    once, may hang";
         return note(what, 0);
     }
     for (theirs, (_, ours)) in theirs.into_iter().zip(functions) {
         if !replace(theirs, ours) {
-            crash::engine_fault("may not change the C library's code in memory (is there a policy against it?)");
+            crash::engine_fault("cannot modify the C library's code in memory (does a security policy forbid it?)");
         }
     }
 }

@@ -226,15 +226,15 @@ fn unseen(what: u32, pc: u64) {
             "inline assembly accesses memory unseen (COREFOLD_ACCESS_READ, _WRITE or _RMW beside it says what it does)",
         ),
         (Unseen::SystemCall, "inline assembly makes a system call, which is not simulated (libc's syscall() is)"),
-        (Unseen::Random, "inline assembly asks the host's processor for random numbers, so runs differ"),
+        (Unseen::Random, "inline assembly reads the host's random numbers (rdrand), so runs differ"),
         (Unseen::Transaction, "inline assembly begins a hardware transaction, whose conflicts are not simulated"),
-        (Unseen::Processor, "inline assembly asks what the processor is (cpuid), and is shown the host's"),
+        (Unseen::Processor, "inline assembly asks what the processor is (cpuid) and gets the host's answer"),
         (
             Unseen::Bytes,
-            "inline assembly consists of bytes, and what they do is not known (COREFOLD_ACCESS_READ, _WRITE or _RMW \
-             beside it says it)",
+            "inline assembly consists of bytes, whose accesses are not known (declare them with COREFOLD_ACCESS_READ, \
+             _WRITE or _RMW beside it)",
         ),
-        (Unseen::Vectors, "a vector instruction gathers from memory, or scatters to it, unseen"),
+        (Unseen::Vectors, "a vector instruction gathers from or scatters to memory; its accesses are not simulated"),
     ];
     let is_caught = what == Unseen::SystemCall as u32 && raw::catches(pc);
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {

@@ -21,7 +21,7 @@ pub fn is_split(address: u64, size: u8) -> bool {
 /// Both lines arrive, and the bus is locked.
 #[cold]
 pub fn arrive(address: u64, size: u8, pc: u64) {
-    note("split lock: a locked operation on bytes of two cache lines locks the bus, and stops all CPUs", pc);
+    note("split lock: an atomic operation across two cache lines locks the bus and stalls all CPUs", pc);
     let (cpu, size) = (engine().sched.cpu as u32, u32::from(size));
     let second = line_start(address + u64::from(size) - 1);
     let first_bytes = (second - address) as u32;

@@ -53,7 +53,7 @@ pub fn find() {
     for name in FUNCTIONS {
         let function = next(name) as u64;
         if innermost::is_programs(function) && !within::lead_on(name, function) {
-            crash::engine_fault("cannot lead the program's requests for memory to its own allocator");
+            crash::engine_fault("cannot redirect the program's memory requests to its own allocator");
         }
     }
 }

@@ -146,7 +146,7 @@ extern "C" fn release(at: *mut c_void, pc: u64) {
 fn free_at(address: u64, pc: u64) {
     crate::storage::freed::check_free(address, pc);
     if !heap::release(address, pc) {
-        crate::engine::note("free() of something that is no live heap object: ignored", pc);
+        crate::engine::note("free() of an address that is not a live heap object: ignored", pc);
     }
 }
 

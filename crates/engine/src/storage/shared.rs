@@ -75,7 +75,7 @@ pub fn note(address: u64, bytes: u64, fd: i32, offset: u64, writable: bool, pc: 
         s.file == file && s.offset < offset + bytes && offset < s.offset + s.bytes && (s.writable || writable)
     };
     if all().iter().any(meets) {
-        engine::note("maps memory twice: each of its lines counts as two, one for each address", pc);
+        engine::note("maps memory twice: each of its cache lines is simulated as two, one for each address", pc);
     }
     all().push(new);
 }

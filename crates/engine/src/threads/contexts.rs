@@ -54,7 +54,7 @@ fn notice_other_stack(here: u64) {
     let given = me.thread.stack;
     let is_given = here.wrapping_sub(given.begin) < given.bytes;
     if !is_given && known().contexts.is_empty() && !me.signals.has_stack_at(here) {
-        note("a thread switches stacks by instructions of its own, so its calls may be mixed up", me.blocked_at);
+        note("a thread switches stacks with its own instructions: its call stacks may be wrong", me.blocked_at);
     }
 }
 

@@ -29,7 +29,10 @@ pub fn futex(arguments: &[u64; 6], call: Call) -> i64 {
         libc::FUTEX_CMP_REQUEUE => requeue(object, second, value, fourth as u32, Some(bits)),
         libc::FUTEX_WAKE_OP => wake_op(object, second, value, fourth as u32, bits),
         _ => {
-            note("a futex operation that is not simulated (priority inheritance or another): ENOSYS", call.pc);
+            note(
+                "a futex operation that is not simulated (such as priority inheritance): it fails with ENOSYS",
+                call.pc,
+            );
             error(libc::ENOSYS)
         }
     }

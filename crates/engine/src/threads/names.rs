@@ -79,7 +79,7 @@ stand_ins_at! {
             }
             // A sandbox would shut in the runtime too, which has to write the recording.
             libc::PR_SET_SECCOMP => {
-                note("prctl(PR_SET_SECCOMP) is not simulated: it fails as on a kernel without it", pc);
+                note("prctl(PR_SET_SECCOMP) is not simulated: it fails as on a kernel without seccomp", pc);
                 failed(libc::EINVAL)
             }
             _ => own(option, a, b, c, d),

@@ -342,5 +342,5 @@ pub extern "C-unwind" fn pthread_exit(value: *mut c_void) -> ! {
 /// What the main thread does in place of returning, when it calls pthread_exit.
 pub fn finish_main(value: usize) -> ! {
     finish(value);
-    crash::engine_fault("the main thread came back after its end")
+    crash::engine_fault("the main thread was resumed after its end")
 }

@@ -208,7 +208,7 @@ fn caches_have_whole_sets_and_all_levels() {
     };
     assert!(parse("m.toml", &cache(32 << 10, 1 << 24)).unwrap().machine.caches.are_finite());
     let said = parse("m.toml", &cache(1000, 1 << 24)).unwrap_err().to_string();
-    assert!(said.ends_with("cache.l1: 1000 bytes are no whole number of sets of 512 bytes"), "{said}");
+    assert!(said.ends_with("cache.l1: 1000 bytes is not a whole number of sets of 512 bytes"), "{said}");
     let said = parse("m.toml", &cache(32 << 10, 0)).unwrap_err().to_string();
     assert!(said.ends_with("cache.l3 is missing"), "{said}");
 }

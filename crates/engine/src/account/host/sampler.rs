@@ -82,7 +82,7 @@ pub fn end() {
 pub fn refused() -> String {
     match TIMER.load(Relaxed) {
         timer if timer >= 0 => String::new(),
-        error => format!("the kernel refuses a timer of the thread's user time (error {})", -error),
+        error => format!("the kernel refuses a timer for the thread's CPU time (error {})", -error),
     }
 }
 

@@ -59,7 +59,7 @@ fn by_default(signal: c_int, pc: u64) {
         Default::Nothing => {}
         Default::End => crash::killed(signal, pc),
         Default::Stop => crash::unsupported(
-            &format!("the program stops itself by signal {signal}: nobody would have it go on again"),
+            &format!("the program stops itself with signal {signal}, and nothing could continue it"),
             pc,
         ),
     }
@@ -97,7 +97,7 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
         call(action.sa_sigaction, signal, information.as_kernels(), pointer, top);
     }
     if context.uc_mcontext.gregs != registers {
-        crash::unsupported("a signal handler changes where the thread goes on, or its registers", pc);
+        crash::unsupported("a signal handler changes the interrupted thread's program counter or registers", pc);
     }
     // The return from the handler is a system call.
     sched::enter_kernel();

@@ -65,7 +65,7 @@ pub fn follow(signal: c_int, new: &libc::sigaction, pc: u64) {
         _ if FAULTS.contains(&signal) => {}
         _ if RUNNERS.contains(&signal) => {
             if handled && signal != libc::SIGALRM {
-                note("handles a signal that ends the run when it comes from outside", pc);
+                note("handles a signal that ends the run if another process sends it", pc);
             }
         }
         // The runtime catches system calls by it.

@@ -4,7 +4,7 @@ use crate::crash;
 use crate::engine::active;
 
 const FIBERS: &str = "a program that switches stacks by itself (__tsan_create_fiber, __tsan_switch_to_fiber) cannot be \
-                      simulated: have it use threads";
+                      simulated: use threads instead";
 const JAVA: &str = "a Java virtual machine (__tsan_java_init and its kin) cannot be simulated";
 
 macro_rules! refused {
