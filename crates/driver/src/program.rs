@@ -114,7 +114,9 @@ fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
         elf.dynamic_symbols().any(|symbol| symbol.is_undefined() && wanted(symbol.name().unwrap_or("")))
     };
     if imports(&|name| name.starts_with(OLDER)) {
-        return Err(bad_input!("{shown} was compiled by an older `corefold cc` with incompatible instrumentation: compile it again"));
+        return Err(bad_input!(
+            "{shown} was compiled by an older `corefold cc` with incompatible instrumentation: compile it again"
+        ));
     }
     let hooks = imports(&hook);
     if has_tsan(elf, hooks) {
