@@ -165,7 +165,7 @@ impl Numbers {
         }
         let split = self.get("latency.request_percent") + self.get("latency.snoop_percent");
         if split > 100 {
-            let what = format!("latency.snoop_percent: with latency.request_percent it makes {split}, more than 100");
+            let what = format!("latency.snoop_percent: the sum with latency.request_percent is {split}, more than 100");
             return Err(reader.at(self.line("latency.snoop_percent"), what));
         }
         Ok(())

@@ -89,10 +89,12 @@ impl Reader<'_> {
             (Some(source), None) => Origin::Source(source),
             (None, Some(from)) => Origin::Estimated(from),
             (None, None) => {
-                return Err(lacks("needs \"source\", or \"estimated\" that says from what"));
+                return Err(lacks(
+                    "needs \"source\" (where the value is published) or \"estimated\" (what it is estimated from)",
+                ));
             }
             (Some(_), Some(_)) => {
-                return Err(lacks("has \"source\" and \"estimated\": it is one or the other"));
+                return Err(lacks("has both \"source\" and \"estimated\": give one of them"));
             }
         };
         Ok(Entry {
@@ -131,7 +133,7 @@ impl Reader<'_> {
     fn unknown(&self, place: Range<usize>, key: &str) -> Error {
         let hint = match nearest(key, keys::names().chain(["name", "description"])) {
             Some(near) => format!("did you mean {near}?"),
-            None => "a profile holds machine facts only".to_string(),
+            None => "a profile describes only the machine".to_string(),
         };
         self.wrong(place, key, &format!("unknown key; {hint}"))
     }

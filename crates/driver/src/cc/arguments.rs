@@ -177,7 +177,7 @@ impl Seen {
             return Err(bad_input!("{target}: corefold simulates x86-64 programs only"));
         }
         if let Some(option) = self.has(&["-masm=intel"]) {
-            return Err(bad_input!("{option}: the hooks are written in AT&T syntax; compile without {option}"));
+            return Err(bad_input!("{option}: corefold's instrumentation is in AT&T syntax; compile without {option}"));
         }
         if let Some(option) = self.has(&[BITCODE]) {
             return Err(bad_input!(
@@ -194,7 +194,7 @@ impl Seen {
         for option in &self.options {
             if let Some(other) = sanitizers(option).find(|s| OTHER_SANITIZERS.contains(s)) {
                 return Err(bad_input!(
-                    "-fsanitize={other} cannot be combined with the hooks of the simulation: build without it"
+                    "-fsanitize={other} cannot be combined with corefold's instrumentation: build without it"
                 ));
             }
         }

@@ -108,13 +108,13 @@ fn a_number_must_say_where_it_comes_from() {
     refused(
         "smt",
         r#"smt = { value = 2, unit = "ns" }"#,
-        r#"latency.smt: needs "source", or "estimated" that says from what"#,
+        r#"latency.smt: needs "source" (where the value is published) or "estimated" (what it is estimated from)"#,
     );
     refused("smt", r#"smt = { value = 2, unit = "ns", source = " " }"#, r#"latency.smt: "source" must not be empty"#);
     refused(
         "smt",
         r#"smt = { value = 2, unit = "ns", source = "x", estimated = "y" }"#,
-        r#"latency.smt: has "source" and "estimated": it is one or the other"#,
+        r#"latency.smt: has both "source" and "estimated": give one of them"#,
     );
     refused("smt", r#"smt = { unit = "ns", source = "x" }"#, r#"latency.smt: has no "value""#);
     refused("smt", r#"smt = { value = 2, source = "x" }"#, r#"latency.smt: has no "unit""#);
@@ -129,7 +129,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         "latency.stm: unknown key; did you mean latency.smt?",
     );
     refused("smt", r#"smt = { value = 2, unit = "ns", sauce = "x" }"#, r#"latency.smt: unknown field "sauce""#);
-    refused("name", "colour = \"red\"", "colour: unknown key; a profile holds machine facts only");
+    refused("name", "colour = \"red\"", "colour: unknown key; a profile describes only the machine");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn the_split_of_a_transfer_cannot_exceed_it() {
     refused(
         "snoop_percent",
         r#"snoop_percent = { value = 80, unit = "percent", source = "x" }"#,
-        "latency.snoop_percent: with latency.request_percent it makes 113, more than 100",
+        "latency.snoop_percent: the sum with latency.request_percent is 113, more than 100",
     );
 }
 
