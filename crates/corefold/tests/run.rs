@@ -40,7 +40,7 @@ fn what_cannot_be_simulated_is_refused_before_it_starts() {
         ("./dir", "./dir is not a file"),
         ("./suid", "./suid is set-user-ID"),
         ("./nothing", "./nothing does not exist"),
-        ("good", "for the one in this directory say ./good"),
+        ("good", "for the one in this directory write ./good"),
         ("no-such-program", "there is no program no-such-program in PATH"),
     ] {
         let refused = place.corefold(&format!("run -- {program}"));
