@@ -126,7 +126,7 @@ fn signals_end_a_program_in_words() {
         ("alarm", 3, &["ended by signal SIGALRM, which nothing handles, in thread 0", "signals.c"]),
         ("other", 3, &["ended by signal SIGUSR2", "in thread 1", "wait_here"]),
         ("pause", 4, &["thread 1 waits for a signal in pause, at wait_here"]),
-        ("stop", 6, &["the program stops itself by signal 19"]),
+        ("stop", 6, &["the program stops itself with signal 19"]),
         ("descriptor", 6, &["signalfd() cannot be simulated"]),
         ("libc", 3, &["SIGSEGV", "measure", "main"]),
     ];

@@ -45,8 +45,8 @@ fn what_would_be_wrong_ends_the_run() {
         ("exit", "exits by a direct system call"),
         ("vfork_call", "the program starts another process or program"),
         ("exec_call", "the program starts another process or program"),
-        ("stop", "stops itself by signal 19"),
-        ("context", "a signal handler changes the interrupted thread's program counter"),
+        ("stop", "stops itself with signal 19"),
+        ("context", "a signal handler changes the interrupted"),
     ] {
         let ended = run(what);
         assert_eq!(ended.said.code, Some(6), "{what}: {}{}", ended.said.out, ended.said.err);

@@ -8,6 +8,7 @@ use crate::fields::{listed, merged};
 use crate::lines::{reads, writes};
 use crate::types::{Sharing, SiteUse, Verdict};
 use corefold_recording::CpuSet;
+use std::collections::BTreeMap;
 
 /// Below this share of the cost, the other kind of sharing is not worth a word.
 const NEGLIGIBLE: f64 = 0.1;
@@ -79,10 +80,13 @@ fn add(parts: &mut Vec<Part>, site: &SiteUse, cost: f64) {
 }
 
 fn verdict(sharing: Sharing, parts: &[Part], true_share: f64) -> Verdict {
-    let most_writes = parts.iter().map(|part| part.writes).max().unwrap_or(0);
+    // The elements of an array together, or there would be no minor field beside those of a large one.
+    let mut by_array: BTreeMap<String, u64> = BTreeMap::new();
+    parts.iter().for_each(|part| *by_array.entry(without_indices(&part.name)).or_default() += part.writes);
+    let most_writes = by_array.values().copied().max().unwrap_or(0);
     let most_cost = parts.iter().map(|part| part.cost).fold(0.0, f64::max);
     let all_cost: f64 = parts.iter().map(|part| part.cost).sum();
-    let is_written = |part: &&Part| part.writes > 0 && part.writes as f64 >= most_writes as f64 * PARTY;
+    let is_written = |part: &&Part| part.writes > 0 && by_array[&without_indices(&part.name)] as f64 >= most_writes as f64 * PARTY;
     let written: Vec<&Part> = parts.iter().filter(is_written).collect();
     let is_read = |part: &&Part| !is_written(part) && part.read_cost > 0.0 && part.cost >= most_cost * PARTY;
     let mut only_read: Vec<&Part> = parts.iter().filter(is_read).collect();
@@ -104,6 +108,13 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64) -> Verdict {
     verdict.padding = padding(&verdict);
     verdict.sentence = sentence(&verdict);
     verdict
+}
+
+/// `a.b[3].c` as `a.b[].c`.
+fn without_indices(name: &str) -> String {
+    let mut parts = name.split('[');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + "[" + part.trim_start_matches(|c: char| c != ']'))
 }
 
 /// What would lie on lines of their own if there were room between them.

@@ -51,6 +51,17 @@ fn one_slot_for_each_cpu_is_false_sharing() {
     assert_eq!((line.cpus.len(), line.fields[0].writers), (6, 1));
 }
 
+/// A total that is written once in a while beside the slots is no party, however little each slot costs by itself.
+#[test]
+fn a_field_that_is_hardly_written_is_not_what_padding_would_separate() {
+    let mut touches: Vec<Touch> = (0..6)
+        .map(|slot: u8| ("one", Rmw, 16 + 8 * slot, slot.into()..slot as u32 + 1, 100, &[(16, 50), (56, 50)][..]))
+        .collect();
+    touches.push(("two", Rmw, 0, 0..6, 4, &[(16, 4)]));
+    let line = judged(&touches);
+    assert!(line.verdict.sentence.ends_with("separate the elements of `hot.slots[0-5]`"), "{}", line.verdict.sentence);
+}
+
 #[test]
 fn plain_increments_of_own_slots_are_false_sharing() {
     let touches = [

@@ -191,13 +191,6 @@ impl Model {
         }
     }
 
-    /// Gives a private line a record: its owner stores to it, and others are to find it as it is until the store commits.
-    pub fn expose(&mut self, tag: &mut Tag, address: u64) {
-        if let Some(owner) = tag.private_cpu() {
-            *tag = self.share(address, owner, tag.is_dirty());
-        }
-    }
-
     /// Number of lines that have a record: that are fought for.
     pub fn shared_lines(&self) -> usize {
         self.lines.len()

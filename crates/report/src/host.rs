@@ -76,6 +76,16 @@ struct Totals<'a> {
     calls: BTreeMap<&'a str, u64>,
 }
 
+/// No system call that computes takes longer: what the kernel had beyond that is the runtime's.
+const LONGEST_CALL: f64 = 0.001;
+
+/// The program's kernel time: no more than its page faults and system calls can have taken.
+fn kernel_seconds(run: &HostRun) -> f64 {
+    let calls: u64 = run.calls.values().sum();
+    let most = run.page_fault_seconds + calls as f64 * LONGEST_CALL;
+    run.kernel_seconds.map_or(run.page_fault_seconds, |known| known.min(most))
+}
+
 impl<'a> Totals<'a> {
     fn of(runs: &'a [HostRun], curve: &Curve) -> Totals<'a> {
         let mut all = Totals::default();
@@ -83,8 +93,7 @@ impl<'a> Totals<'a> {
             let point = curve.points.iter().find(|point| point.explained.run.cpus == run.cpus);
             let Some(simulated) = point.map(|point| &point.explained.run) else { continue };
             all.simulated += simulated.time.compute as f64 / simulated.clock_hz.max(1) as f64;
-            // Where the program's kernel time is not known, its page faults are.
-            all.kernel += run.kernel_seconds.unwrap_or(run.page_fault_seconds);
+            all.kernel += kernel_seconds(run);
             all.page_faults += run.page_faults;
             all.page_fault_seconds += run.page_fault_seconds;
             run.calls.iter().for_each(|(name, count)| *all.calls.entry(name).or_default() += count);

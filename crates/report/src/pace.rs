@@ -49,9 +49,17 @@ pub fn fixed(runs: &[&Explained]) -> Option<Fixed> {
     }
 }
 
+/// Below this share of computing in CPU time, samples meet too few blocks to count them: those that run while a locked
+/// operation waits for its line take no time of their own.
+const COMPUTES: f64 = 0.1;
+
 /// Is it known of every run that finished how many basic blocks ran?
 pub fn counts_blocks(runs: &[&Explained]) -> bool {
-    runs.iter().filter(|r| r.ending.success).all(|r| r.run.pace.blocks > 0)
+    let known = |run: &RunFacts| {
+        let on_cpu = run.time.compute + run.time.stall + run.time.spin;
+        run.pace.blocks > 0 && run.time.compute as f64 >= on_cpu as f64 * COMPUTES
+    };
+    runs.iter().filter(|r| r.ending.success).all(|r| known(&r.run))
 }
 
 /// What the reader must know of how speed-up is reckoned.

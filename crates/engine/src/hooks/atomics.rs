@@ -83,7 +83,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
-    expose(address, pc, before);
+    keep_clean(address, cpu, before);
     pending::defer(cpu, address, size, value, effect, pc);
 }
 
@@ -113,20 +113,12 @@ fn await_store(cpu: u32, store: &pending::Store) {
     pending::flush(hot!().clock);
 }
 
-/// Has others wait for the store on a line that is the CPU's own, rather than have it committed when they ask for the line.
-/// If the line was modified before, plain stores to it were not put off: what waits before them takes effect first.
-fn expose(address: u64, pc: u64, before: Tag) {
-    let (cpu, tag) = (engine().sched.cpu as u32, tag_of(address));
-    if tag.private_cpu() != Some(cpu) {
-        return;
-    }
-    if before.private_cpu() == Some(cpu) && before.is_dirty() && pending::any_of(cpu) {
-        pending::commit_all(cpu);
-    }
-    let lines = engine().model.shared_lines();
-    engine().model.expose(tag, address);
-    if engine().model.shared_lines() != lines {
-        crate::account::sites::line_shared(address, pc);
+/// A store waits on a line that is the CPU's own since it asked for it. The line counts as clean: plain stores to it take
+/// the slow path and wait as well, and another CPU that asks for it finds it as it was ([`pending::reveal`]).
+fn keep_clean(address: u64, cpu: u32, before: Tag) {
+    let tag = tag_of(address);
+    if *tag == Tag::private_dirty(cpu) && before != *tag {
+        *tag = Tag::private_clean(cpu);
     }
 }
 

@@ -157,6 +157,8 @@ fn sharing(group: &Group) -> String {
 
 /// Places shown on either side.
 const PARTIES: usize = 2;
+/// A place that waits for less than one in so many of what the first waits for is not told.
+const MINOR: u64 = 100;
 
 /// The places that write the fields which the verdict calls written, and those that read the others, those that
 /// waited longest first.
@@ -165,7 +167,9 @@ fn parties<'a, 'b>(group: &'b Group<'a>) -> (Vec<&'b Spot<'a>>, Vec<&'b Spot<'a>
     let among =
         |spot: &Spot, names: &[String]| spot.fields.iter().any(|field| names.iter().any(|name| name == field.0));
     let (writers, others): (Vec<&Spot>, Vec<&Spot>) = group.sites.iter().partition(|spot| spot.writes());
-    let writers = writers.into_iter().filter(|spot| among(spot, &verdict.written)).collect();
+    let writers: Vec<&Spot> = writers.into_iter().filter(|spot| among(spot, &verdict.written)).collect();
+    let most = writers.iter().map(|spot| spot.wait()).max().unwrap_or(0);
+    let writers = writers.into_iter().filter(|spot| spot.wait() * MINOR >= most).collect();
     (writers, others.into_iter().filter(|spot| among(spot, &verdict.only_read)).collect())
 }
 
