@@ -50,3 +50,25 @@ fn the_demonstration_runs() {
         assert!(kind.len() == 5 && kind[1..].iter().all(|rate| rate.parse::<f64>().is_ok_and(|r| r > 0.0)), "{kind:?}");
     }
 }
+
+/// The README's example is what the demonstration prints, but for what is measured on a host. The figures depend on the
+/// code that the compiler makes.
+#[test]
+fn the_example_of_the_readme_is_true() {
+    let version = said(Place::new().command("gcc").arg("-dumpversion")).out;
+    if version.trim() != "12" {
+        println!("SKIPPED: the example of README.md is that of gcc 12, and this is gcc {version}");
+        return;
+    }
+    let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).expect("the README");
+    let example = readme.split("$ make demo\n").nth(1).expect("the example").split("```").next().expect("its end");
+    let simulated = example.split("\n4. ").next().expect("the part that is simulated");
+    let profile = Path::new(ROOT).join("machines/skl-i7-6700hq.toml");
+    let demo = said(Place::new().command(Path::new(ROOT).join("demo/run.sh")).arg(corefold()).arg(profile)).out;
+    let printed: Vec<&str> = demo.lines().map(str::trim).collect();
+    let lines: Vec<&str> = simulated.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "…").collect();
+    assert!(lines.len() > 25, "{simulated}");
+    for line in lines {
+        assert!(printed.contains(&line), "{line:?} is in README.md and not in what the demonstration prints:\n{demo}");
+    }
+}

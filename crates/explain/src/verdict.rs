@@ -86,7 +86,8 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64) -> Verdict {
     let most_writes = by_array.values().copied().max().unwrap_or(0);
     let most_cost = parts.iter().map(|part| part.cost).fold(0.0, f64::max);
     let all_cost: f64 = parts.iter().map(|part| part.cost).sum();
-    let is_written = |part: &&Part| part.writes > 0 && by_array[&without_indices(&part.name)] as f64 >= most_writes as f64 * PARTY;
+    let is_written =
+        |part: &&Part| part.writes > 0 && by_array[&without_indices(&part.name)] as f64 >= most_writes as f64 * PARTY;
     let written: Vec<&Part> = parts.iter().filter(is_written).collect();
     let is_read = |part: &&Part| !is_written(part) && part.read_cost > 0.0 && part.cost >= most_cost * PARTY;
     let mut only_read: Vec<&Part> = parts.iter().filter(is_read).collect();
