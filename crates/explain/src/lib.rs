@@ -30,7 +30,7 @@ pub use fields::{listed, merged, one_name, pattern};
 pub use images::Images;
 pub use types::*;
 pub use verdict::judge;
-pub use wrapper::is_lock_wrapper;
+pub use wrapper::is_wrapper;
 
 use corefold_recording::Run;
 use space::Space;

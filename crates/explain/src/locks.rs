@@ -4,7 +4,7 @@ use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{LockUse, Place, base_name, lock_kind_name};
-use crate::wrapper::is_lock_wrapper;
+use crate::wrapper::is_wrapper;
 use corefold_recording::{Lock, LockKind, Meetings, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -66,7 +66,7 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
 /// only wrap a lock stand for their callers, as far as these are known.
 fn in_program(frames: &[Frame]) -> Place {
     let own = frames.iter().position(|frame| !frame.is_standard_library()).unwrap_or(frames.len() - 1);
-    let wraps = |frame: &&Frame| is_lock_wrapper(&frame.function, frame.file.as_deref());
+    let wraps = |frame: &&Frame| is_wrapper(&frame.function, frame.file.as_deref());
     let wrappers = frames[own..frames.len() - 1].iter().take_while(wraps).count();
     frames[own + wrappers].place()
 }

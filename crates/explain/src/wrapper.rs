@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions that only carry a lock's name: `Mutex::Lock` of a portability header, a scoped guard's
-//! constructor, `mythread_cond_wait`. All who take any lock go through them, so whoever reads a report
-//! wants to know their caller.
+//! Functions that only carry the name of a lock or of an atomic operation: `Mutex::Lock` of a portability header, a
+//! scoped guard's constructor, `mythread_cond_wait`, `ck_pr_faa_64`, `uatomic_inc`. Everybody who takes any lock, or
+//! changes any word, goes through them, so whoever reads a report wants to know their caller.
 
 /// Words that the name of such a function, or of its class, has.
 const WORDS: [&str; 18] = [
@@ -25,10 +25,22 @@ const WORDS: [&str; 18] = [
     "waituntil",
 ];
 
+/// Words that the name of an atomic operation has.
+const ATOMICS: [&str; 7] = ["atomic", "cas", "cmpxchg", "faa", "fas", "uatomic", "xchg"];
+/// Words that it may have, and what follows them then: how wide the word is.
+const OPERATIONS: [&str; 12] = ["add", "and", "btc", "btr", "bts", "dec", "inc", "load", "or", "store", "sub", "xor"];
+const WIDTHS: [&str; 12] = ["16", "32", "64", "8", "char", "double", "int", "long", "ptr", "short", "uint", "zero"];
+
 /// Whether an inlined function is one: it is named for it, and lies in a header, as what is shared does.
-pub fn is_lock_wrapper(function: &str, file: Option<&str>) -> bool {
+pub fn is_wrapper(function: &str, file: Option<&str>) -> bool {
     let header = |file: &str| [".h", ".hh", ".hpp", ".hxx", ".inl"].iter().any(|end| file.ends_with(end));
-    file.is_some_and(header) && words(last_two(function)).any(|word| WORDS.contains(&word.as_str()))
+    if !file.is_some_and(header) {
+        return false;
+    }
+    let words: Vec<String> = words(last_two(function)).collect();
+    let has = |of: &[&str]| words.iter().any(|word| of.contains(&word.as_str()));
+    let sized = words.last().is_some_and(|last| WIDTHS.contains(&last.as_str()));
+    has(&WORDS) || has(&ATOMICS) || (sized && has(&OPERATIONS))
 }
 
 /// A method with its class, without arguments of either: `Guard::Guard` of `port::Guard<Mutex>::Guard(int)`.
@@ -77,16 +89,35 @@ mod tests {
             "spin_lock",
             "SpinUnlock",
         ] {
-            assert!(is_lock_wrapper(name, Some("/src/port/mutex.h")), "{name}");
-            assert!(!is_lock_wrapper(name, Some("/src/port/mutex.c")), "{name}");
-            assert!(!is_lock_wrapper(name, None), "{name}");
+            assert!(is_wrapper(name, Some("/src/port/mutex.h")), "{name}");
+            assert!(!is_wrapper(name, Some("/src/port/mutex.c")), "{name}");
+            assert!(!is_wrapper(name, None), "{name}");
+        }
+    }
+
+    #[test]
+    fn so_is_one_that_is_named_for_an_atomic_operation() {
+        for name in
+            ["ck_pr_faa_64", "ck_pr_md_store_ptr", "ck_pr_load_uint", "uatomic_inc", "arch_atomic_add", "my_cas2"]
+        {
+            let expected = name != "my_cas2";
+            assert_eq!(is_wrapper(name, Some("include/ck_pr.h")), expected, "{name}");
+            assert!(!is_wrapper(name, Some("queue.c")), "{name}");
         }
     }
 
     #[test]
     fn a_word_within_a_word_or_an_argument_makes_none() {
-        for name in ["lzma_block_encode", "clock_now", "Table<Mutex>::get", "mutexes::Table::get", "awaits"] {
-            assert!(!is_lock_wrapper(name, Some("a.h")), "{name}");
+        for name in [
+            "lzma_block_encode",
+            "clock_now",
+            "Table<Mutex>::get",
+            "mutexes::Table::get",
+            "awaits",
+            "KeyStore::load",
+            "add_node",
+        ] {
+            assert!(!is_wrapper(name, Some("a.h")), "{name}");
         }
     }
 }

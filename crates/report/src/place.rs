@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose code a place is.
-use corefold_explain::{Place, SiteUse, is_lock_wrapper};
+use corefold_explain::{Place, SiteUse, is_wrapper};
 
 /// Where standard libraries keep what is inlined into the program: an atomic add of C++ or Rust is in one
 /// of these files, and its caller is what the reader looks for.
@@ -18,7 +18,7 @@ pub fn in_program(site: &SiteUse) -> Place {
     let innermost = Place { function: site.function.clone(), file: site.file.clone(), line: site.line };
     let Some(outermost) = site.inlined_into.last() else { return innermost };
     let own = |place: &&Place| place.file.is_some() && !is_library(place.file.as_deref());
-    let wraps = |place: &Place| is_lock_wrapper(&place.function, place.file.as_deref());
+    let wraps = |place: &Place| is_wrapper(&place.function, place.file.as_deref());
     let all = || std::iter::once(&innermost).chain(&site.inlined_into).filter(own);
     let found = all().find(|place| !wraps(place) || std::ptr::eq(*place, outermost));
     found.or(all().next()).cloned().unwrap_or(innermost)
