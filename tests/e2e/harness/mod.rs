@@ -16,4 +16,4 @@ pub use fetch::package;
 pub use place::{Place, Said, printed_natively, said};
 pub use report::{Line, Report, Run};
 pub use simulate::{Simulated, Simulation};
-pub use suite::run_suite;
+pub use suite::{run_suite, tell};

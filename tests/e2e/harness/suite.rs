@@ -79,7 +79,7 @@ pub fn run_suite(name: &str) {
 }
 
 /// Past the capture of test output, so that it is in the output of every run.
-fn tell(text: &str) {
+pub fn tell(text: &str) {
     // Nothing can be done about a closed stream.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

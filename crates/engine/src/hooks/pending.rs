@@ -7,8 +7,8 @@
 //! waiting stores are taken back and those of the next CPU put in ([`change_view`]). The value of a store is what memory
 //! holds then, for a hook runs before the store and knows no value, and code without hooks may have stored since.
 //!
-//! Not here are plain stores to a line that its CPU has alone: nobody sees them before asking for the line, and then
-//! the CPU's stores commit first ([`reveal`]).
+//! Not here are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees them
+//! before asking for the line, and then the CPU's stores commit first ([`reveal`]).
 use crate::engine::{engine, tag_of};
 use crate::hooks::access::{origin, read_value};
 use crate::scheduling::doze;
