@@ -40,18 +40,18 @@ static bool refill_and_take(struct cf_adaptive_counter *c, uint32_t cpu, int64_t
 {
 	struct cf_lock_node node;
 	struct cf_slot *slot = &c->slots[cpu];
-	int32_t cap;
+	int32_t max;
 	bool done = false;
-	if (cf_slot_cap(slot) == 0)
+	if (cf_slot_credit_max(slot) == 0)
 		return false;
 	lock(c, &node);
-	cap = cf_slot_cap(slot);
-	if (cap && cf_adaptive_cap(c, count_of(load_word(c)), c->near) < cap / 2) {
+	max = cf_slot_credit_max(slot);
+	if (max && cf_adaptive_credit_max(c, count_of(load_word(c)), c->compared) < max / 2) {
 		cf_adaptive_fold_own__(c, cpu, 0);
 		cf_adaptive_lend__(c, false);
-	} else if (cap && limit <= guard(c)) {
+	} else if (max && limit <= guard(c)) {
 		// The debit leaves the count at or above the guard, and so at or above the limit.
-		done = cf_adaptive_draw__(c, cpu, amount);
+		done = cf_adaptive_refill__(c, cpu, amount);
 	}
 	unlock(c, &node);
 	return done;
@@ -91,24 +91,24 @@ static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_
 			word = load_word(c);
 		}
 	}
-	cf_adaptive_sank(c, word + in_word(amount));
+	cf_adaptive_check_watermark(c, word + in_word(amount));
 	cf_adaptive_changed(c, cpu, word, word + in_word(amount), limit);
 	return 0;
 }
 
-// Credit may grow up to the caps while this looks: they count as used.
+// Credit may grow up to the maxima while this looks: they count as used.
 static int limited_add_up(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
 {
 	struct cf_lock_node node;
 	int result, called = 0;
 	lock(c, &node);
-	if (count_of(load_word(c)) + amount + c->caps > limit) {
+	if (count_of(load_word(c)) + amount + c->max_total > limit) {
 		called = cf_adaptive_call_back__(c, NULL);
-		__atomic_store_n(&c->near, limit, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->compared, limit, __ATOMIC_RELAXED);
 	}
-	result = decide__(c, limit - c->caps, amount);
-	// A plain add in between can have brought it near; then the caps are in the way, and go.
-	if (result == -ENOSPC && c->caps && called >= 0) {
+	result = decide__(c, limit - c->max_total, amount);
+	// A plain add in between can have brought it near; then the maxima are in the way, and go.
+	if (result == -ENOSPC && c->max_total && called >= 0) {
 		called = cf_adaptive_call_back__(c, NULL);
 		if (called >= 0)
 			result = decide__(c, limit, amount);

@@ -3,16 +3,16 @@
 
 static struct cf_slot *slots;
 
-static void open_all(int32_t gate)
+static void open_all(int32_t permit)
 {
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
-		cf_slot_gate_set(&slots[cpu], gate);
+		cf_slot_permit_set(&slots[cpu], permit);
 }
 
-static void open_all_credit(int32_t cap)
+static void open_all_credit(int32_t maximum)
 {
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
-		cf_slot_cap_set(&slots[cpu], cap);
+		cf_slot_credit_max_set(&slots[cpu], maximum);
 }
 
 static int64_t sum(void)
@@ -90,7 +90,7 @@ static void close_and_take(int id, void *shared)
 	counts[0] = taken;
 }
 
-TEST("a closed gate holds")
+TEST("a closed slot stays closed")
 {
 	long counts[6] = { 0 }, added = 0;
 	closed_for_good = 0;
@@ -107,7 +107,7 @@ TEST("a closed gate holds")
 #if CF_BUILT_RSEQ
 static uint32_t stop;
 
-// An update that takes its time between the look at the gate and the store: what a fence is for.
+// An update that takes its time between the look at the permit and the store: what a fence is for.
 static void slow_sequences(void)
 {
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpl $0, 4(%%rax)\n\t"
@@ -151,7 +151,7 @@ static void slow_update_or_close(int id, void *shared)
 		__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 }
 
-TEST("a fence ends sequences that looked at the gate long ago")
+TEST("a fence ends sequences that looked at the permit long ago")
 {
 	if (cf_cpu_state.mode != CF_CPU_RSEQ)
 		return;
@@ -172,7 +172,7 @@ static int64_t totals(void)
 	return (int64_t)sum;
 }
 
-// Takes and gives within its CPU's cap, or closes, looks that all stand still, and moves bases.
+// Takes and gives within its CPU's credit, or closes, looks that all stand still, and moves bases.
 static void count_or_close(int id, void *shared)
 {
 	long *counts = shared, done = 0;
@@ -194,7 +194,7 @@ static void count_or_close(int id, void *shared)
 	counts[id] = done;
 }
 
-TEST("a closed cap holds")
+TEST("a slot without credit takes none")
 {
 	long counts[6] = { 0 }, added = 0;
 	closed_for_good = 0;

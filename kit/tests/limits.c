@@ -17,7 +17,7 @@
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
-static const struct cf_counter_options options = { .batch = 4, .cap_max = 32, .percpu_limit = 4, .many_cpus = 1 };
+static const struct cf_counter_options options = { .batch = 4, .credit_max = 32, .percpu_limit = 4, .many_cpus = 1 };
 static struct cf_counter c;
 
 // Before the kit's own constructor.

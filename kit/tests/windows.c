@@ -109,7 +109,7 @@ TEST("percpu: two CPUs in turn get what there is, and no more")
 }
 
 #if CF_BUILT_RSEQ
-// A limited add that takes its time between the look at the gate and the store: what the fence is for.
+// A limited add that takes its time between the look at the permit and the store: what the fence is for.
 static int take_slowly(struct cf_slot *slots)
 {
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movl 4(%%rax), %%ecx\n\t"
@@ -135,7 +135,7 @@ full:
 	return CF_SLOT_FULL;
 }
 
-// The same for a plain add of 1, and any gate that is open.
+// The same for a plain add of 1, and any permit that is open.
 static int add_slowly(struct cf_slot *slots)
 {
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpl $0, 4(%%rax)\n\t"
@@ -177,7 +177,7 @@ static void take_giant_meanwhile(void)
 	take_giant();
 }
 
-TEST("percpu: nor does one who looked at his gate before it changed")
+TEST("percpu: nor does one who looked at his permit before it changed")
 {
 	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
 		return;
@@ -295,7 +295,7 @@ TEST("adaptive: when an add below a limit has returned, nothing more is taken ab
 }
 
 #if CF_BUILT_RSEQ
-// An add of 1 to the credit that takes its time between the look at cap and base and the store.
+// An add of 1 to the credit that takes its time between the look at the maximum and the base and the store.
 static int credit_slowly(struct cf_slot *slots)
 {
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpq $0, 16(%%rax)\n\t"

@@ -121,8 +121,8 @@ full:
 
 static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
 {
-	/* A credit below 0 is a huge unsigned number: one comparison is both bounds. The cap first: who sees a slot
-	 * open sees the base that it was opened with. */
+	/* A credit below 0 is a huge unsigned number: one comparison is both bounds. The maximum is read first: a slot
+	 * that is seen open has the base that it was opened with. */
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movq 16(%%rax), %%rcx\n\t"
 					     "movq (%%rax), %%rdx\n\t"
 					     "addq %[n], %%rdx\n\t"
@@ -236,12 +236,12 @@ static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_add(struct cf_slot *s
 	int64_t sum;
 	uint64_t size, bound;
 	uint64_t word = slot->u.word;
-	int32_t gate = (int32_t)(uint32_t)(word >> 32);
+	int32_t permit = (int32_t)(uint32_t)(word >> 32);
 	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
 		return CF_SLOT_MOVED;
 	sum = (int64_t)((uint64_t)(int64_t)(int32_t)(uint32_t)word + (uint64_t)n);
 	size = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
-	bound = kind == CF_UNHOOKED_WITHIN ? (uint32_t)(batch & gate) : gate < 0 ? (uint32_t)batch : 0;
+	bound = kind == CF_UNHOOKED_WITHIN ? (uint32_t)(batch & permit) : permit < 0 ? (uint32_t)batch : 0;
 	if (size >= bound)
 		return CF_SLOT_FULL;
 	slot->u.part.delta = (int32_t)sum;
@@ -288,7 +288,7 @@ static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_credit(struct cf_slot
 	uint64_t total = slot->u.word + (uint64_t)n;
 	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
 		return CF_SLOT_MOVED;
-	if (total - slot->own[CF_SLOT_BASE] >= slot->own[CF_SLOT_CAP])
+	if (total - slot->own[CF_SLOT_BASE] >= slot->own[CF_SLOT_CREDIT_MAX])
 		return CF_SLOT_FULL;
 	slot->u.word = total;
 	return CF_SLOT_DONE;
