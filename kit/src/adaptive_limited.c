@@ -96,25 +96,19 @@ static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_
 	return 0;
 }
 
-// Credit may grow up to the maxima while this looks: they count as used.
+// Credit may grow up to the maxima while this decides: they count as used. What fits then, fits: plain adds that raise the
+// count meanwhile count as after it (guarantee 1).
 static int limited_add_up(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
 {
 	struct cf_lock_node node;
-	int result, called = 0;
+	int result = 0;
 	lock(c, &node);
 	if (count_of(load_word(c)) + amount + c->max_total > limit) {
-		called = cf_adaptive_call_back__(c, NULL);
-		__atomic_store_n(&c->compared, limit, __ATOMIC_RELAXED);
+		result = cf_adaptive_call_back__(c, NULL);
+		__atomic_store_n(&c->compared, limit, __ATOMIC_RELAXED); // relaxed: policy
 	}
-	result = decide__(c, limit - c->max_total, amount);
-	// A plain add in between can have brought it near; then the maxima are in the way, and go.
-	if (result == -ENOSPC && c->max_total && called >= 0) {
-		called = cf_adaptive_call_back__(c, NULL);
-		if (called >= 0)
-			result = decide__(c, limit, amount);
-	}
-	if (result == -ENOSPC && called < 0)
-		result = called; // with the credit it might fit
+	if (result >= 0)
+		result = decide__(c, limit, amount);
 	unlock(c, &node);
 	return result;
 }

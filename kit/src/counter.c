@@ -41,7 +41,7 @@ int cf_counter_init(struct cf_counter *c, enum cf_counter_kind kind, int64_t val
 	case CF_COUNTER_PERCPU_LIMIT:
 		return init_percpu(c, value, options);
 	case CF_COUNTER_ADAPTIVE:
-		return cf_adaptive_counter_init(&c->u.adaptive, value, options->credit_max);
+		return cf_adaptive_counter_init(&c->u.adaptive, value, options->cap_max);
 	case CF_COUNTER_TREE:
 		return cf_tree_counter_init(&c->u.tree, value, options->batch);
 	default:

@@ -162,7 +162,7 @@ static void run(struct storm *s)
 static void storm_counter(int kind, bool up)
 {
 	static struct storm s;
-	const struct cf_counter_options options = { .batch = BATCH, .credit_max = 32, .percpu_limit = 4, .many_cpus = 1 };
+	const struct cf_counter_options options = { .batch = BATCH, .cap_max = 32, .percpu_limit = 4, .many_cpus = 1 };
 	memset(&s, 0, sizeof s);
 	s.kind = (enum cf_counter_kind)kind;
 	s.up = up;
@@ -192,7 +192,7 @@ TEST("storm: no space is sold twice")
 		static struct storm s;
 		struct cf_space_options options = { .kind = (enum cf_counter_kind)kind, .inodes = 10, .reserve = 20 };
 		memset(&s, 0, sizeof s);
-		options.block_counter = (struct cf_counter_options){ .batch = BATCH, .credit_max = 32, .percpu_limit = 4, .many_cpus = 1 };
+		options.block_counter = (struct cf_counter_options){ .batch = BATCH, .cap_max = 32, .percpu_limit = 4, .many_cpus = 1 };
 		s.kind = options.kind;
 		s.space = true;
 		s.capacity = options.blocks = 4 * BATCH * (int64_t)cf_slot_count() + 10;

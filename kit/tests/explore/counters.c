@@ -110,7 +110,7 @@ static enum cf_counter_kind kind_of(const char *name)
 int main(int argc, char **argv)
 {
 	// Small, so that folds, refills and switching happen within a few operations.
-	const struct cf_counter_options options = { .batch = 4, .credit_max = 8, .percpu_limit = 4, .many_cpus = 2 };
+	const struct cf_counter_options options = { .batch = 4, .cap_max = 8, .percpu_limit = 4, .many_cpus = 2 };
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_t threads[cpus];
 	int64_t held = 0, left;
