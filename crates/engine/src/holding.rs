@@ -4,6 +4,7 @@
 //! exception or a cancellation that passes lets it go, too.
 use crate::calls::library_locks::let_go;
 use crate::engine::active;
+use crate::hooks::registers;
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 
@@ -21,6 +22,9 @@ global_asm!(
     "cmp rax, [rip + {code} + 8]",
     "mov rax, [rsp]",
     "jae corefold_holding_at",
+    "cmp qword ptr [rip + {unsaved}], 0",
+    "je 2f",
+    "call {preserve}",
     "2: jmp [r11]",
     // The same, and rax is the caller's address.
     ".globl corefold_holding_at",
@@ -62,6 +66,8 @@ global_asm!(
     code = sym crate::code::OWN,
     let_go = sym let_go,
     personality = sym personality,
+    unsaved = sym registers::UNSAVED,
+    preserve = sym registers::corefold_preserve,
 );
 
 unsafe extern "C" {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hand a call on to libc's function of the same name with every register as it was,
 //! so that nothing need be known of its arguments: variadic ones and floating point pass too.
+use crate::hooks::registers;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -21,9 +22,10 @@ impl Slot {
         Slot { address: AtomicPtr::new(lookup as *mut ()), name: name.as_ptr().cast() }
     }
 
-    /// Relaxed: whoever reads an old value looks the function up again.
+    /// For a call of it. Relaxed: whoever reads an old value looks the function up again.
     #[inline]
     pub fn function(&self) -> *mut () {
+        registers::preserve();
         self.address.load(Ordering::Relaxed)
     }
 }
@@ -82,6 +84,9 @@ global_asm!(
     "cmp rax, [rip + {code} + 8]",
     "pop rax",
     "jae corefold_always_before",
+    "cmp qword ptr [rip + {unsaved}], 0",
+    "je 2f",
+    "call {preserve}",
     "2: jmp [r11]",
     ".globl corefold_always_before",
     ".hidden corefold_always_before",
@@ -111,6 +116,8 @@ global_asm!(
     ".cfi_endproc",
     active = sym crate::engine::ACTIVE,
     code = sym crate::code::OWN,
+    unsaved = sym registers::UNSAVED,
+    preserve = sym registers::corefold_preserve,
 );
 
 unsafe extern "C" {

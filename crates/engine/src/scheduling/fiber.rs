@@ -4,6 +4,7 @@
 use crate::calls::within::allocator;
 use crate::crash::innermost;
 use crate::engine::engine;
+use crate::hooks::registers;
 use crate::hooks::spin::Spins;
 use crate::scheduling::placing;
 use crate::sys;
@@ -260,7 +261,8 @@ pub fn write_cpu_id(fs: u64, cpu: u32) {
     }
 }
 
-/// Saves the callee-saved registers and the stack pointer, and goes on where `to` was saved.
+/// Saves the callee-saved registers, with how to round (MXCSR and the x87's control word), and the stack pointer, and
+/// goes on where `to` was saved.
 #[unsafe(naked)]
 unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
     naked_asm!(
@@ -270,8 +272,21 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
         "push r13",
         "push r14",
         "push r15",
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
         "mov [rdi], rsp",
+        "mov eax, [rsp]",
+        "mov cx, [rsp + 4]",
         "mov rsp, rsi",
+        // Rarely others, and slow to set.
+        "cmp eax, [rsp]",
+        "je 2f",
+        "ldmxcsr [rsp]",
+        "2: cmp cx, [rsp + 4]",
+        "je 3f",
+        "fldcw [rsp + 4]",
+        "3: add rsp, 8",
         "pop r15",
         "pop r14",
         "pop r13",
@@ -302,6 +317,7 @@ pub fn read_fs() -> u64 {
 
 /// Switches the carrier from one fiber to another.
 pub fn switch(from: usize, to: usize) {
+    registers::preserve();
     let e = engine();
     let save = &raw mut e.fibers[from].sp;
     let (sp, fs) = (e.fibers[to].sp, e.fibers[to].fs);
@@ -346,9 +362,11 @@ fn release(fiber: &mut Fiber) {
 pub fn park(fiber: &mut Fiber) {
     fiber.fs = read_fs();
     let top = (fiber.alternate.as_mut_ptr() as usize + ALTERNATE_STACK) & !15;
-    let frame = (top - 9 * 8) as *mut usize;
-    // The alternate stack as `switch_stack` leaves one: r15, r14, r13, r12, rbx, rbp, return address.
-    let image = [fiber as *mut Fiber as usize, 0, 0, 0, 0, 0, parked_entry as *const () as usize, 0, 0];
+    // The alternate stack as `switch_stack` leaves one: the control words as they are at a process's start, r15, r14,
+    // r13, r12, rbx, rbp, return address.
+    let (control, entry) = (0x037f << 32 | 0x1f80, parked_entry as *const () as usize);
+    let image = [control, fiber as *mut Fiber as usize, 0, 0, 0, 0, 0, entry, 0, 0];
+    let frame = (top - size_of_val(&image)) as *mut usize;
     for (i, word) in image.into_iter().enumerate() {
         // SAFETY: within the alternate stack.
         unsafe { frame.add(i).write(word) };
