@@ -67,6 +67,7 @@ static bool add_beyond_credit(struct cf_adaptive_counter *c, uint32_t cpu, int64
 	int64_t after;
 	int32_t max, best;
 	*result = 0;
+	CF_TEST_POINT("adaptive: beyond credit");
 	lock(c, &node);
 	cf_adaptive_age_compared__(c);
 	word = load_word(c);
@@ -123,6 +124,7 @@ static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *c
 		*count = *own = count_of(word);
 		if (!(word & LENT))
 			return false;
+		CF_TEST_POINT("adaptive: looking");
 		*own += (int64_t)cf_load_in_order((const uint64_t *)&c->granted);
 		*max_total = (int64_t)cf_load_in_order((const uint64_t *)&c->max_total);
 		// Nobody held the lock when the word was loaded, nor took it since. Relaxed: the last of these loads.

@@ -81,9 +81,10 @@ void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all)
 
 void cf_adaptive_set_guard__(struct cf_adaptive_counter *c, int64_t guard)
 {
-	// Sequentially consistent: before what comes, for those who look at it without the lock.
-	__atomic_store_n(&c->guard, guard, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->watermark, guard, __ATOMIC_SEQ_CST);
+	// Relaxed: it is lowered, which refuses more. Release: the guard before the watermark, so that an add that finds this
+	// watermark, and returns, is followed by no limited_add that finds the old guard.
+	__atomic_store_n(&c->guard, guard, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->watermark, guard, __ATOMIC_RELEASE);
 }
 
 // limited_add's fast path may serve this limit from now on (invariant 6), if the count is above it.

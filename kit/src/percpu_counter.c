@@ -186,6 +186,7 @@ static int fold__(struct cf_percpu_counter *c, int64_t amount)
 		if (!cf_value_add(c->count + delta, amount, &count))
 			return -ERANGE;
 		withdraw_below__(c, count);
+		CF_TEST_POINT("percpu: folding");
 	} while (cf_slot_replace(c->slots, cpu, delta, 0) != CF_SLOT_DONE);
 	store_count(c, count);
 	if (c->global && (count > c->limit || count < -c->limit))
@@ -209,6 +210,7 @@ int cf_percpu_counter_add_slow(struct cf_percpu_counter *c, int64_t amount, int3
 	struct cf_lock_node node;
 	int result = 0;
 	if (batch > __atomic_load_n(&c->bound, __ATOMIC_RELAXED)) { // relaxed: looked at again under the lock
+		CF_TEST_POINT("percpu: larger batch");
 		if (!cf_section_begin(&c->lock, &node))
 			return -EDEADLK;
 		raise_bound__(c, batch);
