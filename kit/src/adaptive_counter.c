@@ -13,7 +13,8 @@ enum { CREDIT_MAX_DEFAULT = 2048, SUMS_TO_SHRINK = 8, EXPIRY = 64 };
 void cf_adaptive_check_watermark(struct cf_adaptive_counter *c, uint64_t word)
 {
 	struct cf_lock_node node;
-	// Sequentially consistent: the count, changed before, then the watermark (raise_guard__).
+	// Sequentially consistent: the count, changed before, then the watermark (raise_guard__). x86 cannot tell: the change
+	// was a locked operation, a full fence there. arm64 and RISC-V need it.
 	if (!(word & LENT) || count_of(word) >= __atomic_load_n(&c->watermark, __ATOMIC_SEQ_CST))
 		return;
 	CF_TEST_POINT("adaptive: below the watermark");
@@ -119,7 +120,8 @@ int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *c)
 static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *count, int64_t *max_total, int64_t *own)
 {
 	for (unsigned looks = 0;;) {
-		uint64_t moves = __atomic_load_n(&c->moves, __ATOMIC_ACQUIRE); // acquire: moves before the word
+		// Acquire: moves before the word. x86 cannot tell, its loads stay in order; arm64 and RISC-V need it.
+		uint64_t moves = __atomic_load_n(&c->moves, __ATOMIC_ACQUIRE);
 		uint64_t word = load_word(c);                                 // acquire: the word before the rest
 		*count = *own = count_of(word);
 		if (!(word & LENT))

@@ -8,8 +8,10 @@
 // The count gives credit, or gets it back (negative), and changes by `amount`, which is a change of the value.
 static uint64_t grant__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount, uint64_t flags)
 {
-	// Release: this section's `moves` before it (look_at_count).
+	// Release: this section's `moves` before it (look_at_count). x86 cannot tell, its stores stay in order; arm64 and RISC-V
+	// need it.
 	__atomic_store_n(&c->granted, c->granted + credit, __ATOMIC_RELEASE);
+	CF_TEST_POINT("adaptive: granting");
 	return add_to_word(c, flags + in_word(amount - credit));
 }
 

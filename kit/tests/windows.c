@@ -382,6 +382,27 @@ static void add_large(void)
 	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, large), 0);
 }
 
+TEST("adaptive: nor does it fall between the two steps of a move")
+{
+	struct actor mover = { .act = add_large, .cpu = 0, .stop_at = "adaptive: granting" };
+	struct actor looker = { .act = sum_adaptive, .cpu = 1 };
+	int64_t before;
+	begin_adaptive();
+	pin(0);
+	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, -10), 0); // so that it is refilled
+	unpin();
+	before = cf_adaptive_counter_sum(&adaptive);
+	large = -3000;
+	actor_start(&mover);
+	CHECK(actor_wait_held(&mover));
+	actor_start(&looker);
+	(void)actor_finishes(&looker);
+	actor_end(&mover);
+	actor_end(&looker);
+	CHECK(summed == before || summed == before + large);
+	cf_adaptive_counter_destroy(&adaptive);
+}
+
 static void add_small(void)
 {
 	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, 3), 0);
