@@ -88,7 +88,8 @@ static inline int64_t guard(const struct cf_adaptive_counter *c)
 
 static inline void change_max_total__(struct cf_adaptive_counter *c, int64_t by)
 {
-	/* Release: this section's `moves` before it, so that a reader of the new total finds that a section began. */
+	/* Release: this section's `moves` before it, so that a reader of the new total finds that a section began.
+	 * x86 cannot tell, its stores stay in order; arm64 and RISC-V need it. */
 	__atomic_store_n(&c->max_total, c->max_total + by, __ATOMIC_RELEASE);
 }
 

@@ -13,7 +13,8 @@ enum { CREDIT_MAX_DEFAULT = 2048, SUMS_TO_SHRINK = 8, EXPIRY = 64 };
 void cf_adaptive_check_watermark(struct cf_adaptive_counter *c, uint64_t word)
 {
 	struct cf_lock_node node;
-	// Sequentially consistent: the count, changed before, then the watermark (raise_guard__).
+	// Sequentially consistent: the count, changed before, then the watermark (raise_guard__). x86 cannot tell: the change
+	// was a locked operation, a full fence there. arm64 and RISC-V need it.
 	if (!(word & LENT) || count_of(word) >= __atomic_load_n(&c->watermark, __ATOMIC_SEQ_CST))
 		return;
 	CF_TEST_POINT("adaptive: below the watermark");
@@ -67,6 +68,7 @@ static bool add_beyond_credit(struct cf_adaptive_counter *c, uint32_t cpu, int64
 	int64_t after;
 	int32_t max, best;
 	*result = 0;
+	CF_TEST_POINT("adaptive: beyond credit");
 	lock(c, &node);
 	cf_adaptive_age_compared__(c);
 	word = load_word(c);
@@ -118,11 +120,13 @@ int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *c)
 static inline bool look_at_count(const struct cf_adaptive_counter *c, int64_t *count, int64_t *max_total, int64_t *own)
 {
 	for (unsigned looks = 0;;) {
-		uint64_t moves = __atomic_load_n(&c->moves, __ATOMIC_ACQUIRE); // acquire: moves before the word
+		// Acquire: moves before the word. x86 cannot tell, its loads stay in order; arm64 and RISC-V need it.
+		uint64_t moves = __atomic_load_n(&c->moves, __ATOMIC_ACQUIRE);
 		uint64_t word = load_word(c);                                 // acquire: the word before the rest
 		*count = *own = count_of(word);
 		if (!(word & LENT))
 			return false;
+		CF_TEST_POINT("adaptive: looking");
 		*own += (int64_t)cf_load_in_order((const uint64_t *)&c->granted);
 		*max_total = (int64_t)cf_load_in_order((const uint64_t *)&c->max_total);
 		// Nobody held the lock when the word was loaded, nor took it since. Relaxed: the last of these loads.

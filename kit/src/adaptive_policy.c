@@ -81,9 +81,11 @@ void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all)
 
 void cf_adaptive_set_guard__(struct cf_adaptive_counter *c, int64_t guard)
 {
-	// Sequentially consistent: before what comes, for those who look at it without the lock.
-	__atomic_store_n(&c->guard, guard, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->watermark, guard, __ATOMIC_SEQ_CST);
+	// Relaxed: it is lowered, which refuses more. Release: the guard before the watermark, so that an add that finds this
+	// watermark, and returns, is followed by no limited_add that finds the old guard. x86 cannot tell, its stores stay in order; arm64 and RISC-V
+	// need it.
+	__atomic_store_n(&c->guard, guard, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->watermark, guard, __ATOMIC_RELEASE);
 }
 
 // limited_add's fast path may serve this limit from now on (invariant 6), if the count is above it.
@@ -99,6 +101,7 @@ void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit)
 	CF_TEST_POINT("adaptive: about to raise");
 	// Sequentially consistent: the watermark before the look at the count; in cf_adaptive_check_watermark the other way
 	// round. One of the two finds what the other wrote. No limited_add reads the guard before that is decided.
+	// x86 cannot tell, here and below: each exchange is a full fence there. arm64 and RISC-V need these orders.
 	__atomic_exchange_n(&c->watermark, limit, __ATOMIC_SEQ_CST);
 	CF_TEST_POINT("adaptive: raising");
 	if (count_of(__atomic_load_n(&c->word, __ATOMIC_SEQ_CST)) < limit) {

@@ -8,8 +8,10 @@
 // The count gives credit, or gets it back (negative), and changes by `amount`, which is a change of the value.
 static uint64_t grant__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount, uint64_t flags)
 {
-	// Release: this section's `moves` before it (look_at_count).
+	// Release: this section's `moves` before it (look_at_count). x86 cannot tell, its stores stay in order; arm64 and RISC-V
+	// need it.
 	__atomic_store_n(&c->granted, c->granted + credit, __ATOMIC_RELEASE);
+	CF_TEST_POINT("adaptive: granting");
 	return add_to_word(c, flags + in_word(amount - credit));
 }
 
@@ -122,6 +124,7 @@ int cf_adaptive_fold_own__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t 
 	cf_slot_credit_max_set(slot, 0);
 	total = cf_slot_word_load(slot);
 	credit = (int32_t)(int64_t)(total - cf_slot_base(slot));
+	CF_TEST_POINT("adaptive: folding");
 	if (set_own_credit__(c, cpu, total, 0)) {
 		mark_holder__(c, cpu, false);
 		give_back__(c, credit, max);
@@ -141,6 +144,7 @@ bool cf_adaptive_refill__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t a
 	uint64_t total = cf_slot_word_load(slot);
 	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_credit_max(slot) / 2;
 	int64_t lack = credit < half ? half - credit : 0;
+	CF_TEST_POINT("adaptive: refilling");
 	if (!cf_adaptive_debit__(c, lack, amount))
 		return false;
 	if (lack && !set_own_credit__(c, cpu, total, half))
@@ -154,13 +158,14 @@ void cf_adaptive_flush__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t am
 	struct cf_slot *slot = &c->slots[cpu];
 	uint64_t total = cf_slot_word_load(slot);
 	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_credit_max(slot) / 2;
+	CF_TEST_POINT("adaptive: flushing");
 	bool surplus = credit > half && set_own_credit__(c, cpu, total, half);
 	grant__(c, surplus ? half - credit : 0, amount, 0);
 }
 
 void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t max)
 {
-	// Before the slot can hold more: invariant 2.
+	// Before the slot can hold more: invariant 2. Tests cannot tell: a reader of both waits for the end of this section.
 	change_max_total__(c, (int64_t)max - cf_slot_credit_max(&c->slots[cpu]));
 	cf_slot_credit_max_set(&c->slots[cpu], max);
 }

@@ -164,7 +164,8 @@ void cf_slots_free(struct cf_slot *slots)
 	free(slots);
 }
 
-// ThreadSanitizer knows no fences, and the lab is built as for it: there a locked operation on a word of this thread.
+// ThreadSanitizer knows no fences, and the lab is built as for it: there a locked operation on a word of this thread,
+// whose order x86 cannot tell (a locked operation is a full fence there). In a native build the fence is an instruction.
 static void memory_fence(void)
 {
 #if CF_BUILT_SANITISED || CF_BUILT_SIMULATED
@@ -192,7 +193,9 @@ void cf_slot_permit_set(struct cf_slot *slot, int32_t permit)
 {
 	uint64_t old = cf_slot_word_load(slot);
 	// Sequentially consistent: permit before fence before take. An owner's sequence stores 4 bytes of delta
-	// beside this; the read-modify-write keeps them. In the lab a store would become visible late.
+	// beside this; the read-modify-write keeps them. In the lab a store would become visible late. x86 cannot
+	// tell the order, here and in the two functions below: a locked operation is a full fence there. arm64 and RISC-V
+	// need it.
 	while (!__atomic_compare_exchange_n(&slot->u.word, &old, cf_slot_word(cf_slot_delta(old), permit), false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
@@ -201,7 +204,8 @@ void cf_slot_permit_set(struct cf_slot *slot, int32_t permit)
 int32_t cf_slot_delta_take(struct cf_slot *slot)
 {
 	uint64_t old = cf_slot_word_load(slot);
-	// Sequentially consistent: after the fence. Pairs with the update's compare-and-swap in the atomic mode.
+	// Sequentially consistent: after the fence. Pairs with the update's compare-and-swap in the atomic mode. x86 cannot
+	// tell, as above.
 	while (!__atomic_compare_exchange_n(&slot->u.word, &old, cf_slot_word(0, cf_slot_permit(old)), false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
@@ -222,7 +226,8 @@ static void slot_lock(struct cf_slot *slot)
 		return;
 	__atomic_store_n(&cf_slot_section, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	// Acquire: after the last holder's release in slot_unlock.
+	// Acquire: after the last holder's release in slot_unlock. x86 cannot tell, here and there; arm64 and RISC-V need both.
+	// Nor can any test tell the compiler's order of the signal fences: no compiler of today moves these stores.
 	CF_LOCK_WAIT_UNTIL(!__atomic_exchange_n(&slot->own[CF_SLOT_BUSY], 1, __ATOMIC_ACQUIRE));
 }
 
@@ -230,7 +235,7 @@ static void slot_unlock(struct cf_slot *slot)
 {
 	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
 		return;
-	__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next
+	__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next; x86 cannot tell
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&cf_slot_section, 0, __ATOMIC_RELAXED);
 }
@@ -239,7 +244,7 @@ void cf_slot_credit_max_set(struct cf_slot *slot, int32_t max)
 {
 	slot_lock(slot);
 	// Sequentially consistent, and a read-modify-write: credit_max 0 before the fence before what the closer reads; the
-	// base before a credit_max that opens the slot.
+	// base before a credit_max that opens the slot. x86 cannot tell, as above.
 	__atomic_exchange_n(&slot->own[CF_SLOT_CREDIT_MAX], (uint64_t)(uint32_t)max, __ATOMIC_SEQ_CST);
 	slot_unlock(slot);
 }

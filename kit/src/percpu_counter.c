@@ -186,6 +186,7 @@ static int fold__(struct cf_percpu_counter *c, int64_t amount)
 		if (!cf_value_add(c->count + delta, amount, &count))
 			return -ERANGE;
 		withdraw_below__(c, count);
+		CF_TEST_POINT("percpu: folding");
 	} while (cf_slot_replace(c->slots, cpu, delta, 0) != CF_SLOT_DONE);
 	store_count(c, count);
 	if (c->global && (count > c->limit || count < -c->limit))
@@ -200,7 +201,8 @@ static void raise_bound__(struct cf_percpu_counter *c, int32_t batch)
 	if (batch <= c->bound)
 		return;
 	withdraw__(c);
-	// Release: permits before the bound that lets larger deltas be.
+	// Release: permits before the bound that lets larger deltas be. x86 cannot tell, its stores stay in order; arm64 and
+	// RISC-V need it.
 	__atomic_store_n(&c->bound, batch, __ATOMIC_RELEASE);
 }
 
@@ -209,6 +211,7 @@ int cf_percpu_counter_add_slow(struct cf_percpu_counter *c, int64_t amount, int3
 	struct cf_lock_node node;
 	int result = 0;
 	if (batch > __atomic_load_n(&c->bound, __ATOMIC_RELAXED)) { // relaxed: looked at again under the lock
+		CF_TEST_POINT("percpu: larger batch");
 		if (!cf_section_begin(&c->lock, &node))
 			return -EDEADLK;
 		raise_bound__(c, batch);
@@ -287,7 +290,8 @@ int64_t cf_percpu_counter_sum(struct cf_percpu_counter *c)
 
 int cf_percpu_counter_compare_batch(struct cf_percpu_counter *c, int64_t rhs, int32_t batch)
 {
-	// Acquire: count before global. A counter that turned per-CPU in between was exact when this was read.
+	// Acquire: count before global. A counter that turned per-CPU in between was exact when this was read. x86 cannot tell,
+	// its loads stay in order; arm64 and RISC-V need it.
 	int64_t count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
 	uint64_t rough = batch > 0 ? (uint64_t)batch * cf_slot_count() : 0;
 	if (__atomic_load_n(&c->global, __ATOMIC_RELAXED) || cf_value_distance(count, rhs) > rough)
@@ -323,6 +327,7 @@ static void raise_guard__(struct cf_percpu_counter *c, int64_t limit)
 		return;
 	// A quota that stands holds for the new guard: the count is as far above it as all deltas can be (may_fall__), or there
 	// is none. Release: who takes for the new guard finds a permit of now, not one that the old guard gave.
+	// x86 cannot tell, its stores stay in order; arm64 and RISC-V need it.
 	__atomic_store_n(&c->guard, limit, __ATOMIC_RELEASE);
 }
 

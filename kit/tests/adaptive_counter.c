@@ -141,6 +141,64 @@ TEST("so does an add on a CPU that has no credit")
 	end();
 }
 
+// Both CPUs hold credit, which may serve limits up to the guard.
+static bool two_holders(int64_t guard)
+{
+	begin(100000, 0);
+	for (int cpu = 0; cpu < 2; cpu++) {
+		if (!pin(cpu)) {
+			printf("       one CPU: nothing to see\n");
+			end();
+			return false;
+		}
+		for (int i = 0; i < 500; i++)
+			CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, guard, -1), 0);
+	}
+	CHECK_EQUAL(cf_adaptive_counter_holders(&c), 2);
+	return true;
+}
+
+TEST("so does one on a CPU that has credit, beside others that have some")
+{
+	if (!two_holders(0))
+		return;
+	pin(0);
+	CHECK_EQUAL(cf_adaptive_counter_add(&c, -99000), 0);
+	pin(1);
+	CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -1), -ENOSPC);
+	CHECK_EQUAL(cf_adaptive_counter_sum(&c), 0);
+	unpin();
+	end();
+}
+
+TEST("so does a limited_add with a lower limit")
+{
+	if (!two_holders(50000))
+		return;
+	pin(0);
+	CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -60000), 0);
+	for (int cpu = 0; cpu < 2; cpu++) {
+		pin(cpu);
+		CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 50000, -1), -ENOSPC);
+	}
+	CHECK_EQUAL(cf_adaptive_counter_sum(&c), 39000);
+	unpin();
+	end();
+}
+
+TEST("credit serves no limit above the guard")
+{
+	const int64_t amounts[] = { 1, 1000, 5000 }; // from the credit, more than it, more than it can be
+	for (size_t i = 0; i < sizeof amounts / sizeof *amounts && two_holders(0); i++) {
+		for (int cpu = 0; cpu < 2; cpu++) {
+			pin(cpu);
+			CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 99001 - amounts[i], -amounts[i]), -ENOSPC);
+		}
+		unpin();
+		end();
+	}
+}
+
 TEST("compare is exact near its limit")
 {
 	for (int64_t distance = 0; distance < 3000; distance = distance * 2 + 1) {

@@ -108,6 +108,65 @@ TEST("percpu: two CPUs in turn get what there is, and no more")
 	unpin();
 }
 
+TEST("percpu: a quota serves no higher limit than it was given for")
+{
+	begin_percpu();
+	pin(0);
+	CHECK_EQUAL(cf_percpu_counter_limited_add(&percpu, 99, -1), 0);
+	CHECK_EQUAL(cf_percpu_counter_limited_add(&percpu, 99, -1), -ENOSPC);
+	unpin();
+	cf_percpu_counter_destroy(&percpu);
+	begin_percpu();
+	pin(0);
+	CHECK_EQUAL(cf_percpu_counter_limited_add(&percpu, 100, -1), -ENOSPC);
+	unpin();
+	cf_percpu_counter_destroy(&percpu);
+}
+
+static void fold(void)
+{
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 9), 0);
+}
+
+static void count_there(void)
+{
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 1), 0);
+}
+
+TEST("percpu: a delta that changes while it is folded is not lost")
+{
+	struct actor folder = { .act = fold, .cpu = 0, .stop_at = "percpu: folding" }, adder = { .act = count_there, .cpu = 0 };
+	begin_percpu();
+	pin(0);
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 2), 0); // a delta
+	unpin();
+	actor_start(&folder);
+	CHECK(actor_wait_held(&folder));
+	actor_start(&adder);
+	CHECK(actor_finishes(&adder));
+	actor_end(&folder);
+	actor_end(&adder);
+	CHECK_EQUAL(cf_percpu_counter_sum(&percpu), 112);
+	cf_percpu_counter_destroy(&percpu);
+}
+
+static void add_with_larger_batch(void)
+{
+	CHECK_EQUAL(cf_percpu_counter_add_batch(&percpu, 1, 1000), 0);
+}
+
+TEST("percpu: the bound of deltas never falls")
+{
+	struct actor later = { .act = add_with_larger_batch, .cpu = 0, .stop_at = "percpu: larger batch" };
+	begin_percpu();
+	actor_start(&later);
+	CHECK(actor_wait_held(&later));
+	CHECK_EQUAL(cf_percpu_counter_add_batch(&percpu, 1, 5000), 0);
+	actor_end(&later);
+	CHECK_EQUAL(percpu.bound, 5000);
+	cf_percpu_counter_destroy(&percpu);
+}
+
 #if CF_BUILT_RSEQ
 // A limited add that takes its time between the look at the permit and the store: what the fence is for.
 static int take_slowly(struct cf_slot *slots)
@@ -294,6 +353,96 @@ TEST("adaptive: when an add below a limit has returned, nothing more is taken ab
 	}
 }
 
+static int64_t summed;
+
+static void sum_adaptive(void)
+{
+	summed = cf_adaptive_counter_sum(&adaptive);
+}
+
+TEST("adaptive: a sum beside credit that moves is exact")
+{
+	struct actor looker = { .act = sum_adaptive, .cpu = 0, .stop_at = "adaptive: looking" };
+	int64_t value;
+	begin_adaptive();
+	value = cf_adaptive_counter_sum(&adaptive);
+	actor_start(&looker);
+	CHECK(actor_wait_held(&looker));
+	CHECK_EQUAL(cf_adaptive_counter_limited_add(&adaptive, value, -1), -ENOSPC); // calls all credit back
+	CHECK_EQUAL(cf_adaptive_counter_holders(&adaptive), 0);
+	actor_end(&looker);
+	CHECK_EQUAL(summed, value);
+	cf_adaptive_counter_destroy(&adaptive);
+}
+
+static int64_t large;
+
+static void add_large(void)
+{
+	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, large), 0);
+}
+
+TEST("adaptive: nor does it fall between the two steps of a move")
+{
+	struct actor mover = { .act = add_large, .cpu = 0, .stop_at = "adaptive: granting" };
+	struct actor looker = { .act = sum_adaptive, .cpu = 1 };
+	int64_t before;
+	begin_adaptive();
+	pin(0);
+	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, -10), 0); // so that it is refilled
+	unpin();
+	before = cf_adaptive_counter_sum(&adaptive);
+	large = -3000;
+	actor_start(&mover);
+	CHECK(actor_wait_held(&mover));
+	actor_start(&looker);
+	(void)actor_finishes(&looker);
+	actor_end(&mover);
+	actor_end(&looker);
+	CHECK(summed == before || summed == before + large);
+	cf_adaptive_counter_destroy(&adaptive);
+}
+
+static void add_small(void)
+{
+	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, 3), 0);
+}
+
+// Too much for the credit, in either direction and, below the guard, by folding; meanwhile its CPU counts there.
+TEST("adaptive: credit that changes while it is refilled, flushed or folded is not lost")
+{
+	const struct { const char *step; int64_t amount; } ways[] = { { "adaptive: refilling", -3000 },
+		{ "adaptive: flushing", 3000 }, { "adaptive: folding", -60000 } };
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct actor mover = { .act = add_large, .cpu = 0, .stop_at = ways[i].step };
+		struct actor adder = { .act = add_small, .cpu = 0 };
+		int64_t after;
+		begin_adaptive();
+		pin(0);
+		raise_guard();
+		for (int k = 0; k < 200; k++)
+			CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, k & 1 ? -1 : 1), 0);
+		for (int k = 0; k < 10; k++) // below or above half of what it may be
+			CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, ways[i].amount < 0 ? -1 : 1), 0);
+		unpin();
+		CHECK(cf_adaptive_counter_holders(&adaptive) > 0);
+		large = ways[i].amount;
+		after = cf_adaptive_counter_sum(&adaptive) + large + 3;
+		actor_start(&mover);
+		CHECK(actor_wait_held(&mover));
+		actor_start(&adder);
+		(void)actor_finishes(&adder); // or waits for the lock, which an add that finds its slot closed need not
+		actor_end(&mover);
+		actor_end(&adder);
+		CHECK_EQUAL(cf_adaptive_counter_sum(&adaptive), after);
+		(void)cf_adaptive_counter_settle(&adaptive);
+		(void)cf_adaptive_counter_settle(&adaptive);
+		CHECK_EQUAL(cf_adaptive_counter_holders(&adaptive), 0);
+		CHECK_EQUAL(cf_adaptive_counter_read(&adaptive), after);
+		cf_adaptive_counter_destroy(&adaptive);
+	}
+}
+
 #if CF_BUILT_RSEQ
 // An add of 1 to the credit that takes its time between the look at the maximum and the base and the store.
 static int credit_slowly(struct cf_slot *slots)
@@ -326,6 +475,52 @@ static void credit_one_slowly(void)
 	do
 		slow_result = credit_slowly(adaptive.slots);
 	while (slow_result == CF_SLOT_MOVED);
+}
+
+static uint32_t moved;
+static int64_t counted;
+
+static void credit_slowly_meanwhile(void)
+{
+	while (!__atomic_load_n(&moved, __ATOMIC_ACQUIRE))
+		counted += credit_slowly(adaptive.slots) == CF_SLOT_DONE;
+}
+
+static void add_large_and_tell(void)
+{
+	add_large();
+	__atomic_store_n(&moved, 1, __ATOMIC_RELEASE);
+}
+
+// A thread that folds the slot of a CPU that it has been moved away from.
+TEST("adaptive: nor to a slot that is folded from elsewhere")
+{
+	cpu_set_t set;
+	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
+		return;
+	pin(1);
+	sched_getaffinity(0, sizeof set, &set);
+	for (int i = 0; i < 50; i++) {
+		struct actor folder = { .act = add_large_and_tell, .cpu = 0, .stop_at = "adaptive: beyond credit" };
+		struct actor slow = { .act = credit_slowly_meanwhile, .cpu = 0 };
+		int64_t after;
+		begin_adaptive();
+		pin(0);
+		raise_guard();
+		unpin();
+		large = -60000;
+		after = cf_adaptive_counter_sum(&adaptive) + large;
+		moved = 0;
+		counted = 0;
+		actor_start(&folder);
+		CHECK(actor_wait_held(&folder));
+		pthread_setaffinity_np(folder.thread, sizeof set, &set);
+		actor_start(&slow);
+		actor_end(&folder);
+		actor_end(&slow);
+		CHECK_EQUAL(cf_adaptive_counter_sum(&adaptive), after + counted);
+		cf_adaptive_counter_destroy(&adaptive);
+	}
 }
 
 // Needs to know exactly, so it calls all credit back.

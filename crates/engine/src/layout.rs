@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where things lie in the simulated process. With fixed places, addresses do not depend on the host,
-//! the environment or the directory, and what is known of an address is found by arithmetic.
+//! the environment or the directory, and the tables for an address are found by arithmetic.
 
 /// A [`corefold_model::Tag`] for every 64 bytes of the address space.
 pub const SHADOW: u64 = corefold_block::inline::SHADOW;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hand a call on to libc's function of the same name with every register as it was,
-//! so that nothing need be known of its arguments: variadic ones and floating point pass too.
+//! so that its signature need not be known: variadic and floating-point arguments work too.
 use crate::hooks::registers;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Where libc's function is. Until the first call, an entry that looks it up.
+/// The address of libc's function; until the first call, of an entry that looks it up.
 #[repr(C)]
 pub struct Slot {
     address: AtomicPtr<()>,

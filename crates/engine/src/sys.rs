@@ -40,7 +40,7 @@ pub fn make_executable(address: u64, bytes: u64) {
     unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) };
 }
 
-/// Makes whole pages writable, or no longer.
+/// Makes whole pages writable, or read-only again.
 pub fn protect(address: u64, bytes: u64, protection: i32) -> bool {
     // SAFETY: only called for tables of the loader's, which stay readable.
     unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) == 0 }
@@ -77,7 +77,7 @@ pub fn thread_number_at() -> u64 {
     if code == 0 { address } else { 0 }
 }
 
-/// Returns when the thread of that number has ended, which is cleared at `cleared_at`, if that is known.
+/// Returns when the thread of that number has ended: the kernel clears `cleared_at` then, if that address is known.
 pub fn await_thread_end(thread: u32, cleared_at: u64) {
     // SAFETY: the word is in the thread's block, which stays until the thread is joined.
     while cleared_at != 0 && unsafe { (cleared_at as *const u32).read_volatile() } == thread {

@@ -122,7 +122,8 @@ full:
 static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
 {
 	/* A credit below 0 is a huge unsigned number: one comparison is both bounds. The maximum is read first: a slot
-	 * that is seen open has the base that it was opened with. */
+	 * that is seen open has the base that it was opened with. Tests cannot tell: nothing can be held inside of a
+	 * sequence. */
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movq 16(%%rax), %%rcx\n\t"
 					     "movq (%%rax), %%rdx\n\t"
 					     "addq %[n], %%rdx\n\t"

@@ -156,7 +156,8 @@ static inline void cf_lock_take(struct cf_lock *lock, struct cf_lock_node *node)
 	struct cf_lock_node *before = __atomic_exchange_n(&lock->u.tail, node, __ATOMIC_ACQ_REL);
 	if (!before)
 		return;
-	/* Release: pairs with the acquire load of next in drop; the waiter's fields before the link. */
+	/* Release: pairs with the acquire load of next in drop; the waiter's fields before the link. x86 cannot tell, here
+	 * and in drop: arm64 and RISC-V need both, lest the waiter's own store of `waiting` come after the hand-over's. */
 	__atomic_store_n(&before->next, node, __ATOMIC_RELEASE);
 	cf_lock_wait_turn(&node->waiting);
 }
@@ -169,7 +170,7 @@ static inline void cf_lock_drop(struct cf_lock *lock, struct cf_lock_node *node)
 		__atomic_store_n(&lock->u.ticket.owner, owner + 1, __ATOMIC_RELEASE);
 		return;
 	}
-	/* Acquire: pairs with the waiter's release store of next. */
+	/* Acquire: pairs with the waiter's release store of next; x86 cannot tell, as there. */
 	struct cf_lock_node *next = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE);
 	if (!next) {
 		struct cf_lock_node *expected = node;
@@ -177,6 +178,7 @@ static inline void cf_lock_drop(struct cf_lock *lock, struct cf_lock_node *node)
 		if (__atomic_compare_exchange_n(&lock->u.tail, &expected, (struct cf_lock_node *)NULL, 0,
 						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return;
+		/* Acquire: as above; x86 cannot tell. */
 		CF_LOCK_WAIT_UNTIL((next = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE)) != NULL);
 	}
 	cf_lock_hand_over(&next->waiting);

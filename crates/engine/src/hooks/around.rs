@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inline assembly: the program's own instructions access memory, and calls before and after them say so.
 //!
-//! A read-modify-write is given its line first, then the instruction runs on what is there by now. A store
+//! A read-modify-write gets its line first, then the instruction runs on the value that is there by then. A store
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
 //! runs between the two calls. `registers` has their entry.
 use crate::calls::raw;
@@ -153,6 +153,6 @@ fn unseen(what: u32, pc: u64) {
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
     }
-    // It may have stored: no spin, as far as can be told.
+    // It may have stored: not counted as a spin.
     hot!().wrote = 1;
 }

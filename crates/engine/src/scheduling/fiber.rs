@@ -33,7 +33,7 @@ pub enum Wait {
         object: u64,
         call: &'static str,
     },
-    /// Another thread's end. Not counted as blocked: a parent that waits for its children loses nothing.
+    /// Another thread's end. Not counted as blocked: a join is no contention.
     Join {
         thread: usize,
     },
@@ -46,7 +46,7 @@ pub enum Wait {
         events: i16,
         call: &'static str,
     },
-    /// Time to pass until a call is tried again, of which the kernel does not say when it may succeed.
+    /// Time until a call is retried, where the kernel does not tell when it can succeed.
     Retry {
         id: i32,
         call: &'static str,
@@ -72,7 +72,7 @@ pub struct Fiber {
     pub woken: Woken,
     /// Where it called what it blocks in; 0 if that is not known.
     pub blocked_at: u64,
-    /// The condition variable that it was woken from, until it lets go of a lock.
+    /// The condition variable that it was woken from, until it releases a lock.
     pub woken_at: u64,
     pub timer: u64,
     /// The CPU it runs or last ran on.
@@ -83,7 +83,7 @@ pub struct Fiber {
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
     on_cpu_since: Ticks,
-    /// Its waits that a timer ended.
+    /// Its waits that ended by a timer.
     pub slept: Slept,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
@@ -92,11 +92,11 @@ pub struct Fiber {
     pub frames: *mut u64,
     pub wrote: u8,
     pub spins: Spins,
-    /// The block that it came by last whose cost was not known.
+    /// The last block it executed whose cost was not known.
     pub last_unknown: u64,
-    /// Branches that it came by.
+    /// Its branch history.
     pub branches: crate::hooks::branches::Own,
-    /// The hooks it came by, in code whose blocks have none.
+    /// The hooks it called last, in code whose blocks have none.
     pub trail: corefold_block::Trail,
     /// The real thread's side.
     pub real: libc::pthread_t,
@@ -126,7 +126,7 @@ pub struct Slept {
 impl Slept {
     fn ended(&mut self, lasted: Ticks, place: impl FnOnce() -> Option<u64>) {
         self.lasted += lasted;
-        // Not at each that is a little longer: looking for the place takes a while.
+        // Not for every slightly longer one: finding the place takes time.
         if lasted > self.longest.saturating_mul(2) {
             self.longest = lasted;
             self.pc = place().unwrap_or(0);
@@ -215,7 +215,7 @@ impl Fiber {
         self.off_cpu_since = clock;
     }
 
-    /// Takes back what was counted as spinning, and was none.
+    /// Reverses time that was counted as spinning and was not.
     #[inline]
     pub fn takes_back(&mut self) {
         let refused = self.spins.take_refused();
@@ -327,7 +327,7 @@ pub fn switch(from: usize, to: usize) {
     after_switch();
 }
 
-/// What the fiber that comes to run does first: lets the kernel thread of one that ended go.
+/// What a fiber does first when it is switched to: releases the kernel thread of one that has ended.
 fn after_switch() {
     if !crate::engine::active() {
         return;
@@ -420,7 +420,7 @@ pub fn timer_fired(fiber: usize, time: Ticks) {
     placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
 }
 
-/// Nothing in the program can run: waits for the world outside, if a fiber waits for it.
+/// Nothing in the program can run: waits for outside input, if a fiber waits for some.
 pub fn wait_for_world() -> bool {
     crate::calls::io::wait_for_world()
 }
