@@ -232,7 +232,9 @@ impl Tests {
     }
 }
 
+/// A shared library may have its version behind `.so`.
 fn is_program(path: &Path) -> bool {
-    path.extension().is_none_or(|e| e != "o" && e != "so")
-        && std::fs::read(path).is_ok_and(|b| b.starts_with(b"\x7fELF"))
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let linked = !name.ends_with(".o") && !name.ends_with(".so") && !name.contains(".so.");
+    linked && std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF"))
 }

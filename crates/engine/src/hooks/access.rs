@@ -308,6 +308,7 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     if wrote() {
         fiber.spins.forget();
         hot!().wrote = 0;
+        perturb::worked();
     }
     let cpu = engine.sched.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };

@@ -69,6 +69,7 @@ pub struct Perturb {
     held_up: Ticks,
     last: VecDeque<HeldUp>,
     look_around: Ticks,
+    /// No thread has done anything but look at memory since.
     looking_since: Ticks,
     /// Virtual time that the run may take, without delays.
     most: Ticks,
@@ -278,9 +279,22 @@ pub fn look_around(pc: u64) {
         p.looking_since = clock;
     }
     let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
-    if clock.saturating_sub(p.looking_since) > long {
+    if clock.saturating_sub(p.looking_since) > long && all_had_a_turn(p.looking_since) {
         crash::livelock(pc, true);
     }
+}
+
+/// The running thread has written something, or has woken another: between two looks around, that may have been all.
+#[inline]
+pub fn worked() {
+    let p = perturb();
+    p.looking_since = p.looking_since.max(hot!().clock);
+}
+
+/// Has every thread that waits for a CPU looked since, and found that it has to go on looking?
+fn all_had_a_turn(since: Ticks) -> bool {
+    let looked = |f: &Fiber| f.state != State::Ready || f.off_cpu_since > since + f.spins.period();
+    engine().fibers.iter().all(|fiber| looked(fiber))
 }
 
 /// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would

@@ -75,6 +75,7 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     if pending::any_of(e.sched.cpu as u32) {
         pending::commit_all(e.sched.cpu as u32);
     }
+    perturb::worked();
     let latency = latency + perturb::late(fiber, at + latency);
     let home = e.fibers[fiber].cpu;
     e.fibers[fiber].state = State::Ready;
