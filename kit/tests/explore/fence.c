@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	rounds = argc > 1 ? (uint32_t)atol(argv[1]) : 100;
 	if (argc > 2 && cf_cpu_use_atomics())
 		return 2;
-	if (pthread_create(&other, NULL, thread, &other))
+	if (pthread_create(&other, NULL, thread, &rounds))
 		return 2;
 	thread(NULL);
 	pthread_join(other, NULL);
