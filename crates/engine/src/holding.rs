@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hold a lock for as long as libc's function of the same name runs. The lock is taken, and the call
-//! paid for, before; libc is called with every register of the arguments as it was; then the lock is let go. An
-//! exception or a cancellation that passes lets it go, too.
+//! charged, before; libc is called with every argument register as it was; then the lock is released. An
+//! exception or a cancellation that unwinds the call releases it, too.
 use crate::calls::library_locks::let_go;
 use crate::hooks::registers;
 use crate::threads::unwind;
