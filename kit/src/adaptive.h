@@ -52,7 +52,8 @@ static inline bool swap_word(struct cf_adaptive_counter *c, uint64_t *expected, 
 /* Every section of the lock is one more move: who reads the count's line without it sees that one has begun. */
 static inline bool try_lock(struct cf_adaptive_counter *c)
 {
-	/* Acquire: after the last holder's release in unlock. */
+	/* Acquire: after the last holder's release in unlock. Tests cannot tell, since the load in front acquires, too, unless
+	 * another has held the lock between the two. */
 	if (load_word(c) & LOCKED || __atomic_fetch_or(&c->word, LOCKED, __ATOMIC_ACQUIRE) & LOCKED)
 		return false;
 	/* Relaxed: what it announces, changes of `granted` and `max_total`, are release stores behind it (look_at_count). */

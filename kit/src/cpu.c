@@ -224,10 +224,10 @@ static void slot_lock(struct cf_slot *slot)
 {
 	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
 		return;
+	// For a signal handler, which sees the compiler's order: tests cannot tell, as no compiler of today moves these stores.
 	__atomic_store_n(&cf_slot_section, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	// Acquire: after the last holder's release in slot_unlock. x86 cannot tell, here and there; arm64 and RISC-V need both.
-	// Nor can any test tell the compiler's order of the signal fences: no compiler of today moves these stores.
 	CF_LOCK_WAIT_UNTIL(!__atomic_exchange_n(&slot->own[CF_SLOT_BUSY], 1, __ATOMIC_ACQUIRE));
 }
 

@@ -39,6 +39,5 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
 /// unwinds past the frames of its own that called the unwinder.)
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() -> core::ffi::c_int {
-    const CONTINUE_UNWIND: core::ffi::c_int = 8;
-    CONTINUE_UNWIND
+    threads::unwind::CONTINUE
 }

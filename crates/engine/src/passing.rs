@@ -145,10 +145,10 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// Stand-ins that do something, given the arguments and the caller's address, and then are libc's function.
-macro_rules! before {
-    ($($hook:path => $($name:ident)*;)*) => {$($(
-        mod $name {
+/// Stand-ins that jump to `$target` with what to do before (`$hook`) in r10 and libc's function in r11.
+macro_rules! entries {
+    ($target:path: $($hook:path => $($name:ident)*;)*) => {$($(
+        pub mod $name {
             $crate::passing::slot!($name);
             #[unsafe(naked)]
             #[unsafe(export_name = stringify!($name))]
@@ -156,13 +156,19 @@ macro_rules! before {
                 core::arch::naked_asm!(
                     "lea r10, [rip + {hook}]",
                     "lea r11, [rip + {slot}]",
-                    "jmp {before}",
+                    "jmp {target}",
                     hook = sym $hook,
                     slot = sym SLOT,
-                    before = sym $crate::passing::corefold_before,
+                    target = sym $target,
                 )
             }
         }
     )*)*};
+}
+pub(crate) use entries;
+
+/// Stand-ins that do something, given the arguments and the caller's address, and then are libc's function.
+macro_rules! before {
+    ($($list:tt)*) => { $crate::passing::entries! { $crate::passing::corefold_before: $($list)* } };
 }
 pub(crate) use before;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The store buffer's litmus test, for `corefold explore`: two threads each store a word, fence by cf_cpu_fence, and look at
+// The store buffer's litmus test, for `corefold explore`, and natively on two CPUs: two threads each store a word, fence by cf_cpu_fence, and look at
 // what the other stored. One of them at least must see the other's store, also without restartable sequences.
 //   fence ROUNDS [atomics]
 #include <corefold/cf_cpu.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,8 +18,9 @@ static uint32_t rounds, arrived;
 static void meet(uint32_t target)
 {
 	__atomic_fetch_add(&arrived, 1, __ATOMIC_ACQ_REL);
-	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < target)
-		;
+	for (unsigned looks = 1; __atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < target; looks++)
+		if (looks % 1024 == 0)
+			sched_yield();
 }
 
 static void *thread(void *argument)
@@ -45,7 +47,7 @@ int main(int argc, char **argv)
 	rounds = argc > 1 ? (uint32_t)atol(argv[1]) : 100;
 	if (argc > 2 && cf_cpu_use_atomics())
 		return 2;
-	if (pthread_create(&other, NULL, thread, &other))
+	if (pthread_create(&other, NULL, thread, &rounds))
 		return 2;
 	thread(NULL);
 	pthread_join(other, NULL);

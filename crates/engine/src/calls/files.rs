@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files. Their calls cost what a system call costs; how long a disk takes is not modelled. Some paths
-//! stand for more than a file.
+//! Files. Their calls cost what a system call costs; disk time is not modelled. Some paths
+//! are special.
 use crate::account::host;
 use crate::calls::io::{remember_random, transfer};
 use crate::calls::library_locks::file_name;
@@ -14,11 +14,11 @@ use crate::sys;
 use crate::threads::cancel;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// What a path stands for.
+/// What a special path is.
 enum Path {
     /// One of the random devices.
     Random,
-    /// It says what the host lets this process use, which does not limit the simulated machine.
+    /// The limits that the host sets for this process (cgroups), which do not limit the simulated machine.
     Quota,
     File,
 }
@@ -61,7 +61,7 @@ extern "C" fn read_cookie(_cookie: *mut c_void, into: *mut u8, bytes: usize) -> 
     bytes as isize
 }
 
-/// A stream of random bytes without end.
+/// An endless stream of random bytes.
 fn open_random_stream(mode: *const c_char) -> *mut c_void {
     #[repr(C)]
     struct Functions {

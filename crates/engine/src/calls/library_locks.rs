@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The locks that libc takes in a call: a stream's, and those of its own variables. Natively a call holds one from
-//! beginning to end, so here it does, too, in virtual time, and who finds it taken waits for it as in glibc.
+//! beginning to end, so here it does, too, in virtual time, and a thread that finds it taken waits for it as in glibc.
 //!
 //! A stream's is libc's own, in the program's memory: libc then finds that the thread has it already. libc's variables
-//! have locks that nobody else can find, so each has a word of ours in its place.
+//! have locks that are not accessible, so each has a word of ours in its place.
 use crate::account::locks;
 use crate::calls::stdio::Stream;
 use crate::engine::{charge, current, engine, now};
@@ -20,7 +20,7 @@ use core::ffi::{CStr, c_char};
 use corefold_recording::{Label, LockKind};
 
 /// glibc's recursive lock: the word, how often its owner has it (from 1, or in later versions from 0: 1 keeps libc's
-/// own calls from letting go of what is ours in both), and the owner's thread block.
+/// own calls from releasing our lock in both), and the owner's thread block.
 const WORD: u64 = 0;
 const COUNT: u64 = 4;
 const OWNER: u64 = 8;
@@ -77,7 +77,7 @@ static WORDS: Words = Words([const { UnsafeCell::new([0; 16]) }; ALL]);
 struct Names(UnsafeCell<BTreeMap<u64, String>>);
 // SAFETY: only the carrier uses it.
 unsafe impl Sync for Names {}
-/// What streams were opened as, by the address of their lock.
+/// The file names of streams, by the address of their lock.
 static NAMES: Names = Names(UnsafeCell::new(BTreeMap::new()));
 
 fn names() -> &'static mut BTreeMap<u64, String> {
@@ -85,7 +85,7 @@ fn names() -> &'static mut BTreeMap<u64, String> {
     unsafe { &mut *NAMES.0.get() }
 }
 
-/// The stream was opened, as what.
+/// The stream was opened with this name.
 pub fn opened(stream: &Stream, name: String) {
     locks::begins_anew(stream.lock);
     names().insert(stream.lock, name);
@@ -180,7 +180,7 @@ pub fn take_stream(stream: &Stream, pc: u64, held: &mut u64) {
     }
 }
 
-/// Gives back what [`take`] took: the thread had it already, or now has it no more.
+/// Releases what [`take`] took, unless the thread had it before.
 pub fn give(held: u64, pc: u64) {
     let lock = held & !AGAIN;
     if lock == 0 || word(lock, WORD) == FREE || owner(lock) != current().fs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams of the standard library. libc's own functions read and write them, by system calls that are
-//! out of our reach: so before a call, the thread has the stream's lock, the call is paid for, and the descriptor is
-//! ready; after it the lock is let go.
+//! not intercepted: so before a call, the thread takes the stream's lock, the call is charged, and the descriptor is
+//! ready; after it the lock is released.
 use crate::calls::io;
 use crate::calls::library_locks::{self, Guarded, give, opened, take_library, take_stream};
 use crate::engine::charge;
@@ -42,7 +42,7 @@ impl Stream {
 /// Cycles of a call that finds room or data in the stream's buffer, and of one that formats text.
 const BUFFERED: u32 = 40;
 const FORMATTED: u32 = 400;
-/// And of one that makes or ends a stream, beside the kernel's part.
+/// And of one that opens or closes a stream, without the system call.
 const OPENED: u32 = 300;
 
 /// One of the standard streams, which the program may set. `cache` holds where the variable is.
