@@ -31,9 +31,9 @@ stand_ins_at! {
         let size = size_of::<libc::dl_phdr_info>();
         let mut held = 0;
         take_library(Guarded::LoadedFiles, pc, &mut held);
-        // SAFETY: the program's own function and data.
         let mut results = files.iter_mut().map(|info| {
             charge(VISIT);
+            // SAFETY: the program's own function and data.
             unsafe { callback(info, size, data) }
         });
         let result = results.find(|result| *result != 0).unwrap_or(0);
