@@ -87,6 +87,7 @@ pub fn begin(launch: Launch) {
     let samples = Samples::new(&launch);
     let pending = Pending::new(launch.cpus, launch.machine.core.store_buffer);
     let perturb = crate::scheduling::perturb::Perturb::new(&launch);
+    let heap = crate::storage::heap::Heap::new(launch.cpus);
     let engine = Engine {
         model,
         sched,
@@ -96,7 +97,7 @@ pub fn begin(launch: Launch) {
         fibers: Vec::new(),
         pending,
         sites: Sites::default(),
-        heap: crate::storage::heap::Heap::default(),
+        heap,
         freed: crate::storage::freed::Freed::default(),
         mapped: crate::storage::mapped::Mapped::default(),
         locks: crate::account::locks::Locks::default(),

@@ -28,6 +28,9 @@ pub const HEAP_FREED: u64 = 0x3880_0000_0000;
 /// The program's arguments and environment.
 pub const ARGUMENTS: u64 = 0x3900_0000_0000;
 pub const ARGUMENTS_BYTES: u64 = 1 << 38;
+/// What the heap keeps of each of its arenas.
+pub const HEAP_ARENAS: u64 = 0x3980_0000_0000;
+pub const HEAP_ARENAS_BYTES: u64 = 16 << 20;
 /// The program's heap.
 pub const HEAP: u64 = 0x6000_0000_0000;
 pub const HEAP_BYTES: u64 = 1 << 42;

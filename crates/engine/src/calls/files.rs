@@ -189,11 +189,12 @@ pub extern "C" fn enters_kernel_at_point(arguments: &Arguments, _pc: u64) {
 before! {
     crate::calls::files::enters_kernel_at_point => creat creat64 fsync fdatasync msync preadv pwritev preadv64 pwritev64
         lockf lockf64 tcdrain;
-    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink;
-    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat;
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
+        euidaccess eaccess nftw nftw64 ftw ftw64;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
     crate::calls::files::enters_kernel => fstat fstat64 statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
-        symlink chmod fchmod chown fchown utimensat futimens readdir closedir getcwd chdir
+        symlink chmod fchmod chown fchown utimensat futimens getcwd
         ioctl preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
         tee vmsplice bind getsockname getpeername getsockopt setsockopt uname getppid getuid geteuid
         getgid getegid getrlimit setrlimit prlimit umask memfd_create shm_open shm_unlink inotify_init1

@@ -130,10 +130,13 @@ pub extern "C" fn pthread_create(
         Ok(affinity) => affinity,
         Err(error) => return error,
     };
-    sched::enter_kernel();
+    sched::quiesce();
     reap_detached();
     let slot = engine().sched.stacks.take();
-    match create(slot, attr, affinity, (start, argument as usize)) {
+    let created = create(slot, attr, affinity, (start, argument as usize));
+    // libc has asked the allocator for the thread's block before.
+    sched::enter_kernel();
+    match created {
         Ok(id) => {
             // SAFETY: the caller's variable.
             unsafe { *thread = engine().fibers[id].real };
@@ -227,6 +230,7 @@ fn finish(value: usize) {
     keys::run_destructors();
     crate::threads::robust::thread_ends();
     crate::threads::robust_list::thread_ends();
+    crate::storage::heap::places().thread_ends(engine().sched.fiber);
     sched::enter_kernel();
     crate::calls::signals::thread_ends();
     let me = engine().sched.fiber;

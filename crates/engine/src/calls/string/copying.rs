@@ -133,7 +133,7 @@ mod checked {
 }
 
 fn duplicate(from: u64, bytes: u64, pc: u64) -> u64 {
-    let (to, _) = crate::storage::heap::allocate(bytes + 1, 16, pc);
+    let (to, _) = crate::storage::heap::allocate(crate::storage::heap::Request::of(bytes + 1), pc);
     range_read(from, pc, bytes + 1);
     range_write(to, pc, bytes + 1);
     work(bytes);
