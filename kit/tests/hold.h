@@ -37,9 +37,11 @@ static inline void wait_or_die(sem_t *semaphore, const char *what)
 void cf_test_point(const char *where)
 {
 	struct actor *a = self;
-	if (!a || !a->stop_at || strcmp(a->stop_at, where))
+	/* Relaxed: a test may set it while its actor sleeps. */
+	const char *stop_at = a ? __atomic_load_n(&a->stop_at, __ATOMIC_RELAXED) : NULL;
+	if (!stop_at || strcmp(stop_at, where))
 		return;
-	a->stop_at = NULL;
+	__atomic_store_n(&a->stop_at, NULL, __ATOMIC_RELAXED);
 	sem_post(&a->held);
 	wait_or_die(&a->go_on, where);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published results, simulated again; the grid of counters; the counters under many schedules.
-use crate::harness::{Place, corefold, program_with, said, sources_in, stress};
+use crate::harness::{Place, Program, corefold, program_with, said, sources_in, stress};
 use serde_json::Value;
 use std::path::Path;
 
@@ -125,13 +125,18 @@ fn a_part_of_the_grid_is_a_table() {
     assert!(said.out.contains("within 10 % of the best other in 1 of 1 cells"), "{}", said.out);
 }
 
-/// A program of the kit's tests with rare paths made common, explored on `cpus` CPUs once for each of its arguments.
-fn explore_kit(program: &str, defines: &[&str], cpus: u32, seeds: &str, arguments: &[&str]) {
+/// A program of the kit's tests, compiled with the kit for the lab.
+pub fn kit_program(program: &str, defines: &[&str]) -> Program {
     let mut options: Vec<String> = defines.iter().map(|define| (*define).to_owned()).collect();
     options.extend(["-I".to_owned(), kit("include")]);
     options.extend(sources_in(Path::new(&kit("src"))));
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let program = program_with(&kit(&format!("tests/explore/{program}.c")), &options);
+    program_with(&kit(&format!("tests/explore/{program}.c")), &options)
+}
+
+/// Such a program with rare paths made common, explored on `cpus` CPUs once for each of its arguments.
+pub fn explore_kit(program: &str, defines: &[&str], cpus: u32, seeds: &str, arguments: &[&str]) {
+    let program = kit_program(program, defines);
     for argument in arguments {
         let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");
         let said = Place::new().corefold(&format!("{explore} -- {} {argument}", program.display()));
