@@ -100,7 +100,7 @@ impl<'a, 'b> Teller<'a, 'b> {
         });
     }
 
-    /// A field is the least that has a name: words of one lock are not told apart.
+    /// A field is the smallest named part: words of one lock are not distinguished.
     fn conflict(&mut self, site: &Site, own: usize, conflict: &Conflict) -> ConflictUse {
         let other = self.field_at(u64::from(conflict.offset), 1);
         let bytes = u64::from(site.offset)..u64::from(site.offset) + u64::from(site.size);
@@ -166,8 +166,8 @@ impl<'a, 'b> Teller<'a, 'b> {
     }
 }
 
-/// The objects of a line in one phrase, the dearest first. Those that cost next to nothing are counted
-/// only, those of unknown origin stand there only if there are no others.
+/// The objects of a line in one phrase, the most expensive first. Those of negligible cost are only counted, those
+/// of unknown origin are named only if there are no others.
 fn phrase(objects: &[ObjectUse], fields: &[FieldUse]) -> String {
     let cost = |object: usize| -> u64 {
         let own = fields.iter().filter(|field| field.object == Some(object));
