@@ -353,6 +353,43 @@ TEST("adaptive: when an add below a limit has returned, nothing more is taken ab
 	}
 }
 
+static int taken_result;
+
+static void take_above_99500(void)
+{
+	taken_result = cf_adaptive_counter_limited_add(&adaptive, 99500, -400);
+}
+
+// A taker that has failed twice to change the word finds credit in its slot, and the lock held: the guard is lower yet.
+TEST("adaptive: a taker that was disturbed looks at the guard before it takes from credit")
+{
+	struct actor taker = { .act = take_above_99500, .cpu = 0, .stop_at = "adaptive: taking" };
+	struct actor raiser = { .act = raise_guard, .cpu = 1, .stop_at = "adaptive: about to raise" };
+	if (!two_cpus())
+		return;
+	CHECK_EQUAL(cf_adaptive_counter_init(&adaptive, 100000, 0), 0);
+	actor_start(&taker);
+	CHECK(actor_wait_held(&taker));
+	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, 1), 0);
+	taker.stop_at = "adaptive: taking";
+	sem_post(&taker.go_on);
+	CHECK(actor_wait_held(&taker));
+	CHECK_EQUAL(cf_adaptive_counter_limited_add(&adaptive, 99500, -501), 0); // what there was above that limit
+	pin(0);
+	for (int i = 0; i < 200; i++)
+		CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, i & 1 ? -1 : 1), 0);
+	unpin();
+	CHECK(cf_adaptive_counter_holders(&adaptive) > 0);
+	actor_start(&raiser);
+	CHECK(actor_wait_held(&raiser));
+	sem_post(&taker.go_on);
+	(void)actor_finishes(&taker);
+	actor_end(&raiser);
+	actor_end(&taker);
+	CHECK_EQUAL(taken_result, -ENOSPC);
+	cf_adaptive_counter_destroy(&adaptive);
+}
+
 static int64_t summed;
 
 static void sum_adaptive(void)
