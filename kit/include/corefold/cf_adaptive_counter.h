@@ -49,7 +49,7 @@
  *      a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count. A guard
  *      rises in three steps: the watermark, a look at the count, the guard. Who lowers the count looks at the watermark
  *      afterwards: either he finds it, and waits for the lock, or the one who raises it finds the lower count, and no
- *      limited_add ever reads that guard.  ("no oversell, no false refusal"; tests/windows.c)
+ *      limited_add ever reads that guard.  ("no oversell, no false refusal"; tests/adaptive_windows.c)
  *
  * Guarantees:
  *   1. limited_add never takes the value past the limit, and refuses only if at some moment during the call it would
