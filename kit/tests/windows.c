@@ -45,7 +45,7 @@ static void end_percpu(void)
 	cf_percpu_counter_destroy(&percpu);
 }
 
-// The one who takes nearly all is held at each step of his decision; the small ones go on in their slots, or wait.
+// The thread that takes nearly all is held at each step of its decision; the others take in their slots, or wait.
 TEST("percpu: nobody takes in a slot behind the back of a sum")
 {
 	const char *const steps[] = { "percpu: withdrawn", "percpu: summing", "percpu: decided" };

@@ -179,12 +179,12 @@ fn phrase(objects: &[ObjectUse], fields: &[FieldUse]) -> String {
     // Places on a stack that have no name have that of the frame.
     let mut seen = HashSet::new();
     order.retain(|object| seen.insert(objects[*object].name.as_str()));
-    let Some(dearest) = order.first().or((!objects.is_empty()).then_some(&0)) else {
+    let Some(costliest) = order.first().or((!objects.is_empty()).then_some(&0)) else {
         return UNKNOWN_OBJECT.to_owned();
     };
     let others = order.iter().skip(1).take_while(|object| percent(cost(**object), all) >= 1.0);
     let shown: Vec<&str> =
-        std::iter::once(dearest).chain(others).take(3).map(|object| objects[*object].name.as_str()).collect();
+        std::iter::once(costliest).chain(others).take(3).map(|object| objects[*object].name.as_str()).collect();
     match order.len().saturating_sub(shown.len()) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

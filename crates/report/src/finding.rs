@@ -121,19 +121,19 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let alone = |l: &LockGroup| Some(l.worst_blamable).filter(|wait| units::share(*wait, all) >= SIGNIFICANT);
     let lock = locks::groups(point.explained).into_iter().max_by_key(|l| (alone(l), l.blamable));
     let lock = lock.filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
-    let dearest = match (group, lock) {
+    let costliest = match (group, lock) {
         (Some(group), Some(lock)) if leads(&lock, &group) => Cause::Lock(lock),
         (Some(group), _) => Cause::Lines(group),
         (None, Some(lock)) => Cause::Lock(lock),
         (None, None) => return spread_out(curve, point),
     };
-    if mostly_idle(point, &dearest) { Cause::Idle(Some(Box::new(dearest))) } else { dearest }
+    if mostly_idle(point, &costliest) { Cause::Idle(Some(Box::new(costliest))) } else { costliest }
 }
 
-/// Whether CPUs that have nothing to run limit the program more than `dearest`, which those that have
+/// Whether CPUs that have nothing to run limit the program more than `costliest`, which the busy ones
 /// wait for. What scales is not limited by them; one CPU has no other to wait for.
-fn mostly_idle(point: &Point, dearest: &Cause) -> bool {
-    point.cpus() > 1 && !scales(point) && busy(point) < MOSTLY_IDLE && !is_why_idle(point, dearest)
+fn mostly_idle(point: &Point, costliest: &Cause) -> bool {
+    point.cpus() > 1 && !scales(point) && busy(point) < MOSTLY_IDLE && !is_why_idle(point, costliest)
 }
 
 /// Whether threads are off their CPUs because they wait for this.
