@@ -81,6 +81,7 @@ static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_
 			return limited_add_exactly(c, limit, amount);
 		if (!cf_value_fits(after))
 			return -ERANGE;
+		CF_TEST_POINT("adaptive: taking");
 		// value >= count, so a count that can afford it is enough, whatever is lent.
 		if (swap_word(c, &word, word + in_word(amount)))
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * section.h: whether this thread is inside of one of the kit's locked sections. Who finds himself inside before he takes a
- * lock is a signal handler that interrupted one, and would wait for ever for his own thread: he gets -EDEADLK.
+ * section.h: whether this thread is inside of one of the kit's locked sections. A call that finds its thread inside is
+ * in a signal handler that interrupted a section; taking a lock could wait for its own thread for ever. It gets -EDEADLK.
  */
 #ifndef KIT_SRC_SECTION_H
 #define KIT_SRC_SECTION_H

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 
 /*
- * What was added and what the parent has of it: no update of one may leave them a batch apart with nobody who looks again.
+ * A node has its total, and `carried`, the part of it that its parent has. No update of either may leave them a batch
+ * apart without another check:
  *   Leaves: both words change as one, on their CPU, so every add leaves them less than a batch apart.
- *   Nodes: everybody changes them, and whoever changed either word looks at both afterwards, in one order of all such
- *   operations (sequentially consistent). So the last to change either saw them as they stand, and claimed what he saw.
+ *   Nodes: any thread changes them, and after a change of either word reads both, in one order of all such
+ *   operations (sequentially consistent). So the thread that changed either last saw both as they are, and claimed the difference.
  * x86 cannot tell the order of these operations: the locked ones among them are full fences there. arm64 and RISC-V need it.
  * At rest, therefore, less than a batch stays behind in each; tests/windows.c, "tree: ...", and the storm.
  */

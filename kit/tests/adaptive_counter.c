@@ -120,7 +120,7 @@ TEST("an add below the guard calls the credit back before it returns")
 	end();
 }
 
-TEST("so does an add on a CPU that has no credit")
+TEST("an add on a CPU without credit calls the credit back, too")
 {
 	begin(100000, 0);
 	if (!pin(0) || !pin(1)) {
@@ -158,7 +158,7 @@ static bool two_holders(int64_t guard)
 	return true;
 }
 
-TEST("so does one on a CPU that has credit, beside others that have some")
+TEST("an add on one of two CPUs with credit calls the credit back, too")
 {
 	if (!two_holders(0))
 		return;
@@ -171,7 +171,7 @@ TEST("so does one on a CPU that has credit, beside others that have some")
 	end();
 }
 
-TEST("so does a limited_add with a lower limit")
+TEST("a limited_add with a lower limit calls the credit back, too")
 {
 	if (!two_holders(50000))
 		return;

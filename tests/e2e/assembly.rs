@@ -54,7 +54,7 @@ fn a_loop_within_a_statement_is_a_spin() {
 }
 
 #[test]
-fn what_is_not_seen_is_said_with_its_place() {
+fn unseen_accesses_are_noted_with_their_place() {
     let program = program_with("names/unseen.c", &["-Wl,--gc-sections", "names/unseen_file.S"]);
     let simulated = Simulation::of(&program).cpus("1,2").run();
     assert_eq!(simulated.said.code, Some(0), "{}", simulated.said.err);

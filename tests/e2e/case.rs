@@ -16,14 +16,14 @@ fn cases_are_listed() {
 }
 
 #[test]
-fn an_unknown_case_is_told_with_the_known_ones() {
+fn an_unknown_case_lists_the_known_ones() {
     let said = Place::new().corefold("case run nothing");
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("unknown case \"nothing\"; the cases are: percpu-limit"), "{}", said.err);
 }
 
 #[test]
-fn an_unknown_load_is_told_with_the_known_ones() {
+fn an_unknown_load_lists_the_known_ones() {
     let said = Place::new().corefold("case grid --loads adds");
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("unknown load \"adds\"; the loads are: add, compare, sums, reserve"), "{}", said.err);

@@ -74,7 +74,7 @@ fn a_stack_overflow_and_an_abort_are_crashes_too() {
 }
 
 #[test]
-fn a_deadlock_says_who_waits_for_whom() {
+fn a_deadlock_names_the_waiting_threads() {
     let ended = end("mutexes");
     check(&ended, 4, &["deadlock", "left_then_right", "right_then_left", "pthread_mutex_lock"]);
     let report = ended.report();
@@ -89,7 +89,7 @@ fn a_deadlock_says_who_waits_for_whom() {
 }
 
 #[test]
-fn other_deadlocks_are_told_apart() {
+fn other_deadlocks_are_distinguished() {
     check(&end("itself"), 4, &["deadlock", "pthread_mutex_lock", "left"]);
     check(&end("join"), 4, &["deadlock", "pthread_join", "join_main"]);
     check(&end("pipe"), 4, &["deadlock", "read"]);
@@ -115,7 +115,7 @@ fn a_fork_is_refused() {
 }
 
 #[test]
-fn running_out_of_memory_is_said() {
+fn running_out_of_memory_is_reported() {
     check(&end_with("memory", |s| s.option("--memory", "64M")), 7, &["memory", "take_all_memory"]);
 }
 

@@ -44,12 +44,13 @@
  *   5. A slot's total is what its CPU has counted there since init, and its credit is the total above a base that moves
  *      under the lock bit. Credit that moves between count and slots changes neither count + granted nor any total: so
  *      a sum is one load a slot, without the lock, and no move makes it count twice.  ("bounds hold")
- *   6. While anything is lent, count >= guard, the highest lower limit that limited_add has succeeded with. Whoever
- *      would bring the count below calls all credit back first, or, if he may not be refused, before he returns. So
- *      a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count. A guard
- *      rises in three steps: the watermark, a look at the count, the guard. Who lowers the count looks at the watermark
- *      afterwards: either he finds it, and waits for the lock, or the one who raises it finds the lower count, and no
- *      limited_add ever reads that guard.  ("no oversell, no false refusal"; tests/windows.c)
+ *   6. While anything is lent, count >= guard, the highest lower limit that limited_add has succeeded with. An operation
+ *      that would bring the count below it calls all credit back first or, if it may not be refused, before it returns.
+ *      So a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count. The
+ *      guard rises in three steps: the watermark, a check of the count, the guard. An operation that lowers the count
+ *      checks the watermark afterwards: either it finds the new one, and waits for the lock, or the raising thread finds
+ *      the lower count, and no limited_add ever reads that guard.  ("no oversell, no false refusal";
+ *      tests/adaptive_windows.c)
  *
  * Guarantees:
  *   1. limited_add never takes the value past the limit, and refuses only if at some moment during the call it would

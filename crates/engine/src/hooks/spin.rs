@@ -138,8 +138,8 @@ impl Spins {
         same
     }
 
-    /// Takes note of a look; at most `longest` of computing since the same one before makes it a spin. Where
-    /// a loop looks at several words, each counts the time since the one before.
+    /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before. Where
+    /// a loop reads several words, each counts the time since the one before.
     #[inline]
     pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
         let stalled = found.stall + self.converted;
@@ -218,8 +218,8 @@ impl Spins {
         self.any = true;
     }
 
-    /// The spin under way is over, as a word has changed. If others do in the same turn, it waited for the one
-    /// that orders what follows, or that it looks at from two places: a seqlock's, not what that protects.
+    /// The current spin is over, as a word has changed. If several change in the same iteration, it waited for the one
+    /// that orders what follows, or that it reads from two places: a seqlock's sequence, not the data it protects.
     fn ends(&mut self, word: Look) {
         let twice = |word: &Look| self.looks.iter().any(|look| look.pc != word.pc && look.address == word.address);
         let weight = |word: &Look| (word.orders, twice(word));
@@ -423,8 +423,8 @@ impl Turns {
         self.steady = if self.same >= Turns::TRIED { self.pc } else { 0 };
     }
 
-    /// Compares what the thread looks like now with what it did a turn ago, in which all its plain reads were seen. The
-    /// first times it only has the next look take the registers down.
+    /// Compares the thread's registers and stack with those an iteration ago, in which all its plain reads were seen. The
+    /// first times it only requests that the next read saves the registers.
     #[cold]
     fn are_pure(&mut self, captured: &mut Captured, read: &mut [u64; LOOKS]) -> bool {
         if self.pure {

@@ -60,8 +60,8 @@ pub struct Perturb {
     calm: u64,
     /// Atomic stores stay in the store buffer for up to 2 to this power of cycles; 0: no longer than usual.
     store: u64,
-    /// Threads that wake begin at multiples of 2 to this many cycles, so that some begin at once; 0: they
-    /// are late each by itself.
+    /// Woken threads start at multiples of this many cycles, so that some start together; 0: each is late by
+    /// itself.
     tick: u64,
     /// Freed memory that waits before its reuse.
     pub quarantine: u64,
