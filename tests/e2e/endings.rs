@@ -188,6 +188,19 @@ fn a_machine_or_count_that_is_not_there_is_refused() {
     }
 }
 
+/// A recording that cannot be written is told as such, with what to do. (The limit on the size of files stands for a full
+/// disk: no rights are needed to set it.)
+#[test]
+fn a_recording_that_cannot_be_written_says_why() {
+    let place = Place::new();
+    let run = format!("run --cpus 8 -- '{}' fprintf 8", program("truths/library_locks.c").display());
+    let said = place.sh(&format!("ulimit -f 2; exec \"$corefold\" {run}"));
+    assert_eq!(said.code, Some(8), "{}{}", said.out, said.err);
+    for words in ["could not write its recording", "File too large", "ulimit -f"] {
+        assert!(said.out.contains(words), "{words:?} is not in:\n{}{}", said.out, said.err);
+    }
+}
+
 #[track_caller]
 fn refused(place: &Place, line: &str, reason: &str) {
     let said = place.corefold(line);

@@ -159,4 +159,13 @@ pub fn write_file(path: &[u8], bytes: &[u8]) -> Result<(), i64> {
     Ok(())
 }
 
+/// A file that may not grow further (`ulimit -f`) is an error of writing it, and does not end the process.
+pub fn ignore_file_limit() {
+    const SIGNALS_BYTES: usize = 8;
+    // The kernel's structure: handler, flags, restorer, mask.
+    let ignore = [libc::SIG_IGN, 0, 0, 0];
+    // SAFETY: a valid action.
+    unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGXFSZ, ignore.as_ptr(), 0, SIGNALS_BYTES; 0, 0) };
+}
+
 pub(crate) use syscall;

@@ -27,7 +27,10 @@ pub fn finish(status: Status) {
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
     path.push(0);
     engine::end();
-    if let Err(error) = sys::write_file(&path, &encode_run(&run)) {
+    sys::ignore_file_limit();
+    if let Err(error) = sys::write_file(&path, &encode_run(&run))
+        && sys::write_file(&path, corefold_launch::unwritten(error).as_bytes()).is_err()
+    {
         sys::write(2, format!("corefold: cannot write the recording (error {error})\n").as_bytes());
     }
 }

@@ -83,9 +83,14 @@ pub fn take_due(pc: u64, what: What) {
     let fiber = current();
     let mut frames = core::mem::take(&mut e.samples.scratch);
     frames.clear();
-    // The call of the hook, not what comes after it: the report takes the first frame as it is.
-    frames.push(pc - 1);
+    // What the kernel does for a thread has no place of its own: the call that led there counts.
+    frames.extend((pc != 0).then_some(pc));
     frames.extend(fiber.calls(hot!().frames).take(DEEPEST));
+    match frames.first_mut() {
+        // The call of the hook, not what comes after it: the report takes the first frame as it is.
+        Some(first) => *first -= 1,
+        None => frames.push(fiber.thread.routine()),
+    }
     let time = match e.samples.stacks.get_mut(frames.as_slice()) {
         Some(time) => time,
         None => e.samples.stacks.entry(frames.clone()).or_default(),

@@ -287,6 +287,16 @@ pub fn on_stack(address: u64) -> Option<usize> {
 }
 
 impl Thread {
+    /// The function that it was started with; 0 for the main thread's.
+    pub fn routine(&self) -> u64 {
+        self.start.map_or(0, |start| start as usize as u64)
+    }
+
+    /// A place in that function, as return addresses are, for what is done when the thread ends.
+    pub fn end(&self) -> u64 {
+        self.start.map_or(0, |start| start as usize as u64 + 1)
+    }
+
     pub fn has_stack(&self, address: u64) -> bool {
         address.wrapping_sub(STACKS) / SLOT == self.slot as u64
     }
