@@ -168,6 +168,50 @@ static inline void queue_up(struct guarded *g)
 	__atomic_fetch_add(&g->written, i, __ATOMIC_RELAXED);
 }
 
+/* What a thread does at its turn of a relay. */
+enum step { STEP_WRITE, STEP_TRY, STEP_READ, STEP_TRY_READ, STEP_DOWNGRADE, STEPS };
+
+static inline bool has_step(const struct lock_kind *kind, int step)
+{
+	const bool has[STEPS] = { true, kind->try_lock, kind->read && !kind->optimistic, kind->try_read && !kind->optimistic,
+				  kind->downgrade };
+	return has[step];
+}
+
+static inline void take_step(struct guarded *g, int step)
+{
+	union held held;
+	bool reads = step == STEP_READ || step == STEP_TRY_READ;
+	int result = step == STEP_TRY ? g->kind->try_lock(&g->lock, &held) : step == STEP_READ ? g->kind->read(&g->lock, &held, NULL) :
+		step == STEP_TRY_READ ? g->kind->try_read(&g->lock, &held) : g->kind->lock(&g->lock, &held, NULL);
+	if (result < 0)
+		WRONG("a free lock is refused");
+	if (!reads)
+		g->first = g->second = g->first + 1;
+	if (step == STEP_DOWNGRADE)
+		g->kind->downgrade(&g->lock, &held);
+	if (g->first != g->second)
+		WRONG("what the last holder did is not seen");
+	if (reads || step == STEP_DOWNGRADE)
+		g->kind->read_unlock(&g->lock, &held);
+	else
+		g->kind->unlock(&g->lock, &held);
+}
+
+/* One of two threads that use the lock in turn, in every way after every other. Nothing but the lock orders them: it is
+ * ThreadSanitizer that looks whether it does. */
+static inline void relay(struct guarded *g, int id)
+{
+	for (int round = id; round < 2 * STEPS * STEPS; round += 2) {
+		int step = id ? round / 2 % STEPS : round / 2 / STEPS;
+		while (__atomic_load_n(&g->turns, __ATOMIC_RELAXED) != round)
+			sched_yield();
+		if (has_step(g->kind, step))
+			take_step(g, step);
+		__atomic_store_n(&g->turns, round + 1, __ATOMIC_RELAXED);
+	}
+}
+
 static inline int guarded_begin(struct guarded *g, const struct lock_kind *kind, long rounds, long section)
 {
 	memset(g, 0, sizeof *g);

@@ -86,11 +86,16 @@ static int ticket_init(union any_lock *l)
 }
 EXCLUSIVE(mcs, (cf_mcs_lock(&l->mcs, &h->mcs), 0), cf_mcs_trylock(&l->mcs, &h->mcs) ? 0 : -EBUSY, cf_mcs_unlock(&l->mcs, &h->mcs))
 EXCLUSIVE(qspin, (cf_qspin_lock(&l->qspin), 0), cf_qspin_trylock(&l->qspin) ? 0 : -EBUSY, cf_qspin_unlock(&l->qspin))
-/* As a lock: who must leave the queue comes again. */
+/* As a lock: who must leave the queue comes again, after a time of its own, or all would leave and come in step. */
 static int osq_until(struct cf_osq *queue)
 {
-	while (!cf_osq_lock(queue, NULL, NULL))
+	uint32_t random = (uint32_t)(cf_self() >> 6);
+	while (!cf_osq_lock(queue, NULL, NULL)) {
+		random = random * 1664525 + 1013904223;
+		for (volatile uint32_t i = 0; i < random >> 24; i = i + 1)
+			;
 		sched_yield();
+	}
 	return 0;
 }
 EXCLUSIVE(osq, osq_until(&l->osq), cf_osq_lock(&l->osq, NULL, NULL) ? 0 : -EBUSY, cf_osq_unlock(&l->osq))

@@ -5,6 +5,7 @@
 #include "../src/waiters.h"
 #include <corefold/cf_mcs.h>
 #include <corefold/cf_mutex.h>
+#include <corefold/cf_osq.h>
 #include <corefold/cf_rwsem.h>
 
 static struct cf_mutex mutex;
@@ -13,6 +14,7 @@ static struct cf_mcs mcs;
 static struct cf_qspin qspin;
 static struct timespec deadline;
 static int result, second_result;
+static long plain; // what locks guard: for ThreadSanitizer
 
 static struct timespec in_ms(long milliseconds)
 {
@@ -312,6 +314,7 @@ static void take_mcs(void)
 {
 	struct cf_mcs_node node;
 	cf_mcs_lock(&mcs, &node);
+	plain++;
 	cf_mcs_unlock(&mcs, &node);
 }
 
@@ -337,8 +340,61 @@ TEST("a spurious wake-up lets nobody in")
 	for (int i = 0; i < 20; i++, usleep(500))
 		cf_wake(&mcs.tail->waiting);
 	CHECK(!__atomic_load_n(&taker.done, __ATOMIC_ACQUIRE));
+	plain++;
 	cf_mcs_unlock(&mcs, &node);
 	actor_end(&taker);
+}
+
+// ---- the spinners' queue
+
+static struct cf_osq osq;
+static int left; // how many have left it
+
+static void join_osq(void)
+{
+	bool first = cf_osq_lock(&osq, NULL, NULL);
+	__atomic_fetch_add(&left, !first, __ATOMIC_RELAXED);
+	if (!first)
+		return;
+	plain++;
+	cf_osq_unlock(&osq);
+}
+
+TEST("osq: handed over to one that is about to leave")
+{
+	struct actor a = { .act = join_osq, .stop_at = "osq: leaving", .quietly = true };
+	left = 0;
+	CHECK(cf_osq_lock(&osq, NULL, NULL));
+	actor_start(&a);
+	EVENTUALLY(__atomic_load_n(&a.is_held, __ATOMIC_RELAXED));
+	plain++;
+	cf_osq_unlock(&osq);
+	__atomic_store_n(&a.may_go, 1, __ATOMIC_RELAXED);
+	actor_end(&a);
+	CHECK_EQUAL(left, 0);
+	CHECK(!cf_osq_is_locked(&osq));
+}
+
+TEST("osq: the one in the middle leaves, held at each step")
+{
+	const char *const steps[] = { "osq: leaving", "osq: unlinked from ahead", "osq: unlinked from behind" };
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		struct actor leaver = { .act = join_osq, .stop_at = steps[i] }, last = { .act = join_osq, .stop_at = "osq: leaving" };
+		left = 0;
+		CHECK(cf_osq_lock(&osq, NULL, NULL));
+		actor_start(&leaver);
+		CHECK(actor_wait_held(&leaver));
+		actor_start(&last);
+		CHECK(actor_wait_held(&last));
+		sem_post(&last.go_on); // wants to leave, too
+		usleep(1000);
+		actor_end(&leaver);
+		CHECK(actor_finishes(&last));
+		CHECK_EQUAL(__atomic_load_n(&left, __ATOMIC_RELAXED), 2);
+		cf_osq_unlock(&osq);
+		actor_end(&last);
+		CHECK(!cf_osq_is_locked(&osq));
+	}
 }
 
 // ---- nodes of threads
@@ -392,6 +448,39 @@ TEST("a thread that ends gives its nodes away, and takes others if it waits agai
 	pthread_join(ending, NULL);
 	pthread_join(starting, NULL);
 	pthread_key_delete(later);
+}
+
+static uint32_t main_locked, passed_through;
+
+static void wait_often(void)
+{
+	for (uint32_t i = 1; i <= 20; i++) {
+		EVENTUALLY(__atomic_load_n(&main_locked, __ATOMIC_ACQUIRE) == i);
+		lock_late(NULL);
+		__atomic_store_n(&passed_through, i, __ATOMIC_RELEASE);
+		join_osq(); // leaves
+	}
+}
+
+TEST("a thread has a node for each wait")
+{
+	struct actor a = { .act = wait_often };
+	main_locked = passed_through = 0;
+	CHECK(cf_osq_lock(&osq, NULL, NULL));
+	actor_start(&a);
+	for (uint32_t i = 1; i <= 20; i++) {
+		cf_qspin_lock(&qspin);
+		__atomic_store_n(&main_locked, i, __ATOMIC_RELEASE);
+		EVENTUALLY(last_in_line(&qspin)); // it stands in line, and does not poll
+		cf_qspin_unlock(&qspin);
+		EVENTUALLY(__atomic_load_n(&passed_through, __ATOMIC_ACQUIRE) == i);
+	}
+	cf_osq_unlock(&osq);
+	for (int i = 0; i < 20; i++) { // this thread's own
+		CHECK(cf_osq_lock(&osq, NULL, NULL));
+		cf_osq_unlock(&osq);
+	}
+	actor_end(&a);
 }
 
 HARNESS_MAIN
