@@ -130,7 +130,6 @@ struct cf_dentry_ops {
 /* cf_dentry.flags; changed under dentry->lock, read by everybody. */
 enum {
 	CF_DENTRY_HASHED = 1,
-	CF_DENTRY_LISTED = 2,      /* on the LRU */
 	CF_DENTRY_REFERENCED = 4,  /* used since the shrinker came by */
 	CF_DENTRY_DEAD = 8,
 	CF_DENTRY_LOOKUP = 16,     /* the backend is being asked; finders wait */
@@ -187,8 +186,7 @@ struct cf_super {
 	struct cf_rhash names;
 	struct cf_lru unused;
 	struct cf_vfs_count dentries;
-	struct cf_slot *salts;
-	uint64_t next_salt CF_LINE_ALIGNED;
+	struct cf_numbers salts;
 	/* Policies without split dentries: the dcache lock. */
 	struct cf_vfs_lock dcache_lock CF_LINE_ALIGNED;
 	/* Parents of directories change only under this lock; rename_seq is odd meanwhile. */

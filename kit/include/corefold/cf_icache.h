@@ -57,13 +57,24 @@ struct cf_icache_ops {
 	int (*write)(struct cf_inode *inode);
 };
 
+/* Numbers that nobody else gets: a batch for each CPU, from one shared word. */
+struct cf_numbers {
+	struct cf_numbers_cpu *cpus;
+	uint32_t count;
+	uint64_t next CF_LINE_ALIGNED;
+};
+
+/* 0 or -ENOMEM. */
+int cf_numbers_init(struct cf_numbers *numbers);
+void cf_numbers_destroy(struct cf_numbers *numbers);
+uint64_t cf_numbers_take(struct cf_numbers *numbers);
+
 struct cf_icache {
 	/* Read by everybody, constant. */
 	const struct cf_icache_ops *ops;
 	void *owner;
-	struct cf_slot *numbers; /* each CPU's batch: total is the next number, base and cap its bounds */
 	struct cf_lru unused, dirty, all;
-	uint64_t next_number CF_LINE_ALIGNED;
+	struct cf_numbers numbers;
 	struct cf_vfs_lock lock CF_LINE_ALIGNED; /* policies without split inodes: the inode lock */
 	struct cf_vfs_count count;
 	struct cf_rhash hash;
@@ -74,7 +85,6 @@ enum {
 	CF_INODE_NEW = 1,       /* being filled by the thread that made it */
 	CF_INODE_HASHED = 2,
 	CF_INODE_DIRTY = 4,
-	CF_INODE_LISTED = 8,    /* on the unused list */
 	CF_INODE_REFERENCED = 16,
 	CF_INODE_DEAD = 32,     /* evicted */
 };

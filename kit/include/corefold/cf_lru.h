@@ -67,11 +67,11 @@ enum cf_lru_answer {
 	CF_LRU_KEEP,   /* stays where it is */
 	CF_LRU_ROTATE, /* goes to the young end */
 	CF_LRU_REMOVE, /* off the list, into what scan hands out: the callback has made sure that nobody adds it again */
-	CF_LRU_FORGET, /* off the list, and not handed out: it is in use, and its user adds it again some day */
+	CF_LRU_GONE,   /* the callback has taken it off itself, by cf_lru_isolate__ */
 	CF_LRU_BUSY,   /* its lock is taken: left for the next scan */
 };
 
-typedef enum cf_lru_answer cf_lru_callback(struct cf_lru_link *link, void *argument);
+typedef enum cf_lru_answer cf_lru_callback(struct cf_lru_list *list, struct cf_lru_link *link, void *argument);
 
 /* 0 or -ENOMEM. */
 int cf_lru_init(struct cf_lru *lru, const struct cf_lru_options *options);
@@ -87,11 +87,17 @@ bool cf_lru_remove(struct cf_lru *lru, struct cf_lru_link *link);
 size_t cf_lru_scan(struct cf_lru *lru, size_t most, cf_lru_callback *callback, void *argument,
 		   struct cf_lru_link **gone);
 
+/* For callbacks, which hold the list's lock: takes the object off, or puts it back at the young end. */
+void cf_lru_isolate__(struct cf_lru_list *list, struct cf_lru_link *link);
+void cf_lru_restore__(struct cf_lru *lru, struct cf_lru_list *list, struct cf_lru_link *link);
+
 size_t cf_lru_count(const struct cf_lru *lru);
 
 static inline bool cf_lru_listed(const struct cf_lru_link *link)
 {
-	return __atomic_load_n(&link->list, __ATOMIC_RELAXED) != 0; /* relaxed: the object's lock orders */
+	/* Sequentially consistent: a put that has counted to 0 looks here, cf_lru_isolate__ is followed by a look at the
+	 * count: one of the two sees the other. */
+	return __atomic_load_n(&link->list, __ATOMIC_SEQ_CST) != 0;
 }
 
 CF_EXTERN_END

@@ -102,6 +102,8 @@ static inline void cf_rcu_unregister_thread(void)
 #define cf_rcu_assign(p, value) __atomic_store_n(&(p), (value), __ATOMIC_RELEASE)
 
 void cf_rcu_call(struct cf_rcu_head *head, void (*callback)(struct cf_rcu_head *head));
+/* The same, without waiting for the batch to fill. */
+void cf_rcu_call_soon(struct cf_rcu_head *head, void (*callback)(struct cf_rcu_head *head));
 void cf_rcu_relax(void);
 void cf_rcu_barrier(void);
 void cf_rcu_synchronize(void);

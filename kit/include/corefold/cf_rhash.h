@@ -12,7 +12,8 @@
  *   find, next                         everything                              a read section (cf_rcu.h)
  *   insert, insert_unique, remove,     everything; of one entry: one change    nothing; may be in a read section
  *   replace, move                      at a time
- *   for_each                           everything                              nothing; the callback runs in a read section
+ *   for_each                           everything                              no lock, no read section; the callback runs
+ *                                                                              in one
  *   maintain                           everything                              nothing
  *   init, destroy                      nothing
  * Progress: find is lock-free (a chain that is moved under it makes it start again); changes block on their bucket.
@@ -64,7 +65,7 @@ struct cf_rhash_table {
 	struct cf_rhash *owner;           /* constant */
 	struct cf_rcu_head rcu;
 	/* First entry or end, with CF_RHASH_LOCKED and CF_RHASH_MOVED in bits 1 and 2 (entries are aligned to 8). */
-	uintptr_t buckets[];
+	__extension__ uintptr_t buckets[];
 };
 
 /* Bits of a bucket word. Bit 0 says that the rest is an end. */
@@ -72,7 +73,7 @@ enum { CF_RHASH_END = 1, CF_RHASH_LOCKED = 2, CF_RHASH_MOVED = 4, CF_RHASH_BITS 
 
 /* Changes take no bucket locks: the caller excludes them by a lock of his own. No resizing by itself. */
 #define CF_RHASH_EXTERNAL_LOCK 1u
-/* Fixed size. */
+/* Fixed size, not counted. */
 #define CF_RHASH_NO_RESIZE 2u
 
 struct cf_rhash_options {
@@ -172,6 +173,7 @@ static inline uint32_t cf_rhash_buckets(const struct cf_rhash *hash)
 	return buckets;
 }
 
+/* Entries, exact when nothing is under way; 0 for tables of a fixed size, which do not count. */
 static inline int64_t cf_rhash_count(struct cf_rhash *hash)
 {
 	return cf_percpu_counter_sum(&hash->count);
