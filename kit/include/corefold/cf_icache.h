@@ -24,7 +24,7 @@
  *
  * Ordering: what was stored before insert (or before get_or_new's done) is seen by whoever looks it up.
  *
- * Lifetime: ops->evict is called once, without a lock, when nobody can reach the inode any more but read sections that
+ * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock, when nobody can reach the inode any more but read sections that
  * have it; ops->free a grace period later, on another thread: it gives the memory back.
  *
  * Source: fs/inode.c of Linux by meaning, 2.6.35 for CF_VFS_POLICY 0.
@@ -96,7 +96,8 @@ struct cf_inode {
 	uint32_t mode, uid, gid, nlink;
 	uint64_t number, size;
 	const struct cf_inode_ops *ops; /* constant once filled */
-	const char *link;               /* a symbolic link's text, or null: ask ops->readlink. Set once */
+	const char *link;               /* a symbolic link's text, or null: ask ops->readlink. Set once; malloc's memory,
+					 * freed with the inode */
 	uint32_t attr_seq, flags;       /* flags: CF_INODE_* of the owner's, constant once filled */
 	void *super;                    /* struct cf_super; constant */
 	int64_t atime, mtime, ctime;    /* nanoseconds since 1970 */

@@ -21,6 +21,7 @@
 
 #include <corefold/cf_lock.h>
 #include <corefold/cf_percpu_counter.h>
+#include <corefold/cf_rwsem.h>
 
 #ifndef CF_VFS_POLICY
 #define CF_VFS_POLICY 5
@@ -74,27 +75,59 @@ static inline bool cf_vfs_lock_try(struct cf_vfs_lock *l, struct cf_lock_node *n
 		return __atomic_compare_exchange_n(&lock->u.ticket.next, &owner, owner + 1, 0, __ATOMIC_ACQUIRE,
 						   __ATOMIC_RELAXED);
 	}
-	struct cf_lock_node *none = NULL;
-	node->next = NULL;
-	__atomic_store_n(&node->waiting, 1, __ATOMIC_RELAXED); /* relaxed: published by the exchange */
-	/* Acquire and release as in cf_lock_take. */
-	return __atomic_compare_exchange_n(&lock->u.tail, &none, node, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return cf_mcs_trylock(&lock->u.queued, &node->queued);
 }
 
 /*
  * The semaphore of a directory (many lookups, or one change) and of a file's writers: blocks, may be held for long.
  */
 struct cf_vfs_sem {
-	uint64_t words[8];
+	struct cf_rwsem sem;
 };
 
-void cf_vfs_sem_init(struct cf_vfs_sem *sem);
-void cf_vfs_sem_destroy(struct cf_vfs_sem *sem);
-void cf_vfs_sem_read(struct cf_vfs_sem *sem);
-void cf_vfs_sem_read_done(struct cf_vfs_sem *sem);
-void cf_vfs_sem_write(struct cf_vfs_sem *sem);
-bool cf_vfs_sem_write_try(struct cf_vfs_sem *sem);
-void cf_vfs_sem_write_done(struct cf_vfs_sem *sem);
+static inline void cf_vfs_sem_init(struct cf_vfs_sem *s)
+{
+	cf_rwsem_init(&s->sem);
+}
+
+static inline void cf_vfs_sem_destroy(struct cf_vfs_sem *s)
+{
+	(void)s;
+}
+
+/* 2.6.35 has a mutex there, also for lookups. */
+static inline void cf_vfs_sem_read(struct cf_vfs_sem *s)
+{
+#if CF_VFS_RCU_WALK
+	(void)cf_rwsem_read_lock(&s->sem); /* cannot fail: nobody takes it twice */
+#else
+	(void)cf_rwsem_write_lock(&s->sem);
+#endif
+}
+
+static inline void cf_vfs_sem_read_done(struct cf_vfs_sem *s)
+{
+#if CF_VFS_RCU_WALK
+	cf_rwsem_read_unlock(&s->sem);
+#else
+	cf_rwsem_write_unlock(&s->sem);
+#endif
+}
+
+static inline void cf_vfs_sem_write(struct cf_vfs_sem *s)
+{
+	(void)cf_rwsem_write_lock(&s->sem); /* as above */
+}
+
+static inline bool cf_vfs_sem_write_try(struct cf_vfs_sem *s)
+{
+	return cf_rwsem_write_trylock(&s->sem) == 0;
+}
+
+static inline void cf_vfs_sem_write_done(struct cf_vfs_sem *s)
+{
+	cf_rwsem_write_unlock(&s->sem);
+}
 
 /*
  * A number of objects: per CPU, or one shared word. `read` may be off by the counter's batch for each CPU, `sum` not.

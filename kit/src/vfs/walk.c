@@ -28,6 +28,7 @@ struct state {
 	struct cf_inode *inode;  // of `at`
 	uint32_t seq;            // of `at`, by sequence
 	bool by_sequence;
+	bool directory;          // a slash followed the link that took the path's place
 	int links, depth;
 	struct frame frames[CF_LINKS_MOST];
 };
@@ -196,6 +197,7 @@ static int follow(struct state *s, struct cf_inode *link, const char *text)
 	} else {
 		put_owner(s, s->owner);
 	}
+	s->directory |= s->w->trailing;
 	s->owner = link;
 	s->path = skip_slashes(text);
 	if (*text == '/')
@@ -324,8 +326,10 @@ static int walk_parts(struct state *s)
 
 static int check_end(const struct state *s)
 {
-	const struct cf_walk *w = s->w;
-	bool directory = (w->trailing || (w->flags & CF_WALK_DIRECTORY)) && !(w->flags & CF_WALK_PARENT);
+	struct cf_walk *w = s->w;
+	bool directory;
+	w->trailing |= s->directory;
+	directory = (w->trailing || (w->flags & CF_WALK_DIRECTORY)) && !(w->flags & CF_WALK_PARENT);
 	return directory && s->inode && !S_ISDIR(CF_INODE_LOAD(s->inode, mode)) ? -ENOTDIR : 0;
 }
 
@@ -336,6 +340,7 @@ static void begin(struct state *s, struct cf_walk *w, const char *path, bool by_
 	s->owner = NULL;
 	s->at = NULL;
 	s->by_sequence = by_sequence;
+	s->directory = false;
 	s->links = s->depth = 0;
 	w->trailing = false;
 	w->last_type = CF_LAST_ROOT;
@@ -417,11 +422,9 @@ static int finish_by_sequence(struct state *s, int result, attributes_callback *
 	return result;
 }
 
-static int walk_and_call(struct cf_walk *w, const char *path, attributes_callback *fn, void *argument)
+static int call_and_put(struct cf_walk *w, attributes_callback *fn, void *argument)
 {
-	int result = cf_walk(w, path);
-	if (result)
-		return result;
+	int result;
 	cf_rcu_read_lock();
 	result = fn(w->dentry, cf_dentry_inode(w->dentry), argument);
 	cf_rcu_read_unlock();
@@ -430,27 +433,29 @@ static int walk_and_call(struct cf_walk *w, const char *path, attributes_callbac
 	return result;
 }
 
-int cf_walk_rcu(struct cf_walk *w, const char *path, attributes_callback *fn, void *argument)
+// -ECHILD: it has to be asked again with references.
+static int try_by_sequence(struct cf_walk *w, const char *path, attributes_callback *fn, void *argument)
 {
 	struct state s;
+	int result;
+	begin(&s, w, path, true);
+	result = finish_by_sequence(&s, walk_parts(&s), fn, argument);
+	if (s.by_sequence) {
+		end(&s);
+		return result;
+	}
+	result = finish(&s, result);
+	return result ? result : call_and_put(w, fn, argument);
+}
+
+int cf_walk_rcu(struct cf_walk *w, const char *path, attributes_callback *fn, void *argument)
+{
 	int result = check_path(path);
 	if (result)
 		return result;
-	if (may_begin_by_sequence(w)) {
-		begin(&s, w, path, true);
-		result = finish_by_sequence(&s, walk_parts(&s), fn, argument);
-		if (s.by_sequence) {
-			end(&s);
-			if (result != -ECHILD)
-				return result;
-		} else {
-			finish(&s, result);
-			if (result)
-				return result == -ECHILD ? walk_and_call(w, path, fn, argument) : result;
-			result = fn(w->dentry, cf_dentry_inode(w->dentry), argument);
-			cf_dentry_put(w->dentry);
-			return result;
-		}
-	}
-	return walk_and_call(w, path, fn, argument);
+	result = may_begin_by_sequence(w) ? try_by_sequence(w, path, fn, argument) : -ECHILD;
+	if (result != -ECHILD)
+		return result;
+	result = cf_walk(w, path);
+	return result ? result : call_and_put(w, fn, argument);
 }
