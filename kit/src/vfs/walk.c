@@ -6,6 +6,9 @@
  *   by reference   it holds a reference on the dentry, and on the inode of the link whose text it is reading
  * From the first it changes to the second where it stands, when that is still what it was, or begins again (-ECHILD).
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "dentry.h"
 #include <corefold/cf_walk.h>
 
@@ -110,6 +113,11 @@ static const char *skip_slashes(const char *path)
 	return path;
 }
 
+static bool is_last(const struct state *s)
+{
+	return !*s->path && !s->depth;
+}
+
 static int next_name(struct state *s, struct cf_name *name)
 {
 	const char *begin = s->path, *end = strchrnul(begin, '/');
@@ -118,7 +126,7 @@ static int next_name(struct state *s, struct cf_name *name)
 		return -ENAMETOOLONG;
 	*name = cf_name_of(begin, length);
 	s->path = skip_slashes(end);
-	s->w->trailing = end != s->path && !*s->path;
+	s->w->trailing = end != s->path && is_last(s);
 	return 0;
 }
 
@@ -127,11 +135,6 @@ static enum cf_walk_last type_of(const struct cf_name *name)
 	if (name->bytes[0] != '.' || name->length > 2 || (name->length == 2 && name->bytes[1] != '.'))
 		return CF_LAST_NORMAL;
 	return name->length == 1 ? CF_LAST_DOT : CF_LAST_DOTDOT;
-}
-
-static bool is_last(const struct state *s)
-{
-	return !*s->path && !s->depth;
 }
 
 static int go_up(struct state *s)
