@@ -4,7 +4,7 @@ use crate::harness::{Place, Simulation, native_with, program, program_with};
 use std::path::Path;
 
 /// A profile with other lines for some of its keys.
-fn profile(name: &str, facts: &[(&str, &str)]) -> String {
+pub fn profile(name: &str, facts: &[(&str, &str)]) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines").join(name).with_extension("toml");
     let mut text = std::fs::read_to_string(path).expect("a profile of ours");
     for (key, value) in facts {
