@@ -70,6 +70,15 @@ impl Model {
         self.costs.soonest_loss().saturating_sub(self.costs.exposed)
     }
 
+    /// The socket whose memory the address lies in: the first, if they make no difference; `None`: nothing touched its
+    /// page.
+    pub fn home(&self, address: u64) -> Option<u8> {
+        if !self.homes.matter() {
+            return Some(0);
+        }
+        Some(self.homes.of(address >> self.line_shift)).filter(|home| *home != crate::places::ANYWHERE)
+    }
+
     /// How far a core runs ahead of an unfinished access.
     pub fn window(&self) -> Ticks {
         self.costs.window
