@@ -18,7 +18,7 @@
  * for CF_LOCK_SPINS looks (about 20 us), or after CF_OSQ_ROUNDS times as many in all. With more threads than CPUs that is
  * what a preempted owner costs each who comes.
  *
- * Guarantees, each with its test in tests/locks.c ("mutex"):
+ * Guarantees, each with its test in tests/locks.c or tests/lock_windows.c ("mutex"):
  *   1. What one holder did happens before what the next holder does.
  *   2. The one who has slept longest, once woken in vain, gets the lock from its holder directly: spinners and arrivals
  *      do not pass it again.

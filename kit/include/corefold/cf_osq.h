@@ -18,7 +18,8 @@
  * hand-over (its owner). While the lock moves they stay, for CF_OSQ_ROUNDS times that at most.
  *
  * Ordering: 1. What the first did before cf_osq_unlock happens before what the next does as first.  (tests/locks.c, "osq")
- *           2. A member that left changed nothing for the others: all that stay become first in turn. (tests/locks.c, "osq")
+ *           2. A member that left changed nothing for the others: all that stay become first in turn.
+ *              (tests/lock_windows.c, "osq")
  *
  * Lifetime: zeroed memory is an empty queue. Hazards as in cf_lock.h.
  *
