@@ -15,6 +15,7 @@ mod endings;
 mod explore;
 mod host;
 mod json;
+mod kit_locks;
 mod leveldb;
 mod libraries;
 mod library_locks;

@@ -195,12 +195,13 @@ static int follow(struct state *s, struct cf_inode *link, const char *text)
 		put_owner(s, link);
 		return *text ? -ELOOP : -ENOENT;
 	}
+	if (is_last(s))
+		s->directory |= s->w->trailing;
 	if (*s->path) {
 		s->frames[s->depth++] = (struct frame){ s->path, s->owner };
 	} else {
 		put_owner(s, s->owner);
 	}
-	s->directory |= s->w->trailing;
 	s->owner = link;
 	s->path = skip_slashes(text);
 	if (*text == '/')
@@ -208,9 +209,14 @@ static int follow(struct state *s, struct cf_inode *link, const char *text)
 	return 0;
 }
 
+// A slash behind the end follows links, and those that they lead to; but not where the end may be made: then it is an error.
 static bool follows(const struct state *s, bool trailing)
 {
-	return !is_last(s) || trailing || (s->w->flags & CF_WALK_FOLLOW);
+	if (!is_last(s))
+		return true;
+	if (s->w->flags & CF_WALK_CREATE)
+		return !trailing && (s->w->flags & CF_WALK_FOLLOW);
+	return trailing || s->directory || (s->w->flags & CF_WALK_FOLLOW);
 }
 
 // --- One name.
@@ -334,7 +340,7 @@ static int check_end(const struct state *s)
 	struct cf_walk *w = s->w;
 	bool directory;
 	w->trailing |= s->directory;
-	directory = (w->trailing || (w->flags & CF_WALK_DIRECTORY)) && !(w->flags & CF_WALK_PARENT);
+	directory = (w->trailing || (w->flags & CF_WALK_DIRECTORY)) && !(w->flags & (CF_WALK_PARENT | CF_WALK_CREATE));
 	return directory && s->inode && !S_ISDIR(CF_INODE_LOAD(s->inode, mode)) ? -ENOTDIR : 0;
 }
 

@@ -3,7 +3,7 @@
 mod build;
 mod compile;
 #[path = "../../../crates/corefold/tests/common/ended.rs"]
-mod ended;
+pub mod ended;
 mod fetch;
 mod liburcu;
 mod place;
