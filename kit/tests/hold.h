@@ -14,6 +14,7 @@ struct actor {
 	void (*act)(void);
 	int cpu;
 	const char *stop_at;
+	int skip; /* so many times it is not held there */
 	pthread_t thread;
 	sem_t held, go_on;
 	uint32_t done;
@@ -42,6 +43,8 @@ void cf_test_point(const char *where)
 	/* Relaxed: a test may set it while its actor sleeps. */
 	const char *stop_at = a ? __atomic_load_n(&a->stop_at, __ATOMIC_RELAXED) : NULL;
 	if (!stop_at || strcmp(stop_at, where))
+		return;
+	if (a->skip-- > 0)
 		return;
 	__atomic_store_n(&a->stop_at, NULL, __ATOMIC_RELAXED);
 	if (a->quietly) {

@@ -26,6 +26,7 @@ mod machine;
 mod mechanisms;
 mod memory_order;
 mod mimalloc;
+mod name_cache;
 mod names;
 mod negatives;
 mod openmp;

@@ -78,6 +78,19 @@ pub fn run_suite(name: &str) {
     assert!(failed.is_empty(), "{} of {runs} runs failed:\n{}", failed.len(), failed.join("\n"));
 }
 
+/// The source of suite `name`, unpacked, for as long as this test run lasts. Without its source package `None`, and that is
+/// said.
+pub fn unpacked(name: &str) -> Option<PathBuf> {
+    let suite = Suite::read(name);
+    match suite.source() {
+        Ok(source) => Some(suite.unpack(&source, &super::compile::output().join(name))),
+        Err(reason) => {
+            tell(&format!("SKIPPED: what needs the source of {name}: {reason}\n"));
+            None
+        }
+    }
+}
+
 /// Past the capture of test output, so that it is in the output of every run.
 pub fn tell(text: &str) {
     // Nothing can be done about a closed stream.
@@ -123,15 +136,19 @@ impl Suite {
         Ok(cache)
     }
 
+    fn unpack(&self, source: &Path, to: &Path) -> PathBuf {
+        let description = self.sha256.keys().find(|file| file.ends_with(".dsc")).expect("a .dsc file");
+        let mut unpack = Command::new("dpkg-source");
+        unpack.args(["--no-check", "--extract"]).arg(source.join(description)).arg(to);
+        let done = said(&mut unpack);
+        assert_eq!(done.code, Some(0), "{unpack:?}: {}", done.err);
+        to.to_owned()
+    }
+
     /// The source, unpacked, with the programs that this run needs.
     fn build(&self, source: &Path) -> Place {
         let place = Place::new();
-        let unpacked = place.path("source");
-        let description = self.sha256.keys().find(|file| file.ends_with(".dsc")).expect("a .dsc file");
-        let mut unpack = Command::new("dpkg-source");
-        unpack.args(["--no-check", "--extract"]).arg(source.join(description)).arg(&unpacked);
-        let done = said(&mut unpack);
-        assert_eq!(done.code, Some(0), "{unpack:?}: {}", done.err);
+        self.unpack(source, &place.path("source"));
         // configure scripts keep only the first word of a compiler's name.
         std::os::unix::fs::symlink(corefold(), place.path("corefold-cc")).unwrap();
         let mut script = format!("export CC=\"$PWD/corefold-cc\"; cd source\n{}\n", self.prepare);
