@@ -193,7 +193,7 @@ static bool round_of(void)
 	int next[THREADS] = { 0 };
 	bool right;
 	static const struct cf_time now = { 1, 0 };
-	if (ours_new(&h.ours, &options, &now))
+	if (ours_new(&h.ours, &options, &now, NULL))
 		return false;
 	for (int i = 0; i < SETUP; i++) {
 		h.setup[i] = setup_call(i);
