@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_lock.h: the spinning locks under the counters, of the two kinds whose difference the counters' history is about.
+ * cf_lock.h: the spinning locks under the counters, of the two kinds whose difference the counters' history is about; the
+ * kind is chosen at run time.
  *
- * Choose pthread_mutex_t over it, unless the critical section is a few instructions. Queued is the default; ticket is
- * here to be compared with: its waiters all read the line that the holder writes.
+ * Choose pthread_mutex_t over it, unless the critical section is a few instructions. Queued (cf_mcs.h) is the default;
+ * ticket is here to be compared with: its waiters all read the line that the holder writes.
  *
  * Cost: 16 bytes. Uncontended: one atomic exchange (queued) or addition (ticket) and one store or compare-and-swap.
  * A hand-over moves one line to one waiter (queued), or one line to all of them (ticket). To queue up moves lines too: two
@@ -40,30 +41,19 @@
 #ifndef COREFOLD_CF_LOCK_H
 #define COREFOLD_CF_LOCK_H
 
-#include <corefold/cf_shim.h>
-#include <sched.h>
-#include <stdbool.h>
+#include <corefold/cf_mcs.h>
 
 CF_EXTERN_BEGIN
 
 enum cf_lock_kind { CF_LOCK_QUEUED = 0, CF_LOCK_TICKET = 1 };
 
-#ifndef CF_LOCK_SPINS /* less, to have the rare path often in tests */
-#define CF_LOCK_SPINS 1024
-#endif
-
-#ifndef CF_LOCK_YIELDS
-#define CF_LOCK_YIELDS 64
-#endif
-
 struct cf_lock_node {
-	struct cf_lock_node *next; /* written by the waiter behind, read by the holder */
-	uint32_t waiting;          /* 1: spins; 2: sleeps. Written by the holder before to 0, watched by its waiter */
+	struct cf_mcs_node queued;
 };
 
 struct cf_lock {
 	union {
-		struct cf_lock_node *tail; /* queued: the last in line, null when free */
+		struct cf_mcs queued;
 		struct {
 			uint32_t next;  /* ticket: taken by arrivals */
 			uint32_t owner; /* ticket: written by the holder, spun on by all */
@@ -72,73 +62,12 @@ struct cf_lock {
 	uint32_t kind; /* enum cf_lock_kind; constant */
 };
 
+CF_STATIC_ASSERT(sizeof(struct cf_lock) == 16, "as the head of this file says");
+
 static inline void cf_lock_init(struct cf_lock *lock, enum cf_lock_kind kind)
 {
-	lock->u.tail = NULL;
+	cf_mcs_init(&lock->u.queued);
 	lock->kind = (uint32_t)kind;
-}
-
-/* Sleeps for a moment, so that threads of any priority can run. */
-void cf_lock_sleep(void);
-/* Sleeps until *waiting, which was 1, is 0. */
-void cf_lock_park(uint32_t *waiting);
-void cf_lock_wake(uint32_t *waiting);
-
-/*
- * Waits until `condition` holds. In the lab, whose scheduler is fair, the last loop is the same at every turn, so that it
- * need not simulate each.
- */
-#define CF_LOCK_WAIT_UNTIL(condition)                                                                                  \
-	do {                                                                                                           \
-		if (CF_LOCK_SPIN_UNTIL(condition))                                                                     \
-			break;                                                                                         \
-		while (!(condition))                                                                                   \
-			CF_LOCK_REST();                                                                                \
-	} while (0)
-
-#if CF_LOCK_PARKS
-#define CF_LOCK_REST() cf_lock_sleep()
-#else
-#define CF_LOCK_REST() sched_yield()
-#endif
-
-/* Whether `condition` came to hold within the looks, or, outside of the lab, the yields. */
-#define CF_LOCK_SPIN_UNTIL(condition)                                                                                  \
-	__extension__({                                                                                                \
-		unsigned looks_ = 0;                                                                                   \
-		bool holds_ = false;                                                                                   \
-		while (looks_ < CF_LOCK_SPINS && !(holds_ = (condition))) {                                            \
-			looks_++;                                                                                      \
-			cf_pause();                                                                                    \
-		}                                                                                                      \
-		for (looks_ = 0; CF_LOCK_PARKS && looks_ < CF_LOCK_YIELDS && !holds_; looks_++) {                      \
-			sched_yield();                                                                                 \
-			holds_ = (condition);                                                                          \
-		}                                                                                                      \
-		holds_;                                                                                                \
-	})
-
-static inline void cf_lock_wait_turn(uint32_t *waiting)
-{
-	/* Acquire: after the last holder's release in cf_lock_hand_over. */
-#if CF_LOCK_PARKS
-	if (!CF_LOCK_SPIN_UNTIL(!__atomic_load_n(waiting, __ATOMIC_ACQUIRE)))
-		cf_lock_park(waiting);
-#else
-	CF_LOCK_WAIT_UNTIL(!__atomic_load_n(waiting, __ATOMIC_ACQUIRE));
-#endif
-}
-
-static inline void cf_lock_hand_over(uint32_t *waiting)
-{
-	/* Release: this critical section before the waiter's acquire load. The node may be gone at once: a wake-up that
-	 * comes too late finds nobody. */
-#if CF_LOCK_PARKS
-	if (CF_UNLIKELY(__atomic_exchange_n(waiting, 0, __ATOMIC_RELEASE) == 2))
-		cf_lock_wake(waiting);
-#else
-	__atomic_store_n(waiting, 0, __ATOMIC_RELEASE);
-#endif
 }
 
 static inline void cf_lock_take(struct cf_lock *lock, struct cf_lock_node *node)
@@ -150,15 +79,7 @@ static inline void cf_lock_take(struct cf_lock *lock, struct cf_lock_node *node)
 		CF_LOCK_WAIT_UNTIL(__atomic_load_n(&lock->u.ticket.owner, __ATOMIC_ACQUIRE) == mine);
 		return;
 	}
-	node->next = NULL;
-	__atomic_store_n(&node->waiting, 1, __ATOMIC_RELAXED); /* relaxed: published by the exchange */
-	/* Acquire: after the drop that left null. Release: the node's fields before its address. */
-	struct cf_lock_node *before = __atomic_exchange_n(&lock->u.tail, node, __ATOMIC_ACQ_REL);
-	if (!before)
-		return;
-	/* Release: pairs with the acquire load of next in drop; the waiter's fields before the link. */
-	__atomic_store_n(&before->next, node, __ATOMIC_RELEASE);
-	cf_lock_wait_turn(&node->waiting);
+	cf_mcs_lock(&lock->u.queued, &node->queued);
 }
 
 static inline void cf_lock_drop(struct cf_lock *lock, struct cf_lock_node *node)
@@ -169,17 +90,7 @@ static inline void cf_lock_drop(struct cf_lock *lock, struct cf_lock_node *node)
 		__atomic_store_n(&lock->u.ticket.owner, owner + 1, __ATOMIC_RELEASE);
 		return;
 	}
-	/* Acquire: pairs with the waiter's release store of next. */
-	struct cf_lock_node *next = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE);
-	if (!next) {
-		struct cf_lock_node *expected = node;
-		/* Release: this critical section before the next taker's exchange. */
-		if (__atomic_compare_exchange_n(&lock->u.tail, &expected, (struct cf_lock_node *)NULL, 0,
-						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
-			return;
-		CF_LOCK_WAIT_UNTIL((next = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE)) != NULL);
-	}
-	cf_lock_hand_over(&next->waiting);
+	cf_mcs_unlock(&lock->u.queued, &node->queued);
 }
 
 CF_EXTERN_END

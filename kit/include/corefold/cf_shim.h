@@ -81,15 +81,18 @@
 #define CF_SEEN_WRITE(p, n) COREFOLD_ACCESS_WRITE(p, n)
 #endif
 
-/* What benches tell the lab: that a unit of work is done, and where the work to be measured begins and ends. */
+/* What benches and caches tell the lab: that a unit of work is done, where the work to be measured begins and ends, and
+ * what memory is for. */
 #if CF_BUILT_SIMULATED
 #define CF_PROGRESS(name) COREFOLD_PROGRESS(name)
 #define CF_REGION_BEGIN() COREFOLD_BEGIN()
 #define CF_REGION_END() COREFOLD_END()
+#define CF_LABEL(address, bytes, name) COREFOLD_LABEL(address, bytes, name)
 #else
 #define CF_PROGRESS(name) ((void)0)
 #define CF_REGION_BEGIN() ((void)0)
 #define CF_REGION_END() ((void)0)
+#define CF_LABEL(address, bytes, name) ((void)0)
 #endif
 
 /*
@@ -117,6 +120,29 @@ static inline uint64_t cf_load_in_order(const uint64_t *p)
 	return value;
 #else
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/*
+ * Loads before from loads after; stores before from stores after. On x86-64 the compiler alone could mix them up; on aarch64
+ * (and other machines weaker than x86) the instruction is needed. Not by __atomic_thread_fence on x86-64, of which gcc warns
+ * where it builds for ThreadSanitizer or the lab.
+ */
+static inline void cf_fence_loads(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
+static inline void cf_fence_stores(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 #endif
 }
 

@@ -3,21 +3,40 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <corefold/cf_lock.h>
+#include <corefold/cf_wait.h>
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SPINS = 1, SLEEPS = 2 };
 
-static void keep_errno_and_call(uint32_t *word, int operation, uint32_t value)
+int cf_wait_on(uint32_t *word, uint32_t value, const struct timespec *deadline)
+{
+	int saved = errno, result = 0;
+	// The operation with a bit set, since its time is a moment and not a duration.
+	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, deadline, NULL, FUTEX_BITSET_MATCH_ANY) &&
+	    errno == ETIMEDOUT)
+		result = -ETIMEDOUT;
+	errno = saved;
+	return result;
+}
+
+void cf_wake(uint32_t *word)
 {
 	int saved = errno;
-	syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 	errno = saved;
+}
+
+bool cf_deadline_passed(const struct timespec *deadline)
+{
+	struct timespec now;
+	if (!deadline)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > deadline->tv_sec || (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
 }
 
 void cf_lock_sleep(void)
@@ -35,10 +54,5 @@ void cf_lock_park(uint32_t *waiting)
 	__atomic_compare_exchange_n(waiting, &state, SLEEPS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	// Acquire: after the last holder's release in cf_lock_hand_over.
 	while (__atomic_load_n(waiting, __ATOMIC_ACQUIRE) == SLEEPS)
-		keep_errno_and_call(waiting, FUTEX_WAIT, SLEEPS);
-}
-
-void cf_lock_wake(uint32_t *waiting)
-{
-	keep_errno_and_call(waiting, FUTEX_WAKE, 1);
+		cf_wait_on(waiting, SLEEPS, NULL);
 }

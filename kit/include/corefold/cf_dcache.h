@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_dcache.h: the name cache. A dentry is one name in one directory; positive with an inode, negative without: then the
+ * name is known not to exist. cf_walk.h walks paths over it.
+ *
+ * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and of each dentry its first two
+ * lines. A reference is one compare-and-swap on the dentry's third line; putting the last one back another, while the
+ * dentry is on an LRU already. Memory: 256 bytes a dentry, and longer names than 31 bytes apart.
+ *
+ *   operation                       may overlap    the caller holds
+ *   alloc                           everything     a reference on the parent
+ *   add, instantiate                everything     the directory's inode->sem, exclusively or (add) as the only one who
+ *                                                  has this dentry
+ *   lookup, find, get, put          everything     a reference on the parent (lookup, find), on the dentry (get, put)
+ *   drop, delete, move              everything     a reference; delete and move: the directories' sem, exclusively
+ *   shrink, prune                   everything     nothing
+ *   super_init, super_destroy       nothing
+ * Locks, outermost first: super->rename_mutex, directories' inode->sem (ancestor before descendant), super->rename_lock,
+ * dentry->lock (parent before child), inode->lock, list of an LRU, bucket of the table. A shrinker, which comes from the
+ * list, only tries dentry->lock.
+ *
+ * Guarantees, each with its test in tests/vfs:
+ *   1. A name is in the cache once: of concurrent finds of a name that is not cached one asks the backend (ops->lookup),
+ *      the others wait for its answer.  (dcache.c, "simultaneous misses ask once")
+ *   2. A directory is never below itself: move refuses with -EINVAL.  (dcache.c, "no loops")
+ *   3. When all references are back and prune has run, all memory but the root's is free after cf_rcu_barrier.
+ *   4. Parent, name and inode of a dentry read between cf_dentry_seq_begin and an unchanged seq belong together.
+ *
+ * Lifetime: a dentry holds a reference on its parent and on its inode. Its memory is freed a grace period after the last
+ * reference and its removal from the table.
+ *
+ * Source: fs/dcache.c of Linux by meaning: 2.6.35 for CF_VFS_POLICY 0, 2.6.38 for 3 and 4. We differ in the scaled form:
+ * a reference needs no lock, and a name that is being looked up is in the same table as all others.
+ */
+#ifndef COREFOLD_CF_DCACHE_H
+#define COREFOLD_CF_DCACHE_H
+
+#include <corefold/cf_icache.h>
+#include <pthread.h>
+
+CF_EXTERN_BEGIN
+
+enum {
+	CF_NAME_MOST = 255,   /* bytes of a name */
+	CF_PATH_MOST = 4096,  /* bytes of a path, its NUL included */
+	CF_NAME_INLINE = 31,  /* bytes of a name that needs no memory of its own */
+	CF_LINKS_MOST = 40,   /* symbolic links in one walk */
+};
+
+/* A name to be looked up: bytes that need no NUL behind them, and their hash. */
+struct cf_name {
+	const char *bytes;
+	uint32_t length;
+	uint32_t hash; /* of cf_name_hash, or the directory's ops->hash */
+};
+
+uint32_t cf_name_hash(const char *bytes, size_t length);
+
+static inline struct cf_name cf_name_of(const char *bytes, size_t length)
+{
+	struct cf_name name = { bytes, (uint32_t)length, 0 };
+	name.hash = cf_name_hash(bytes, length);
+	return name;
+}
+
+struct cf_cred {
+	uint32_t uid, gid;       /* of file-system accesses */
+	const uint32_t *groups;  /* supplementary */
+	uint32_t group_count;
+	uint32_t privileged;     /* not 0: no permission is denied, but to execute what nobody may */
+};
+
+enum { CF_MAY_EXEC = 1, CF_MAY_WRITE = 2, CF_MAY_READ = 4 };
+
+/* What chmod, chown, truncate and utimes change: fields in `valid`. */
+enum { CF_ATTR_MODE = 1, CF_ATTR_UID = 2, CF_ATTR_GID = 4, CF_ATTR_SIZE = 8, CF_ATTR_ATIME = 16, CF_ATTR_MTIME = 32 };
+
+struct cf_attr {
+	uint32_t valid, mode, uid, gid;
+	uint64_t size;
+	int64_t atime, mtime; /* nanoseconds since 1970 */
+};
+
+/*
+ * The backend: what is below the caches. Names come without slashes, 1 to 255 bytes, never "." or "..". Changes are called
+ * with the directory's sem held exclusively, lookup with it shared. All return 0 or -errno.
+ */
+struct cf_inode_ops {
+	/* *inode: referenced; null: there is no such name, which is cached too. */
+	int (*lookup)(struct cf_inode *directory, const struct cf_name *name, struct cf_inode **inode);
+	int (*create)(struct cf_inode *directory, const struct cf_name *name, uint32_t mode, const struct cf_cred *cred,
+		      struct cf_inode **inode);
+	int (*mkdir)(struct cf_inode *directory, const struct cf_name *name, uint32_t mode, const struct cf_cred *cred,
+		     struct cf_inode **inode);
+	int (*symlink)(struct cf_inode *directory, const struct cf_name *name, const char *text,
+		       const struct cf_cred *cred, struct cf_inode **inode);
+	int (*link)(struct cf_inode *directory, const struct cf_name *name, struct cf_inode *inode);
+	int (*unlink)(struct cf_inode *directory, const struct cf_name *name, struct cf_inode *inode);
+	int (*rmdir)(struct cf_inode *directory, const struct cf_name *name, struct cf_inode *inode);
+	/* `target`: the inode that has the new name so far, or null. */
+	int (*rename)(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
+		      const struct cf_name *new_name, struct cf_inode *target, unsigned flags);
+	/* The text of a symbolic link into `text`, with a NUL; its length or -errno. Not needed where inode->link is set. */
+	int (*readlink)(struct cf_inode *inode, char *text, size_t size);
+	int (*setattr)(struct cf_inode *inode, const struct cf_attr *attr, const struct cf_cred *cred);
+	/* Brings the attributes up to date before a stat. Null: they always are. */
+	int (*getattr)(struct cf_inode *inode);
+	/*
+	 * Null: by mode bits. In a read section when `may_wait` is false: then it must not block, nor write to shared
+	 * memory, and may say -ECHILD to be asked again outside of one.
+	 */
+	int (*permission)(struct cf_inode *inode, uint32_t mask, const struct cf_cred *cred, bool may_wait);
+};
+
+struct cf_dentry;
+
+/* What a file system may change about its names; each may be null. */
+struct cf_dentry_ops {
+	/* 1: still true; 0: drop it and look again; -ECHILD in a read section (may_wait false): ask again outside. */
+	int (*revalidate)(struct cf_dentry *dentry, bool may_wait);
+	/* The hash of a name in this directory, so that `same` names have the same hash. */
+	uint32_t (*hash)(const struct cf_dentry *directory, const char *bytes, size_t length);
+	bool (*same)(const struct cf_dentry *directory, const char *ours, size_t our_length, const struct cf_name *name);
+	/* Asked at the last put: true frees the dentry instead of caching it. */
+	bool (*discard)(const struct cf_dentry *dentry);
+	/* The dentry's inode reference is about to be given back. Null: cf_inode_put. */
+	void (*put_inode)(struct cf_dentry *dentry, struct cf_inode *inode);
+};
+
+/* cf_dentry.flags; changed under dentry->lock, read by everybody. */
+enum {
+	CF_DENTRY_HASHED = 1,
+	CF_DENTRY_REFERENCED = 4,  /* used since the shrinker came by */
+	CF_DENTRY_DEAD = 8,
+	CF_DENTRY_LOOKUP = 16,     /* the backend is being asked; finders wait */
+	CF_DENTRY_ROOT = 32,
+	CF_DENTRY_DIRECTORY = 64,  /* of the inode: */
+	CF_DENTRY_LINK = 128,
+	/* Which operations the table has, so that a walk need not load it: replaced as a whole by cf_dentry_set_ops. */
+	CF_DENTRY_OP_REVALIDATE = 1 << 16,
+	CF_DENTRY_OP_HASH = 1 << 17,
+	CF_DENTRY_OP_SAME = 1 << 18,
+	CF_DENTRY_OP_DISCARD = 1 << 19,
+	CF_DENTRY_OP_PUT_INODE = 1 << 20,
+	CF_DENTRY_OPS = 31 << 16,
+};
+
+struct cf_super;
+
+struct cf_dentry {
+	/* Line 0: what a walk reads first; written between cf_rhash_seq_write_begin and _end. */
+	struct cf_rhash_entry hash;   /* the table's; its seq covers parent, name, inode and HASHED */
+	struct cf_dentry *parent;     /* the root's is itself */
+	uint64_t name_key;            /* hash of the name << 32 | length */
+	struct cf_inode *inode;       /* null: negative */
+	uint32_t flags, salt;         /* salt: constant; spreads the names of different directories */
+	const char *long_name;        /* of more than CF_NAME_INLINE bytes, else null */
+	/* Line 1. */
+	uint64_t name[(CF_NAME_INLINE + 1) / 8]; /* with zeroes behind it */
+	const struct cf_dentry_ops *ops;
+	struct cf_super *super;       /* constant */
+	void *private_data;           /* the file system's */
+	uint64_t pad;
+	/* Line 2: references and the lock; a walk does not come here. */
+	int32_t count CF_LINE_ALIGNED; /* atomic; below 0: dead */
+	uint32_t waiters;
+	struct cf_vfs_lock lock;
+	struct cf_lru_link lru;
+	struct cf_rcu_head rcu;
+	/* Line 3: children and siblings, under the parent's lock. */
+	struct cf_dentry *children CF_LINE_ALIGNED, *next_sibling, **sibling_link;
+};
+
+struct cf_super_ops {
+	/* Memory is charged and given back here, in bytes: dentries, long names. -ENOMEM refuses. May be null. */
+	int (*charge)(struct cf_super *super, int64_t bytes);
+};
+
+/* One file system: its caches, and what they are built on. */
+struct cf_super {
+	const struct cf_super_ops *ops;
+	const struct cf_dentry_ops *dentry_ops; /* for every new dentry; may be null */
+	struct cf_dentry *root;
+	void *private_data;
+	struct cf_icache icache;
+	struct cf_rhash names;
+	struct cf_lru unused;
+	struct cf_vfs_count dentries;
+	struct cf_numbers salts;
+	/* Policies without split dentries: the dcache lock. */
+	struct cf_vfs_lock dcache_lock CF_LINE_ALIGNED;
+	/* Parents of directories change only under this lock; rename_seq is odd meanwhile. */
+	struct cf_vfs_lock rename_lock CF_LINE_ALIGNED;
+	uint32_t rename_seq;
+	/* Serialises renames of directories between directories, so that what is whose ancestor stands still. */
+	pthread_mutex_t rename_mutex CF_LINE_ALIGNED;
+};
+
+struct cf_super_options {
+	const struct cf_super_ops *ops;
+	const struct cf_dentry_ops *dentry_ops;
+	const struct cf_icache_ops *icache_ops;
+	void *private_data;
+	uint32_t dentry_buckets, inode_buckets; /* 0: default */
+};
+
+/* 0, -EINVAL (not aligned) or -ENOMEM. */
+int cf_super_init(struct cf_super *super, const struct cf_super_options *options);
+/* The root directory; takes over the caller's reference on the inode. 0 or -ENOMEM; once, before anything else. */
+int cf_super_set_root(struct cf_super *super, struct cf_inode *inode);
+/* Frees everything, and waits for it. -EBUSY: references are left; nothing but unused entries has been freed. */
+int cf_super_destroy(struct cf_super *super);
+
+/* A dentry with one reference, in no table, or null. Its name must not be longer than CF_NAME_MOST. */
+struct cf_dentry *cf_dentry_alloc(struct cf_dentry *parent, const struct cf_name *name);
+/* Into the table, with this inode (whose reference it takes over) or null. */
+void cf_dentry_add(struct cf_dentry *dentry, struct cf_inode *inode);
+/* A negative dentry becomes positive; takes over the reference on the inode. */
+void cf_dentry_instantiate(struct cf_dentry *dentry, struct cf_inode *inode);
+/* Replaces the table of operations (null: none): flags of the old one are cleared first. */
+void cf_dentry_set_ops(struct cf_dentry *dentry, const struct cf_dentry_ops *ops);
+
+/* The cached dentry of a name, referenced, or null. Waits for one that the backend is being asked for. */
+struct cf_dentry *cf_dentry_lookup(struct cf_dentry *parent, const struct cf_name *name);
+/*
+ * The dentry of a name, referenced, positive or negative; asks the backend if it is not cached. 0 or -errno (the
+ * backend's, -ENOMEM, -ENOENT: the directory has been removed). The caller holds the directory's sem if `locked`.
+ */
+int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry);
+
+static inline void cf_dentry_get(struct cf_dentry *dentry)
+{
+	__atomic_fetch_add(&dentry->count, 1, __ATOMIC_RELAXED); /* relaxed: the caller's reference keeps it */
+}
+/* In a read section: false if it is dead. */
+bool cf_dentry_grab(struct cf_dentry *dentry);
+/* Null is allowed. */
+void cf_dentry_put(struct cf_dentry *dentry);
+
+/* Out of the table: nobody finds it any more; who has it keeps it. */
+void cf_dentry_drop(struct cf_dentry *dentry);
+/* The name was removed: the dentry becomes negative if only the caller has it, else it is dropped. */
+void cf_dentry_delete(struct cf_dentry *dentry);
+/*
+ * The dentry gets the name and the parent of `target`, which is dropped. 0, or -EINVAL: a directory would be below
+ * itself; nothing was changed. With `exchange` the target gets the other's place instead.
+ */
+int cf_dentry_move(struct cf_dentry *dentry, struct cf_dentry *target, bool exchange);
+/* Whether `dentry` is `ancestor` or below it. */
+bool cf_dentry_below(struct cf_dentry *dentry, struct cf_dentry *ancestor);
+
+/*
+ * Locks two directories for a rename, in the global order. `directory`: what is renamed is (or may be) a directory. Returns
+ * the child of one that is an ancestor of the other, or null: it must be neither the source (-EINVAL) nor the target
+ * (-ENOTEMPTY).
+ */
+struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
+void cf_rename_unlock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
+
+/* Frees up to `most` unused dentries; returns how many. */
+size_t cf_dcache_shrink(struct cf_super *super, size_t most);
+/* Frees all that can be freed below a directory: before rmdir and unmounting. */
+void cf_dentry_prune(struct cf_dentry *parent);
+size_t cf_dcache_unused(const struct cf_super *super);
+/* Dentries that exist; exact when nothing is under way. */
+int64_t cf_dcache_count(struct cf_super *super);
+
+/* Copies the name, with a NUL, into a buffer of CF_NAME_MOST + 1 bytes; returns its length. */
+size_t cf_dentry_name(const struct cf_dentry *dentry, char *buffer);
+/*
+ * The path from `root` to the dentry, at the end of the buffer: its begin, or null: -ENAMETOOLONG through *error, or
+ * -ENOENT when it has been removed.
+ */
+char *cf_dentry_path(struct cf_dentry *dentry, struct cf_dentry *root, char *buffer, size_t size, int *error);
+
+/* May these credentials do this? 0, -EACCES, what the backend says; -ECHILD only if may_wait is false. */
+int cf_inode_permission(struct cf_inode *inode, uint32_t mask, const struct cf_cred *cred, bool may_wait);
+
+static inline uint32_t cf_dentry_flags(const struct cf_dentry *dentry)
+{
+	return __atomic_load_n(&dentry->flags, __ATOMIC_ACQUIRE); /* acquire: as data of the sequence */
+}
+
+static inline struct cf_inode *cf_dentry_inode(const struct cf_dentry *dentry)
+{
+	return cf_rcu_dereference(dentry->inode);
+}
+
+static inline struct cf_dentry *cf_dentry_parent(const struct cf_dentry *dentry)
+{
+	return cf_rcu_dereference(dentry->parent);
+}
+
+static inline uint32_t cf_dentry_seq_begin(const struct cf_dentry *dentry)
+{
+	return cf_rhash_seq_begin(&dentry->hash);
+}
+
+static inline bool cf_dentry_seq_changed(const struct cf_dentry *dentry, uint32_t seq)
+{
+	return cf_rhash_seq_changed(&dentry->hash, seq);
+}
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_icache.h: inodes, found by number without a lock, and kept while they may be needed again.
+ *
+ * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
+ * another. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
+ * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 384 bytes an inode, and what its owner embeds
+ * it in.
+ *
+ *   operation                  may overlap   the caller holds
+ *   new, insert, lookup,       everything    nothing
+ *     get_or_new, put
+ *   get, grab                  everything    a reference; a read section (cf_rcu.h)
+ *   dirty, clean, shrink       everything    nothing; dirty: a reference
+ *   init, destroy              nothing       all references given back
+ *
+ * Guarantees, each with its test in tests/vfs/icache.c:
+ *   1. One inode for a number: get_or_new gives concurrent callers the same inode, and all but the first wait until it has
+ *      been filled.
+ *   2. An inode with a reference stays; without one and with nlink 0 (or not hashed) it is evicted at the last put, else
+ *      when the shrinker comes to it.  Its memory is freed a grace period later.
+ *   3. Numbers are unique for 2^64 allocations, and are not 0.
+ *   4. A dirty inode is not evicted by the shrinker before it has been written (ops->write) or cleaned.
+ *
+ * Ordering: what was stored before insert (or before get_or_new's done) is seen by whoever looks it up.
+ *
+ * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock, when nobody can reach the inode any more but read sections that
+ * have it; ops->free a grace period later, on another thread: it gives the memory back.
+ *
+ * Source: fs/inode.c of Linux by meaning, 2.6.35 for CF_VFS_POLICY 0.
+ */
+#ifndef COREFOLD_CF_ICACHE_H
+#define COREFOLD_CF_ICACHE_H
+
+#include <corefold/cf_lru.h>
+#include <corefold/cf_rhash.h>
+#include <corefold/cf_vfs_policy.h>
+
+CF_EXTERN_BEGIN
+
+#ifndef CF_ICACHE_BATCH
+#define CF_ICACHE_BATCH 1024
+#endif
+
+struct cf_inode;
+struct cf_inode_ops;
+struct cf_file_ops;
+struct cf_cred;
+
+struct cf_icache_ops {
+	/* Memory for an inode, zeroed, in which the inode is embedded; null: malloc is used. */
+	struct cf_inode *(*alloc)(void *owner);
+	void (*free)(struct cf_inode *inode);
+	/* The last reference is gone and nobody can get another: gives back what the inode owns. May be null. */
+	void (*evict)(struct cf_inode *inode);
+	/* Writes a dirty inode to where it belongs. 0, or -errno: it stays dirty. May be null: nothing to do. */
+	int (*write)(struct cf_inode *inode);
+};
+
+/* Numbers that nobody else gets: a batch for each CPU, from one shared word. */
+struct cf_numbers {
+	struct cf_numbers_cpu *cpus;
+	uint32_t count;
+	uint64_t next CF_LINE_ALIGNED;
+};
+
+/* 0 or -ENOMEM. */
+int cf_numbers_init(struct cf_numbers *numbers);
+void cf_numbers_destroy(struct cf_numbers *numbers);
+uint64_t cf_numbers_take(struct cf_numbers *numbers);
+
+struct cf_icache {
+	/* Read by everybody, constant. */
+	const struct cf_icache_ops *ops;
+	void *owner;
+	struct cf_lru unused, dirty, all;
+	struct cf_numbers numbers;
+	struct cf_vfs_lock lock CF_LINE_ALIGNED; /* policies without split inodes: the inode lock */
+	struct cf_vfs_count count;
+	struct cf_rhash hash;
+};
+
+/* cf_inode.state */
+enum {
+	CF_INODE_NEW = 1,       /* being filled by the thread that made it */
+	CF_INODE_HASHED = 2,
+	CF_INODE_DIRTY = 4,
+	CF_INODE_REFERENCED = 16,
+	CF_INODE_DEAD = 32,     /* evicted */
+};
+
+
+struct cf_inode {
+	/* Lines 0 and 1: what a path walk and stat read. Attributes are written under `lock`, between attr_write_begin and
+	 * _end; everything is read by everybody, by relaxed or acquire loads. */
+	uint32_t mode, uid, gid, nlink;
+	uint64_t number, size;
+	const struct cf_inode_ops *ops; /* constant once filled */
+	const char *link;               /* a symbolic link's text, or null: ask ops->readlink. Set once; malloc's memory,
+					 * freed with the inode */
+	uint32_t attr_seq, flags;       /* flags: CF_INODE_* of the owner's, constant once filled */
+	void *super;                    /* struct cf_super; constant */
+	int64_t atime, mtime, ctime;    /* nanoseconds since 1970 */
+	uint64_t blocks, device;
+	void *private_data;             /* the backend's */
+	const struct cf_file_ops *file_ops;
+	struct cf_icache *cache;        /* constant */
+	/* Line 2: references and the lock. */
+	int32_t count CF_LINE_ALIGNED;  /* atomic; below 0: dead */
+	uint32_t state;                 /* atomic bits; changed under `lock` */
+	struct cf_vfs_lock lock;
+	struct cf_lru_link unused;
+	/* Line 3: the table and other lists. */
+	struct cf_rhash_entry hash CF_LINE_ALIGNED;
+	struct cf_rcu_head rcu;
+	struct cf_lru_link all;
+	/* Line 4 on. */
+	struct cf_lru_link dirty CF_LINE_ALIGNED;
+	struct cf_vfs_sem sem; /* directories: shared for lookups, exclusive for changes. Files: the backend's */
+};
+
+/* 0 or -ENOMEM. `buckets`: 0 is the default; policies without split inodes do not resize. */
+int cf_icache_init(struct cf_icache *cache, const struct cf_icache_ops *ops, void *owner, uint32_t buckets);
+/* Evicts all that is unused; -EBUSY if references are left, and nothing is destroyed. */
+int cf_icache_destroy(struct cf_icache *cache);
+
+/* A number nobody has. */
+uint64_t cf_icache_number(struct cf_icache *cache);
+/* A new inode with one reference, with a number of its own, not hashed, or null. Filled by its only user. */
+struct cf_inode *cf_inode_new(struct cf_icache *cache);
+/* Can be found by its number from now on. -EEXIST: another inode has it. */
+int cf_inode_insert(struct cf_inode *inode);
+/* Referenced, or null. Waits for one that is being filled. */
+struct cf_inode *cf_inode_lookup(struct cf_icache *cache, uint64_t number);
+/* Referenced; *made: the caller fills it and calls cf_inode_done (or cf_inode_failed). Null: no memory. */
+struct cf_inode *cf_inode_get_or_new(struct cf_icache *cache, uint64_t number, bool *made);
+void cf_inode_done(struct cf_inode *inode);
+/* It could not be filled: nobody finds it any more, and those who wait for it start again. Puts the reference. */
+void cf_inode_failed(struct cf_inode *inode);
+/* Nobody finds it by its number any more. */
+void cf_inode_unhash(struct cf_inode *inode);
+
+/* One more reference; the caller has one. */
+static inline void cf_inode_get(struct cf_inode *inode)
+{
+	__atomic_fetch_add(&inode->count, 1, __ATOMIC_RELAXED); /* relaxed: the caller's reference keeps it */
+}
+/* In a read section: false if it is dead. */
+bool cf_inode_grab(struct cf_inode *inode);
+void cf_inode_put(struct cf_inode *inode);
+
+void cf_inode_mark_dirty(struct cf_inode *inode);
+/* Writes dirty inodes, `most` of them; returns how many were written. */
+size_t cf_icache_write_dirty(struct cf_icache *cache, size_t most);
+/* Evicts up to `most` unused inodes; returns how many. */
+size_t cf_icache_shrink(struct cf_icache *cache, size_t most);
+size_t cf_icache_unused(const struct cf_icache *cache);
+/* Inodes that exist; exact when nothing is under way. */
+int64_t cf_icache_count(struct cf_icache *cache);
+
+/*
+ * Attributes that belong together: writers hold inode->lock. A reader loads them by acquire loads between attr_begin and
+ * attr_changed, and starts again if that says so.
+ */
+static inline void cf_inode_lock(struct cf_inode *inode, struct cf_lock_node *node)
+{
+	cf_vfs_lock_take(&inode->lock, node);
+}
+
+static inline void cf_inode_unlock(struct cf_inode *inode, struct cf_lock_node *node)
+{
+	cf_vfs_lock_drop(&inode->lock, node);
+}
+
+static inline void cf_inode_attr_write_begin(struct cf_inode *inode)
+{
+	/* Relaxed: the attributes follow by release stores. */
+	__atomic_store_n(&inode->attr_seq, __atomic_load_n(&inode->attr_seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+static inline void cf_inode_attr_write_end(struct cf_inode *inode)
+{
+	/* Release: the attributes before the even number. */
+	__atomic_store_n(&inode->attr_seq, __atomic_load_n(&inode->attr_seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t cf_inode_attr_begin(const struct cf_inode *inode)
+{
+	return __atomic_load_n(&inode->attr_seq, __ATOMIC_ACQUIRE) & ~1u; /* acquire: before the attributes */
+}
+
+static inline bool cf_inode_attr_changed(const struct cf_inode *inode, uint32_t seq)
+{
+	return __atomic_load_n(&inode->attr_seq, __ATOMIC_RELAXED) != seq; /* relaxed: after acquire loads */
+}
+
+#define CF_INODE_LOAD(inode, field) __atomic_load_n(&(inode)->field, __ATOMIC_ACQUIRE)
+#define CF_INODE_STORE(inode, field, value) __atomic_store_n(&(inode)->field, (value), __ATOMIC_RELEASE)
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_rhash.h: a hash table that grows and shrinks under its readers, which write nothing.
+ *
+ * Choose it over a locked table where lookups are many and come from many CPUs. The name and inode caches are built from
+ * it; it needs nothing of theirs.
+ *
+ * Cost: a lookup reads the table's line, one bucket word and the entries of one chain. A change locks one bucket (one bit
+ * of its word) by a compare-and-swap. Memory: 8 bytes a bucket, 24 an entry; a resize holds both tables for a grace period.
+ *
+ *   operation                          may overlap                             the caller holds
+ *   find, next                         everything                              a read section (cf_rcu.h)
+ *   insert, insert_unique, remove,     everything; of one entry: one change    nothing; may be in a read section
+ *   replace, move                      at a time
+ *   for_each                           everything                              no lock, no read section; the callback runs
+ *                                                                              in one
+ *   maintain                           everything                              nothing
+ *   init, destroy                      nothing
+ * Progress: find is lock-free (a chain that is moved under it makes it start again); changes block on their bucket.
+ *
+ * Ordering:
+ *   1. What was stored in an entry before it was inserted is seen by whoever finds it.
+ *   2. A key that is in the table during all of a find is found, whatever is inserted, removed, moved or resized beside it
+ *      (tests/vfs/rhash.c, "a key that stays is always found").
+ *   3. insert_unique inserts, or returns an entry that was there at that moment: of two with one key one wins.
+ *   4. An entry removed is not found by a find that begins after remove has returned. Its memory may be freed after a
+ *      grace period (cf_rcu_call).
+ *   5. for_each visits every entry that is in the table during all of it; others once, twice or never.
+ * Per-entry sequence: `seq` is even while the entry is stable. A reader takes cf_rhash_seq_begin, loads the entry's data
+ * by acquire loads, and throws them away if cf_rhash_seq_changed. The writer, who excludes other writers by a lock of
+ * the caller's, stores by release stores between cf_rhash_seq_write_begin and _end.
+ *
+ * Lifetime: entries are the caller's, embedded; the hash of an entry stays while it is in the table (except by move).
+ *
+ * Five lines:
+ *   struct cf_rhash_entry *e;
+ *   cf_rcu_read_lock();
+ *   e = cf_rhash_find(&table, hash_of(key), same_key, &key);
+ *   if (e) use(container_of(e));
+ *   cf_rcu_read_unlock();
+ *
+ * Source: two links for each entry as in Linux's bridge multicast table; chain ends that name their bucket as in
+ * hlist_nulls; bits for bucket locks as in rhashtable. We differ: no step of a resize waits.
+ */
+#ifndef COREFOLD_CF_RHASH_H
+#define COREFOLD_CF_RHASH_H
+
+#include <corefold/cf_percpu_counter.h>
+#include <corefold/cf_rcu.h>
+#include <stdbool.h>
+
+CF_EXTERN_BEGIN
+
+struct cf_rhash_entry {
+	/* The chains of the two tables: a pointer, or an odd number that names the bucket it ends. Under bucket locks. */
+	uintptr_t next[2];
+	uint32_t hash; /* under the bucket's lock; read by everybody */
+	uint32_t seq;  /* under the caller's lock; read by everybody */
+};
+
+struct cf_rhash_table {
+	uint32_t mask;                    /* constant: buckets - 1 */
+	uint32_t link;                    /* constant: which next[] its chains use */
+	struct cf_rhash_table *successor; /* set before the first bucket says MOVED */
+	struct cf_rhash *owner;           /* constant */
+	struct cf_rcu_head rcu;
+	/* First entry or end, with CF_RHASH_LOCKED and CF_RHASH_MOVED in bits 1 and 2 (entries are aligned to 8). */
+	__extension__ uintptr_t buckets[];
+};
+
+/* Bits of a bucket word. Bit 0 says that the rest is an end. */
+enum { CF_RHASH_END = 1, CF_RHASH_LOCKED = 2, CF_RHASH_MOVED = 4, CF_RHASH_BITS = 6 };
+
+/* Changes take no bucket locks: the caller excludes them by a lock of his own. No resizing by itself. */
+#define CF_RHASH_EXTERNAL_LOCK 1u
+/* Fixed size, not counted. */
+#define CF_RHASH_NO_RESIZE 2u
+
+struct cf_rhash_options {
+	uint32_t buckets; /* at first, and the fewest ever: rounded up to a power of two; 0: 64 */
+	uint32_t most;    /* the most ever; 0: 2^28 */
+	uint32_t flags;
+};
+
+struct cf_rhash {
+	/* Line 0: read by everybody, written by a resize. */
+	struct cf_rhash_table *table;
+	uint32_t fewest, most, flags;
+	uint64_t pad[5];
+	uint32_t resizing CF_LINE_ALIGNED; /* 1: from the start of a resize to the end of its grace period */
+	uint32_t resizes;                  /* how many there were */
+	struct cf_percpu_counter count;
+};
+
+/* 0, -EINVAL or -ENOMEM. `hash` is memory aligned as its type. */
+int cf_rhash_init(struct cf_rhash *hash, const struct cf_rhash_options *options);
+/* Waits for a resize's grace period. Entries still in it are the caller's business. */
+void cf_rhash_destroy(struct cf_rhash *hash);
+
+typedef bool cf_rhash_same(const struct cf_rhash_entry *entry, const void *key);
+
+/* Chain ends: the bucket's number, so that a reader who was led into another chain notices. */
+static inline uintptr_t cf_rhash_end_of(uint32_t bucket)
+{
+	return (uintptr_t)bucket << 3 | CF_RHASH_END;
+}
+
+static inline struct cf_rhash_table *cf_rhash_table_of(const struct cf_rhash *hash)
+{
+	return cf_rcu_dereference(hash->table);
+}
+
+static inline uintptr_t cf_rhash_first(const struct cf_rhash_table *t, uint32_t value)
+{
+	/* Acquire: after the release store that linked the first entry. */
+	return __atomic_load_n(&t->buckets[value & t->mask], __ATOMIC_ACQUIRE) & ~(uintptr_t)CF_RHASH_BITS;
+}
+
+static inline uintptr_t cf_rhash_next(const struct cf_rhash_table *t, const struct cf_rhash_entry *e)
+{
+	/* Acquire: after the release store that linked the next entry. */
+	return __atomic_load_n(&e->next[t->link], __ATOMIC_ACQUIRE);
+}
+
+/* The entry with this hash for which `same` says so, or null. In a read section. */
+static inline struct cf_rhash_entry *cf_rhash_find(const struct cf_rhash *hash, uint32_t value, cf_rhash_same *same,
+						   const void *key)
+{
+	const struct cf_rhash_table *t = cf_rhash_table_of(hash);
+	for (;;) {
+		uintptr_t at = cf_rhash_first(t, value);
+		while (!(at & CF_RHASH_END)) {
+			struct cf_rhash_entry *e = (struct cf_rhash_entry *)at;
+			/* Relaxed: a hash that a move changes is found by the end of the chain, or by `same`. */
+			if (__atomic_load_n(&e->hash, __ATOMIC_RELAXED) == value && same(e, key))
+				return e;
+			at = cf_rhash_next(t, e);
+		}
+		if (CF_LIKELY(at == cf_rhash_end_of(value & t->mask)))
+			return NULL;
+	}
+}
+
+/* Inserts; several entries may have one key. `entry->seq` is the caller's, all else is set here. */
+void cf_rhash_insert(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t value);
+/* Null: it was inserted. Else the entry that `same` says is there, which a read section keeps. */
+struct cf_rhash_entry *cf_rhash_insert_unique(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t value,
+					      cf_rhash_same *same, const void *key);
+/* False: it was not in the table. */
+bool cf_rhash_remove(struct cf_rhash *hash, struct cf_rhash_entry *entry);
+/* `fresh` takes the place of `old`, of the same hash: a find sees one of the two. False: `old` was not in the table. */
+bool cf_rhash_replace(struct cf_rhash *hash, struct cf_rhash_entry *old, struct cf_rhash_entry *fresh);
+/*
+ * The entry gets another hash. `change(entry, argument)` is called once, in between: neither chain has the entry then; it
+ * stores the new key. False: the entry was not in the table, and `change` was not called.
+ */
+bool cf_rhash_move(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t value,
+		   void (*change)(struct cf_rhash_entry *entry, void *argument), void *argument);
+
+/* Calls `visit` for each entry, until it returns false. `visit` must not change this table. */
+void cf_rhash_for_each(struct cf_rhash *hash, bool (*visit)(struct cf_rhash_entry *entry, void *argument),
+		       void *argument);
+
+/* Resizes if the number of entries asks for it; changes do so by themselves. True: it did. */
+bool cf_rhash_maintain(struct cf_rhash *hash);
+
+static inline uint32_t cf_rhash_buckets(const struct cf_rhash *hash)
+{
+	uint32_t buckets;
+	cf_rcu_read_lock();
+	buckets = cf_rhash_table_of(hash)->mask + 1;
+	cf_rcu_read_unlock();
+	return buckets;
+}
+
+/* Entries, exact when nothing is under way; 0 for tables of a fixed size, which do not count. */
+static inline int64_t cf_rhash_count(struct cf_rhash *hash)
+{
+	return cf_percpu_counter_sum(&hash->count);
+}
+
+/* Never odd: data read beside a writer are thrown away at the end. */
+static inline uint32_t cf_rhash_seq_begin(const struct cf_rhash_entry *e)
+{
+	/* Acquire: before the data. Pairs with the release store of _write_end. */
+	return __atomic_load_n(&e->seq, __ATOMIC_ACQUIRE) & ~1u;
+}
+
+static inline bool cf_rhash_seq_changed(const struct cf_rhash_entry *e, uint32_t seq)
+{
+	/* Relaxed: comes after the data, since these were acquire loads. */
+	return CF_UNLIKELY(__atomic_load_n(&e->seq, __ATOMIC_RELAXED) != seq);
+}
+
+static inline void cf_rhash_seq_write_begin(struct cf_rhash_entry *e)
+{
+	/* Relaxed: comes before the data, since these are release stores. One writer at a time. */
+	__atomic_store_n(&e->seq, __atomic_load_n(&e->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+static inline void cf_rhash_seq_write_end(struct cf_rhash_entry *e)
+{
+	/* Release: the data before the even number; pairs with _seq_begin. */
+	__atomic_store_n(&e->seq, __atomic_load_n(&e->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+}
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_vfs.h: a file system in memory, called as POSIX's is, but by functions that name their task: credentials, working
+ * directory, umask and descriptors are the argument's, never the thread's. So a server acts for many clients.
+ *
+ * Choose it to have files inside one process, or caches of names and inodes above a store of your own (cf_backend.h).
+ *
+ * Cost: a call on a path that is in the name cache writes no line that another path's calls touch. stat stores nothing at
+ * all. With CF_O_ANYFD open takes a descriptor from this CPU's part of the table; without it, the lowest: one lock a task.
+ *
+ *   operation                      may overlap                                  progress
+ *   cf_vfs_new, cf_vfs_free        nothing; free: no task of it is left         as malloc
+ *   cf_task_new, cf_task_free      everything; free: no call of that task       as malloc
+ *   every other call               everything, also of the same task            blocks on locks of the files that it changes
+ *
+ * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel.c
+ * compares them). Deviations: directory positions are hashes of names, so they stay valid whatever is added or removed; a
+ * hard link costs no inode; times are marked as with relatime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs
+ * -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
+ *
+ * Guarantees:
+ *   1. A failed call changes nothing that another call can see, but for a partial write, which returns what it wrote.
+ *      (tests/vfs/property.c)
+ *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names and holes hold.
+ *      ("memory returns to its start")
+ *   3. open, creat, link, unlink, rename, mkdir, rmdir, symlink, stat, lseek, and reads and writes that lie within a page are
+ *      atomic. A read or write of several pages is atomic against truncate and other writes.  (tests/vfs/histories.c)
+ *   4. A file lives until its last name is removed and its last descriptor closed.
+ *
+ * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.
+ *
+ * Five lines:
+ *   cf_vfs_new(&fs, NULL);
+ *   cf_task_new(&task, fs, NULL);
+ *   fd = cf_vfs_open(task, "/greeting", O_CREAT | O_WRONLY, 0644);
+ *   cf_vfs_write(task, fd, "hello\n", 6);
+ *   cf_vfs_close(task, fd);
+ *
+ * Source: POSIX.1-2017 and Linux's fs/namei.c and mm/shmem.c, by their behaviour.
+ */
+#ifndef COREFOLD_CF_VFS_H
+#define COREFOLD_CF_VFS_H
+
+#include <corefold/cf_vfs_types.h>
+#include <stdbool.h>
+
+CF_EXTERN_BEGIN
+
+struct cf_vfs;
+struct cf_task;
+struct cf_cred;
+struct cf_backend;
+
+struct cf_vfs_options {
+	int64_t bytes;      /* for pages, names, inodes and holes; 0: no limit */
+	int64_t inodes;     /* 0: no limit */
+	uint32_t uid, gid;  /* of the root directory */
+	uint32_t mode;      /* of the root directory; 0: 0755 */
+	struct cf_time (*clock)(void *); /* null: CLOCK_REALTIME_COARSE */
+	void *clock_argument;
+	const struct cf_backend *backend; /* null: memory */
+	void *backend_argument;
+};
+
+/* 0, -EINVAL (negative limits, a bad mode), -ENOMEM, -ENOSPC (no room for the root directory), or the backend's errno. */
+int cf_vfs_new(struct cf_vfs **vfs, const struct cf_vfs_options *options);
+/* Drops all caches and all files. */
+void cf_vfs_free(struct cf_vfs *vfs);
+/* Drops up to so many unused dentries and inodes from the caches; returns how many. */
+int64_t cf_vfs_shrink(struct cf_vfs *vfs, int64_t count);
+
+/* Descriptors of a task at most, unless cf_task_limit says less. */
+enum { CF_TASK_FDS = 65536 };
+
+/* cred null: uid and gid 0. The working directory is the root, the umask 022. 0 or -ENOMEM. */
+int cf_task_new(struct cf_task **task, struct cf_vfs *vfs, const struct cf_cred *cred);
+/* Closes its descriptors. */
+void cf_task_free(struct cf_task *task);
+/* The most descriptors, as RLIMIT_NOFILE. 0 or -EINVAL. */
+int cf_task_limit(struct cf_task *task, int descriptors);
+/* May not overlap other calls of this task. 0 or -ENOMEM. */
+int cf_task_cred(struct cf_task *task, const struct cf_cred *cred);
+/* Returns the old one. */
+uint32_t cf_vfs_umask(struct cf_task *task, uint32_t mask);
+
+/* Flags and modes are those of <fcntl.h> and <sys/stat.h> on x86-64 Linux. */
+#define CF_AT_FDCWD (-100)
+#define CF_O_ANYFD 0x40000000 /* any free descriptor, not the lowest: of open, dup, pipe and socketpair */
+
+int cf_vfs_openat(struct cf_task *task, int dir, const char *path, int flags, uint32_t mode);
+int cf_vfs_close(struct cf_task *task, int fd);
+int cf_vfs_dup(struct cf_task *task, int fd, int flags);
+int cf_vfs_dup2(struct cf_task *task, int from, int to);
+int cf_vfs_pipe(struct cf_task *task, int fds[2], int flags);
+/* A pair of connected byte streams, with an inode each. */
+int cf_vfs_socketpair(struct cf_task *task, int fds[2], int flags);
+
+int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size);
+int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size);
+int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_t offset);
+int64_t cf_vfs_pwrite(struct cf_task *task, int fd, const void *from, size_t size, int64_t offset);
+int64_t cf_vfs_lseek(struct cf_task *task, int fd, int64_t offset, int whence);
+int cf_vfs_ftruncate(struct cf_task *task, int fd, int64_t size);
+int cf_vfs_truncate(struct cf_task *task, const char *path, int64_t size);
+int cf_vfs_fsync(struct cf_task *task, int fd);
+
+/* Up to `most` entries from the descriptor's position on; returns how many, 0 at the end. */
+int cf_vfs_readdir(struct cf_task *task, int fd, struct cf_dirent *entries, int most);
+
+/* flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH. */
+int cf_vfs_fstatat(struct cf_task *task, int dir, const char *path, struct cf_stat *stat, int flags);
+int cf_vfs_fstat(struct cf_task *task, int fd, struct cf_stat *stat);
+int cf_vfs_statvfs(struct cf_task *task, const char *path, struct cf_statvfs *stat);
+
+int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags);
+int cf_vfs_unlinkat(struct cf_task *task, int dir, const char *path, int flags); /* AT_REMOVEDIR */
+/* flags: RENAME_NOREPLACE. */
+int cf_vfs_renameat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+int cf_vfs_mkdirat(struct cf_task *task, int dir, const char *path, uint32_t mode);
+/* S_IFREG, S_IFIFO or S_IFSOCK; others are -EPERM. */
+int cf_vfs_mknodat(struct cf_task *task, int dir, const char *path, uint32_t mode);
+int cf_vfs_symlinkat(struct cf_task *task, const char *target, int dir, const char *path);
+/* Without a terminating null; returns the length. */
+int64_t cf_vfs_readlinkat(struct cf_task *task, int dir, const char *path, char *to, size_t size);
+
+int cf_vfs_fchmodat(struct cf_task *task, int dir, const char *path, uint32_t mode);
+int cf_vfs_fchmod(struct cf_task *task, int fd, uint32_t mode);
+/* UINT32_MAX leaves an owner as it is. flags: AT_SYMLINK_NOFOLLOW. */
+int cf_vfs_fchownat(struct cf_task *task, int dir, const char *path, uint32_t uid, uint32_t gid, int flags);
+int cf_vfs_fchown(struct cf_task *task, int fd, uint32_t uid, uint32_t gid);
+/* times null: now. nsec may be UTIME_NOW or UTIME_OMIT. path null: of the descriptor `dir`. flags: AT_SYMLINK_NOFOLLOW. */
+int cf_vfs_utimensat(struct cf_task *task, int dir, const char *path, const struct cf_time times[2], int flags);
+int cf_vfs_faccessat(struct cf_task *task, int dir, const char *path, int mode, int flags);
+int cf_vfs_chdir(struct cf_task *task, const char *path);
+int cf_vfs_fchdir(struct cf_task *task, int fd);
+
+/* What this file system does not have. */
+int cf_vfs_setxattr(struct cf_task *task, const char *path, const char *name, const void *value, size_t size);
+int64_t cf_vfs_getxattr(struct cf_task *task, const char *path, const char *name, void *value, size_t size);
+int cf_vfs_lock(struct cf_task *task, int fd, int operation);
+int cf_vfs_mount(struct cf_task *task, const char *source, const char *target);
+
+static inline int cf_vfs_open(struct cf_task *task, const char *path, int flags, uint32_t mode)
+{
+	return cf_vfs_openat(task, CF_AT_FDCWD, path, flags, mode);
+}
+
+static inline int cf_vfs_stat(struct cf_task *task, const char *path, struct cf_stat *stat)
+{
+	return cf_vfs_fstatat(task, CF_AT_FDCWD, path, stat, 0);
+}
+
+static inline int cf_vfs_lstat(struct cf_task *task, const char *path, struct cf_stat *stat)
+{
+	return cf_vfs_fstatat(task, CF_AT_FDCWD, path, stat, 0x100 /* AT_SYMLINK_NOFOLLOW */);
+}
+
+static inline int cf_vfs_unlink(struct cf_task *task, const char *path)
+{
+	return cf_vfs_unlinkat(task, CF_AT_FDCWD, path, 0);
+}
+
+static inline int cf_vfs_rmdir(struct cf_task *task, const char *path)
+{
+	return cf_vfs_unlinkat(task, CF_AT_FDCWD, path, 0x200 /* AT_REMOVEDIR */);
+}
+
+static inline int cf_vfs_link(struct cf_task *task, const char *from, const char *to)
+{
+	return cf_vfs_linkat(task, CF_AT_FDCWD, from, CF_AT_FDCWD, to, 0);
+}
+
+static inline int cf_vfs_rename(struct cf_task *task, const char *from, const char *to)
+{
+	return cf_vfs_renameat(task, CF_AT_FDCWD, from, CF_AT_FDCWD, to, 0);
+}
+
+static inline int cf_vfs_mkdir(struct cf_task *task, const char *path, uint32_t mode)
+{
+	return cf_vfs_mkdirat(task, CF_AT_FDCWD, path, mode);
+}
+
+static inline int cf_vfs_symlink(struct cf_task *task, const char *target, const char *path)
+{
+	return cf_vfs_symlinkat(task, target, CF_AT_FDCWD, path);
+}
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* cf_vfs_types.h: what calls of cf_vfs.h return, and what files cost of its memory limit. */
+#ifndef COREFOLD_CF_VFS_TYPES_H
+#define COREFOLD_CF_VFS_TYPES_H
+
+#include <corefold/cf_shim.h>
+
+CF_EXTERN_BEGIN
+
+struct cf_time {
+	int64_t sec;
+	int64_t nsec;
+};
+
+struct cf_stat {
+	uint64_t ino;
+	uint32_t mode;
+	uint32_t nlink;
+	uint32_t uid, gid;
+	int64_t size;   /* bytes; of a directory: entries */
+	int64_t blocks; /* of 512 bytes: pages that are there, holes are not */
+	struct cf_time atime, mtime, ctime;
+};
+
+struct cf_statvfs {
+	uint64_t bsize; /* unit of the next three */
+	int64_t blocks, bfree, bavail;
+	int64_t files, ffree;
+	uint64_t namemax;
+};
+
+enum { CF_NAME_MAX = 255, CF_PATH_MAX = 4096, CF_LINKS_MAX = 40, CF_PAGE = 4096, CF_PIPE_SIZE = 65536 };
+
+struct cf_dirent {
+	uint64_t ino;
+	int64_t next;  /* lseek to it continues behind this entry */
+	uint32_t type; /* S_IFMT bits of its mode */
+	uint32_t length;
+	char name[CF_NAME_MAX + 1];
+};
+
+/* What of the memory limit is charged: more than malloc takes for it. */
+enum {
+	CF_CHARGE_INODE = 1024,
+	CF_CHARGE_DIRECTORY = 4096, /* beside its inode's */
+	CF_CHARGE_NODE = 640,       /* of a file's tree of pages: 64 pointers and a head */
+};
+
+/* A name of a directory, and a symbolic link's target. */
+static inline int64_t cf_charge_name(size_t length)
+{
+	return 96 + (int64_t)(length + 15) / 16 * 16;
+}
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_walk.h: from a path to a dentry, over the name cache.
+ *
+ * Cost (CF_VFS_POLICY 5): a hit stores nothing to shared memory on its way: a read section, and for each component the
+ * loads of cf_dcache.h. cf_walk takes one reference at the end; cf_walk_rcu none. When the walk meets a name that is not
+ * cached, or an operation that may block, it takes a reference where it stands and goes on with references; when what it
+ * has seen has changed it starts again with references from the beginning.
+ *
+ * May overlap everything; the caller holds references on root and start, and no lock or read section.
+ *
+ * Guarantees (tests/vfs/walk.c):
+ *   1. Every component existed in its directory at some moment of the walk, with search permission at that moment.
+ *   2. A path of which every component exists during all of the walk, under the same names, is found.
+ *   3. Errors as POSIX says: ENOENT (also for ""), ENOTDIR, EACCES, ELOOP (more than 40 links), ENAMETOOLONG (a name
+ *      above 255 bytes, a path of 4096 or more).
+ *
+ * Five lines:
+ *   struct cf_walk walk = { .root = root, .start = cwd, .cred = &cred, .flags = CF_WALK_FOLLOW };
+ *   int error = cf_walk(&walk, "a/b/c");
+ *   if (error) return error;
+ *   use(walk.dentry->inode);
+ *   cf_dentry_put(walk.dentry);
+ */
+#ifndef COREFOLD_CF_WALK_H
+#define COREFOLD_CF_WALK_H
+
+#include <corefold/cf_dcache.h>
+
+CF_EXTERN_BEGIN
+
+enum {
+	CF_WALK_FOLLOW = 1,    /* a symbolic link at the end is followed; a path that ends in a slash always is */
+	CF_WALK_DIRECTORY = 2, /* -ENOTDIR unless the end is a directory */
+	CF_WALK_PARENT = 4,    /* gives the directory and the last component: to unlink, rename */
+	CF_WALK_CREATE = 8,    /* the end may be negative: the dentry is given then, too. To create, link, rename to */
+	CF_WALK_REFERENCE = 16 /* no read-section walk: for tests and measurements */
+};
+
+enum cf_walk_last {
+	CF_LAST_NORMAL,
+	CF_LAST_ROOT,  /* "/" */
+	CF_LAST_DOT,   /* "." */
+	CF_LAST_DOTDOT /* ".." */
+};
+
+struct cf_walk {
+	/* In. */
+	struct cf_dentry *root;  /* where "/" leads, and above which ".." does not */
+	struct cf_dentry *start; /* where other paths begin */
+	const struct cf_cred *cred;
+	unsigned flags;
+	/* Out, when 0 is returned. */
+	struct cf_dentry *dentry; /* referenced: what the path names; with PARENT its directory */
+	struct cf_name last;      /* with PARENT: the last component, in the caller's path; of CREATE: its length is 0 if the
+				   * path does not end in a name ("/", ".", "..") */
+	enum cf_walk_last last_type;
+	bool trailing; /* the path ended in a slash */
+};
+
+/* 0 or -errno. */
+int cf_walk(struct cf_walk *walk, const char *path);
+
+/*
+ * Calls fn at the end of the path, in a read section and without a reference: fn copies what it wants from the inode, by
+ * acquire loads, and does nothing else, since it may be called again with other values. Returns what fn returned the last
+ * time, or -errno. walk->dentry is not set.
+ */
+int cf_walk_rcu(struct cf_walk *walk, const char *path,
+		int (*fn)(const struct cf_dentry *dentry, const struct cf_inode *inode, void *argument), void *argument);
+
+CF_EXTERN_END
+
+#endif

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Slabs of a cache, in regions that begin at a multiple of their size: an object's address leads to its region, whose head
+// has a descriptor for each slab. So nothing but objects is in a slab.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "slab.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { REGION = 1 << 20, PAGE = 4096, MOST_PAGES = 8, KEPT_UNUSED = 4 };
+
+struct cf_slab_page {
+	struct cf_slab_page *next, *prev; // in one of the cache's lists
+	void *free;                       // free objects, through their links
+	uint32_t free_count;
+	uint32_t mapped;                  // 0: the slab has no memory
+};
+
+struct cf_slab_region {
+	struct cf_slab_region *next, *prev;
+	uint32_t mapped; // slabs with memory
+	uint32_t first;  // the first slab behind this head
+	struct cf_slab_page pages[];
+};
+
+// ---- the size of a slab
+
+static uint32_t objects_in(uint32_t pages, uint32_t stride)
+{
+	return pages * PAGE / stride;
+}
+
+// The fewest pages with so many objects of which at most one part in `fraction` is wasted; more than MOST_PAGES: none.
+static uint32_t pages_for(uint32_t stride, uint32_t objects, uint32_t fraction)
+{
+	uint32_t pages = 1;
+	while (pages <= MOST_PAGES && (objects_in(pages, stride) < objects || pages * PAGE % stride > pages * PAGE / fraction))
+		pages *= 2;
+	return pages;
+}
+
+static uint32_t slab_pages(uint32_t stride, uint32_t cpus)
+{
+	uint32_t objects = 4, most = objects_in(MOST_PAGES, stride);
+	for (objects = 8; cpus > 1; cpus /= 2) // 4 x (log2(CPUs) + 2)
+		objects += 4;
+	for (objects = objects < most ? objects : most; objects > 1; objects--)
+		for (uint32_t fraction = 16; fraction >= 4; fraction /= 2)
+			if (pages_for(stride, objects, fraction) <= MOST_PAGES)
+				return pages_for(stride, objects, fraction);
+	return pages_for(stride, 1, 1);
+}
+
+static uint32_t round_up(uint32_t n, uint32_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+void slab_plan(struct cf_slab *s, size_t align, uint32_t cpus)
+{
+	uint32_t least = sizeof(void *);
+	if (s->flags & CF_SLAB_LINES)
+		for (least = CF_LINE; s->size <= least / 2 && least > sizeof(void *);)
+			least /= 2;
+	align = align > least ? align : least;
+	s->stride = round_up(s->size, sizeof(void *));
+	s->link = 0;
+	if (s->constructor || (s->flags & CF_SLAB_TYPE_STABLE)) {
+		s->link = s->stride;
+		s->stride += (uint32_t)sizeof(void *);
+	}
+	s->stride = round_up(s->stride, (uint32_t)align);
+	s->slab_bytes = slab_pages(s->stride, cpus) * PAGE;
+	s->objects = s->slab_bytes / s->stride;
+}
+
+// ---- lists of slabs, and of objects in them; all under the pages' lock
+
+static void list_add(struct cf_slab_list *list, struct cf_slab_page *page)
+{
+	page->prev = NULL;
+	page->next = list->first;
+	if (list->first)
+		list->first->prev = page;
+	list->first = page;
+}
+
+static void list_remove(struct cf_slab_list *list, struct cf_slab_page *page)
+{
+	if (page->prev)
+		page->prev->next = page->next;
+	else
+		list->first = page->next;
+	if (page->next)
+		page->next->prev = page->prev;
+}
+
+static struct cf_slab_region *region_of(const void *address)
+{
+	return (struct cf_slab_region *)((uintptr_t)address & ~(uintptr_t)(REGION - 1));
+}
+
+static struct cf_slab_page *page_of(struct cf_slab *s, const void *object)
+{
+	return &region_of(object)->pages[((uintptr_t)object & (REGION - 1)) / s->slab_bytes];
+}
+
+static char *memory_of(struct cf_slab *s, struct cf_slab_page *page)
+{
+	struct cf_slab_region *region = region_of(page);
+	return (char *)region + (size_t)(page - region->pages) * s->slab_bytes;
+}
+
+static void **link_of(struct cf_slab *s, void *object)
+{
+	return (void **)((char *)object + s->link);
+}
+
+// ---- memory
+
+static size_t head_bytes(struct cf_slab *s)
+{
+	size_t bytes = sizeof(struct cf_slab_region) + REGION / s->slab_bytes * sizeof(struct cf_slab_page);
+	return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static bool charge__(struct cf_slab *s, int64_t bytes)
+{
+	if (s->charge && s->charge(s->context, bytes) < 0 && bytes > 0)
+		return false;
+	__atomic_store_n(&s->bytes, s->bytes + (uint64_t)bytes, __ATOMIC_RELAXED); // relaxed: a figure for statistics
+	return true;
+}
+
+// Twice as much, to cut a region out that begins at a multiple of its size.
+static char *map_region(void)
+{
+	char *at = mmap(NULL, 2 * REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before;
+	if (at == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)at & (REGION - 1);
+	if (before)
+		munmap(at, before);
+	munmap(at + before + REGION, REGION - before);
+	return at + before;
+}
+
+static struct cf_slab_region *new_region__(struct cf_slab *s)
+{
+	struct cf_slab_region *region;
+	if (!charge__(s, (int64_t)head_bytes(s)))
+		return NULL;
+	region = (struct cf_slab_region *)map_region();
+	if (!region) {
+		charge__(s, -(int64_t)head_bytes(s));
+		return NULL;
+	}
+	region->first = (uint32_t)((head_bytes(s) + s->slab_bytes - 1) / s->slab_bytes);
+	region->next = s->regions;
+	if (region->next)
+		region->next->prev = region;
+	return s->regions = region;
+}
+
+static void free_region__(struct cf_slab *s, struct cf_slab_region *region)
+{
+	if (region->prev)
+		region->prev->next = region->next;
+	else
+		s->regions = region->next;
+	if (region->next)
+		region->next->prev = region->prev;
+	munmap(region, REGION);
+	charge__(s, -(int64_t)head_bytes(s));
+}
+
+static struct cf_slab_page *unmapped_page__(struct cf_slab *s)
+{
+	const uint32_t slabs = REGION / s->slab_bytes;
+	struct cf_slab_region *region = s->regions;
+	while (region && region->mapped == slabs - region->first)
+		region = region->next;
+	if (!region && !(region = new_region__(s)))
+		return NULL;
+	for (uint32_t i = region->first; i < slabs; i++)
+		if (!region->pages[i].mapped)
+			return &region->pages[i];
+	return NULL; // never: one was left
+}
+
+static void free_region_if_unused__(struct cf_slab *s, struct cf_slab_region *region)
+{
+	if (!region->mapped)
+		free_region__(s, region);
+}
+
+// A slab of free objects, the first in memory first.
+static struct cf_slab_page *new_page__(struct cf_slab *s)
+{
+	struct cf_slab_page *page = unmapped_page__(s);
+	char *memory;
+	if (!page)
+		return NULL;
+	if (!charge__(s, s->slab_bytes)) {
+		free_region_if_unused__(s, region_of(page));
+		return NULL;
+	}
+	memory = memory_of(s, page);
+	CF_LABEL(memory, s->slab_bytes, s->name);
+	page->free = NULL;
+	for (uint32_t i = s->objects; i-- > 0; page->free = memory + (size_t)i * s->stride) {
+		if (s->constructor)
+			s->constructor(memory + (size_t)i * s->stride);
+		*link_of(s, memory + (size_t)i * s->stride) = page->free;
+	}
+	page->free_count = s->objects;
+	page->mapped = 1;
+	region_of(page)->mapped++;
+	s->slabs++;
+	s->unused_count++;
+	list_add(&s->unused, page);
+	return page;
+}
+
+// The slab is on no list.
+static void free_page__(struct cf_slab *s, struct cf_slab_page *page)
+{
+	page->mapped = 0;
+	madvise(memory_of(s, page), s->slab_bytes, MADV_DONTNEED);
+	s->slabs--;
+	charge__(s, -(int64_t)s->slab_bytes);
+	region_of(page)->mapped--;
+	free_region_if_unused__(s, region_of(page));
+}
+
+// ---- what the other half calls
+
+static void *take_one__(struct cf_slab *s, struct cf_slab_page *page)
+{
+	void *object = page->free;
+	page->free = *link_of(s, object);
+	if (page->free_count-- == s->objects) {
+		list_remove(&s->unused, page);
+		s->unused_count--;
+		if (page->free_count)
+			list_add(&s->partial, page);
+	} else if (!page->free_count) {
+		list_remove(&s->partial, page);
+	}
+	return object;
+}
+
+uint32_t slab_take(struct cf_slab *s, void **objects, uint32_t count)
+{
+	struct cf_mcs_node node;
+	uint32_t taken = 0;
+	cf_mcs_lock(&s->pages, &node);
+	while (taken < count) {
+		struct cf_slab_page *page = s->partial.first ? s->partial.first : s->unused.first;
+		if (!page && !(page = new_page__(s)))
+			break;
+		objects[taken++] = take_one__(s, page);
+	}
+	s->refills++;
+	cf_mcs_unlock(&s->pages, &node);
+	for (uint32_t i = 0; i < taken / 2; i++) { // the first in memory is handed out first
+		void *object = objects[i];
+		objects[i] = objects[taken - 1 - i];
+		objects[taken - 1 - i] = object;
+	}
+	return taken;
+}
+
+static void give_one__(struct cf_slab *s, void *object)
+{
+	struct cf_slab_page *page = page_of(s, object);
+	*link_of(s, object) = page->free;
+	page->free = object;
+	if (page->free_count++ > 0)
+		list_remove(&s->partial, page);
+	if (page->free_count < s->objects) {
+		list_add(&s->partial, page);
+	} else if (s->unused_count < KEPT_UNUSED) {
+		list_add(&s->unused, page);
+		s->unused_count++;
+	} else {
+		free_page__(s, page);
+	}
+}
+
+void slab_give(struct cf_slab *s, void **objects, uint32_t count)
+{
+	struct cf_mcs_node node;
+	cf_mcs_lock(&s->pages, &node);
+	for (uint32_t i = 0; i < count; i++)
+		give_one__(s, objects[i]);
+	cf_mcs_unlock(&s->pages, &node);
+}
+
+size_t slab_unmap_unused(struct cf_slab *s)
+{
+	struct cf_mcs_node node;
+	struct cf_slab_page *page;
+	uint64_t before;
+	cf_mcs_lock(&s->pages, &node);
+	before = s->bytes;
+	while ((page = s->unused.first) != NULL) {
+		list_remove(&s->unused, page);
+		s->unused_count--;
+		free_page__(s, page);
+	}
+	before -= s->bytes;
+	cf_mcs_unlock(&s->pages, &node);
+	return before;
+}
+
+void slab_unmap_all(struct cf_slab *s)
+{
+	while (s->regions) {
+		charge__(s, -(int64_t)s->regions->mapped * s->slab_bytes);
+		free_region__(s, s->regions);
+	}
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A dentry from its allocation to its end. The invariants are in dentry.h.
+#include "dentry.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// Eight bytes at a time, of which the last may be fewer.
+uint32_t cf_name_hash(const char *bytes, size_t length)
+{
+	uint64_t hash = length * UINT64_C(0x9e3779b97f4a7c15), word;
+	for (; length >= 8; length -= 8, bytes += 8) {
+		memcpy(&word, bytes, 8);
+		hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	memcpy(&word, bytes, length);
+	hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+	return (uint32_t)(hash >> 32) ^ (uint32_t)hash;
+}
+
+void cf_dentry_key_of(struct cf_dentry_key *key, const struct cf_dentry *parent, const struct cf_name *name)
+{
+	key->parent = parent;
+	key->name = name;
+	key->name_key = cf_name_key(name);
+	memset(key->words, 0, sizeof key->words);
+	if (name->length <= CF_NAME_INLINE)
+		memcpy(key->words, name->bytes, name->length);
+}
+
+// Acquire loads: before the sequence is looked at again.
+static bool same_name(const struct cf_dentry *d, const struct cf_dentry_key *key)
+{
+	const char *text;
+	if (__atomic_load_n(&d->name_key, __ATOMIC_ACQUIRE) != key->name_key)
+		return false;
+	if (key->name->length > CF_NAME_INLINE) {
+		text = cf_rcu_dereference(d->long_name);
+		return text && memcmp(text, key->name->bytes, key->name->length) == 0;
+	}
+	for (size_t i = 0; i <= key->name->length / 8; i++)
+		if (__atomic_load_n(&d->name[i], __ATOMIC_ACQUIRE) != key->words[i])
+			return false;
+	return true;
+}
+
+// By the file system's own rule, on a copy, since the name may change meanwhile.
+static bool same_by_rule(const struct cf_dentry *d, const struct cf_dentry_key *key)
+{
+	char copy[CF_NAME_MOST + 1];
+	size_t length = cf_dentry_name(d, copy);
+	return key->parent->ops->same(key->parent, copy, length, key->name);
+}
+
+bool cf_dentry_same(const struct cf_rhash_entry *entry, const void *argument)
+{
+	const struct cf_dentry *d = DENTRY_OF(entry, hash);
+	struct cf_dentry_key *key = (struct cf_dentry_key *)(uintptr_t)argument;
+	key->seq = cf_rhash_seq_begin(entry);
+	if (cf_dentry_parent(d) != key->parent || !(cf_dentry_flags(d) & CF_DENTRY_HASHED))
+		return false;
+	return cf_dentry_flags(key->parent) & CF_DENTRY_OP_SAME ? same_by_rule(d, key) : same_name(d, key);
+}
+
+void cf_dentry_set_flags__(struct cf_dentry *d, uint32_t set, uint32_t clear)
+{
+	// Sequentially consistent: invariant B. An exchange: in the lab a store is seen late.
+	__atomic_exchange_n(&d->flags, (d->flags & ~clear) | set, __ATOMIC_SEQ_CST);
+}
+
+static void set_ops__(struct cf_dentry *d, const struct cf_dentry_ops *ops)
+{
+	uint32_t has = 0;
+	if (ops) {
+		has |= ops->revalidate ? CF_DENTRY_OP_REVALIDATE : 0;
+		has |= ops->hash ? CF_DENTRY_OP_HASH : 0;
+		has |= ops->same ? CF_DENTRY_OP_SAME : 0;
+		has |= ops->discard ? CF_DENTRY_OP_DISCARD : 0;
+		has |= ops->put_inode ? CF_DENTRY_OP_PUT_INODE : 0;
+	}
+	// Flags say which pointers are not null: gone before the table changes, set after it. Who has seen one calls
+	// through the table that it loads, so tables are never freed while in use, and a null is looked for again.
+	cf_dentry_set_flags__(d, 0, CF_DENTRY_OPS);
+	CF_TEST_POINT("dentry: between tables");
+	cf_rcu_assign(d->ops, ops);
+	cf_dentry_set_flags__(d, has, 0);
+}
+
+void cf_dentry_set_ops(struct cf_dentry *d, const struct cf_dentry_ops *ops)
+{
+	struct cf_dentry_locked l;
+	cf_dentry_lock(d, &l);
+	set_ops__(d, ops);
+	cf_dentry_unlock(d, &l);
+}
+
+static int charge(struct cf_super *super, int64_t bytes)
+{
+	return super->ops && super->ops->charge ? super->ops->charge(super, bytes) : 0;
+}
+
+static int64_t size_of(uint32_t length)
+{
+	return (int64_t)sizeof(struct cf_dentry) + (length > CF_NAME_INLINE ? length + 1 : 0);
+}
+
+static bool set_name(struct cf_dentry *d, const struct cf_name *name)
+{
+	char *text;
+	d->name_key = cf_name_key(name);
+	if (name->length <= CF_NAME_INLINE) {
+		memcpy(d->name, name->bytes, name->length);
+		return true;
+	}
+	text = malloc(name->length + 1);
+	if (!text)
+		return false;
+	memcpy(text, name->bytes, name->length);
+	text[name->length] = '\0';
+	d->long_name = text;
+	return true;
+}
+
+static struct cf_dentry *allocate(struct cf_super *super, const struct cf_name *name)
+{
+	struct cf_dentry *d;
+	if (charge(super, size_of(name->length)))
+		return NULL;
+	d = aligned_alloc(CF_LINE, sizeof *d);
+	if (d) {
+		*d = (struct cf_dentry){ .super = super, .count = 1 };
+		if (set_name(d, name))
+			return d;
+	}
+	free(d);
+	charge(super, -size_of(name->length));
+	return NULL;
+}
+
+static void lock_children(struct cf_dentry *parent, struct cf_lock_node *node)
+{
+	if (CF_VFS_DENTRIES_SPLIT)
+		cf_vfs_lock_take(&parent->lock, node);
+}
+
+static void unlock_children(struct cf_dentry *parent, struct cf_lock_node *node)
+{
+	if (CF_VFS_DENTRIES_SPLIT)
+		cf_vfs_lock_drop(&parent->lock, node);
+}
+
+void cf_dentry_join(struct cf_dentry *d)
+{
+	struct cf_dentry *parent = d->parent;
+	struct cf_lock_node node;
+	lock_children(parent, &node);
+	d->next_sibling = parent->children;
+	d->sibling_link = &parent->children;
+	if (d->next_sibling)
+		d->next_sibling->sibling_link = &d->next_sibling;
+	parent->children = d;
+	unlock_children(parent, &node);
+}
+
+void cf_dentry_leave(struct cf_dentry *d)
+{
+	struct cf_dentry *parent = d->parent;
+	struct cf_lock_node node;
+	lock_children(parent, &node);
+	*d->sibling_link = d->next_sibling;
+	if (d->next_sibling)
+		d->next_sibling->sibling_link = d->sibling_link;
+	unlock_children(parent, &node);
+}
+
+// Without a parent: the root.
+static struct cf_dentry *new_dentry(struct cf_super *super, struct cf_dentry *parent, const struct cf_name *name)
+{
+	struct cf_dentry *d = allocate(super, name);
+	if (!d)
+		return NULL;
+	d->salt = (uint32_t)cf_numbers_take(&super->salts);
+	cf_vfs_lock_init(&d->lock);
+	d->parent = parent ? parent : d;
+	if (super->dentry_ops)
+		set_ops__(d, super->dentry_ops);
+	if (parent) {
+		struct cf_lock_node node;
+		cf_dentry_get(parent);
+		cf_dcache_lock(super, &node);
+		cf_dentry_join(d);
+		cf_dcache_unlock(super, &node);
+	}
+	cf_vfs_count_add(&super->dentries, 1);
+	return d;
+}
+
+struct cf_dentry *cf_dentry_alloc(struct cf_dentry *parent, const struct cf_name *name)
+{
+	return new_dentry(parent->super, parent, name);
+}
+
+int cf_super_set_root(struct cf_super *super, struct cf_inode *inode)
+{
+	const struct cf_name name = cf_name_of("", 0);
+	super->root = new_dentry(super, NULL, &name);
+	if (!super->root)
+		return -ENOMEM;
+	cf_dentry_set_flags__(super->root, CF_DENTRY_ROOT, 0);
+	cf_dentry_instantiate(super->root, inode);
+	return 0;
+}
+
+static uint32_t type_of(const struct cf_inode *inode)
+{
+	return !inode ? 0 : S_ISDIR(inode->mode) ? CF_DENTRY_DIRECTORY : S_ISLNK(inode->mode) ? CF_DENTRY_LINK : 0;
+}
+
+void cf_dentry_instantiate(struct cf_dentry *d, struct cf_inode *inode)
+{
+	struct cf_dentry_locked l;
+	cf_dentry_lock(d, &l);
+	cf_rhash_seq_write_begin(&d->hash);
+	cf_rcu_assign(d->inode, inode);
+	cf_dentry_set_flags__(d, type_of(inode), CF_DENTRY_DIRECTORY | CF_DENTRY_LINK | CF_DENTRY_LOOKUP);
+	cf_rhash_seq_write_end(&d->hash);
+	cf_dentry_unlock(d, &l);
+}
+
+void cf_dentry_add(struct cf_dentry *d, struct cf_inode *inode)
+{
+	struct cf_dentry_locked l;
+	cf_dentry_instantiate(d, inode);
+	cf_dentry_lock(d, &l);
+	cf_dentry_set_flags__(d, CF_DENTRY_HASHED, 0);
+	cf_rhash_insert(&d->super->names, &d->hash, cf_dentry_hash_in(d->parent, (uint32_t)(d->name_key >> 32)));
+	cf_dentry_unlock(d, &l);
+}
+
+void cf_dentry_unhash__(struct cf_dentry *d)
+{
+	if (!(d->flags & CF_DENTRY_HASHED))
+		return;
+	cf_rhash_seq_write_begin(&d->hash);
+	cf_dentry_set_flags__(d, 0, CF_DENTRY_HASHED);
+	cf_rhash_seq_write_end(&d->hash);
+	cf_rhash_remove(&d->super->names, &d->hash);
+}
+
+void cf_dentry_drop(struct cf_dentry *d)
+{
+	struct cf_dentry_locked l;
+	cf_dentry_lock(d, &l);
+	cf_dentry_unhash__(d);
+	cf_dentry_unlock(d, &l);
+}
+
+bool cf_dentry_grab(struct cf_dentry *d)
+{
+	return reference_grab(&d->count);
+}
+
+// --- The end.
+
+bool cf_dentry_kill__(struct cf_dentry *d)
+{
+	if (!reference_swap(&d->count, 0, REFERENCE_DEAD))
+		return false;
+	cf_dentry_unhash__(d);
+	cf_dentry_set_flags__(d, CF_DENTRY_DEAD, 0);
+	return true;
+}
+
+static void release(struct cf_rcu_head *head)
+{
+	struct cf_dentry *d = DENTRY_OF(head, rcu);
+	charge(d->super, -size_of((uint32_t)d->name_key));
+	free((char *)(uintptr_t)d->long_name);
+	free(d);
+}
+
+static void put_inode(struct cf_dentry *d, struct cf_inode *inode)
+{
+	if (inode && (d->flags & CF_DENTRY_OP_PUT_INODE))
+		d->ops->put_inode(d, inode);
+	else if (inode)
+		cf_inode_put(inode);
+}
+
+struct cf_dentry *cf_dentry_finish(struct cf_dentry *d)
+{
+	struct cf_dentry *parent = d->parent == d ? NULL : d->parent; // stands: nobody moves a dead one
+	struct cf_lock_node node;
+	if (parent) {
+		cf_dcache_lock(d->super, &node);
+		cf_dentry_leave(d);
+		cf_dcache_unlock(d->super, &node);
+	}
+	put_inode(d, d->inode);
+	cf_vfs_count_add(&d->super->dentries, -1);
+	cf_rcu_call(&d->rcu, release);
+	return parent;
+}
+
+static bool worth_keeping(const struct cf_dentry *d)
+{
+	return __atomic_load_n(&d->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_HASHED; // invariant B
+}
+
+// The count was 0 a moment ago; the lock is held. True: the caller finishes it.
+static bool unused__(struct cf_dentry *d)
+{
+	if (reference_count(&d->count))
+		return false;
+	if (!worth_keeping(d) || ((d->flags & CF_DENTRY_OP_DISCARD) && d->ops->discard(d))) {
+		if (!cf_dentry_kill__(d))
+			return false;
+		cf_lru_remove(&d->super->unused, &d->lru);
+		return true;
+	}
+	if (!(d->flags & CF_DENTRY_REFERENCED))
+		cf_dentry_set_flags__(d, CF_DENTRY_REFERENCED, 0);
+	cf_lru_add(&d->super->unused, &d->lru);
+	return false;
+}
+
+// The common case: in the table, on the LRU, marked as used. 2.6.35 and the first steps lock for every last put.
+static bool put_without_lock(struct cf_dentry *d)
+{
+	const uint32_t usual = CF_DENTRY_HASHED | CF_DENTRY_REFERENCED;
+	return CF_VFS_RCU_WALK && (cf_dentry_flags(d) & (usual | CF_DENTRY_OP_DISCARD)) == usual && cf_lru_listed(&d->lru) &&
+	       reference_swap(&d->count, 1, 0);
+}
+
+// Null, or the parent, whose reference is to be put next.
+static struct cf_dentry *put_last(struct cf_dentry *d)
+{
+	struct cf_dentry_locked l;
+	bool dead;
+	cf_rcu_read_lock(); // from count 0 on only this keeps the memory
+	if (put_without_lock(d)) {
+		CF_TEST_POINT("dentry: put");
+		if (worth_keeping(d) && cf_lru_listed(&d->lru)) { // invariant B
+			cf_rcu_read_unlock();
+			return NULL;
+		}
+		cf_dentry_lock(d, &l);
+	} else {
+		cf_dentry_lock(d, &l);
+		// Acquire and release: with all who have put it. Sequentially consistent: invariant B.
+		__atomic_fetch_sub(&d->count, 1, __ATOMIC_SEQ_CST);
+	}
+	dead = unused__(d);
+	cf_dentry_unlock(d, &l);
+	cf_rcu_read_unlock();
+	return dead ? cf_dentry_finish(d) : NULL;
+}
+
+void cf_dentry_put(struct cf_dentry *d)
+{
+	while (d && !reference_put_not_last(&d->count))
+		d = put_last(d);
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Random calls, and two implementations that make the same ones in lockstep.
+#ifndef KIT_TESTS_VFS_RANDOM_CALLS_H
+#define KIT_TESTS_VFS_RANDOM_CALLS_H
+
+#include "model.h"
+
+struct random_calls {
+	uint64_t state;
+	int fds;              // descriptors of a task
+	int64_t largest;      // offsets and sizes are below, but for rare ones
+	bool rare_offsets;    // offsets up to 2^62, so that holes are wide
+	char path[CF_PATH_MAX + 64], path2[CF_PATH_MAX + 64];
+};
+
+void random_call(struct random_calls *random, struct call *call);
+
+struct lockstep {
+	struct model *model;
+	struct implementation other;
+	struct comparison what;
+	bool changes;         // compare only whether times have changed since they were seen last
+	bool looks;           // stat all open files after each call: a difference is found where it arises
+	bool small_pipes;     // leave out what would fill a pipe: the kernel counts pages
+	int64_t clock;
+	// By the model's inode number: what the other calls it, and the times seen last.
+	struct seen {
+		uint64_t number;
+		struct cf_time mtime[2], ctime[2];
+	} *seen;
+	uint64_t seen_size;
+	uint64_t errors[OPS], successes[OPS];
+};
+
+// Makes `count` calls; false after printing the first difference, with the calls before it.
+bool lockstep_run(struct lockstep *lockstep, struct random_calls *random, long count);
+void lockstep_free(struct lockstep *lockstep);
+
+#endif
