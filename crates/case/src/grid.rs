@@ -6,7 +6,9 @@
 mod doc;
 
 use crate::simulate::{Request, bar, in_parallel, simulate};
-use crate::{Home, program};
+use crate::Home;
+use crate::program::Sources;
+use crate::spec::Library;
 use anyhow::{Result, bail};
 use corefold_driver::BadInput;
 use corefold_driver::scratch::Scratch;
@@ -68,7 +70,9 @@ impl Cell {
 
 pub fn run(home: &Home, corefold: &Path, part: &Part) -> Result<Vec<Cell>> {
     let place = Scratch::new()?;
-    let program = program::instrumented(home, corefold, &home.kit().join("bench/cell.c"), place.path())?;
+    let cell = home.kit().join("bench/cell.c");
+    let program = Sources::instrumented(home, corefold, &cell, Library::Kit, place.path())?;
+    let program = program.compile("cell", &[], place.path())?;
     let cells = cells(part)?;
     // The longest first, so that the last ones end together.
     let mut order: Vec<usize> = (0..cells.len()).collect();
@@ -132,7 +136,7 @@ fn request((cpus, headroom, load): &Place, kind: &str, longest: Option<f64>) -> 
     let numbers = [*headroom, operations(*cpus).into(), WORK.into(), warm_up(*cpus).into()];
     let args = [kind.to_owned(), load.clone()].into_iter().chain(numbers.map(|n| n.to_string()));
     let name = format!("{kind}, {load}, headroom {headroom}, {cpus} CPUs");
-    Request { name, machine: machine.into(), cpus: *cpus, args: args.collect(), longest }
+    Request { name, machine: machine.into(), cpus: *cpus, args: args.collect(), longest, seed: 0 }
 }
 
 /// The table, and each kind's worst cell.

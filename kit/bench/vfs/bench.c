@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "bench.h"
+#include "lock_events.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -31,8 +32,10 @@ static void begin_together(long threads)
 {
 	int64_t time = 0;
 	/* Relaxed: the time alone. */
-	if (pthread_barrier_wait(&run.warmed) == PTHREAD_BARRIER_SERIAL_THREAD)
+	if (pthread_barrier_wait(&run.warmed) == PTHREAD_BARRIER_SERIAL_THREAD) {
+		lock_events_count(true);
 		__atomic_store_n(&run.start_time, nanoseconds() + LEAD * threads, __ATOMIC_RELAXED);
+	}
 	while ((time = __atomic_load_n(&run.start_time, __ATOMIC_RELAXED)) == 0)
 		sched_yield();
 	while (nanoseconds() < time)
@@ -57,9 +60,8 @@ static bool operations(struct worker *w, long from, long to)
 }
 
 /* No worker may be missing at a barrier, so one that fails goes on to all of them. */
-static void *worker(void *argument)
+static void measure(struct worker *w)
 {
-	struct worker *w = argument;
 	bool fine = !run.workload->prepare || run.workload->prepare(w);
 	pthread_barrier_wait(&run.ready);
 	pthread_barrier_wait(&run.dropped);
@@ -69,7 +71,7 @@ static void *worker(void *argument)
 		__atomic_store_n(&run.stops, true, __ATOMIC_RELAXED); /* relaxed: the barrier orders */
 	begin_together(w->settings->threads);
 	if (__atomic_load_n(&run.stops, __ATOMIC_RELAXED))
-		return NULL;
+		return;
 	CF_REGION_BEGIN();
 	w->marks[0] = nanoseconds();
 	for (long batch = 0; fine && batch < run.batches; batch++) {
@@ -78,6 +80,16 @@ static void *worker(void *argument)
 		w->marks[batch + 1] = nanoseconds();
 	}
 	CF_REGION_END();
+}
+
+static void *worker(void *argument)
+{
+	struct worker *w = argument;
+	if (w->calls->thread_begin)
+		w->calls->thread_begin();
+	measure(w);
+	if (w->calls->thread_end)
+		w->calls->thread_end();
 	return NULL;
 }
 
@@ -136,6 +148,7 @@ static bool threads_run(const struct fs_calls *calls, struct fs *fs, long thread
 	pthread_barrier_wait(&run.dropped);
 	for (long i = 0; i < threads; i++)
 		pthread_join(ids[i], NULL);
+	lock_events_count(false);
 	free(ids);
 	pthread_barrier_destroy(&run.ready);
 	pthread_barrier_destroy(&run.dropped);

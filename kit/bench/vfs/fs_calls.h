@@ -34,10 +34,11 @@ struct fs_calls {
 	struct fs *(*start)(const char *where);
 	/* Removes what is left in it. */
 	void (*stop)(struct fs *);
-	/* Where it works, for messages. */
-	const char *(*place)(struct fs *);
 	struct fs_task *(*task_new)(struct fs *);
 	void (*task_free)(struct fs_task *);
+	/* Each thread that makes calls calls the one first and the other last; null: not needed. start's thread does not. */
+	void (*thread_begin)(void);
+	void (*thread_end)(void);
 	/* Forgets cached names that nobody uses; -EOPNOTSUPP or -EPERM: cannot. */
 	int (*drop_names)(struct fs *);
 

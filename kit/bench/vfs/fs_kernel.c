@@ -84,11 +84,6 @@ static void kernel_stop(struct fs *fs)
 	free(fs);
 }
 
-static const char *kernel_place(struct fs *fs)
-{
-	return fs->place;
-}
-
 static struct fs_task *kernel_task_new(struct fs *fs)
 {
 	struct fs_task *task = malloc(sizeof *task);
@@ -277,7 +272,6 @@ const struct fs_calls fs_kernel = {
 	.name = "kernel",
 	.start = kernel_start,
 	.stop = kernel_stop,
-	.place = kernel_place,
 	.task_new = kernel_task_new,
 	.task_free = kernel_task_free,
 	.drop_names = kernel_drop_names,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "bench.h"
+#include "lock_events.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,5 +88,6 @@ void report_json(FILE *to, const struct fs_calls *calls, const struct workload *
 		fprintf(to, ",\n  \"differs\": %ld", outcome->differs);
 		print_trace(to, &settings->trace);
 	}
+	lock_events_json(to);
 	fprintf(to, "\n}\n");
 }
