@@ -69,6 +69,7 @@ enum cf_lru_answer {
 	CF_LRU_REMOVE, /* off the list, into what scan hands out: the callback has made sure that nobody adds it again */
 	CF_LRU_GONE,   /* the callback has taken it off itself, by cf_lru_isolate__ */
 	CF_LRU_BUSY,   /* its lock is taken: left for the next scan */
+	CF_LRU_STOP,   /* stays where it is, and the scan ends */
 };
 
 typedef enum cf_lru_answer cf_lru_callback(struct cf_lru_list *list, struct cf_lru_link *link, void *argument);
@@ -82,8 +83,8 @@ void cf_lru_destroy(struct cf_lru *lru);
 bool cf_lru_add(struct cf_lru *lru, struct cf_lru_link *link);
 bool cf_lru_remove(struct cf_lru *lru, struct cf_lru_link *link);
 
-/* Shows up to `most` objects, oldest first, to the callback; returns how many were handed out through *gone, linked by
- * next. Beginning with another list each time. */
+/* Shows objects to the callback, each at most once, oldest first, until `most` have been handed out through *gone, linked by
+ * next; returns how many. Begins with another list each time. */
 size_t cf_lru_scan(struct cf_lru *lru, size_t most, cf_lru_callback *callback, void *argument,
 		   struct cf_lru_link **gone);
 

@@ -22,8 +22,8 @@
  *   4. A write that cannot be charged has written what it returns; a write that fails changes nothing.  ("no space")
  *   5. append writes behind the end as one with finding the end.  ("appends do not overlap")
  *
- * Lifetime: pages and nodes are freed a grace period after they were taken out of the tree. Callers are not in a read
- * section, but for cf_mapping_read.
+ * Lifetime: pages and nodes are freed a grace period after they were taken out of the tree. Callers of read and
+ * write may be in a read section.
  *
  * Source: Linux's radix tree and mm/filemap.c by meaning. We differ: a page's sequence count is its lock, too.
  */

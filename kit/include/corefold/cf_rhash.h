@@ -64,9 +64,14 @@ struct cf_rhash_table {
 	struct cf_rhash_table *successor; /* set before the first bucket says MOVED */
 	struct cf_rhash *owner;           /* constant */
 	struct cf_rcu_head rcu;
-	/* First entry or end, with CF_RHASH_LOCKED and CF_RHASH_MOVED in bits 1 and 2 (entries are aligned to 8). */
-	__extension__ uintptr_t buckets[];
+	/* Behind it the buckets: first entry or end, with CF_RHASH_LOCKED and CF_RHASH_MOVED in bits 1 and 2 (entries are
+	 * aligned to 8). */
 };
+
+static inline uintptr_t *cf_rhash_bucket(const struct cf_rhash_table *t, uint32_t number)
+{
+	return (uintptr_t *)(uintptr_t)(t + 1) + number;
+}
 
 /* Bits of a bucket word. Bit 0 says that the rest is an end. */
 enum { CF_RHASH_END = 1, CF_RHASH_LOCKED = 2, CF_RHASH_MOVED = 4, CF_RHASH_BITS = 6 };
@@ -113,7 +118,7 @@ static inline struct cf_rhash_table *cf_rhash_table_of(const struct cf_rhash *ha
 static inline uintptr_t cf_rhash_first(const struct cf_rhash_table *t, uint32_t value)
 {
 	/* Acquire: after the release store that linked the first entry. */
-	return __atomic_load_n(&t->buckets[value & t->mask], __ATOMIC_ACQUIRE) & ~(uintptr_t)CF_RHASH_BITS;
+	return __atomic_load_n(cf_rhash_bucket(t, value & t->mask), __ATOMIC_ACQUIRE) & ~(uintptr_t)CF_RHASH_BITS;
 }
 
 static inline uintptr_t cf_rhash_next(const struct cf_rhash_table *t, const struct cf_rhash_entry *e)

@@ -428,7 +428,7 @@ enum { WRITES_AT_ONCE = 32 };
 
 struct dirty_inodes {
 	struct cf_inode *inode[WRITES_AT_ONCE];
-	size_t count;
+	size_t count, most;
 };
 
 // Takes a reference and clears the mark: changes from now on mark it again.
@@ -437,7 +437,9 @@ static enum cf_lru_answer collect(struct cf_lru_list *list, struct cf_lru_link *
 	struct dirty_inodes *dirty = argument;
 	struct cf_inode *inode = INODE_OF(link, dirty);
 	struct cf_lock_node node;
-	if (dirty->count == WRITES_AT_ONCE || !try_lock(inode, &node))
+	if (dirty->count == dirty->most)
+		return CF_LRU_STOP;
+	if (!try_lock(inode, &node))
 		return CF_LRU_BUSY;
 	if (cf_inode_grab(inode)) {
 		set_state__(inode, 0, CF_INODE_DIRTY);
@@ -465,9 +467,9 @@ size_t cf_icache_write_dirty(struct cf_icache *c, size_t most)
 {
 	size_t written = 0, now = 1;
 	while (written < most && now) {
-		struct dirty_inodes dirty = { .count = 0 };
 		size_t left = most - written;
-		scan(c, &c->dirty, left < WRITES_AT_ONCE ? left : WRITES_AT_ONCE, collect, &dirty, NULL);
+		struct dirty_inodes dirty = { .count = 0, .most = left < WRITES_AT_ONCE ? left : WRITES_AT_ONCE };
+		scan(c, &c->dirty, SIZE_MAX, collect, &dirty, NULL);
 		now = write_all(c, &dirty);
 		written += now;
 	}

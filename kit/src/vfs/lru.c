@@ -45,20 +45,30 @@ static void change_count__(struct cf_lru_list *list, uint64_t amount)
 	__atomic_store_n(&list->count, list->count + amount, __ATOMIC_RELAXED); // relaxed: cf_lru_count is a guess
 }
 
-static void push__(struct cf_lru_list *list, struct cf_lru_link *link, uint32_t number)
+static void link_young__(struct cf_lru_list *list, struct cf_lru_link *link)
 {
 	link->next = &list->head;
 	link->prev = list->head.prev;
 	link->prev->next = link;
 	list->head.prev = link;
+}
+
+static void unlink_only__(struct cf_lru_link *link)
+{
+	link->prev->next = link->next;
+	link->next->prev = link->prev;
+}
+
+static void push__(struct cf_lru_list *list, struct cf_lru_link *link, uint32_t number)
+{
+	link_young__(list, link);
 	__atomic_store_n(&link->list, number + 1, __ATOMIC_RELAXED); // relaxed: the object's lock orders
 	change_count__(list, 1);
 }
 
 static void unlink__(struct cf_lru_list *list, struct cf_lru_link *link)
 {
-	link->prev->next = link->next;
-	link->next->prev = link->prev;
+	unlink_only__(link);
 	// Sequentially consistent: pairs with cf_lru_listed. An exchange: in the lab a store is seen late.
 	__atomic_exchange_n(&link->list, 0, __ATOMIC_SEQ_CST);
 	change_count__(list, (uint64_t)-1);
@@ -111,47 +121,48 @@ void cf_lru_restore__(struct cf_lru *lru, struct cf_lru_list *list, struct cf_lr
 static size_t obey__(struct cf_lru_list *list, struct cf_lru_link *link, enum cf_lru_answer answer,
 		     struct cf_lru_link **gone)
 {
-	uint32_t number = link->list - 1;
-	if (answer == CF_LRU_KEEP || answer == CF_LRU_BUSY || answer == CF_LRU_GONE)
-		return 0;
-	unlink__(list, link);
-	if (answer == CF_LRU_ROTATE)
-		push__(list, link, number);
+	if (answer == CF_LRU_ROTATE) { // says all the while that it is listed: its lock is not held any more
+		unlink_only__(link);
+		link_young__(list, link);
+	}
 	if (answer != CF_LRU_REMOVE)
 		return 0;
+	unlink__(list, link);
 	link->next = *gone;
 	*gone = link;
 	return 1;
 }
 
-// Each object of the list once, `most` of them.
-static size_t scan_list(struct cf_lru *lru, struct cf_lru_list *list, size_t *most, cf_lru_callback *callback,
-			void *argument, struct cf_lru_link **gone)
+// Each object of the list once. True: the scan is to end.
+static bool scan_list(struct cf_lru *lru, struct cf_lru_list *list, size_t *most, cf_lru_callback *callback,
+		      void *argument, struct cf_lru_link **gone)
 {
 	struct cf_lock_node node;
 	struct cf_lru_link *link, *next;
-	size_t handed_out = 0, left;
+	enum cf_lru_answer answer = CF_LRU_KEEP;
 	lock_list(lru, list, &node);
-	left = list->count;
-	for (link = list->head.next; left > 0 && *most > 0; link = next, left--, --*most) {
+	link = list->head.next;
+	for (size_t left = list->count; left > 0 && *most > 0 && answer != CF_LRU_STOP; link = next, left--) {
 		next = link->next;
-		handed_out += obey__(list, link, callback(list, link, argument), gone);
+		answer = callback(list, link, argument);
+		*most -= obey__(list, link, answer, gone);
 	}
 	unlock_list(lru, list, &node);
-	return handed_out;
+	return *most == 0 || answer == CF_LRU_STOP;
 }
 
 size_t cf_lru_scan(struct cf_lru *lru, size_t most, cf_lru_callback *callback, void *argument, struct cf_lru_link **gone)
 {
 	// Relaxed: where it begins does not matter.
 	uint32_t first = __atomic_fetch_add(&lru->next, 1, __ATOMIC_RELAXED);
-	size_t handed_out = 0;
-	for (uint32_t i = 0; i < lru->size && most > 0; i++) {
+	size_t left = most;
+	bool ends = most == 0;
+	for (uint32_t i = 0; i < lru->size && !ends; i++) {
 		struct cf_lru_list *list = &lru->lists[(first + i) % lru->size];
 		if (__atomic_load_n(&list->count, __ATOMIC_RELAXED)) // relaxed: a guess
-			handed_out += scan_list(lru, list, &most, callback, argument, gone);
+			ends = scan_list(lru, list, &left, callback, argument, gone);
 	}
-	return handed_out;
+	return most - left;
 }
 
 size_t cf_lru_count(const struct cf_lru *lru)

@@ -112,7 +112,7 @@ static uint32_t place_of(const struct cf_dentry *d)
 }
 
 // Release stores: after the odd sequence number.
-static void swap_names__(struct cf_dentry *a, struct cf_dentry *b)
+static void swap_names__(struct cf_dentry *a, struct cf_dentry *b, bool exchange)
 {
 	const char *const long_name = a->long_name;
 	struct cf_dentry *const parent = a->parent;
@@ -127,15 +127,16 @@ static void swap_names__(struct cf_dentry *a, struct cf_dentry *b)
 	__atomic_store_n(&a->name_key, b->name_key, __ATOMIC_RELEASE);
 	__atomic_store_n(&b->name_key, key, __ATOMIC_RELEASE);
 	cf_rcu_assign(a->parent, b->parent);
-	cf_rcu_assign(b->parent, parent);
+	if (exchange) // else ".." of what was replaced leads where it did
+		cf_rcu_assign(b->parent, parent);
 }
 
 // Both are out of the table; their locks are held.
-static void swap_places__(struct cf_dentry *a, struct cf_dentry *b)
+static void swap_places__(struct cf_dentry *a, struct cf_dentry *b, bool exchange)
 {
 	cf_rhash_seq_write_begin(&a->hash);
 	cf_rhash_seq_write_begin(&b->hash);
-	swap_names__(a, b);
+	swap_names__(a, b, exchange);
 	CF_TEST_POINT("move: swapped");
 	cf_rhash_seq_write_end(&b->hash);
 	cf_rhash_seq_write_end(&a->hash);
@@ -164,7 +165,7 @@ static void move__(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 	if (hashed)
 		cf_rhash_remove(names, &d->hash);
 	CF_TEST_POINT("move: out of the table");
-	swap_places__(d, target);
+	swap_places__(d, target, exchange);
 	if (hashed)
 		cf_rhash_insert(names, &d->hash, place_of(d));
 	if (exchange)
@@ -184,6 +185,7 @@ int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 {
 	struct cf_super *s = d->super;
 	struct cf_lock_node rename_node, node;
+	struct cf_dentry *left = d->parent; // stands still: its sem is held
 	// What only files do needs no order among all renames. Linux of 2010 took the lock for every rename.
 	bool ordered = !CF_VFS_RCU_WALK || ((d->flags | (exchange ? target->flags : 0)) & CF_DENTRY_DIRECTORY);
 	int result = 0;
@@ -191,9 +193,14 @@ int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 		cf_vfs_lock_take(&s->rename_lock, &rename_node);
 	if (cf_dentry_below(target->parent, d) || (exchange && cf_dentry_below(d->parent, target))) {
 		result = -EINVAL;
+		left = NULL;
 	} else {
 		if (ordered)
 			change_rename_seq__(s);
+		if (!exchange && left != target->parent)
+			cf_dentry_get(target->parent); // two dentries have it now
+		else
+			left = NULL;
 		cf_dcache_lock(s, &node);
 		move__(d, target, exchange);
 		cf_dcache_unlock(s, &node);
@@ -202,6 +209,7 @@ int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 	}
 	if (ordered)
 		cf_vfs_lock_drop(&s->rename_lock, &rename_node);
+	cf_dentry_put(left);
 	return result;
 }
 

@@ -19,7 +19,7 @@ typedef struct cf_rhash_entry *entry_pointer;
 
 static struct cf_rhash_table *new_table(struct cf_rhash *h, uint32_t buckets, uint32_t link)
 {
-	struct cf_rhash_table *t = malloc(sizeof *t + (size_t)buckets * sizeof t->buckets[0]);
+	struct cf_rhash_table *t = malloc(sizeof *t + (size_t)buckets * sizeof(uintptr_t));
 	if (!t)
 		return NULL;
 	t->mask = buckets - 1;
@@ -27,7 +27,7 @@ static struct cf_rhash_table *new_table(struct cf_rhash *h, uint32_t buckets, ui
 	t->successor = NULL;
 	t->owner = h;
 	for (uint32_t i = 0; i < buckets; i++)
-		t->buckets[i] = cf_rhash_end_of(i);
+		*cf_rhash_bucket(t, i) = cf_rhash_end_of(i);
 	return t;
 }
 
@@ -71,6 +71,12 @@ void cf_rhash_destroy(struct cf_rhash *h)
 
 // --- One bucket. The holder of its lock is the only one who writes its word and its chain.
 
+// Relaxed: under the lock, where others only fail to take it.
+static uintptr_t word_of(const struct cf_rhash_table *t, uint32_t bucket)
+{
+	return __atomic_load_n(cf_rhash_bucket(t, bucket), __ATOMIC_RELAXED);
+}
+
 static bool try_lock(uintptr_t *bucket)
 {
 	uintptr_t word = __atomic_load_n(bucket, __ATOMIC_RELAXED); // relaxed: the exchange decides
@@ -98,7 +104,7 @@ static uintptr_t after__(const struct cf_rhash_table *t, uint32_t bucket, entry_
 {
 	// Relaxed: under the lock.
 	return before ? __atomic_load_n(&before->next[t->link], __ATOMIC_RELAXED) :
-			__atomic_load_n(&t->buckets[bucket], __ATOMIC_RELAXED) & ~(uintptr_t)CF_RHASH_BITS;
+			word_of(t, bucket) & ~(uintptr_t)CF_RHASH_BITS;
 }
 
 static void link_after__(struct cf_rhash_table *t, uint32_t bucket, entry_pointer before, uintptr_t to)
@@ -107,7 +113,7 @@ static void link_after__(struct cf_rhash_table *t, uint32_t bucket, entry_pointe
 	if (before)
 		__atomic_store_n(&before->next[t->link], to, __ATOMIC_RELEASE);
 	else
-		__atomic_store_n(&t->buckets[bucket], (t->buckets[bucket] & CF_RHASH_BITS) | to, __ATOMIC_RELEASE);
+		__atomic_store_n(cf_rhash_bucket(t, bucket), (word_of(t, bucket) & CF_RHASH_BITS) | to, __ATOMIC_RELEASE);
 }
 
 // Always at the head: who is led from another chain into this one by an entry that moved here sees all of the rest.
@@ -146,19 +152,19 @@ static void lock_place(struct cf_rhash *h, uint32_t value, struct place *p)
 	p->table[0] = t;
 	p->bucket[0] = value & t->mask;
 	p->count = 1;
-	lock_bucket(h, &t->buckets[p->bucket[0]]);
-	if (t->buckets[p->bucket[0]] & CF_RHASH_MOVED) { // invariant A
+	lock_bucket(h, cf_rhash_bucket(t, p->bucket[0]));
+	if (word_of(t, p->bucket[0]) & CF_RHASH_MOVED) { // invariant A
 		p->table[1] = t->successor;
 		p->bucket[1] = value & p->table[1]->mask;
 		p->count = 2;
-		lock_bucket(h, &p->table[1]->buckets[p->bucket[1]]);
+		lock_bucket(h, cf_rhash_bucket(p->table[1], p->bucket[1]));
 	}
 }
 
 static void unlock_place(struct cf_rhash *h, struct place *p)
 {
 	for (int i = p->count; i-- > 0;)
-		unlock_bucket(h, &p->table[i]->buckets[p->bucket[i]]);
+		unlock_bucket(h, cf_rhash_bucket(p->table[i], p->bucket[i]));
 }
 
 static entry_pointer same_in__(const struct place *p, uint32_t value, cf_rhash_same *same, const void *key, int *length)
@@ -188,18 +194,19 @@ static void resized(struct cf_rcu_head *head)
 static void move_bucket(struct cf_rhash *h, struct cf_rhash_table *old, struct cf_rhash_table *fresh, uint32_t bucket)
 {
 	uintptr_t at;
-	lock_bucket(h, &old->buckets[bucket]);
+	lock_bucket(h, cf_rhash_bucket(old, bucket));
 	for (entry_pointer e = NULL; !((at = after__(old, bucket, e)) & CF_RHASH_END);) {
 		uint32_t to;
 		e = (entry_pointer)at;
 		to = e->hash & fresh->mask;
-		lock_bucket(h, &fresh->buckets[to]);
+		lock_bucket(h, cf_rhash_bucket(fresh, to));
 		push__(fresh, to, e);
-		unlock_bucket(h, &fresh->buckets[to]);
+		unlock_bucket(h, cf_rhash_bucket(fresh, to));
 	}
-	__atomic_store_n(&old->buckets[bucket], old->buckets[bucket] | CF_RHASH_MOVED, __ATOMIC_RELAXED); // relaxed: locked
+	// Relaxed: under the lock.
+	__atomic_store_n(cf_rhash_bucket(old, bucket), word_of(old, bucket) | CF_RHASH_MOVED, __ATOMIC_RELAXED);
 	CF_TEST_POINT("rhash: moved");
-	unlock_bucket(h, &old->buckets[bucket]);
+	unlock_bucket(h, cf_rhash_bucket(old, bucket));
 }
 
 static bool begin_resize(struct cf_rhash *h)

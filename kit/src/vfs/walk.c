@@ -6,6 +6,9 @@
  *   by reference   it holds a reference on the dentry, and on the inode of the link whose text it is reading
  * From the first it changes to the second where it stands, when that is still what it was, or begins again (-ECHILD).
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "dentry.h"
 #include <corefold/cf_walk.h>
 
@@ -110,6 +113,11 @@ static const char *skip_slashes(const char *path)
 	return path;
 }
 
+static bool is_last(const struct state *s)
+{
+	return !*s->path && !s->depth;
+}
+
 static int next_name(struct state *s, struct cf_name *name)
 {
 	const char *begin = s->path, *end = strchrnul(begin, '/');
@@ -118,7 +126,7 @@ static int next_name(struct state *s, struct cf_name *name)
 		return -ENAMETOOLONG;
 	*name = cf_name_of(begin, length);
 	s->path = skip_slashes(end);
-	s->w->trailing = end != s->path && !*s->path;
+	s->w->trailing = end != s->path && is_last(s);
 	return 0;
 }
 
@@ -127,11 +135,6 @@ static enum cf_walk_last type_of(const struct cf_name *name)
 	if (name->bytes[0] != '.' || name->length > 2 || (name->length == 2 && name->bytes[1] != '.'))
 		return CF_LAST_NORMAL;
 	return name->length == 1 ? CF_LAST_DOT : CF_LAST_DOTDOT;
-}
-
-static bool is_last(const struct state *s)
-{
-	return !*s->path && !s->depth;
 }
 
 static int go_up(struct state *s)
@@ -192,12 +195,13 @@ static int follow(struct state *s, struct cf_inode *link, const char *text)
 		put_owner(s, link);
 		return *text ? -ELOOP : -ENOENT;
 	}
+	if (is_last(s))
+		s->directory |= s->w->trailing;
 	if (*s->path) {
 		s->frames[s->depth++] = (struct frame){ s->path, s->owner };
 	} else {
 		put_owner(s, s->owner);
 	}
-	s->directory |= s->w->trailing;
 	s->owner = link;
 	s->path = skip_slashes(text);
 	if (*text == '/')
@@ -205,9 +209,14 @@ static int follow(struct state *s, struct cf_inode *link, const char *text)
 	return 0;
 }
 
+// A slash behind the end follows links, and those that they lead to; but not where the end may be made: then it is an error.
 static bool follows(const struct state *s, bool trailing)
 {
-	return !is_last(s) || trailing || (s->w->flags & CF_WALK_FOLLOW);
+	if (!is_last(s))
+		return true;
+	if (s->w->flags & CF_WALK_CREATE)
+		return !trailing && (s->w->flags & CF_WALK_FOLLOW);
+	return trailing || s->directory || (s->w->flags & CF_WALK_FOLLOW);
 }
 
 // --- One name.
@@ -329,7 +338,7 @@ static int check_end(const struct state *s)
 	struct cf_walk *w = s->w;
 	bool directory;
 	w->trailing |= s->directory;
-	directory = (w->trailing || (w->flags & CF_WALK_DIRECTORY)) && !(w->flags & CF_WALK_PARENT);
+	directory = (w->trailing || (w->flags & CF_WALK_DIRECTORY)) && !(w->flags & (CF_WALK_PARENT | CF_WALK_CREATE));
 	return directory && s->inode && !S_ISDIR(CF_INODE_LOAD(s->inode, mode)) ? -ENOTDIR : 0;
 }
 

@@ -6,6 +6,9 @@
 #ifndef KIT_TESTS_VFS_MEMFS_H
 #define KIT_TESTS_VFS_MEMFS_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <corefold/cf_walk.h>
 
 #include <errno.h>
@@ -100,7 +103,7 @@ static int memfs_remove(struct cf_inode *directory, const struct cf_name *name, 
 {
 	struct entry **at = memfs_entry(directory, name), *entry = *at;
 	*at = entry->next;
-	CF_INODE_STORE(inode, nlink, inode->nlink - 1);
+	__atomic_fetch_sub(&inode->nlink, 1, __ATOMIC_RELEASE);
 	cf_inode_put(inode);
 	free(entry);
 	return 0;
@@ -121,13 +124,12 @@ static int memfs_rmdir(struct cf_inode *directory, const struct cf_name *name, s
 static int memfs_rename(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
 			const struct cf_name *new_name, struct cf_inode *target, unsigned flags)
 {
+	int result = !target ? 0 : S_ISDIR(target->mode) ? memfs_rmdir(to, new_name, target) : memfs_remove(to, new_name, target);
 	(void)flags;
-	if (target && S_ISDIR(target->mode) && target->private_data)
-		return -ENOTEMPTY;
-	if (target)
-		memfs_remove(to, new_name, target);
+	if (result)
+		return result;
 	cf_inode_get(inode);
-	CF_INODE_STORE(inode, nlink, inode->nlink + 1);
+	__atomic_fetch_add(&inode->nlink, 1, __ATOMIC_RELEASE);
 	memfs_remove(from, old_name, inode);
 	memfs_enter(to, new_name, inode);
 	cf_inode_put(inode);
@@ -182,17 +184,6 @@ static inline int fs_begin(void)
 {
 	return fs_begin_with(NULL);
 }
-
-/* In tests of these caches every thread reads by RCU. */
-#define VFS_MAIN                                                                                                       \
-	int main(void)                                                                                                 \
-	{                                                                                                              \
-		int failed;                                                                                            \
-		cf_rcu_register_thread();                                                                              \
-		failed = run_tests();                                                                                  \
-		cf_rcu_unregister_thread();                                                                            \
-		return failed;                                                                                         \
-	}
 
 /* All names that are left go with their directories. 0, or -EBUSY: a reference is missing. */
 static inline int fs_end(void)
@@ -256,7 +247,7 @@ static inline int fs_make__(struct cf_dentry *d, uint32_t mode, const char *text
 	struct cf_inode *directory = d->parent->inode, *inode;
 	struct cf_name name = fs_name_of(d, buffer);
 	int result;
-	if (!directory->nlink)
+	if (!CF_INODE_LOAD(directory, nlink))
 		return -ENOENT;
 	if (text)
 		result = directory->ops->symlink(directory, &name, text, &fs.cred, &inode);
@@ -353,7 +344,7 @@ static inline int fs_rename__(struct cf_walk *from, struct cf_walk *to, struct c
 		return 0;
 	if (target->inode && S_ISDIR(target->inode->mode) != S_ISDIR(source->inode->mode))
 		return S_ISDIR(target->inode->mode) ? -EISDIR : -ENOTDIR;
-	if (!to->dentry->inode->nlink)
+	if (!CF_INODE_LOAD(to->dentry->inode, nlink))
 		return -ENOENT;
 	result = source->inode->ops->rename(from->dentry->inode, &from->last, source->inode, to->dentry->inode, &to->last,
 					    target->inode, 0);

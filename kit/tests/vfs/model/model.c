@@ -52,6 +52,10 @@ void model_release(struct model *m, struct node *n)
 	model_set_size(m, n, 0);
 	if (n->linked)
 		model_take(m, -inode_charge(n), -1);
+	if (S_ISDIR(n->mode)) {
+		n->parent->holds--;
+		model_release(m, n->parent);
+	}
 }
 
 static uint32_t mode_within(const struct model_task *t, const struct node *dir, uint32_t mode)

@@ -94,10 +94,10 @@ static int change_directory(struct model *m, struct model_task *t, struct node *
 		return -ENOTDIR;
 	if (model_permission(t, n, 1))
 		return -EACCES;
+	n->holds++;
 	t->cwd->holds--;
 	model_release(m, t->cwd);
 	t->cwd = n;
-	n->holds++;
 	return 0;
 }
 

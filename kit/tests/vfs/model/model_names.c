@@ -41,6 +41,7 @@ static void drop_link(struct model *m, struct node *dir, struct node *node)
 	if (S_ISDIR(node->mode)) {
 		node->nlink = 0;
 		dir->nlink--;
+		dir->holds++; // by "..", while the removed one is in use
 	}
 	model_release(m, node);
 }

@@ -41,7 +41,7 @@ static int find_or_make(struct model *m, struct model_task *t, const struct call
 		if (p->type != LAST_NAME)
 			return may_open(t, *node, c->flags);
 		if (p->slash)
-			return -EISDIR;
+			return strlen(p->last) > CF_NAME_MAX ? -ENAMETOOLONG : -EISDIR; // Linux does not look at the length
 		entry = model_find(p->dir, p->last, &error);
 		if (error)
 			break;

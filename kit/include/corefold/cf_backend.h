@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_backend.h: what is below the caches of cf_vfs.h: a table of operations. Names and attributes are cf_inode_ops
+ * (cf_dcache.h), contents cf_file_ops. Two come with the kit: memory (cf_backend_memory) and pass-through to a directory
+ * (cf_backend_directory).
+ *
+ * cf_vfs has checked permissions, types and names before it calls. Operations of one inode may overlap but where said.
+ * All return 0 or more, or -errno.
+ */
+#ifndef COREFOLD_CF_BACKEND_H
+#define COREFOLD_CF_BACKEND_H
+
+#include <corefold/cf_dcache.h>
+#include <corefold/cf_vfs.h>
+
+CF_EXTERN_BEGIN
+
+struct cf_file;
+
+struct cf_file_ops {
+	/* Called in a read section unless `waits`: then with a reference, and may block. */
+	int64_t (*read)(struct cf_file *file, void *to, size_t size, int64_t offset);
+	/* *offset: where; set by the backend when `append`. */
+	int64_t (*write)(struct cf_file *file, const void *from, size_t size, int64_t *offset, bool append);
+	/* SEEK_DATA and SEEK_HOLE. Null: all is data. */
+	int64_t (*seek)(struct cf_file *file, int64_t offset, bool hole);
+	/*
+	 * Entries but "." and "..", at positions from `position` (2 is the first) on; an entry's `next` is greater than its
+	 * position, and stays good for as long as the directory is. The directory's sem is held shared.
+	 */
+	int (*readdir)(struct cf_file *file, int64_t position, struct cf_dirent *entries, int most);
+	/* Each may be null. */
+	int (*open)(struct cf_file *file);
+	void (*release)(struct cf_file *file);
+	int (*sync)(struct cf_file *file);
+	bool waits;  /* may block: outside of read sections */
+	bool stream; /* no positions: pipes, sockets */
+};
+
+/* An open file: what descriptors share. */
+struct cf_file {
+	struct cf_inode *inode;       /* constant, referenced */
+	struct cf_dentry *dentry;     /* constant, referenced; directories only */
+	const struct cf_file_ops *ops; /* constant */
+	struct cf_vfs *vfs;           /* constant */
+	void *private_data;           /* the backend's */
+	int flags;                    /* of open: O_APPEND, O_NONBLOCK, ... */
+	bool reads, writes;           /* constant */
+	int32_t count;                /* descriptors and calls under way; atomic */
+	int64_t position;             /* under `lock` */
+	struct cf_lock lock;
+	struct cf_lru_link link;      /* of all open files */
+	struct cf_rcu_head rcu;
+};
+
+struct cf_backend {
+	const struct cf_icache_ops *icache_ops;
+	/* The root directory, referenced. */
+	int (*mount)(struct cf_vfs *vfs, void *argument, struct cf_inode **root);
+	/* Gives back all references on inodes. Null: there are none. */
+	void (*unmount)(struct cf_vfs *vfs, struct cf_inode *root);
+	/* Null: the limits that cf_vfs was made with. */
+	int (*statvfs)(struct cf_vfs *vfs, struct cf_statvfs *stat);
+};
+
+extern const struct cf_backend cf_backend_memory;
+/* backend_argument: const char *, a directory's path. Names are looked up below it and never above (openat2 is not needed:
+ * a name has no slashes, and links are not followed). */
+extern const struct cf_backend cf_backend_directory;
+
+CF_EXTERN_END
+
+#endif

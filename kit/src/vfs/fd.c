@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * Descriptors. A slot is null, RESERVED, or an open file; it changes by compare-and-swap.
+ *   lowest   under the task's lock, from `lowest` on; a close below `lowest` lowers it
+ *   any      (CF_O_ANYFD) from this CPU's part of the table on: whole lines of it, so CPUs share none while parts last
+ * A call looks the file up in a read section; one that may block takes a reference.
+ */
+#include "vfs.h"
+
+static struct cf_file *const RESERVED = (struct cf_file *)1;
+
+struct cf_file *cf_task_file(struct cf_task *task, int fd)
+{
+	struct cf_file *file = fd >= 0 && fd < CF_TASK_FDS ? cf_rcu_dereference(task->fds[fd]) : NULL;
+	return file == RESERVED ? NULL : file;
+}
+
+// One more, unless there is none.
+static bool grab(struct cf_file *file)
+{
+	int32_t count = __atomic_load_n(&file->count, __ATOMIC_RELAXED);
+	while (count > 0)
+		// Relaxed: who has it keeps it; acquire of its contents was by the slot.
+		if (__atomic_compare_exchange_n(&file->count, &count, count + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+struct cf_file *cf_task_file_get(struct cf_task *task, int fd)
+{
+	struct cf_file *file;
+	cf_rcu_read_lock();
+	file = cf_task_file(task, fd);
+	if (file && !grab(file))
+		file = NULL; // closed a moment ago
+	cf_rcu_read_unlock();
+	return file;
+}
+
+static void free_file(struct cf_rcu_head *head)
+{
+	free((char *)head - offsetof(struct cf_file, rcu));
+}
+
+void cf_file_put(struct cf_file *file)
+{
+	// Acquire and release: with all who have put it.
+	if (__atomic_sub_fetch(&file->count, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (file->ops && file->ops->release)
+		file->ops->release(file);
+	cf_lru_remove(&file->vfs->files, &file->link);
+	cf_dentry_put(file->dentry);
+	cf_inode_put(file->inode);
+	cf_rcu_call(&file->rcu, free_file);
+}
+
+static bool take_slot(struct cf_task *task, int fd)
+{
+	struct cf_file *none = NULL;
+	// Relaxed: the reservation publishes nothing. Looked at first, so that a full slot's line is not written.
+	return !__atomic_load_n(&task->fds[fd], __ATOMIC_RELAXED) &&
+	       __atomic_compare_exchange_n(&task->fds[fd], &none, RESERVED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static int take_between(struct cf_task *task, int from, int to)
+{
+	for (int fd = from; fd < to; fd++)
+		if (take_slot(task, fd))
+			return fd;
+	return -EMFILE;
+}
+
+static int lowest(struct cf_task *task, int limit)
+{
+	struct cf_lock_node node;
+	int from, fd;
+	cf_lock_take(&task->lock, &node);
+	do {
+		from = __atomic_load_n(&task->lowest, __ATOMIC_SEQ_CST);
+		fd = take_between(task, from, limit);
+		if (fd < 0)
+			break;
+		// A close in between has lowered it: then its slot may be lower than this one.
+		if (__atomic_compare_exchange_n(&task->lowest, &from, fd + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			break;
+		__atomic_store_n(&task->fds[fd], NULL, __ATOMIC_SEQ_CST);
+	} while (true);
+	cf_lock_drop(&task->lock, &node);
+	return fd;
+}
+
+static int any(struct cf_task *task, int limit)
+{
+	enum { ON_A_LINE = CF_LINE / sizeof(void *) };
+	int part = limit / (int)cf_cpu_count() / ON_A_LINE * ON_A_LINE, begin, fd;
+	begin = part * (int)cf_cpu_current() % (limit ? limit : 1);
+	fd = take_between(task, begin, limit);
+	return fd >= 0 ? fd : take_between(task, 0, begin);
+}
+
+int cf_fd_reserve(struct cf_task *task, int flags)
+{
+	int limit = __atomic_load_n(&task->limit, __ATOMIC_RELAXED);
+	return flags & CF_O_ANYFD ? any(task, limit) : lowest(task, limit);
+}
+
+static void lower(struct cf_task *task, int fd)
+{
+	// Sequentially consistent, as in `lowest`: the slot is free before this says so.
+	int now = __atomic_load_n(&task->lowest, __ATOMIC_SEQ_CST);
+	while (fd < now && !__atomic_compare_exchange_n(&task->lowest, &now, fd, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+}
+
+// file null: the descriptor is free again.
+void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file)
+{
+	__atomic_store_n(&task->fds[fd], file, __ATOMIC_SEQ_CST);
+	if (!file)
+		lower(task, fd);
+}
+
+int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **made)
+{
+	struct cf_file *file = calloc(1, sizeof *file);
+	int error = file ? 0 : -ENOMEM;
+	if (file) {
+		file->inode = inode;
+		file->dentry = dentry;
+		file->ops = inode->file_ops;
+		file->vfs = vfs;
+		file->flags = flags;
+		file->reads = (flags & O_ACCMODE) != O_WRONLY;
+		file->writes = (flags & O_ACCMODE) != O_RDONLY;
+		file->count = 1;
+		cf_lock_init(&file->lock, CF_LOCK_QUEUED);
+		error = file->ops && file->ops->open ? file->ops->open(file) : 0;
+	}
+	if (error) {
+		cf_dentry_put(dentry);
+		cf_inode_put(inode);
+		free(file);
+		return error;
+	}
+	cf_lru_add(&vfs->files, &file->link);
+	*made = file;
+	return 0;
+}
+
+int cf_vfs_close(struct cf_task *task, int fd)
+{
+	struct cf_file *file;
+	if (fd < 0 || fd >= CF_TASK_FDS)
+		return -EBADF;
+	file = __atomic_load_n(&task->fds[fd], __ATOMIC_RELAXED);
+	do
+		if (!file || file == RESERVED)
+			return -EBADF;
+	// Acquire: the file. Sequentially consistent: before lowest is lowered.
+	while (!__atomic_compare_exchange_n(&task->fds[fd], &file, NULL, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	lower(task, fd);
+	cf_file_put(file);
+	cf_vfs_relax(task->vfs);
+	return 0;
+}
+
+int cf_vfs_dup(struct cf_task *task, int from, int flags)
+{
+	struct cf_file *file = cf_task_file_get(task, from);
+	int fd;
+	if (!file)
+		return -EBADF;
+	fd = cf_fd_reserve(task, flags);
+	if (fd < 0)
+		cf_file_put(file);
+	else
+		cf_fd_set(task, fd, file);
+	return fd;
+}
+
+int cf_vfs_dup2(struct cf_task *task, int from, int to)
+{
+	struct cf_file *file = cf_task_file_get(task, from), *old;
+	if (!file || to < 0 || to >= __atomic_load_n(&task->limit, __ATOMIC_RELAXED) || from == to) {
+		if (file)
+			cf_file_put(file);
+		return file && from == to ? to : -EBADF;
+	}
+	old = __atomic_load_n(&task->fds[to], __ATOMIC_RELAXED);
+	do
+		if (old == RESERVED) { // an open is under way there
+			cf_file_put(file);
+			return -EBUSY;
+		}
+	while (!__atomic_compare_exchange_n(&task->fds[to], &old, file, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	if (old)
+		cf_file_put(old);
+	cf_vfs_relax(task->vfs);
+	return to;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The backend in memory: names. Directories' sems are held: shared for lookup, exclusively for the others. What fails has
+// changed nothing.
+#include "vfs.h"
+
+int cf_memory_charged_inode(struct cf_inode *from, uint32_t mode, const char *text, const struct cf_cred *cred,
+			    struct cf_inode **made);
+void cf_memory_set_size(struct cf_inode *inode, uint64_t size);
+
+static int lookup(struct cf_inode *dir, const struct cf_name *name, struct cf_inode **inode)
+{
+	*inode = cf_memory_find(cf_memory_dir_of(dir), name);
+	if (*inode)
+		cf_inode_get(*inode);
+	return 0;
+}
+
+// st_size of a directory is its number of entries.
+static void add_size(struct cf_inode *dir, int64_t entries)
+{
+	struct cf_lock_node node;
+	int64_t now = cf_vfs_now(vfs_of(dir));
+	cf_inode_lock(dir, &node);
+	cf_inode_attr_write_begin(dir);
+	CF_INODE_STORE(dir, size, dir->size + (uint64_t)entries);
+	CF_INODE_STORE(dir, mtime, now);
+	CF_INODE_STORE(dir, ctime, now);
+	cf_inode_attr_write_end(dir);
+	cf_inode_unlock(dir, &node);
+}
+
+// A charged entry for the name, not yet in the directory.
+static int new_entry(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode, struct cf_memory_entry **entry)
+{
+	int error = cf_vfs_take(vfs_of(dir), cf_charge_name(name->length), 0);
+	if (error)
+		return error;
+	*entry = cf_memory_entry_new(name, inode);
+	if (!*entry) {
+		cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make(struct cf_inode *dir, const struct cf_name *name, uint32_t mode, const char *text, const struct cf_cred *cred,
+		struct cf_inode **inode)
+{
+	struct cf_memory_entry *entry;
+	int error = cf_memory_charged_inode(dir, mode, text, cred, inode);
+	if (error)
+		return error;
+	error = new_entry(dir, name, *inode, &entry);
+	if (error) {
+		CF_INODE_STORE(*inode, nlink, 0);
+		cf_inode_put(*inode);
+		*inode = NULL;
+		return error;
+	}
+	cf_inode_get(*inode); // the entry's
+	cf_memory_add(cf_memory_dir_of(dir), entry);
+	add_size(dir, 1);
+	if (S_ISDIR(mode))
+		cf_inode_add_links(dir, 1, false);
+	return 0;
+}
+
+static int create(struct cf_inode *dir, const struct cf_name *name, uint32_t mode, const struct cf_cred *cred,
+		  struct cf_inode **inode)
+{
+	return make(dir, name, mode, NULL, cred, inode);
+}
+
+static int make_symlink(struct cf_inode *dir, const struct cf_name *name, const char *text, const struct cf_cred *cred,
+			struct cf_inode **inode)
+{
+	return make(dir, name, S_IFLNK | 0777, text, cred, inode);
+}
+
+static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
+{
+	struct cf_memory_entry *entry;
+	int error = new_entry(dir, name, inode, &entry);
+	if (error)
+		return error;
+	if (!cf_inode_add_links(inode, 1, false)) {
+		free(entry);
+		cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
+		return -ENOENT;
+	}
+	cf_inode_get(inode);
+	cf_memory_add(cf_memory_dir_of(dir), entry);
+	add_size(dir, 1);
+	return 0;
+}
+
+// The name has gone: the inode loses a link, a directory both.
+static void lose(struct cf_inode *dir, struct cf_inode *inode)
+{
+	if (S_ISDIR(inode->mode)) {
+		cf_inode_add_links(inode, -(int)CF_INODE_LOAD(inode, nlink), false);
+		cf_inode_add_links(dir, -1, false);
+	} else {
+		cf_inode_add_links(inode, -1, false);
+	}
+	cf_inode_put(inode);
+}
+
+static int remove_name(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
+{
+	struct cf_memory_entry *entry = cf_memory_remove(cf_memory_dir_of(dir), name);
+	if (!entry)
+		return -ENOENT;
+	free(entry);
+	cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
+	add_size(dir, -1);
+	lose(dir, inode);
+	return 0;
+}
+
+static int remove_directory(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
+{
+	int error;
+	cf_vfs_sem_write(&inode->sem); // nobody makes a name in it now, and later it has no link
+	error = cf_memory_first(cf_memory_dir_of(inode), 0) ? -ENOTEMPTY : remove_name(dir, name, inode);
+	cf_vfs_sem_write_done(&inode->sem);
+	return error;
+}
+
+static int rename_over(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
+		       const struct cf_name *new_name, struct cf_inode *target)
+{
+	bool directory = S_ISDIR(target->mode);
+	if (directory) {
+		cf_vfs_sem_write(&target->sem);
+		if (cf_memory_first(cf_memory_dir_of(target), 0)) {
+			cf_vfs_sem_write_done(&target->sem);
+			return -ENOTEMPTY;
+		}
+	}
+	cf_memory_replace(cf_memory_dir_of(to), new_name, inode);
+	free(cf_memory_remove(cf_memory_dir_of(from), old_name));
+	cf_vfs_give(vfs_of(from), cf_charge_name(old_name->length), 0);
+	add_size(from, -1);
+	cf_inode_touch_write(to);
+	lose(to, target); // the caller has a reference, too
+	if (directory)
+		cf_vfs_sem_write_done(&target->sem);
+	return 0;
+}
+
+static int rename_to(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
+		     const struct cf_name *new_name)
+{
+	struct cf_memory_entry *entry = cf_memory_entry_new(new_name, inode);
+	int64_t more = cf_charge_name(new_name->length) - cf_charge_name(old_name->length);
+	int error = !entry ? -ENOMEM : more > 0 ? cf_vfs_take(vfs_of(from), more, 0) : 0;
+	if (error) {
+		free(entry);
+		return error;
+	}
+	if (more < 0)
+		cf_vfs_give(vfs_of(from), -more, 0);
+	free(cf_memory_remove(cf_memory_dir_of(from), old_name));
+	cf_memory_add(cf_memory_dir_of(to), entry);
+	add_size(from, -1);
+	add_size(to, 1);
+	return 0;
+}
+
+static int rename_names(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
+			const struct cf_name *new_name, struct cf_inode *target, unsigned flags)
+{
+	int error = target ? rename_over(from, old_name, inode, to, new_name, target) :
+			     rename_to(from, old_name, inode, to, new_name);
+	(void)flags;
+	if (error)
+		return error;
+	cf_inode_touch_change(inode);
+	if (S_ISDIR(inode->mode)) {
+		cf_inode_add_links(from, -1, false);
+		cf_inode_add_links(to, 1, false);
+	}
+	return 0;
+}
+
+static int set_attributes(struct cf_inode *inode, const struct cf_attr *attr, const struct cf_cred *cred)
+{
+	(void)cred;
+	if (attr->valid & CF_ATTR_SIZE)
+		cf_memory_set_size(inode, attr->size);
+	return 0;
+}
+
+const struct cf_inode_ops cf_memory_inode_ops = {
+	.lookup = lookup,
+	.create = create,
+	.mkdir = create,
+	.symlink = make_symlink,
+	.link = make_link,
+	.unlink = remove_name,
+	.rmdir = remove_directory,
+	.rename = rename_names,
+	.setattr = set_attributes,
+};

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// open. The order of the checks is Linux's.
+#include "vfs.h"
+
+static const int NOT_HERE = O_DIRECT | O_PATH | (O_TMPFILE & ~O_DIRECTORY);
+
+static int may_open(struct cf_task *task, struct cf_inode *inode, int flags)
+{
+	static const uint32_t masks[] = { CF_MAY_READ, CF_MAY_WRITE, CF_MAY_READ | CF_MAY_WRITE };
+	uint32_t mask = masks[flags & O_ACCMODE] | (flags & O_TRUNC ? CF_MAY_WRITE : 0), mode = CF_INODE_LOAD(inode, mode);
+	int error;
+	if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		return -EEXIST;
+	if ((flags & O_CREAT) && S_ISDIR(mode))
+		return -EISDIR;
+	if ((flags & O_DIRECTORY) && !S_ISDIR(mode))
+		return -ENOTDIR;
+	if (S_ISLNK(mode))
+		return -ELOOP;
+	if (S_ISDIR(mode) && (mask & CF_MAY_WRITE))
+		return -EISDIR;
+	error = cf_inode_permission(inode, mask, &task->cred, true);
+	if (error)
+		return error;
+	return inode->file_ops ? 0 : -ENXIO; // sockets
+}
+
+// A rename may give the dentry another one at any time.
+static struct cf_dentry *grab_parent(const struct cf_dentry *dentry)
+{
+	struct cf_dentry *parent;
+	cf_rcu_read_lock();
+	do
+		parent = cf_dentry_parent(dentry);
+	while (!cf_dentry_grab(parent));
+	cf_rcu_read_unlock();
+	return parent;
+}
+
+// A negative dentry's name is made. 1: it is there by now, or has been moved: look again.
+static int make(struct cf_task *task, struct cf_dentry *dentry, uint32_t mode)
+{
+	struct cf_dentry *parent = grab_parent(dentry);
+	struct cf_inode *dir = cf_dentry_inode(parent), *inode;
+	char bytes[CF_NAME_MAX + 1];
+	struct cf_name name;
+	int error;
+	cf_vfs_sem_write(&dir->sem);
+	name = cf_name_of(bytes, cf_dentry_name(dentry, bytes));
+	if (cf_dentry_inode(dentry) || !(cf_dentry_flags(dentry) & CF_DENTRY_HASHED) || cf_dentry_parent(dentry) != parent) {
+		error = CF_INODE_LOAD(dir, nlink) ? 1 : -ENOENT;
+	} else {
+		error = cf_vfs_may_create(task, dir);
+		if (!error)
+			error = dir->ops->create(dir, &name, cf_vfs_new_mode(task, dir, S_IFREG | (mode & 07777)),
+						 &task->cred, &inode);
+		if (!error)
+			cf_dentry_instantiate(dentry, inode);
+	}
+	cf_vfs_sem_write_done(&dir->sem);
+	cf_dentry_put(parent);
+	return error;
+}
+
+// The dentry to open, referenced; *made: it is new.
+static int find_or_make(struct cf_task *task, int dir, const char *path, int flags, uint32_t mode, struct cf_walk *w, bool *made)
+{
+	unsigned how = flags & (O_NOFOLLOW | (flags & O_CREAT ? O_EXCL : 0)) ? 0 : CF_WALK_FOLLOW;
+	int error;
+	*made = false;
+	if (!(flags & O_CREAT))
+		return cf_vfs_walk(task, dir, path, how, w);
+	if (path[0] && path[strlen(path) - 1] == '/') { // a name with a slash behind it is never made
+		error = cf_vfs_walk(task, dir, path, CF_WALK_PARENT, w);
+		if (error)
+			return error;
+		cf_dentry_put(w->dentry);
+		if (w->last_type == CF_LAST_NORMAL)
+			return -EISDIR;
+	}
+	do {
+		error = cf_vfs_walk(task, dir, path, how | CF_WALK_CREATE, w);
+		if (error)
+			return error;
+		if (w->trailing && w->last_type == CF_LAST_NORMAL)
+			error = -EISDIR;
+		else if (!cf_dentry_inode(w->dentry)) {
+			error = make(task, w->dentry, mode);
+			*made = !error;
+		}
+		if (error)
+			cf_dentry_put(w->dentry);
+	} while (error > 0);
+	return error;
+}
+
+static void truncate_opened(struct cf_task *task, struct cf_inode *inode)
+{
+	struct cf_attr attr = { .valid = CF_ATTR_SIZE };
+	cf_inode_drop_privileges(inode, &task->cred);
+	if (inode->ops->setattr(inode, &attr, &task->cred) == 0)
+		cf_inode_touch_write(inode);
+}
+
+static int open_dentry(struct cf_task *task, struct cf_dentry *dentry, int flags, bool made, struct cf_file **file)
+{
+	struct cf_inode *inode = cf_dentry_inode(dentry);
+	int error = made ? 0 : inode ? may_open(task, inode, flags & O_CREAT ? flags : flags & ~O_EXCL) : -ENOENT;
+	bool directory = !error && S_ISDIR(CF_INODE_LOAD(inode, mode));
+	int kept = flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | CF_O_ANYFD);
+	if (error) {
+		cf_dentry_put(dentry);
+		return error;
+	}
+	cf_inode_get(inode);
+	if (!directory)
+		cf_dentry_put(dentry);
+	error = cf_file_open(task->vfs, inode, directory ? dentry : NULL, kept, file);
+	if (!error && (flags & O_TRUNC) && S_ISREG(CF_INODE_LOAD(inode, mode)) && !made)
+		truncate_opened(task, inode);
+	return error;
+}
+
+static int check(const char *path, int flags)
+{
+	if ((flags & O_ACCMODE) == O_ACCMODE || (flags & NOT_HERE) ||
+	    (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY))
+		return -EINVAL;
+	return !*path ? -ENOENT : strnlen(path, CF_PATH_MAX) == CF_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int cf_vfs_openat(struct cf_task *task, int dir, const char *path, int flags, uint32_t mode)
+{
+	struct cf_walk walk;
+	struct cf_file *file = NULL;
+	bool made;
+	int error = check(path, flags), fd;
+	if (error)
+		return error;
+	fd = cf_fd_reserve(task, flags);
+	if (fd < 0)
+		return fd;
+	error = find_or_make(task, dir, path, flags, mode, &walk, &made);
+	if (!error)
+		error = open_dentry(task, walk.dentry, flags, made, &file);
+	cf_fd_set(task, fd, file);
+	cf_vfs_relax(task->vfs);
+	return error ? error : fd;
+}

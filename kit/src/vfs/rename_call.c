@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// rename. Both directories' sems are held, in the global order (cf_rename_lock); the order of the checks is Linux's.
+#include "vfs.h"
+
+enum { NOREPLACE = 1, TRY_AGAIN = 1 };
+
+struct rename {
+	struct cf_task *task;
+	struct cf_walk from, to;
+	unsigned flags;
+	struct cf_dentry *source, *target; // referenced
+};
+
+static bool is_directory(const struct cf_dentry *dentry)
+{
+	struct cf_inode *inode = cf_dentry_inode(dentry);
+	return inode && S_ISDIR(CF_INODE_LOAD(inode, mode));
+}
+
+static int check_shape(const struct rename *r, const struct cf_dentry *trap)
+{
+	if ((r->flags & NOREPLACE) && cf_dentry_inode(r->target))
+		return -EEXIST;
+	if (r->source == trap)
+		return -EINVAL;
+	if (!is_directory(r->source) && (r->from.trailing || r->to.trailing))
+		return -ENOTDIR;
+	return r->target == trap ? -ENOTEMPTY : 0;
+}
+
+static int check_permission(const struct rename *r)
+{
+	struct cf_inode *from = cf_dentry_inode(r->from.dentry), *to = cf_dentry_inode(r->to.dentry);
+	struct cf_inode *source = cf_dentry_inode(r->source), *target = cf_dentry_inode(r->target);
+	bool directory = is_directory(r->source);
+	int error = cf_vfs_may_delete(r->task, from, source, directory);
+	if (!error)
+		error = target ? cf_vfs_may_delete(r->task, to, target, directory) : cf_vfs_may_create(r->task, to);
+	if (!error && directory && from != to)
+		error = cf_inode_permission(source, CF_MAY_WRITE, &r->task->cred, true);
+	return error;
+}
+
+static int move(const struct rename *r)
+{
+	struct cf_inode *from = cf_dentry_inode(r->from.dentry), *to = cf_dentry_inode(r->to.dentry);
+	struct cf_inode *source = cf_dentry_inode(r->source), *target = cf_dentry_inode(r->target);
+	int error;
+	if (source == target)
+		return 0;
+	error = check_permission(r);
+	if (error)
+		return error;
+	if (target && S_ISDIR(CF_INODE_LOAD(target, mode)))
+		cf_dentry_prune(r->target);
+	error = from->ops->rename(from, &r->from.last, source, to, &r->to.last, target, r->flags);
+	return error ? error : cf_dentry_move(r->source, r->target, false);
+}
+
+// With both directories locked.
+static int find_and_move(struct rename *r, bool locked_for_directory, const struct cf_dentry *trap)
+{
+	int error = cf_dentry_find(r->from.dentry, &r->from.last, true, &r->source);
+	if (error)
+		return error;
+	if (!cf_dentry_inode(r->source))
+		return -ENOENT;
+	if (is_directory(r->source) && !locked_for_directory)
+		return TRY_AGAIN;
+	error = cf_dentry_find(r->to.dentry, &r->to.last, true, &r->target);
+	if (!error && is_directory(r->target) && !locked_for_directory)
+		error = TRY_AGAIN; // it may be above the source
+	if (!error)
+		error = check_shape(r, trap);
+	return error ? error : move(r);
+}
+
+static bool looks_like_directory(const struct rename *r)
+{
+	struct cf_dentry *source;
+	bool directory;
+	if (cf_dentry_find(r->from.dentry, &r->from.last, false, &source))
+		return false;
+	directory = is_directory(source);
+	cf_dentry_put(source);
+	return directory;
+}
+
+static int rename_walked(struct rename *r)
+{
+	bool directory;
+	int error;
+	if (r->from.last_type != CF_LAST_NORMAL)
+		return -EBUSY;
+	if (r->to.last_type != CF_LAST_NORMAL)
+		return r->flags & NOREPLACE ? -EEXIST : -EBUSY;
+	directory = looks_like_directory(r);
+	do {
+		struct cf_dentry *trap = cf_rename_lock(r->from.dentry, r->to.dentry, directory);
+		r->source = r->target = NULL;
+		error = find_and_move(r, directory, trap);
+		cf_rename_unlock(r->from.dentry, r->to.dentry, directory);
+		cf_dentry_put(r->target);
+		cf_dentry_put(r->source);
+		directory = true;
+	} while (error == TRY_AGAIN);
+	return error;
+}
+
+int cf_vfs_renameat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	struct rename r = { .task = task, .flags = flags };
+	int error = flags & ~(unsigned)NOREPLACE ? -EINVAL : cf_vfs_walk(task, from_dir, from, CF_WALK_PARENT, &r.from);
+	if (error)
+		return error;
+	error = cf_vfs_walk(task, to_dir, to, CF_WALK_PARENT, &r.to);
+	if (!error) {
+		error = rename_walked(&r);
+		cf_dentry_put(r.to.dentry);
+	}
+	cf_dentry_put(r.from.dentry);
+	cf_vfs_relax(task->vfs);
+	return error;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Between the files of cf_vfs.
+//   fs.c        a file system: made, freed, its limits and clock
+//   inode.c     attributes: times, link counts, what chmod and its like may change
+//   task.c      tasks: credentials, root and working directory
+//   fd.c        descriptors and open files
+//   namei.c     paths to dentries
+//   open.c, names.c, change.c   calls on paths
+//   io.c, file.c    calls on descriptors
+//   memory.c, memory_dir.c, memory_names.c   the backend in memory
+//   stream.c    pipes and sockets
+#ifndef KIT_SRC_VFS_VFS_H
+#define KIT_SRC_VFS_VFS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <corefold/cf_backend.h>
+#include <corefold/cf_mapping.h>
+#include <corefold/cf_walk.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct cf_vfs {
+	struct cf_super super;
+	struct cf_space space;       // blocks: bytes
+	struct cf_lru files;         // open files: one list, or one for each CPU
+	struct cf_vfs_options options;
+	int64_t most_dentries;       // in the cache, before unused ones are dropped
+	struct cf_inode *root;       // the backend's
+};
+
+struct cf_task {
+	struct cf_vfs *vfs;
+	struct cf_cred cred;
+	uint32_t *groups;
+	uint32_t umask;              // atomic
+	int limit;                   // descriptors; atomic
+	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
+	struct cf_dentry *cwd;       // read in read sections, replaced under `lock`
+	struct cf_lock lock;
+	struct cf_file *fds[CF_TASK_FDS];
+};
+
+static inline struct cf_vfs *vfs_of(const struct cf_inode *inode)
+{
+	return ((struct cf_super *)inode->super)->private_data;
+}
+
+// fs.c
+int64_t cf_vfs_now(const struct cf_vfs *vfs);
+int cf_vfs_take(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
+void cf_vfs_give(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
+// Where a call ends, outside of read sections and locks: bounds what waits in caches and for grace periods.
+void cf_vfs_relax(struct cf_vfs *vfs);
+void cf_vfs_statvfs_of(struct cf_vfs *vfs, struct cf_statvfs *stat);
+
+// inode.c
+void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *stat);
+void cf_inode_touch_read(struct cf_inode *inode);
+void cf_inode_touch_write(struct cf_inode *inode);
+void cf_inode_touch_change(struct cf_inode *inode);
+void cf_inode_drop_privileges(struct cf_inode *inode, const struct cf_cred *cred);
+// False: it has no link any more, so it gets none.
+bool cf_inode_add_links(struct cf_inode *inode, int links, bool from_none);
+bool cf_cred_in_group(const struct cf_cred *cred, uint32_t gid);
+bool cf_cred_owns(const struct cf_cred *cred, const struct cf_inode *inode);
+// Stores the fields that `attr` says, and ctime.
+void cf_inode_set(struct cf_inode *inode, const struct cf_attr *attr);
+
+// fd.c: in a read section; null: there is none.
+struct cf_file *cf_task_file(struct cf_task *task, int fd);
+// Referenced, or null.
+struct cf_file *cf_task_file_get(struct cf_task *task, int fd);
+void cf_file_put(struct cf_file *file);
+// Reserves a descriptor: -EMFILE if there is none. It is free again, or `file` is put there.
+int cf_fd_reserve(struct cf_task *task, int flags);
+void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file);
+// A new open file on the inode, whose reference, and the dentry's, it takes over, also on failure.
+int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **file);
+
+// namei.c
+// The dentry a path leads to, referenced. flags: CF_WALK_*.
+int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_walk *walk);
+int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk *walk);
+uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint32_t mode);
+// With the directory's sem held.
+int cf_vfs_may_create(struct cf_task *task, struct cf_inode *dir);
+int cf_vfs_may_delete(struct cf_task *task, struct cf_inode *dir, struct cf_inode *victim, bool directory);
+
+// memory.c. inode->flags: it has no name, and costs nothing.
+enum { CF_INODE_UNNAMED = 1 };
+struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct cf_cred *cred);
+extern const struct cf_inode_ops cf_memory_inode_ops;
+extern const struct cf_file_ops cf_memory_file_ops, cf_memory_directory_ops;
+
+// memory_dir.c: a directory's entries; its sem is held, exclusively for changes.
+struct cf_memory_entry;
+struct cf_memory_dir {
+	struct cf_memory_entry *root;
+};
+struct cf_inode *cf_memory_find(const struct cf_memory_dir *dir, const struct cf_name *name);
+struct cf_memory_entry *cf_memory_entry_new(const struct cf_name *name, struct cf_inode *inode);
+void cf_memory_add(struct cf_memory_dir *dir, struct cf_memory_entry *entry);
+// Null: there is none. The caller frees it.
+struct cf_memory_entry *cf_memory_remove(struct cf_memory_dir *dir, const struct cf_name *name);
+struct cf_memory_entry *cf_memory_first(const struct cf_memory_dir *dir, int64_t position);
+// The name's inode becomes another one; returns the old one.
+struct cf_inode *cf_memory_replace(struct cf_memory_dir *dir, const struct cf_name *name, struct cf_inode *inode);
+struct cf_inode *cf_memory_entry_inode(const struct cf_memory_entry *entry);
+int64_t cf_memory_entry_copy(const struct cf_memory_entry *entry, struct cf_dirent *to); // its position
+struct cf_memory_dir *cf_memory_dir_of(struct cf_inode *inode);
+
+// stream.c: what pipes and sockets pass on.
+struct cf_stream;
+struct cf_stream *cf_stream_new(void);
+void cf_stream_free(struct cf_stream *stream); // null is allowed
+enum { CF_STREAM_READER = 1, CF_STREAM_WRITER = 2 };
+// -ENXIO: a writer that must not wait, and nobody reads.
+int cf_stream_open(struct cf_stream *stream, int ends, bool wait_for_other, bool nonblocking);
+void cf_stream_close(struct cf_stream *stream, int ends);
+int64_t cf_stream_read(struct cf_stream *stream, void *to, size_t size, bool nonblocking);
+int64_t cf_stream_write(struct cf_stream *stream, const void *from, size_t size, bool nonblocking);
+
+// pipe.c
+extern const struct cf_file_ops cf_fifo_ops, cf_socket_ops;
+void cf_socket_evict(struct cf_inode *inode);
+
+#endif

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "threads.h"
+#include <corefold/cf_rhash.h>
+
+#include <stdlib.h>
+
+struct item {
+	struct cf_rhash_entry entry;
+	struct cf_rcu_head rcu;
+	uint32_t key;
+};
+
+static struct cf_rhash table;
+
+static struct item *item_of(const struct cf_rhash_entry *entry)
+{
+	return (struct item *)(uintptr_t)((const char *)entry - offsetof(struct item, entry));
+}
+
+static bool same(const struct cf_rhash_entry *entry, const void *key)
+{
+	return __atomic_load_n(&item_of(entry)->key, __ATOMIC_ACQUIRE) == *(const uint32_t *)key;
+}
+
+static uint32_t hash_of(uint32_t key)
+{
+	return key * 2654435761u;
+}
+
+static void free_item(struct cf_rcu_head *head)
+{
+	free((char *)head - offsetof(struct item, rcu));
+}
+
+static struct item *insert(uint32_t key)
+{
+	struct item *item = calloc(1, sizeof *item);
+	item->key = key;
+	if (!cf_rhash_insert_unique(&table, &item->entry, hash_of(key), same, &key))
+		return item;
+	free(item);
+	return NULL;
+}
+
+static bool present(uint32_t key)
+{
+	bool found;
+	cf_rcu_read_lock();
+	found = cf_rhash_find(&table, hash_of(key), same, &key) != NULL;
+	cf_rcu_read_unlock();
+	return found;
+}
+
+// Takes it out, if this thread is the one who does.
+static bool remove_key(uint32_t key)
+{
+	struct cf_rhash_entry *entry;
+	bool removed;
+	cf_rcu_read_lock();
+	entry = cf_rhash_find(&table, hash_of(key), same, &key);
+	removed = entry && cf_rhash_remove(&table, entry);
+	if (removed)
+		cf_rcu_call(&item_of(entry)->rcu, free_item);
+	cf_rcu_read_unlock();
+	cf_rcu_relax();
+	return removed;
+}
+
+static void begin(uint32_t buckets, uint32_t flags)
+{
+	const struct cf_rhash_options options = { .buckets = buckets, .flags = flags };
+	CHECK_EQUAL(cf_rhash_init(&table, &options), 0);
+}
+
+static void end(uint32_t keys)
+{
+	for (uint32_t key = 0; key < keys; key++)
+		remove_key(key);
+	CHECK_EQUAL(cf_rhash_count(&table), 0);
+	cf_rcu_barrier();
+	cf_rhash_destroy(&table);
+}
+
+TEST("insert, find, remove; one of two with one key")
+{
+	struct item *item;
+	begin(4, 0);
+	CHECK((item = insert(7)) != NULL);
+	CHECK(!insert(7));
+	CHECK(present(7) && !present(8));
+	CHECK_EQUAL(cf_rhash_count(&table), 1);
+	CHECK(remove_key(7));
+	CHECK(!remove_key(7) && !present(7));
+	end(0);
+}
+
+TEST("the table grows and shrinks with its entries")
+{
+	enum { KEYS = 3000 };
+	begin(4, 0);
+	for (uint32_t key = 0; key < KEYS; key++) {
+		CHECK(insert(key) != NULL);
+		if ((key & (key + 1)) == 0)
+			cf_rcu_barrier(); // so that the next resize may follow
+	}
+	CHECK(cf_rhash_buckets(&table) >= KEYS);
+	CHECK(table.resizes >= 3);
+	for (uint32_t key = 0; key < KEYS; key++)
+		CHECK(present(key));
+	for (uint32_t key = 0; key < KEYS - 4; key++)
+		CHECK(remove_key(key));
+	cf_rcu_barrier();
+	cf_rhash_maintain(&table);
+	CHECK(cf_rhash_buckets(&table) <= 16);
+	for (uint32_t key = KEYS - 4; key < KEYS; key++)
+		CHECK(present(key));
+	cf_rcu_barrier();
+	end(KEYS);
+}
+
+TEST("a table of fixed size under its user's lock")
+{
+	begin(4, CF_RHASH_EXTERNAL_LOCK);
+	for (uint32_t key = 0; key < 100; key++)
+		CHECK(insert(key) != NULL);
+	CHECK_EQUAL(cf_rhash_buckets(&table), 4);
+	for (uint32_t key = 0; key < 100; key++)
+		CHECK(present(key));
+	end(100);
+}
+
+TEST("replace: a reader sees one of the two")
+{
+	struct item *old, *fresh = calloc(1, sizeof *fresh);
+	begin(1, 0);
+	for (uint32_t key = 0; key < 3; key++)
+		insert(key);
+	old = item_of(cf_rhash_find(&table, hash_of(1), same, &(uint32_t){ 1 }));
+	fresh->key = 1;
+	CHECK(cf_rhash_replace(&table, &old->entry, &fresh->entry));
+	CHECK(!cf_rhash_replace(&table, &old->entry, &fresh->entry));
+	CHECK(item_of(cf_rhash_find(&table, hash_of(1), same, &(uint32_t){ 1 })) == fresh);
+	CHECK(present(0) && present(2));
+	cf_rcu_call(&old->rcu, free_item);
+	end(3);
+}
+
+static void set_key(struct cf_rhash_entry *entry, void *key)
+{
+	struct item *item = item_of(entry);
+	cf_rhash_seq_write_begin(entry);
+	__atomic_store_n(&item->key, *(uint32_t *)key, __ATOMIC_RELEASE);
+	cf_rhash_seq_write_end(entry);
+}
+
+TEST("move: the entry has its new key, and its sequence says so")
+{
+	struct item *item;
+	uint32_t seq, key = 9;
+	begin(8, 0);
+	item = insert(1);
+	seq = cf_rhash_seq_begin(&item->entry);
+	CHECK(!cf_rhash_seq_changed(&item->entry, seq));
+	CHECK(cf_rhash_move(&table, &item->entry, hash_of(9), set_key, &key));
+	CHECK(cf_rhash_seq_changed(&item->entry, seq));
+	CHECK(present(9) && !present(1));
+	end(10);
+}
+
+static bool count_one(struct cf_rhash_entry *entry, void *counts)
+{
+	((uint32_t *)counts)[item_of(entry)->key]++;
+	return true;
+}
+
+TEST("for_each visits each entry once when nothing changes")
+{
+	uint32_t counts[100] = { 0 };
+	begin(4, 0);
+	for (uint32_t key = 0; key < 100; key++)
+		insert(key);
+	cf_rhash_for_each(&table, count_one, counts);
+	for (uint32_t key = 0; key < 100; key++)
+		CHECK_EQUAL(counts[key], 1);
+	end(100);
+}
+
+// Keys below STAY are always there; the rest come and go, so that the table grows and shrinks, and some are moved about.
+enum { STAY = 40, MOVING = 8, CHURN = 1000 };
+
+static struct {
+	struct item *moving[MOVING];
+	uint32_t stop;
+	long operations;
+} storm;
+
+static void read_always(uint64_t *random)
+{
+	uint32_t key = random_below(random, STAY);
+	CHECK(present(key));
+	(void)present(STAY + random_below(random, CHURN));
+}
+
+static void churn(int id, uint64_t *random)
+{
+	uint32_t key = STAY + random_below(random, CHURN) / 2 * 2 + (uint32_t)(id & 1);
+	if (random_below(random, 3))
+		insert(key);
+	else
+		remove_key(key);
+}
+
+static void empty(void)
+{
+	for (uint32_t key = STAY; key < STAY + CHURN; key++)
+		remove_key(key);
+	cf_rhash_maintain(&table);
+	cf_rcu_barrier(); // so that the next resize may follow
+}
+
+static void move_about(uint64_t *random)
+{
+	struct item *item = storm.moving[random_below(random, MOVING)];
+	uint32_t key = STAY + 2 * CHURN + random_below(random, 1000);
+	CHECK(cf_rhash_move(&table, &item->entry, hash_of(key), set_key, &key));
+}
+
+static void storm_work(int id, void *shared)
+{
+	uint64_t random = (uint64_t)id * 977 + 1;
+	(void)shared;
+	for (long i = 0; i < storm.operations; i++)
+		if (id == 0)
+			move_about(&random);
+		else if (id == 1 && i % 1024 == 0) // empties it, so that it shrinks
+			empty();
+		else if (id <= 2)
+			churn(id, &random);
+		else
+			read_always(&random);
+}
+
+TEST("a key that stays is always found, whatever is inserted, removed, moved and resized")
+{
+	begin(2, 0);
+	storm.operations = scaled(30000);
+	for (uint32_t key = 0; key < STAY; key++)
+		insert(key);
+	for (uint32_t i = 0; i < MOVING; i++)
+		storm.moving[i] = insert(STAY + 2 * CHURN + 2000 + i);
+	vfs_crew(5, storm_work, NULL);
+	CHECK(table.resizes > 2);
+	for (uint32_t i = 0; i < MOVING; i++) {
+		CHECK(cf_rhash_remove(&table, &storm.moving[i]->entry));
+		cf_rcu_call(&storm.moving[i]->rcu, free_item);
+	}
+	end(STAY + CHURN);
+}
+
+static void insert_all(int id, void *won)
+{
+	for (uint32_t key = 0; key < 2000; key++)
+		if (insert(key))
+			((long *)won)[id]++;
+}
+
+TEST("of those who insert one key at once one wins")
+{
+	long won[4] = { 0 };
+	begin(2, 0);
+	vfs_crew(4, insert_all, won);
+	CHECK_EQUAL(won[0] + won[1] + won[2] + won[3], 2000);
+	CHECK_EQUAL(cf_rhash_count(&table), 2000);
+	end(2000);
+}
+
+// --- Steps held apart.
+
+static void grow(void)
+{
+	cf_rcu_register_thread();
+	while (cf_rhash_maintain(&table))
+		;
+	cf_rcu_unregister_thread();
+}
+
+// Buckets are taken in their order: some have moved when the resize is held, and others not.
+TEST("what is inserted and removed in the midst of a resize is there, and gone, after it")
+{
+	const char *const steps[] = { "rhash: moved", "rhash: all moved" };
+	for (size_t i = 0; two_cpus() && i < 2; i++) {
+		struct actor resizer = { .act = grow, .cpu = 1, .stop_at = steps[i] };
+		begin(8, 0);
+		for (uint32_t key = 0; key < 5; key++)
+			insert(key);
+		table.count.count += 100; // the table takes itself to be full
+		actor_start(&resizer);
+		CHECK(actor_wait_held(&resizer));
+		for (uint32_t key = 0; key < 5; key++)
+			CHECK(present(key));
+		if (i == 1) { // every bucket is unlocked: changes go to both tables
+			for (uint32_t key = 5; key < 200; key++)
+				CHECK(insert(key) != NULL);
+			for (uint32_t key = 0; key < 100; key++)
+				CHECK(remove_key(key));
+		}
+		table.count.count -= 100;
+		actor_end(&resizer);
+		for (uint32_t key = 0; key < 200; key++)
+			CHECK_EQUAL(present(key), i == 1 ? key >= 100 : key < 5);
+		end(200);
+	}
+}
+
+static struct item *traveller;
+
+static bool same_held(const struct cf_rhash_entry *entry, const void *key)
+{
+	if (item_of(entry) == traveller)
+		cf_test_point("test: on the traveller");
+	return same(entry, key);
+}
+
+static void read_across(void)
+{
+	uint32_t key = 0;
+	cf_rcu_register_thread();
+	cf_rcu_read_lock();
+	CHECK(cf_rhash_find(&table, 0, same_held, &key) != NULL);
+	cf_rcu_read_unlock();
+	cf_rcu_unregister_thread();
+}
+
+// A reader stands on an entry of its chain when that moves to another: what is behind it in the first is still found.
+TEST("a reader that is led into another chain comes back")
+{
+	struct actor reader = { .act = read_across, .cpu = 1, .stop_at = "test: on the traveller" };
+	struct item sought = { .key = 0 }, moved = { .key = 1 };
+	uint32_t key = 1;
+	if (!two_cpus())
+		return;
+	begin(8, CF_RHASH_NO_RESIZE);
+	cf_rhash_insert(&table, &sought.entry, 0);
+	cf_rhash_insert(&table, &moved.entry, 0);
+	traveller = &moved;
+	actor_start(&reader);
+	CHECK(actor_wait_held(&reader));
+	CHECK(cf_rhash_move(&table, &moved.entry, 1, set_key, &key));
+	traveller = NULL;
+	actor_end(&reader);
+	CHECK(cf_rhash_remove(&table, &sought.entry) && cf_rhash_remove(&table, &moved.entry));
+	end(0);
+}
+
+VFS_MAIN

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The file-system half of the kit (libcorefold_vfs.a), which needs liburcu; without it this is left out, and says so.
+#   make vfs         the library
+#   make vfs-test    its tests: plain, two sanitised builds, and every locking policy
+.PHONY: vfs vfs-test
+LIBURCU := $(shell printf '\043include <urcu/urcu-memb.h>\nint main(void){urcu_memb_synchronize_rcu();return 0;}' | \
+	$(CC) -x c - -o /dev/null -lurcu-memb 2>/dev/null && echo -lurcu-memb)
+VFS_SOURCES = $(wildcard src/vfs/*.c)
+VFS_TESTS = $(patsubst tests/vfs/%.c,%,$(wildcard tests/vfs/*.c))
+
+ifeq ($(LIBURCU),)
+vfs vfs-test:
+	@echo "no liburcu (liburcu-dev): the file-system half of the kit is left out"
+else
+VFS_CHECKED = $(VFS_HEADERS)
+
+$(OUT)/vfs/%.o: src/vfs/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard src/vfs/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(COMPILE) $(CFLAGS) -c $< -o $@
+$(OUT)/libcorefold_vfs.a: $(patsubst src/vfs/%.c,$(OUT)/vfs/%.o,$(VFS_SOURCES))
+	$(AR) rcs $@ $^
+vfs: $(OUT)/libcorefold_vfs.a
+
+# Tests are built with test points, and short spins, so that rare paths are common.
+VFS_WAYS = plain asan tsan policy0 policy1 policy2 policy3 policy4
+vfs_plain_FLAGS = -O2 -g
+vfs_asan_FLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+vfs_tsan_FLAGS = -O1 -g -fsanitize=thread
+$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_FLAGS = -O1 -g -DCF_VFS_POLICY=$p))
+# What a policy has to show: that the caches work. The blocks they are built from do not ask for it.
+$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache icache rename walk,$(VFS_TESTS))))
+
+define vfs_way
+$(OUT)/vfs_$(1)/%.o: src/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard src/*.h src/vfs/*.h)
+	@mkdir -p $$(@D)
+	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS -c $$< -o $$@
+$(OUT)/vfs_$(1)/libvfs.a: $(patsubst src/%.c,$(OUT)/vfs_$(1)/%.o,$(SOURCES) $(VFS_SOURCES))
+	$(AR) rcs $$@ $$^
+$(OUT)/vfs_$(1)/%: tests/vfs/%.c $(OUT)/vfs_$(1)/libvfs.a $(wildcard tests/*.h tests/vfs/*.h)
+	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS $$< $(OUT)/vfs_$(1)/libvfs.a $(LIBURCU) -o $$@
+.PHONY: run-vfs-$(1)
+run-vfs-$(1): $(addprefix $(OUT)/vfs_$(1)/,$(or $(vfs_$(1)_TESTS),$(VFS_TESTS)))
+	@failed=; for t in $$^; do echo "# $$$$t"; timeout 600 $$$$t || failed=1; done; [ -z "$$$$failed" ]
+endef
+$(foreach w,$(VFS_WAYS),$(eval $(call vfs_way,$w)))
+vfs-test: $(addprefix run-vfs-,$(VFS_WAYS))
+endif
