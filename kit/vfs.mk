@@ -6,6 +6,7 @@
 LIBURCU := $(shell printf '\043include <urcu/urcu-memb.h>\nint main(void){urcu_memb_synchronize_rcu();return 0;}' | \
 	$(CC) -x c - -o /dev/null -lurcu-memb 2>/dev/null && echo -lurcu-memb)
 VFS_SOURCES = $(wildcard src/vfs/*.c)
+VFS_MODEL = $(wildcard tests/vfs/model/*.c)
 VFS_TESTS = $(patsubst tests/vfs/%.c,%,$(wildcard tests/vfs/*.c))
 
 ifeq ($(LIBURCU),)
@@ -27,14 +28,20 @@ vfs_plain_FLAGS = -O2 -g
 vfs_asan_FLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 vfs_tsan_FLAGS = -O1 -g -fsanitize=thread
 $(foreach p,0 1 2 3 4,$(eval vfs_policy$p_FLAGS = -O1 -g -DCF_VFS_POLICY=$p))
+# The model needs no sanitiser that looks for races.
+vfs_tsan_TESTS = $(filter-out kernel_compare property hostile,$(VFS_TESTS))
 # What a policy has to show: that the caches work. The blocks they are built from do not ask for it.
-$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache icache rename walk,$(VFS_TESTS))))
+$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache icache rename walk property calls,$(VFS_TESTS))))
 
 define vfs_way
 $(OUT)/vfs_$(1)/%.o: src/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard src/*.h src/vfs/*.h)
 	@mkdir -p $$(@D)
 	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS -c $$< -o $$@
-$(OUT)/vfs_$(1)/libvfs.a: $(patsubst src/%.c,$(OUT)/vfs_$(1)/%.o,$(SOURCES) $(VFS_SOURCES))
+$(OUT)/vfs_$(1)/model/%.o: tests/vfs/model/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard tests/vfs/model/*.h)
+	@mkdir -p $$(@D)
+	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -c $$< -o $$@
+$(OUT)/vfs_$(1)/libvfs.a: $(patsubst src/%.c,$(OUT)/vfs_$(1)/%.o,$(SOURCES) $(VFS_SOURCES)) $(patsubst \
+		tests/vfs/model/%.c,$(OUT)/vfs_$(1)/model/%.o,$(VFS_MODEL))
 	$(AR) rcs $$@ $$^
 $(OUT)/vfs_$(1)/%: tests/vfs/%.c $(OUT)/vfs_$(1)/libvfs.a $(wildcard tests/*.h tests/vfs/*.h)
 	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS $$< $(OUT)/vfs_$(1)/libvfs.a $(LIBURCU) -o $$@

@@ -34,6 +34,11 @@ static void copy_in(uint8_t *to, const uint8_t *from, size_t size)
 }
 #endif
 
+static uint32_t seq_of(const struct cf_page *page)
+{
+	return __atomic_load_n(&page->seq, __ATOMIC_RELAXED); // relaxed: the lock's holder alone stores it
+}
+
 static bool page_try(struct cf_page *page, uint32_t seq)
 {
 	// Acquire: after the last writer's release.
@@ -60,7 +65,7 @@ void cf_page_lock(struct cf_page *page)
 void cf_page_unlock(struct cf_page *page)
 {
 	// Release: the bytes, and the file's size, before the count that lets readers and writers in.
-	__atomic_store_n(&page->seq, (page->seq & ~(uint32_t)CF_PAGE_LOCKED) + 4, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->seq, (seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED) + 4, __ATOMIC_RELEASE);
 }
 
 static int64_t size_of(const struct cf_mapping *m)
@@ -130,7 +135,7 @@ static bool write_within(struct cf_mapping *m, const uint8_t *from, size_t size,
 			copy_in(page->bytes + offset % CF_PAGE, from, size);
 			cf_page_unlock(page);
 		} else {
-			__atomic_store_n(&page->seq, page->seq & ~(uint32_t)CF_PAGE_LOCKED, __ATOMIC_RELEASE); // unchanged
+			__atomic_store_n(&page->seq, seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED, __ATOMIC_RELEASE); // unchanged
 		}
 	}
 	cf_rcu_read_unlock();

@@ -150,8 +150,9 @@ void cf_mapping_insert(struct cf_mapping *m, int64_t index, struct cf_mapping_sp
 static void remove_page(struct cf_page *page)
 {
 	cf_page_lock(page);
+	uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED); // relaxed: we have locked it
 	// Release: unlocks, and nobody locks it any more; who waits for it looks again in the tree.
-	__atomic_store_n(&page->seq, (page->seq & ~(uint32_t)CF_PAGE_LOCKED) + (4 | CF_PAGE_REMOVED), __ATOMIC_RELEASE);
+	__atomic_store_n(&page->seq, (seq & ~(uint32_t)CF_PAGE_LOCKED) + (4 | CF_PAGE_REMOVED), __ATOMIC_RELEASE);
 	cf_rcu_call(&page->rcu, free_page);
 }
 

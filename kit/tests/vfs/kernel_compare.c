@@ -3,7 +3,7 @@
 // child of its own, since its root directory is changed. Left out, since they are the implementation's: positions in directories,
 // how full a pipe gets, inode numbers, sizes of directories. A time has changed since it was seen last in both, or in neither
 // (where the kernel has fine-grained time stamps: Linux 6.13).
-#include "../harness.h"
+#include "threads.h"
 #include "model/kernel.h"
 #include "model/random_calls.h"
 
@@ -70,4 +70,4 @@ TEST("the model does what the kernel does")
 	}
 }
 
-HARNESS_MAIN
+VFS_MAIN
