@@ -33,7 +33,7 @@ pub struct Row {
     pub fitted: bool,
     pub reason: Option<String>,
     #[serde(skip)]
-    at_most: bool,
+    bound: &'static str,
 }
 
 pub fn table(name: &str, case: &Case, runs: &Runs, native: &Native<'_>) -> Result<Table> {
@@ -60,13 +60,13 @@ fn compared(row: &spec::Row, case: &Case, runs: &Runs, native: &Native<'_>) -> R
         within: row.published.map(|published| within(row, published, mean)),
         fitted: row.fitted,
         reason: row.reason.clone(),
-        at_most: row.at_most,
+        bound: if row.at_most { "<" } else if row.at_least { ">" } else { "" },
     })
 }
 
 fn within(row: &spec::Row, published: f64, simulated: f64) -> bool {
     let room = published.abs() * row.tolerance.unwrap_or(0.0);
-    simulated <= published + room && (row.at_most || simulated >= published - room)
+    (row.at_least || simulated <= published + room) && (row.at_most || simulated >= published - room)
 }
 
 /// To what a table shows.
@@ -85,7 +85,7 @@ impl Table {
         let mut text =
             format!("{:<widest$}  {:>10} {:>10} {:>8}  unit\n", self.case, "published", "simulated", "native");
         for row in &self.rows {
-            let published = row.published.map_or("-".into(), |p| format!("{}{p}", if row.at_most { "<" } else { "" }));
+            let published = row.published.map_or("-".into(), |p| format!("{}{p}", row.bound));
             let native = row.native.map_or("-".into(), |n| format!("{n:.2}"));
             let (what, simulated, unit, note) = (&row.what, row.simulated, &row.unit, row.note());
             let _ = writeln!(text, "{what:<widest$}  {published:>10} {simulated:>10.2} {native:>8}  {unit}{note}");
@@ -113,7 +113,7 @@ mod tests {
     fn row(at_most: bool) -> spec::Row {
         let figure = Figure::Ratio { run: "a".into(), over: "b".into() };
         let (published, tolerance) = (Some(10.0), Some(0.1));
-        spec::Row { what: "w".into(), unit: "u".into(), figure, published, tolerance, reason: None, at_most, fitted: false }
+        spec::Row { what: "w".into(), unit: "u".into(), figure, published, tolerance, reason: None, at_most, at_least: false, fitted: false }
     }
 
     #[test]
@@ -123,6 +123,8 @@ mod tests {
         {
             assert_eq!(within(&row(false), 10.0, simulated), close, "{simulated}");
             assert_eq!(within(&row(true), 10.0, simulated), below, "{simulated}");
+            let above = spec::Row { at_least: true, ..row(false) };
+            assert_eq!(within(&above, 10.0, simulated), simulated > 9.0, "{simulated}");
         }
     }
 
@@ -138,7 +140,7 @@ mod tests {
             within: Some(false),
             fitted: true,
             reason: None,
-            at_most: false,
+            bound: "",
         }
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Stands for a file that the program writes its own results to, as JSON.
 pub const RESULTS: &str = "{results}";
@@ -28,6 +28,9 @@ pub struct Case {
     /// Printed below the rows.
     #[serde(default)]
     pub profiles: Vec<Profile>,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub folder: PathBuf,
 }
 
 /// The part of the kit that is compiled in.
@@ -86,6 +89,9 @@ pub struct Row {
     /// What was published is an upper bound.
     #[serde(default)]
     pub at_most: bool,
+    /// Or a lower one.
+    #[serde(default)]
+    pub at_least: bool,
     /// Set by a published figure, so no prediction.
     #[serde(default)]
     pub fitted: bool,
@@ -155,13 +161,13 @@ impl Case {
         for (name, setting) in &self.set {
             text = text.replace(&format!("{{{name}}}"), &setting.value.to_string());
         }
-        text.split_whitespace().map(str::to_owned).collect()
+        let folder = self.folder.to_string_lossy();
+        text.split_whitespace().map(|arg| arg.replace("{case}", &folder)).collect()
     }
 
     fn check_runs(&self) -> Result<()> {
         for (name, run) in &self.runs {
-            let known = [RESULTS.to_owned(), "{case}".to_owned()];
-            let unknown = |arg: &String| arg.contains('{') && !known.iter().any(|name| arg.contains(name.as_str()));
+            let unknown = |arg: &String| arg.replace(RESULTS, "").contains('{');
             if let Some(left) = self.arguments(run).into_iter().find(unknown) {
                 bail!("no setting gives a value to {left} in {:?}", run.args);
             }
@@ -179,7 +185,8 @@ impl Case {
 pub fn load(folder: &Path) -> Result<Case> {
     let path = folder.join("case.toml");
     let text = corefold_files::read_text(&path, 16 << 20).with_context(|| format!("cannot read {}", path.display()))?;
-    parse(&text).with_context(|| path.display().to_string())
+    let case = parse(&text).with_context(|| path.display().to_string())?;
+    Ok(Case { folder: folder.to_owned(), ..case })
 }
 
 fn parse(text: &str) -> Result<Case> {

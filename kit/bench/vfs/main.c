@@ -30,7 +30,7 @@ static int print(const struct options *options, const struct outcome *outcome)
 	FILE *json = to_stdout ? stdout : options->json ? fopen(options->json, "we") : NULL;
 	if (options->json && !json)
 		return complain(options->json, strerror(errno));
-	if (!to_stdout)
+	if (!to_stdout && !options->is_quiet)
 		report_text(stdout, options->calls, options->workload, &options->settings, outcome);
 	if (json)
 		report_json(json, options->calls, options->workload, &options->settings, outcome);

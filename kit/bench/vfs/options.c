@@ -32,6 +32,7 @@ static const char usage[] =
 #endif
 	"  --in DIRECTORY     Where the kernel's files are made and removed again [default: /dev/shm]\n"
 	"  --json FILE|-      Also write the result as JSON; - means standard output, instead of the text\n"
+	"  --quiet            Print no text\n"
 	"  --list             List the workloads, and which options each heeds\n"
 	"  --help             Print this\n"
 	"\n"
@@ -74,7 +75,7 @@ static bool parse_rate(const char *text, double *to)
 	return end != text && !*end && *to > 0 && *to < 1e18;
 }
 
-enum { NUMBERS = 13, TARGET = NUMBERS, TRACE, FS, IN, JSON, LIST, HELP };
+enum { NUMBERS = 13, TARGET = NUMBERS, TRACE, FS, IN, JSON, QUIET, LIST, HELP };
 
 static const struct number {
 	const char *name;
@@ -103,6 +104,7 @@ static bool set(struct options *options, int option, const char *value)
 	case TRACE: options->settings.trace_file = value; return true;
 	case IN: options->settings.where = value; return true;
 	case JSON: options->json = value; return true;
+	case QUIET: options->is_quiet = true; return true;
 	case LIST: options->lists = true; return true;
 	case HELP: options->helps = true; return true;
 	default: break;
@@ -139,6 +141,7 @@ bool options_parse(struct options *options, int argc, char **argv, long cpus)
 		[TARGET] = { "target", required_argument, NULL, 0 }, [TRACE] = { "trace", required_argument, NULL, 0 },
 		[FS] = { "fs", required_argument, NULL, 0 },	     [IN] = { "in", required_argument, NULL, 0 },
 		[JSON] = { "json", required_argument, NULL, 0 },     [LIST] = { "list", no_argument, NULL, 0 },
+		[QUIET] = { "quiet", no_argument, NULL, 0 },
 		[HELP] = { "help", no_argument, NULL, 0 },
 	};
 	int at, c;

@@ -11,7 +11,7 @@ struct options {
 	const struct fs_calls *calls;
 	const struct workload *workload;
 	const char *json;
-	bool lists, helps;
+	bool lists, helps, is_quiet;
 };
 
 /* False: what is wrong has been said. */
