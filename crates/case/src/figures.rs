@@ -72,7 +72,8 @@ fn one(figure: &Figure, of: &Seed<'_>) -> Result<f64> {
 
 /// Of those that are throughputs, where this host has the cores.
 pub fn natively(figure: &Figure, case: &Case, native: &Native<'_>) -> Result<Option<f64>> {
-    let (Figure::Gain { run, over } | Figure::Ratio { run, over } | Figure::Target { run, of: over, .. }) = figure else {
+    let (Figure::Gain { run, over } | Figure::Ratio { run, over } | Figure::Target { run, of: over, .. }) = figure
+    else {
         return Ok(None);
     };
     let (run, over) = (&case.runs[run], &case.runs[over]);

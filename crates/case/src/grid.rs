@@ -5,9 +5,9 @@
 //! (`kit/bench/cell.c`), and its throughput is held against the best.
 mod doc;
 
-use crate::simulate::{Request, bar, in_parallel, simulate};
 use crate::Home;
 use crate::program::Sources;
+use crate::simulate::{Request, bar, in_parallel, simulate};
 use crate::spec::Library;
 use anyhow::{Result, bail};
 use corefold_driver::BadInput;
@@ -136,7 +136,7 @@ fn request((cpus, headroom, load): &Place, kind: &str, longest: Option<f64>) -> 
     let numbers = [*headroom, operations(*cpus).into(), WORK.into(), warm_up(*cpus).into()];
     let args = [kind.to_owned(), load.clone()].into_iter().chain(numbers.map(|n| n.to_string()));
     let name = format!("{kind}, {load}, headroom {headroom}, {cpus} CPUs");
-    Request { name, machine: machine.into(), cpus: *cpus, args: args.collect(), longest, seed: 0 }
+    Request { name, machine: machine.into(), cpus: *cpus, args: args.collect(), longest }
 }
 
 /// The table, and each kind's worst cell.

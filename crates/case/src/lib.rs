@@ -5,14 +5,15 @@
 //! them were published. [`run`] compiles the program with the kit, simulates the runs through the `corefold` command
 //! itself, and holds each figure beside the published one. [`grid`] does the same for every counter of the kit under
 //! every load.
-pub mod grid;
 mod figures;
+pub mod grid;
 mod home;
 mod interval;
 mod liburcu;
 mod locks;
 mod native;
 mod program;
+mod results;
 mod rows;
 mod simulate;
 mod spec;
@@ -43,8 +44,7 @@ pub fn run(home: &Home, corefold: &Path, name: &str) -> Result<Table> {
     let sources = Sources::instrumented(home, corefold, &source, case.library, place.path())?;
     let programs = builds(&case, &sources, place.path())?;
     let simulated = simulated(&case, corefold, &programs, place.path())?;
-    let natively =
-        Native::new(&case, place.path(), || Sources::native(home, &source, case.library, place.path()));
+    let natively = Native::new(&case, place.path(), || Sources::native(home, &source, case.library, place.path()));
     rows::table(name, &case, &simulated, &natively)
 }
 

@@ -71,7 +71,9 @@ fn source(home: &Home, place: &Path) -> Result<PathBuf> {
     match unpacked.exists() {
         true => Ok(unpacked),
         false => download(home, place, &unpacked).map(|()| unpacked).with_context(|| {
-            format!("this case compiles liburcu, whose source it downloads from Debian; {VARIABLE} may name a copy instead")
+            format!(
+                "this case compiles liburcu, whose source it downloads from Debian; {VARIABLE} may name a copy instead"
+            )
         }),
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lock releases by caller, as a program counted them that was compiled with `CF_LOCK_EVENTS`: kit/bench/vfs/lock_events.c.
-use anyhow::{Context, Result};
+use crate::results::Results;
+use anyhow::Result;
 use corefold_explain::{Place, places};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -10,21 +10,6 @@ use std::path::Path;
 /// Files of the kit whose functions are locks or lists of them: their caller counts.
 const PRIMITIVES: [&str; 9] =
     ["lru.c", "rhash.c", "rcu.c", "wait.c", "lock.c", "mutex.c", "rwsem.c", "brlock.c", "osq.c"];
-
-#[derive(Deserialize)]
-struct Results {
-    operations: u64,
-    #[serde(default)]
-    lock_releases: Vec<Counted>,
-}
-
-#[derive(Deserialize)]
-struct Counted {
-    primitive: String,
-    count: u64,
-    /// Return addresses in the program's file, innermost first.
-    stack: Vec<u64>,
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Releases {
@@ -43,14 +28,13 @@ pub struct Caller {
 }
 
 impl Releases {
-    /// From the file that the program wrote its results to; none were counted: `None`.
-    pub fn read(results: &Path, program: &Path) -> Result<Option<Releases>> {
-        let text = corefold_files::read_text(results, 64 << 20).context("cannot read the program's results")?;
-        let results: Results = serde_json::from_str(&text).context("the program's results are malformed")?;
+    /// None were counted: `None`.
+    pub fn of(results: Results, program: &Path) -> Result<Option<Releases>> {
         if results.lock_releases.is_empty() {
             return Ok(None);
         }
-        let addresses: Vec<u64> = results.lock_releases.iter().flat_map(|c| &c.stack).map(|at| at.wrapping_sub(1)).collect();
+        let addresses: Vec<u64> =
+            results.lock_releases.iter().flat_map(|c| &c.stack).map(|at| at.wrapping_sub(1)).collect();
         let mut named = places(&program.to_string_lossy(), &addresses)?.into_iter();
         let mut counts: BTreeMap<(String, String, String), u64> = BTreeMap::new();
         for counted in results.lock_releases {
@@ -58,7 +42,8 @@ impl Releases {
             let (function, file) = caller(&stack);
             *counts.entry((counted.primitive, function, file)).or_default() += counted.count;
         }
-        let by = counts.into_iter().map(|((primitive, function, file), count)| Caller { primitive, function, file, count });
+        let by =
+            counts.into_iter().map(|((primitive, function, file), count)| Caller { primitive, function, file, count });
         let mut by: Vec<_> = by.collect();
         by.sort_by_key(|caller| std::cmp::Reverse(caller.count));
         Ok(Some(Releases { operations: results.operations, by }))
@@ -89,7 +74,8 @@ impl Releases {
 
 /// The first function that is not itself a lock's: those of headers and of [`PRIMITIVES`] are.
 fn caller(stack: &[Place]) -> (String, String) {
-    let file = |place: &Place| place.file.as_deref().map_or("", |path| path.rsplit('/').next().unwrap_or(path)).to_owned();
+    let file =
+        |place: &Place| place.file.as_deref().map_or("", |path| path.rsplit('/').next().unwrap_or(path)).to_owned();
     let is_lock = |file: &str| file.ends_with(".h") || PRIMITIVES.contains(&file);
     let found = stack.iter().find(|place| !is_lock(&file(place))).or(stack.last());
     found.map_or(("unknown".into(), String::new()), |place| (place.function.clone(), file(place)))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same program on this host's own cores.
 use crate::program::Sources;
+use crate::results::Results;
 use crate::simulate::with_results;
-use crate::spec::{Case, Run};
+use crate::spec::{Case, Run, SEED};
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ impl<'a> Native<'a> {
     /// What the program says that it does in a second.
     pub fn throughput(&self, run: &Run) -> Result<f64> {
         let name = build_name(run);
-        let key = (name.to_owned(), self.case.arguments(run));
+        let args = self.case.arguments(run).iter().map(|arg| arg.replace(SEED, "1")).collect();
+        let key = (name.to_owned(), args);
         let mut known = self.known.lock().expect("nobody panics");
         if let Some(&best) = known.get(&key) {
             return Ok(best);
@@ -66,19 +67,13 @@ pub fn build_name(run: &Run) -> &str {
     run.build.as_deref().unwrap_or("plain")
 }
 
-/// What a program says of itself in its results, or else in a line of what it prints.
-#[derive(Deserialize)]
-struct Said {
-    throughput: f64,
-}
-
+/// What it says of itself in its results, or else in a line of what it prints.
 fn once(program: &Path, args: &[String], results: &Path) -> Result<f64> {
     let done = Command::new(program).args(with_results(args, results)).output();
     let done = done.context("cannot start the native program")?;
     let printed = String::from_utf8_lossy(&done.stdout);
     let line = || printed.lines().find_map(|line| line.strip_prefix("throughput ")?.trim().parse().ok());
-    let written = corefold_files::read_text(results, 64 << 20).ok();
-    let said = written.and_then(|text| Some(serde_json::from_str::<Said>(&text).ok()?.throughput));
+    let said = Results::read(results).ok().map(|said| said.throughput);
     match said.or_else(line).filter(|_| done.status.success()) {
         Some(rate) => Ok(rate),
         None => bail!("natively, {args:?} failed: {}{}", printed, String::from_utf8_lossy(&done.stderr)),

@@ -19,7 +19,13 @@ pub struct Sources {
 
 impl Sources {
     /// For the lab, by the command itself.
-    pub fn instrumented(home: &Home, corefold: &Path, program: &Path, library: Library, place: &Path) -> Result<Sources> {
+    pub fn instrumented(
+        home: &Home,
+        corefold: &Path,
+        program: &Path,
+        library: Library,
+        place: &Path,
+    ) -> Result<Sources> {
         let corefold = corefold.to_str().context("the command's own path is not UTF-8")?;
         Sources::new(home, &[corefold, "cc"], program, library, place, "simulated")
     }

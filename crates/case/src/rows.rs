@@ -60,7 +60,13 @@ fn compared(row: &spec::Row, case: &Case, runs: &Runs, native: &Native<'_>) -> R
         within: row.published.map(|published| within(row, published, mean)),
         fitted: row.fitted,
         reason: row.reason.clone(),
-        bound: if row.at_most { "<" } else if row.at_least { ">" } else { "" },
+        bound: if row.at_most {
+            "<"
+        } else if row.at_least {
+            ">"
+        } else {
+            ""
+        },
     })
 }
 
@@ -113,7 +119,17 @@ mod tests {
     fn row(at_most: bool) -> spec::Row {
         let figure = Figure::Ratio { run: "a".into(), over: "b".into() };
         let (published, tolerance) = (Some(10.0), Some(0.1));
-        spec::Row { what: "w".into(), unit: "u".into(), figure, published, tolerance, reason: None, at_most, at_least: false, fitted: false }
+        spec::Row {
+            what: "w".into(),
+            unit: "u".into(),
+            figure,
+            published,
+            tolerance,
+            reason: None,
+            at_most,
+            at_least: false,
+            fitted: false,
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs in the lab, through the command: as many at once as the host has cores.
 use crate::locks::Releases;
-use crate::spec::{Case, RESULTS, Run};
+use crate::results::Results;
+use crate::spec::{Case, RESULTS, Run, SEED};
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Of the host, for one run that says nothing else.
-const TIMEOUT: u64 = 300;
+const TIMEOUT: u64 = 900;
 
 #[derive(Clone)]
 pub struct Request {
@@ -23,15 +24,15 @@ pub struct Request {
     pub args: Vec<String>,
     /// Seconds of virtual time after which the run is given up.
     pub longest: Option<f64>,
-    pub seed: u64,
 }
 
 impl Request {
     /// One for each of the run's seeds.
     pub fn of(case: &Case, name: &str, run: &Run) -> Vec<Request> {
         let (args, machine) = (case.arguments(run), run.machine.as_ref().unwrap_or(&case.machine).clone());
-        let one = Request { name: name.to_owned(), machine, cpus: run.cpus, args, longest: None, seed: 0 };
-        (0..run.seeds).map(|seed| Request { seed, ..one.clone() }).collect()
+        let one = Request { name: name.to_owned(), machine, cpus: run.cpus, args, longest: None };
+        let with = |seed: u64| one.args.iter().map(|arg| arg.replace(SEED, &seed.to_string())).collect();
+        (1..=run.seeds).map(|seed| Request { args: with(seed), ..one.clone() }).collect()
     }
 }
 
@@ -45,6 +46,7 @@ pub struct Report {
 pub struct Simulated {
     pub finished: bool,
     pub seconds: f64,
+    /// By the program's own account, where it gives one.
     pub throughput: Option<f64>,
     pub ending: Ending,
     pub functions: Vec<Function>,
@@ -125,7 +127,6 @@ pub fn simulate(corefold: &Path, program: &Path, place: &Path, request: &Request
     let mut command = Command::new(corefold);
     command.args(["run", "--json", "-", "--timeout", &TIMEOUT.to_string(), "--machine", &request.machine]);
     command.args(["--cpus", &request.cpus.to_string()]).args(request.longest.map(|s| format!("--longest={s:.9}")));
-    command.args(["--seed", &request.seed.to_string()]);
     command.arg("-o").arg(files.path().join("rec")).arg("--").arg(program).args(with_results(&request.args, &results));
     let done = command.output().with_context(|| format!("cannot start {}", corefold.display()))?;
     let report = serde_json::from_slice::<Report>(&done.stdout).map_err(|error| {
@@ -133,7 +134,9 @@ pub fn simulate(corefold: &Path, program: &Path, place: &Path, request: &Request
     })?;
     let [mut run] = report.runs;
     if results.is_file() {
-        run.releases = Releases::read(&results, program).with_context(|| format!("the run {:?}", request.name))?;
+        let said = Results::read(&results).with_context(|| format!("the run {:?}", request.name))?;
+        run.throughput = Some(said.throughput);
+        run.releases = Releases::of(said, program)?;
     }
     Ok(run)
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Stands for a file that the program writes its own results to, as JSON.
 pub const RESULTS: &str = "{results}";
+/// Stands for 1, 2, ... in runs that are repeated.
+pub const SEED: &str = "{seed}";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,12 +63,13 @@ pub struct Setting {
 #[serde(deny_unknown_fields)]
 pub struct Run {
     pub cpus: u32,
-    /// `{cpus}`, `{case}` (its folder), [`RESULTS`], and the names in [`Case::set`], are replaced.
+    /// `{cpus}`, `{case}` (its folder), [`RESULTS`], [`SEED`], and the names in [`Case::set`], are replaced.
     pub args: String,
     pub build: Option<String>,
     /// Instead of the case's.
     pub machine: Option<String>,
-    /// As often, each time with another schedule: figures get a 95 % interval.
+    /// As often, with `{seed}` 1, 2, ... in the arguments, which the program draws its work from: figures get a 95 %
+    /// interval.
     #[serde(default = "once")]
     pub seeds: u64,
 }
@@ -155,7 +158,7 @@ fn with<'a>(mut runs: Vec<&'a str>, others: &'a Option<Others>) -> Vec<&'a str> 
 }
 
 impl Case {
-    /// A run's arguments, for so many CPUs; [`RESULTS`] is left in.
+    /// A run's arguments, for so many CPUs; [`RESULTS`] and [`SEED`] are left in.
     pub fn arguments(&self, run: &Run) -> Vec<String> {
         let mut text = run.args.replace("{cpus}", &run.cpus.to_string());
         for (name, setting) in &self.set {
@@ -167,15 +170,15 @@ impl Case {
 
     fn check_runs(&self) -> Result<()> {
         for (name, run) in &self.runs {
-            let unknown = |arg: &String| arg.replace(RESULTS, "").contains('{');
+            let unknown = |arg: &String| arg.replace(RESULTS, "").replace(SEED, "").contains('{');
             if let Some(left) = self.arguments(run).into_iter().find(unknown) {
                 bail!("no setting gives a value to {left} in {:?}", run.args);
             }
             if let Some(build) = run.build.as_ref().filter(|build| !self.builds.contains_key(*build)) {
                 bail!("the run {name:?} names a build {build:?} that does not exist");
             }
-            if run.seeds == 0 {
-                bail!("the run {name:?} has no seeds");
+            if run.seeds == 0 || (run.seeds > 1) != run.args.contains(SEED) {
+                bail!("the run {name:?} needs {SEED} in its arguments if it has seeds, of which one is none");
             }
         }
         Ok(())
@@ -234,8 +237,13 @@ mod tests {
             ("others = { run = 'a'", "others = { run = 'c'", "a run \"c\" that does not exist"),
             ("run = 'a'\nleast", "run = 'd'\nleast", "a run \"d\" that does not exist"),
             ("build = 'b'", "build = 'c'", "a build \"c\" that does not exist"),
-            ("cpus = 80", "seeds = 0, cpus = 80", "has no seeds"),
-            ("functions = ['f'] }", "functions = ['f'] }\npublished = 1", "needs all of published, tolerance and reason"),
+            ("cpus = 80", "seeds = 0, cpus = 80", "needs {seed} in its arguments"),
+            ("cpus = 80", "seeds = 2, cpus = 80", "needs {seed} in its arguments"),
+            (
+                "functions = ['f'] }",
+                "functions = ['f'] }\npublished = 1",
+                "needs all of published, tolerance and reason",
+            ),
             ("{work}", "{wrok}", "no setting gives a value to {wrok}"),
             ("what = 'w'", "what = 'w'\nwhy = 1", "unknown field `why`"),
         ] {

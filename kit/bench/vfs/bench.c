@@ -10,6 +10,8 @@
 
 /* Nanoseconds for each thread until all have left a barrier and know when to begin. */
 enum { LEAD = 400 };
+/* Cycles by which threads begin at different times, on average: how they meet differs from seed to seed. */
+enum { STAGGER = 2000 };
 
 static struct {
 	const struct workload *workload CF_LINE_ALIGNED; /* read at every operation: on no line that a barrier writes */
@@ -42,10 +44,11 @@ static void begin_together(long threads)
 		;
 }
 
+/* From half as many cycles to one and a half times, so that no two threads keep step. */
 static void busy(struct worker *w, long cycles)
 {
-	for (; cycles > 0; cycles -= 4) /* a multiplication's latency */
-		w->random = w->random * 6364136223846793005u + 1442695040888963407u;
+	for (cycles = cycles / 2 + (cycles ? worker_random(w, (uint32_t)cycles) : 0); cycles > 0; cycles -= 4)
+		w->random = w->random * 6364136223846793005u + 1442695040888963407u; /* a multiplication's latency */
 }
 
 static bool operations(struct worker *w, long from, long to)
@@ -72,6 +75,7 @@ static void measure(struct worker *w)
 	begin_together(w->settings->threads);
 	if (__atomic_load_n(&run.stops, __ATOMIC_RELAXED))
 		return;
+	busy(w, STAGGER);
 	CF_REGION_BEGIN();
 	w->marks[0] = nanoseconds();
 	for (long batch = 0; fine && batch < run.batches; batch++) {
@@ -95,7 +99,7 @@ static void *worker(void *argument)
 
 static bool worker_new(struct worker *w, const struct fs_calls *calls, struct fs *fs, const struct settings *settings, long id)
 {
-	*w = (struct worker){ .calls = calls, .settings = settings, .id = id, .random = (uint64_t)id * 0x9e3779b97f4a7c15u };
+	*w = (struct worker){ .calls = calls, .settings = settings, .id = id, .random = (uint64_t)(id + settings->seed * 4096) * 0x9e3779b97f4a7c15u };
 	w->task = calls->task_new(fs);
 	w->buffer = aligned_alloc(CF_LINE, BUFFER_BYTES);
 	w->marks = calloc((size_t)settings->batches + 1, sizeof *w->marks);

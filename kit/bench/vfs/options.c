@@ -18,7 +18,8 @@ static const char usage[] =
 	"  --batches N        Parts of the run whose rates give the interval [default: 20]\n"
 	"  --repetitions N    Run so often, each time in a new file system; the runs' rates give the interval [default: 1]\n"
 	"  --target RATE      Also print the result as a percentage of so many operations a second\n"
-	"  --work CYCLES      Compute so long between operations [default: 0]\n"
+	"  --work CYCLES      Compute so long between operations, on average [default: 0]\n"
+	"  --seed N           Of the threads' random numbers [default: 0]\n"
 	"  --connections N    Connections open at a time, over all threads [default: 16 a thread]\n"
 	"  --messages N       Messages of a connection in each direction [default: 1]\n"
 	"  --message BYTES    Their size [default: 64]\n"
@@ -75,7 +76,7 @@ static bool parse_rate(const char *text, double *to)
 	return end != text && !*end && *to > 0 && *to < 1e18;
 }
 
-enum { NUMBERS = 13, TARGET = NUMBERS, TRACE, FS, IN, JSON, QUIET, LIST, HELP };
+enum { NUMBERS = 14, TARGET = NUMBERS, TRACE, FS, IN, JSON, QUIET, LIST, HELP };
 
 static const struct number {
 	const char *name;
@@ -85,11 +86,11 @@ static const struct number {
 #define NUMBER(name, field, least, most) { name, offsetof(struct settings, field), least, most }
 	NUMBER("threads", threads, 1, 4096),	     NUMBER("operations", operations, 1, 1L << 40),
 	NUMBER("warm", warm, 0, 1L << 40),	     NUMBER("batches", batches, 1, 1 << 20),
-	NUMBER("repetitions", repetitions, 1, 1 << 20), NUMBER("work", work, 0, 1L << 40),
+	NUMBER("repetitions", repetitions, 1, 1 << 20), NUMBER("work", work, 0, 1L << 30),
 	NUMBER("connections", connections, 1, 1 << 24), NUMBER("messages", messages, 0, 1 << 20),
 	NUMBER("message", message, 1, 1 << 16),	     NUMBER("block", block, 1, BUFFER_BYTES),
 	NUMBER("file", file, 1, 1L << 40),	     NUMBER("files", files, 1, 1 << 20),
-	NUMBER("depth", depth, 2, 64),
+	NUMBER("depth", depth, 2, 64),		     NUMBER("seed", seed, 0, 1L << 30),
 };
 
 static bool set(struct options *options, int option, const char *value)

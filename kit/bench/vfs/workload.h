@@ -14,7 +14,8 @@
 
 struct settings {
 	long threads, operations, warm, batches, repetitions;
-	long work;                 /* cycles between operations, about */
+	long work;                 /* cycles between operations, on average */
+	long seed;                 /* of the threads' random numbers */
 	long connections, messages, message;
 	long block, file;          /* bytes */
 	long files, depth;
