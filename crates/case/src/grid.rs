@@ -5,8 +5,10 @@
 //! (`kit/bench/cell.c`), and its throughput is held against the best.
 mod doc;
 
+use crate::Home;
+use crate::program::Sources;
 use crate::simulate::{Request, bar, in_parallel, simulate};
-use crate::{Home, program};
+use crate::spec::Library;
 use anyhow::{Result, bail};
 use corefold_driver::BadInput;
 use corefold_driver::scratch::Scratch;
@@ -68,7 +70,9 @@ impl Cell {
 
 pub fn run(home: &Home, corefold: &Path, part: &Part) -> Result<Vec<Cell>> {
     let place = Scratch::new()?;
-    let program = program::instrumented(home, corefold, &home.kit().join("bench/cell.c"), place.path())?;
+    let cell = home.kit().join("bench/cell.c");
+    let program = Sources::instrumented(home, corefold, &cell, Library::Kit, place.path())?;
+    let program = program.compile("cell", &[], place.path())?;
     let cells = cells(part)?;
     // The longest first, so that the last ones end together.
     let mut order: Vec<usize> = (0..cells.len()).collect();

@@ -52,6 +52,11 @@ impl Home {
     pub fn kit(&self) -> PathBuf {
         self.0.join("kit")
     }
+
+    /// Descriptions of public packages, and what downloads them.
+    pub fn suites(&self) -> PathBuf {
+        self.0.join("tests/suites")
+    }
 }
 
 /// Something the user can put right.

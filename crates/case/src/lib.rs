@@ -5,10 +5,15 @@
 //! them were published. [`run`] compiles the program with the kit, simulates the runs through the `corefold` command
 //! itself, and holds each figure beside the published one. [`grid`] does the same for every counter of the kit under
 //! every load.
+mod figures;
 pub mod grid;
 mod home;
+mod interval;
+mod liburcu;
+mod locks;
 mod native;
 mod program;
+mod results;
 mod rows;
 mod simulate;
 mod spec;
@@ -18,9 +23,12 @@ pub use rows::{Row, Table};
 
 use anyhow::Result;
 use corefold_driver::scratch::Scratch;
-use simulate::{Request, simulate_all};
-use std::collections::HashMap;
-use std::path::Path;
+use native::{Native, build_name};
+use program::Sources;
+use simulate::{Request, Simulated, in_parallel, simulate_all};
+use spec::Case;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
 /// Every case's name and title.
 pub fn list(home: &Home) -> Result<Vec<(String, String)>> {
@@ -30,13 +38,41 @@ pub fn list(home: &Home) -> Result<Vec<(String, String)>> {
 /// Runs a case; `corefold` is the command that compiles and simulates.
 pub fn run(home: &Home, corefold: &Path, name: &str) -> Result<Table> {
     let folder = home.case(name)?;
-    let spec = spec::load(&folder)?;
+    let case = spec::load(&folder)?;
     let place = Scratch::new()?;
-    let source = folder.join(&spec.program);
-    let program = program::instrumented(home, corefold, &source, place.path())?;
-    let requests: Vec<Request> = spec.runs.iter().map(|(name, run)| Request::of(&spec, name, run)).collect();
-    let simulated = simulate_all(corefold, &program, place.path(), &requests)?;
-    let simulated: HashMap<_, _> = requests.into_iter().map(|r| r.name).zip(simulated).collect();
-    let natively = native::Native::new(program::native(home, &source, place.path())?);
-    rows::table(name, &spec, &simulated, &natively)
+    let source = folder.join(&case.program);
+    let sources = Sources::instrumented(home, corefold, &source, case.library, place.path())?;
+    let programs = builds(&case, &sources, place.path())?;
+    let simulated = simulated(&case, corefold, &programs, place.path())?;
+    let natively = Native::new(&case, place.path(), || Sources::native(home, &source, case.library, place.path()));
+    rows::table(name, &case, &simulated, &natively)
+}
+
+/// The programs of all builds that runs need, by name.
+fn builds(case: &Case, sources: &Sources, place: &Path) -> Result<HashMap<String, PathBuf>> {
+    let names: Vec<_> = case.runs.values().map(build_name).collect::<BTreeSet<_>>().into_iter().collect();
+    let flags = |name: &str| case.builds.get(name).map_or(&[][..], |build| &build.flags);
+    let bar = simulate::hidden(names.len());
+    let programs = in_parallel(&names, &bar, |name| sources.compile(name, flags(name), place))?;
+    Ok(names.into_iter().map(str::to_owned).zip(programs).collect())
+}
+
+/// What came of each run, in the order of its seeds.
+fn simulated(
+    case: &Case,
+    corefold: &Path,
+    programs: &HashMap<String, PathBuf>,
+    place: &Path,
+) -> Result<HashMap<String, Vec<Simulated>>> {
+    let mut requests: Vec<(&Path, Request)> = Vec::new();
+    for (name, run) in &case.runs {
+        let program = &programs[build_name(run)];
+        requests.extend(Request::of(case, name, run).into_iter().map(|request| (program.as_path(), request)));
+    }
+    let done = simulate_all(corefold, place, &requests)?;
+    let mut by_name: HashMap<String, Vec<Simulated>> = HashMap::new();
+    for ((_, request), run) in requests.into_iter().zip(done) {
+        by_name.entry(request.name).or_default().push(run);
+    }
+    Ok(by_name)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs in the lab, through the command: as many at once as the host has cores.
-use crate::spec::{Case, Run};
+use crate::locks::Releases;
+use crate::results::Results;
+use crate::spec::{Case, RESULTS, Run, SEED};
 use anyhow::{Context, Result, anyhow, bail};
 use corefold_driver::run::signals;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Of the host, for one run that says nothing else.
-const TIMEOUT: u64 = 300;
+const TIMEOUT: u64 = 900;
 
 #[derive(Clone)]
 pub struct Request {
@@ -26,9 +28,12 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn of(case: &Case, name: &str, run: &Run) -> Request {
-        let args = case.arguments(run);
-        Request { name: name.to_owned(), machine: case.machine.clone(), cpus: run.cpus, args, longest: None }
+    /// One for each of the run's seeds.
+    pub fn of(case: &Case, name: &str, run: &Run) -> Vec<Request> {
+        let (args, machine) = (case.arguments(run), run.machine.as_ref().unwrap_or(&case.machine).clone());
+        let one = Request { name: name.to_owned(), machine, cpus: run.cpus, args, longest: None };
+        let with = |seed: u64| one.args.iter().map(|arg| arg.replace(SEED, &seed.to_string())).collect();
+        (1..=run.seeds).map(|seed| Request { args: with(seed), ..one.clone() }).collect()
     }
 }
 
@@ -42,9 +47,13 @@ pub struct Report {
 pub struct Simulated {
     pub finished: bool,
     pub seconds: f64,
+    /// By the program's own account, where it gives one.
     pub throughput: Option<f64>,
     pub ending: Ending,
     pub functions: Vec<Function>,
+    /// What the program counted itself.
+    #[serde(skip)]
+    pub releases: Option<Releases>,
 }
 
 #[derive(Deserialize, Clone)]
@@ -59,9 +68,9 @@ pub struct Function {
 }
 
 /// All of them, in their order; the first that fails ends it.
-pub fn simulate_all(corefold: &Path, program: &Path, place: &Path, requests: &[Request]) -> Result<Vec<Simulated>> {
+pub fn simulate_all(corefold: &Path, place: &Path, requests: &[(&Path, Request)]) -> Result<Vec<Simulated>> {
     let bar = bar(requests.len());
-    let one = |request: &Request| {
+    let one = |(program, request): &(&Path, Request)| {
         let run = simulate(corefold, program, place, request)?;
         match run.finished {
             true => Ok(run),
@@ -77,6 +86,11 @@ pub fn bar(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64).with_style(style.expect("the template is well formed"));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+/// For steps that nobody waits for long.
+pub fn hidden(steps: usize) -> ProgressBar {
+    ProgressBar::with_draw_target(Some(steps as u64), indicatif::ProgressDrawTarget::hidden())
 }
 
 /// Results in the order of `items`; nothing more is begun after a failure.
@@ -110,16 +124,27 @@ pub fn in_parallel<T: Sync, R: Send>(
 /// One run, however it ends.
 pub fn simulate(corefold: &Path, program: &Path, place: &Path, request: &Request) -> Result<Simulated> {
     let files = tempfile::Builder::new().tempdir_in(place)?;
+    let results = files.path().join("results");
     let mut command = Command::new(corefold);
     command.args(["run", "--json", "-", "--timeout", &TIMEOUT.to_string(), "--machine", &request.machine]);
     command.args(["--cpus", &request.cpus.to_string()]).args(request.longest.map(|s| format!("--longest={s:.9}")));
-    command.arg("-o").arg(files.path().join("rec")).arg("--").arg(program).args(&request.args);
+    command.arg("-o").arg(files.path().join("rec")).arg("--").arg(program).args(with_results(&request.args, &results));
     // Asked to end so, it stops the program that it simulates, and removes its files.
     signals::end_with_us(&mut command, signals::END);
     let done = command.output().with_context(|| format!("cannot start {}", corefold.display()))?;
     let report = serde_json::from_slice::<Report>(&done.stdout).map_err(|error| {
         anyhow!("the run {:?} left no report ({error}):\n{}", request.name, String::from_utf8_lossy(&done.stderr))
     })?;
-    let [run] = report.runs;
+    let [mut run] = report.runs;
+    if results.is_file() {
+        let said = Results::read(&results).with_context(|| format!("the run {:?}", request.name))?;
+        run.throughput = Some(said.throughput);
+        run.releases = Releases::of(said, program)?;
+    }
     Ok(run)
+}
+
+/// The arguments, with the name of the file that results go to.
+pub fn with_results(args: &[String], results: &Path) -> Vec<String> {
+    args.iter().map(|arg| arg.replace(RESULTS, &results.to_string_lossy())).collect()
 }

@@ -19,6 +19,7 @@ mod lines;
 mod locks;
 mod memory;
 mod passed;
+mod places;
 mod space;
 mod stack;
 mod symbols;
@@ -28,6 +29,7 @@ mod wrapper;
 
 pub use fields::{listed, merged, one_name, pattern};
 pub use images::Images;
+pub use places::places;
 pub use types::*;
 pub use verdict::judge;
 pub use wrapper::is_wrapper;

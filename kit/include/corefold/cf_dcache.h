@@ -213,6 +213,11 @@ int cf_super_destroy(struct cf_super *super);
 
 /* A dentry with one reference, in no table, or null. Its name must not be longer than CF_NAME_MOST. */
 struct cf_dentry *cf_dentry_alloc(struct cf_dentry *parent, const struct cf_name *name);
+/*
+ * A dentry of an inode that no path leads to: a socket's. One reference, in no table, with a reference on the inode; null:
+ * no memory. 2.6.35 has these below one directory, whose list of children all sockets share; split dentries have them alone.
+ */
+struct cf_dentry *cf_dentry_pseudo(struct cf_super *super, struct cf_inode *inode);
 /* Into the table, with this inode (whose reference it takes over) or null. */
 void cf_dentry_add(struct cf_dentry *dentry, struct cf_inode *inode);
 /* A negative dentry becomes positive; takes over the reference on the inode. */

@@ -84,6 +84,7 @@ static inline void cf_lock_take(struct cf_lock *lock, struct cf_lock_node *node)
 
 static inline void cf_lock_drop(struct cf_lock *lock, struct cf_lock_node *node)
 {
+	CF_LOCK_RELEASED("spin_unlock");
 	if (lock->kind == CF_LOCK_TICKET) {
 		uint32_t owner = __atomic_load_n(&lock->u.ticket.owner, __ATOMIC_RELAXED); /* relaxed: only we write */
 		/* Release: this critical section before the next one's acquire load. */

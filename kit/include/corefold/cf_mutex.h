@@ -98,6 +98,7 @@ static inline int cf_mutex_lock(struct cf_mutex *mutex)
 
 static inline void cf_mutex_unlock(struct cf_mutex *mutex)
 {
+	CF_LOCK_RELEASED("mutex_unlock");
 	uintptr_t expected = cf_self();
 	/* Release: this critical section before the next holder's acquire. */
 	if (CF_UNLIKELY(!__atomic_compare_exchange_n(&mutex->owner, &expected, (uintptr_t)0, 0, __ATOMIC_RELEASE,

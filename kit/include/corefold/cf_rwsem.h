@@ -134,6 +134,7 @@ static inline int cf_rwsem_read_trylock(struct cf_rwsem *sem)
 
 static inline void cf_rwsem_read_unlock(struct cf_rwsem *sem)
 {
+	CF_LOCK_RELEASED("up_read");
 	/* Release: this section before the next writer's acquire. */
 	int64_t count = __atomic_sub_fetch(&sem->count, CF_RWSEM_READER, __ATOMIC_RELEASE);
 	if (CF_UNLIKELY((count & (CF_RWSEM_READERS | CF_RWSEM_WRITER | CF_RWSEM_SLEEPERS)) == CF_RWSEM_SLEEPERS))
@@ -165,6 +166,7 @@ static inline int cf_rwsem_write_lock(struct cf_rwsem *sem)
 
 static inline void cf_rwsem_write_unlock(struct cf_rwsem *sem)
 {
+	CF_LOCK_RELEASED("up_write");
 	int64_t count;
 	__atomic_store_n(&sem->owner, 0, __ATOMIC_RELAXED); /* relaxed: a hint; the release below orders it, too */
 	/* Release: this section before the next one's acquire. */

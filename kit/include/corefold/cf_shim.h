@@ -108,6 +108,16 @@ CF_EXTERN_END
 #define CF_TEST_POINT(where) ((void)0)
 #endif
 
+/* A lock is released here: a bench that is built with CF_LOCK_EVENTS defines the function and counts by caller. */
+#ifdef CF_LOCK_EVENTS
+CF_EXTERN_BEGIN
+void cf_lock_event(const char *primitive);
+CF_EXTERN_END
+#define CF_LOCK_RELEASED(primitive) cf_lock_event(primitive)
+#else
+#define CF_LOCK_RELEASED(primitive) ((void)0)
+#endif
+
 /*
  * A load that comes before the loads behind it. On x86-64 every load does, once the compiler keeps the order; elsewhere
  * an acquire load. Said so here because the lab, like some machines, lets plain loads overlap and acquire loads not.

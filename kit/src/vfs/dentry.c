@@ -177,7 +177,7 @@ void cf_dentry_leave(struct cf_dentry *d)
 	unlock_children(parent, &node);
 }
 
-// Without a parent: the root.
+// Without a parent: the root, and what no path leads to.
 static struct cf_dentry *new_dentry(struct cf_super *super, struct cf_dentry *parent, const struct cf_name *name)
 {
 	struct cf_dentry *d = allocate(super, name);
@@ -202,6 +202,17 @@ static struct cf_dentry *new_dentry(struct cf_super *super, struct cf_dentry *pa
 struct cf_dentry *cf_dentry_alloc(struct cf_dentry *parent, const struct cf_name *name)
 {
 	return new_dentry(parent->super, parent, name);
+}
+
+struct cf_dentry *cf_dentry_pseudo(struct cf_super *super, struct cf_inode *inode)
+{
+	const struct cf_name name = cf_name_of("", 0);
+	struct cf_dentry *d = new_dentry(super, CF_VFS_DENTRIES_SPLIT ? NULL : super->root, &name);
+	if (!d)
+		return NULL;
+	cf_inode_get(inode);
+	cf_dentry_instantiate(d, inode);
+	return d;
 }
 
 int cf_super_set_root(struct cf_super *super, struct cf_inode *inode)

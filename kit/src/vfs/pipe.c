@@ -57,7 +57,7 @@ static int64_t fifo_write(struct cf_file *file, const void *from, size_t size, i
 const struct cf_file_ops cf_fifo_ops = { .read = fifo_read, .write = fifo_write, .open = fifo_open, .release = fifo_release,
 					 .waits = true, .stream = true };
 
-// --- Sockets: an inode each, which share the two streams.
+// --- Sockets: an inode and a dentry each, as on Linux; they share the two streams.
 
 struct pair {
 	struct cf_stream *to[2];
@@ -67,6 +67,7 @@ struct pair {
 struct endpoint {
 	struct pair *pair;
 	int side;
+	struct cf_dentry *dentry; // while it is open
 };
 
 static struct cf_stream *incoming(const struct cf_file *file)
@@ -83,6 +84,10 @@ static struct cf_stream *outgoing(const struct cf_file *file)
 
 static int socket_open(struct cf_file *file)
 {
+	struct endpoint *e = file->inode->private_data;
+	e->dentry = cf_dentry_pseudo(&file->vfs->super, file->inode);
+	if (!e->dentry)
+		return -ENOMEM;
 	cf_stream_open(incoming(file), CF_STREAM_READER, false, false);
 	cf_stream_open(outgoing(file), CF_STREAM_WRITER, false, false);
 	return 0;
@@ -90,6 +95,8 @@ static int socket_open(struct cf_file *file)
 
 static void socket_release(struct cf_file *file)
 {
+	struct endpoint *e = file->inode->private_data;
+	cf_dentry_put(e->dentry); // the file keeps the inode
 	cf_stream_close(incoming(file), CF_STREAM_READER);
 	cf_stream_close(outgoing(file), CF_STREAM_WRITER);
 }
@@ -149,7 +156,7 @@ static struct cf_inode *new_endpoint(struct cf_task *task, struct pair *pair, in
 		free(e);
 		return NULL;
 	}
-	*e = (struct endpoint){ pair, side };
+	*e = (struct endpoint){ .pair = pair, .side = side };
 	__atomic_add_fetch(&pair->ends, 1, __ATOMIC_RELAXED); // relaxed: the caller has one
 	inode->private_data = e;
 	inode->file_ops = &cf_socket_ops;
