@@ -90,7 +90,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     // Stores that are due commit before it, also those to these bytes.
     pending::flush(sched::shown());
     let mut seen = hot!().clock;
-    if pending::any_of(cpu) && !pending::none_before(cpu, address) {
+    if pending::any_of(cpu) {
         pending::defer_plain(cpu, address, size, outcome.effect, pc);
         seen = pending::youngest(cpu).map_or(seen, |store| store.effect);
     }

@@ -79,7 +79,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if perturb::on() {
         effect = perturb::stored(address, size, pc, effect);
     }
-    if effect <= hot!().clock && !pending::any_of(cpu) || pending::none_before(cpu, address) {
+    if effect <= hot!().clock && !pending::any_of(cpu) {
         return pending::write_value(address, size, value);
     }
     keep_clean(address, cpu, before);

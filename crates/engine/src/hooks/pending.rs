@@ -7,17 +7,20 @@
 //! waiting stores are taken back and those of the next CPU put in ([`change_view`]). The value of a store is what memory
 //! holds then, for a hook runs before the store and knows no value, and code without hooks may have stored since.
 //!
-//! No store to the running thread's own stack waits: its frame may be gone by then, and another of the program's or of the
-//! runtime's own there. What was stored before it takes effect early instead ([`none_before`]).
+//! A waiting store may lie on a stack where other frames are by now: the program's, or the runtime's own. So stores are taken
+//! back and put in while nobody runs on a stack of the program's ([`apart`]); what they hid is there again before its owner
+//! goes on.
 //!
-//! Not here either are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees them
+//! Not here are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees them
 //! before asking for the line, and then the CPU's stores commit first ([`reveal`]).
-use crate::engine::{current, engine, tag_of};
+use crate::engine::{engine, tag_of};
 use crate::hooks::access::{origin, read_value};
-use crate::scheduling::doze;
+use crate::scheduling::{doze, fiber};
+use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::mem::ManuallyDrop;
 use corefold_model::{Access, Kind, Tag, Ticks};
 use corefold_recording::AccessKind;
 
@@ -47,7 +50,12 @@ pub struct Pending {
     oldest: BinaryHeap<Reverse<(Ticks, u64, u32)>>,
     capacity: usize,
     count: u64,
+    /// The CPU whose view memory shows.
+    shown: usize,
+    neutral_stack: Box<[u8]>,
 }
+
+const NEUTRAL_STACK: usize = 64 << 10;
 
 impl Pending {
     pub fn new(cpus: u32, store_buffer: u32) -> Self {
@@ -56,7 +64,14 @@ impl Pending {
             oldest: BinaryHeap::new(),
             capacity: store_buffer.max(1) as usize,
             count: 0,
+            shown: 0,
+            neutral_stack: alloc::vec![0; NEUTRAL_STACK].into_boxed_slice(),
         }
+    }
+
+    /// Where the stack ends that is used while nobody may be on one of the program's.
+    pub fn neutral_stack(&self) -> usize {
+        (self.neutral_stack.as_ptr() as usize + NEUTRAL_STACK) & !15
     }
 
     /// Carries out the oldest store of all; if another CPU has taken its line while it waited, it waits for
@@ -84,13 +99,14 @@ impl Pending {
         }
         // It is written beneath what the running CPU has stored there and others do not see yet.
         let above = self.buffers[running as usize].iter().any(|s| overlaps(s, store.address, store.size.into()));
-        if above {
+        if !above {
+            return write_value(store.address, store.size, store.value);
+        }
+        apart(move || {
             self.take_back(running);
-        }
-        write_value(store.address, store.size, store.value);
-        if above {
+            write_value(store.address, store.size, store.value);
             self.put_in(running);
-        }
+        });
     }
 
     /// Takes the CPU's waiting stores out of memory, the youngest first.
@@ -117,17 +133,19 @@ impl Pending {
 
     /// Carries out all that waits for any of these bytes, and what the same CPUs stored before, in the order of time.
     fn commit_range(&mut self, address: u64, size: u64, running: u32) {
-        self.take_back(running);
-        let mut hit: Vec<Store> = Vec::new();
-        for buffer in &mut self.buffers {
-            if let Some(last) = buffer.iter().rposition(|s| overlaps(s, address, size)) {
-                hit.extend(buffer.drain(..=last));
+        apart(move || {
+            self.take_back(running);
+            let mut hit: Vec<Store> = Vec::new();
+            for buffer in &mut self.buffers {
+                if let Some(last) = buffer.iter().rposition(|s| overlaps(s, address, size)) {
+                    hit.extend(buffer.drain(..=last));
+                }
             }
-        }
-        hit.sort_unstable_by_key(|s| (s.effect, s.number));
-        hit.iter().for_each(|s| write_value(s.address, s.size, s.value));
-        self.put_in(running);
-        self.find_oldest();
+            hit.sort_unstable_by_key(|s| (s.effect, s.number));
+            hit.iter().for_each(|s| write_value(s.address, s.size, s.value));
+            self.put_in(running);
+            self.find_oldest();
+        });
     }
 
     /// Carries out all that `cpu` has stored, whatever the time.
@@ -177,18 +195,38 @@ fn running() -> u32 {
     engine().sched.cpu as u32
 }
 
-/// Another CPU becomes the running one: memory shows its view from now on.
+/// Does memory show anything else to `cpu` than now?
 #[inline]
-pub fn change_view(from: usize, to: usize) {
+pub fn view_changes(cpu: usize) -> bool {
+    let Pending { buffers, shown, .. } = &engine().pending;
+    *shown != cpu && !(buffers[*shown].is_empty() && buffers[cpu].is_empty())
+}
+
+/// Memory shows the view of `cpu` from now on. To be called [`apart`] if that changes anything.
+#[inline]
+pub fn change_view(cpu: usize) {
     let pending = &mut engine().pending;
-    if from != to {
-        if !pending.buffers[from].is_empty() {
-            pending.take_back(from as u32);
-        }
-        if !pending.buffers[to].is_empty() {
-            pending.put_in(to as u32);
-        }
+    let before = core::mem::replace(&mut pending.shown, cpu);
+    if before != cpu {
+        pending.take_back(before as u32);
+        pending.put_in(cpu as u32);
     }
+}
+
+/// Does `work` on the neutral stack. What it uses must not lie on the stack that is in use now.
+pub fn apart<W: FnOnce()>(work: W) {
+    extern "C" fn on_it<W: FnOnce()>(work: *mut u8) {
+        // SAFETY: what `apart` was given, moved here once, before anything of its stack is overwritten.
+        let work = unsafe { work.cast::<W>().read() };
+        work();
+    }
+    let mut work = ManuallyDrop::new(work);
+    let top = engine().pending.neutral_stack();
+    if (top - NEUTRAL_STACK..top).contains(&(&raw const work as usize)) {
+        return ManuallyDrop::into_inner(work)();
+    }
+    // SAFETY: nobody is on the neutral stack: what runs there switches no fibers.
+    unsafe { fiber::call_on(top, (&raw mut work).cast(), on_it::<W>) }
 }
 
 /// The stores of `cpu` take effect at their times, as its thread leaves it or another CPU waits for them. Returns when
@@ -244,19 +282,6 @@ pub fn defer_plain(cpu: u32, address: u64, bytes: u64, effect: Ticks, pc: u64) {
         pending.push(cpu, effect, store);
         done += u64::from(size);
     }
-}
-
-/// Is a store of the running CPU to this address one that may not wait? Then none waits any more, so that it may take effect
-/// at once. Of stacks that the program made itself, such as coroutines', only what is near the stack pointer is known.
-#[inline]
-pub fn none_before(cpu: u32, address: u64) -> bool {
-    const NEAR: u64 = 64 << 10;
-    let here = core::hint::black_box(0u8);
-    let is_own = current().thread.has_stack(address) || address.wrapping_sub(&raw const here as u64) < NEAR;
-    if is_own && any_of(cpu) {
-        commit_all(cpu);
-    }
-    is_own
 }
 
 /// The store that another of this CPU has to wait for, as there is no room for one more.

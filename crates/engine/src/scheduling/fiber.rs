@@ -264,9 +264,10 @@ pub fn write_cpu_id(fs: u64, cpu: u32) {
 }
 
 /// Saves the callee-saved registers, with how to round (MXCSR and the x87's control word), and the stack pointer, and
-/// goes on where `to` was saved.
+/// goes on where `to` was saved. `between` is called in the middle, on the stack that ends at `apart`: nobody uses either of
+/// the two stacks then.
 #[unsafe(naked)]
-unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
+unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Option<extern "C" fn()>, _apart: usize) {
     naked_asm!(
         "push rbp",
         "push rbx",
@@ -278,6 +279,8 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
         "stmxcsr [rsp]",
         "fnstcw [rsp + 4]",
         "mov [rdi], rsp",
+        "test rdx, rdx",
+        "jnz 4f",
         "mov eax, [rsp]",
         "mov cx, [rsp + 4]",
         "mov rsp, rsi",
@@ -295,8 +298,21 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
         "pop r12",
         "pop rbx",
         "pop rbp",
-        "ret"
+        "ret",
+        "4: mov r12, rsi",
+        "mov rsp, rcx",
+        "call rdx",
+        "mov rsp, r12",
+        "ldmxcsr [rsp]",
+        "fldcw [rsp + 4]",
+        "jmp 3b",
     )
+}
+
+/// Calls `work` on the stack that ends at `top`.
+#[unsafe(naked)]
+pub unsafe extern "C" fn call_on(_top: usize, _argument: *mut u8, _work: extern "C" fn(*mut u8)) {
+    naked_asm!("push rbp", "mov rbp, rsp", "mov rsp, rdi", "mov rdi, rsi", "call rdx", "mov rsp, rbp", "pop rbp", "ret")
 }
 
 pub fn write_fs(base: u64) {
@@ -317,15 +333,17 @@ pub fn read_fs() -> u64 {
     base
 }
 
-/// Switches the carrier from one fiber to another.
-pub fn switch(from: usize, to: usize) {
+/// Switches the carrier from one fiber to another. `between` is called on the neutral stack, when the one has stopped and the
+/// other has not begun.
+pub fn switch(from: usize, to: usize, between: Option<extern "C" fn()>) {
     registers::preserve();
     let e = engine();
     let save = &raw mut e.fibers[from].sp;
     let (sp, fs) = (e.fibers[to].sp, e.fibers[to].fs);
     write_fs(fs);
-    // SAFETY: `sp` was saved by this same function or by `park`.
-    unsafe { switch_stack(save, sp) };
+    let apart = e.pending.neutral_stack();
+    // SAFETY: `sp` was saved by this same function or by `park`; nobody is on the neutral stack.
+    unsafe { switch_stack(save, sp, between, apart) };
     after_switch();
 }
 
@@ -374,7 +392,7 @@ pub fn park(fiber: &mut Fiber) {
         unsafe { frame.add(i).write(word) };
     }
     // SAFETY: the image above.
-    unsafe { switch_stack(&raw mut fiber.sp, frame as usize) };
+    unsafe { switch_stack(&raw mut fiber.sp, frame as usize, None, 0) };
     after_switch();
 }
 
@@ -399,7 +417,7 @@ extern "C" fn parked_thread(fiber: *mut Fiber) {
     }
     let mut unused = 0;
     // SAFETY: the fiber was switched away from for good; its stack is this thread's again.
-    unsafe { switch_stack(&raw mut unused, (*fiber).sp) };
+    unsafe { switch_stack(&raw mut unused, (*fiber).sp, None, 0) };
 }
 
 /// Waits until the new thread has left its context.

@@ -320,7 +320,6 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     let hot = hot!();
     e.fibers[from].frames = hot.frames;
     e.fibers[from].wrote = hot.wrote;
-    pending::change_view(e.sched.cpu, cpu);
     e.sched.cpu = cpu;
     e.sched.fiber = to;
     (hot.tag, hot.tag_dirty) = e.sched.cpus[cpu].tags;
@@ -329,12 +328,22 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
     hot.captured = &raw mut e.fibers[to].spins.captured;
-    // Stores that are due commit before anything that this CPU does: it may reuse bytes that another has freed.
-    pending::flush(clock);
-    set_limit();
-    if from != to {
-        fiber::switch(from, to);
+    let changes = pending::view_changes(cpu);
+    if from == to {
+        return if changes { pending::apart(|| arrive()) } else { arrive() };
     }
+    if !changes {
+        arrive();
+    }
+    fiber::switch(from, to, changes.then_some(arrive));
+}
+
+/// Memory shows the view of the CPU that runs from now on. Stores that are due commit before anything that it does: it may
+/// reuse bytes that another has freed.
+extern "C" fn arrive() {
+    pending::change_view(engine().sched.cpu);
+    pending::flush(hot!().clock);
+    set_limit();
 }
 
 /// Puts the running fiber into its CPU's run queue, behind so many others.
