@@ -18,7 +18,7 @@ static bool waits_in_vain(struct node *node, const uintptr_t *progress, const st
 			if (!__atomic_load_n(&node->waiting, __ATOMIC_ACQUIRE))
 				return false;
 		now = progress ? __atomic_load_n(progress, __ATOMIC_RELAXED) : 0; // relaxed: whether it changes
-		same = now == before ? same + 1 : 0;
+		same = now == before && (now || !progress) ? same + 1 : 0; // nobody's: it is being taken
 		if (same == CF_OSQ_SAME || cf_deadline_passed(deadline))
 			break;
 	}

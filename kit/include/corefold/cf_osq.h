@@ -15,7 +15,7 @@
  *   cf_osq_unlock  by the first in line               waits for one who is linking or leaving
  * The kernel's members leave when their CPU is wanted or the CPU of the member ahead is taken away, which a program cannot
  * know. Ours look at `progress`, a word of the lock that changes at every hand-over (its owner), after every CF_LOCK_SPINS
- * looks at their node, and leave when it was the same CF_OSQ_SAME times. While the lock moves they stay, for CF_OSQ_ROUNDS
+ * looks at their node, and leave when it was the same CF_OSQ_SAME times and not 0. While the lock moves they stay, for CF_OSQ_ROUNDS
  * times CF_LOCK_SPINS looks at most.
  *
  * Ordering: 1. What the first did before cf_osq_unlock happens before what the next does as first.  (tests/locks.c, "osq")
