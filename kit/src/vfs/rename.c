@@ -57,6 +57,7 @@ struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool 
 		return NULL;
 	}
 	pthread_mutex_lock(&a->super->rename_mutex);
+	CF_TEST_POINT("rename: ordered");
 	child = child_towards(b, a);
 	if (child || !(child = child_towards(a, b))) {
 		cf_vfs_sem_write(&a->inode->sem);

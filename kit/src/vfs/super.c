@@ -38,8 +38,8 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 static enum cf_lru_answer age__(struct cf_lru_list *list, struct cf_dentry *d)
 {
 	if (reference_count(&d->count) > 0) {
+		CF_TEST_POINT("dentry: isolating");
 		cf_lru_isolate__(list, &d->lru);
-		CF_TEST_POINT("dentry: isolated");
 		if (reference_count(&d->count) <= 0) // invariant B
 			cf_lru_restore__(&d->super->unused, list, &d->lru);
 		return CF_LRU_GONE;
