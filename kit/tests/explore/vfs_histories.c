@@ -180,7 +180,9 @@ static void report(void)
 			call_print(stderr, &e->call, &e->result);
 		}
 	for (int i = 0; i < PROBES; i++) {
-		fprintf(stderr, "  after: size %lld nlink %u ", (long long)h.after[i].stat.size, h.after[i].stat.nlink);
+		const struct cf_stat *stat = &h.after[i].stat;
+		fprintf(stderr, "  after: size %lld nlink %u mode 0%o blocks %lld bytes %llx ", (long long)stat->size, stat->nlink,
+			stat->mode, (long long)stat->blocks, (unsigned long long)h.after[i].bytes);
 		call_print(stderr, &h.probes[i], &h.after[i]);
 	}
 }
