@@ -134,17 +134,13 @@ void cf_mutex_unlock_slow(struct cf_mutex *m)
 	CF_TEST_POINT("mutex: released");
 	cf_qspin_lock(&m->wait_lock);
 	first = m->waiters.first;
-	// Who asked for the hand-off may have left: then it is taken from this thread like any other.
-	if (owner & HAND_OFF) {
-		if (first && (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) & HAND_OFF)) {
-			grant__(m, first);
-		} else {
-			__atomic_fetch_and(&m->owner, (uintptr_t)FLAGS, __ATOMIC_RELEASE); // as above
-			if (first)
-				waiter_tell(first, LOOKS);
-		}
-	} else if (first) {
-		waiter_tell(first, LOOKS);
+	if (first && (owner & HAND_OFF)) {
+		grant__(m, first);
+	} else {
+		if (owner & HAND_OFF) // who asked for it has left, and nobody else sleeps
+			__atomic_fetch_and(&m->owner, (uintptr_t)FLAGS, __ATOMIC_RELEASE); // release: as above
+		if (first)
+			waiter_tell(first, LOOKS);
 	}
 	cf_qspin_unlock(&m->wait_lock);
 	if (first)

@@ -63,6 +63,7 @@ static bool leave(struct cf_osq *queue, uint32_t mine, struct node *node)
 {
 	enum leaving step;
 	uint32_t ahead, behind;
+	CF_TEST_POINT("osq: leaving");
 	CF_LOCK_WAIT_UNTIL((step = unlink_from_ahead(mine, node, &ahead)) != STAYS);
 	if (step == IS_FIRST)
 		return false;

@@ -265,6 +265,7 @@ static int sleep_as_writer(struct cf_rwsem *s, const struct timespec *deadline)
 		woken = (struct woken){ NULL, NULL };
 		CF_TEST_POINT("rwsem: sleeping");
 		result = waiter_sleep(&me, deadline);
+		CF_TEST_POINT("rwsem: woken");
 		cf_qspin_lock(&s->wait_lock);
 	}
 	cf_qspin_unlock(&s->wait_lock);

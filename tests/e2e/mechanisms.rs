@@ -15,7 +15,7 @@ fn profile(name: &str, facts: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn more_than_a_thousand_cpus_are_told_apart() {
+fn more_than_a_thousand_cpus_have_clocks_of_their_own() {
     const CPUS: &str = "5 1029 2053 3077 1024 0 2048 4095";
     let place = Place::new();
     let machine =
@@ -131,7 +131,7 @@ fn thread_local_storage_may_be_larger_than_a_stack() {
 
 /// A locked operation on bytes of two lines locks the bus, and is called what it is.
 #[test]
-fn a_split_lock_costs_what_it_costs_and_is_named() {
+fn a_split_lock_costs_the_bus_lock_and_is_named() {
     // Of skylake-2s-80, at 2.1 GHz.
     const SPLIT_NS: f64 = 1449.0 / 2.1;
     for how in ["builtin", "assembly", "store"] {

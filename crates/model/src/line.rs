@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A line that more than one CPU has touched: who has it, and who is about to get it.
+//! A line that more than one CPU has touched: its owner, sharers and queued requests.
 //!
 //! Requests queue at the line's home, so the moment at which each is served is known as soon as it is
 //! made. A line therefore has two states: what holds *now*, and the *tail*, what will hold when every
 //! request in the queue has been served. Until the snoop of the first queued request arrives, the
-//! present owner keeps hitting.
+//! current owner keeps hitting.
 use crate::{Access, Ticks};
 use alloc::{collections::VecDeque, vec, vec::Vec};
 
@@ -43,7 +43,7 @@ pub(crate) struct Line {
     pub home_free: Ticks,
     /// Hits of the owner in a row.
     pub hits: u8,
-    /// It was written atomically: it is there to be shared, and never counts as one CPU's own.
+    /// It was written atomically: it is meant to be shared, and never becomes private again.
     pub atomic: bool,
     /// The socket whose memory it lies in.
     pub home: u8,

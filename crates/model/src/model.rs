@@ -22,7 +22,7 @@ const HITS_TO_REST: u8 = 12;
 const HANDED: usize = 4096;
 
 pub struct Model {
-    /// The core of each CPU: a division for each access would be among its dearest instructions.
+    /// The core of each CPU: a division for each access would be among its most expensive instructions.
     cores: Vec<u16>,
     pub(crate) places: Places,
     pub(crate) homes: Homes,
@@ -70,7 +70,7 @@ impl Model {
         self.costs.soonest_loss().saturating_sub(self.costs.exposed)
     }
 
-    /// How long a core goes on past something that is not done.
+    /// How far a core runs ahead of an unfinished access.
     pub fn window(&self) -> Ticks {
         self.costs.window
     }
@@ -89,20 +89,20 @@ impl Model {
         self.cpus[cpu as usize].may_deliver_near(address, read)
     }
 
-    /// Nothing is under way on this CPU.
+    /// The CPU has no outstanding access.
     #[inline]
     pub fn is_idle(&self, cpu: u32) -> bool {
         self.cpus[cpu as usize].idle()
     }
 
-    /// Lets what is under way on `cpu` come to an end as far as it does by `now`; returns the time to
-    /// which that brings the CPU.
+    /// Completes the outstanding accesses of `cpu` that are done by `now`; returns the CPU's time after
+    /// that.
     #[inline]
     pub fn retire(&mut self, cpu: u32, now: Ticks) -> Ticks {
         self.cpus[cpu as usize].retire(now, self.costs.window)
     }
 
-    /// Lets go what is under way on `cpu` if all of it is over by `now`, without a wait; says whether.
+    /// Retires all outstanding accesses of `cpu` if they are complete by `now` without a wait; says whether.
     #[inline]
     pub fn let_go(&mut self, cpu: u32, now: Ticks) -> bool {
         self.cpus[cpu as usize].let_go(now)
@@ -151,7 +151,7 @@ impl Model {
         }
         let Some(index) = tag.record_index() else { return false };
         let line = self.lines.get(index as usize);
-        // Without branches: which of these holds changes from look to look.
+        // Without branches: which of these holds varies, and would be mispredicted.
         let quiet = (line.next_snoop > now) & ((line.now.owner == NOBODY) | (line.now.writer == cpu as u16));
         quiet & self.lines.has(index as usize, When::Now, core)
     }
@@ -191,7 +191,7 @@ impl Model {
         }
     }
 
-    /// Number of lines that have a record: that are fought for.
+    /// Number of lines that have a record: contended ones.
     pub fn shared_lines(&self) -> usize {
         self.lines.len()
     }
@@ -268,7 +268,7 @@ impl Model {
         self.shared(tag, access, now)
     }
 
-    /// The line comes from the one core that has it, without a queue: nobody else has asked for it.
+    /// The line comes from the one core that has it, without a queue: no other request is pending.
     fn hand_over(&mut self, tag: &mut Tag, next: Tag, owner: u16, access: &Access, now: Ticks) -> Outcome {
         let core = self.core_of(access.cpu);
         let (class, arrival) = if core == owner {

@@ -259,13 +259,15 @@ static int step_by_sequence(struct state *s, const struct cf_name *name, bool tr
 	struct cf_dentry_key key;
 	struct cf_dentry *d;
 	struct cf_inode *inode;
+	CF_TEST_POINT("walk: searching");
 	cf_dentry_key_of(&key, s->at, name);
 	d = cf_dentry_flags(s->at) & CF_DENTRY_OP_HASH ? NULL : cf_dentry_search(&key);
 	if (!d || must_wait(d))
 		return 1;
 	inode = cf_dentry_inode(d);
 	CF_TEST_POINT("walk: found");
-	// The name was in this directory while the directory was what we came to, and this inode was the name's.
+	// This inode was the name's; and the directory is still the one that we were allowed to search, not another of its
+	// name.
 	if (cf_dentry_seq_changed(d, key.seq) || cf_dentry_seq_changed(s->at, s->seq))
 		return -ECHILD;
 	if (inode && S_ISLNK(CF_INODE_LOAD(inode, mode)) && follows(s, trailing)) {
@@ -376,6 +378,7 @@ static int finish(struct state *s, int result)
 	if (s->by_sequence && !result) {
 		s->owner = NULL; // texts have been read: they need no references
 		s->depth = 0;
+		CF_TEST_POINT("walk: at the end");
 		result = take_reference(s);
 	} else if (changed(s)) {
 		result = -ECHILD;

@@ -146,6 +146,23 @@ TEST("a path from a dentry")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+TEST("a removed directory has no names, and gets none")
+{
+	struct cf_name name = name_of("n");
+	struct cf_dentry *d, *n;
+	long lookups;
+	int error;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/d"), 0);
+	d = fs_get("/d", 0, &error);
+	CHECK_EQUAL(fs_rmdir("/d"), 0);
+	lookups = fs.lookups;
+	CHECK_EQUAL(cf_dentry_find(d, &name, false, &n), -ENOENT);
+	CHECK_EQUAL(fs.lookups, lookups);
+	cf_dentry_put(d);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 // --- Operations tables.
 
 static int says;
@@ -329,12 +346,15 @@ static void stat_path(void)
 	cf_rcu_unregister_thread();
 }
 
+// 1: a dentry without an inode.
 static void get_path(void)
 {
+	struct cf_dentry *d;
 	int error;
 	cf_rcu_register_thread();
-	cf_dentry_put(fs_get(path, 0, &error));
-	result = error;
+	d = fs_get(path, 0, &error);
+	result = error ? error : cf_dentry_inode(d) == NULL;
+	cf_dentry_put(d);
 	cf_rcu_unregister_thread();
 }
 
@@ -411,10 +431,39 @@ TEST("a walk that goes up while its directory moves")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+TEST("a walk does not search a directory that it was not allowed to search, in the place of one that it was")
+{
+	struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = "walk: searching" };
+	struct cf_dentry *a;
+	int error;
+	if (!two_cpus() || !CF_VFS_RCU_WALK)
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/a"), 0);
+	a = fs_get("/a", 0, &error); // the walk begins there
+	fs.cred = (struct cf_cred){ .uid = 5, .gid = 5 };
+	path = "/a/n";
+	walker.skip = 1; // the root's
+	hold(&walker);
+	fs.cred = (struct cf_cred){ .privileged = 1 };
+	cf_dentry_put(a);
+	CHECK_EQUAL(fs_rmdir("/a"), 0);
+	CHECK_EQUAL(fs_mkdir("/a"), 0);
+	CHECK_EQUAL(fs_create("/a/n"), 0);
+	CHECK(find("a") == a); // the same dentry, another directory
+	CF_INODE_STORE(a->inode, mode, S_IFDIR | 0700);
+	cf_dentry_put(a);
+	fs.cred = (struct cf_cred){ .uid = 5, .gid = 5 };
+	actor_end(&walker);
+	CHECK_EQUAL(result, -EACCES);
+	fs.cred = (struct cf_cred){ .privileged = 1 };
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("a reference that a walk takes while its name is removed is not on a name without an inode")
 {
-	const char *const steps[] = { "walk: grabbed", "walk: found" };
-	for (int i = 0; two_cpus() && CF_VFS_RCU_WALK && i < 2; i++) {
+	const char *const steps[] = { "walk: grabbed", "walk: found", "walk: at the end" };
+	for (int i = 0; two_cpus() && CF_VFS_RCU_WALK && i < 3; i++) {
 		struct actor walker = { .act = get_path, .cpu = 1, .stop_at = steps[i] };
 		CHECK_EQUAL(fs_begin(), 0);
 		CHECK_EQUAL(fs_create("/n"), 0);

@@ -7,7 +7,7 @@
 struct item {
 	struct cf_rhash_entry entry;
 	struct cf_rcu_head rcu;
-	uint32_t key;
+	uint32_t key, value;
 };
 
 static struct cf_rhash table;
@@ -20,6 +20,12 @@ static struct item *item_of(const struct cf_rhash_entry *entry)
 static bool same(const struct cf_rhash_entry *entry, const void *key)
 {
 	return __atomic_load_n(&item_of(entry)->key, __ATOMIC_ACQUIRE) == *(const uint32_t *)key;
+}
+
+// For ThreadSanitizer to see.
+static bool same_plain(const struct cf_rhash_entry *entry, const void *key)
+{
+	return item_of(entry)->key == *(const uint32_t *)key;
 }
 
 static uint32_t hash_of(uint32_t key)
@@ -272,6 +278,34 @@ TEST("of those who insert one key at once one wins")
 	CHECK_EQUAL(won[0] + won[1] + won[2] + won[3], 2000);
 	CHECK_EQUAL(cf_rhash_count(&table), 2000);
 	end(2000);
+}
+
+static void insert_or_read_plain(int id, void *shared)
+{
+	(void)shared;
+	for (uint32_t key = 0; key < 500; key++) {
+		struct cf_rhash_entry *entry;
+		if (id == 0) {
+			struct item *item = calloc(1, sizeof *item);
+			item->key = key;
+			item->value = key + 1;
+			cf_rhash_insert(&table, &item->entry, hash_of(key));
+			continue;
+		}
+		cf_rcu_read_lock();
+		entry = cf_rhash_find(&table, hash_of(key), same_plain, &key);
+		CHECK(!entry || item_of(entry)->value == key + 1);
+		cf_rcu_read_unlock();
+	}
+}
+
+TEST("what a reader finds is as it was inserted")
+{
+	for (int round = 0; round < 20; round++) {
+		begin(64, CF_RHASH_NO_RESIZE);
+		vfs_crew(3, insert_or_read_plain, NULL);
+		end(500);
+	}
 }
 
 // --- Steps held apart.

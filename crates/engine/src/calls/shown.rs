@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Paths at which Linux shows its CPUs and memory lead to files of ours, which show the simulated machine's. They lie
+//! Paths under /sys and /proc that describe CPUs and memory are redirected to files that describe the simulated machine. They lie
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
 use crate::calls::topology::{File, Topology, meminfo};
 use crate::engine::{engine, now};

@@ -47,7 +47,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     let asked = hot!().clock;
     timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
     if hot!().clock > asked {
-        // The value is that of now: who had the line until it left may still be behind.
+        // The value is that of now: the CPU that had the line before may still be behind in virtual time.
         sched::sync();
     }
     loaded(address, size, orders, pc)
@@ -95,7 +95,7 @@ fn make_room(cpu: u32) {
     }
 }
 
-/// Waits until all that the running CPU has stored has taken effect, however often it has to ask for its lines.
+/// Waits until all stores of the running CPU have committed, however often their lines have to be requested again.
 #[inline]
 pub fn await_own_stores(cpu: u32) {
     while let Some(store) = pending::youngest(cpu) {
@@ -165,7 +165,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
     }
     let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
     if outcome.transfer.is_some() {
-        // The operation takes effect when the line is here; those who are behind come first.
+        // The operation takes effect when the line has arrived; CPUs that are behind run first.
         let rest = outcome.done - outcome.effect;
         hot!().clock -= rest;
         sched::sync();
@@ -177,7 +177,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 #[inline]
 fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
-        // Whoever tries a lock or a comparison expects it to succeed.
+        // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
         front::lost(engine().sched.cpu as u32);
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;

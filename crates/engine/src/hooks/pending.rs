@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Store buffers: stores whose time has not come. Each CPU's become visible to others in program order, as x86's do.
+//! Store buffers: stores that have not committed yet. Each CPU's become visible to others in program order, as x86's do.
 //!
 //! An atomic store waits here until the model says that its line has arrived; a plain store waits here only behind
 //! others of its CPU, or it would overtake them. Memory shows the running CPU's view: what it has stored is in memory
@@ -24,14 +24,14 @@ pub struct Store {
     pub address: u64,
     /// As of the last time that its CPU's stores were taken back.
     value: u64,
-    /// What memory holds beneath it: committed bytes, or those of an older store of this CPU.
+    /// The bytes that it overwrote in memory: committed ones, or those of an older store of this CPU.
     beneath: u64,
     pub size: u8,
     /// Where it is in the program.
     pub pc: u64,
     /// Counts the stores of all CPUs: of two with one time the older takes effect first.
     number: u64,
-    /// It takes effect at its time, whoever has the line then.
+    /// It takes effect at its time, whichever CPU has the line then.
     certain: bool,
     /// Waits only behind others, and takes no room of its own: the model counts plain stores by lines.
     plain: bool,
@@ -57,7 +57,7 @@ impl Pending {
     }
 
     /// Carries out the oldest store of all; if another CPU has taken its line while it waited, it waits for
-    /// the line again, and those behind it wait with it. `running` is the CPU whose view memory shows.
+    /// the line again, and younger stores of that CPU with it. `running` is the CPU whose view memory shows.
     fn commit(&mut self, running: u32) {
         let Some(Reverse((.., cpu))) = self.oldest.pop() else { return };
         let buffer = &mut self.buffers[cpu as usize];
@@ -79,7 +79,7 @@ impl Pending {
         if cpu == running {
             return;
         }
-        // It goes beneath what the running CPU has stored there and others do not see yet.
+        // It is written beneath what the running CPU has stored there and others do not see yet.
         let above = self.buffers[running as usize].iter().any(|s| overlaps(s, store.address, store.size.into()));
         if above {
             self.take_back(running);
@@ -152,7 +152,7 @@ impl Pending {
     }
 }
 
-/// When the line of a store that may commit now comes, if it has been lost.
+/// When the line of a store that could commit now arrives, if another CPU has taken it.
 fn asked_again(cpu: u32, store: &Store) -> Option<Ticks> {
     let tag = tag_of(store.address);
     if engine().model.commits(*tag, cpu, store.effect) {
