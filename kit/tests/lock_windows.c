@@ -273,23 +273,69 @@ TEST("rwsem: nobody passes the first once it has asked for the hand-off")
 
 TEST("rwsem: nor does a writer pass a reader that has slept for so long")
 {
-	struct actor reader = { .act = read_sem }, writer = { .act = write_sem, .stop_at = "rwsem: waking" };
+	struct actor reader = { .act = read_sem };
 	begin_sem();
 	CHECK_EQUAL(cf_rwsem_write_lock(&sem), 0);
 	actor_start(&reader);
 	EVENTUALLY(SEM_SLEEPERS() == 1);
 	usleep(CF_RWSEM_HAND_OFF_NS / 1000 + 1000);
-	actor_start(&writer); // sleeps behind, or takes it as a spinner
-	cf_rwsem_owned_by_reader_(&sem, 0);
+	__atomic_store_n(&sem.owner, 0, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&sem.count, CF_RWSEM_WRITER, __ATOMIC_RELEASE); // an unlock whose wake-up is late
 	CHECK_EQUAL(cf_rwsem_write_lock(&sem), 0);
 	cf_rwsem_wake(&sem);
 	CHECK(__atomic_load_n(&sem.count, __ATOMIC_RELAXED) & CF_RWSEM_HAND_OFF);
 	cf_rwsem_write_unlock(&sem);
 	actor_end(&reader);
-	actor_end(&writer);
 	CHECK_EQUAL(result, 0);
-	CHECK_EQUAL(second_result, 0);
+	CHECK_EQUAL(sem.count, 0); // the hand-off was for the reader
+}
+
+static void read_plain(void)
+{
+	result = cf_rwsem_read_lock(&sem);
+	CHECK_EQUAL(plain, 17);
+	cf_rwsem_read_unlock(&sem);
+}
+
+// The reader's first look finds the writer, and its second that it has gone. Nothing but the lock orders the two.
+TEST("rwsem: a writer leaves while a reader is on its way to sleep")
+{
+	struct actor reader = { .act = read_plain, .stop_at = "rwsem: reader will wait", .quietly = true };
+	begin_sem();
+	CHECK_EQUAL(cf_rwsem_write_lock(&sem), 0);
+	actor_start(&reader);
+	EVENTUALLY(__atomic_load_n(&reader.is_held, __ATOMIC_RELAXED));
+	plain = 17;
+	cf_rwsem_write_unlock(&sem);
+	__atomic_store_n(&reader.may_go, 1, __ATOMIC_RELAXED);
+	actor_end(&reader);
+	CHECK_EQUAL(result, 0);
+	CHECK_EQUAL(sem.count, 0);
+}
+
+static uint32_t downgraded, has_read;
+
+static void read_beside_downgraded(void)
+{
+	while (!__atomic_load_n(&downgraded, __ATOMIC_RELAXED))
+		sched_yield();
+	read_plain();
+	__atomic_store_n(&has_read, 1, __ATOMIC_RELAXED);
+}
+
+TEST("rwsem: what a writer did before its downgrade, readers beside it see")
+{
+	struct actor reader = { .act = read_beside_downgraded };
+	begin_sem();
+	downgraded = has_read = 0;
+	actor_start(&reader);
+	CHECK_EQUAL(cf_rwsem_write_lock(&sem), 0);
+	plain = 17;
+	cf_rwsem_downgrade(&sem);
+	__atomic_store_n(&downgraded, 1, __ATOMIC_RELAXED);
+	EVENTUALLY(__atomic_load_n(&has_read, __ATOMIC_RELAXED));
+	cf_rwsem_read_unlock(&sem);
+	actor_end(&reader);
 	CHECK_EQUAL(sem.count, 0);
 }
 
@@ -377,15 +423,19 @@ TEST("osq: handed over to one that is about to leave")
 
 TEST("osq: the one in the middle leaves, held at each step")
 {
-	const char *const steps[] = { "osq: leaving", "osq: unlinked from ahead", "osq: unlinked from behind" };
+	const char *const steps[] = { "osq: unlinked from ahead", "osq: unlinked from behind" };
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-		struct actor leaver = { .act = join_osq, .stop_at = steps[i] }, last = { .act = join_osq, .stop_at = "osq: leaving" };
+		struct actor leaver = { .act = join_osq, .stop_at = "osq: leaving" };
+		struct actor last = { .act = join_osq, .stop_at = "osq: leaving" };
 		left = 0;
 		CHECK(cf_osq_lock(&osq, NULL, NULL));
 		actor_start(&leaver);
 		CHECK(actor_wait_held(&leaver));
 		actor_start(&last);
 		CHECK(actor_wait_held(&last));
+		leaver.stop_at = steps[i]; // with somebody behind
+		sem_post(&leaver.go_on);
+		CHECK(actor_wait_held(&leaver));
 		sem_post(&last.go_on); // wants to leave, too
 		usleep(1000);
 		actor_end(&leaver);

@@ -266,4 +266,24 @@ TEST("objects that are made on one CPU and freed on another go around in magazin
 	end_empty();
 }
 
+TEST("two magazines: a CPU that allocates and frees as many as they hold needs nothing else")
+{
+	enum { MAGAZINE = 8 };
+	struct cf_slab_stats before = { 0 }, after;
+	begin((struct cf_slab_options){ .size = 128, .magazine = MAGAZINE });
+	pin(0);
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 2 * MAGAZINE; i++)
+			passed[i] = cf_slab_alloc(&slab);
+		for (int i = 0; i < 2 * MAGAZINE; i++)
+			cf_slab_free(&slab, passed[i]);
+		before = round == 0 ? stats_now() : before;
+	}
+	after = stats_now();
+	unpin();
+	CHECK_EQUAL(after.exchanges, before.exchanges);
+	CHECK_EQUAL(after.refills, before.refills);
+	end_empty();
+}
+
 HARNESS_MAIN

@@ -31,7 +31,7 @@ fn sleeping_waiters_of_locks_are_woken() {
 /// On more CPUs than schedules can be tried on.
 #[test]
 fn locks_exclude_on_80_cpus() {
-    let arguments = ["qspin mix 800", "mutex mix 800", "rwsem mix 800", "brlock mix 160", "seqlock mix 800"];
+    let arguments = ["qspin mix 800", "mutex mix 800", "rwsem mix 800", "brlock mix 80", "seqlock mix 800"];
     explore_kit("locks", &SHORT, 80, seeds("1-2"), &arguments);
 }
 

@@ -4,7 +4,7 @@ use crate::harness::{Place, Simulation, native_with, program, program_with};
 use std::path::Path;
 
 /// A profile with other lines for some of its keys.
-fn profile(name: &str, facts: &[(&str, &str)]) -> String {
+pub fn profile(name: &str, facts: &[(&str, &str)]) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines").join(name).with_extension("toml");
     let mut text = std::fs::read_to_string(path).expect("a profile of ours");
     for (key, value) in facts {
@@ -163,6 +163,8 @@ fn files_show_the_simulated_machine() {
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
     let expected = "online 0-79\npossible 0-79\nsiblings 23,63\npackage 20-39,60-79\nsocket 1\ncore 3\n\
         last_level 20-39,60-79\nnodes 0-1\nof_node_0 0-19,40-59\ndistance 10 21\ncpu_directories 80\nnode_directories 2\n\
-        cpuinfo 80\nstat 81\nallowed 1\nmemory 1\nthere 0 0\nnot_there -1 1\nother_files 0\n";
+        cpuinfo 80\nstat 81\nallowed 1\nmemory 1\nthere 0 0\nnot_there -1 1\nother_files 0\n\
+        resolved /sys/devices/system/cpu/cpu2/topology\nglobbed 80 /sys/devices/system/cpu/cpu0\nscanned 46\nthere 0\n\
+        possible 0-79\nallowed 3\nset 0\nno_such_node -1\npolicy 3 3\nbound 0\nmoved 0 0\n";
     assert_eq!(run.printed(), expected);
 }

@@ -19,6 +19,8 @@ pub(crate) struct State {
     pub dirty: bool,
     /// When the owner's copy arrived or will have arrived and served the access it was fetched for.
     pub settled: Ticks,
+    /// When those who could write before lost that right, by invalidation or by sharing: until then they may write.
+    pub since: Ticks,
 }
 
 /// A request whose time is known and that has not yet taken effect.
@@ -182,12 +184,18 @@ impl Lines {
     }
 
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {
+        let (settled, since) = (grant.arrival, grant.snoop);
+        let before = match when {
+            When::Now => self.lines[index].now,
+            When::Tail => self.lines[index].tail,
+        };
         let state = if grant.alone {
             self.only(index, when, grant.core);
-            State { owner: grant.core, writer: grant.cpu, dirty: grant.dirty, settled: grant.arrival }
+            State { owner: grant.core, writer: grant.cpu, dirty: grant.dirty, settled, since }
         } else {
             self.insert(index, when, grant.core);
-            State { owner: NOBODY, writer: NOBODY, dirty: false, settled: grant.arrival }
+            let since = if before.owner == NOBODY { before.since } else { since };
+            State { owner: NOBODY, writer: NOBODY, dirty: false, settled, since }
         };
         match when {
             When::Now => self.lines[index].now = state,

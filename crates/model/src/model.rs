@@ -70,6 +70,15 @@ impl Model {
         self.costs.soonest_loss().saturating_sub(self.costs.exposed)
     }
 
+    /// The socket whose memory the address lies in: the first, if they make no difference; `None`: nothing touched its
+    /// page.
+    pub fn home(&self, address: u64) -> Option<u8> {
+        if !self.homes.matter() {
+            return Some(0);
+        }
+        Some(self.homes.of(address >> self.line_shift)).filter(|home| *home != crate::places::ANYWHERE)
+    }
+
     /// How far a core runs ahead of an unfinished access.
     pub fn window(&self) -> Ticks {
         self.costs.window
@@ -154,6 +163,12 @@ impl Model {
         // Without branches: which of these holds varies, and would be mispredicted.
         let quiet = (line.next_snoop > now) & ((line.now.owner == NOBODY) | (line.now.writer == cpu as u16));
         quiet & self.lines.has(index as usize, When::Now, core)
+    }
+
+    /// Until when others than those that have the line now may have written to it.
+    #[inline]
+    pub fn since(&mut self, tag: Tag) -> Ticks {
+        tag.record_index().map_or(0, |index| self.lines.get(index as usize).now.since)
     }
 
     /// As [`Model::quiet_read`], and no request for the line is under way either.
@@ -320,7 +335,7 @@ impl Model {
 
     /// A record for a line that was only read until now.
     fn record_readers(&mut self, set: u32, line: u64) -> Tag {
-        let state = State { owner: NOBODY, writer: NOBODY, dirty: false, settled: 0 };
+        let state = State { owner: NOBODY, writer: NOBODY, dirty: false, settled: 0, since: 0 };
         Tag::record(self.lines.add_read(state, self.readers.get(set), self.homes.of(line)))
     }
 
@@ -328,7 +343,7 @@ impl Model {
     fn share(&mut self, address: u64, owner: u32, dirty: bool) -> Tag {
         let line = address >> self.line_shift;
         let settled = self.cpus[owner as usize].owns_from(line);
-        let state = State { owner: self.core_of(owner), writer: owner as u16, dirty, settled };
+        let state = State { owner: self.core_of(owner), writer: owner as u16, dirty, settled, since: 0 };
         match self.resting.remove(&line) {
             Some(index) => {
                 self.lines.revive(index as usize, state);
@@ -510,14 +525,10 @@ impl Model {
         let owns = state.owner == core;
         if owns || (!access.kind.writes() && self.lines.has(index, When::Now, core)) {
             // A copy that is still on its way to a sibling's access is there for both when it arrives.
-            let now = if owns { now.max(state.settled) } else { now };
-            if self.caches.on()
-                && let Some(outcome) = self.brought(access, now)
-            {
-                self.lines.get(index).written(access);
-                return outcome;
-            }
-            return self.shared_hit(tag, access, now);
+            let here = if owns { now.max(state.settled) } else { now };
+            let mut outcome = self.hit_of_shared(tag, access, here);
+            outcome.stall += here - now;
+            return outcome;
         }
         let (arrival, class) = self.request(index, access, core, now);
         let Some(class) = class else {
@@ -528,6 +539,17 @@ impl Model {
         }
         self.lines.get(index).hits = 0;
         self.miss(access, now, arrival, class)
+    }
+
+    fn hit_of_shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        if self.caches.on()
+            && let Some(outcome) = self.brought(access, now)
+        {
+            let index = tag.record_index().expect("a line with a record") as usize;
+            self.lines.get(index).written(access);
+            return outcome;
+        }
+        self.shared_hit(tag, access, now)
     }
 
     /// The line is already on its way to this CPU, or the bytes are in its store buffer.

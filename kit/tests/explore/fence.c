@@ -2,6 +2,9 @@
 // The store buffer's litmus test, for `corefold explore`, and natively on two CPUs: two threads each store a word, fence by cf_cpu_fence, and look at
 // what the other stored. One of them at least must see the other's store, also without restartable sequences.
 //   fence ROUNDS [atomics]
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <corefold/cf_cpu.h>
 
 #include <pthread.h>
@@ -23,9 +26,23 @@ static void meet(uint32_t target)
 			sched_yield();
 }
 
+// The id-th CPU that this process may use: on one CPU the threads would never meet.
+static void pin(int id)
+{
+	cpu_set_t all, one;
+	sched_getaffinity(0, sizeof all, &all);
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && id-- == 0)
+			CPU_SET(cpu, &one);
+	if (CPU_COUNT(&one))
+		sched_setaffinity(0, sizeof one, &one);
+}
+
 static void *thread(void *argument)
 {
 	int id = argument != NULL;
+	pin(id);
 	for (uint32_t i = 1; i <= rounds; i++) {
 		meet(4 * i - 2);
 		__atomic_store_n(&stored[id].word, i, __ATOMIC_RELAXED);

@@ -26,13 +26,13 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
         timed(address, pc, size as u32, Kind::Load, AccessKind::Read);
         return;
     }
-    let engine = engine();
-    let quiet = engine.model.quiet_read(tag, engine.sched.cpu as u32, hot!().clock);
-    if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
-        return;
+    let once = !current().spins.again(pc, address);
+    let quiet = is_quiet(address, engine().sched.cpu as u32, once && sched::within_slack());
+    if quiet && once {
+        return pending::flush(sched::shown());
     }
     // From here on as an atomic load: to the machine it is the same instruction.
-    if !quiet || !sched::within_lookahead() {
+    if !quiet {
         let again = !wrote() && current().spins.continues(pc, address);
         let kind = if again { Kind::LoadAwaited } else { Kind::Load };
         let asked = hot!().clock;
@@ -48,6 +48,29 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
             plain_read(address, pc, size);
         }
     }
+}
+
+/// Does the running CPU read a copy that it has, and that no request takes from it by now? Such a read takes no time and
+/// changes no state of the line. CPUs behind go first if they can change the value ([`sched::may_run_ahead`]), but for a
+/// value that `may_be_old`.
+#[inline]
+pub fn is_quiet(address: u64, cpu: u32, may_be_old: bool) -> bool {
+    front::catch_up(cpu);
+    let model = &mut engine().model;
+    if !model.is_idle(cpu) {
+        hot!().clock = model.retire(cpu, hot!().clock);
+        front::passed(cpu);
+        charge_late(cpu);
+    }
+    let quiet = || engine().model.quiet_read(*tag_of(address), cpu, hot!().clock);
+    if !quiet() {
+        return false;
+    }
+    if may_be_old || sched::may_run_ahead(*tag_of(address), |_| true) {
+        return true;
+    }
+    sched::sync();
+    quiet()
 }
 
 pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
@@ -67,7 +90,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     // Stores that are due commit before it, also those to these bytes.
     pending::flush(sched::shown());
     let mut seen = hot!().clock;
-    if pending::any_of(cpu) {
+    if pending::any_of(cpu) && !pending::none_before(cpu, address) {
         pending::defer_plain(cpu, address, size, outcome.effect, pc);
         seen = pending::youngest(cpu).map_or(seen, |store| store.effect);
     }
@@ -208,7 +231,7 @@ fn others_know(tag: corefold_model::Tag, cpu: u32) -> bool {
 }
 
 fn may_go_first(tag: corefold_model::Tag, access: &Access) -> bool {
-    sched::is_last() || sched::within_lookahead() && engine().model.hits(tag, access, hot!().clock)
+    sched::is_last() || sched::may_run_ahead(tag, |model| model.hits(tag, access, hot!().clock))
 }
 
 /// Completes the CPU's outstanding accesses as far as this one has to wait for them.

@@ -2,7 +2,7 @@
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
-use crate::hooks::access::{charge_blame, looked, origin, read_value, timed};
+use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
 use crate::hooks::{front, pending, split};
 use crate::scheduling::doze::doze;
@@ -38,8 +38,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
         perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let cpu = engine().sched.cpu as u32;
-    front::catch_up(cpu);
-    if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
+    if is_quiet(address, cpu, false) {
         return loaded(address, size, orders, pc);
     }
     let again = hot!().wrote == 0 && current().spins.continues(pc, address);
@@ -80,7 +79,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if perturb::on() {
         effect = perturb::stored(address, size, pc, effect);
     }
-    if effect <= hot!().clock && !pending::any_of(cpu) {
+    if effect <= hot!().clock && !pending::any_of(cpu) || pending::none_before(cpu, address) {
         return pending::write_value(address, size, value);
     }
     keep_clean(address, cpu, before);
@@ -164,7 +163,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
         return pending::flush(hot!().clock);
     }
     let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
-    if outcome.transfer.is_some() {
+    if outcome.transfer.is_some() || outcome.stall > 0 {
         // The operation takes effect when the line has arrived; CPUs that are behind run first.
         let rest = outcome.done - outcome.effect;
         hot!().clock -= rest;

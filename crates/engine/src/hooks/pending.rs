@@ -7,9 +7,12 @@
 //! waiting stores are taken back and those of the next CPU put in ([`change_view`]). The value of a store is what memory
 //! holds then, for a hook runs before the store and knows no value, and code without hooks may have stored since.
 //!
-//! Not here are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees them
+//! No store to the running thread's own stack waits: its frame may be gone by then, and another of the program's or of the
+//! runtime's own there. What was stored before it takes effect early instead ([`none_before`]).
+//!
+//! Not here either are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees them
 //! before asking for the line, and then the CPU's stores commit first ([`reveal`]).
-use crate::engine::{engine, tag_of};
+use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::{origin, read_value};
 use crate::scheduling::doze;
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -241,6 +244,19 @@ pub fn defer_plain(cpu: u32, address: u64, bytes: u64, effect: Ticks, pc: u64) {
         pending.push(cpu, effect, store);
         done += u64::from(size);
     }
+}
+
+/// Is a store of the running CPU to this address one that may not wait? Then none waits any more, so that it may take effect
+/// at once. Of stacks that the program made itself, such as coroutines', only what is near the stack pointer is known.
+#[inline]
+pub fn none_before(cpu: u32, address: u64) -> bool {
+    const NEAR: u64 = 64 << 10;
+    let here = core::hint::black_box(0u8);
+    let is_own = current().thread.has_stack(address) || address.wrapping_sub(&raw const here as u64) < NEAR;
+    if is_own && any_of(cpu) {
+        commit_all(cpu);
+    }
+    is_own
 }
 
 /// The store that another of this CPU has to wait for, as there is no room for one more.

@@ -127,7 +127,7 @@ impl Doze {
         self.lines.into_iter().chain(self.read).filter(|line| *line != 0)
     }
 
-    /// The first read after `time`.
+    /// The first read that is not before `time`.
     fn next_look(&self, time: Ticks) -> Ticks {
         let turns = time.saturating_sub(self.since).div_ceil(self.period).max(1);
         self.since + turns * self.period
@@ -158,14 +158,21 @@ pub fn disturbed(cpu: usize, time: Ticks) {
 /// Accounts are about to be made at `time`: all skips end.
 pub fn all_awake(time: Ticks) {
     rouse(time, |_, _| true);
+    for cpu in 0..engine().sched.cpus.len() {
+        end(cpu, engine().sched.cpus[cpu].clock);
+    }
 }
 
 fn rouse(time: Ticks, who: impl Fn(usize, &Doze) -> bool) {
     let s = &mut engine().sched;
+    let running = s.cpu;
     let mut roused: Vec<(u32, Ticks)> = Vec::new();
     for (cpu, (slot, doze)) in s.cpus.iter_mut().zip(&s.dozes.cpus).enumerate() {
-        if let Some(doze) = doze.filter(|doze| who(cpu, doze)) {
-            slot.clock = slot.clock.min(doze.next_look(time));
+        // Of CPUs with equal clocks the one with the smaller number goes first: its look at `time` is over.
+        let after = if cpu < running { time + 1 } else { time };
+        // One that looks sooner anyway goes on dozing: it may be roused sooner still.
+        if let Some(doze) = doze.filter(|doze| doze.next_look(after) < slot.clock && who(cpu, doze)) {
+            slot.clock = doze.next_look(after);
             roused.push((cpu as u32, slot.clock));
         }
     }

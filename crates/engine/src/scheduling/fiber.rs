@@ -79,6 +79,7 @@ pub struct Fiber {
     pub cpu: usize,
     /// CPUs it may run on, a bit each; empty: all.
     pub affinity: Vec<u64>,
+    pub policy: crate::calls::memory_policy::Policy,
     pub off_cpu_since: Ticks,
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
@@ -150,6 +151,7 @@ impl Fiber {
             timer: 0,
             cpu,
             affinity: Vec::new(),
+            policy: Default::default(),
             off_cpu_since: 0,
             time: Time::default(),
             on_cpu_since: 0,

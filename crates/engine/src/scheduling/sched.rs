@@ -136,9 +136,10 @@ impl Scheduler {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
     }
 
-    /// No other hardware thread of the running CPU's core is behind `clock`.
+    /// No other hardware thread of the running CPU's core is behind `clock`, or would be if another CPU's store ended
+    /// its spin.
     fn siblings_are_ahead(&self, clock: Ticks) -> bool {
-        let behind = |c: usize| c != self.cpu && self.cpus[c].fiber.is_some() && self.cpus[c].clock <= clock;
+        let behind = |c: usize| c != self.cpu && self.cpus[c].fiber.is_some() && self.clock_of(c) <= clock;
         self.cpus.len() <= self.cores || !(self.cpu % self.cores..self.cpus.len()).step_by(self.cores).any(behind)
     }
 
@@ -245,15 +246,28 @@ pub fn sync() {
     run_cpu(cpu as usize, clock);
 }
 
-/// May the running CPU act as if it were the last, on a line that it has? A core that asks for the line now does not get
-/// it before the lookahead has passed; another hardware thread of the CPU's own core needs not ask.
+/// May the running CPU access a line now that it `has`, though other CPUs are behind it? Only if none of them can still
+/// change what it reads, or see too early what it writes. Others act at the smallest clock or later, so three things
+/// must hold:
+/// - no other core gets the line before now: one that asks at the smallest clock gets it a lookahead later;
+/// - who had the line before had lost it by the smallest clock: until the snoop comes, its core reads and writes it;
+/// - no other hardware thread of the CPU's own core is behind: it has the line as well, and need not ask.
 #[inline]
-pub fn within_lookahead() -> bool {
-    let s = &engine().sched;
-    let clock = hot!().clock;
-    s.others().saturating_add(s.lookahead) > clock
+pub fn may_run_ahead(tag: Tag, has: impl FnOnce(&mut Model) -> bool) -> bool {
+    let e = engine();
+    let (s, clock) = (&e.sched, hot!().clock);
+    let others = s.others();
+    others.saturating_add(s.lookahead) > clock
         && s.next_timer() > clock
-        && (s.others() > clock || s.siblings_are_ahead(clock))
+        && has(&mut e.model)
+        && (others > clock || e.model.since(tag) <= others && s.siblings_are_ahead(clock))
+}
+
+/// May the running CPU do what other CPUs cannot observe?
+#[inline]
+pub fn within_slack() -> bool {
+    let s = &engine().sched;
+    s.others().saturating_add(s.slack) > hot!().clock
 }
 
 /// Up to when stores have taken effect that the running CPU may see: one that is ahead of others must not show them what
