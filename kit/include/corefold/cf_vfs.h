@@ -23,8 +23,11 @@
  *      (tests/vfs/property.c)
  *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names and holes hold.
  *      ("memory returns to its start")
- *   3. open, creat, link, unlink, rename, mkdir, rmdir, symlink, stat, lseek, and reads and writes that lie within a page are
- *      atomic. A read or write of several pages is atomic against truncate and other writes.  (tests/vfs/histories.c)
+ *   3. Calls take effect at one moment between their begin and their end.  (tests/explore/vfs_histories.c) Exceptions, as
+ *      in Linux: a path is walked component by component, and what it leads to may be renamed before link, truncate,
+ *      chmod and their like change it; O_TRUNC is a step after open's; a read or write of several pages may be seen
+ *      page by page, and times and link counts a moment before or after what they belong to; a call that fails may have
+ *      held a descriptor, space or an inode for a moment.
  *   4. A file lives until its last name is removed and its last descriptor closed.
  *
  * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.
