@@ -69,14 +69,14 @@ void cf_vfs_free(struct cf_vfs *vfs);
 /* Drops up to so many unused dentries and inodes from the caches; returns how many. */
 int64_t cf_vfs_shrink(struct cf_vfs *vfs, int64_t count);
 
-/* Descriptors of a task at most, unless cf_task_limit says less. */
-enum { CF_TASK_FDS = 65536 };
+/* Descriptors of a task: unless cf_task_limit says otherwise, and at most. */
+enum { CF_TASK_LIMIT = 1024, CF_TASK_FDS = 65536 };
 
 /* cred null: uid and gid 0. The working directory is the root, the umask 022. 0 or -ENOMEM. */
 int cf_task_new(struct cf_task **task, struct cf_vfs *vfs, const struct cf_cred *cred);
 /* Closes its descriptors. */
 void cf_task_free(struct cf_task *task);
-/* The most descriptors, as RLIMIT_NOFILE. 0 or -EINVAL. */
+/* The most descriptors, as RLIMIT_NOFILE: those above stay open. May not overlap another of this task. 0 or -EINVAL. */
 int cf_task_limit(struct cf_task *task, int descriptors);
 /* May not overlap other calls of this task. 0 or -ENOMEM. */
 int cf_task_cred(struct cf_task *task, const struct cf_cred *cred);

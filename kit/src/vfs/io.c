@@ -79,7 +79,7 @@ int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 		done = read_at(file, to, size, 0);
 	} else {
 		cf_lock_take(&file->lock, &node);
-		done = read_at(file, to, size, file->position);
+		done = read_at(file, to, size, is_directory(file) ? 0 : file->position);
 		file->position += done > 0 ? done : 0;
 		cf_lock_drop(&file->lock, &node);
 	}

@@ -28,7 +28,7 @@ int cf_task_new(struct cf_task **made, struct cf_vfs *vfs, const struct cf_cred 
 	}
 	task->vfs = vfs;
 	task->umask = 022;
-	task->limit = CF_TASK_FDS;
+	task->limit = task->top = CF_TASK_LIMIT;
 	task->cwd = vfs->super.root;
 	cf_dentry_get(task->cwd);
 	cf_lock_init(&task->lock, CF_LOCK_QUEUED);
@@ -45,7 +45,7 @@ void cf_task_free(struct cf_task *task)
 {
 	if (!task)
 		return;
-	for (int fd = 0; fd < CF_TASK_FDS; fd++)
+	for (int fd = 0; fd < task->top; fd++)
 		if (task->fds[fd])
 			cf_vfs_close(task, fd);
 	cf_dentry_put(task->cwd);
@@ -59,6 +59,7 @@ int cf_task_limit(struct cf_task *task, int descriptors)
 	if (descriptors < 0 || descriptors > CF_TASK_FDS)
 		return -EINVAL;
 	__atomic_store_n(&task->limit, descriptors, __ATOMIC_RELAXED); /* relaxed: the number alone */
+	task->top = descriptors > task->top ? descriptors : task->top;
 	return 0;
 }
 

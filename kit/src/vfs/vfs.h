@@ -40,6 +40,7 @@ struct cf_task {
 	uint32_t *groups;
 	uint32_t umask;              // atomic
 	int limit;                   // descriptors; atomic
+	int top;                     // the highest limit so far: none is open above
 	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
 	struct cf_dentry *cwd;       // read in read sections, replaced under `lock`
 	struct cf_lock lock;

@@ -26,7 +26,7 @@ static bool run(uint64_t seed, const struct kind *kind, long calls)
 	random = (struct random_calls){ .state = seed, .fds = kind->fds < 30 ? kind->fds : 30, .largest = kind->largest,
 					.rare_offsets = true };
 	lockstep.model = model_new(&options);
-	CHECK_EQUAL(ours_new(&ours, &options, &lockstep.model->now), 0);
+	CHECK_EQUAL(ours_new(&ours, &options, &lockstep.model->now, NULL), 0);
 	lockstep.other = (struct implementation){ "cf_vfs", &ours, ours_call };
 	same = lockstep_run(&lockstep, &random, calls);
 	if (!same)

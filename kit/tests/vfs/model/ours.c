@@ -13,13 +13,15 @@ static struct cf_time tell(void *argument)
 	return *o->now;
 }
 
-int ours_new(struct ours *o, const struct model_options *options, const struct cf_time *now)
+int ours_new(struct ours *o, const struct model_options *options, const struct cf_time *now, char *directory)
 {
 	struct cf_vfs_options own = { .bytes = options->bytes, .inodes = options->inodes, .mode = options->root_mode };
 	int error;
 	*o = (struct ours){ .now = now };
 	own.clock = now ? tell : NULL;
 	own.clock_argument = o;
+	own.backend = directory ? &cf_backend_directory : NULL;
+	own.backend_argument = directory;
 	error = cf_vfs_new(&o->vfs, &own);
 	for (int i = 0; i < MODEL_TASKS && !error; i++) {
 		const struct cred *c = &options->creds[i];

@@ -14,8 +14,8 @@ struct ours {
 	bool any_fd;               // descriptors by CF_O_ANYFD
 };
 
-// With the model's limits; 0 or -errno.
-int ours_new(struct ours *ours, const struct model_options *options, const struct cf_time *now);
+// With the model's limits; `directory` not null: passed through to it. 0 or -errno.
+int ours_new(struct ours *ours, const struct model_options *options, const struct cf_time *now, char *directory);
 void ours_free(struct ours *ours);
 void ours_call(void *ours, const struct call *call, struct result *result);
 

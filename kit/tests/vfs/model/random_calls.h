@@ -21,6 +21,7 @@ struct lockstep {
 	struct comparison what;
 	bool changes;         // compare only whether times have changed since they were seen last
 	bool looks;           // stat all open files after each call: a difference is found where it arises
+	bool files_only;      // leave out pipes and sockets
 	bool long_first;      // renames: leave out names that are too long, as there the order of errors differs
 	bool small_pipes;     // leave out what would fill a pipe: the kernel counts pages
 	int64_t clock;

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The backend that passes through to a directory. Each inode has a descriptor of O_PATH, which names the file whatever becomes
+// of its names, and keeps its number from being used again. Names are looked up one at a time in such a descriptor, and links
+// are not followed, so nothing outside of the directory is reached. Nobody else may change the directory meanwhile: the
+// caches would not notice.
+#include "vfs.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FD_PATH = 32 };
+static const struct cf_inode_ops inode_ops;
+static const struct cf_file_ops file_ops, directory_ops;
+
+static int fd_of(const struct cf_inode *inode)
+{
+	return (int)(intptr_t)inode->private_data - 1;
+}
+
+// A path that leads to the file itself, also where it is a link.
+static const char *path_of(const struct cf_inode *inode, char path[FD_PATH])
+{
+	snprintf(path, FD_PATH, "/proc/self/fd/%d", fd_of(inode));
+	return path;
+}
+
+static int answer(int64_t result)
+{
+	return result < 0 ? -errno : (int)result;
+}
+
+static int64_t ns_of(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+static void store(struct cf_inode *inode, const struct stat *s)
+{
+	struct cf_lock_node node;
+	cf_inode_lock(inode, &node);
+	cf_inode_attr_write_begin(inode);
+	CF_INODE_STORE(inode, mode, s->st_mode);
+	CF_INODE_STORE(inode, nlink, (uint32_t)s->st_nlink);
+	CF_INODE_STORE(inode, uid, s->st_uid);
+	CF_INODE_STORE(inode, gid, s->st_gid);
+	CF_INODE_STORE(inode, size, (uint64_t)s->st_size);
+	CF_INODE_STORE(inode, blocks, (uint64_t)s->st_blocks);
+	CF_INODE_STORE(inode, atime, ns_of(&s->st_atim));
+	CF_INODE_STORE(inode, mtime, ns_of(&s->st_mtim));
+	CF_INODE_STORE(inode, ctime, ns_of(&s->st_ctim));
+	cf_inode_attr_write_end(inode);
+	cf_inode_unlock(inode, &node);
+}
+
+static void refresh(struct cf_inode *inode)
+{
+	struct stat s;
+	if (fstat(fd_of(inode), &s) == 0)
+		store(inode, &s);
+}
+
+static void fill(struct cf_inode *inode, struct cf_super *super, int fd, const struct stat *s)
+{
+	inode->super = super;
+	inode->private_data = (void *)(intptr_t)(fd + 1);
+	inode->device = s->st_dev;
+	inode->ops = &inode_ops;
+	inode->file_ops = S_ISREG(s->st_mode) ? &file_ops : S_ISDIR(s->st_mode) ? &directory_ops : NULL;
+	store(inode, s);
+}
+
+// The inode of a descriptor, which it takes over.
+static int inode_of(struct cf_super *super, int fd, struct cf_inode **inode)
+{
+	struct stat s;
+	bool made;
+	if (fstat(fd, &s)) {
+		close(fd);
+		return -EIO;
+	}
+	// Numbers of other devices, that are mounted below, in a range of their own.
+	*inode = cf_inode_get_or_new(&super->icache, s.st_ino ^ (uint64_t)s.st_dev << 44, &made);
+	if (made) {
+		fill(*inode, super, fd, &s);
+		cf_inode_done(*inode);
+		return 0;
+	}
+	close(fd);
+	return *inode ? 0 : -ENOMEM;
+}
+
+// --- Names. cf_name has no NUL behind it.
+
+struct text {
+	char bytes[CF_NAME_MAX + 1];
+};
+
+static const char *text_of(const struct cf_name *name, struct text *text)
+{
+	memcpy(text->bytes, name->bytes, name->length);
+	text->bytes[name->length] = '\0';
+	return text->bytes;
+}
+
+static int find(struct cf_inode *dir, const struct cf_name *name, struct cf_inode **inode)
+{
+	struct text t;
+	int fd = openat(fd_of(dir), text_of(name, &t), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	*inode = NULL;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : errno == EMFILE ? -ENFILE : -errno;
+	return inode_of(dir->super, fd, inode);
+}
+
+// What was just made gets its owner and mode; then it is found like any other.
+static int own(struct cf_inode *dir, const struct cf_name *name, uint32_t mode, const struct cf_cred *cred,
+	       struct cf_inode **inode)
+{
+	struct text t;
+	char path[FD_PATH];
+	bool inherits = CF_INODE_LOAD(dir, mode) & S_ISGID;
+	int error = find(dir, name, inode);
+	if (error || !*inode)
+		return error ? error : -EIO;
+	if (geteuid() == 0 && fchownat(fd_of(dir), text_of(name, &t), cred->uid, inherits ? (gid_t)-1 : cred->gid,
+				       AT_SYMLINK_NOFOLLOW))
+		error = -errno;
+	if (!error && !S_ISLNK(mode) &&
+	    chmod(path_of(*inode, path), (mode & 07777) | (inherits && S_ISDIR(mode) ? S_ISGID : 0)))
+		error = -errno;
+	refresh(*inode);
+	refresh(dir);
+	if (error) {
+		unlinkat(fd_of(dir), text_of(name, &t), S_ISDIR(mode) ? AT_REMOVEDIR : 0);
+		cf_inode_put(*inode);
+	}
+	return error;
+}
+
+static int create(struct cf_inode *dir, const struct cf_name *name, uint32_t mode, const struct cf_cred *cred,
+		  struct cf_inode **inode)
+{
+	struct text t;
+	text_of(name, &t);
+	if ((S_ISDIR(mode) ? mkdirat(fd_of(dir), t.bytes, 0700) : mknodat(fd_of(dir), t.bytes, (mode & S_IFMT) | 0600, 0)))
+		return -errno;
+	return own(dir, name, mode, cred, inode);
+}
+
+static int make_symlink(struct cf_inode *dir, const struct cf_name *name, const char *target, const struct cf_cred *cred,
+			struct cf_inode **inode)
+{
+	struct text t;
+	if (symlinkat(target, fd_of(dir), text_of(name, &t)))
+		return -errno;
+	return own(dir, name, S_IFLNK | 0777, cred, inode);
+}
+
+static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
+{
+	struct text t;
+	char path[FD_PATH];
+	int error = answer(linkat(AT_FDCWD, path_of(inode, path), fd_of(dir), text_of(name, &t), AT_SYMLINK_FOLLOW));
+	refresh(inode);
+	refresh(dir);
+	return error;
+}
+
+static int take_away(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode, int flags)
+{
+	struct text t;
+	int error = answer(unlinkat(fd_of(dir), text_of(name, &t), flags));
+	refresh(inode);
+	refresh(dir);
+	return error;
+}
+
+static int remove_name(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
+{
+	return take_away(dir, name, inode, 0);
+}
+
+static int remove_directory(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
+{
+	int error;
+	cf_vfs_sem_write(&inode->sem); // nobody makes a name in it now
+	error = take_away(dir, name, inode, AT_REMOVEDIR);
+	if (!error)
+		CF_INODE_STORE(inode, nlink, 0); // some file systems leave one link
+	cf_vfs_sem_write_done(&inode->sem);
+	return error;
+}
+
+static int rename_names(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
+			const struct cf_name *new_name, struct cf_inode *target, unsigned flags)
+{
+	struct text a, b;
+	bool directory = target && S_ISDIR(CF_INODE_LOAD(target, mode));
+	int error;
+	if (directory)
+		cf_vfs_sem_write(&target->sem);
+	error = answer(syscall(SYS_renameat2, fd_of(from), text_of(old_name, &a), fd_of(to), text_of(new_name, &b), flags));
+	refresh(inode);
+	refresh(from);
+	refresh(to);
+	if (target)
+		refresh(target);
+	if (directory) {
+		if (!error)
+			CF_INODE_STORE(target, nlink, 0);
+		cf_vfs_sem_write_done(&target->sem);
+	}
+	return error;
+}
+
+static int read_text(struct cf_inode *inode, char *to, size_t size)
+{
+	ssize_t length = readlinkat(fd_of(inode), "", to, size - 1);
+	if (length < 0)
+		return -errno;
+	to[length] = '\0';
+	return (int)length;
+}
+
+static struct timespec time_of(int64_t ns)
+{
+	int64_t sec = ns / 1000000000 - (ns % 1000000000 < 0);
+	return (struct timespec){ sec, ns - sec * 1000000000 };
+}
+
+static int set_times(struct cf_inode *inode, const struct cf_attr *attr)
+{
+	struct timespec t[2] = { { 0, UTIME_OMIT }, { 0, UTIME_OMIT } };
+	char path[FD_PATH];
+	if (attr->valid & CF_ATTR_ATIME)
+		t[0] = time_of(attr->atime);
+	if (attr->valid & CF_ATTR_MTIME)
+		t[1] = time_of(attr->mtime);
+	return answer(utimensat(AT_FDCWD, path_of(inode, path), t, 0));
+}
+
+static int set_attributes(struct cf_inode *inode, const struct cf_attr *attr, const struct cf_cred *cred)
+{
+	char path[FD_PATH];
+	int error = 0;
+	(void)cred;
+	path_of(inode, path);
+	if (attr->valid & CF_ATTR_SIZE)
+		error = answer(truncate(path, (off_t)attr->size));
+	if (!error && (attr->valid & (CF_ATTR_UID | CF_ATTR_GID)))
+		error = answer(fchownat(fd_of(inode), "", attr->valid & CF_ATTR_UID ? attr->uid : (uid_t)-1,
+					attr->valid & CF_ATTR_GID ? attr->gid : (gid_t)-1, AT_EMPTY_PATH));
+	if (!error && (attr->valid & CF_ATTR_MODE) && !S_ISLNK(CF_INODE_LOAD(inode, mode)))
+		error = answer(chmod(path, attr->mode & 07777));
+	if (!error && (attr->valid & (CF_ATTR_ATIME | CF_ATTR_MTIME)))
+		error = set_times(inode, attr);
+	refresh(inode);
+	return error;
+}
+
+static const struct cf_inode_ops inode_ops = {
+	.lookup = find,
+	.create = create,
+	.mkdir = create,
+	.symlink = make_symlink,
+	.link = make_link,
+	.unlink = remove_name,
+	.rmdir = remove_directory,
+	.rename = rename_names,
+	.readlink = read_text,
+	.setattr = set_attributes,
+};
+
+// --- Contents.
+
+static int open_file(struct cf_file *file)
+{
+	char path[FD_PATH];
+	int fd = open(path_of(file->inode, path), (file->flags & (O_ACCMODE | O_APPEND)) | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return errno == EMFILE ? -ENFILE : -errno;
+	file->private_data = (void *)(intptr_t)(fd + 1);
+	return 0;
+}
+
+static int opened(const struct cf_file *file)
+{
+	return (int)(intptr_t)file->private_data - 1;
+}
+
+static void release_file(struct cf_file *file)
+{
+	close(opened(file));
+}
+
+static int64_t read_file(struct cf_file *file, void *to, size_t size, int64_t offset)
+{
+	ssize_t done = pread(opened(file), to, size, offset);
+	return done < 0 ? -errno : done;
+}
+
+static int64_t write_file(struct cf_file *file, const void *from, size_t size, int64_t *offset, bool append)
+{
+	ssize_t done = pwrite(opened(file), from, size, *offset); // behind the end, where the descriptor is O_APPEND
+	if (done < 0)
+		return -errno;
+	refresh(file->inode);
+	if (append)
+		*offset = (int64_t)CF_INODE_LOAD(file->inode, size) - done;
+	return done;
+}
+
+static int64_t seek_file(struct cf_file *file, int64_t offset, bool hole)
+{
+	off_t at = lseek(opened(file), offset, hole ? SEEK_HOLE : SEEK_DATA);
+	return at < 0 ? -errno : at;
+}
+
+static int sync_file(struct cf_file *file)
+{
+	return answer(fsync(opened(file)));
+}
+
+static const struct cf_file_ops file_ops = { .read = read_file, .write = write_file, .seek = seek_file, .open = open_file,
+					     .release = release_file, .sync = sync_file, .waits = true };
+
+// Positions are the directory's own, shifted by those of "." and "..".
+static int read_directory(struct cf_file *file, int64_t position, struct cf_dirent *entries, int most)
+{
+	_Alignas(struct dirent) char bytes[4096];
+	int count = 0;
+	ssize_t got = 0;
+	if (position == INT64_MAX || lseek(opened(file), position - 2, SEEK_SET) < 0)
+		return position == INT64_MAX ? 0 : -errno;
+	while (count < most && (got = syscall(SYS_getdents64, opened(file), bytes, sizeof bytes)) > 0)
+		for (ssize_t at = 0; at < got && count < most;) {
+			const struct dirent *d = (const struct dirent *)(bytes + at);
+			struct cf_dirent *to = &entries[count];
+			at += d->d_reclen;
+			if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+				continue;
+			to->ino = d->d_ino;
+			to->next = d->d_off > INT64_MAX - 2 ? INT64_MAX : d->d_off + 2;
+			to->type = DTTOIF(d->d_type);
+			to->length = (uint32_t)strlen(d->d_name);
+			memcpy(to->name, d->d_name, to->length + 1);
+			count++;
+		}
+	return got < 0 ? -errno : count;
+}
+
+static const struct cf_file_ops directory_ops = { .readdir = read_directory, .open = open_file, .release = release_file,
+						  .sync = sync_file, .waits = true };
+
+// --- The whole.
+
+static void evict(struct cf_inode *inode)
+{
+	if (inode->private_data)
+		close(fd_of(inode));
+}
+
+static int mount_directory(struct cf_vfs *vfs, void *path, struct cf_inode **root)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : inode_of(&vfs->super, fd, root);
+}
+
+static int statvfs_directory(struct cf_vfs *vfs, struct cf_statvfs *to)
+{
+	struct statvfs s;
+	if (fstatvfs(fd_of(vfs->root), &s))
+		return -errno;
+	*to = (struct cf_statvfs){ .bsize = s.f_frsize, .blocks = (int64_t)s.f_blocks, .bfree = (int64_t)s.f_bfree,
+				   .bavail = (int64_t)s.f_bavail, .files = (int64_t)s.f_files, .ffree = (int64_t)s.f_ffree,
+				   .namemax = s.f_namemax };
+	return 0;
+}
+
+static const struct cf_icache_ops icache_ops = { .evict = evict };
+const struct cf_backend cf_backend_directory = { .icache_ops = &icache_ops, .mount = mount_directory,
+						 .statvfs = statvfs_directory };

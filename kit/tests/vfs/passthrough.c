@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The backend that passes through to a directory, against the model: the same calls, the same results; and nothing outside of
+// the directory is reached.
+#include "threads.h"
+#include "model/ours.h"
+#include "model/random_calls.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+
+static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+	(void)stat, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static bool run(uint64_t seed, long calls)
+{
+	static struct random_calls random;
+	char directory[] = "/tmp/corefold-passthrough-XXXXXX";
+	struct model_options options = { .fds = 40, .root_mode = 0777 };
+	struct lockstep lockstep = { .looks = true, .long_first = true, .files_only = true };
+	struct cred own = { geteuid(), getegid(), { 0 }, 0 };
+	struct ours ours;
+	bool same;
+	if (!mkdtemp(directory) || chmod(directory, 0777))
+		return false;
+	for (int i = 0; i < MODEL_TASKS; i++)
+		options.creds[i] = own;
+	random = (struct random_calls){ .state = seed, .fds = 30, .largest = 20000 };
+	lockstep.model = model_new(&options);
+	CHECK_EQUAL(ours_new(&ours, &options, NULL, directory), 0);
+	lockstep.other = (struct implementation){ "passed through", &ours, ours_call };
+	same = lockstep_run(&lockstep, &random, calls);
+	if (!same)
+		fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+	lockstep_free(&lockstep);
+	ours_free(&ours);
+	model_free(lockstep.model);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return same;
+}
+
+TEST("a directory's results are the model's")
+{
+	if (geteuid()) { // random owners need the right to change them
+		printf("SKIPPED: not root: chown would be refused where the model allows it\n");
+		return;
+	}
+	for (uint64_t seed = 1; seed <= 3; seed++)
+		CHECK(run(seed, scaled(3000)));
+}
+
+TEST("nothing outside of the directory is reached")
+{
+	char directory[] = "/tmp/corefold-passthrough-XXXXXX", path[64], text[32];
+	struct cf_vfs_options options = { .backend = &cf_backend_directory };
+	struct cf_vfs *vfs;
+	struct cf_task *task;
+	struct cf_stat s, root;
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof path, "%s/up", directory);
+	CHECK_EQUAL(symlink("../../../../../etc/passwd", path), 0);
+	snprintf(path, sizeof path, "%s/absolute", directory);
+	CHECK_EQUAL(symlink("/etc/passwd", path), 0);
+	options.backend_argument = directory;
+	CHECK_EQUAL(cf_vfs_new(&vfs, &options), 0);
+	CHECK_EQUAL(cf_task_new(&task, vfs, NULL), 0);
+	CHECK_EQUAL(cf_vfs_stat(task, "/up", &s), -ENOENT);
+	CHECK_EQUAL(cf_vfs_stat(task, "/absolute", &s), -ENOENT);
+	CHECK_EQUAL(cf_vfs_open(task, "/absolute", O_RDONLY, 0), -ENOENT);
+	CHECK_EQUAL(cf_vfs_stat(task, "/", &root), 0);
+	CHECK_EQUAL(cf_vfs_stat(task, "/../..", &s), 0);
+	CHECK_EQUAL(s.ino, root.ino);
+	CHECK_EQUAL(cf_vfs_readlinkat(task, CF_AT_FDCWD, "/absolute", text, sizeof text), 11);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/etc", 0755), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/absolute", O_CREAT | O_RDWR, 0600), 0); // inside
+	CHECK_EQUAL(cf_vfs_fstat(task, 0, &s), 0);
+	CHECK_EQUAL(s.size, 0);
+	cf_task_free(task);
+	cf_vfs_free(vfs);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+VFS_MAIN
