@@ -82,7 +82,7 @@ install: build
 	@$(MAKE) --no-print-directory wrappers BUILT="$(DESTDIR)$(PREFIX)/bin"
 	install -D -m 644 $(BUILT)/libcorefold_rt.so $(DESTDIR)$(PREFIX)/lib/corefold/libcorefold_rt.so
 	install -D -m 644 crates/driver/include/corefold.h $(DESTDIR)$(PREFIX)/include/corefold.h
-	for f in $$(find cases kit/include kit/src kit/bench -type f); do \
+	for f in $$(find cases kit/include kit/src kit/bench tests/suites/fetch tests/suites/liburcu.toml -type f); do \
 		install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/corefold/$$f || exit 1; done
 	cmake -S kit -B $(KIT_BUILD) -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DCF_KIT_TESTS=OFF
 	cmake --build $(KIT_BUILD)

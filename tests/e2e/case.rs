@@ -14,14 +14,15 @@ fn kit(path: &str) -> String {
 fn cases_are_listed() {
     let said = Place::new().corefold("case list");
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.starts_with("percpu-limit  "), "{}", said.out);
+    let names: Vec<_> = said.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["percpu-limit", "vfs-scale"]);
 }
 
 #[test]
 fn an_unknown_case_lists_the_known_ones() {
     let said = Place::new().corefold("case run nothing");
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("unknown case \"nothing\"; the cases are: percpu-limit"), "{}", said.err);
+    assert!(said.err.contains("unknown case \"nothing\"; the cases are: percpu-limit, vfs-scale"), "{}", said.err);
 }
 
 #[test]
@@ -93,6 +94,9 @@ fn soon<T>(mut is: impl FnMut() -> Option<T>) -> Option<T> {
     }
     None
 }
+/// Of a row.
+const KEYS: [&str; 10] =
+    ["fitted", "high", "low", "native", "published", "reason", "simulated", "unit", "what", "within"];
 
 /// A case in small: the program of the large one on 2 CPUs.
 const TINY: &str = r#"
@@ -148,6 +152,72 @@ fn rows_are_written_as_json() {
     );
 }
 
+/// vfs-scale in small: one build, which counts lock releases.
+const TINY_VFS: &str = r#"
+title = "sockets in small"
+machine = "nhm-2s-x5550"
+program = "../../kit/bench/vfs"
+library = "vfs"
+[builds.locks]
+flags = ["-DBENCH_VFS_KIT", "-DCF_VFS_POLICY=0", "-DCF_LOCK_EVENTS", "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls"]
+[runs.locks]
+cpus = 2
+build = "locks"
+seeds = 3
+args = "--quiet --seed {seed} --json {results} --threads {cpus} --operations 20 --warm 5 --batches 2 socket"
+[[rows]]
+what = "rate"
+unit = "M/s"
+figure.rate = { run = "locks" }
+[[rows]]
+what = "each"
+unit = "releases"
+figure.releases = { run = "locks", files = [] }
+[[rows]]
+what = "names"
+unit = "%"
+figure.release_share = { run = "locks", files = ["dentry.c"] }
+[[profiles]]
+what = "socket, before"
+run = "locks"
+least = 0.5
+"#;
+
+/// Locks of the name cache are released by its own functions, whatever inlined functions are between; and runs with
+/// several seeds differ.
+#[test]
+fn lock_releases_are_told_by_caller() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("cases/tiny")).unwrap();
+    std::fs::create_dir_all(place.path("tests")).unwrap();
+    std::fs::write(place.path("cases/tiny/case.toml"), TINY_VFS).unwrap();
+    std::os::unix::fs::symlink(kit(""), place.path("kit")).unwrap();
+    std::os::unix::fs::symlink(kit("../tests/suites"), place.path("tests/suites")).unwrap();
+    let mut command = place.command(corefold());
+    command.env("COREFOLD_SHARE", place.path("")).args(["case", "run", "tiny", "--json", "rows.json"]);
+    let said = said(&mut command);
+    if said.code != Some(0) && said.err.contains("liburcu cannot be downloaded") {
+        eprintln!("skipped: lock releases by caller: {}", said.err);
+        return;
+    }
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let rate = row(rows, "rate");
+    assert!(rate["low"].as_f64() < rate["high"].as_f64() && rate["low"].as_f64() > Some(0.0), "{rate}");
+    let names = row(rows, "names")["simulated"].as_f64().unwrap();
+    assert!((20.0..80.0).contains(&names), "{names}");
+    // Every connection takes the same locks: two sockets are made and two freed.
+    let each = row(rows, "each");
+    assert!(each["simulated"].as_f64() > Some(10.0) && each["low"] == each["high"], "{each}");
+    let profile = said.out.split("socket, before: ").nth(1).unwrap_or_else(|| panic!("no profile in {}", said.out));
+    for caller in ["(dentry.c)", "(icache.c)", "(fd.c)"] {
+        assert!(profile.lines().any(|line| line.contains("spin_unlock") && line.ends_with(caller)), "{profile}");
+    }
+    assert!(!profile.contains(".h)") && !profile.contains("(lru.c)") && !profile.contains("unknown"), "{profile}");
+}
+
 /// The whole case, which takes minutes: `make stress`.
 #[test]
 fn the_patch_of_2016_is_reproduced() {
@@ -162,7 +232,7 @@ fn the_patch_of_2016_is_reproduced() {
     let rows = json["rows"].as_array().unwrap();
     for row in rows {
         let keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(keys, ["native", "published", "simulated", "unit", "what", "within"]);
+        assert_eq!(keys, KEYS);
         assert_eq!(row["published"].is_null(), row["within"].is_null(), "{row}");
     }
     for what in ["sum, total, before", "add, total, after", "lock inside add, after", "throughput after over before"] {
@@ -172,6 +242,23 @@ fn the_patch_of_2016_is_reproduced() {
     let queued = row(rows, "writes on an empty large fs, 80 CPUs: one count, queued lock / per-CPU");
     assert!(ticket["simulated"].as_f64() < queued["simulated"].as_f64(), "{ticket} {queued}");
     assert!(queued["simulated"].as_f64() < Some(0.5), "{queued}");
+}
+
+/// The whole case, which takes minutes: `make stress`.
+#[test]
+fn the_series_of_2010_is_reproduced() {
+    if !stress() {
+        return;
+    }
+    let place = Place::new();
+    let said = place.corefold("case run vfs-scale --json rows.json");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(row(rows, "socket test: gained by the series, and lost at most")["within"], true);
+    let scaled = row(rows, "stat of own files, scaled: 80 CPUs over 1")["simulated"].as_f64();
+    let base = row(rows, "stat of own files, base: 80 CPUs over 1")["simulated"].as_f64();
+    assert!(base < Some(2.0) && scaled > Some(30.0), "{base:?} {scaled:?}");
 }
 
 #[test]

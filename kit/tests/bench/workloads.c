@@ -6,6 +6,22 @@
 #include <dirent.h>
 #include <sys/resource.h>
 
+#ifdef CF_TEST_POINTS /* the library that is linked may have them */
+void cf_test_point(const char *where)
+{
+	(void)where;
+}
+#endif
+
+#if CF_BUILT_SANITISED
+/* liburcu is not built with ThreadSanitizer; what it orders is told in cf_rcu.h. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "ignore_noninstrumented_modules=1";
+}
+#endif
+
 #ifdef BENCH_VFS_KIT
 static const struct fs_calls *const systems[] = { &fs_kernel, &fs_kit };
 #else
