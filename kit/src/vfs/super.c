@@ -21,7 +21,6 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	s->dentry_ops = options->dentry_ops;
 	s->private_data = options->private_data;
 	s->root = NULL;
-	s->rename_seq = 0;
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
 	pthread_mutex_init(&s->rename_mutex, NULL);

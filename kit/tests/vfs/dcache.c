@@ -418,6 +418,24 @@ static void begin_used(void)
 	held = fs_get("/n", 0, &error);
 }
 
+TEST("the backend is asked under the directory's semaphore")
+{
+	struct actor walker = { .act = get_path, .cpu = 1 };
+	if (!two_cpus())
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	path = "/nothing";
+	cf_vfs_sem_write(&root()->inode->sem);
+	actor_start(&walker);
+	CHECK(!actor_finishes(&walker));
+	CHECK_EQUAL(__atomic_load_n(&fs.lookups, __ATOMIC_RELAXED), 0);
+	cf_vfs_sem_write_done(&root()->inode->sem);
+	actor_end(&walker);
+	CHECK_EQUAL(result, -ENOENT);
+	CHECK_EQUAL(fs.lookups, 1);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("a walk between a name and its inode does not see one of before and one of after")
 {
 	const char *const steps[] = { "walk: found", "walk: copied" };
