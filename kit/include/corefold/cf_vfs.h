@@ -15,14 +15,14 @@
  *
  * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel.c
  * compares them). Deviations: directory positions are hashes of names, so they stay valid whatever is added or removed; a
- * hard link costs no inode; times are marked as with relatime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs
+ * hard link costs no inode; a rename of which two things are wrong may name the other one; pipes and sockets cost nothing; times are marked as with relatime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs
  * -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
  *
  * Guarantees:
  *   1. A failed call changes nothing that another call can see, but for a partial write, which returns what it wrote.
  *      (tests/vfs/property.c)
  *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names and holes hold.
- *      ("memory returns to its start")
+ *      (tests/vfs/calls.c, "every byte comes back")
  *   3. Calls take effect at one moment between their begin and their end.  (tests/explore/vfs_histories.c) Exceptions, as
  *      in Linux: a path is walked component by component, and what it leads to may be renamed before link, truncate,
  *      chmod and their like change it; O_TRUNC is a step after open's; a read or write of several pages may be seen
