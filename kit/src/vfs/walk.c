@@ -249,8 +249,7 @@ static int step_by_reference(struct state *s, const struct cf_name *name, bool t
 static bool must_wait(const struct cf_dentry *d)
 {
 	uint32_t flags = cf_dentry_flags(d);
-	return (flags & CF_DENTRY_LOOKUP) ||
-	       ((flags & CF_DENTRY_OP_REVALIDATE) && cf_rcu_dereference(d->ops)->revalidate((struct cf_dentry *)(uintptr_t)d, false) <= 0);
+	return (flags & CF_DENTRY_LOOKUP) || ((flags & CF_DENTRY_OP_REVALIDATE) && cf_dentry_revalidate(d, false) <= 0);
 }
 
 // 1: by reference from here.
@@ -264,6 +263,7 @@ static int step_by_sequence(struct state *s, const struct cf_name *name, bool tr
 	d = cf_dentry_flags(s->at) & CF_DENTRY_OP_HASH ? NULL : cf_dentry_search(&key);
 	if (!d || must_wait(d))
 		return 1;
+	CF_TEST_POINT("walk: named");
 	inode = cf_dentry_inode(d);
 	CF_TEST_POINT("walk: found");
 	// This inode was the name's; and the directory is still the one that we were allowed to search, not another of its

@@ -226,6 +226,31 @@ TEST("a table of operations that replaces another leaves none of its flags")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+static void change_tables(int id, void *shared)
+{
+	static const struct cf_dentry_ops full = { .revalidate = revalidate, .put_inode = put_inode };
+	static const struct cf_dentry_ops part = { .put_inode = put_inode };
+	struct cf_dentry *n = shared;
+	for (long i = 0; i < scaled(20000); i++)
+		if (id == 0)
+			cf_dentry_set_ops(n, i & 1 ? &full : i & 2 ? &part : NULL);
+		else
+			CHECK(fs_stat("/n", i & 1 ? CF_WALK_REFERENCE : 0) > 0);
+}
+
+TEST("tables that are replaced under walks")
+{
+	struct cf_dentry *n;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_create("/n"), 0);
+	says = 1;
+	n = find("n");
+	vfs_crew(3, change_tables, n);
+	cf_dentry_set_ops(n, NULL);
+	cf_dentry_put(n);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("revalidate: yes, no, and not in a read section")
 {
 	const struct cf_dentry_ops ops = { .revalidate = revalidate };
@@ -393,6 +418,24 @@ static void begin_used(void)
 	held = fs_get("/n", 0, &error);
 }
 
+TEST("the backend is asked under the directory's semaphore")
+{
+	struct actor walker = { .act = get_path, .cpu = 1 };
+	if (!two_cpus())
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	path = "/nothing";
+	cf_vfs_sem_write(&root()->inode->sem);
+	actor_start(&walker);
+	CHECK(!actor_finishes(&walker));
+	CHECK_EQUAL(__atomic_load_n(&fs.lookups, __ATOMIC_RELAXED), 0);
+	cf_vfs_sem_write_done(&root()->inode->sem);
+	actor_end(&walker);
+	CHECK_EQUAL(result, -ENOENT);
+	CHECK_EQUAL(fs.lookups, 1);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("a walk between a name and its inode does not see one of before and one of after")
 {
 	const char *const steps[] = { "walk: found", "walk: copied" };
@@ -411,6 +454,24 @@ TEST("a walk between a name and its inode does not see one of before and one of 
 		CHECK(result == fs_stat("/n", 0) && result != old);
 		CHECK_EQUAL(fs_end(), 0);
 	}
+}
+
+TEST("a walk that has found a name begins again when the dentry is another name's by then")
+{
+	struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = "walk: named" };
+	if (!two_cpus() || !CF_VFS_RCU_WALK)
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_create("/n"), 0);
+	CHECK_EQUAL(fs_create("/other"), 0);
+	path = "/n";
+	hold(&walker);
+	CHECK_EQUAL(fs_rename("/n", "/away"), 0);
+	CHECK_EQUAL(fs_rename("/other", "/n"), 0);
+	CHECK_EQUAL(fs_unlink("/away"), 0); // what the walk has found has no inode now
+	actor_end(&walker);
+	CHECK_EQUAL(result, fs_stat("/n", 0));
+	CHECK_EQUAL(fs_end(), 0);
 }
 
 TEST("a walk that goes up while its directory moves")
@@ -543,7 +604,7 @@ TEST("a put beside a removal from the table frees the dentry")
 
 TEST("a put beside the shrinker leaves the dentry on the LRU")
 {
-	struct actor shrinker = { .act = shrink_all, .cpu = 1, .stop_at = "dentry: isolated" };
+	struct actor shrinker = { .act = shrink_all, .cpu = 1, .stop_at = "dentry: isolating" };
 	struct actor putter = { .act = put_held, .cpu = 0 };
 	if (!two_cpus() || !CF_VFS_RCU_WALK)
 		return;

@@ -190,7 +190,7 @@ TEST("one fills it, and the others wait until it is filled")
 		begin();
 		vfs_crew(4, fill_slowly, NULL);
 		CHECK_EQUAL(filled, 1);
-		end(1);
+		end(evicted + 1); // those that came second are gone
 	}
 }
 
@@ -306,7 +306,7 @@ TEST("a put beside an unlink or a removal from the table evicts it")
 
 TEST("a put beside the shrinker leaves it on the list")
 {
-	struct actor shrinker = { .act = shrink_shared, .cpu = 1, .stop_at = "inode: isolated" };
+	struct actor shrinker = { .act = shrink_shared, .cpu = 1, .stop_at = "inode: isolating" };
 	struct actor putter = { .act = put_shared, .cpu = 0 };
 	if (!two_cpus() || !CF_VFS_INODES_SPLIT)
 		return;

@@ -280,6 +280,19 @@ TEST("of those who insert one key at once one wins")
 	end(2000);
 }
 
+static void replace_plain(uint32_t key)
+{
+	struct cf_rhash_entry *old;
+	struct item *fresh = calloc(1, sizeof *fresh);
+	fresh->key = key;
+	fresh->value = key + 1;
+	cf_rcu_read_lock();
+	old = cf_rhash_find(&table, hash_of(key), same_plain, &key);
+	CHECK(cf_rhash_replace(&table, old, &fresh->entry));
+	cf_rcu_call(&item_of(old)->rcu, free_item);
+	cf_rcu_read_unlock();
+}
+
 static void insert_or_read_plain(int id, void *shared)
 {
 	(void)shared;
@@ -290,6 +303,8 @@ static void insert_or_read_plain(int id, void *shared)
 			item->key = key;
 			item->value = key + 1;
 			cf_rhash_insert(&table, &item->entry, hash_of(key));
+			if (key >= 100)
+				replace_plain(key - 100); // in the midst of a chain
 			continue;
 		}
 		cf_rcu_read_lock();
@@ -383,6 +398,40 @@ TEST("a reader that is led into another chain comes back")
 	traveller = NULL;
 	actor_end(&reader);
 	CHECK(cf_rhash_remove(&table, &sought.entry) && cf_rhash_remove(&table, &moved.entry));
+	end(0);
+}
+
+static void read_old_table(void)
+{
+	uint32_t key = 0;
+	cf_rcu_register_thread();
+	cf_rcu_read_lock();
+	CHECK(cf_rhash_find(&table, 0, same_held, &key) != NULL);
+	cf_rcu_read_unlock();
+	cf_rcu_unregister_thread();
+}
+
+TEST("a table is there for as long as a reader is in it")
+{
+	struct actor reader = { .act = read_old_table, .cpu = 1, .stop_at = "test: on the traveller" };
+	struct item sought = { .key = 0 }, before = { .key = 1 };
+	if (!two_cpus())
+		return;
+	begin(8, 0);
+	cf_rhash_insert(&table, &sought.entry, 0);
+	cf_rhash_insert(&table, &before.entry, 0);
+	traveller = &before;
+	actor_start(&reader);
+	CHECK(actor_wait_held(&reader));
+	table.count.count += 100; // the table takes itself to be full
+	CHECK(cf_rhash_maintain(&table));
+	table.count.count -= 100;
+	usleep(30000); // a grace period would pass
+	CHECK(!cf_rhash_maintain(&table)); // the last resize still waits for the reader
+	CHECK(__atomic_load_n(&table.resizing, __ATOMIC_RELAXED));
+	traveller = NULL;
+	actor_end(&reader);
+	CHECK(cf_rhash_remove(&table, &sought.entry) && cf_rhash_remove(&table, &before.entry));
 	end(0);
 }
 
