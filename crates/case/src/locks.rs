@@ -30,11 +30,8 @@ pub struct Caller {
 impl Releases {
     /// `None`: a build that does not count them.
     pub fn of(results: Results, program: &Path) -> Result<Option<Releases>> {
-        if results.lock_releases.is_empty() {
-            return Ok(None);
-        }
-        let addresses: Vec<u64> =
-            results.lock_releases.iter().flat_map(|c| &c.stack).map(|at| at.wrapping_sub(1)).collect();
+        let Some(releases) = results.lock_releases else { return Ok(None) };
+        let addresses: Vec<u64> = releases.iter().flat_map(|c| &c.stack).map(|at| at.wrapping_sub(1)).collect();
         let mut named = places(&program.to_string_lossy(), &addresses)?.into_iter();
         let mut counts: BTreeMap<(String, String, String), u64> = BTreeMap::new();
         for counted in releases {
