@@ -61,7 +61,8 @@ fn one(figure: &Figure, of: &Seed<'_>) -> Result<f64> {
         Figure::Releases { run, files } => of.releases(run)?.each(files),
         Figure::ReleaseShare { run, files, others } => {
             let releases = of.releases(run)?;
-            releases.each(files) / (releases.each(&[]) + of.others(others.as_ref())?) * 100.0
+            let all = releases.each(&[]) + of.others(others.as_ref())?;
+            if all > 0.0 { releases.each(files) / all * 100.0 } else { 0.0 }
         }
         Figure::ReleaseRatio { run, over, others } => {
             let more = of.others(others.as_ref())?;

@@ -28,16 +28,13 @@ pub struct Caller {
 }
 
 impl Releases {
-    /// None were counted: `None`.
+    /// `None`: a build that does not count them.
     pub fn of(results: Results, program: &Path) -> Result<Option<Releases>> {
-        if results.lock_releases.is_empty() {
-            return Ok(None);
-        }
-        let addresses: Vec<u64> =
-            results.lock_releases.iter().flat_map(|c| &c.stack).map(|at| at.wrapping_sub(1)).collect();
+        let Some(releases) = results.lock_releases else { return Ok(None) };
+        let addresses: Vec<u64> = releases.iter().flat_map(|c| &c.stack).map(|at| at.wrapping_sub(1)).collect();
         let mut named = places(&program.to_string_lossy(), &addresses)?.into_iter();
         let mut counts: BTreeMap<(String, String, String), u64> = BTreeMap::new();
-        for counted in results.lock_releases {
+        for counted in releases {
             let stack: Vec<Place> = named.by_ref().take(counted.stack.len()).flatten().collect();
             let (function, file) = caller(&stack);
             *counts.entry((counted.primitive, function, file)).or_default() += counted.count;
@@ -62,7 +59,7 @@ impl Releases {
     /// Lock primitives only, above `least` percent, by caller.
     pub fn text(&self, what: &str, least: f64) -> String {
         let all = self.count(&[]);
-        let share = |count: u64| count as f64 / all as f64 * 100.0;
+        let share = |count: u64| count as f64 / all.max(1) as f64 * 100.0;
         let mut text = format!("\n{what}: {:.2} lock releases for each operation, of which\n", self.each(&[]));
         for caller in self.by.iter().filter(|caller| share(caller.count) >= least) {
             let (share, Caller { primitive, function, file, .. }) = (share(caller.count), caller);
@@ -99,6 +96,20 @@ mod tests {
         assert_eq!(caller(&stack), ("put".into(), "dentry.c".into()));
         assert_eq!(caller(&stack[..2]), ("cf_lru_add".into(), "lru.c".into()));
         assert_eq!(caller(&[]).0, "unknown");
+    }
+
+    #[test]
+    fn a_run_without_releases_is_not_one_that_counted_none() {
+        let of = |releases| {
+            Releases::of(
+                Results { throughput: 1.0, operations: 10, lock_releases: releases },
+                Path::new("/proc/self/exe"),
+            )
+        };
+        assert_eq!(of(None).unwrap(), None);
+        let none = of(Some(Vec::new())).unwrap().unwrap();
+        assert_eq!(none.each(&[]), 0.0);
+        assert!(none.text("scaled", 0.5).contains("scaled: 0.00 lock releases"));
     }
 
     #[test]

@@ -9,8 +9,8 @@ pub struct Results {
     /// Operations a second.
     pub throughput: f64,
     pub operations: u64,
-    #[serde(default)]
-    pub lock_releases: Vec<Counted>,
+    /// Of builds that count them.
+    pub lock_releases: Option<Vec<Counted>>,
 }
 
 #[derive(Deserialize)]

@@ -43,6 +43,27 @@ TEST("alloc, add, lookup, drop")
 	CHECK_EQUAL(fs.charged, 0);
 }
 
+TEST("a socket's dentry: no path leads to it, and its inode goes with it")
+{
+	struct cf_inode *inode;
+	struct cf_dentry *d;
+	int64_t inodes;
+	CHECK_EQUAL(fs_begin(), 0);
+	inodes = cf_icache_count(&fs.super.icache);
+	inode = memfs_inode(S_IFSOCK | 0777, &fs.cred);
+	inode->nlink = 0; // no name: not worth keeping
+	d = cf_dentry_pseudo(&fs.super, inode);
+	cf_inode_put(inode); // the dentry has its own reference
+	CHECK(cf_dentry_inode(d) == inode && !(cf_dentry_flags(d) & CF_DENTRY_HASHED));
+	CHECK_EQUAL(cf_dcache_count(&fs.super), 2);
+	CHECK_EQUAL(cf_icache_count(&fs.super.icache), inodes + 1);
+	cf_dentry_put(d);
+	CHECK_EQUAL(cf_dcache_count(&fs.super), 1);
+	CHECK_EQUAL(cf_icache_count(&fs.super.icache), inodes);
+	CHECK_EQUAL(fs_end(), 0);
+	CHECK_EQUAL(fs.charged, 0);
+}
+
 TEST("a negative dentry becomes positive, and negative again")
 {
 	struct cf_dentry *d;
