@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build wrappers demo test kit-test kit-bench grid stress accuracy bench install clean
+.PHONY: build wrappers demo test kit-test kit-mutants kit-bench grid stress accuracy bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -41,6 +41,12 @@ KIT = $(MAKE) --no-print-directory -C kit OUT=$(abspath $(or $(CARGO_TARGET_DIR)
 kit-test:
 	@scripts/setup.sh test
 	$(KIT) test
+
+# Takes away, one at a time, what the counters' exactness rests on, and says which test notices.
+kit-mutants:
+	@scripts/setup.sh test
+	$(MAKE) build
+	COREFOLD=$(abspath $(BUILT))/corefold $(KIT) mutants
 
 # The native table of counters and their peers.
 kit-bench:

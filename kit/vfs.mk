@@ -23,10 +23,14 @@ $(OUT)/libcorefold_vfs.a: $(patsubst src/vfs/%.c,$(OUT)/vfs/%.o,$(VFS_SOURCES))
 vfs: $(OUT)/libcorefold_vfs.a
 
 # Tests are built with test points, and short spins, so that rare paths are common.
-VFS_WAYS = plain asan tsan policy0 policy1 policy2 policy3 policy4
+VFS_WAYS = plain asan tsan bp policy0 policy1 policy2 policy3 policy4
 vfs_plain_FLAGS = -O2 -g
 vfs_asan_FLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 vfs_tsan_FLAGS = -O1 -g -fsanitize=thread
+# The flavour of liburcu for threads that are not ours.
+vfs_bp_FLAGS = -O1 -g -DCF_RCU_BP
+vfs_bp_LIBURCU = -lurcu-bp
+vfs_bp_TESTS = $(filter rcu rhash walk,$(VFS_TESTS))
 $(foreach p,0 1 2 3 4,$(eval vfs_policy$p_FLAGS = -O1 -g -DCF_VFS_POLICY=$p))
 # The model needs no sanitiser that looks for races.
 vfs_tsan_TESTS = $(filter-out kernel_compare property hostile,$(VFS_TESTS))
@@ -44,7 +48,7 @@ $(OUT)/vfs_$(1)/libvfs.a: $(patsubst src/%.c,$(OUT)/vfs_$(1)/%.o,$(SOURCES) $(VF
 		tests/vfs/model/%.c,$(OUT)/vfs_$(1)/model/%.o,$(VFS_MODEL))
 	$(AR) rcs $$@ $$^
 $(OUT)/vfs_$(1)/%: tests/vfs/%.c $(OUT)/vfs_$(1)/libvfs.a $(wildcard tests/*.h tests/vfs/*.h)
-	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS $$< $(OUT)/vfs_$(1)/libvfs.a $(LIBURCU) -o $$@
+	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS $$< $(OUT)/vfs_$(1)/libvfs.a $(or $(vfs_$(1)_LIBURCU),$(LIBURCU)) -o $$@
 .PHONY: run-vfs-$(1)
 run-vfs-$(1): $(addprefix $(OUT)/vfs_$(1)/,$(or $(vfs_$(1)_TESTS),$(VFS_TESTS)))
 	@failed=; for t in $$^; do echo "# $$$$t"; timeout 600 $$$$t || failed=1; done; [ -z "$$$$failed" ]

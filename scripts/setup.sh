@@ -26,6 +26,8 @@ if [ "$1" = test ]; then
     # For programs that use another allocator.
     [ -e /usr/lib/x86_64-linux-gnu/libjemalloc.a ] || optional="$optional libjemalloc-dev"
     [ -e /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a ] || optional="$optional libgoogle-perftools-dev"
+    # For the file-system half of the kit.
+    ls /usr/include/urcu/urcu-memb.h /usr/include/*/urcu/urcu-memb.h >/dev/null 2>&1 || optional="$optional liburcu-dev"
     # Unpacks the source packages of public test suites, which apt-get downloads.
     have dpkg-source || optional="$optional dpkg-dev"
     # Test programs are built with gcc and with these.

@@ -16,7 +16,9 @@ enum { WARM_UP = 4, PATH = 64 };
 
 static const char *what;
 static long walks;
-static pthread_barrier_t ready CF_LINE_ALIGNED; // apart from what is read meanwhile
+// Apart from what is read meanwhile.
+static pthread_barrier_t ready CF_LINE_ALIGNED;
+static uint32_t warm CF_LINE_ALIGNED, all_of_them;
 
 static void check(int result)
 {
@@ -60,16 +62,27 @@ static int64_t once(const char *path, int opens)
 	return error;
 }
 
+// All threads have registered, and are where they stay: who waits asleep may wake on another CPU.
+static int warm_up(const char *path, int opens, int missing)
+{
+	int wrong = (once(path, opens) < 0) != missing;
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < WARM_UP; i++)
+		wrong += (once(path, opens) < 0) != missing;
+	__atomic_fetch_add(&warm, 1, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&warm, __ATOMIC_RELAXED) < all_of_them)
+		cf_pause();
+	return wrong;
+}
+
 static void *thread(void *number)
 {
-	int opens = !strcmp(what, "open"), missing = !strcmp(what, "missing"), wrong = 0;
+	int opens = !strcmp(what, "open"), missing = !strcmp(what, "missing"), wrong;
 	const long turns = walks;
 	char path[PATH];
 	path_of((int)(intptr_t)number, path);
 	cf_rcu_register_thread();
-	for (int i = 0; i < WARM_UP; i++)
-		wrong += (once(path, opens) < 0) != missing;
-	pthread_barrier_wait(&ready);
+	wrong = warm_up(path, opens, missing);
 	CF_REGION_BEGIN();
 	for (long i = 0; i < turns; i++) {
 		wrong += (once(path, opens) < 0) != missing;
@@ -89,6 +102,7 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "usage: walk different|same|private|open|missing THREADS WALKS\n"), 2;
 	what = argv[1];
 	walks = atol(argv[3]);
+	all_of_them = (uint32_t)threads;
 	cf_rcu_register_thread();
 	check(fs_begin());
 	make_files(threads);

@@ -20,7 +20,7 @@
 /* The shared word: count << SHIFT | LOCKED | LENT. */
 enum { LENT = 1, LOCKED = 2, SHIFT = 2 };
 
-#define NOWHERE INT64_MIN /* of guard and near */
+#define NOWHERE INT64_MIN /* of guard and compared: none */
 
 static inline int64_t count_of(uint64_t word)
 {
@@ -37,7 +37,8 @@ static inline uint64_t load_word(const struct cf_adaptive_counter *c)
 	return __atomic_load_n(&c->word, __ATOMIC_ACQUIRE); /* acquire: after the adds that it contains */
 }
 
-/* Sequentially consistent: a lower count before the look at the watermark, in cf_adaptive_sank; its partner is raise_guard__. */
+/* Sequentially consistent: a lower count before the look at the watermark, in
+ * cf_adaptive_check_watermark; its partner is raise_guard__. */
 static inline uint64_t add_to_word(struct cf_adaptive_counter *c, uint64_t amount)
 {
 	return __atomic_add_fetch(&c->word, amount, __ATOMIC_SEQ_CST);
@@ -51,10 +52,11 @@ static inline bool swap_word(struct cf_adaptive_counter *c, uint64_t *expected, 
 /* Every section of the lock is one more move: who reads the count's line without it sees that one has begun. */
 static inline bool try_lock(struct cf_adaptive_counter *c)
 {
-	/* Acquire: after the last holder's release in unlock. */
+	/* Acquire: after the last holder's release in unlock. Tests cannot tell, since the load in front acquires, too, unless
+	 * another has held the lock between the two. */
 	if (load_word(c) & LOCKED || __atomic_fetch_or(&c->word, LOCKED, __ATOMIC_ACQUIRE) & LOCKED)
 		return false;
-	/* Relaxed: what it announces, changes of `granted` and `caps`, are release stores behind it (look_at_count). */
+	/* Relaxed: what it announces, changes of `granted` and `max_total`, are release stores behind it (look_at_count). */
 	__atomic_store_n(&c->moves, c->moves + 1, __ATOMIC_RELAXED);
 	return true;
 }
@@ -85,10 +87,11 @@ static inline int64_t guard(const struct cf_adaptive_counter *c)
 	return __atomic_load_n(&c->guard, __ATOMIC_RELAXED); /* relaxed: invariant 6 says what an old one may do */
 }
 
-static inline void change_caps__(struct cf_adaptive_counter *c, int64_t by)
+static inline void change_max_total__(struct cf_adaptive_counter *c, int64_t by)
 {
-	/* Release: this section's `moves` before it, so that who reads the new caps finds that a section began. */
-	__atomic_store_n(&c->caps, c->caps + by, __ATOMIC_RELEASE);
+	/* Release: this section's `moves` before it, so that a reader of the new total finds that a section began.
+	 * x86 cannot tell, its stores stay in order; arm64 and RISC-V need it. */
+	__atomic_store_n(&c->max_total, c->max_total + by, __ATOMIC_RELEASE);
 }
 
 static inline uint64_t holders__(const struct cf_adaptive_counter *c, uint32_t i)
@@ -108,36 +111,36 @@ static inline bool is_holder__(const struct cf_adaptive_counter *c, uint32_t cpu
 
 /* adaptive_slots.c */
 
-/* Adds `amount` to the value, and gives `credit` to slots; unless the count would leave its range, or sink below the
+/* Adds `amount` to the value, and gives `credit` to slots; unless the count would leave its range, or fall below the
  * guard: then false, and nothing was done. */
 bool cf_adaptive_debit__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount);
-/* Closed slots get credit that was debited, and caps that were counted. */
-void cf_adaptive_open__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap);
+/* A closed slot gets half of `max` as credit: debited and counted before. */
+void cf_adaptive_open__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t max);
 /* Invariant 4 for the holders: those for which `wanted` is true, or all (null). Returns how many, or -errno of the fence:
  * then the slots are open again, as they were. */
 int cf_adaptive_call_back__(struct cf_adaptive_counter *c, const bool *wanted);
 /* This CPU's slot is closed and its credit, with amount, goes to the count. 0, or -ERANGE: the amount was not added. */
 int cf_adaptive_fold_own__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
-/* An amount below 0 that the credit cannot serve: from the count, with what the credit lacks of half its cap. False: too
- * near a limit, nothing was done. */
-bool cf_adaptive_draw__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
-/* An amount above 0 that the cap does not hold: to the count, with what the credit has above half its cap. */
-void cf_adaptive_repay__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
-void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap);
+/* An amount below 0 that the credit cannot serve: from the count, with what the credit lacks to be half its maximum.
+ * False: too near a limit, nothing was done. */
+bool cf_adaptive_refill__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
+/* An amount above 0 that the maximum does not hold: to the count, with what the credit has above half its maximum. */
+void cf_adaptive_flush__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount);
+void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t max);
 /* A change of the count by compare-and-swap. 0 or -ERANGE. */
 int cf_adaptive_add_checked(struct cf_adaptive_counter *c, int64_t amount, uint64_t *before);
 
 /* adaptive_counter.c */
 
-/* The count became that of `word`: if it sank below the watermark while credit is out, no slot may give to a limited_add
+/* The count has become that of `word`: if it is below the watermark while credit is out, no slot may serve a limited_add
  * that begins from here on. */
-void cf_adaptive_sank(struct cf_adaptive_counter *c, uint64_t word);
+void cf_adaptive_check_watermark(struct cf_adaptive_counter *c, uint64_t word);
 
 /* adaptive_policy.c */
 
-/* How much a CPU may hold now; 0: nothing. */
-int32_t cf_adaptive_cap(const struct cf_adaptive_counter *c, int64_t count, int64_t near);
-void cf_adaptive_age_near__(struct cf_adaptive_counter *c);
+/* The maximum that a CPU's credit may have now; 0: none. */
+int32_t cf_adaptive_credit_max(const struct cf_adaptive_counter *c, int64_t count, int64_t compared);
+void cf_adaptive_age_compared__(struct cf_adaptive_counter *c);
 /* This CPU gets credit, and with `to_all` every CPU that met contention. */
 void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all);
 void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit);
@@ -148,8 +151,8 @@ void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t 
 /* A comparison with rhs had to sum. */
 void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs);
 int cf_adaptive_settle__(struct cf_adaptive_counter *c);
-/* After a borrowing that was served: time to look for idle CPUs? */
-void cf_adaptive_borrowed__(struct cf_adaptive_counter *c);
+/* After a refill or a flush: time to look for idle CPUs? */
+void cf_adaptive_refilled__(struct cf_adaptive_counter *c);
 
 #pragma GCC visibility pop
 

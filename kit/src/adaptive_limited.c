@@ -40,18 +40,18 @@ static bool refill_and_take(struct cf_adaptive_counter *c, uint32_t cpu, int64_t
 {
 	struct cf_lock_node node;
 	struct cf_slot *slot = &c->slots[cpu];
-	int32_t cap;
+	int32_t max;
 	bool done = false;
-	if (cf_slot_cap(slot) == 0)
+	if (cf_slot_credit_max(slot) == 0)
 		return false;
 	lock(c, &node);
-	cap = cf_slot_cap(slot);
-	if (cap && cf_adaptive_cap(c, count_of(load_word(c)), c->near) < cap / 2) {
+	max = cf_slot_credit_max(slot);
+	if (max && cf_adaptive_credit_max(c, count_of(load_word(c)), c->compared) < max / 2) {
 		cf_adaptive_fold_own__(c, cpu, 0);
 		cf_adaptive_lend__(c, false);
-	} else if (cap && limit <= guard(c)) {
+	} else if (max && limit <= guard(c)) { // results cannot tell `max`: without it LENT would stay set, with no holder
 		// The debit leaves the count at or above the guard, and so at or above the limit.
-		done = cf_adaptive_draw__(c, cpu, amount);
+		done = cf_adaptive_refill__(c, cpu, amount);
 	}
 	unlock(c, &node);
 	return done;
@@ -81,6 +81,7 @@ static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_
 			return limited_add_exactly(c, limit, amount);
 		if (!cf_value_fits(after))
 			return -ERANGE;
+		CF_TEST_POINT("adaptive: taking");
 		// value >= count, so a count that can afford it is enough, whatever is lent.
 		if (swap_word(c, &word, word + in_word(amount)))
 			break;
@@ -91,30 +92,24 @@ static int limited_add_down(struct cf_adaptive_counter *c, int64_t limit, int64_
 			word = load_word(c);
 		}
 	}
-	cf_adaptive_sank(c, word + in_word(amount));
+	cf_adaptive_check_watermark(c, word + in_word(amount));
 	cf_adaptive_changed(c, cpu, word, word + in_word(amount), limit);
 	return 0;
 }
 
-// Credit may grow up to the caps while this looks: they count as used.
+// Credit may grow up to the maxima while this decides: they count as used. What fits then, fits: plain adds that raise the
+// count meanwhile count as after it (guarantee 1).
 static int limited_add_up(struct cf_adaptive_counter *c, int64_t limit, int64_t amount)
 {
 	struct cf_lock_node node;
-	int result, called = 0;
+	int result = 0;
 	lock(c, &node);
-	if (count_of(load_word(c)) + amount + c->caps > limit) {
-		called = cf_adaptive_call_back__(c, NULL);
-		__atomic_store_n(&c->near, limit, __ATOMIC_RELAXED);
+	if (count_of(load_word(c)) + amount + c->max_total > limit) {
+		result = cf_adaptive_call_back__(c, NULL);
+		__atomic_store_n(&c->compared, limit, __ATOMIC_RELAXED); // relaxed: policy
 	}
-	result = decide__(c, limit - c->caps, amount);
-	// A plain add in between can have brought it near; then the caps are in the way, and go.
-	if (result == -ENOSPC && c->caps && called >= 0) {
-		called = cf_adaptive_call_back__(c, NULL);
-		if (called >= 0)
-			result = decide__(c, limit, amount);
-	}
-	if (result == -ENOSPC && called < 0)
-		result = called; // with the credit it might fit
+	if (result >= 0)
+		result = decide__(c, limit, amount);
 	unlock(c, &node);
 	return result;
 }

@@ -5,10 +5,10 @@
 enum {
 	CONTENDED_CHANGES = 4,    // of the word by one CPU, each after somebody else's
 	CHANGES = 64,             // of the word by one CPU
-	CAP_WORTHWHILE = 8,       // a smaller cap saves too few visits to the word
-	CAP_WORTHWHILE_NEAR = 16, // a smaller cap costs more visits than it saves sums
-	PATIENCE_MAX = 1 << 20,
-	SETTLE_EVERY = 1024, // borrowings
+	WORTHWHILE = 8,           // a smaller maximum saves too few visits to the word
+	WORTHWHILE_COMPARED = 16, // a smaller maximum costs more visits than it saves sums
+	EXPIRY_MAX = 1 << 20,
+	SETTLE_EVERY = 1024,      // refills and flushes
 };
 
 // Hints that a CPU keeps in its slot; written by its threads without any protection.
@@ -24,29 +24,29 @@ static void set_hint(struct cf_slot *slot, int which, uint64_t value)
 	__atomic_store_n(&slot->own[which], value, __ATOMIC_RELAXED); // relaxed: a hint
 }
 
-static int32_t cap_within(const struct cf_adaptive_counter *c, uint64_t distance, uint64_t worthwhile)
+static int32_t max_within(const struct cf_adaptive_counter *c, uint64_t distance, uint64_t worthwhile)
 {
 	uint64_t each;
 	if (distance < worthwhile * cf_cpu_count()) // before the division: comparisons at the limit ask often
 		return 0;
 	each = distance / cf_cpu_count();
-	return each < (uint64_t)c->cap_max ? (int32_t)each : c->cap_max;
+	return each < (uint64_t)c->credit_max ? (int32_t)each : c->credit_max;
 }
 
-// Caps so small that the count alone tells the value from `near`; 0 if they would be too small.
-static int32_t cap_near(const struct cf_adaptive_counter *c, int64_t count, int64_t near)
+// Maxima so small that the count alone tells the value from `compared`; 0 if they would be too small.
+static int32_t max_near_compared(const struct cf_adaptive_counter *c, int64_t count, int64_t compared)
 {
-	return near == NOWHERE ? 0 : cap_within(c, cf_value_distance(count, near), CAP_WORTHWHILE_NEAR);
+	return compared == NOWHERE ? 0 : max_within(c, cf_value_distance(count, compared), WORTHWHILE_COMPARED);
 }
 
-// Near the guard nothing: limited_add must find the value in the count. Nearer to a compared value than small caps are
-// worth, it is the reverse: comparisons sum in any case, so caps are large.
-int32_t cf_adaptive_cap(const struct cf_adaptive_counter *c, int64_t count, int64_t near)
+// Near the guard, no credit: limited_add must find the value in the count. So near to a compared value that small maxima
+// are not worthwhile, comparisons sum in any case, and maxima are large.
+int32_t cf_adaptive_credit_max(const struct cf_adaptive_counter *c, int64_t count, int64_t compared)
 {
 	int64_t floor = guard(c);
 	uint64_t distance = floor == NOWHERE ? (uint64_t)CF_VALUE_MAX * 4 : count > floor ? cf_value_distance(count, floor) : 0;
-	int32_t cap = cap_within(c, distance, CAP_WORTHWHILE), small = cap_near(c, count, near);
-	return small && small < cap ? small : cap;
+	int32_t max = max_within(c, distance, WORTHWHILE), small = max_near_compared(c, count, compared);
+	return small && small < max ? small : max;
 }
 
 static bool wants_credit__(const struct cf_adaptive_counter *c, uint32_t cpu)
@@ -59,9 +59,9 @@ static bool wants_credit__(const struct cf_adaptive_counter *c, uint32_t cpu)
 void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all)
 {
 	uint32_t here = cf_cpu_current(), borrowers = 0;
-	int32_t cap = cf_adaptive_cap(c, count_of(load_word(c)), c->near);
+	int32_t max = cf_adaptive_credit_max(c, count_of(load_word(c)), c->compared);
 	bool wants[cf_slot_count()];
-	if (cap == 0)
+	if (max == 0)
 		return;
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 		wants[cpu] = cpu == here ? !is_holder__(c, cpu) : to_all && wants_credit__(c, cpu);
@@ -69,21 +69,23 @@ void cf_adaptive_lend__(struct cf_adaptive_counter *c, bool to_all)
 	}
 	if (borrowers == 0)
 		return;
-	change_caps__(c, (int64_t)borrowers * cap);
-	if (!cf_adaptive_debit__(c, (int64_t)borrowers * (cap / 2), 0)) {
-		change_caps__(c, -(int64_t)borrowers * cap);
+	change_max_total__(c, (int64_t)borrowers * max);
+	if (!cf_adaptive_debit__(c, (int64_t)borrowers * (max / 2), 0)) {
+		change_max_total__(c, -(int64_t)borrowers * max);
 		return;
 	}
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		if (wants[cpu])
-			cf_adaptive_open__(c, cpu, cap);
+			cf_adaptive_open__(c, cpu, max);
 }
 
 void cf_adaptive_set_guard__(struct cf_adaptive_counter *c, int64_t guard)
 {
-	// Sequentially consistent: before what comes, for those who look at it without the lock.
-	__atomic_store_n(&c->guard, guard, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->watermark, guard, __ATOMIC_SEQ_CST);
+	// Relaxed: it is lowered, which refuses more. Release: the guard before the watermark, so that an add that finds this
+	// watermark, and returns, is followed by no limited_add that finds the old guard. x86 cannot tell, its stores stay in order; arm64 and RISC-V
+	// need it.
+	__atomic_store_n(&c->guard, guard, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->watermark, guard, __ATOMIC_RELEASE);
 }
 
 // limited_add's fast path may serve this limit from now on (invariant 6), if the count is above it.
@@ -97,8 +99,9 @@ void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit)
 	if (count_of(load_word(c)) < limit) // out of reach: a guard up there would keep the counter global
 		return;
 	CF_TEST_POINT("adaptive: about to raise");
-	// Sequentially consistent: the watermark before the look at the count; in cf_adaptive_sank it is the other way round.
-	// One of the two finds what the other wrote. No limited_add reads the guard before that is decided.
+	// Sequentially consistent: the watermark before the look at the count; in cf_adaptive_check_watermark the other way
+	// round. One of the two finds what the other wrote. No limited_add reads the guard before that is decided.
+	// x86 cannot tell, here and below: each exchange is a full fence there. arm64 and RISC-V need these orders.
 	__atomic_exchange_n(&c->watermark, limit, __ATOMIC_SEQ_CST);
 	CF_TEST_POINT("adaptive: raising");
 	if (count_of(__atomic_load_n(&c->word, __ATOMIC_SEQ_CST)) < limit) {
@@ -110,12 +113,12 @@ void cf_adaptive_raise_guard__(struct cf_adaptive_counter *c, int64_t limit)
 	CF_TEST_POINT("adaptive: raised");
 }
 
-// A value that was compared near to is forgotten in time: it may be nobody's limit any more.
-void cf_adaptive_age_near__(struct cf_adaptive_counter *c)
+// A compared value expires: it may be nobody's limit any more.
+void cf_adaptive_age_compared__(struct cf_adaptive_counter *c)
 {
-	if (c->near == NOWHERE || ++c->near_age < c->patience)
+	if (c->compared == NOWHERE || ++c->compared_age < c->compared_expiry)
 		return;
-	__atomic_store_n(&c->near, NOWHERE, __ATOMIC_RELAXED); // relaxed: policy
+	__atomic_store_n(&c->compared, NOWHERE, __ATOMIC_RELAXED); // relaxed: policy
 	c->guessed = 1;
 }
 
@@ -126,12 +129,12 @@ static void consider_lending(struct cf_adaptive_counter *c, struct cf_slot *slot
 	set_hint(slot, HINT_CHANGES, 0);
 	set_hint(slot, HINT_CONTENDED, contended ? CONTENDED_CHANGES / 2 : 0);
 	// Relaxed: policy.
-	if (cf_adaptive_cap(c, count, __atomic_load_n(&c->near, __ATOMIC_RELAXED)) == 0)
+	if (cf_adaptive_credit_max(c, count, __atomic_load_n(&c->compared, __ATOMIC_RELAXED)) == 0)
 		return;
 	cf_section_enter();
-	// Else somebody lends already, or borrows. A moment's wait may bring credit without the lock.
+	// Held: somebody else is moving credit, and may bring this CPU's as well.
 	if (try_lock(c)) {
-		cf_adaptive_age_near__(c);
+		cf_adaptive_age_compared__(c);
 		cf_adaptive_raise_guard__(c, limit);
 		cf_adaptive_lend__(c, contended);
 		unlock_word(c);
@@ -156,28 +159,28 @@ void cf_adaptive_collided(struct cf_adaptive_counter *c, uint32_t cpu, uint64_t 
 	consider_lending(c, &c->slots[cpu], count_of(word), limit, true);
 }
 
-static void make_caps_small__(struct cf_adaptive_counter *c, int64_t near)
+static void shrink_credits__(struct cf_adaptive_counter *c, int64_t compared)
 {
 	if (cf_adaptive_call_back__(c, NULL) < 0)
 		return;
-	__atomic_store_n(&c->near, near, __ATOMIC_RELAXED);
-	if (c->sums_to_shrink < PATIENCE_MAX)
+	__atomic_store_n(&c->compared, compared, __ATOMIC_RELAXED);
+	if (c->sums_to_shrink < EXPIRY_MAX)
 		__atomic_store_n(&c->sums_to_shrink, 2 * c->sums_to_shrink, __ATOMIC_RELAXED);
-	if (c->guessed && c->patience < PATIENCE_MAX)
-		c->patience *= 2;
+	if (c->guessed && c->compared_expiry < EXPIRY_MAX)
+		c->compared_expiry *= 2;
 	c->guessed = 0;
-	c->near_age = 0;
+	c->compared_age = 0;
 }
 
-// Where smaller caps would have decided it, those of now are called back: once this CPU has summed so often, and twice
-// as often each time.
+// Where smaller maxima would have decided a comparison without a sum, all credit is called back once this CPU has summed
+// `sums_to_shrink` times, which doubles each time.
 void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 {
 	struct cf_lock_node node;
 	struct cf_slot *slot = &c->slots[cf_cpu_current()];
 	uint64_t sums;
 	uint32_t enough;
-	if (cap_near(c, sum, rhs) == 0 || cf_section_inside())
+	if (max_near_compared(c, sum, rhs) == 0 || cf_section_inside())
 		return;
 	sums = hint(slot, HINT_SUMS) + 1;
 	enough = __atomic_load_n(&c->sums_to_shrink, __ATOMIC_RELAXED); // relaxed: policy
@@ -186,7 +189,7 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 		return;
 	lock(c, &node);
 	if (c->sums_to_shrink == enough) // else somebody has done it meanwhile: CPUs that sum all get here together
-		make_caps_small__(c, rhs);
+		shrink_credits__(c, rhs);
 	unlock(c, &node);
 }
 
@@ -194,7 +197,7 @@ void cf_adaptive_summed(struct cf_adaptive_counter *c, int64_t sum, int64_t rhs)
 int cf_adaptive_settle__(struct cf_adaptive_counter *c)
 {
 	bool idle[cf_slot_count()];
-	c->borrowings = 0;
+	c->refills = 0;
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 		uint32_t total = (uint32_t)cf_slot_word_load(&c->slots[cpu]); // its low half: an unlucky guess is harmless
 		idle[cpu] = is_holder__(c, cpu) && c->seen[cpu] == total;
@@ -203,8 +206,8 @@ int cf_adaptive_settle__(struct cf_adaptive_counter *c)
 	return cf_adaptive_call_back__(c, idle);
 }
 
-void cf_adaptive_borrowed__(struct cf_adaptive_counter *c)
+void cf_adaptive_refilled__(struct cf_adaptive_counter *c)
 {
-	if (++c->borrowings >= SETTLE_EVERY)
+	if (++c->refills >= SETTLE_EVERY)
 		cf_adaptive_settle__(c);
 }

@@ -8,8 +8,10 @@
 // The count gives credit, or gets it back (negative), and changes by `amount`, which is a change of the value.
 static uint64_t grant__(struct cf_adaptive_counter *c, int64_t credit, int64_t amount, uint64_t flags)
 {
-	// Release: this section's `moves` before it (look_at_count).
+	// Release: this section's `moves` before it (look_at_count). x86 cannot tell, its stores stay in order; arm64 and RISC-V
+	// need it.
 	__atomic_store_n(&c->granted, c->granted + credit, __ATOMIC_RELEASE);
+	CF_TEST_POINT("adaptive: granting");
 	return add_to_word(c, flags + in_word(amount - credit));
 }
 
@@ -28,11 +30,11 @@ static bool any_holder__(const struct cf_adaptive_counter *c)
 }
 
 // The credit that closed slots gave up goes to the count; the last one clears LENT (invariant 3).
-static void give_back__(struct cf_adaptive_counter *c, int64_t credit, int64_t caps)
+static void give_back__(struct cf_adaptive_counter *c, int64_t credit, int64_t max_total)
 {
 	uint64_t last = any_holder__(c) ? 0 : LENT;
 	grant__(c, -credit, 0, -last);
-	change_caps__(c, -caps);
+	change_max_total__(c, -max_total);
 }
 
 // From a closed and fenced slot, whose total nobody changes.
@@ -47,31 +49,31 @@ static int32_t take_all__(struct cf_adaptive_counter *c, uint32_t cpu)
 
 int cf_adaptive_call_back__(struct cf_adaptive_counter *c, const bool *wanted)
 {
-	int64_t credit = 0, caps = 0;
+	int64_t credit = 0, max_total = 0;
 	int called = 0, result;
 	int32_t before[cf_slot_count()];
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++) {
 		before[cpu] = 0;
 		if (!is_holder__(c, cpu) || (wanted && !wanted[cpu]))
 			continue;
-		before[cpu] = cf_slot_cap(&c->slots[cpu]);
-		caps += before[cpu];
-		cf_slot_cap_set(&c->slots[cpu], 0);
+		before[cpu] = cf_slot_credit_max(&c->slots[cpu]);
+		max_total += before[cpu];
+		cf_slot_credit_max_set(&c->slots[cpu], 0);
 		called++;
 	}
 	if (!called)
 		return 0;
 	CF_TEST_POINT("adaptive: closed");
-	result = cf_cpu_fence(-1); // caps before takes: cf_cpu.h, ordering 2
+	result = cf_cpu_fence(-1); // maxima before takes: cf_cpu.h, ordering 2
 	for (uint32_t cpu = 0; result && cpu < cf_slot_count(); cpu++)
 		if (before[cpu])
-			cf_slot_cap_set(&c->slots[cpu], before[cpu]);
+			cf_slot_credit_max_set(&c->slots[cpu], before[cpu]);
 	if (result)
 		return result;
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		if (is_holder__(c, cpu) && (!wanted || wanted[cpu]))
 			credit += take_all__(c, cpu);
-	give_back__(c, credit, caps);
+	give_back__(c, credit, max_total);
 	return called;
 }
 
@@ -88,12 +90,12 @@ bool cf_adaptive_debit__(struct cf_adaptive_counter *c, int64_t credit, int64_t 
 }
 
 // Nobody else writes a closed slot.
-void cf_adaptive_open__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap)
+void cf_adaptive_open__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t max)
 {
 	struct cf_slot *slot = &c->slots[cpu];
 	mark_holder__(c, cpu, true);
-	cf_slot_base_set(slot, cf_slot_word_load(slot) - (uint64_t)(cap / 2));
-	cf_slot_cap_set(slot, cap);
+	cf_slot_base_set(slot, cf_slot_word_load(slot) - (uint64_t)(max / 2));
+	cf_slot_credit_max_set(slot, max);
 }
 
 int cf_adaptive_add_checked(struct cf_adaptive_counter *c, int64_t amount, uint64_t *before)
@@ -117,30 +119,32 @@ static bool set_own_credit__(struct cf_adaptive_counter *c, uint32_t cpu, uint64
 int cf_adaptive_fold_own__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
 {
 	struct cf_slot *slot = &c->slots[cpu];
-	int32_t cap = cf_slot_cap(slot), credit;
+	int32_t max = cf_slot_credit_max(slot), credit;
 	uint64_t before, total;
-	cf_slot_cap_set(slot, 0);
+	cf_slot_credit_max_set(slot, 0);
 	total = cf_slot_word_load(slot);
 	credit = (int32_t)(int64_t)(total - cf_slot_base(slot));
+	CF_TEST_POINT("adaptive: folding");
 	if (set_own_credit__(c, cpu, total, 0)) {
 		mark_holder__(c, cpu, false);
-		give_back__(c, credit, cap);
+		give_back__(c, credit, max);
 	} else if (cf_cpu_fence((int)cpu) == 0) {
 		credit = take_all__(c, cpu);
-		give_back__(c, credit, cap);
+		give_back__(c, credit, max);
 	} else {
-		cf_slot_cap_set(slot, cap); // it keeps what it has
+		cf_slot_credit_max_set(slot, max); // it keeps what it has
 	}
 	return cf_adaptive_add_checked(c, amount, &before);
 }
 
 // The count is lowered before the credit grows: it never is above the value.
-bool cf_adaptive_draw__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
+bool cf_adaptive_refill__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
 {
 	struct cf_slot *slot = &c->slots[cpu];
 	uint64_t total = cf_slot_word_load(slot);
-	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_cap(slot) / 2;
+	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_credit_max(slot) / 2;
 	int64_t lack = credit < half ? half - credit : 0;
+	CF_TEST_POINT("adaptive: refilling");
 	if (!cf_adaptive_debit__(c, lack, amount))
 		return false;
 	if (lack && !set_own_credit__(c, cpu, total, half))
@@ -149,18 +153,19 @@ bool cf_adaptive_draw__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amo
 }
 
 // The credit is lowered before the count grows: the count never is above the value.
-void cf_adaptive_repay__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
+void cf_adaptive_flush__(struct cf_adaptive_counter *c, uint32_t cpu, int64_t amount)
 {
 	struct cf_slot *slot = &c->slots[cpu];
 	uint64_t total = cf_slot_word_load(slot);
-	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_cap(slot) / 2;
+	int32_t credit = (int32_t)(int64_t)(total - cf_slot_base(slot)), half = cf_slot_credit_max(slot) / 2;
+	CF_TEST_POINT("adaptive: flushing");
 	bool surplus = credit > half && set_own_credit__(c, cpu, total, half);
 	grant__(c, surplus ? half - credit : 0, amount, 0);
 }
 
-void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t cap)
+void cf_adaptive_grow__(struct cf_adaptive_counter *c, uint32_t cpu, int32_t max)
 {
-	// Before the slot can hold more: invariant 2.
-	change_caps__(c, (int64_t)cap - cf_slot_cap(&c->slots[cpu]));
-	cf_slot_cap_set(&c->slots[cpu], cap);
+	// Before the slot can hold more: invariant 2. Tests cannot tell: a reader of both waits for the end of this section.
+	change_max_total__(c, (int64_t)max - cf_slot_credit_max(&c->slots[cpu]));
+	cf_slot_credit_max_set(&c->slots[cpu], max);
 }

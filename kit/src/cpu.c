@@ -164,7 +164,8 @@ void cf_slots_free(struct cf_slot *slots)
 	free(slots);
 }
 
-// ThreadSanitizer knows no fences, and the lab is built as for it: there a locked operation on a word of this thread.
+// ThreadSanitizer knows no fences, and the lab is built as for it: there a locked operation on a word of this thread,
+// whose order x86 cannot tell (a locked operation is a full fence there). In a native build the fence is an instruction.
 static void memory_fence(void)
 {
 #if CF_BUILT_SANITISED || CF_BUILT_SIMULATED
@@ -188,12 +189,14 @@ int cf_cpu_fence(int cpu)
 	return membarrier(MEMBARRIER_RSEQ, 0, 0) == 0 ? 0 : -errno;
 }
 
-void cf_slot_gate_set(struct cf_slot *slot, int32_t gate)
+void cf_slot_permit_set(struct cf_slot *slot, int32_t permit)
 {
 	uint64_t old = cf_slot_word_load(slot);
-	// Sequentially consistent: gate before fence before take. An owner's sequence stores 4 bytes of delta
-	// beside this; the read-modify-write keeps them. In the lab a store would become visible late.
-	while (!__atomic_compare_exchange_n(&slot->u.word, &old, cf_slot_word(cf_slot_delta(old), gate), false,
+	// Sequentially consistent: permit before fence before take. An owner's sequence stores 4 bytes of delta
+	// beside this; the read-modify-write keeps them. In the lab a store would become visible late. x86 cannot
+	// tell the order, here and in the two functions below: a locked operation is a full fence there. arm64 and RISC-V
+	// need it.
+	while (!__atomic_compare_exchange_n(&slot->u.word, &old, cf_slot_word(cf_slot_delta(old), permit), false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 }
@@ -201,8 +204,9 @@ void cf_slot_gate_set(struct cf_slot *slot, int32_t gate)
 int32_t cf_slot_delta_take(struct cf_slot *slot)
 {
 	uint64_t old = cf_slot_word_load(slot);
-	// Sequentially consistent: after the fence. Pairs with the update's compare-and-swap in the atomic mode.
-	while (!__atomic_compare_exchange_n(&slot->u.word, &old, cf_slot_word(0, cf_slot_gate(old)), false,
+	// Sequentially consistent: after the fence. Pairs with the update's compare-and-swap in the atomic mode. x86 cannot
+	// tell, as above.
+	while (!__atomic_compare_exchange_n(&slot->u.word, &old, cf_slot_word(0, cf_slot_permit(old)), false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 	return cf_slot_delta(old);
@@ -214,15 +218,16 @@ static bool is_atomic(uint32_t cpu)
 	return cf_cpu_state.mode == CF_CPU_ATOMIC || cpu >= cf_cpu_count();
 }
 
-// Where atomic operations change several words as one, and for changes of cap and base: the slot's lock. Every holder is
+// Where atomic operations change several words as one, and for changes of credit_max and base: the slot's lock. Every holder is
 // about to drop it. In the lab code without hooks does the same.
 static void slot_lock(struct cf_slot *slot)
 {
 	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
 		return;
+	// For a signal handler, which sees the compiler's order: tests cannot tell, as no compiler of today moves these stores.
 	__atomic_store_n(&cf_slot_section, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	// Acquire: after the last holder's release in slot_unlock.
+	// Acquire: after the last holder's release in slot_unlock. x86 cannot tell, here and there; arm64 and RISC-V need both.
 	CF_LOCK_WAIT_UNTIL(!__atomic_exchange_n(&slot->own[CF_SLOT_BUSY], 1, __ATOMIC_ACQUIRE));
 }
 
@@ -230,23 +235,23 @@ static void slot_unlock(struct cf_slot *slot)
 {
 	if (cf_cpu_state.mode == CF_CPU_SIMULATED)
 		return;
-	__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next
+	__atomic_store_n(&slot->own[CF_SLOT_BUSY], 0, __ATOMIC_RELEASE); // release: this section before the next; x86 cannot tell
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&cf_slot_section, 0, __ATOMIC_RELAXED);
 }
 
-void cf_slot_cap_set(struct cf_slot *slot, int32_t cap)
+void cf_slot_credit_max_set(struct cf_slot *slot, int32_t max)
 {
 	slot_lock(slot);
-	// Sequentially consistent, and a read-modify-write: cap 0 before fence before what the closer reads; the base
-	// before an opening cap.
-	__atomic_exchange_n(&slot->own[CF_SLOT_CAP], (uint64_t)(uint32_t)cap, __ATOMIC_SEQ_CST);
+	// Sequentially consistent, and a read-modify-write: credit_max 0 before the fence before what the closer reads; the
+	// base before a credit_max that opens the slot. x86 cannot tell, as above.
+	__atomic_exchange_n(&slot->own[CF_SLOT_CREDIT_MAX], (uint64_t)(uint32_t)max, __ATOMIC_SEQ_CST);
 	slot_unlock(slot);
 }
 
 void cf_slot_base_set(struct cf_slot *slot, uint64_t base)
 {
-	// Relaxed: the slot is closed, and the cap that opens it comes after. In the lab a store would be seen late.
+	// Relaxed: the slot is closed, and the credit_max that opens it comes after. In the lab a store would be seen late.
 	__atomic_exchange_n(&slot->own[CF_SLOT_BASE], base, __ATOMIC_RELAXED);
 }
 
@@ -255,14 +260,14 @@ static int atomic_add(struct cf_slot *slot, int64_t n, int32_t bound_mask, bool 
 {
 	uint64_t word = cf_slot_word_load(slot);
 	for (;;) {
-		int32_t gate = cf_slot_gate(word);
+		int32_t permit = cf_slot_permit(word);
 		int64_t sum = (int64_t)((uint64_t)(int64_t)cf_slot_delta(word) + (uint64_t)n);
 		uint64_t size = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
-		uint32_t bound = (uint32_t)(quota ? (gate < 0 ? bound_mask : 0) : gate & bound_mask);
+		uint32_t bound = (uint32_t)(quota ? (permit < 0 ? bound_mask : 0) : permit & bound_mask);
 		if (size >= bound)
 			return CF_SLOT_FULL;
-		// Relaxed: only the word itself is changed; a gate that was closed in between fails it.
-		if (__atomic_compare_exchange_n(&slot->u.word, &word, cf_slot_word((int32_t)sum, gate), true,
+		// Relaxed: only the word itself is changed; a permit that was closed in between fails it.
+		if (__atomic_compare_exchange_n(&slot->u.word, &word, cf_slot_word((int32_t)sum, permit), true,
 						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return CF_SLOT_DONE;
 	}
@@ -311,7 +316,7 @@ static int locked_credit(struct cf_slot *slot, int64_t n)
 		return CF_SLOT_FULL;
 	slot_lock(slot);
 	total = cf_slot_word_load(slot) + (uint64_t)n;
-	fits = total - cf_slot_base(slot) < (uint64_t)cf_slot_cap(slot);
+	fits = total - cf_slot_base(slot) < (uint64_t)cf_slot_credit_max(slot);
 	if (fits)
 		__atomic_store_n(&slot->u.word, total, __ATOMIC_RELAXED); // relaxed: the slot's lock orders
 	slot_unlock(slot);
@@ -361,7 +366,7 @@ int cf_slot_replace(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32
 	word = cf_slot_word_load(&slots[cpu]);
 	// Relaxed: the word alone, as in atomic_add.
 	while (cf_slot_delta(word) == expected)
-		if (__atomic_compare_exchange_n(&slots[cpu].u.word, &word, cf_slot_word(desired, cf_slot_gate(word)),
+		if (__atomic_compare_exchange_n(&slots[cpu].u.word, &word, cf_slot_word(desired, cf_slot_permit(word)),
 						true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return CF_SLOT_DONE;
 	return CF_SLOT_MOVED;

@@ -30,18 +30,19 @@ static uintptr_t owner_of(struct cf_mutex *m)
 	return __atomic_load_n(&m->owner, __ATOMIC_RELAXED) & ~(uintptr_t)FLAGS; // relaxed: whether it changes
 }
 
-// As the first of the spinners. False: the owner does not change.
+// As the first of the spinners. False: the owner does not change, or others have always been quicker.
 static bool spin_as_first(struct cf_mutex *m, const struct timespec *deadline)
 {
-	for (unsigned round = 0; round < CF_OSQ_ROUNDS && !cf_deadline_passed(deadline); round++) {
-		uintptr_t owner = owner_of(m);
-		unsigned looks = 0;
-		if (!owner && take(m))
+	unsigned looks = 0, same = 0;
+	uintptr_t owner = 0, now;
+	for (; same < CF_LOCK_SPINS && looks < CF_OSQ_ROUNDS * CF_LOCK_SPINS; looks++, owner = now) {
+		now = owner_of(m);
+		if (!now && take(m))
 			return true;
-		for (; looks < CF_LOCK_SPINS && owner && owner_of(m) == owner; looks++)
-			cf_pause();
-		if (looks == CF_LOCK_SPINS)
+		same = now == owner ? same + 1 : 0;
+		if (looks % CF_LOCK_SPINS == CF_LOCK_SPINS - 1 && cf_deadline_passed(deadline))
 			break;
+		cf_pause();
 	}
 	return false;
 }
@@ -134,17 +135,13 @@ void cf_mutex_unlock_slow(struct cf_mutex *m)
 	CF_TEST_POINT("mutex: released");
 	cf_qspin_lock(&m->wait_lock);
 	first = m->waiters.first;
-	// Who asked for the hand-off may have left: then it is taken from this thread like any other.
-	if (owner & HAND_OFF) {
-		if (first && (__atomic_load_n(&m->owner, __ATOMIC_RELAXED) & HAND_OFF)) {
-			grant__(m, first);
-		} else {
-			__atomic_fetch_and(&m->owner, (uintptr_t)FLAGS, __ATOMIC_RELEASE); // as above
-			if (first)
-				waiter_tell(first, LOOKS);
-		}
-	} else if (first) {
-		waiter_tell(first, LOOKS);
+	if (first && (owner & HAND_OFF)) {
+		grant__(m, first);
+	} else {
+		if (owner & HAND_OFF) // who asked for it has left, and nobody else sleeps
+			__atomic_fetch_and(&m->owner, (uintptr_t)FLAGS, __ATOMIC_RELEASE); // release: as above
+		if (first)
+			waiter_tell(first, LOOKS);
 	}
 	cf_qspin_unlock(&m->wait_lock);
 	if (first)

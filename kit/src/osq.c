@@ -6,17 +6,20 @@
 
 #include "nodes.h"
 
-// Whether the wait was in vain: nothing has moved for long enough.
+// Whether the wait was in vain: nothing has moved for long enough. The owner may by chance be the same at two looks of a lock
+// that moves, since who unlocks often comes again first; and one member that leaves for nothing sleeps, and slows all.
 static bool waits_in_vain(struct node *node, const uintptr_t *progress, const struct timespec *deadline)
 {
 	uintptr_t before = 0, now;
+	unsigned same = 0;
 	for (unsigned round = 0; round < CF_OSQ_ROUNDS; round++, before = now) {
 		// Acquire: after the release of who was first before, in hand_over.
 		for (unsigned looks = 0; looks < CF_LOCK_SPINS; looks++, cf_pause())
 			if (!__atomic_load_n(&node->waiting, __ATOMIC_ACQUIRE))
 				return false;
 		now = progress ? __atomic_load_n(progress, __ATOMIC_RELAXED) : 0; // relaxed: whether it changes
-		if (now == before || cf_deadline_passed(deadline))
+		same = now == before && (now || !progress) ? same + 1 : 0; // nobody's: it is being taken
+		if (same == CF_OSQ_SAME || cf_deadline_passed(deadline))
 			break;
 	}
 	return true;
@@ -63,6 +66,7 @@ static bool leave(struct cf_osq *queue, uint32_t mine, struct node *node)
 {
 	enum leaving step;
 	uint32_t ahead, behind;
+	CF_TEST_POINT("osq: leaving");
 	CF_LOCK_WAIT_UNTIL((step = unlink_from_ahead(mine, node, &ahead)) != STAYS);
 	if (step == IS_FIRST)
 		return false;

@@ -8,19 +8,19 @@
 /*
  * limited_add without a look at the count: the quota. Two invariants keep it exact; tests/windows.c holds each step apart
  * from the next ("percpu: ...").
- *   A. Gates say QUOTA only while count >= guard + bound x slots. A delta is above -bound, so the value is above the
+ *   A. Permits say QUOTA only while count >= guard + bound x slots. A delta is above -bound, so the value is above the
  *      guard whatever the deltas are, and a slot may take for any limit up to the guard.
- *   B. A limited_add that decides by a sum first withdraws the quota: gates to OPEN, so that no limited_add that begins
- *      later takes in its slot; then a fence, so that those that had read the old gate have stored or start again. From
+ *   B. A limited_add that decides by a sum first withdraws the quota: permits to OPEN, so that no limited_add that begins
+ *      later takes in its slot; then a fence, so that those that had read the old permit have stored or start again. From
  *      then on all limited adds wait for the lock, and plain adds alone change deltas. They may go up while the sum is
  *      made: then the value is at least the sum, and what the sum affords, the value does. Those that go down count as
  *      before or after (guarantee 4).
  * The quota is also withdrawn before the count falls below guard + bound x slots, and before the bound rises.
  */
 
-// What a gate lets pass: nothing; plain adds; limited adds too.
+// What a permit lets pass: nothing; plain adds; limited adds too.
 enum { CLOSED = 0, OPEN = INT32_MAX, QUOTA = -1 };
-// Whether gates say QUOTA: no; yes; not any more, but a limited_add that read one may still be about to store.
+// Whether permits say QUOTA: no; yes; not any more, but a limited_add that read one may still be about to store.
 enum { NO_QUOTA = 0, HAS_QUOTA = 1, WITHDRAWN = 2 };
 
 // Never a limit that anybody gave: there is no quota yet.
@@ -32,10 +32,10 @@ static int32_t default_batch(void)
 	return twice > 32 ? (int32_t)twice : 32;
 }
 
-static void set_gates(struct cf_percpu_counter *c, int32_t gate)
+static void set_permits(struct cf_percpu_counter *c, int32_t permit)
 {
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
-		cf_slot_gate_set(&c->slots[cpu], gate);
+		cf_slot_permit_set(&c->slots[cpu], permit);
 }
 
 int cf_percpu_counter_init_with(struct cf_percpu_counter *c, int64_t value, const struct cf_percpu_options *options)
@@ -52,7 +52,7 @@ int cf_percpu_counter_init_with(struct cf_percpu_counter *c, int64_t value, cons
 	c->many_cpus = options->many_cpus ? options->many_cpus : MORE_THAN_32;
 	c->count = value;
 	cf_lock_init(&c->lock, options->lock);
-	set_gates(c, OPEN);
+	set_permits(c, OPEN);
 	return 0;
 }
 
@@ -103,7 +103,7 @@ static int64_t sum_deltas__(const struct cf_percpu_counter *c)
 static void start__(struct cf_percpu_counter *c)
 {
 	if (!c->global)
-		set_gates(c, OPEN);
+		set_permits(c, OPEN);
 }
 
 // No fast path changes a slot from here on; all deltas are in the count. Caller holds the lock. 0 or -errno: nothing done.
@@ -111,9 +111,9 @@ static int stop__(struct cf_percpu_counter *c)
 {
 	int64_t sum = 0;
 	int result;
-	set_gates(c, CLOSED);
+	set_permits(c, CLOSED);
 	CF_TEST_POINT("percpu: closed");
-	result = cf_cpu_fence(-1); // gates before takes: cf_cpu.h, ordering 2
+	result = cf_cpu_fence(-1); // permits before takes: cf_cpu.h, ordering 2
 	if (result) {
 		c->quota = c->quota == NO_QUOTA ? NO_QUOTA : WITHDRAWN;
 		start__(c);
@@ -132,7 +132,7 @@ static void withdraw__(struct cf_percpu_counter *c)
 	if (c->quota != HAS_QUOTA)
 		return;
 	c->quota = WITHDRAWN;
-	set_gates(c, OPEN);
+	set_permits(c, OPEN);
 	CF_TEST_POINT("percpu: withdrawn");
 }
 
@@ -143,7 +143,7 @@ static int withdraw_and_wait__(struct cf_percpu_counter *c)
 	withdraw__(c);
 	if (c->quota == NO_QUOTA)
 		return 0;
-	result = cf_cpu_fence(-1); // gates before what comes
+	result = cf_cpu_fence(-1); // permits before what comes
 	if (result == 0)
 		c->quota = NO_QUOTA;
 	return result;
@@ -163,13 +163,13 @@ static void give_quota__(struct cf_percpu_counter *c)
 	if (c->quota == HAS_QUOTA || c->global || c->guard == NO_GUARD || c->count < c->guard + 2 * spread(c))
 		return;
 	c->quota = HAS_QUOTA;
-	set_gates(c, QUOTA);
+	set_permits(c, QUOTA);
 }
 
 static void leave_global__(struct cf_percpu_counter *c)
 {
 	set_global__(c, false);
-	set_gates(c, OPEN);
+	set_permits(c, OPEN);
 }
 
 // The delta of the CPU that this runs on goes into the count with `amount`. Caller holds the lock.
@@ -186,6 +186,7 @@ static int fold__(struct cf_percpu_counter *c, int64_t amount)
 		if (!cf_value_add(c->count + delta, amount, &count))
 			return -ERANGE;
 		withdraw_below__(c, count);
+		CF_TEST_POINT("percpu: folding");
 	} while (cf_slot_replace(c->slots, cpu, delta, 0) != CF_SLOT_DONE);
 	store_count(c, count);
 	if (c->global && (count > c->limit || count < -c->limit))
@@ -200,7 +201,8 @@ static void raise_bound__(struct cf_percpu_counter *c, int32_t batch)
 	if (batch <= c->bound)
 		return;
 	withdraw__(c);
-	// Release: gates before the bound that lets larger deltas be.
+	// Release: permits before the bound that lets larger deltas be. x86 cannot tell, its stores stay in order; arm64 and
+	// RISC-V need it.
 	__atomic_store_n(&c->bound, batch, __ATOMIC_RELEASE);
 }
 
@@ -209,6 +211,7 @@ int cf_percpu_counter_add_slow(struct cf_percpu_counter *c, int64_t amount, int3
 	struct cf_lock_node node;
 	int result = 0;
 	if (batch > __atomic_load_n(&c->bound, __ATOMIC_RELAXED)) { // relaxed: looked at again under the lock
+		CF_TEST_POINT("percpu: larger batch");
 		if (!cf_section_begin(&c->lock, &node))
 			return -EDEADLK;
 		raise_bound__(c, batch);
@@ -287,7 +290,8 @@ int64_t cf_percpu_counter_sum(struct cf_percpu_counter *c)
 
 int cf_percpu_counter_compare_batch(struct cf_percpu_counter *c, int64_t rhs, int32_t batch)
 {
-	// Acquire: count before global. A counter that turned per-CPU in between was exact when this was read.
+	// Acquire: count before global. A counter that turned per-CPU in between was exact when this was read. x86 cannot tell,
+	// its loads stay in order; arm64 and RISC-V need it.
 	int64_t count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
 	uint64_t rough = batch > 0 ? (uint64_t)batch * cf_slot_count() : 0;
 	if (__atomic_load_n(&c->global, __ATOMIC_RELAXED) || cf_value_distance(count, rhs) > rough)
@@ -322,7 +326,8 @@ static void raise_guard__(struct cf_percpu_counter *c, int64_t limit)
 	if (limit <= c->guard)
 		return;
 	// A quota that stands holds for the new guard: the count is as far above it as all deltas can be (may_fall__), or there
-	// is none. Release: who takes for the new guard finds a gate of now, not one that the old guard gave.
+	// is none. Release: who takes for the new guard finds a permit of now, not one that the old guard gave.
+	// x86 cannot tell, its stores stay in order; arm64 and RISC-V need it.
 	__atomic_store_n(&c->guard, limit, __ATOMIC_RELEASE);
 }
 

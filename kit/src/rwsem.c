@@ -189,6 +189,7 @@ int cf_rwsem_read_lock_slow(struct cf_rwsem *s, int64_t count, const struct time
 		return 0;
 	}
 	set_hand_off_time(&me);
+	CF_TEST_POINT("rwsem: reader will wait");
 	cf_qspin_lock(&s->wait_lock);
 	if (!s->waiters.first) {
 		// Acquire: after the writer that has just left.
@@ -265,6 +266,7 @@ static int sleep_as_writer(struct cf_rwsem *s, const struct timespec *deadline)
 		woken = (struct woken){ NULL, NULL };
 		CF_TEST_POINT("rwsem: sleeping");
 		result = waiter_sleep(&me, deadline);
+		CF_TEST_POINT("rwsem: woken");
 		cf_qspin_lock(&s->wait_lock);
 	}
 	cf_qspin_unlock(&s->wait_lock);
@@ -295,23 +297,24 @@ static void forbid_spinning(struct cf_rwsem *s)
 		;
 }
 
+// As the first of the spinners. False: the owner does not change, readers keep it, or others have always been quicker.
 static bool spin_as_first(struct cf_rwsem *s, const struct timespec *deadline)
 {
-	unsigned before_readers = 0;
-	for (unsigned round = 0; round < CF_OSQ_ROUNDS && !cf_deadline_passed(deadline); round++) {
-		uintptr_t owner = owner_of(s);
-		unsigned looks = 0;
-		if (owner & CF_RWSEM_NONSPINNABLE)
+	unsigned looks = 0, same = 0, before_readers = 0;
+	uintptr_t owner = 0, now;
+	for (; same < CF_LOCK_SPINS && looks < CF_OSQ_ROUNDS * CF_LOCK_SPINS; looks++, owner = now) {
+		now = owner_of(s);
+		if (now & CF_RWSEM_NONSPINNABLE)
 			return false;
-		for (; looks < CF_LOCK_SPINS; looks++, cf_pause()) {
-			if (write_lock_as_spinner(s))
-				return true;
-			if (owner_of(s) != owner)
-				break;
-		}
-		before_readers += owner & CF_RWSEM_OWNED_BY_READERS ? looks : 0;
-		if (looks == CF_LOCK_SPINS || before_readers >= CF_LOCK_SPINS)
+		if (write_lock_as_spinner(s))
+			return true;
+		same = now == owner ? same + 1 : 0;
+		before_readers += now & CF_RWSEM_OWNED_BY_READERS;
+		if (before_readers > CF_LOCK_SPINS)
 			break;
+		if (looks % CF_LOCK_SPINS == CF_LOCK_SPINS - 1 && cf_deadline_passed(deadline))
+			break;
+		cf_pause();
 	}
 	forbid_spinning(s);
 	return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * section.h: whether this thread is inside of one of the kit's locked sections. Who finds himself inside before he takes a
- * lock is a signal handler that interrupted one, and would wait for ever for his own thread: he gets -EDEADLK.
+ * section.h: whether this thread is inside of one of the kit's locked sections. A call that finds its thread inside is
+ * in a signal handler that interrupted a section; taking a lock could wait for its own thread for ever. It gets -EDEADLK.
  */
 #ifndef KIT_SRC_SECTION_H
 #define KIT_SRC_SECTION_H
@@ -24,7 +24,8 @@ static inline bool cf_section_inside(void)
 	return __atomic_load_n(&cf_section_depth, __ATOMIC_RELAXED) != 0 || cf_slot_section_inside();
 }
 
-/* Before a lock is taken; the signal fences keep the compiler's order, which is all that a handler sees. */
+/* Before a lock is taken; the signal fences keep the compiler's order, which is all that a handler
+ * sees. Tests cannot tell: no compiler of today moves these stores. */
 static inline void cf_section_enter(void)
 {
 	__atomic_store_n(&cf_section_depth, cf_section_depth + 1, __ATOMIC_RELAXED);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 
 /*
- * What was added and what the parent has of it: no update of one may leave them a batch apart with nobody who looks again.
+ * A node has its total, and `carried`, the part of it that its parent has. No update of either may leave them a batch
+ * apart without another check:
  *   Leaves: both words change as one, on their CPU, so every add leaves them less than a batch apart.
- *   Nodes: everybody changes them, and whoever changed either word looks at both afterwards, in one order of all such
- *   operations (sequentially consistent). So the last to change either saw them as they stand, and claimed what he saw.
+ *   Nodes: any thread changes them, and after a change of either word reads both, in one order of all such
+ *   operations (sequentially consistent). So the thread that changed either last saw both as they are, and claimed the difference.
+ * x86 cannot tell the order of these operations: the locked ones among them are full fences there. arm64 and RISC-V need it.
  * At rest, therefore, less than a batch stays behind in each; tests/windows.c, "tree: ...", and the storm.
  */
 enum { BATCH_DEFAULT = 32, TRIES = 100 };
@@ -33,6 +35,7 @@ static uint32_t parents_of(uint32_t children)
 // one compare-and-swap, so nothing goes up twice; after one the claimer must look again.
 static int64_t claim(struct cf_tree_node *node, int64_t batch)
 {
+	// Sequentially consistent, as all below: the order above, which x86 cannot tell.
 	int64_t from = __atomic_load_n(&node->carried, __ATOMIC_SEQ_CST);
 	for (;;) {
 		int64_t to = __atomic_load_n(&node->total, __ATOMIC_SEQ_CST);
@@ -51,6 +54,7 @@ static void carry_up(struct cf_tree_counter *c, uint32_t level, uint32_t child, 
 	uint32_t number = root ? 0 : child / CF_TREE_FANOUT;
 	struct cf_tree_node *node = &c->nodes[c->first[level] + number];
 	CF_TEST_POINT("tree: carrying");
+	// Sequentially consistent: the total before the claimer's look at both words; x86 cannot tell.
 	__atomic_fetch_add(&node->total, amount, __ATOMIC_SEQ_CST);
 	if (root)
 		return;

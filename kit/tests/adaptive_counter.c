@@ -26,9 +26,9 @@ static const struct subject subject = { "adaptive", add, limited_add, sum, compa
 
 static struct cf_adaptive_counter c;
 
-static void begin(int64_t value, int32_t cap_max)
+static void begin(int64_t value, int32_t credit_max)
 {
-	CHECK_EQUAL(cf_adaptive_counter_init(&c, value, cap_max), 0);
+	CHECK_EQUAL(cf_adaptive_counter_init(&c, value, credit_max), 0);
 }
 
 static void end(void)
@@ -59,9 +59,9 @@ TEST("it begins global, and a busy CPU gets credit of its own")
 
 TEST("sums are exact")
 {
-	const int32_t caps[] = { 8, 20, 1024, INT32_MAX };
-	for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
-		begin(-5, caps[i]);
+	const int32_t maxima[] = { 8, 20, 1024, INT32_MAX };
+	for (size_t i = 0; i < sizeof maxima / sizeof *maxima; i++) {
+		begin(-5, maxima[i]);
 		sums_are_exact(&subject, &c, -5, 6, true);
 		end();
 	}
@@ -120,7 +120,7 @@ TEST("an add below the guard calls the credit back before it returns")
 	end();
 }
 
-TEST("so does an add on a CPU that has no credit")
+TEST("an add on a CPU without credit calls the credit back, too")
 {
 	begin(100000, 0);
 	if (!pin(0) || !pin(1)) {
@@ -139,6 +139,64 @@ TEST("so does an add on a CPU that has no credit")
 	CHECK_EQUAL(cf_adaptive_counter_sum(&c), 0);
 	unpin();
 	end();
+}
+
+// Both CPUs hold credit, which may serve limits up to the guard.
+static bool two_holders(int64_t guard)
+{
+	begin(100000, 0);
+	for (int cpu = 0; cpu < 2; cpu++) {
+		if (!pin(cpu)) {
+			printf("       one CPU: nothing to see\n");
+			end();
+			return false;
+		}
+		for (int i = 0; i < 500; i++)
+			CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, guard, -1), 0);
+	}
+	CHECK_EQUAL(cf_adaptive_counter_holders(&c), 2);
+	return true;
+}
+
+TEST("an add on one of two CPUs with credit calls the credit back, too")
+{
+	if (!two_holders(0))
+		return;
+	pin(0);
+	CHECK_EQUAL(cf_adaptive_counter_add(&c, -99000), 0);
+	pin(1);
+	CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -1), -ENOSPC);
+	CHECK_EQUAL(cf_adaptive_counter_sum(&c), 0);
+	unpin();
+	end();
+}
+
+TEST("a limited_add with a lower limit calls the credit back, too")
+{
+	if (!two_holders(50000))
+		return;
+	pin(0);
+	CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -60000), 0);
+	for (int cpu = 0; cpu < 2; cpu++) {
+		pin(cpu);
+		CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 50000, -1), -ENOSPC);
+	}
+	CHECK_EQUAL(cf_adaptive_counter_sum(&c), 39000);
+	unpin();
+	end();
+}
+
+TEST("credit serves no limit above the guard")
+{
+	const int64_t amounts[] = { 1, 1000, 5000 }; // from the credit, more than it, more than it can be
+	for (size_t i = 0; i < sizeof amounts / sizeof *amounts && two_holders(0); i++) {
+		for (int cpu = 0; cpu < 2; cpu++) {
+			pin(cpu);
+			CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 99001 - amounts[i], -amounts[i]), -ENOSPC);
+		}
+		unpin();
+		end();
+	}
 }
 
 TEST("compare is exact near its limit")
@@ -187,7 +245,7 @@ static int64_t width(void)
 	return high - low;
 }
 
-TEST("comparisons that had to sum make caps smaller, until they need not")
+TEST("comparisons that had to sum make maxima smaller, until they need not")
 {
 	int64_t rhs = 5000 - 100 * (int64_t)cf_cpu_count();
 	begin(5000, 0);
@@ -216,11 +274,11 @@ TEST("a limit that nobody compares with any more is forgotten")
 	end();
 }
 
-TEST("caps shrink on the way to a limit, and grow on the way from it")
+TEST("maxima shrink on the way to a limit, and grow on the way from it")
 {
 	int64_t low, high, wide;
 	begin(1000000, 0);
-	pin(0); // a CPU that it left would keep its cap: idle CPUs are not asked
+	pin(0); // a CPU that it left would keep its maximum: idle CPUs are not asked
 	for (int i = 0; i < 5000; i++)
 		CHECK_EQUAL(cf_adaptive_counter_limited_add(&c, 0, -1), 0);
 	cf_adaptive_counter_bounds(&c, &low, &high);
@@ -285,10 +343,10 @@ static void add_or_look(int id, void *shared)
 
 TEST("bounds hold")
 {
-	const int32_t caps[] = { 8, 64, 1024 };
-	for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
+	const int32_t maxima[] = { 8, 64, 1024 };
+	for (size_t i = 0; i < sizeof maxima / sizeof *maxima; i++) {
 		struct looker l = { .steps = scaled(100000) };
-		begin(0, caps[i]);
+		begin(0, maxima[i]);
 		crew_run(5, true, add_or_look, &l);
 		CHECK_EQUAL(cf_adaptive_counter_sum(&c), 4 * l.steps);
 		end();

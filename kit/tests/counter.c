@@ -121,6 +121,33 @@ TEST("a limit may be a ceiling, for every kind")
 	each_kind(ceiling, 500);
 }
 
+static struct cf_counter announced;
+static long announcement; // plain: ThreadSanitizer looks on
+
+static void announce(int id, void *shared)
+{
+	int way = *(int *)shared;
+	if (id == 0) {
+		announcement = 5;
+		CHECK_EQUAL(way ? cf_counter_limited_add(&announced, 0, -1) : cf_counter_add(&announced, 1), 0);
+		return;
+	}
+	while (id == 1 ? cf_counter_compare(&announced, 3) == 0 : cf_counter_read(&announced) == 3)
+		sched_yield();
+	CHECK_EQUAL(announcement, 5);
+}
+
+TEST("who sees one word change, sees what came before the change")
+{
+	const enum cf_counter_kind kinds[] = { CF_COUNTER_GLOBAL, CF_COUNTER_ADAPTIVE };
+	for (int i = 0; i < 4; i++) {
+		int way = i / 2;
+		CHECK_EQUAL(cf_counter_init(&announced, kinds[i % 2], 3, &small), 0);
+		crew_run(3, false, announce, &way);
+		cf_counter_destroy(&announced);
+	}
+}
+
 static void ends(struct cf_counter *c)
 {
 	const int64_t refused[] = { INT64_MIN, INT64_MAX, CF_VALUE_MAX + 1, -CF_VALUE_MAX - 1 };

@@ -3,16 +3,16 @@
 
 static struct cf_slot *slots;
 
-static void open_all(int32_t gate)
+static void open_all(int32_t permit)
 {
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
-		cf_slot_gate_set(&slots[cpu], gate);
+		cf_slot_permit_set(&slots[cpu], permit);
 }
 
-static void open_all_credit(int32_t cap)
+static void open_all_credit(int32_t maximum)
 {
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
-		cf_slot_cap_set(&slots[cpu], cap);
+		cf_slot_credit_max_set(&slots[cpu], maximum);
 }
 
 static int64_t sum(void)
@@ -90,7 +90,7 @@ static void close_and_take(int id, void *shared)
 	counts[0] = taken;
 }
 
-TEST("a closed gate holds")
+TEST("a closed slot stays closed")
 {
 	long counts[6] = { 0 }, added = 0;
 	closed_for_good = 0;
@@ -107,7 +107,7 @@ TEST("a closed gate holds")
 #if CF_BUILT_RSEQ
 static uint32_t stop;
 
-// An update that takes its time between the look at the gate and the store: what a fence is for.
+// An update that takes its time between the look at the permit and the store: what a fence is for.
 static void slow_sequences(void)
 {
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpl $0, 4(%%rax)\n\t"
@@ -139,7 +139,7 @@ static void slow_update_or_close(int id, void *shared)
 		open_all(0);
 		cf_cpu_fence(i & 1 ? -1 : 0);
 		if (!(i & 1))
-			for (uint32_t cpu = 1; cpu < cf_slot_count(); cpu++)
+			for (uint32_t cpu = 1; cpu < cf_cpu_count(); cpu++)
 				cf_cpu_fence((int)cpu);
 		before = sum();
 		usleep(10);
@@ -151,7 +151,7 @@ static void slow_update_or_close(int id, void *shared)
 		__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 }
 
-TEST("a fence ends sequences that looked at the gate long ago")
+TEST("a fence ends sequences that looked at the permit long ago")
 {
 	if (cf_cpu_state.mode != CF_CPU_RSEQ)
 		return;
@@ -172,7 +172,7 @@ static int64_t totals(void)
 	return (int64_t)sum;
 }
 
-// Takes and gives within its CPU's cap, or closes, looks that all stand still, and moves bases.
+// Takes and gives within its CPU's credit, or closes, looks that all stand still, and moves bases.
 static void count_or_close(int id, void *shared)
 {
 	long *counts = shared, done = 0;
@@ -194,7 +194,7 @@ static void count_or_close(int id, void *shared)
 	counts[id] = done;
 }
 
-TEST("a closed cap holds")
+TEST("a slot without credit takes none")
 {
 	long counts[6] = { 0 }, added = 0;
 	closed_for_good = 0;
@@ -236,6 +236,25 @@ TEST("a base moves only under a total that stands")
 	for (uint32_t cpu = 0; cpu < cf_slot_count(); cpu++)
 		CHECK(cf_slot_credit(&slots[cpu]) >= 0 && cf_slot_credit(&slots[cpu]) < 50);
 	cf_slots_free(slots);
+}
+
+TEST("a total is carried only as it was looked at")
+{
+	uint32_t cpu;
+	pin(0);
+	cpu = cf_cpu_current();
+	slots = cf_slots_new();
+	CHECK_EQUAL(cf_slot_add_uncarried(slots, 7, 32), CF_SLOT_DONE);
+	CHECK_EQUAL(cf_slot_carry(slots, cpu, 6, 0, 9), CF_SLOT_MOVED); // another total
+	CHECK_EQUAL(cf_slot_carry(slots, cpu, 7, 1, 9), CF_SLOT_MOVED); // somebody else has carried
+	CHECK_EQUAL(cf_slot_carry(slots, cpu + 1, 0, 0, 9), cpu + 1 < cf_cpu_count() && cf_cpu_state.mode == CF_CPU_RSEQ ?
+			    CF_SLOT_MOVED : CF_SLOT_DONE); // another CPU's
+	CHECK_EQUAL(cf_slot_word_load(&slots[cpu]), 7);
+	CHECK_EQUAL(cf_slot_carry(slots, cpu, 7, 0, 9), CF_SLOT_DONE);
+	CHECK_EQUAL(cf_slot_word_load(&slots[cpu]), 9);
+	CHECK_EQUAL(cf_slot_carried(&slots[cpu]), 9);
+	cf_slots_free(slots);
+	unpin();
 }
 
 // On the CPU that this thread stays on: credit is not spread.

@@ -152,6 +152,19 @@ TEST("a thread without a registration counts by atomic operations")
 		CHECK_EQUAL(in_child(unregistered), 0);
 }
 
+// Not the slot at the CPU's number, though one is there.
+static void sequences_refuse(void)
+{
+	struct cf_slot *slots = cf_slots_new();
+	cf_slot_permit_set(&slots[1], -1);
+	CHECK_EQUAL(cf_slot_within_once(slots, 1, 32), CF_SLOT_MOVED);
+	CHECK_EQUAL(cf_slot_quota_once(slots, 1, 32), CF_SLOT_MOVED);
+	CHECK_EQUAL(cf_slot_uncarried_once(slots, 1, 32), CF_SLOT_MOVED);
+	cf_slot_credit_max_set(&slots[1], 32);
+	CHECK_EQUAL(cf_slot_credit_once(slots, 1), CF_SLOT_MOVED);
+	cf_slots_free(slots);
+}
+
 static void on_the_second_cpu(void)
 {
 	cf_cpu_state.slots -= cf_cpu_state.cpus - 1;
@@ -159,6 +172,7 @@ static void on_the_second_cpu(void)
 	pin(1);
 	CHECK_EQUAL(cf_cpu_current(), 1);
 	each_kind(count_to_the_last);
+	sequences_refuse();
 }
 
 TEST("a CPU past the slots counts in the last one")

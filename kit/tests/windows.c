@@ -2,7 +2,7 @@
 // Steps whose order the counters rest on, held apart by test points: what another thread does in between must not
 // oversell, be lost, or be refused wrongly. Compiled with the kit's sources and CF_TEST_POINTS.
 #include "hold.h"
-#include <corefold/cf_adaptive_counter.h>
+#include "slow.h"
 #include <corefold/cf_percpu_counter.h>
 #include <corefold/cf_tree_counter.h>
 
@@ -45,7 +45,7 @@ static void end_percpu(void)
 	cf_percpu_counter_destroy(&percpu);
 }
 
-// The one who takes nearly all is held at each step of his decision; the small ones go on in their slots, or wait.
+// The thread that takes nearly all is held at each step of its decision; the others take in their slots, or wait.
 TEST("percpu: nobody takes in a slot behind the back of a sum")
 {
 	const char *const steps[] = { "percpu: withdrawn", "percpu: summing", "percpu: decided" };
@@ -108,55 +108,80 @@ TEST("percpu: two CPUs in turn get what there is, and no more")
 	unpin();
 }
 
-#if CF_BUILT_RSEQ
-// A limited add that takes its time between the look at the gate and the store: what the fence is for.
-static int take_slowly(struct cf_slot *slots)
+TEST("percpu: a quota serves no higher limit than it was given for")
 {
-	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movl 4(%%rax), %%ecx\n\t"
-					     "sarl $31, %%ecx\n\t"
-					     "jz %l[full]\n\t"
-					     "movl (%%rax), %%edx\n\t"
-					     "decl %%edx\n\t"
-					     "cmpl $-4, %%edx\n\t"
-					     "jle %l[full]\n\t"
-					     "movl $3000, %%ecx\n"
-					     "5:\n\t"
-					     "decl %%ecx\n\t"
-					     "jnz 5b\n\t"
-					     "movl %%edx, (%%rax)\n")
-		     :
-		     : CF_OWN_SLOT_INPUTS
-		     : "rax", "rcx", "rdx", "memory", "cc"
-		     : moved, full);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
-full:
-	return CF_SLOT_FULL;
+	begin_percpu();
+	pin(0);
+	CHECK_EQUAL(cf_percpu_counter_limited_add(&percpu, 99, -1), 0);
+	CHECK_EQUAL(cf_percpu_counter_limited_add(&percpu, 99, -1), -ENOSPC);
+	unpin();
+	cf_percpu_counter_destroy(&percpu);
+	begin_percpu();
+	pin(0);
+	CHECK_EQUAL(cf_percpu_counter_limited_add(&percpu, 100, -1), -ENOSPC);
+	unpin();
+	cf_percpu_counter_destroy(&percpu);
 }
 
-// The same for a plain add of 1, and any gate that is open.
-static int add_slowly(struct cf_slot *slots)
+static void fold(void)
 {
-	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpl $0, 4(%%rax)\n\t"
-					     "je %l[full]\n\t"
-					     "movl (%%rax), %%edx\n\t"
-					     "incl %%edx\n\t"
-					     "movl $3000, %%ecx\n"
-					     "5:\n\t"
-					     "decl %%ecx\n\t"
-					     "jnz 5b\n\t"
-					     "movl %%edx, (%%rax)\n")
-		     :
-		     : CF_OWN_SLOT_INPUTS
-		     : "rax", "rcx", "rdx", "memory", "cc"
-		     : moved, full);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
-full:
-	return CF_SLOT_FULL;
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 9), 0);
 }
+
+static void count_there(void)
+{
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 1), 0);
+}
+
+TEST("percpu: a delta that changes while it is folded is not lost")
+{
+	struct actor folder = { .act = fold, .cpu = 0, .stop_at = "percpu: folding" }, adder = { .act = count_there, .cpu = 0 };
+	begin_percpu();
+	pin(0);
+	CHECK_EQUAL(cf_percpu_counter_add(&percpu, 2), 0); // a delta
+	unpin();
+	actor_start(&folder);
+	CHECK(actor_wait_held(&folder));
+	actor_start(&adder);
+	CHECK(actor_finishes(&adder));
+	actor_end(&folder);
+	actor_end(&adder);
+	CHECK_EQUAL(cf_percpu_counter_sum(&percpu), 112);
+	cf_percpu_counter_destroy(&percpu);
+}
+
+static void add_with_larger_batch(void)
+{
+	CHECK_EQUAL(cf_percpu_counter_add_batch(&percpu, 1, 1000), 0);
+}
+
+TEST("percpu: the bound of deltas never falls")
+{
+	struct actor later = { .act = add_with_larger_batch, .cpu = 0, .stop_at = "percpu: larger batch" };
+	begin_percpu();
+	actor_start(&later);
+	CHECK(actor_wait_held(&later));
+	CHECK_EQUAL(cf_percpu_counter_add_batch(&percpu, 1, 5000), 0);
+	actor_end(&later);
+	CHECK_EQUAL(percpu.bound, 5000);
+	cf_percpu_counter_destroy(&percpu);
+}
+
+#if CF_BUILT_RSEQ
+// A limited add that takes its time between the look at the permit and the store: what the fence is for.
+SLOW_SEQUENCE(take_slowly, "movl 4(%%rax), %%ecx\n\t"
+			   "sarl $31, %%ecx\n\t"
+			   "jz %l[full]\n\t"
+			   "movl (%%rax), %%edx\n\t"
+			   "decl %%edx\n\t"
+			   "cmpl $-4, %%edx\n\t"
+			   "jle %l[full]\n\t" SLOW_LOOP "movl %%edx, (%%rax)\n")
+
+// The same for a plain add of 1, and any permit that is open.
+SLOW_SEQUENCE(add_slowly, "cmpl $0, 4(%%rax)\n\t"
+			  "je %l[full]\n\t"
+			  "movl (%%rax), %%edx\n\t"
+			  "incl %%edx\n\t" SLOW_LOOP "movl %%edx, (%%rax)\n")
 
 static uint32_t taking;
 
@@ -177,7 +202,7 @@ static void take_giant_meanwhile(void)
 	take_giant();
 }
 
-TEST("percpu: nor does one who looked at his gate before it changed")
+TEST("percpu: nobody takes after a sum by a permit that was read before it")
 {
 	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
 		return;
@@ -223,137 +248,6 @@ TEST("percpu: an add beside a set comes before it or after it")
 		sum = cf_percpu_counter_sum(&percpu);
 		CHECK(sum == 5 || sum == 6);
 		cf_percpu_counter_destroy(&percpu);
-	}
-}
-#endif
-
-static struct cf_adaptive_counter adaptive;
-static int served;
-
-static void raise_guard(void)
-{
-	while (adaptive.guard != 50000 && cf_adaptive_counter_limited_add(&adaptive, 50000, -1) == 0)
-		;
-}
-
-static void fall_below(void)
-{
-	CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, -60000), 0);
-}
-
-static void take_from_credit(void)
-{
-	for (int i = 0; i < 10; i++)
-		served += cf_adaptive_counter_limited_add(&adaptive, 50000, -1) == 0;
-}
-
-// CPU 0 has credit.
-static void begin_adaptive(void)
-{
-	CHECK_EQUAL(cf_adaptive_counter_init(&adaptive, 100000, 0), 0);
-	pin(0);
-	for (int i = 0; i < 200; i++)
-		CHECK_EQUAL(cf_adaptive_counter_add(&adaptive, i & 1 ? -1 : 1), 0);
-	unpin();
-	CHECK(cf_adaptive_counter_holders(&adaptive) > 0);
-	served = 0;
-}
-
-TEST("adaptive: when an add below a limit has returned, nothing more is taken above that limit")
-{
-	const char *const steps[] = { "adaptive: about to raise", "adaptive: raising", "adaptive: looked", "adaptive: raised" };
-	const char *const then[] = { NULL, "adaptive: raising", "adaptive: raised" };
-	for (size_t i = 0; two_cpus() && i < 3 * sizeof steps / sizeof *steps; i++) {
-		struct actor raiser = { .act = raise_guard, .cpu = 1, .stop_at = steps[i / 3] };
-		struct actor faller = { .act = fall_below, .cpu = 1 }, taker = { .act = take_from_credit, .cpu = 0 };
-		bool fell;
-		begin_adaptive();
-		actor_start(&raiser);
-		CHECK(actor_wait_held(&raiser));
-		actor_start(&faller);
-		fell = actor_finishes(&faller);
-		if (fell && then[i % 3]) { // the raiser goes on to there before anybody takes
-			raiser.stop_at = then[i % 3];
-			sem_post(&raiser.go_on);
-			actor_wait_held(&raiser);
-		}
-		if (!fell) {
-			actor_end(&raiser);
-			actor_end(&faller);
-		}
-		actor_start(&taker);
-		if (fell) {
-			(void)actor_finishes(&taker);
-			actor_end(&raiser);
-			actor_end(&faller);
-		}
-		actor_end(&taker);
-		CHECK_EQUAL(served, 0);
-		CHECK(cf_adaptive_counter_sum(&adaptive) < 50000);
-		cf_adaptive_counter_destroy(&adaptive);
-	}
-}
-
-#if CF_BUILT_RSEQ
-// An add of 1 to the credit that takes its time between the look at cap and base and the store.
-static int credit_slowly(struct cf_slot *slots)
-{
-	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "cmpq $0, 16(%%rax)\n\t"
-					     "je %l[full]\n\t"
-					     "movq (%%rax), %%rdx\n\t"
-					     "incq %%rdx\n\t"
-					     "movl $3000, %%ecx\n"
-					     "5:\n\t"
-					     "decl %%ecx\n\t"
-					     "jnz 5b\n\t"
-					     "movq %%rdx, (%%rax)\n")
-		     :
-		     : CF_OWN_SLOT_INPUTS
-		     : "rax", "rcx", "rdx", "memory", "cc"
-		     : moved, full);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
-full:
-	return CF_SLOT_FULL;
-}
-
-static int slow_result, limited_result;
-
-static void credit_one_slowly(void)
-{
-	__atomic_store_n(&taking, 1, __ATOMIC_RELEASE);
-	do
-		slow_result = credit_slowly(adaptive.slots);
-	while (slow_result == CF_SLOT_MOVED);
-}
-
-// Needs to know exactly, so it calls all credit back.
-static void take_exactly_meanwhile(void)
-{
-	while (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
-		;
-	limited_result = cf_adaptive_counter_limited_add(&adaptive, 100000, -1);
-}
-
-TEST("adaptive: no add is lost to credit that is called back")
-{
-	if (cf_cpu_state.mode != CF_CPU_RSEQ || !two_cpus())
-		return;
-	for (int i = 0; i < 200; i++) {
-		struct actor exact = { .act = take_exactly_meanwhile, .cpu = 1 }, slow = { .act = credit_one_slowly, .cpu = 0 };
-		int64_t value = 100000;
-		begin_adaptive();
-		taking = 0;
-		actor_start(&exact);
-		actor_start(&slow);
-		actor_end(&exact);
-		actor_end(&slow);
-		value += slow_result == CF_SLOT_DONE;
-		value -= limited_result == 0;
-		CHECK(value >= 100000);
-		CHECK_EQUAL(cf_adaptive_counter_sum(&adaptive), value);
-		cf_adaptive_counter_destroy(&adaptive);
 	}
 }
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inline assembly: what it does to memory costs what the compiler's own operations cost, and what is not
 //! seen of it is said.
-use crate::harness::{Report, Simulation, program_with};
+use crate::harness::{Report, Simulation, corefold, program_with};
+use iced_x86::{Decoder, DecoderOptions, EncodingKind, Instruction, InstructionInfoFactory, Register};
+use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 
 fn contended(options: &[&str], what: &str) -> Report {
@@ -52,7 +54,7 @@ fn a_loop_within_a_statement_is_a_spin() {
 }
 
 #[test]
-fn what_is_not_seen_is_said_with_its_place() {
+fn unseen_accesses_are_noted_with_their_place() {
     let program = program_with("names/unseen.c", &["-Wl,--gc-sections", "names/unseen_file.S"]);
     let simulated = Simulation::of(&program).cpus("1,2").run();
     assert_eq!(simulated.said.code, Some(0), "{}", simulated.said.err);
@@ -67,4 +69,48 @@ fn what_is_not_seen_is_said_with_its_place() {
         notes.iter().filter(|note| note["text"].as_str().unwrap().contains("unseen_file.S holds assembly")).count();
     assert_eq!(files, 1, "{notes:?}");
     assert!(simulated.said.out.contains("COREFOLD_ACCESS_READ"), "{}", simulated.said.out);
+}
+
+/// A call around an instruction of inline assembly saves the low halves of xmm0 to xmm15, and other registers only before
+/// other code runs (crates/engine/src/hooks/registers.rs).
+#[test]
+fn the_runtime_changes_no_vector_register_above_the_low_halves() {
+    let runtime = std::fs::read(corefold().with_file_name("libcorefold_rt.so")).unwrap();
+    let runtime = object::File::parse(&*runtime).unwrap();
+    let text = runtime.section_by_name(".text").expect("code");
+    let mut used = InstructionInfoFactory::new();
+    let code = Decoder::with_ip(64, text.data().unwrap(), text.address(), DecoderOptions::NONE);
+    let (mut all, mut vectors) = (0, 0);
+    for instruction in code {
+        all += 1;
+        let registers: Vec<Register> =
+            used.info(&instruction).used_registers().iter().map(|used| used.register()).collect();
+        vectors += u32::from(registers.iter().any(|r| r.is_xmm()));
+        let place = instruction.ip();
+        assert!(is_saved(&instruction, &registers), "{place:x}: {:?} uses {registers:?}", instruction.code());
+    }
+    // It was the runtime, and some instructions do use vector registers.
+    assert!(all > 100_000 && vectors > 1000, "{all} {vectors}");
+}
+
+/// Is all that the instruction may change saved by each call?
+fn is_saved(instruction: &Instruction, registers: &[Register]) -> bool {
+    // They save and restore the others, or set what calls begin with.
+    const SAVING: [&str; 7] = ["Xsave64", "Xrstor64", "Emms", "Stmxcsr", "Ldmxcsr", "Fnstcw", "Fldcw"];
+    // Their flags are in MXCSR.
+    const ARITHMETIC: [&str; 17] = [
+        "Add", "Addsub", "Cmp", "Comi", "Div", "Dp", "Hadd", "Hsub", "Max", "Min", "Mul", "Rcp", "Round", "Rsqrt",
+        "Sqrt", "Sub", "Ucomi",
+    ];
+    let name = format!("{:?}", instruction.mnemonic());
+    let low = |r: &Register| !r.is_vector_register() || r.is_xmm() && r.number() < 16;
+    let other = |r: &Register| r.is_st() || r.is_mm() || r.is_k() || r.is_tmm();
+    let on_vectors = registers.iter().any(|r| r.is_xmm());
+    let stem = ["ss", "sd", "ps", "pd"].iter().find_map(|kind| name.strip_suffix(kind));
+    let floating = name.starts_with("Cvt") || stem.is_some_and(|stem| ARITHMETIC.contains(&stem));
+    SAVING.contains(&name.as_str())
+        || instruction.encoding() == EncodingKind::Legacy
+            && registers.iter().all(|r| low(r) && !other(r))
+            && !(on_vectors && floating)
+            && !name.starts_with('F')
 }

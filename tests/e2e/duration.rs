@@ -38,7 +38,7 @@ fn ratio_to_rounds(args: &str) -> f64 {
 
 /// Whoever ends it: a sleep, a wait with a time-out, a timer's signal, or each thread that watches the clock.
 #[test]
-fn one_that_scales_is_said_to() {
+fn one_that_scales_is_reported_so() {
     for how in ["sleep", "timed", "alarm", "poll"] {
         let ratio = ratio_to_rounds(&format!("private {how}"));
         assert!((0.9..1.1).contains(&ratio), "{how}: {ratio}");
@@ -46,7 +46,7 @@ fn one_that_scales_is_said_to() {
 }
 
 #[test]
-fn one_that_does_not_scale_is_said_not_to() {
+fn one_that_does_not_scale_is_reported_so() {
     for what in ["mutex sleep", "mutex poll"] {
         let ratio = ratio_to_rounds(what);
         // Samples tell roughly how many blocks ran.
@@ -66,14 +66,14 @@ fn where_nearly_all_time_is_stall_the_work_done_is_not_known() {
 }
 
 #[test]
-fn where_the_sleep_is_called_is_told() {
+fn the_place_of_the_sleep_is_reported() {
     let told = run(&[], "private sleep").said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("thread 0 waits for 5.00 ms, at wait_out (fixed.c:"), "{told}");
 }
 
 /// The same program with a fixed number of rounds: time is what counts, as ever.
 #[test]
-fn fixed_work_is_reckoned_by_its_time() {
+fn speed_up_of_fixed_work_is_computed_from_its_time() {
     let simulated = run(&[], "private work");
     let report = simulated.report();
     assert_eq!(report.0["speedup_from"], "time");

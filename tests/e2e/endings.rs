@@ -74,7 +74,7 @@ fn a_stack_overflow_and_an_abort_are_crashes_too() {
 }
 
 #[test]
-fn a_deadlock_says_who_waits_for_whom() {
+fn a_deadlock_names_the_waiting_threads() {
     let ended = end("mutexes");
     check(&ended, 4, &["deadlock", "left_then_right", "right_then_left", "pthread_mutex_lock"]);
     let report = ended.report();
@@ -89,7 +89,7 @@ fn a_deadlock_says_who_waits_for_whom() {
 }
 
 #[test]
-fn other_deadlocks_are_told_apart() {
+fn other_deadlocks_are_distinguished() {
     check(&end("itself"), 4, &["deadlock", "pthread_mutex_lock", "left"]);
     check(&end("join"), 4, &["deadlock", "pthread_join", "join_main"]);
     check(&end("pipe"), 4, &["deadlock", "read"]);
@@ -115,7 +115,7 @@ fn a_fork_is_refused() {
 }
 
 #[test]
-fn running_out_of_memory_is_said() {
+fn running_out_of_memory_is_reported() {
     check(&end_with("memory", |s| s.option("--memory", "64M")), 7, &["memory", "take_all_memory"]);
 }
 
@@ -185,6 +185,19 @@ fn a_machine_or_count_that_is_not_there_is_refused() {
         ("--cpus 81", "clx-2s-8275cl has 96"),
     ] {
         refused(&place, &format!("run {options} -- {} 1 exit", good.display()), reason);
+    }
+}
+
+/// A recording that cannot be written is told as such, with what to do. (The limit on the size of files stands for a full
+/// disk: no rights are needed to set it.)
+#[test]
+fn a_recording_that_cannot_be_written_says_why() {
+    let place = Place::new();
+    let run = format!("run --cpus 8 -- '{}' fprintf 8", program("truths/library_locks.c").display());
+    let said = place.sh(&format!("ulimit -f 2; exec \"$corefold\" {run}"));
+    assert_eq!(said.code, Some(8), "{}{}", said.out, said.err);
+    for words in ["could not write its recording", "File too large", "ulimit -f"] {
+        assert!(said.out.contains(words), "{words:?} is not in:\n{}{}", said.out, said.err);
     }
 }
 

@@ -151,7 +151,7 @@ fn own_stores_are_seen_at_once() {
 
 /// Freed memory is told whatever the schedule, as long as it is drawn from a seed.
 #[test]
-fn freed_memory_is_told() {
+fn use_of_freed_memory_is_reported() {
     let program = program(&source("freed"));
     for (how, words) in [
         ("read", ["reads byte 4 of 24", "had freed it, at release (freed.c", "it was allocated, at main (freed.c"]),
@@ -194,7 +194,7 @@ fn failures_come_in_the_order_of_the_list() {
 
 /// A host that is too slow is no finding: a schedule that gets on is told apart from those that fail.
 #[test]
-fn what_does_not_finish_in_time_is_not_blamed() {
+fn schedules_that_do_not_finish_in_time_are_not_failures() {
     let (place, said) = explore(&program(&source("sometimes_long")), "--seeds 1-2 --timeout 3 --longest 1000000");
     assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
     assert!(said.out.contains(" did not finish within --timeout and "), "{}", said.out);
@@ -222,7 +222,7 @@ fn a_program_that_cannot_be_simulated_is_not_explored() {
 
 /// A failure says what the seed did to the threads that made it.
 #[test]
-fn hold_ups_are_told() {
+fn hold_ups_are_reported() {
     let (place, said) = explore(&program(&source("lost_update")), "--seeds 1-100");
     assert!(said.out.contains("  what the seed's schedule did last:\n    at "), "{}", said.out);
     assert!(said.out.contains(" before the access at add (lost_update.c:"), "{}", said.out);
@@ -266,7 +266,7 @@ fn a_wait_for_a_word_that_nobody_sets_is_a_livelock() {
 
 /// A thread that gives up at a known time, or after so many looks, is no livelock to a plain run.
 #[test]
-fn a_long_wait_that_ends_by_itself_is_none() {
+fn a_long_wait_that_ends_by_itself_is_no_livelock() {
     let run = Simulation::of(&program(&source("nobody_sets"))).cpus("4").args("count").run();
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
 }

@@ -69,14 +69,14 @@ fn a_library_without_hooks_is_named_first() {
 
 /// A static library, or any object file of another compiler: the file has hooks, and that code has none.
 #[test]
-fn code_without_hooks_in_the_program_is_told() {
+fn code_without_hooks_in_the_program_is_reported() {
     let told = first_words(&summed(&built(OBJECT), "", 150));
     let expected = "passed in a part of sums that was compiled without corefold cc";
     assert!(told.contains(expected) && told.ends_with("Compile it with corefold cc."), "{told}");
 }
 
 #[test]
-fn nothing_is_told_where_all_has_hooks() {
+fn nothing_is_reported_where_all_code_has_hooks() {
     let place = built(HOOKED);
     let said = summed(&place, "--json report.json", 20);
     assert!(!said.out.contains("on this host"), "{}", said.out);
@@ -85,7 +85,7 @@ fn nothing_is_told_where_all_has_hooks() {
 }
 
 #[test]
-fn page_faults_and_the_calls_that_make_them_are_told() {
+fn page_faults_and_the_calls_that_cause_them_are_reported() {
     let report = Simulation::of(&program("host/mappings.c")).cpus("1,2").args("{cpus} 1500").report();
     let told = report.0["host"]["text"].as_str().expect("something to tell");
     assert!(told.contains("on this host passed in the kernel") && told.contains("page faults"), "{told}");
@@ -100,7 +100,7 @@ fn page_faults_and_the_calls_that_make_them_are_told() {
 
 /// What the kernel does in a call has a fixed cost, whatever it does.
 #[test]
-fn calls_of_the_kernel_are_told() {
+fn system_calls_are_reported() {
     let report = Simulation::of(&program("host/writes.c")).cpus("1,2").args("{cpus} 40000").report();
     let told = report.0["host"]["text"].as_str().expect("something to tell");
     assert!(told.contains("in the kernel (120k pwrite") && !told.contains("page faults,"), "{told}");
@@ -121,7 +121,7 @@ fn the_region_of_interest_counts() {
 
 /// Copies and the like are done by libc, and their time is accounted for.
 #[test]
-fn copies_are_not_told() {
+fn copies_are_not_reported() {
     let report = Simulation::of(&program("host/copies.c")).cpus("1").report();
     assert!(report.0.get("host").is_none(), "{}", report.0["host"]);
 }
@@ -152,7 +152,7 @@ fn the_recording_is_the_same_with_and_without() {
 
 /// Where the kernel gives no timer, the run is as good, and the report says what it does not know.
 #[test]
-fn what_is_not_permitted_is_said() {
+fn a_timer_that_is_not_permitted_is_reported() {
     let place = built(HOOKED);
     let said = place.sh("prlimit --sigpending=0 $corefold run --cpus 1 -- ./sums 1 1");
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);

@@ -86,3 +86,24 @@ fn a_library_in_the_place_of_another_is_left_as_it_is() {
     let printed = format!("{}{}", made.out, made.err);
     assert_eq!(printed.lines().filter(|line| *line == "0 changed").count(), 3, "{printed}");
 }
+
+/// Threads end, and libc frees their blocks under a lock, in the heap of the runtime or in the program's own; another
+/// thread loads libraries with static thread-local storage, for which the loader takes the same lock.
+#[test]
+fn libraries_with_static_thread_local_storage_are_loaded_beside_threads_that_end() {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/libraries");
+    for part in ["static_tls.c", "static_tls_part.c", "own_heap.c"] {
+        std::fs::copy(source.join(part), place.path(part)).unwrap();
+    }
+    let made = place.sh("$corefold cc -O2 -g -shared -fPIC -o 1.so static_tls_part.c
+         for part in 2 3 4 5 6 7 8; do cp 1.so $part.so; done
+         $corefold cc -O2 -g -pthread -o theirs static_tls.c -ldl
+         $corefold cc -O2 -g -fno-builtin -pthread -o own static_tls.c own_heap.c -ldl");
+    assert_eq!(made.code, Some(0), "{}{}", made.out, made.err);
+    for program in ["theirs", "own"] {
+        let run = place.sh(&format!("$corefold run --cpus 2,16 --timeout 60 -- ./{program} ./[1-8].so"));
+        assert_eq!(run.code, Some(0), "{program}: {}{}", run.out, run.err);
+        assert!(run.err.contains("8 loaded"), "{program}: {}", run.err);
+    }
+}

@@ -6,18 +6,27 @@ use crate::harness::{Report, Simulation, program};
 const PROGRAM: &str = "truths/library_locks.c";
 
 fn of(call: &str) -> Report {
-    let simulation = Simulation::of(&program(PROGRAM)).cpus("1,8").option("--work", "per-cpu");
-    simulation.args(&format!("{call} {{cpus}}")).report()
+    calls(PROGRAM, &format!("{call} {{cpus}}"))
+}
+
+fn calls(source: &str, arguments: &str) -> Report {
+    let simulation = Simulation::of(&program(source)).cpus("1,8").option("--work", "per-cpu");
+    simulation.args(arguments).report()
+}
+
+/// How many times as long the calls take at 8 CPUs as at one.
+fn longer(report: &Report) -> f64 {
+    report.at(8).cycles() as f64 / report.at(1).cycles() as f64
 }
 
 /// Each CPU makes the same calls; where they take turns, more of them take as much longer.
 fn takes_turns(call: &str, name: &str) {
     let report = of(call);
-    let longer = report.at(8).cycles() as f64 / report.at(1).cycles() as f64;
+    let longer = longer(&report);
     assert!(longer > 8.0 / 1.5, "{call}: {longer}");
     let lock = &report.at(8).0["locks"][0];
     assert_eq!((&lock["name"], &lock["kind"]), (&name.into(), &"lock".into()), "{call}: {lock}");
-    assert!(lock["contended"].as_u64() > Some(1000), "{call}: {lock}");
+    assert!(lock["wait_cycles"].as_u64() > lock["hold_cycles"].as_u64(), "{call}: {lock}");
 }
 
 #[test]
@@ -37,6 +46,27 @@ fn calls_that_share_a_variable_of_libc_take_turns() {
     takes_turns("setenv", "lock of the environment");
     takes_turns("atexit", "lock of the exit handlers");
     takes_turns("dladdr", "lock of the loader");
+    takes_turns("dl_iterate_phdr", "lock of the list of loaded files");
+    takes_turns("setlocale", "lock of the locale");
+    takes_turns("iconv_open", "lock of the character set converters");
+}
+
+#[test]
+fn calls_on_one_object_of_libc_take_turns() {
+    takes_turns("readdir", "lock of a directory stream");
+    takes_turns("regexec", "lock of a regular expression");
+}
+
+/// What the program is to lock by itself has its cost, and no lock.
+#[test]
+fn calls_without_a_lock_do_not() {
+    for call in ["putc_unlocked", "fwrite_unlocked"] {
+        let report = of(call);
+        assert!(longer(&report) < 4.0, "{call}: {}", longer(&report));
+        let locks = report.at(8).0["locks"].as_array().expect("locks");
+        assert!(locks.iter().all(|lock| lock["contended"].as_u64() == Some(0)), "{call}: {locks:?}");
+        assert!(report.at(1).cycles() > 20_000, "{call}: {}", report.at(1).cycles());
+    }
 }
 
 /// What takes long in opening a file is not under the lock of libc's list.
@@ -45,4 +75,27 @@ fn streams_that_are_opened_take_turns_at_the_list() {
     let report = of("fopen");
     let locks = report.at(8).0["locks"].as_array().expect("locks");
     assert!(locks.iter().any(|lock| lock["name"] == "lock of the list of streams"), "{locks:?}");
+}
+
+const ARENAS: &str = "truths/arenas.c";
+
+/// A thread's own cache needs no lock, nor does an arena of its own one that others hold.
+#[test]
+fn threads_that_free_what_they_took_do_not_wait() {
+    for size in [64, 500, 4000] {
+        let report = calls(ARENAS, &format!("own {{cpus}} {size}"));
+        assert!(longer(&report) < 1.5, "{size} bytes: {}", longer(&report));
+    }
+}
+
+/// What other threads free goes back to the arena that it came from: under its lock, or by its list of small chunks.
+#[test]
+fn threads_that_free_what_others_took_meet_at_the_arena() {
+    let report = calls(ARENAS, "others {cpus} 500");
+    let lock = &report.at(8).0["locks"][0];
+    assert_eq!((&lock["name"], &lock["kind"]), (&"malloc arena 0".into(), &"lock".into()), "{lock}");
+    assert!(lock["contended"].as_u64() > Some(1000), "{lock}");
+    let report = calls(ARENAS, "others {cpus} 64");
+    let line = &report.at(8).0["lines"][0];
+    assert!(line.to_string().contains("malloc arena 0"), "{line}");
 }

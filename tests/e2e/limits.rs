@@ -11,7 +11,7 @@ fn run(what: &str) -> Simulated {
 }
 
 #[test]
-fn what_is_done_without_is_noted() {
+fn calls_without_effect_are_noted() {
     for (what, words) in [
         ("inherit", "a mutex with a priority protocol is simulated as a plain one"),
         ("protect", "a mutex with a priority protocol is simulated as a plain one"),
@@ -34,7 +34,7 @@ fn what_is_done_without_is_noted() {
 }
 
 #[test]
-fn what_would_be_wrong_ends_the_run() {
+fn calls_that_cannot_be_simulated_end_the_run() {
     for (what, words) in [
         ("aio", "aio_read() cannot be simulated"),
         ("vfork", "vfork() cannot be simulated"),
@@ -109,7 +109,7 @@ fn a_wait_that_another_process_could_end_is_named_when_time_is_up() {
 }
 
 #[test]
-fn a_fault_that_was_sent_is_told_from_one_that_happened() {
+fn a_sent_fault_signal_is_distinguished_from_a_fault() {
     let ended = Simulation::of(&program("endings/waits.c")).cpus("1").args("raise").timeout(LIMIT).run();
     assert!(ended.said.out.contains("crashed: SIGSEGV, which was sent, in thread 0"), "{}", ended.said.out);
 }

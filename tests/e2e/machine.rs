@@ -35,7 +35,7 @@ fn cycles_of(simulation: Simulation) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn facts_of_the_core_decide_what_code_takes() {
+fn core_parameters_decide_the_cost_of_code() {
     // It is as `forward` where a profile does not say.
     const RENAMED: (&str, u64) = ("core.renamed", 4);
     let place = Place::new();
@@ -71,7 +71,7 @@ fn lines_of_the_second_level_come_one_by_one() {
 
 /// Of a branch on chance, half: but for its first visits, of which nothing is known.
 #[test]
-fn branches_that_cannot_be_learnt_take_time() {
+fn unpredictable_branches_cost_time() {
     let (place, branches) = (Place::new(), program("machine/branches.c"));
     let of = |cycles: u64, option: &str, value: &str| {
         let machine = place.file("machine.toml", with(&[("core.mispredict", cycles)]));
@@ -102,7 +102,7 @@ fn branches_are_learnt_anew() {
 
 /// No call about a futex is shorter than a system call: one that wakes a thread takes as long if a profile says so.
 #[test]
-fn waking_takes_what_it_takes() {
+fn waking_costs_what_the_profile_says() {
     let place = Place::new();
     let nanoseconds = |nobody: u64| {
         let machine = with(&[("system.futex_wake", nobody), ("system.wake_call", 2600)]);

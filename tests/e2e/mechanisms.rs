@@ -4,7 +4,7 @@ use crate::harness::{Place, Simulation, native_with, program, program_with};
 use std::path::Path;
 
 /// A profile with other lines for some of its keys.
-fn profile(name: &str, facts: &[(&str, &str)]) -> String {
+pub fn profile(name: &str, facts: &[(&str, &str)]) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines").join(name).with_extension("toml");
     let mut text = std::fs::read_to_string(path).expect("a profile of ours");
     for (key, value) in facts {
@@ -15,7 +15,7 @@ fn profile(name: &str, facts: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn more_than_a_thousand_cpus_are_told_apart() {
+fn more_than_a_thousand_cpus_have_clocks_of_their_own() {
     const CPUS: &str = "5 1029 2053 3077 1024 0 2048 4095";
     let place = Place::new();
     let machine =
@@ -131,7 +131,7 @@ fn thread_local_storage_may_be_larger_than_a_stack() {
 
 /// A locked operation on bytes of two lines locks the bus, and is called what it is.
 #[test]
-fn a_split_lock_costs_what_it_costs_and_is_named() {
+fn a_split_lock_costs_the_bus_lock_and_is_named() {
     // Of skylake-2s-80, at 2.1 GHz.
     const SPLIT_NS: f64 = 1449.0 / 2.1;
     for how in ["builtin", "assembly", "store"] {
@@ -163,6 +163,8 @@ fn files_show_the_simulated_machine() {
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
     let expected = "online 0-79\npossible 0-79\nsiblings 23,63\npackage 20-39,60-79\nsocket 1\ncore 3\n\
         last_level 20-39,60-79\nnodes 0-1\nof_node_0 0-19,40-59\ndistance 10 21\ncpu_directories 80\nnode_directories 2\n\
-        cpuinfo 80\nstat 81\nallowed 1\nmemory 1\nthere 0 0\nnot_there -1 1\nother_files 0\n";
+        cpuinfo 80\nstat 81\nallowed 1\nmemory 1\nthere 0 0\nnot_there -1 1\nother_files 0\n\
+        resolved /sys/devices/system/cpu/cpu2/topology\nglobbed 80 /sys/devices/system/cpu/cpu0\nscanned 46\nthere 0\n\
+        possible 0-79\nallowed 3\nset 0\nno_such_node -1\npolicy 3 3\nbound 0\nmoved 0 0\n";
     assert_eq!(run.printed(), expected);
 }

@@ -48,7 +48,7 @@ fn the_result_is_the_native_one() {
 
 /// Blocks that go back to the thread they came from move no line but the arena's.
 #[test]
-fn own_blocks_are_freed_without_a_fight() {
+fn blocks_freed_by_their_own_thread_cause_no_contention() {
     let report = curve("own");
     assert!(report.gain(8, 1) > 5.5, "{}", report.gain(8, 1));
     let run = report.at(80);
@@ -68,7 +68,7 @@ fn blocks_of_others_move_the_lines_of_their_pages() {
 
 /// `xthread_free` of one page is what all threads free to.
 #[test]
-fn the_list_of_a_page_is_what_all_who_free_fight_for() {
+fn remote_frees_contend_for_the_list_of_a_page() {
     let report = curve("deal");
     assert!(report.gain(80, 8) < 1.0, "{}", report.gain(80, 8));
     let run = report.at(80);

@@ -78,3 +78,13 @@ fn memory_that_is_freed_before_the_end() {
     let object = &list.unwrap_or_else(|| panic!("{passed:?}"))["object"];
     assert!(object.as_str().unwrap_or_default().starts_with("struct item at freed.c:"), "{object}");
 }
+
+/// What is done for a thread at its end is named after the function that it was started with.
+#[test]
+fn the_end_of_a_thread_has_a_name() {
+    let simulation = Simulation::of(&program("truths/ends_holding.c")).cpus("8").args("8");
+    let report = simulation.option("--sample-period", "16").report();
+    let functions = report.at(8).0["functions"].as_array().expect("functions");
+    let names: Vec<&str> = functions.iter().map(|function| function["name"].as_str().expect("a name")).collect();
+    assert!(names.contains(&"hold") && !names.iter().any(|name| name.starts_with("0x")), "{names:?}");
+}

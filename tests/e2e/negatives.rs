@@ -31,7 +31,7 @@ fn a_layout_that_only_shifts_explains_nothing() {
 
 /// Threads that wait until all are made wait for nobody's work.
 #[test]
-fn waiting_for_the_order_to_begin_is_no_lock() {
+fn start_up_waits_are_not_counted_against_a_lock() {
     for how in ["spin", "barrier"] {
         let run =
             |cpus: &str| Simulation::of(&own_structs(&[])).cpus(cpus).args(&format!("{{cpus}} 2000 {how}")).report();

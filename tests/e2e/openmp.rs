@@ -48,7 +48,7 @@ fn a_teams_recording_is_always_the_same() {
 
 /// The last to arrive has 7 times the work of the second; the others wait for it, at the barrier's line.
 #[test]
-fn who_waits_at_a_barrier_is_told() {
+fn waits_at_a_barrier_are_named() {
     let report = Simulation::of(&program_with("openmp/team.c", OPENMP)).cpus("8").timeout(LIMIT).report();
     let run = report.at(8);
     let locks = run.0["locks"].as_array().unwrap().clone();

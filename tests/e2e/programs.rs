@@ -83,6 +83,6 @@ fn cancellation() {
 }
 
 #[test]
-fn ways_out_of_functions() {
+fn non_local_exits_of_functions() {
     check_all("jumps");
 }

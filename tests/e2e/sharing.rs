@@ -16,7 +16,7 @@ fn text(report: &Report) -> &str {
 }
 
 #[test]
-fn a_sum_after_the_join_leaves_false_sharing_what_it_is() {
+fn a_sum_after_the_join_does_not_hide_false_sharing() {
     for cpus in [3, 8, 32] {
         let report = shared(&cpus.to_string(), "2000 statistics");
         let line = line(&report, cpus, "counts (");

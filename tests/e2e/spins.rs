@@ -20,14 +20,14 @@ fn spins_of(program: &Program, cpus: &str, args: &str) -> (u64, u64) {
 }
 
 #[test]
-fn those_who_spin_see_the_end_at_once_however_long_it_took() {
+fn spinning_threads_see_the_end_at_once_however_long_they_spun() {
     let (after_long, _) = spins("80", "70 20000000");
     let (after_short, _) = spins("80", "70 200000");
     assert!(after_long < 2000 && after_long <= after_short + 100, "{after_long} ns, {after_short} ns");
 }
 
 #[test]
-fn a_spin_that_counts_its_looks_is_simulated() {
+fn a_spin_that_counts_its_iterations_is_simulated() {
     let (_, looks) = spins("8", "4 2000000");
     assert_eq!(looks, 200_000);
 }

@@ -72,7 +72,7 @@ fn the_culprit_is_the_same() {
 
 /// Private work: nothing but estimated time.
 #[test]
-fn compute_time_is_about_what_it_is() {
+fn compute_time_is_close_to_that_of_a_full_build() {
     let run = |program| Simulation::of(&program).cpus("1,8").args("{cpus} 1000").report();
     let own = run(program("truths/private.c"));
     let tsans = run(with_tsan("truths/private.c"));
@@ -133,7 +133,7 @@ fn signals_and_cancellation_come_while_it_computes() {
 
 /// Nothing can take it out of a loop that has no hook; that is said, and what to do.
 #[test]
-fn a_loop_without_accesses_is_told() {
+fn a_loop_without_accesses_is_reported() {
     let program = with_tsan("tsan/interrupted.c");
     let said = Simulation::of(&program).cpus("1").args("registers").timeout(Duration::from_secs(3)).run().said;
     assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
@@ -196,7 +196,7 @@ fn programs_and_libraries_of_both_kinds_go_together() {
 
 /// With TSan's runtime linked in, in every form that is told.
 #[test]
-fn a_static_tsan_is_refused_with_the_way_out() {
+fn a_static_tsan_is_refused_with_the_remedy() {
     let place = Place::new();
     place.file("a.c", "int x; int main(void) { return x; }");
     for options in ["", "-no-pie", "-s", "-no-pie -s"] {

@@ -77,7 +77,7 @@ fn smaller_blocks_keep_more_threads_busy() {
 
 /// xz gives up its rights before it opens the file; the runtime has to write the recording after that.
 #[test]
-fn the_sandbox_is_left_out_and_that_is_said() {
+fn the_sandbox_is_left_out_with_a_note() {
     let report = compress("1", "--block-size=1MiB");
     let notes = report.at(1).0["notes"].to_string();
     assert!(notes.contains("landlock_create_ruleset is not simulated"), "{notes}");

@@ -58,7 +58,7 @@ fn the_result_is_the_native_one() {
 
 /// The main thread copies the input into the jobs; workers that have none wait for the pool's queue.
 #[test]
-fn workers_of_a_pool_wait_for_whoever_feeds_it() {
+fn workers_of_a_pool_wait_for_its_producer() {
     let report = curve("plain");
     assert!(report.gain(8, 1) > 4.5, "{}", report.gain(8, 1));
     let run = report.at(80);

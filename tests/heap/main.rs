@@ -7,12 +7,14 @@ extern crate alloc;
 #[path = "../../crates/engine/src/storage/places.rs"]
 mod places;
 
-use places::{HEADER, PAGE, Pages, Places};
+use places::{GRAIN, HEADER, LARGE, PAGE, Pages, Places};
 use proptest::prelude::*;
 
 const BEGIN: u64 = 0x6000_0000_0000;
 const BYTES: u64 = 1 << 40;
 const THREADS: usize = 4;
+/// Fewer than threads: some share one.
+const ARENAS: usize = 3;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -25,6 +27,10 @@ enum Step {
     Give {
         thread: usize,
         index: usize,
+    },
+    /// The thread ends; another with its number begins.
+    End {
+        thread: usize,
     },
 }
 
@@ -50,7 +56,8 @@ fn step() -> impl Strategy<Value = Step> {
         (thread(), size(), 4..24u32).prop_map(|(thread, size, bits)| Step::Take { thread, size, align: 1 << bits });
     let plain = (thread(), size()).prop_map(|(thread, size)| Step::Take { thread, size, align: 16 });
     let give = (thread(), any::<usize>()).prop_map(|(thread, index)| Step::Give { thread, index });
-    prop_oneof![take, plain, give.clone(), give]
+    let end = thread().prop_map(|thread| Step::End { thread });
+    prop_oneof![4 => take, 4 => plain, 8 => give, 1 => end]
 }
 
 /// Frees the object, and says which pages may be wiped.
@@ -60,17 +67,36 @@ fn give(places: &mut Places, thread: usize, object: &Live) -> Option<Pages> {
         places.give_large(pages);
         return Some(pages);
     }
-    places.give_small(thread, object.address, object.size);
+    if !places.keep(thread, object.address, object.size) {
+        places.give_back(object.address, object.size);
+    }
     None
 }
 
+/// A place from where the runtime looks for it, in turn.
+fn take(places: &mut Places, thread: usize, size: u64, align: u64) -> Option<u64> {
+    if size >= LARGE {
+        return places.take_large(size, align);
+    }
+    let kept = if align <= GRAIN { places.take_kept(thread, size) } else { None };
+    kept.or_else(|| {
+        let arena = places.arena_of(thread);
+        assert!((arena as usize) < ARENAS, "{arena}");
+        let freed = if align <= GRAIN { places.take_freed(arena, size) } else { None };
+        if freed.is_some() {
+            while places.refill(thread, arena, size).is_some() {}
+        }
+        freed.or_else(|| places.take_fresh(arena, size, align))
+    })
+}
+
 fn check(steps: Vec<Step>) {
-    let mut places = Places::new(BEGIN, BYTES);
+    let mut places = Places::new(BEGIN, BYTES, ARENAS);
     let mut live: Vec<Live> = Vec::new();
     for step in steps {
         match step {
             Step::Take { thread, size, align } => {
-                let (address, _) = places.take(thread, size, align).expect("there is room");
+                let address = take(&mut places, thread, size, align).expect("there is room");
                 assert!(address.is_multiple_of(align), "{address:#x} for {step:?}");
                 let (begin, end) = (address - HEADER, address + size.max(1));
                 assert!(begin >= BEGIN && end <= BEGIN + BYTES, "{address:#x} for {step:?}");
@@ -87,6 +113,7 @@ fn check(steps: Vec<Step>) {
                 }
             }
             Step::Give { .. } => {}
+            Step::End { thread } => places.thread_ends(thread),
         }
     }
 }
@@ -109,12 +136,35 @@ fn pages_of_an_aligned_object_are_its_own() {
 /// Full is full: no object lies beyond the end.
 #[test]
 fn there_is_an_end() {
-    let mut places = Places::new(BEGIN, 64 << 20);
+    let mut places = Places::new(BEGIN, 64 << 20, ARENAS);
     let mut count = 0;
-    while let Some((address, _)) = places.take(0, 1 << 20, 1 << 20) {
+    while let Some(address) = take(&mut places, 0, 1 << 20, 1 << 20) {
         assert!(address + (1 << 20) <= BEGIN + (64 << 20));
         count += 1;
     }
     assert!((10..=32).contains(&count), "{count}");
-    while places.take(1, 1000, 16).is_some() {}
+    while take(&mut places, 1, 1000, 16).is_some() {}
+}
+
+/// A thread has an arena of its own while there are some, one that ended leaves its own to the next, and later ones
+/// share: the main thread's first, then the newest.
+#[test]
+fn threads_are_attached_to_arenas_as_in_glibc() {
+    let mut places = Places::new(BEGIN, BYTES, 4);
+    assert_eq!([0, 5, 2, 1].map(|thread| places.arena_of(thread)), [0, 1, 2, 3]);
+    assert_eq!([6, 7, 8, 9, 10].map(|thread| places.arena_of(thread)), [0, 3, 2, 1, 0]);
+    places.thread_ends(5);
+    places.thread_ends(9);
+    assert_eq!(places.arena_of(11), 1, "nobody else was attached to it");
+}
+
+/// Seven chunks of a size stay with the thread that freed them, larger ones none; more go back to where they came from.
+#[test]
+fn a_thread_keeps_seven_chunks_of_a_size() {
+    let mut places = Places::new(BEGIN, BYTES, ARENAS);
+    for (size, most) in [(24, 7), (1032, 7), (1033, 0)] {
+        let objects: Vec<u64> = (0..9).filter_map(|_| take(&mut places, 0, size, 16)).collect();
+        assert_eq!(objects.iter().filter(|object| places.keep(1, **object, size)).count(), most, "{size}");
+        assert!(objects.iter().all(|object| places.owner(*object) == 0));
+    }
 }

@@ -104,9 +104,9 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     }
     let title = "Small programs on this host".into();
     let source = format!(
-        "measured in the same run, on a host calibrated in the same run, in {PASSES} passes: of {} taken, those in which \
-         the hypervisor took the least of the CPUs, at most {:.1} %; above {:.0} % a pass was taken again. What a thread \
-         does alone is counted in cycles, as the clock changes from moment to moment, and shown at the calibrated one",
+        "Measured in the same run, after calibrating this host, in {PASSES} passes: of {} made, those with the least CPU \
+         time stolen by the hypervisor, at most {:.1} %; a pass with more than {:.0} % was repeated. Workloads without \
+         sharing are measured in cycles, since the clock frequency varies, and converted by the calibrated frequency",
         passes.taken,
         100.0 * passes.stolen,
         100.0 * MOST_STOLEN

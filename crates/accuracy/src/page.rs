@@ -67,9 +67,9 @@ fn summary(page: &mut String, groups: &[&Group]) {
                 group.count().to_string(),
                 // To a tenth: some are within one percent of their bound.
                 median.map_or(of("-"), |share| format!("{:.1} %", share * 100.0)),
-                if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("apart") },
+                if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("no bound") },
                 worst,
-                if bounded { of(verdict(worst_fits)) } else { of("apart") },
+                if bounded { of(verdict(worst_fits)) } else { of("no bound") },
                 shapes(group, |curve| curve.rank_correlation().map(|r| r >= bounds::RANKS)),
                 shapes(group, |curve| (curve.points.len() > 2).then(|| same_knee(curve))),
             ],
@@ -82,9 +82,9 @@ fn expected(page: &mut String, results: &Results) {
     let _ = writeln!(
         page,
         "\n## By kind of code\n\n\
-         The error to expect, which each report repeats for its own kind and machine; a machine without figures of a kind\n\
-         has those of all. The points are those with bounds, and for blocking locks those of paths through the kernel too;\n\
-         a point with one thread is one of private data.\n"
+         The error to expect. Each report prints the row of its own kind of code and machine, or of all machines where this one\n\
+         has no points. Counted are the points with bounds and, for blocking locks, also those with paths through the kernel;\n\
+         a point with one thread counts as private data.\n"
     );
     row(page, &["kind of code", "machine", "points", "median error", "worst"].map(String::from));
     row(page, &["---", "---", "--:", "--:", "--:"].map(String::from));
@@ -120,7 +120,7 @@ fn same_knee(curve: &Curve) -> bool {
 fn details(page: &mut String, group: &Group) {
     let _ = writeln!(page, "\n## {} (`{}`)\n\n{}.\n", group.title, group.machine, group.source);
     let theirs = if group.machine == "host" { "native" } else { "published" };
-    row(page, &["what", "threads", theirs, "ours", "error", "note"].map(String::from));
+    row(page, &["what", "threads", theirs, "simulated", "error", "note"].map(String::from));
     row(page, &["---", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for curve in &group.curves {
         for (index, point) in curve.points.iter().enumerate() {
@@ -142,7 +142,7 @@ fn details(page: &mut String, group: &Group) {
         return;
     }
     let _ = writeln!(page);
-    row(page, &["curve", "rank correlation", "knee published", "knee ours", ""].map(String::from));
+    row(page, &["curve", "rank correlation", "knee published", "knee simulated", ""].map(String::from));
     row(page, &["---", "--:", "--:", "--:", "---"].map(String::from));
     for curve in shaped {
         let (theirs, ours) = curve.knees();
@@ -168,7 +168,7 @@ fn note(curve: &Curve, index: usize) -> String {
     match (&curve.apart, &curve.withheld, &curve.wrongly_blamed) {
         (_, _, Some(blamed)) if first => format!("**wrongly blamed: {blamed}**"),
         (_, Some((name, value)), _) if first => format!("{name} = {value} set from this point"),
-        (Some(why), _, _) if first_apart => format!("apart: {why}"),
+        (Some(why), _, _) if first_apart => format!("no bound: {why}"),
         _ => String::new(),
     }
 }
@@ -186,7 +186,7 @@ fn known(page: &mut String, suite: &Suite) {
     if suite.known.is_empty() {
         return;
     }
-    let _ = writeln!(page, "\n## What is known of the misses\n");
+    let _ = writeln!(page, "\n## Known causes of errors\n");
     for known in &suite.known {
         let _ = writeln!(page, "- {}: {}", known.of, known.why);
     }

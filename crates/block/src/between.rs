@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What passes from one hook to the next where blocks have no hooks of their own: an estimate, as the way
-//! that the program took is not known, only where it came by.
+//! The cost from one hook to the next in code whose blocks have no hooks: an estimate, as the path
+//! taken is not known, only its ends.
 use crate::path::Path;
 use crate::target::decode;
 use crate::walk::Step;
@@ -15,14 +15,14 @@ pub const LEAVES: u64 = 0;
 
 /// Hooks in a loop whose chain of dependent instructions is looked at.
 const MOST_HOOKS: usize = 12;
-/// Hooks looked at in the search for the loop.
+/// Hooks visited in the search for the loop.
 const MOST_LOOKED_AT: usize = 32;
-/// Rounds of a loop over which its cost is averaged: the first and the last have less around them.
+/// Iterations of a loop over which its cost is averaged: the first and the last overlap less with others.
 const ROUNDS: usize = 4;
 
 /// The cost of the code from `from`, which a hook or call returns to, to the hook or call that returns to
-/// `to` in the same function, or to its end ([`LEAVES`]). Of several ways the shortest is taken; where
-/// none is found, as through a table of jumps, what stands straight before `to`.
+/// `to` in the same function, or to its end ([`LEAVES`]). Of several paths the shortest is taken; where
+/// none is found, as through a jump table, the code directly before `to`.
 ///
 /// Pure in its arguments: callers cache the answer.
 pub fn between(code: &impl Code, from: u64, to: u64, core: &Core) -> Cost {
@@ -42,8 +42,8 @@ fn way(code: &impl Code, from: u64, to: u64) -> Option<Vec<Step>> {
     ways(code, from, to).into_iter().find(|way| way.end == wanted).map(|way| way.steps)
 }
 
-/// The rest of the innermost loop that goes from `from` to `to`: the way back by the fewest hooks. Loops
-/// through an inner loop of one hook are left out: its rounds, not the way past it, set their time.
+/// The rest of the innermost loop that goes from `from` to `to`: the path back by the fewest hooks. Loops
+/// through an inner loop of one hook are left out: its iterations, not the path past it, set their time.
 fn back(code: &impl Code, from: u64, to: u64) -> Option<Vec<Step>> {
     if to == LEAVES {
         return None;
@@ -100,7 +100,7 @@ fn rotated(mut round: Vec<Step>) -> Vec<Step> {
     round
 }
 
-/// No way was found: the code up to the jump through a table, and what stands before `to`.
+/// No path was found: the code up to the jump through a table, and what stands before `to`.
 fn guessed(code: &impl Code, from: u64, to: u64, core: &Core) -> Cost {
     if to == LEAVES || to == from {
         return Cost::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Branches that a core has to guess.
+//! Branches that a core has to predict.
 use crate::op::{Kind, Op};
 use crate::path::Path;
 use crate::tries::hangs_on_updates;
@@ -7,7 +7,7 @@ use crate::walk::{Walk, walk};
 use crate::{Code, Core};
 use alloc::vec::Vec;
 
-/// Operations that compilers carry out on both ways, rather than branch around them.
+/// Operations that compilers carry out on both paths, rather than branch around them.
 const MOST_FOLDED: usize = 2;
 
 /// The two blocks that may follow the one whose hook returns to `head`, if a branch decides which. Not one that an
@@ -29,7 +29,7 @@ pub fn ways(code: &impl Code, head: u64, core: &Core) -> Option<[u64; 2]> {
     (!folds(ways, ways.map(|way| walk(code, way)), core)).then_some(ways)
 }
 
-/// Whether the ways do no more than give registers other values before they meet.
+/// Whether the paths only give registers different values before they join.
 fn folds(heads: [u64; 2], [first, second]: [Walk; 2], core: &Core) -> bool {
     let one = |arm: &Walk, other: u64| arm.next == Some(other) && is_small(arm, core);
     let both = first.next.is_some() && first.next == second.next;

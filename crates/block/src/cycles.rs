@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Blocks in loops: a chain of dependent instructions from one round to the next can make the loop
+//! Blocks in loops: a chain of dependent instructions from one iteration to the next can make the loop
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::latency::LOAD;
 use crate::path::Path;
@@ -15,10 +15,10 @@ use iced_x86::FlowControl;
 /// Loops of more blocks are rarely bound by one chain.
 const MOST_BLOCKS: usize = 8;
 const MOST_LOOPS: usize = 6;
-/// Paths looked at in the search.
+/// Paths visited in the search.
 const MOST_PATHS: usize = 64;
 
-/// A way through a block to the head of the next.
+/// A path through a block to the head of the next.
 struct Edge {
     steps: Vec<Step>,
     next: u64,
@@ -26,7 +26,7 @@ struct Edge {
     returns: bool,
 }
 
-/// A way through some blocks, from the one in question.
+/// A path through some blocks, from the one in question.
 struct Route {
     blocks: Vec<u64>,
     steps: Vec<Step>,
@@ -55,8 +55,8 @@ struct Loops {
 }
 
 /// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it, and the inner loop on
-/// whose rounds that hangs. Where several paths lead round, as through the arms of an `if`, the mean of what they add
-/// holds, by how often the block's branch leads to each where that is known.
+/// whose trip count that depends. Where several paths go round the loop, as through the arms of an `if`, the mean of
+/// what they add counts, weighted by the branch's bias where that is known.
 pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
     let alone = block.next == Some(place.head);
     let spins = alone && again(&block, core);
@@ -67,7 +67,7 @@ pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &C
         around.inner = inner.or(around.inner);
     }
     if alone && !spins && calls(&block.steps) && !calls(&with_callees(code, &block.steps)) {
-        // What it calls takes its part of the time of each round.
+        // Its callees take their part of each iteration's time.
         let round = Route { first: block.steps.len(), ..Route::new(place.head, block.steps) };
         return (mean(code, place, &[round], flat, core), None);
     }
@@ -95,11 +95,11 @@ fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool
         // In the time of an atomic operation, a core does other things.
         return (settled.ticks, None);
     }
-    // Each look of a spin waits for what it finds: rounds after the one that ends it do not count.
+    // Each read of a spin waits for its value: iterations after the one that ends it do not count.
     let branches = if calls(&block.steps) { 1 } else { Path::hooked(&block.steps, core).taken_branches() };
     let least = if spins { pipeline::TICKS * u64::from(LOAD) } else { pipeline::taking(branches, core) };
     let endless = flat.max(settled.ticks).max(least);
-    // How much of the next round fits beside the callee is not known.
+    // How much of the next iteration overlaps with the callee is not known.
     let followed: Vec<&Route> = outer.iter().filter(|route| !calls(&route.steps)).collect();
     if spins || followed.is_empty() {
         return (endless, None);
@@ -116,7 +116,7 @@ fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool
 /// looks ahead; rounds of the inner one beyond that take `endless`.
 fn nested(block: &Walk, rounds: u64, outer: &Route, flat: u64, endless: u64, core: &Core) -> u64 {
     let simulated = rounds.min(pipeline::rounds_in_sight(&block.steps, core));
-    // The last round is the one that leads out.
+    // The last iteration is the one that leaves the loop.
     let (ticks, slots) = pipeline::nested(&block.steps, simulated - 1, &outer.steps, core);
     let beyond = ticks.saturating_sub(slots);
     let short = slots.saturating_sub(ticks);
@@ -142,7 +142,7 @@ fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core
     let weights = weights(place, routes);
     let sum =
         |of: &dyn Fn(&Round) -> u64| rounds.iter().zip(&weights).map(|(round, weight)| of(round) * weight).sum::<u64>();
-    // Branches are taken ahead of what waits for operands, and beside it.
+    // Branches execute ahead of instructions that wait for operands, and in parallel.
     let branching = sum(&|round| round.branching).saturating_sub(sum(&|round| round.flat));
     let ticks = if branching > sum(&|round| round.settled.ticks.saturating_sub(round.flat)) {
         let [own, all] = [0, 1].map(|of| sum(&|round| round.branches[of]));
@@ -153,7 +153,7 @@ fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core
     ticks / weights.iter().sum::<u64>().max(1)
 }
 
-/// How often each way round is gone: those that begin with the same block share its visits.
+/// How often each path round is taken: those that begin with the same block share its visits.
 fn weights(place: Place, routes: &[Route]) -> Vec<u64> {
     let alike = || routes.iter().map(|_| 1).collect();
     let Some(Lean { way, visits }) = place.lean else { return alike() };
@@ -164,17 +164,17 @@ fn weights(place: Place, routes: &[Route]) -> Vec<u64> {
         u64::from(visits) * routes.len() as u64 / of as u64
     };
     let weights: Vec<u64> = routes.iter().map(weight).collect();
-    // A branch that has always gone another way tells nothing of these.
+    // A branch that has always gone another way gives no weights for these.
     if weights.iter().all(|weight| *weight == 0) { alike() } else { weights }
 }
 
-/// A way round a loop, seen from its first block.
+/// A path round a loop, seen from its first block.
 struct Round {
     settled: pipeline::Steady,
     /// Time that its issue slots alone take, and its taken branches.
     flat: u64,
     branching: u64,
-    /// Taken branches of the first block, and of all.
+    /// Taken branches of the first block, and of all blocks.
     branches: [u64; 2],
 }
 
@@ -287,7 +287,7 @@ fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
     edges.into_iter().map(longer).collect()
 }
 
-/// Whether the block, which jumps to itself, does so only to try again.
+/// Whether the block, which jumps to itself, does so only to retry.
 fn again(block: &Walk, core: &Core) -> bool {
     tries(&block.steps, core) || goes_on_failing(block, core)
 }

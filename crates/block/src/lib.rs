@@ -12,12 +12,11 @@
 //! 4. sums issue slots and, for blocks of a loop, runs the loop through a small out-of-order
 //!    pipeline, so that chains of dependent instructions cost their latency (`pipeline`, `cycles`).
 //!
-//! Code that was built with hooks at its accesses only has no blocks to name: what passes from one hook to
-//! the next is estimated from the shortest way through the code between them (`between`, `ways`).
+//! Code that was built with hooks at its accesses only has no blocks to name: the cost from one hook to
+//! the next is estimated from the shortest path through the code between them (`between`, `ways`).
 //!
-//! Loads are first-level hits here: what a miss or an atomic operation adds is the model's to say.
-//! So are mispredicted branches: here is which ways one goes ([`branch_ways`]), and how a core guesses ([`Predictor`]);
-//! which it goes, the engine sees.
+//! Loads are first-level hits here: the model adds the cost of misses and atomic operations. The engine adds that of
+//! mispredicted branches: this crate finds a branch's targets ([`branch_ways`]) and has the predictor ([`Predictor`]).
 #![no_std]
 extern crate alloc;
 
@@ -124,7 +123,7 @@ impl Hook {
     }
 }
 
-/// The facts of a core that a block's time depends on, in cycles of its clock.
+/// The core parameters that a block's time depends on, in cycles of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core {
     /// Instructions issued a cycle; at least 1.
@@ -178,16 +177,16 @@ pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64
     cost_at(code, Place { head: return_address, returns_to, rounds: None, lean: None }, core).cost
 }
 
-/// A block, and what is known of how it is come by.
+/// A block, and what is known of its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The return address that names it.
     pub head: u64,
     /// Where its function returns to: where no loop of its own leads through the block, one of its caller may.
     pub returns_to: Option<u64>,
-    /// Where the block is a loop, how often it runs each time that it is come to from elsewhere, in the mean.
+    /// Where the block is a loop, its average trip count.
     pub rounds: Option<u32>,
-    /// Which way its branch goes, where that has been seen.
+    /// Its branch's bias, where that is known.
     pub lean: Option<Lean>,
 }
 
@@ -206,7 +205,7 @@ impl Lean {
 
 pub struct Found {
     pub cost: Cost,
-    /// The block of a loop that lies in another, on whose rounds the cost hangs: the block itself or one on its way
+    /// The block of an inner loop on whose trip count the cost depends: the block itself or one on its path
     /// round.
     pub inner: Option<u64>,
 }
@@ -222,7 +221,7 @@ pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
 }
 
 /// The cost of instructions executed in the order of `addresses`, as single-stepping a program without
-/// hooks records them: the yardstick that [`cost`] is held against.
+/// hooks records them: the reference that [`cost`] is compared with.
 pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {
     let steps = walk::follow(code, addresses);
     let path = Path::plain(&steps, core);

@@ -12,11 +12,11 @@ use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// Time is kept in whole parts of a cycle that the usual widths divide.
+/// Time is kept in fractions of a cycle that the usual widths divide.
 pub const TICKS: u64 = 240;
-/// Instructions between issue and retirement, of a core that does not say: Skylake's reorder buffer.
+/// Size of the reorder buffer where the profile does not give it: Skylake's.
 const REORDER: usize = 224;
-/// Rounds of a loop are simulated until about this many instructions have run.
+/// Iterations of a loop are simulated until about this many instructions have run.
 const LOOP_OPS: usize = 240;
 
 pub fn sixteenths(ticks: u64) -> u32 {
@@ -30,15 +30,15 @@ pub fn run<'a>(ops: impl Iterator<Item = &'a Op>, core: &Core) -> u64 {
     pipeline.retired
 }
 
-/// What a round of a loop takes at least that takes so many branches. A core sends a small loop without any other
-/// from a buffer, and then takes its one branch each cycle.
+/// The least time of an iteration with so many taken branches. A core issues a small loop with only one from the loop
+/// buffer, and then takes that branch each cycle.
 pub fn taking(branches: u64, core: &Core) -> u64 {
     TICKS * if branches == 1 { 1 } else { branches * u64::from(core.taken_branch) }
 }
 
-/// A loop that has settled.
+/// A loop in its steady state.
 pub struct Steady {
-    /// Time of a round, less what the model adds.
+    /// Time of an iteration, without what the model adds.
     pub ticks: u64,
     /// Latency along the chain of instructions that each waited for the one before, and of that the
     /// part of the instructions asked for.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which way a branch goes, guessed as cores do: two-bit counters, one a branch, and beside them tables that are looked
-//! up by longer and longer stretches of what came before. The longest that knows the case is believed. (TAGE: Seznec
+//! The branch predictor: two-bit counters, one a branch, and tables indexed by longer and longer branch histories. The
+//! longest history with an entry decides. (TAGE: Seznec
 //! and Michaud, "A case for (partially) tagged geometric history length branch prediction", 2006: its five-component
 //! predictor, and one more table of the next length, as later ones look farther back.)
 use alloc::boxed::Box;
@@ -11,10 +11,10 @@ const LENGTHS: [u32; 5] = [5, 15, 44, 130, 390];
 const TABLE_BITS: u32 = 10;
 const BASE_BITS: u32 = 12;
 const TAG_BITS: u32 = 9;
-/// Branches after which what was useful long ago counts half.
+/// Branches after which usefulness counters are halved.
 const AGEING: u32 = 1 << 18;
 
-/// The ways that a thread's last branches went, the latest in the lowest bit.
+/// The directions of a thread's last branches, the latest in the lowest bit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct History([u64; 7]);
 
@@ -54,7 +54,7 @@ pub struct Predictor {
     /// 0 to 3: 2 and more say yes.
     base: Box<[u8]>,
     tables: [Box<[Entry]>; LENGTHS.len()],
-    /// 8 and more: what a new entry says is no better than what it was made for.
+    /// 8 and more: a new entry's prediction is no better than the shorter history's.
     trust_others: u8,
     branches: u32,
 }
@@ -82,7 +82,7 @@ struct Found {
 }
 
 impl Predictor {
-    /// The branch of this number goes `way`: whether it was guessed. Takes note of it, and puts it into the history.
+    /// The branch of this number goes `way`: returns whether that was predicted, and updates tables and history.
     pub fn guesses(&mut self, branch: u32, history: &mut History, way: bool) -> bool {
         let found = self.find(branch, history);
         let other = found.next.map_or(self.base[found.base] >= 2, |table| self.says(&found, table));
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Of each of so many branches that go by turns the way that `way` says, in percent: wrong guesses, once warm.
+    /// Of each of so many branches that alternate as `way` says: mispredictions in percent, once warm.
     fn missed<const N: usize>(mut way: impl FnMut(u32, usize) -> bool) -> [u32; N] {
         let (mut predictor, mut history) = (Predictor::default(), History::default());
         let mut wrong = [0; N];

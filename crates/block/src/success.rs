@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What follows a compare-and-swap is what follows its success: the other way is taken only where another CPU came
+//! After a compare-and-swap the path of success counts: that of failure (CAS retry) is taken only where another CPU came
 //! in between, and its cost counts where it is taken.
 use crate::op::{Builder, Kind, Op};
 use crate::path::build;
@@ -13,7 +13,7 @@ use iced_x86::{ConditionCode, FlowControl, Instruction, Mnemonic};
 const RAX: Place = 0;
 const RSI: Place = 6;
 
-/// What a place tells of the last compare-and-swap.
+/// What a register or flag says about the last compare-and-swap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Nothing,

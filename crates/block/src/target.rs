@@ -13,7 +13,7 @@ pub fn decode(code: &impl Code, address: u64) -> Option<Instruction> {
     (!instruction.is_invalid()).then_some(instruction)
 }
 
-/// Where `branch`, a call or jump, goes, if its bytes and the offset table tell. A slot of lazy binding
+/// The target of `branch`, a call or jump, if its bytes and the offset table determine it. A slot of lazy binding
 /// that is not bound yet leads into the stub again, and so to an address that is no hook.
 pub fn target(code: &impl Code, branch: &Instruction) -> Option<u64> {
     if branch.is_ip_rel_memory_operand() {
@@ -23,7 +23,7 @@ pub fn target(code: &impl Code, branch: &Instruction) -> Option<u64> {
     direct.then(|| stub(code, branch.near_branch_target()).unwrap_or(branch.near_branch_target()))
 }
 
-/// Whether a branch leaves through a stub or a slot: for another module, whose blocks are its own affair.
+/// Whether a branch leaves through a stub or a slot: for another module, whose blocks have costs of their own.
 pub fn leaves_module(code: &impl Code, branch: &Instruction) -> bool {
     branch.is_ip_rel_memory_operand() || stub(code, branch.near_branch_target()).is_some()
 }

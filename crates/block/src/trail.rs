@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hooks that a thread comes by, as pairs of places in one function with the program's code between.
+//! The hooks that a thread executes, as pairs of places in one function with the program's code between.
 use crate::LEAVES;
 
 /// Where the way to the next hook begins: behind the last hook, or behind the call of a function that has
@@ -7,7 +7,7 @@ use crate::LEAVES;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trail(u64);
 
-/// What was passed, from and to; see [`crate::between`].
+/// The code executed, from and to; see [`crate::between`].
 pub type Pairs = [Option<(u64, u64)>; 2];
 
 impl Trail {
@@ -29,7 +29,7 @@ impl Trail {
         [self.to(pc, returns_to), Some((pc, LEAVES))]
     }
 
-    /// The last hook that was passed; 0: none was.
+    /// The last hook executed; 0: none.
     pub fn last(&self) -> u64 {
         self.0
     }

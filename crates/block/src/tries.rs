@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loops that try again: their every way out hangs on what an atomic operation found.
+//! Retry loops: every exit depends on the result of an atomic operation.
 use crate::op::{Kind, Op};
 use crate::path::Path;
 use crate::set::Set;
@@ -8,8 +8,8 @@ use crate::{Core, Hook};
 use alloc::vec::Vec;
 use iced_x86::FlowControl;
 
-/// Whether the loop `round` goes round only as long as atomic operations on the same words do not find what they
-/// want: a lock that is taken, a comparison that fails. (A walk along a list goes on to other words.)
+/// Whether the loop `round` repeats only as long as atomic operations on the same words do not
+/// succeed: a lock that is taken, a comparison that fails. (A walk along a list goes on to other words.)
 pub fn tries(round: &[Step], core: &Core) -> bool {
     let announced: Vec<u64> = round.iter().filter(|s| matches!(s, Step::Announced(_))).map(Step::ip).collect();
     let path = Path::hooked(round.iter().chain(round), core);

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_case_is_told_with_the_known_ones() {
+    fn an_unknown_case_lists_the_known_ones() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("cases/one")).unwrap();
         std::fs::write(root.path().join("cases/one/case.toml"), "").unwrap();

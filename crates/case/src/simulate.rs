@@ -4,6 +4,7 @@ use crate::locks::Releases;
 use crate::results::Results;
 use crate::spec::{Case, RESULTS, Run, SEED};
 use anyhow::{Context, Result, anyhow, bail};
+use corefold_driver::run::signals;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use std::num::NonZero;
@@ -128,6 +129,8 @@ pub fn simulate(corefold: &Path, program: &Path, place: &Path, request: &Request
     command.args(["run", "--json", "-", "--timeout", &TIMEOUT.to_string(), "--machine", &request.machine]);
     command.args(["--cpus", &request.cpus.to_string()]).args(request.longest.map(|s| format!("--longest={s:.9}")));
     command.arg("-o").arg(files.path().join("rec")).arg("--").arg(program).args(with_results(&request.args, &results));
+    // Asked to end so, it stops the program that it simulates, and removes its files.
+    signals::end_with_us(&mut command, signals::END);
     let done = command.output().with_context(|| format!("cannot start {}", corefold.display()))?;
     let report = serde_json::from_slice::<Report>(&done.stdout).map_err(|error| {
         anyhow!("the run {:?} left no report ({error}):\n{}", request.name, String::from_utf8_lossy(&done.stderr))

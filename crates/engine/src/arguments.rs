@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ffi::{CStr, c_char};
 
 const PAGE: u64 = 4096;
-/// Of the largest lines that machines have.
+/// The largest line size of any machine.
 const LINE: u64 = 128;
 /// The list comes first, then the arguments, then the variables.
 const STRINGS: u64 = ARGUMENTS + (1 << 30);
@@ -52,7 +52,7 @@ fn copy(to: u64, bytes: &[u8]) -> u64 {
     to
 }
 
-/// Pages for a variable, where its name says; further on if another's are there.
+/// Pages for a variable, at an address hashed from its name; further on if another variable is there.
 fn variable_place(bytes: &[u8], taken: &mut BTreeMap<u64, u64>) -> u64 {
     let name = bytes.split(|byte| *byte == b'=').next().unwrap_or(bytes);
     let pages = (bytes.len() as u64).div_ceil(PAGE);
@@ -69,7 +69,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// libc took the environment from the kernel's place before we came.
+/// libc took the environment from where the kernel put it, before the runtime started.
 fn set_environment(to: *mut *mut c_char) {
     // SAFETY: libc's variable, or the program's copy of it, has that type.
     unsafe {

@@ -8,6 +8,7 @@ pub mod library;
 pub mod library_locks;
 pub mod loaded;
 pub mod membarrier;
+pub mod memory_policy;
 pub mod process;
 pub mod random;
 pub mod raw;

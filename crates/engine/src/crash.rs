@@ -18,9 +18,9 @@ use corefold_launch::{
 };
 use corefold_recording::{Misuse, Running, Status, Unseen, Waiter};
 
-/// Set by SIGTERM or SIGINT: the runner wants what there is.
+/// Set by SIGTERM or SIGINT: the runner wants a recording of what has run so far.
 static STOP: AtomicBool = AtomicBool::new(false);
-/// The clock then.
+/// The clock at that time.
 static ASKED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// A fault of the runtime itself.
@@ -64,7 +64,7 @@ pub fn deadlock() -> ! {
     end_with(Status::Deadlock { waiters: waiters() }, EXIT_DEADLOCK)
 }
 
-/// Is it blocked, or looking whether it may go on?
+/// Is it blocked, or polling in a spin?
 fn waits(fiber: usize) -> bool {
     let f = &engine().fibers[fiber];
     f.state == State::Blocked || f.state == State::Running && matches!(f.wait, Wait::Retry { .. } | Wait::Io { .. })
@@ -75,7 +75,7 @@ fn waiters() -> Vec<Waiter> {
     (0..e.fibers.len()).filter(|f| waits(*f)).map(waiter).collect()
 }
 
-/// Threads run and get nowhere: they only look at memory (`spin`), or take longer than they may.
+/// Threads run without progress: they poll memory (`spin`), or have used up their time.
 pub fn livelock(pc: u64, spin: bool) -> ! {
     end_with(Status::Livelock { spin, running: running(pc), waiters: waiters() }, EXIT_LIVELOCK)
 }
@@ -119,12 +119,12 @@ pub fn stop_if_asked(pc: u64) {
 
 fn timed_out(pc: u64) -> ! {
     let (running, waiters) = (running(pc), waiters());
-    // Where all wait, and for no time to come, it is for the world outside.
+    // If all wait and no timer is set, they wait for outside input.
     let advances = !running.is_empty() || engine().sched.has_timers();
     end_with(Status::TimedOut { running, waiters, advances, unseen: None }, EXIT_TIMED_OUT)
 }
 
-/// The running thread does not come to a hook: it is in code without any, before `pc`.
+/// The running thread reaches no hook: it is in uninstrumented code, before `pc`.
 fn unseen(pc: u64, sp: u64) -> ! {
     if innermost::is_in_library(pc) && !innermost::is_after_call(pc - 1) {
         engine::note("an uninstrumented library does not return: no other thread can run meanwhile", pc);
@@ -161,7 +161,7 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         if interrupts_runtime(at) {
             return ask_again(LITTLE_LATER_US);
         }
-        // Asked twice: the program does not come to a hook. Is it in a system call, or computing?
+        // Asked twice: the program reaches no hook. Is it in a system call, or computing?
         if clock != ASKED_AT.swap(clock, Ordering::Relaxed) {
             timed_out(0);
         }
@@ -175,7 +175,7 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
 
 const A_SECOND_US: i64 = 1_000_000;
 const LITTLE_LATER_US: i64 = 1000;
-/// Looks in a row that found the runtime at work, and how many there may be: then it does not come to an end.
+/// Successive signals that found the runtime at work, and the most there may be before it is taken for stuck.
 static IN_RUNTIME: AtomicU64 = AtomicU64::new(0);
 const MOST_IN_RUNTIME: u64 = 5000;
 
@@ -212,7 +212,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     if memory::is_at_work() {
         engine_fault("its own memory is damaged");
     }
-    // A fault address is code's next instruction minus one in the report's eyes, so point past it.
+    // Reports take an address as a return address and look one byte before it, so point past the instruction's first byte.
     let (pc, sp) = (registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
     if signal == libc::SIGPIPE && signals::holds_back(signal, info) {
         return;

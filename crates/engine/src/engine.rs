@@ -43,7 +43,7 @@ pub struct Engine {
     pub modules: Vec<corefold_recording::Module>,
     pub modules_as_of: u64,
     pub hooks: Vec<(u64, corefold_block::Hook)>,
-    /// What passes between two hooks, where blocks have none.
+    /// Estimated time between two hooks, in code whose blocks have none.
     pub estimates: crate::hooks::estimate::Known,
     pub rounds: crate::hooks::rounds::Rounds,
     pub branches: crate::hooks::branches::Branches,
@@ -51,7 +51,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// What randomness is drawn from. The plain schedule has some, too.
+    /// The seed of all randomness; the plain schedule has one, too.
     pub fn seed(&self) -> u64 {
         self.launch.seed.max(1)
     }
@@ -87,6 +87,7 @@ pub fn begin(launch: Launch) {
     let samples = Samples::new(&launch);
     let pending = Pending::new(launch.cpus, launch.machine.core.store_buffer);
     let perturb = crate::scheduling::perturb::Perturb::new(&launch);
+    let heap = crate::storage::heap::Heap::new(launch.cpus);
     let engine = Engine {
         model,
         sched,
@@ -96,7 +97,7 @@ pub fn begin(launch: Launch) {
         fibers: Vec::new(),
         pending,
         sites: Sites::default(),
-        heap: crate::storage::heap::Heap::default(),
+        heap,
         freed: crate::storage::freed::Freed::default(),
         mapped: crate::storage::mapped::Mapped::default(),
         locks: crate::account::locks::Locks::default(),
@@ -131,20 +132,20 @@ pub fn now() -> Ticks {
     hot!().clock
 }
 
-/// Lets the running fiber compute for so many cycles of a core that it has to itself.
+/// Charges the running fiber so many cycles of compute, as on a core without a busy SMT sibling.
 #[inline]
 pub fn charge(cycles: u32) {
     hot!().clock += computed(cycles);
     hot!().called = 1;
 }
 
-/// How long so much computing takes now: longer beside a busy SMT sibling, as that of basic blocks does.
+/// How long that takes now: longer beside a busy SMT sibling, as for basic blocks.
 #[inline]
 pub fn computed(cycles: u32) -> Ticks {
     if hot!().cost_half == 0 { ticks(cycles) } else { beside_sibling(ticks(cycles)) }
 }
 
-/// What takes so long on a core of its own, where all hardware threads of the core are busy.
+/// The same where all hardware threads of the core are busy.
 pub fn beside_sibling(alone: Ticks) -> Ticks {
     let machine = &engine().launch.machine;
     let shared = alone * u64::from(machine.threads_per_core) * 100 / u64::from(machine.core.smt_percent.max(1));
@@ -167,7 +168,7 @@ pub fn current() -> &'static mut Fiber {
     &mut engine.fibers[engine.sched.fiber]
 }
 
-/// Says aloud, once for each place, that something is not simulated as it is.
+/// Prints a note, once for each place, that something is not simulated as it behaves natively.
 pub fn note(text: &str, pc: u64) {
     let notes = &mut engine().notes;
     match notes.iter_mut().find(|n| n.text == text && n.pc == pc) {

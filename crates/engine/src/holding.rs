@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hold a lock for as long as libc's function of the same name runs. The lock is taken, and the call
-//! paid for, before; libc is called with every register of the arguments as it was; then the lock is let go. An
-//! exception or a cancellation that passes lets it go, too.
+//! charged, before; libc is called with every argument register as it was; then the lock is released. An
+//! exception or a cancellation that unwinds the call releases it, too.
 use crate::calls::library_locks::let_go;
-use crate::engine::active;
+use crate::hooks::registers;
+use crate::threads::unwind;
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 
@@ -21,6 +22,9 @@ global_asm!(
     "cmp rax, [rip + {code} + 8]",
     "mov rax, [rsp]",
     "jae corefold_holding_at",
+    "cmp qword ptr [rip + {unsaved}], 0",
+    "je 2f",
+    "call {preserve}",
     "2: jmp [r11]",
     // The same, and rax is the caller's address.
     ".globl corefold_holding_at",
@@ -62,6 +66,8 @@ global_asm!(
     code = sym crate::code::OWN,
     let_go = sym let_go,
     personality = sym personality,
+    unsaved = sym registers::UNSAVED,
+    preserve = sym registers::corefold_preserve,
 );
 
 unsafe extern "C" {
@@ -77,41 +83,16 @@ extern "C" fn personality(
     _what: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    unsafe extern "C" {
-        fn _Unwind_GetGR(context: *mut c_void, register: c_int) -> u64;
+    if let Some(frame) = unwind::passed(actions, context, unwind::RBP) {
+        // SAFETY: the frame is as it was laid out above.
+        unsafe { let_go(&mut *((frame - 8) as *mut u64), *((frame - 16) as *const u64)) };
     }
-    const CLEANUP_PHASE: c_int = 2;
-    const CONTINUE_UNWIND: c_int = 8;
-    const RBP: c_int = 6;
-    if actions & CLEANUP_PHASE != 0 && active() {
-        // SAFETY: the unwinder's own context; the frame is as it was laid out above.
-        unsafe {
-            let frame = _Unwind_GetGR(context, RBP);
-            let_go(&mut *((frame - 8) as *mut u64), *((frame - 16) as *const u64));
-        }
-    }
-    CONTINUE_UNWIND
+    unwind::CONTINUE
 }
 
 /// Stand-ins that hold what `hook` takes while libc's function runs.
 macro_rules! holding {
-    ($($hook:path => $($name:ident)*;)*) => {$($(
-        pub mod $name {
-            $crate::passing::slot!($name);
-            #[unsafe(naked)]
-            #[unsafe(export_name = stringify!($name))]
-            pub extern "C" fn entry() {
-                core::arch::naked_asm!(
-                    "lea r10, [rip + {hook}]",
-                    "lea r11, [rip + {slot}]",
-                    "jmp {holding}",
-                    hook = sym $hook,
-                    slot = sym SLOT,
-                    holding = sym $crate::holding::corefold_holding,
-                )
-            }
-        }
-    )*)*};
+    ($($list:tt)*) => { $crate::passing::entries! { $crate::holding::corefold_holding: $($list)* } };
 }
 pub(crate) use holding;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where things lie in the simulated process. With fixed places, addresses do not depend on the host,
-//! the environment or the directory, and what is known of an address is found by arithmetic.
+//! the environment or the directory, and the tables for an address are found by arithmetic.
 
 /// A [`corefold_model::Tag`] for every 64 bytes of the address space.
 pub const SHADOW: u64 = corefold_block::inline::SHADOW;
@@ -28,6 +28,9 @@ pub const HEAP_FREED: u64 = 0x3880_0000_0000;
 /// The program's arguments and environment.
 pub const ARGUMENTS: u64 = 0x3900_0000_0000;
 pub const ARGUMENTS_BYTES: u64 = 1 << 38;
+/// What the heap keeps of each of its arenas.
+pub const HEAP_ARENAS: u64 = 0x3980_0000_0000;
+pub const HEAP_ARENAS_BYTES: u64 = 16 << 20;
 /// The program's heap.
 pub const HEAP: u64 = 0x6000_0000_0000;
 pub const HEAP_BYTES: u64 = 1 << 42;

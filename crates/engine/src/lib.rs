@@ -4,7 +4,7 @@
 //! threads as fibers on the carrier thread in virtual time, and leaves a recording.
 //!
 //! No `std`: thread-local storage follows the running fiber, so the runtime must use none. Without the
-//! launch variable it only passes through, and the program runs natively.
+//! launch variable every hook and stand-in does nothing of its own, and the program runs natively.
 #![no_std]
 // The stand-ins have the names of the functions that they stand for.
 #![allow(non_snake_case)]
@@ -35,10 +35,9 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     crash::engine_fault(&alloc::format!("{info}"))
 }
 
-/// What an unwinder asks at a frame of ours: there is nothing to clean up, it may go on. (pthread_exit
+/// The personality routine of the runtime's frames: nothing to clean up, continue. (pthread_exit
 /// unwinds past the frames of its own that called the unwinder.)
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() -> core::ffi::c_int {
-    const CONTINUE_UNWIND: core::ffi::c_int = 8;
-    CONTINUE_UNWIND
+    threads::unwind::CONTINUE
 }

@@ -7,7 +7,7 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
-/// Hands out the region from below; nothing goes back.
+/// Hands out the region from its low end; nothing is given back.
 struct Region {
     used: UnsafeCell<u64>,
 }
@@ -46,7 +46,7 @@ unsafe impl dlmalloc::Allocator for Region {
 
 struct Memory(UnsafeCell<dlmalloc::Dlmalloc<Region>>);
 
-/// The allocator is at work, and may not be asked again: a signal may come at any time.
+/// The allocator is running and must not be re-entered by a signal handler.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
 
 /// Has a signal interrupted the allocator?

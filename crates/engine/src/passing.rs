@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hand a call on to libc's function of the same name with every register as it was,
-//! so that nothing need be known of its arguments: variadic ones and floating point pass too.
+//! so that its signature need not be known: variadic and floating-point arguments work too.
+use crate::hooks::registers;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Where libc's function is. Until the first call, an entry that looks it up.
+/// The address of libc's function; until the first call, of an entry that looks it up.
 #[repr(C)]
 pub struct Slot {
     address: AtomicPtr<()>,
@@ -21,9 +22,10 @@ impl Slot {
         Slot { address: AtomicPtr::new(lookup as *mut ()), name: name.as_ptr().cast() }
     }
 
-    /// Relaxed: whoever reads an old value looks the function up again.
+    /// For a call of it. Relaxed: whoever reads an old value looks the function up again.
     #[inline]
     pub fn function(&self) -> *mut () {
+        registers::preserve();
         self.address.load(Ordering::Relaxed)
     }
 }
@@ -82,6 +84,9 @@ global_asm!(
     "cmp rax, [rip + {code} + 8]",
     "pop rax",
     "jae corefold_always_before",
+    "cmp qword ptr [rip + {unsaved}], 0",
+    "je 2f",
+    "call {preserve}",
     "2: jmp [r11]",
     ".globl corefold_always_before",
     ".hidden corefold_always_before",
@@ -111,6 +116,8 @@ global_asm!(
     ".cfi_endproc",
     active = sym crate::engine::ACTIVE,
     code = sym crate::code::OWN,
+    unsaved = sym registers::UNSAVED,
+    preserve = sym registers::corefold_preserve,
 );
 
 unsafe extern "C" {
@@ -138,10 +145,10 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// Stand-ins that do something, given the arguments and the caller's address, and then are libc's function.
-macro_rules! before {
-    ($($hook:path => $($name:ident)*;)*) => {$($(
-        mod $name {
+/// Stand-ins that jump to `$target` with what to do before (`$hook`) in r10 and libc's function in r11.
+macro_rules! entries {
+    ($target:path: $($hook:path => $($name:ident)*;)*) => {$($(
+        pub mod $name {
             $crate::passing::slot!($name);
             #[unsafe(naked)]
             #[unsafe(export_name = stringify!($name))]
@@ -149,13 +156,19 @@ macro_rules! before {
                 core::arch::naked_asm!(
                     "lea r10, [rip + {hook}]",
                     "lea r11, [rip + {slot}]",
-                    "jmp {before}",
+                    "jmp {target}",
                     hook = sym $hook,
                     slot = sym SLOT,
-                    before = sym $crate::passing::corefold_before,
+                    target = sym $target,
                 )
             }
         }
     )*)*};
+}
+pub(crate) use entries;
+
+/// Stand-ins that do something, given the arguments and the caller's address, and then are libc's function.
+macro_rules! before {
+    ($($list:tt)*) => { $crate::passing::entries! { $crate::passing::corefold_before: $($list)* } };
 }
 pub(crate) use before;

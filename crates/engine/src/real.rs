@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! libc's own functions, where a stand-in of ours has their name.
+use crate::hooks::registers;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The next definition of `name` after ours, looked up once. `name` ends in a zero byte.
+/// The next definition of `name` after ours, looked up once, for a call of it. `name` ends in a zero byte.
 pub fn find(cache: &AtomicUsize, name: &'static [u8]) -> usize {
+    registers::preserve();
     let known = cache.load(Ordering::Relaxed);
     if known != 0 {
         return known;

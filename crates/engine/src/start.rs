@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
-//! wants, moves the program to a stack of ours and lets libc go on there.
+//! wants, moves the program to a stack at a fixed address and lets libc continue there.
 use crate::account::{host, record};
 use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hooks::hot;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's memory: its heap, its mappings, and how much of it there may be.
+pub mod arenas;
 pub mod freed;
 pub mod heap;
 pub mod libraries;

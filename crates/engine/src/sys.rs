@@ -40,7 +40,7 @@ pub fn make_executable(address: u64, bytes: u64) {
     unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) };
 }
 
-/// Makes whole pages writable, or no longer.
+/// Makes whole pages writable, or read-only again.
 pub fn protect(address: u64, bytes: u64, protection: i32) -> bool {
     // SAFETY: only called for tables of the loader's, which stay readable.
     unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) == 0 }
@@ -77,7 +77,7 @@ pub fn thread_number_at() -> u64 {
     if code == 0 { address } else { 0 }
 }
 
-/// Returns when the thread of that number has ended, which is cleared at `cleared_at`, if that is known.
+/// Returns when the thread of that number has ended: the kernel clears `cleared_at` then, if that address is known.
 pub fn await_thread_end(thread: u32, cleared_at: u64) {
     // SAFETY: the word is in the thread's block, which stays until the thread is joined.
     while cleared_at != 0 && unsafe { (cleared_at as *const u32).read_volatile() } == thread {
@@ -157,6 +157,15 @@ pub fn write_file(path: &[u8], bytes: &[u8]) -> Result<(), i64> {
     }
     close(fd as i32);
     Ok(())
+}
+
+/// A file that may not grow further (`ulimit -f`) is an error of writing it, and does not end the process.
+pub fn ignore_file_limit() {
+    const SIGNALS_BYTES: usize = 8;
+    // The kernel's structure: handler, flags, restorer, mask.
+    let ignore = [libc::SIG_IGN, 0, 0, 0];
+    // SAFETY: a valid action.
+    unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGXFSZ, ignore.as_ptr(), 0, SIGNALS_BYTES; 0, 0) };
 }
 
 pub(crate) use syscall;

@@ -25,7 +25,7 @@ impl Frame {
         Place { function: self.function.clone(), file: self.file.clone(), line: self.line }
     }
 
-    /// Belongs to the C++ or Rust standard library: seldom what its user wants to read about.
+    /// Belongs to the C++ or Rust standard library: seldom of interest to the program's author.
     pub fn is_standard_library(&self) -> bool {
         let by_name = ["std::", "__gnu_cxx::"].iter().any(|prefix| self.function.starts_with(prefix));
         let by_file = |file: &str| {
@@ -67,7 +67,7 @@ pub fn frames(debug: &Debug, address: u64, symbol: Option<String>) -> Vec<Frame>
     frames
 }
 
-/// Template arguments of the C++ library longer than this say nothing that its user wants to read.
+/// Template arguments of the C++ library longer than this are left out.
 const LONGEST_ARGUMENTS: usize = 24;
 
 /// `std::map<…>::operator[]`: the library's names without their long template arguments.

@@ -7,7 +7,7 @@ use corefold_recording::{AccessKind, HeldUp, Holding, Misuse, Run, Running, Stat
 
 pub(crate) fn ending<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending {
     let ending = how_it_ended(run, space, memory);
-    // Of a run that ended well nobody asks what made it.
+    // Of a run that ended well, the delays are not shown.
     let held_up = if ending.success { &[][..] } else { &run.held_up };
     Ending { held_up: held_up.iter().map(|held| held_up_in_words(held, run.clock_hz, space)).collect(), ..ending }
 }
@@ -81,7 +81,7 @@ struct Teller<'a, 'b> {
 
 impl Teller<'_, '_> {
     fn stack(&self, thread: Option<u32>, addresses: &[u64], top: Top) -> ThreadStack {
-        // Addresses outside of all modules are the simulation's own; a lone one is still worth telling.
+        // Addresses outside of all modules belong to the runtime; one alone is still shown.
         let known = |pc: &u64| addresses.len() == 1 || self.space.spot(*pc).is_some();
         let frames = addresses.iter().enumerate().filter(|(_, pc)| known(pc)).flat_map(|(depth, pc)| {
             let exact = depth == 0 && matches!(top, Top::Instruction);
@@ -311,7 +311,7 @@ fn circle_sentence(circle: &[u32]) -> String {
 }
 
 const ABORT: i32 = 6;
-/// Signals that say what an instruction did wrong.
+/// Signals of faulting instructions.
 const FAULTS: [i32; 7] = [0, 4, 5, 7, 8, 11, 31];
 
 /// Linux's names, from 1 on.

@@ -67,8 +67,8 @@ impl Keys<'_, '_> {
     }
 }
 
-/// Of library functions that are inlined into each other, the one that the program calls stands for all:
-/// the others are how the library does it.
+/// Of library functions that are inlined into each other, only the one that the program calls is named:
+/// the others are internal.
 fn called(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
     let is_inner = |depth: usize| frames[depth..].iter().take(2).filter(|f| f.is_standard_library()).count() == 2;
     frames.iter().enumerate().filter(move |(depth, _)| !is_inner(*depth)).map(|(_, frame)| frame)

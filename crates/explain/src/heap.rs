@@ -26,7 +26,7 @@ use statement::{Sources, Spelt};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// What an object is, if that can be told, and where it was allocated.
+/// An object's type, if it is known, and where it was allocated.
 type Answer<'a> = (Option<(&'a Debug, Layout)>, Option<Place>);
 
 /// Types by allocation site.

@@ -2,10 +2,10 @@
 //! Symbolisation: what a recorded run means, in the names of the program.
 //!
 //! [`explain`] reads the debug information of the program's own ELF files through [`Images`] and names
-//! functions, source lines, objects, fields and locks. Whatever is missing makes an answer coarser,
+//! functions, source lines, objects, fields and locks. Missing information makes names coarser, and is
 //! never an error.
 //!
-//! The way down: `images` loads files (`symbols`, `dwarf`), `space` lays them out as the run had them,
+//! In order: `images` loads files (`symbols`, `dwarf`), `space` lays them out as the run had them,
 //! `code` names code addresses, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
 //! `verdict`), `locks` and `ending` each make one part of the [`Explained`] from these.
 mod code;
@@ -37,7 +37,7 @@ pub use wrapper::is_wrapper;
 use corefold_recording::Run;
 use space::Space;
 
-/// Says in words what `run` recorded.
+/// Symbolises what `run` recorded.
 pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
     images.load(&run.modules);
     let space = Space::new(&run.modules, images);
@@ -56,7 +56,7 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
     Ok(explained)
 }
 
-/// The run's own notes. The compiler may have made several places of one in the source.
+/// The run's own notes; several code addresses of one source line are one.
 fn notes(run: &Run, space: &Space<'_>) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for note in &run.notes {

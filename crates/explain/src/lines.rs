@@ -100,7 +100,7 @@ impl<'a, 'b> Teller<'a, 'b> {
         });
     }
 
-    /// A field is the least that has a name: words of one lock are not told apart.
+    /// A field is the smallest named part: words of one lock are not distinguished.
     fn conflict(&mut self, site: &Site, own: usize, conflict: &Conflict) -> ConflictUse {
         let other = self.field_at(u64::from(conflict.offset), 1);
         let bytes = u64::from(site.offset)..u64::from(site.offset) + u64::from(site.size);
@@ -166,8 +166,8 @@ impl<'a, 'b> Teller<'a, 'b> {
     }
 }
 
-/// The objects of a line in one phrase, the dearest first. Those that cost next to nothing are counted
-/// only, those of unknown origin stand there only if there are no others.
+/// The objects of a line in one phrase, the most expensive first. Those of negligible cost are only counted, those
+/// of unknown origin are named only if there are no others.
 fn phrase(objects: &[ObjectUse], fields: &[FieldUse]) -> String {
     let cost = |object: usize| -> u64 {
         let own = fields.iter().filter(|field| field.object == Some(object));
@@ -179,12 +179,12 @@ fn phrase(objects: &[ObjectUse], fields: &[FieldUse]) -> String {
     // Places on a stack that have no name have that of the frame.
     let mut seen = HashSet::new();
     order.retain(|object| seen.insert(objects[*object].name.as_str()));
-    let Some(dearest) = order.first().or((!objects.is_empty()).then_some(&0)) else {
+    let Some(costliest) = order.first().or((!objects.is_empty()).then_some(&0)) else {
         return UNKNOWN_OBJECT.to_owned();
     };
     let others = order.iter().skip(1).take_while(|object| percent(cost(**object), all) >= 1.0);
     let shown: Vec<&str> =
-        std::iter::once(dearest).chain(others).take(3).map(|object| objects[*object].name.as_str()).collect();
+        std::iter::once(costliest).chain(others).take(3).map(|object| objects[*object].name.as_str()).collect();
     match order.len().saturating_sub(shown.len()) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

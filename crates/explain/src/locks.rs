@@ -41,8 +41,8 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     }
 }
 
-/// Whether threads use a condition variable as a barrier: whoever wakes others wakes all that use it, again and
-/// again, and those who are woken go on. (Those who wait for their turn, or for work, wait again.)
+/// Whether threads use a condition variable as a barrier: each wake-up wakes all threads that use it, repeatedly,
+/// and woken threads continue. (Threads that wait for their turn, or for work, wait again.)
 fn is_barrier(meetings: &Meetings) -> bool {
     let nearly_all = |part: u64, whole: u64| part * 10 >= whole * 9;
     let go_on = meetings.waits.saturating_sub(meetings.again);

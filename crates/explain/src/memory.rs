@@ -16,7 +16,7 @@ pub(crate) struct Found {
     pub function: Option<String>,
 }
 
-/// What memory is called where nothing else is said of it.
+/// The name of memory that nothing else names.
 pub(crate) enum Spoken {
     /// A field, and the function whose variable it is in.
     Field { name: String, function: Option<String> },
@@ -41,7 +41,7 @@ pub(crate) struct Memory<'a> {
     labels: &'a [Label],
 }
 
-/// An object, and what is known of its insides.
+/// An object, and what is known of its layout.
 struct Thing<'a> {
     object: ObjectUse,
     /// What names of fields begin with.
@@ -73,7 +73,7 @@ impl<'a> Memory<'a> {
         Memory { space, heap, stacks, labels: &run.labels }
     }
 
-    /// What could not be told of types, and why.
+    /// Which types are unknown, and why.
     pub fn notes(&self) -> Vec<Note> {
         self.heap.notes()
     }

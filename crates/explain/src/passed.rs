@@ -6,7 +6,7 @@ use crate::space::Space;
 use crate::types::PassedUse;
 use corefold_recording::Run;
 
-/// What passed, one entry for each object and place in the code, those that cost most first.
+/// One entry for each object and place in the code, the most expensive first.
 pub(crate) fn passed<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Vec<PassedUse> {
     let waited = run.time.stall + run.time.spin;
     let mut all: Vec<PassedUse> = Vec::new();

@@ -91,7 +91,7 @@ impl<'a> Space<'a> {
         self.wanting.borrow_mut().insert(spot.number);
     }
 
-    /// What could not be told, and why. A system library without debug information is no surprise.
+    /// What is unknown, and why. A system library without debug information is not noted.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes = self.changed.clone();
         notes.extend(self.modules.iter().flat_map(|(module, image)| unseen_assembly(module, image)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run means, in words: the plain data that reports are made of.
+//! A symbolised run: the plain data that reports are made of.
 //!
 //! Percentages: a function's are of all the time that threads were on a CPU (compute, stall and spin),
 //! as `perf report` has them; a line's `stall_percent` and `spin_percent` add up to its share of all
@@ -44,7 +44,7 @@ pub struct RunFacts {
     /// What may have decided how long it took, and where the thread that slept longest did so.
     pub pace: Pace,
     pub slept_at: Option<Place>,
-    /// What could not be simulated, or not be told for want of debug information.
+    /// What could not be simulated, or is unknown because debug information is missing.
     pub notes: Vec<Note>,
 }
 
@@ -70,7 +70,7 @@ pub struct Ending {
     pub held_up: Vec<Delay>,
 }
 
-/// A hold-up that a seed decided.
+/// A delay that a seed decided.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delay {
     pub thread: u32,
@@ -90,7 +90,7 @@ pub struct ThreadStack {
     pub frames: Vec<Place>,
 }
 
-/// An object whose lines came to CPUs without a fight: several read them, or they changed hands once.
+/// Uncontended transfers of an object's lines: first touch, read-only, or a single hand-off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassedUse {
     pub object: String,
@@ -332,7 +332,7 @@ pub struct LockUse {
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_cycles: u64,
-    /// Of these, what threads waited that had done hardly anything before.
+    /// Of these, start-up waits: of threads that had hardly run before.
     pub start_cycles: u64,
     pub hold_cycles: u64,
     /// Where it was waited for longest.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! True or false sharing: whether those who take a line from each other use the same bytes of it.
+//! True or false sharing: whether CPUs that take a line from each other use the same fields of it.
 //!
 //! The recording says of each access that had to fetch its line which access of another CPU that was because of.
 //! Where both touch the same field, it is true sharing, else false sharing; each place in the code counts by the
@@ -10,7 +10,7 @@ use crate::types::{Sharing, SiteUse, Verdict};
 use corefold_recording::CpuSet;
 use std::collections::BTreeMap;
 
-/// Below this share of the cost, the other kind of sharing is not worth a word.
+/// Below this share of the cost, the other kind of sharing is not mentioned.
 const NEGLIGIBLE: f64 = 0.1;
 /// A field with less than this share of the writes, or of the cost, of the field that has most is no party.
 const PARTY: f64 = 0.01;

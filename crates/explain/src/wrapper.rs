@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions that only carry the name of a lock or of an atomic operation: `Mutex::Lock` of a portability header, a
-//! scoped guard's constructor, `mythread_cond_wait`, `ck_pr_faa_64`, `uatomic_inc`. Everybody who takes any lock, or
-//! changes any word, goes through them, so whoever reads a report wants to know their caller.
+//! scoped guard's constructor, `mythread_cond_wait`, `ck_pr_faa_64`, `uatomic_inc`. All lock users and
+//! atomic operations go through them, so reports name their callers instead.
 
 /// Words that the name of such a function, or of its class, has.
 const WORDS: [&str; 18] = [

@@ -70,6 +70,18 @@ pub fn encode(launch: &Launch) -> Vec<u8> {
     postcard::to_allocvec(launch).expect("a Launch has only lengths that postcard knows")
 }
 
+const UNWRITTEN: &str = "corefold: error ";
+
+/// What the engine leaves in place of a recording that it could not write, because of that error number.
+pub fn unwritten(error: i64) -> String {
+    alloc::format!("{UNWRITTEN}{error}")
+}
+
+/// The error number, if the bytes say that there is no recording.
+pub fn error_of_unwritten(bytes: &[u8]) -> Option<i32> {
+    core::str::from_utf8(bytes).ok()?.strip_prefix(UNWRITTEN)?.parse().ok()
+}
+
 /// `None` if the bytes are not a [`Launch`] of this version.
 pub fn decode(bytes: &[u8]) -> Option<Launch> {
     postcard::from_bytes(bytes).ok()

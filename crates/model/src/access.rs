@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the model is asked, and what it answers.
+//! The model's input and output.
 use crate::Ticks;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A load; the CPU runs on past it.
+    /// A load; the CPU continues without waiting for it.
     Load,
-    /// A load that the CPU cannot run past: its value decides what comes next (a spin).
+    /// A load that the CPU waits for: its value decides what comes next (a spin).
     LoadAwaited,
     /// A store that other CPUs' loads may see at any time (a plain one).
     Store,
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// How far a line came from; the numbers are those of the recording.
+/// The distance that a line came; the numbers are those of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -46,20 +46,20 @@ pub struct Access {
     /// Bytes, all on one line.
     pub size: u32,
     pub kind: Kind,
-    /// The caller's own word for the place in the code: it comes back in [`Blame`].
+    /// The caller's identifier of the place in the code; returned in [`Blame`].
     pub origin: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// When the CPU goes on.
+    /// When the CPU continues.
     pub done: Ticks,
     /// When the access takes effect: a load's value is that of this time, a store is visible from it.
     pub effect: Ticks,
     /// Ticks of `done - now` that were spent waiting for this very access. What was waited for earlier
     /// ones is in [`Model::take_blame`].
     pub stall: Ticks,
-    /// Where the line came from, if it had to come.
+    /// Where the line came from, if it was fetched.
     pub transfer: Option<Class>,
     /// It wrote to a line that no one had written to since this core got it: a load had brought it.
     pub dirtied: bool,

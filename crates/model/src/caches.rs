@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches that run full: which lines each core's first two levels and each cluster's third level hold.
+//! Caches of finite size: which lines each core's first two levels and each cluster's third level hold.
 //!
-//! They say only where a line *was left*; whose it is, tags and records say. A copy that another core's
-//! write made useless stays until it is replaced. The third level takes what leaves the second.
+//! They say only where copies of a line *are*; tags and records say which core owns it. A copy that another core's
+//! write has invalidated stays until it is replaced. The third level takes lines evicted from the second.
 use crate::level::{Level, Put, Regions, Short};
 use crate::machine::{Cache, Caches as Sizes};
 use crate::{Machine, Ticks, ticks};
@@ -26,7 +26,7 @@ pub(crate) struct Caches {
     regions: Regions,
     pub second_hit: Ticks,
     pub third_hit: Ticks,
-    /// Lines that left a first level and that nobody has asked for yet.
+    /// Lines evicted from a first level that the caller has not collected yet.
     left: Vec<u64>,
 }
 

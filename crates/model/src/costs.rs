@@ -12,7 +12,7 @@ pub(crate) struct Costs {
     pub remote_memory: Legs,
     pub home_busy: Ticks,
     pub rmw: Ticks,
-    /// From the beginning of a read-modify-write until it takes hold of its line: a snoop that comes meanwhile
+    /// From the beginning of a read-modify-write until it locks its line: a snoop that arrives before
     /// still gets it.
     pub exposed: Ticks,
     pub split_lock: Ticks,

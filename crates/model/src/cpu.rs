@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU has under way: loads that it runs past, and stores in its buffer.
+//! Outstanding accesses of a CPU: loads that it does not wait for, and stores in its buffer.
 use crate::pages::Pages;
 use crate::port::Port;
 use crate::{Access, Ticks};
@@ -48,7 +48,7 @@ pub(crate) struct Cpu {
     loaded: Ticks,
     /// A load is under way that the CPU may have to wait for at the end of its window.
     outlasts: bool,
-    /// When those lines arrive that other cores send to this one, in the order in which it asked.
+    /// When the lines that other cores send to this one arrive, in the order of its requests.
     transfers: VecDeque<Ticks>,
     /// The last store to a line that was here, and until when it had not left the buffer: that counts for loads
     /// of its bytes only, which get them even if the line is gone.
@@ -56,11 +56,11 @@ pub(crate) struct Cpu {
     /// The line that this CPU last brought in from memory, and when its access is over.
     fresh: (u64, Ticks),
     pub port: Port,
-    /// Waits that were paid and that nobody has asked for yet.
+    /// Waits that the caller has not collected yet.
     pub blamed: Vec<Blame>,
 }
 
-/// How many loads a CPU runs past, and how far.
+/// How many loads a CPU may have outstanding, and how far it may run past one.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     pub misses: usize,
@@ -97,7 +97,7 @@ impl Cpu {
         self.loads.is_empty() && self.stores.is_empty()
     }
 
-    /// Lets go what is under way if all of it is over by `now`, and nothing of it had to be waited for; says whether.
+    /// Retires all outstanding accesses if they are complete by `now` and none had to be waited for; says whether.
     #[inline]
     pub fn let_go(&mut self, now: Ticks) -> bool {
         let over = !self.outlasts && self.loaded.max(self.last_commit) <= now;
@@ -108,7 +108,7 @@ impl Cpu {
         over
     }
 
-    /// Retires what is done by `now`. Returns the time to which the CPU gets: later than `now` if it
+    /// Retires what is done by `now`. Returns the CPU's time: later than `now` if it
     /// ran more than `window` past a load that was not done.
     #[inline]
     pub fn retire(&mut self, now: Ticks, window: Ticks) -> Ticks {

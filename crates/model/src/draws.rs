@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much longer or shorter a transfer takes than in the mean: pseudo-random numbers, the same in every run.
+//! The variation of transfer times: pseudo-random numbers, the same in every run.
 //!
 //! Each line has a sequence of its own for each CPU (SplitMix64, Steele and others, 2014), so the n-th transfer of a
-//! line to a CPU varies alike in two programs to compare, whatever else these do.
+//! line to a CPU varies alike in two programs that are compared, whatever else they do.
 use crate::CPU_BITS;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;

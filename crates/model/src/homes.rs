@@ -41,6 +41,11 @@ impl Homes {
         }
     }
 
+    /// Do they make a difference on this machine?
+    pub fn matter(&self) -> bool {
+        self.matter
+    }
+
     #[inline]
     pub fn of(&self, line: u64) -> u8 {
         if !self.matter {

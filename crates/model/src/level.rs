@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-/// Each set from the line that was brought last to the one that was brought first.
+/// Each set, from the newest line to the oldest.
 pub(crate) struct Level {
     caches: Vec<Sets>,
     sets: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Level {
 
 /// The sets of one cache; empty until it is used.
 struct Sets {
-    /// The newest lines of each set lie apart: most of what is looked for is among them.
+    /// The newest lines of each set are stored separately: most look-ups find theirs among them.
     newest: Vec<Chunk>,
     others: Vec<Chunk>,
 }
@@ -186,7 +186,7 @@ mod tests {
         assert!(level.has(0, 9, Short(9)) && level.has(0, 1, Short(1)) && !level.has(0, 5, Short(5)));
     }
 
-    /// As a list of lines would have it, for every number of ways that is left over in the last chunk.
+    /// Compared with a plain list of lines, for every number of ways in the last chunk.
     #[test]
     fn sets_of_any_size_are_lists() {
         for ways in 1..=20 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated machine and the coherence of its caches: pure, without I/O.
 //!
-//! [`Model::access`] is asked, in order of virtual time, what each memory access costs; what it knows
-//! of a line hangs on a [`Tag`] that the caller keeps wherever it likes. See `docs/model.md` for what
-//! is modelled and what is not.
+//! [`Model::access`] returns the cost of each memory access, in order of virtual time; the state of a line is
+//! reached through a [`Tag`] that the caller stores. See `docs/model.md` for what is modelled and what is not.
 #![no_std]
 extern crate alloc;
 

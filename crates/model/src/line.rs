@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A line that more than one CPU has touched: who has it, and who is about to get it.
+//! A line that more than one CPU has touched: its owner, sharers and queued requests.
 //!
 //! Requests queue at the line's home, so the moment at which each is served is known as soon as it is
 //! made. A line therefore has two states: what holds *now*, and the *tail*, what will hold when every
 //! request in the queue has been served. Until the snoop of the first queued request arrives, the
-//! present owner keeps hitting.
+//! current owner keeps hitting.
 use crate::{Access, Ticks};
 use alloc::{collections::VecDeque, vec, vec::Vec};
 
@@ -19,6 +19,8 @@ pub(crate) struct State {
     pub dirty: bool,
     /// When the owner's copy arrived or will have arrived and served the access it was fetched for.
     pub settled: Ticks,
+    /// When those who could write before lost that right, by invalidation or by sharing: until then they may write.
+    pub since: Ticks,
 }
 
 /// A request whose time is known and that has not yet taken effect.
@@ -43,7 +45,7 @@ pub(crate) struct Line {
     pub home_free: Ticks,
     /// Hits of the owner in a row.
     pub hits: u8,
-    /// It was written atomically: it is there to be shared, and never counts as one CPU's own.
+    /// It was written atomically: it is meant to be shared, and never becomes private again.
     pub atomic: bool,
     /// The socket whose memory it lies in.
     pub home: u8,
@@ -182,12 +184,18 @@ impl Lines {
     }
 
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {
+        let (settled, since) = (grant.arrival, grant.snoop);
+        let before = match when {
+            When::Now => self.lines[index].now,
+            When::Tail => self.lines[index].tail,
+        };
         let state = if grant.alone {
             self.only(index, when, grant.core);
-            State { owner: grant.core, writer: grant.cpu, dirty: grant.dirty, settled: grant.arrival }
+            State { owner: grant.core, writer: grant.cpu, dirty: grant.dirty, settled, since }
         } else {
             self.insert(index, when, grant.core);
-            State { owner: NOBODY, writer: NOBODY, dirty: false, settled: grant.arrival }
+            let since = if before.owner == NOBODY { before.since } else { since };
+            State { owner: NOBODY, writer: NOBODY, dirty: false, settled, since }
         };
         match when {
             When::Now => self.lines[index].now = state,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The facts of a machine that the model computes with. All latencies are in cycles of its clock.
+//! The parameters of a machine. All latencies are in cycles of its clock.
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -94,13 +94,13 @@ pub struct Core {
     pub misses: u32,
     /// Of these, lines that come from other cores.
     pub transfers: u32,
-    /// Cycles that the core runs on past an unfinished load (its reorder buffer).
+    /// Cycles that the core runs ahead of an unfinished load (its reorder buffer).
     pub window: u32,
     /// Parts of instructions that can wait for their operands.
     pub scheduler: u32,
     /// Cycles from one taken branch to the next.
     pub taken_branch: u32,
-    /// Cycles that a branch takes whose way was guessed wrong.
+    /// Cycles that a mispredicted branch takes.
     pub mispredict: u32,
     /// Work that all hardware threads of a busy core get done, in percent of one alone.
     pub smt_percent: u32,
@@ -183,7 +183,7 @@ impl Machine {
     pub fn core_of(&self, cpu: u32) -> u32 {
         cpu % self.cores()
     }
-    /// Is it of consequence in which socket's memory a line lies?
+    /// Does a line's home socket matter?
     pub(crate) fn home_counts(&self) -> bool {
         let l = &self.latency;
         let far_memory = self.caches.are_finite() && l.remote_memory != l.memory;

@@ -22,7 +22,7 @@ const HITS_TO_REST: u8 = 12;
 const HANDED: usize = 4096;
 
 pub struct Model {
-    /// The core of each CPU: a division for each access would be among its dearest instructions.
+    /// The core of each CPU: a division for each access would be among its most expensive instructions.
     cores: Vec<u16>,
     pub(crate) places: Places,
     pub(crate) homes: Homes,
@@ -70,7 +70,16 @@ impl Model {
         self.costs.soonest_loss().saturating_sub(self.costs.exposed)
     }
 
-    /// How long a core goes on past something that is not done.
+    /// The socket whose memory the address lies in: the first, if they make no difference; `None`: nothing touched its
+    /// page.
+    pub fn home(&self, address: u64) -> Option<u8> {
+        if !self.homes.matter() {
+            return Some(0);
+        }
+        Some(self.homes.of(address >> self.line_shift)).filter(|home| *home != crate::places::ANYWHERE)
+    }
+
+    /// How far a core runs ahead of an unfinished access.
     pub fn window(&self) -> Ticks {
         self.costs.window
     }
@@ -89,20 +98,20 @@ impl Model {
         self.cpus[cpu as usize].may_deliver_near(address, read)
     }
 
-    /// Nothing is under way on this CPU.
+    /// The CPU has no outstanding access.
     #[inline]
     pub fn is_idle(&self, cpu: u32) -> bool {
         self.cpus[cpu as usize].idle()
     }
 
-    /// Lets what is under way on `cpu` come to an end as far as it does by `now`; returns the time to
-    /// which that brings the CPU.
+    /// Completes the outstanding accesses of `cpu` that are done by `now`; returns the CPU's time after
+    /// that.
     #[inline]
     pub fn retire(&mut self, cpu: u32, now: Ticks) -> Ticks {
         self.cpus[cpu as usize].retire(now, self.costs.window)
     }
 
-    /// Lets go what is under way on `cpu` if all of it is over by `now`, without a wait; says whether.
+    /// Retires all outstanding accesses of `cpu` if they are complete by `now` without a wait; says whether.
     #[inline]
     pub fn let_go(&mut self, cpu: u32, now: Ticks) -> bool {
         self.cpus[cpu as usize].let_go(now)
@@ -151,9 +160,15 @@ impl Model {
         }
         let Some(index) = tag.record_index() else { return false };
         let line = self.lines.get(index as usize);
-        // Without branches: which of these holds changes from look to look.
+        // Without branches: which of these holds varies, and would be mispredicted.
         let quiet = (line.next_snoop > now) & ((line.now.owner == NOBODY) | (line.now.writer == cpu as u16));
         quiet & self.lines.has(index as usize, When::Now, core)
+    }
+
+    /// Until when others than those that have the line now may have written to it.
+    #[inline]
+    pub fn since(&mut self, tag: Tag) -> Ticks {
+        tag.record_index().map_or(0, |index| self.lines.get(index as usize).now.since)
     }
 
     /// As [`Model::quiet_read`], and no request for the line is under way either.
@@ -191,7 +206,7 @@ impl Model {
         }
     }
 
-    /// Number of lines that have a record: that are fought for.
+    /// Number of lines that have a record: contended ones.
     pub fn shared_lines(&self) -> usize {
         self.lines.len()
     }
@@ -268,7 +283,7 @@ impl Model {
         self.shared(tag, access, now)
     }
 
-    /// The line comes from the one core that has it, without a queue: nobody else has asked for it.
+    /// The line comes from the one core that has it, without a queue: no other request is pending.
     fn hand_over(&mut self, tag: &mut Tag, next: Tag, owner: u16, access: &Access, now: Ticks) -> Outcome {
         let core = self.core_of(access.cpu);
         let (class, arrival) = if core == owner {
@@ -320,7 +335,7 @@ impl Model {
 
     /// A record for a line that was only read until now.
     fn record_readers(&mut self, set: u32, line: u64) -> Tag {
-        let state = State { owner: NOBODY, writer: NOBODY, dirty: false, settled: 0 };
+        let state = State { owner: NOBODY, writer: NOBODY, dirty: false, settled: 0, since: 0 };
         Tag::record(self.lines.add_read(state, self.readers.get(set), self.homes.of(line)))
     }
 
@@ -328,7 +343,7 @@ impl Model {
     fn share(&mut self, address: u64, owner: u32, dirty: bool) -> Tag {
         let line = address >> self.line_shift;
         let settled = self.cpus[owner as usize].owns_from(line);
-        let state = State { owner: self.core_of(owner), writer: owner as u16, dirty, settled };
+        let state = State { owner: self.core_of(owner), writer: owner as u16, dirty, settled, since: 0 };
         match self.resting.remove(&line) {
             Some(index) => {
                 self.lines.revive(index as usize, state);
@@ -510,14 +525,10 @@ impl Model {
         let owns = state.owner == core;
         if owns || (!access.kind.writes() && self.lines.has(index, When::Now, core)) {
             // A copy that is still on its way to a sibling's access is there for both when it arrives.
-            let now = if owns { now.max(state.settled) } else { now };
-            if self.caches.on()
-                && let Some(outcome) = self.brought(access, now)
-            {
-                self.lines.get(index).written(access);
-                return outcome;
-            }
-            return self.shared_hit(tag, access, now);
+            let here = if owns { now.max(state.settled) } else { now };
+            let mut outcome = self.hit_of_shared(tag, access, here);
+            outcome.stall += here - now;
+            return outcome;
         }
         let (arrival, class) = self.request(index, access, core, now);
         let Some(class) = class else {
@@ -528,6 +539,17 @@ impl Model {
         }
         self.lines.get(index).hits = 0;
         self.miss(access, now, arrival, class)
+    }
+
+    fn hit_of_shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
+        if self.caches.on()
+            && let Some(outcome) = self.brought(access, now)
+        {
+            let index = tag.record_index().expect("a line with a record") as usize;
+            self.lines.get(index).written(access);
+            return outcome;
+        }
+        self.shared_hit(tag, access, now)
     }
 
     /// The line is already on its way to this CPU, or the bytes are in its store buffer.

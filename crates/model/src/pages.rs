@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which pages the loads under way may deliver addresses of: all of them are looked through only if it may be so.
+//! Which pages the outstanding loads may deliver addresses of (a filter): the loads are searched only on a match.
 
 /// Filters of the loads begun last, and of as many before them.
 pub(crate) struct Pages {

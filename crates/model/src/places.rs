@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 /// A line's home where homes make no difference.
 pub(crate) const ANYWHERE: u8 = u8::MAX;
 
-/// The way that a line goes between two caches, by what decides its length.
+/// The kind of path between two caches, which decides a transfer's latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Distance {
     /// Cores that share a last-level cache.
@@ -41,7 +41,7 @@ struct Place {
 }
 
 pub(crate) struct Places {
-    /// Of each core: divisions for each access would be among its dearest instructions.
+    /// Of each core: divisions for each access would be among its most expensive instructions.
     cores: Vec<Place>,
     per_cluster: u32,
     per_socket: u32,

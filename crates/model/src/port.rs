@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The way between a core's first two levels, which one line takes at a time: those that come, and modified ones that
-//! make room for them.
+//! L1–L2 bandwidth: the port between a core's first two levels moves one line at a time: refills, and write-backs of
+//! modified lines evicted for them.
 //!
-//! Loads pass stores that wait for their turn. A CPU that has asked for more than the way brings goes on until as much
-//! is under way as there are places for, and then waits until all of it is there: as the way is busy all the while,
-//! that takes as long as if it waited for each.
+//! Loads pass stores that wait for their turn. A CPU that requests more than the port delivers continues until all
+//! places for outstanding lines are taken, and then waits until all have arrived: the port is busy all the time, so
+//! that takes as long as waiting for each.
 use crate::{Machine, Ticks, ticks};
 
 pub(crate) struct Port {
-    /// When those lines have come that loads asked for.
+    /// When the lines requested by loads have arrived.
     loads: Ticks,
     /// The same of all.
     all: Ticks,
 }
 
-/// What lines take of it.
+/// The time that a line occupies it.
 #[derive(Clone, Copy)]
 pub(crate) struct Rates {
     line: Ticks,

@@ -52,8 +52,8 @@ impl Model {
         (arrival, Some(class))
     }
 
-    /// A way's legs as they are this time: clocks of cores and of the mesh between them meet as they do, and others
-    /// use it. Each varies by as much, and together they have the machine's spread.
+    /// Latency of each leg, with random variation: core and mesh clocks are not aligned, and the mesh is shared. Each
+    /// varies by as much, and together they have the machine's spread.
     fn varied(&mut self, legs: Legs, access: &Access) -> Legs {
         let width = self.costs.spread_of(&legs);
         if width == 0 {
@@ -86,7 +86,7 @@ impl Model {
         Outcome { done: now, effect, stall: 0, transfer, dirtied: false }
     }
 
-    /// What the requester sees, where its data comes from, and the legs of the way: for a write to a line
+    /// The transfer's class, where its data comes from, and the legs of its latency: for a write to a line
     /// that several have, those to the farthest copy, which must be dropped.
     pub(crate) fn route(&mut self, index: usize, core: u16, writes: bool, number: u64) -> (Class, Legs) {
         let line = self.lines.get(index);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of a line, in four bytes.
+//! The state of a line, in four bytes.
 
 /// State of one line: untouched (0), private to a CPU, read by a set of cores, or the number of the
 /// model's record of it.
 ///
 /// Most lines are only ever touched by one CPU: for those the tag is all there is, and a hit is one
-/// comparison. Lines that several only read need no more than the number of the set of readers. What is
-/// fought for gets a record and keeps it.
+/// comparison. Lines that several only read need no more than the number of the set of readers.
+/// Contended lines get a record and keep it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(u32);
@@ -83,7 +83,7 @@ impl Tag {
     pub const fn private_cpu(self) -> Option<u32> {
         if self.0 & PRIVATE != 0 { Some((self.0 & !(PRIVATE | LEFT)) >> 2) } else { None }
     }
-    /// Number of the model's record, for a line that is fought for.
+    /// Number of the model's record, for a contended line.
     pub const fn record_index(self) -> Option<u32> {
         if self.0 != 0 && self.0 & (PRIVATE | READ) == 0 { Some(self.0 - 1) } else { None }
     }

@@ -4,7 +4,7 @@ use crate::CpuSet;
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-/// Lines that a recording keeps: the dearest.
+/// Lines that a recording keeps: the most expensive.
 pub const MOST_LINES: usize = 1024;
 
 /// One simulated run of a program at one number of CPUs.
@@ -395,7 +395,7 @@ pub struct Lock {
     pub wait_cycles: u64,
     /// Of these, what threads waited that had done hardly anything before: for the order to begin.
     pub start_cycles: u64,
-    /// Zero where it cannot be known: condition variables, barriers, words that nobody takes for himself.
+    /// Zero where it cannot be known: condition variables, barriers, words that no thread holds.
     pub hold_cycles: u64,
     /// Where it was waited for longest: return address of the call.
     pub wait_pc: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What error to expect of a report's figures: that of workloads of the same kind, as they were measured.
+//! The expected error of a report's figures: the measured error of workloads of the same kind.
 use crate::curve::Curve;
 use crate::finding::Cause;
 use crate::hot::Group;
@@ -7,7 +7,7 @@ use corefold_explain::Sharing;
 use corefold_recording::{AccessKind, LockKind};
 use serde::{Deserialize, Serialize};
 
-/// What a workload's time goes to.
+/// The kind of code that takes a workload's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub enum CodeKind {
     #[serde(rename = "private data")]
@@ -64,7 +64,7 @@ impl CodeKind {
     }
 }
 
-/// By the dearest of the accesses that write; lines that nobody writes are read.
+/// By the most expensive of the accesses that write; lines without writes are shared reads.
 fn of_lines(group: &Group) -> CodeKind {
     let writers = group.sites.iter().filter(|site| site.writes());
     match writers.max_by_key(|site| (site.wait(), site.transfers)) {
@@ -87,7 +87,7 @@ pub struct Expected {
     pub worst: f64,
 }
 
-/// What is measured of this machine and this kind of code; else of this kind on other machines; else of all.
+/// The error for this machine and kind of code; else of this kind on all machines; else of all.
 pub(crate) fn expected<'a>(known: &'a [Expected], curve: &Curve, kind: Option<CodeKind>) -> Option<&'a Expected> {
     let machine = curve.points.first().map(|point| point.explained.run.machine.as_str());
     let find = |machine, kind| known.iter().find(|e| e.machine.as_deref() == machine && e.kind == kind);

@@ -4,7 +4,7 @@ use crate::Work;
 use crate::pace::{self, Fixed};
 use corefold_explain::Explained;
 
-/// What the speed at one count is reckoned from.
+/// What the speed at one count is computed from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Visits of these progress points, added up, for each second of virtual time.
@@ -84,7 +84,7 @@ impl<'a> Curve<'a> {
         self.finished().filter(|p| p.speedup.is_some()).reduce(|best, p| if speed(p) > speed(best) { p } else { best })
     }
 
-    /// The run to look into: the largest that finished, else the largest that got anywhere.
+    /// The run that the report is about: the largest that finished, else the largest with any progress.
     pub fn subject(&self) -> Option<&Point<'a>> {
         self.last().or_else(|| self.points.iter().rev().find(|p| p.explained.run.time.total() > 0))
     }
@@ -102,7 +102,7 @@ impl<'a> Curve<'a> {
         matches!(self.basis, Basis::Progress(_))
     }
 
-    /// How speed-up is reckoned, for the header.
+    /// How speed-up is computed, for the header.
     pub fn how(&self) -> String {
         let measure = match &self.basis {
             Basis::Progress(names) if names.len() == 1 => {
@@ -157,7 +157,7 @@ fn point<'a>(explained: &'a Explained, basis: &Basis) -> Point<'a> {
 }
 
 /// Every finished point's speed (work ÷ cycles) against the first one's. A single count that is not 1
-/// has nothing to be compared with.
+/// has no reference.
 fn reckon_speedup(points: &mut [Point]) {
     let speed = |p: &Point| p.work.map(|work| work / p.explained.run.cycles as f64);
     let Some((base, first)) = points.iter().find_map(|p| Some((p.cpus(), speed(p)?))) else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What bends the curve: every rule for what may be blamed, and for what.
+//! What limits scaling: all rules for which line, lock or function is named as the cause.
 //!
-//! A culprit is named only when what it costs is significant; a program whose CPUs work on private data
-//! must read that nothing stands out.
+//! A cause is named only if its cost is significant; for a program whose CPUs work on private data the finding is
+//! that nothing stands out.
 mod words;
 
 pub use words::{MORE_WORK, how_it_failed};
@@ -22,23 +22,23 @@ const SIGNIFICANT: f64 = 0.05;
 const SCALES: f64 = 0.8;
 /// Fewer busy CPUs than this share of them, and idleness is the finding.
 const BUSY: f64 = 0.7;
-/// Fewer still, and idleness comes before whatever the CPUs that are busy wait for: that is a share of
-/// their time only, and to be rid of it gains little.
+/// Fewer still, and idleness comes before anything that the busy CPUs wait for: that is a share of
+/// their time only, and removing it gains little.
 const MOSTLY_IDLE: f64 = 0.4;
 /// A lock that accounts for this share of the threads' time, or of the CPUs' idleness, is its reason.
 const LOCK_EXPLAINS_IDLE: f64 = 0.5;
 /// A function stands out when its share of CPU time rose by so much from the smallest count.
 const GROWN: f64 = 0.1;
-/// A lock whose wait is this share of what its line costs is the line's story.
+/// A lock whose wait is this share of its line's cost is reported through the line.
 const LOCK_EXPLAINS_LINE: f64 = 0.5;
 
-/// What bends the curve.
+/// The cause that limits scaling.
 #[derive(Debug)]
 pub enum Cause<'a> {
     /// Lines of one object.
     Lines(Group<'a>),
     Lock(LockGroup<'a>),
-    /// CPUs wait for lines, but for no one in particular.
+    /// CPUs wait for lines, but for no single one.
     ManyLines,
     /// Most CPUs have nothing to run; what the others wait for comes second.
     Idle(Option<Box<Cause<'a>>>),
@@ -121,19 +121,19 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let alone = |l: &LockGroup| Some(l.worst_blamable).filter(|wait| units::share(*wait, all) >= SIGNIFICANT);
     let lock = locks::groups(point.explained).into_iter().max_by_key(|l| (alone(l), l.blamable));
     let lock = lock.filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
-    let dearest = match (group, lock) {
+    let costliest = match (group, lock) {
         (Some(group), Some(lock)) if leads(&lock, &group) => Cause::Lock(lock),
         (Some(group), _) => Cause::Lines(group),
         (None, Some(lock)) => Cause::Lock(lock),
         (None, None) => return spread_out(curve, point),
     };
-    if mostly_idle(point, &dearest) { Cause::Idle(Some(Box::new(dearest))) } else { dearest }
+    if mostly_idle(point, &costliest) { Cause::Idle(Some(Box::new(costliest))) } else { costliest }
 }
 
-/// Whether CPUs that have nothing to run limit the program more than `dearest`, which those that have
+/// Whether CPUs that have nothing to run limit the program more than `costliest`, which the busy ones
 /// wait for. What scales is not limited by them; one CPU has no other to wait for.
-fn mostly_idle(point: &Point, dearest: &Cause) -> bool {
-    point.cpus() > 1 && !scales(point) && busy(point) < MOSTLY_IDLE && !is_why_idle(point, dearest)
+fn mostly_idle(point: &Point, costliest: &Cause) -> bool {
+    point.cpus() > 1 && !scales(point) && busy(point) < MOSTLY_IDLE && !is_why_idle(point, costliest)
 }
 
 /// Whether threads are off their CPUs because they wait for this.
@@ -175,7 +175,7 @@ fn at_work(point: &Point) -> u64 {
 }
 
 /// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
-/// others are done is how a program is made, and no fault of what it waits for.
+/// others are done is not counted against what it waits for.
 pub(crate) fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
     let waited = lock.wait_cycles.saturating_sub(before_work(lock, run));
     match lock.kind {
@@ -186,14 +186,14 @@ pub(crate) fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
     }
 }
 
-/// Whether the lock, rather than the lines, is what to name.
+/// Whether the lock, rather than the lines, is named.
 fn leads(lock: &LockGroup, group: &Group) -> bool {
     let wait = lock.wait_cycles as f64;
     let cost = group.wait() as f64;
     if lock.locks.iter().any(|l| group.holds(l.address)) { wait >= cost * LOCK_EXPLAINS_LINE } else { wait > cost }
 }
 
-/// No line and no lock: is it idleness, waiting all over, or more work?
+/// No line and no lock: idleness, waiting for many lines, or more work?
 fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let time = point.explained.run.time;
     if point.efficiency.is_none() || scales(point) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What passed on the host and is not in the simulation: time in code without hooks, and in the kernel.
+//! Host time that is not in the simulation: in code without hooks, and in the kernel.
 //!
 //! It is measured, so it differs from run to run. It comes from a note beside the recording, and is said only where it
 //! is more than [`WORTH_TELLING`] of the program's work.
@@ -41,7 +41,7 @@ pub struct HostLibrary {
     pub seconds: f64,
 }
 
-/// What there is to say of it.
+/// The sentence about it.
 pub(crate) struct Lost<'a> {
     pub text: String,
     pub runs: &'a [HostRun],
@@ -241,7 +241,7 @@ mod tests {
     fn little_is_not_told() {
         assert_eq!(told(&[("/lib/libz.so.1", false, 0.004)], Some(0.004)), None);
         assert!(told(&[("/lib/libz.so.1", false, 0.02)], Some(0.0)).is_some());
-        // Many files that each have little are much together.
+        // Many files with little each add up.
         let few = [("/lib/liba.so", false, 0.002), ("/lib/libb.so", false, 0.0024), ("/lib/libc.so.6", false, 0.006)];
         let text = told(&few, Some(0.0)).unwrap();
         assert!(text.starts_with("About 9% "), "{text}");

@@ -112,13 +112,13 @@ pub fn groups(explained: &Explained) -> Vec<Group<'_>> {
 
 /// The object on the line that costs most; where nobody knows the objects every line is its own.
 fn object_name(line: &HotLine) -> String {
-    match dearest(line).and_then(|object| line.objects.get(object)) {
+    match costliest(line).and_then(|object| line.objects.get(object)) {
         Some(object) if object.storage != Storage::Unknown => object.name.clone(),
         _ => format!("{:#x}", line.address),
     }
 }
 
-fn dearest(line: &HotLine) -> Option<usize> {
+fn costliest(line: &HotLine) -> Option<usize> {
     let mut costs = vec![0; line.objects.len()];
     for field in &line.fields {
         if let Some(cost) = field.object.and_then(|o| costs.get_mut(o)) {
@@ -131,7 +131,7 @@ fn dearest(line: &HotLine) -> Option<usize> {
 /// The verdict on a group: each line counts by what accesses to the object itself waited.
 fn verdict(lines: &[&HotLine]) -> Verdict {
     let own_sites = lines.iter().flat_map(|line| {
-        let name = dearest(line).and_then(|object| line.objects.get(object)).map(|object| object.name.as_str());
+        let name = costliest(line).and_then(|object| line.objects.get(object)).map(|object| object.name.as_str());
         line.sites.iter().filter(move |site| {
             let object = line.fields.get(site.field_index).and_then(|field| field.object);
             object.and_then(|object| line.objects.get(object)).is_none_or(|object| Some(object.name.as_str()) == name)

@@ -113,7 +113,7 @@ mod tests {
         let step = said(|n| if n > 20.0 { 0.5 } else { 1.0 / n });
         assert!(step.starts_with("Universal Scalability Law: the law does not fit this curve (R² "), "{step}");
         assert!(!step.contains("peak") && !step.contains('σ'), "{step}");
-        // Points that jump about a level: none far off, but the law says nothing of them.
+        // Points that scatter around a level: none far off, but the law does not describe them.
         let noise = said(|n| if (n as u32).is_power_of_two() && n > 2.0 { 1.15 } else { 1.0 });
         assert!(noise.contains("does not fit this curve"), "{noise}");
         let level = said(|n| if n > 4.0 { 1.02 } else { 1.0 });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a recording says, for people ([`text`]) and for programs ([`json`]).
 //!
-//! Both reckon alike: speed-up comes from progress a second where the program marks progress, and from
-//! time for its work where it does not. Failed runs stand in the table with their reason and take no
-//! part in any figure. What may be blamed, and from what cost on, is decided in `finding` alone.
+//! Both compute alike: speed-up is from throughput where the program marks progress, and from
+//! run time where it does not. Failed runs are in the table with their reason and in no
+//! figure. What is named as a cause, and from what cost on, is decided in `finding` alone.
 mod accuracy;
 mod curve;
 mod finding;

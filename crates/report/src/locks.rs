@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks, brought together by name: a hash table's thousand locks are one row, and one thing to blame.
+//! Locks, brought together by name: a hash table's thousand locks are one row, and one cause.
 use crate::finding::blamable;
 use crate::units;
 use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name, one_name, pattern};

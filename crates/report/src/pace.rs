@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What decided how long runs took. A benchmark may run for a fixed time, and do as much as it can meanwhile; then its
-//! time says nothing, and the work done has to be known. Or each CPU may bring work of its own.
+//! What decided how long runs took. A benchmark may run for a fixed time and do as much work as it can; then speed-up
+//! cannot be computed from its time, only from the work done. Or the work may grow with the CPUs.
 use crate::Work;
 use crate::curve::{Basis, Curve};
 use crate::units;
@@ -25,7 +25,7 @@ const MOSTLY: f64 = 0.5;
 /// Fewer clock readings in a run are a measurement or a time stamp.
 const WATCHES: u64 = 100;
 
-/// Why all these runs took the same time whatever was done in them, if so it is.
+/// Why all these runs took the same time whatever work they did, if so.
 pub fn fixed(runs: &[&Explained]) -> Option<Fixed> {
     let finished: Vec<&RunFacts> =
         runs.iter().filter(|r| r.ending.success && r.run.cycles > 0).map(|r| &r.run).collect();

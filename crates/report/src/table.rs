@@ -4,7 +4,7 @@ use crate::style::{Style, clip};
 
 /// Between two columns.
 const GAP: usize = 2;
-/// A giving column never gets narrower.
+/// The least width of a column that gives way.
 const LEAST: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

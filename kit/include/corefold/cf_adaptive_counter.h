@@ -6,19 +6,19 @@
  * ever compares, cf_percpu_counter.h does the same with less code.
  *
  * How it works: the shared word holds what nobody has lent out. A CPU that changes the counter often borrows a *credit*
- * from it, into its own slot: a part of the value, between 0 and the slot's *cap*, that it counts up and down without
- * touching the word. The cap stands in the slot, beside the credit, on the line that the CPU owns anyway: cap 0 means
- * "go to the shared word". So switching a CPU in or out, smaller caps near a limit, and going back to one global
+ * from it, into its own slot: a part of the value, between 0 and the slot's *maximum*, that it counts up and down without
+ * touching the word. The maximum stands in the slot, beside the credit, on the line that the CPU owns anyway; 0 means
+ * "use the shared word". So switching a CPU in or out, smaller credits near a limit, and going back to one global
  * count are writes by slow paths, and the fast path has one comparison, as a plain per-CPU counter has.
  *
- * Cost: add touches this CPU's slot; the shared line when the credit is used up or full, or the cap is 0. compare
+ * Cost: add touches this CPU's slot; the shared line when the credit is used up or full, or its maximum is 0. compare
  * reads the shared line alone while the value is far from rhs, or nothing is lent. Memory: 192 bytes, and 68 for
  * each possible CPU. The value is in the caller's units.
  *
  *   operation                     may overlap    progress
  *   init, destroy                 nothing        as malloc
- *   add, sub, inc, dec            everything     fast path lock-free; borrowing and repaying block on a lock bit
- *   read, read_positive, bounds   everything     read is wait-free; bounds repeats while caps change
+ *   add, sub, inc, dec            everything     fast path lock-free; refilling and flushing a credit block on a lock bit
+ *   read, read_positive, bounds   everything     read is wait-free; bounds repeats while credit moves
  *   sum, sum_positive             everything     wait-free when nothing is lent; else reads each slot, waits for moves
  *   compare                       everything     wait-free while above or nothing is lent; else as sum, and at times
  *                                                calls all credit back
@@ -31,24 +31,26 @@
  *
  * Invariants; the tests of the same names are in tests/adaptive_counter.c:
  *   1. value = count + the credits of all slots, whenever the lock bit is free.  ("sums are exact")
- *   2. A slot whose cap is above 0 has 0 <= credit < cap; so count <= value <= count + caps.  ("bounds hold")
+ *   2. A slot whose maximum is above 0 has 0 <= credit < maximum; so count <= value <= count + the sum of all
+ *      maxima.  ("bounds hold")
  *   3. If the word's LENT bit is clear, every credit is 0, and one load of the word is the exact value.  The bit is
  *      set in the same instruction that takes the first credit out of the count, and cleared in the one that puts
  *      the last back.  ("compare is exact near its limit")
- *   4. Credit is called back in this order: lock, cap 0, fence, take, count. Between cap and fence the owner may
+ *   4. Credit is called back in this order: lock, maximum 0, fence, take, count. Before the fence the owner may
  *      still be in mid-update; nobody but the owner changes a credit before the fence. Two sets, therefore: who *may
- *      use* its slot (cap above 0) and whose credit *may be non-zero* (the map of holders), which shrinks last.
+ *      use* its slot (maximum above 0) and whose credit *may be non-zero* (the map of holders), which shrinks last.
  *      An owner that folds its own slot, in a restartable sequence on that CPU, needs no fence.  ("no update is
  *      lost")
  *   5. A slot's total is what its CPU has counted there since init, and its credit is the total above a base that moves
  *      under the lock bit. Credit that moves between count and slots changes neither count + granted nor any total: so
  *      a sum is one load a slot, without the lock, and no move makes it count twice.  ("bounds hold")
- *   6. While anything is lent, count >= guard, the highest lower limit that limited_add has succeeded with. Whoever
- *      would bring the count below calls all credit back first, or, if he may not be refused, before he returns. So
- *      a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count. A guard
- *      rises in three steps: the watermark, a look at the count, the guard. Who lowers the count looks at the watermark
- *      afterwards: either he finds it, and waits for the lock, or the one who raises it finds the lower count, and no
- *      limited_add ever reads that guard.  ("no oversell, no false refusal"; tests/windows.c)
+ *   6. While anything is lent, count >= guard, the highest lower limit that limited_add has succeeded with. An operation
+ *      that would bring the count below it calls all credit back first or, if it may not be refused, before it returns.
+ *      So a slot can give credit to a limited_add whose limit is not above the guard, without a look at the count. The
+ *      guard rises in three steps: the watermark, a check of the count, the guard. An operation that lowers the count
+ *      checks the watermark afterwards: either it finds the new one, and waits for the lock, or the raising thread finds
+ *      the lower count, and no limited_add ever reads that guard.  ("no oversell, no false refusal";
+ *      tests/adaptive_windows.c)
  *
  * Guarantees:
  *   1. limited_add never takes the value past the limit, and refuses only if at some moment during the call it would
@@ -60,11 +62,12 @@
  *      being refused can be seen until it returns).  ("near the ends")
  *
  * When it moves. A CPU borrows after 4 changes of the word that others changed in between, and then all CPUs that met
- * contention get credit with it; or after 64 changes if it was alone. The cap is at most `cap_max` and at most the
- * distance to the limit / CPUs. Below a cap of 8 it is not worth it: the counter is global. Whoever finds his credit used up or full sizes it anew, so caps shrink on the way to
- * a limit and grow on the way from it. Comparisons that keep having to sum call the credit back, and caps become smaller than the
- * distance to the compared value, if that is 16 for each CPU or more: nearer, summing is the cheapest there is, and caps
- * are large. A compared value is forgotten after 64 borrowings, and twice as many each time that was wrong. Every 1,024th borrowing folds idle CPUs back.
+ * contention get credit with it; or after 64 changes if it was alone. A slot's maximum
+ * is at most `credit_max` and at most the distance to the limit / CPUs. Where that is below 8 the counter stays global.
+ * A CPU whose credit is used up or full sizes it anew, so credits shrink on the way to a limit and grow on the way from
+ * it. When comparisons repeatedly have to sum, all credit is called back, and maxima become smaller than the distance to
+ * the compared value, if that is 16 for each CPU or more; nearer, summing is the cheapest there is, and maxima are large.
+ * The compared value expires after 64 refills; each wrong expiry doubles that. Every 1,024th refill folds idle CPUs back.
  *
  * In a signal handler that interrupted one of the kit's slow paths in its own thread, what would wait for that thread
  * returns -EDEADLK and changes nothing; sum and compare count as things stand in its midst. In a child of fork(2) locks
@@ -100,20 +103,20 @@ struct cf_adaptive_counter {
 	uint64_t *holders;     /* a bit for each CPU whose credit may be non-zero. Those under the lock bit */
 	uint32_t *seen;        /* each CPU's total when settle last looked: its low half. Those under the lock bit */
 	int64_t guard;         /* invariant 6. Written under the lock bit, only raised */
-	int64_t near;          /* a value that compares were near to, or none: policy alone. Under the lock bit */
-	int32_t cap_max;       /* constant */
-	uint32_t patience;     /* the age at which `near` is forgotten. Under the lock bit */
-	uint32_t sums_to_shrink; /* sums by comparisons of a CPU before smaller caps are tried. Under the lock bit */
+	int64_t compared;      /* a value that comparisons were near to, or none: policy alone. Under the lock bit */
+	int32_t credit_max;       /* constant */
+	uint32_t compared_expiry; /* the age at which `compared` expires. Under the lock bit */
+	uint32_t sums_to_shrink; /* sums by comparisons of a CPU before smaller credits are tried. Under the lock bit */
 	uint32_t pad0;
 	int64_t watermark;     /* a lower count calls credit back: the guard, or what it is about to be. Invariant 6 */
 	/* Line 1: the count, and what its lock bit protects: who holds that has this line. */
 	uint64_t word CF_LINE_ALIGNED; /* count << 2 | lock bit | LENT bit; changed by atomic operations alone */
 	uint64_t moves;                /* sections of the lock so far. Under the lock bit; read by lockless sums */
 	int64_t granted;               /* what the count gave to slots, less what it got back. The same */
-	int64_t caps;                  /* the sum of all caps. The same */
-	uint32_t borrowings;           /* since settle last looked. Under the lock bit, as all below */
-	uint32_t near_age;             /* sections that lent or borrowed since `near` was set */
-	uint32_t guessed;              /* 1: `near` was forgotten, and nobody has compared near it since */
+	int64_t max_total;             /* the sum of all maxima. The same */
+	uint32_t refills;              /* and flushes, since settle last looked. Under the lock bit, as all below */
+	uint32_t compared_age;         /* sections that moved credit since `compared` was set */
+	uint32_t guessed;              /* 1: `compared` has expired, and no comparison was near it since */
 	uint32_t pad1[5];
 	/* Line 2: who waits for the lock bit; written by every arrival. */
 	struct cf_lock queue CF_LINE_ALIGNED;
@@ -123,8 +126,8 @@ CF_STATIC_ASSERT(offsetof(struct cf_adaptive_counter, word) == CF_LINE, "the cou
 CF_STATIC_ASSERT(offsetof(struct cf_adaptive_counter, queue) == 2 * CF_LINE, "so has the queue");
 CF_STATIC_ASSERT(sizeof(struct cf_adaptive_counter) == 3 * CF_LINE, "three lines");
 
-/* cap_max: the largest part of the value that one CPU keeps to itself; 0 is 2,048. 0, -EINVAL or -ENOMEM. */
-int cf_adaptive_counter_init(struct cf_adaptive_counter *counter, int64_t value, int32_t cap_max);
+/* credit_max: the largest part of the value that one CPU may keep to itself; 0 is 2,048. 0, -EINVAL or -ENOMEM. */
+int cf_adaptive_counter_init(struct cf_adaptive_counter *counter, int64_t value, int32_t credit_max);
 void cf_adaptive_counter_destroy(struct cf_adaptive_counter *counter);
 
 /* Forgets every limit as well. May not overlap limited_add. 0, -ERANGE or membarrier's errno. */
@@ -156,7 +159,7 @@ static inline int cf_adaptive_counter_dec(struct cf_adaptive_counter *counter)
 	return cf_adaptive_counter_add(counter, -1);
 }
 
-/* The value, give or take half of the caps; exact when nothing is lent. */
+/* The value, give or take half of the maxima; exact when nothing is lent. */
 int64_t cf_adaptive_counter_read(const struct cf_adaptive_counter *counter);
 
 static inline int64_t cf_adaptive_counter_read_positive(const struct cf_adaptive_counter *counter)
@@ -193,8 +196,9 @@ int cf_adaptive_counter_limited_add_slow(struct cf_adaptive_counter *counter, in
 
 /*
  * Adds amount unless that takes the value past limit: below it for a negative amount, above it for a positive one.
- * 0, -ENOSPC (refused), -ERANGE or membarrier's errno. Fast for negative amounts, and near their limit as cheap as one global count;
- * positive ones always take the lock bit. Who has a ceiling counts what is left.
+ * 0, -ENOSPC (refused), -ERANGE or membarrier's errno. Fast for negative amounts, and near
+ * their limit as cheap as one global count; positive ones always take the lock bit: with an upper limit, count what is
+ * left instead.
  */
 static inline int cf_adaptive_counter_limited_add(struct cf_adaptive_counter *counter, int64_t limit, int64_t amount)
 {

@@ -42,7 +42,7 @@ enum cf_counter_kind {
 
 struct cf_counter_options {
 	int32_t batch;          /* per-CPU and tree kinds; 0 is their default */
-	int32_t cap_max;        /* adaptive; 0 is its default */
+	int32_t cap_max;        /* adaptive: the most credit that a CPU holds; 0 is its default */
 	int64_t percpu_limit;   /* limit kind; 0 is the default batch */
 	uint32_t many_cpus;     /* limit kind; 0 is 33 */
 	enum cf_lock_kind lock; /* per-CPU kinds */

@@ -17,27 +17,28 @@
  *   cf_slot_add_*         everything                                     restarts when preempted, so often at most
  *   cf_slot_replace, _carry  everything                                  one try
  *   cf_slot_word_load     everything                                     wait-free
- *   cf_slot_rebase        the same; other changes of base and cap: no, lock them
- *   cf_slot_gate_set      other gate changes of that slot: no, lock them lock-free
- *   cf_slot_cap_set       the same                                       lock-free; blocks in the atomic mode
+ *   cf_slot_rebase        the same; other changes of base and credit_max: no, lock them
+ *   cf_slot_permit_set    other permit changes of that slot: no, lock them  lock-free
+ *   cf_slot_credit_max_set   the same                                    lock-free; blocks in the atomic mode
  *   cf_slot_base_set      needs a closed slot and a fence before it      the same
- *   cf_slot_delta_take    needs a closed gate and a fence before it      wait-free
+ *   cf_slot_delta_take    needs a closed slot and a fence before it      wait-free
  *   cf_cpu_fence          everything                                     a system call that interrupts CPUs; may fail
  *   cf_slots_new, _free   no use of those slots                          as malloc
  *
  * Ordering:
  *   1. An update of a slot happens on the CPU that the slot belongs to, or is an atomic operation: no update of
  *      another thread is lost between its load and its store.  (tests/cpu.c, "no update is lost")
- *   2. When gate 0 (or cap 0) has been written to a slot and cf_cpu_fence(cpu) has returned 0, no cf_slot_add_* that
- *      read an earlier gate changes the slot any more.  (tests/cpu.c, "a closed gate holds", "a closed cap holds")
- *   3. Updates order nothing else: they are relaxed. Who needs the order of other data brings his own.
+ *   2. When permit 0 (or credit_max 0) has been written to a slot and cf_cpu_fence(cpu) has returned 0, no cf_slot_add_*
+ *      that read an earlier one changes the slot any more.  (tests/cpu.c, "a closed slot stays closed", "a slot without
+ *      credit takes none")
+ *   3. Updates order nothing else: they are relaxed. A user who needs the order of other data must provide its own.
  *
- * Lifetime: slots are zeroed, gate included: closed, until their user opens them. Do not dlclose a module that
+ * Lifetime: slots are zeroed, so closed, until their user opens them. Do not dlclose a module that
  * ran an inline update: the kernel may still look at the description of its sequence.
  *
  * Five lines:
  *   struct cf_slot *slots = cf_slots_new();
- *   for (cpu = 0; cpu < cf_slot_count(); cpu++) cf_slot_gate_set(&slots[cpu], -1);
+ *   for (cpu = 0; cpu < cf_slot_count(); cpu++) cf_slot_permit_set(&slots[cpu], -1);
  *   if (cf_slot_add_within(slots, 1, 32) != CF_SLOT_DONE) fold_somehow();
  *
  * Source: rseq(2) and membarrier(2); the fence for restartable sequences is MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ
@@ -60,18 +61,18 @@ enum cf_cpu_mode {
 /*
  * One CPU's part, in one of three forms; the rest of the line is the user's own, and the CPU that owns the slot should
  * be the one that writes it.
- *   delta and gate   in the first word: `delta` is written by its CPU, `gate` by whoever holds the user's lock.
+ *   delta and permit in the first word: `delta` is written by its CPU, `permit` by the holder of the user's lock.
  *   total, carried   the first word is a total, and own[0] how much of it the owner has passed on; both change as one.
  *   credit           the first word is a total, of 64 bits that wrap, which only its CPU changes. total - base is the
- *                    credit, between 0 and cap; base and cap are written under the user's lock.
- * The last form serves who sums the slots without a lock: whatever moves between slots and user, totals stand.
+ *                    credit, between 0 and credit_max; base and credit_max are written under the user's lock.
+ * The last form is for sums without a lock: when credit moves between slots and user, no total changes.
  */
 struct cf_slot {
 	union {
 		uint64_t word;
 		struct {
 			int32_t delta; /* low half of the word: x86-64 and other little-endian machines */
-			int32_t gate;  /* 0 is closed; else as the operation says */
+			int32_t permit;  /* 0 is closed; else as the operation says */
 		} part;
 	} u;
 	uint64_t own[CF_LINE / 8 - 1];
@@ -84,7 +85,7 @@ CF_STATIC_ASSERT(offsetof(struct cf_slot, own) == 8, "a slot's word is its first
 #endif
 
 /* In own[]: what the forms need. `busy` locks a slot that atomic operations change, where several words change as one. */
-enum { CF_SLOT_BASE = 0, CF_SLOT_CARRIED = 0, CF_SLOT_CAP = 1, CF_SLOT_BUSY = 2, CF_SLOT_OWN = 3 };
+enum { CF_SLOT_BASE = 0, CF_SLOT_CARRIED = 0, CF_SLOT_CREDIT_MAX = 1, CF_SLOT_BUSY = 2, CF_SLOT_OWN = 3 };
 
 /* Decided once, before main or the first slot; written afterwards by cf_cpu_use_atomics alone. Read on every fast path. */
 struct cf_cpu_state {
@@ -135,7 +136,7 @@ int cf_cpu_fence(int cpu);
 
 enum cf_slot_result {
 	CF_SLOT_DONE = 0,
-	CF_SLOT_FULL = 1,  /* the result would be out of bounds, or the gate is closed: nothing was changed */
+	CF_SLOT_FULL = 1,  /* the result would be out of bounds, or the slot is closed: nothing was changed */
 	CF_SLOT_MOVED = 2, /* the thread changed CPUs, or cannot use sequences: nothing was changed */
 };
 
@@ -150,19 +151,19 @@ static inline int32_t cf_slot_delta(uint64_t word)
 	return (int32_t)(uint32_t)word;
 }
 
-static inline int32_t cf_slot_gate(uint64_t word)
+static inline int32_t cf_slot_permit(uint64_t word)
 {
 	return (int32_t)(uint32_t)(word >> 32);
 }
 
-static inline uint64_t cf_slot_word(int32_t delta, int32_t gate)
+static inline uint64_t cf_slot_word(int32_t delta, int32_t permit)
 {
-	return (uint64_t)(uint32_t)delta | (uint64_t)(uint32_t)gate << 32;
+	return (uint64_t)(uint32_t)delta | (uint64_t)(uint32_t)permit << 32;
 }
 
-/* Changes the gate, from any CPU, and leaves the delta as it is. */
-void cf_slot_gate_set(struct cf_slot *slot, int32_t gate);
-/* Takes the delta out, from any CPU: only behind a closed gate and a fence. Returns it. */
+/* Changes the permit, from any CPU, and leaves the delta as it is. */
+void cf_slot_permit_set(struct cf_slot *slot, int32_t permit);
+/* Takes the delta out, from any CPU: only behind permit 0 and a fence. Returns it. */
 int32_t cf_slot_delta_take(struct cf_slot *slot);
 
 static inline uint64_t cf_slot_base(const struct cf_slot *slot)
@@ -170,9 +171,9 @@ static inline uint64_t cf_slot_base(const struct cf_slot *slot)
 	return __atomic_load_n(&slot->own[CF_SLOT_BASE], __ATOMIC_RELAXED); /* relaxed: as cf_slot_word_load */
 }
 
-static inline int32_t cf_slot_cap(const struct cf_slot *slot)
+static inline int32_t cf_slot_credit_max(const struct cf_slot *slot)
 {
-	return (int32_t)__atomic_load_n(&slot->own[CF_SLOT_CAP], __ATOMIC_RELAXED); /* relaxed: the same */
+	return (int32_t)__atomic_load_n(&slot->own[CF_SLOT_CREDIT_MAX], __ATOMIC_RELAXED); /* relaxed: the same */
 }
 
 /* What a slot could give; only under the lock that base is written under does it not change behind the loads. */
@@ -181,17 +182,17 @@ static inline int32_t cf_slot_credit(const struct cf_slot *slot)
 	return (int32_t)(int64_t)(cf_slot_word_load(slot) - cf_slot_base(slot));
 }
 
-/* The cap, from any CPU; 0 closes the slot. An opening cap comes after the base that it is for. */
-void cf_slot_cap_set(struct cf_slot *slot, int32_t cap);
-/* The base, from any CPU: only behind cap 0 and a fence. */
+/* The credit's maximum, from any CPU; 0 closes the slot. It is set after the base that it is for. */
+void cf_slot_credit_max_set(struct cf_slot *slot, int32_t max);
+/* The base, from any CPU: only behind credit_max 0 and a fence. */
 void cf_slot_base_set(struct cf_slot *slot, uint64_t base);
 
 /*
  * The delta of this CPU's slot is changed by n:
- *   _within    if |delta + n| < batch & gate                    (gate: a mask; batch >= 0)
- *   _quota     if |delta + n| < batch & (gate's sign, spread)   (only gates below 0 let it pass)
+ *   _within    if |delta + n| < batch & permit                    (permit: a mask; batch >= 0)
+ *   _quota     if |delta + n| < batch & (permit's sign, spread)   (only permits below 0 let it pass)
  * The total of this CPU's slot is changed by n:
- *   _credit    if 0 <= total + n - base < cap
+ *   _credit    if 0 <= total + n - base < credit_max
  *   _uncarried if |total + n - carried| < batch                 (batch >= 1)
  * Amounts of any size are safe: what does not fit is CF_SLOT_FULL. Never CF_SLOT_MOVED: these start again.
  */

@@ -56,6 +56,12 @@ static inline uint32_t cf_cpu_hint(void)
 	"jmp %l[moved]\n\t"                                                                                            \
 	".popsection\n"
 
+/* What stands behind a sequence. */
+#define CF_SEQUENCE_RESULTS                                                                                            \
+	return CF_SLOT_DONE;                                                                                           \
+	moved:                                                                                                         \
+	return CF_SLOT_MOVED;
+
 /* This CPU's slot into %rax. Unsigned: neither a thread without a registration nor a CPU past the slots has one. */
 #define CF_OWN_SLOT                                                                                                    \
 	"movl %%fs:%c[id](%[area]), %%eax\n\t"                                                                        \
@@ -96,9 +102,7 @@ static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t 
 		     : CF_OWN_SLOT_INPUTS, [n] "er"(n), [batch] "ir"(batch)
 		     : "rax", "rcx", "rdx", "rsi", "memory", "cc"
 		     : moved, full);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
+	CF_SEQUENCE_RESULTS
 full:
 	return CF_SLOT_FULL;
 }
@@ -112,17 +116,16 @@ static inline int cf_slot_quota_once(struct cf_slot *slots, int64_t n, int32_t b
 		     : CF_OWN_SLOT_INPUTS, [n] "er"(n), [batch] "ir"(batch)
 		     : "rax", "rcx", "rdx", "rsi", "memory", "cc"
 		     : moved, full);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
+	CF_SEQUENCE_RESULTS
 full:
 	return CF_SLOT_FULL;
 }
 
 static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
 {
-	/* A credit below 0 is a huge unsigned number: one comparison is both bounds. The cap first: who sees a slot
-	 * open sees the base that it was opened with. */
+	/* A credit below 0 is a huge unsigned number: one comparison is both bounds. The maximum is read first: a slot
+	 * that is seen open has the base that it was opened with. Tests cannot tell: nothing can be held inside of a
+	 * sequence. */
 	__asm__ goto(CF_SEQUENCE(CF_OWN_SLOT "movq 16(%%rax), %%rcx\n\t"
 					     "movq (%%rax), %%rdx\n\t"
 					     "addq %[n], %%rdx\n\t"
@@ -135,9 +138,7 @@ static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
 		     : CF_OWN_SLOT_INPUTS, [n] "er"(n)
 		     : "rax", "rcx", "rdx", "rsi", "memory", "cc"
 		     : moved, full);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
+	CF_SEQUENCE_RESULTS
 full:
 	return CF_SLOT_FULL;
 }
@@ -158,9 +159,7 @@ static inline int cf_slot_uncarried_once(struct cf_slot *slots, int64_t n, int32
 		     : CF_OWN_SLOT_INPUTS, [n] "er"(n), [most] "er"(most), [width] "er"(2 * most)
 		     : "rax", "rcx", "rdx", "memory", "cc"
 		     : moved, full);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
+	CF_SEQUENCE_RESULTS
 full:
 	return CF_SLOT_FULL;
 }
@@ -175,9 +174,7 @@ static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int3
 		     : CF_STILL_ON_CPU_INPUTS, [expected] "r"(expected), [desired] "r"(desired)
 		     : "rax", "memory", "cc"
 		     : moved);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
+	CF_SEQUENCE_RESULTS
 }
 
 static inline int cf_slot_carry_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
@@ -194,9 +191,7 @@ static inline int cf_slot_carry_once(struct cf_slot *slots, uint32_t cpu, uint64
 		     : CF_STILL_ON_CPU_INPUTS, [total] "r"(total), [carried] "r"(carried), [to] "r"(to)
 		     : "rax", "xmm0", "memory", "cc"
 		     : moved);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
+	CF_SEQUENCE_RESULTS
 }
 
 static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
@@ -209,9 +204,7 @@ static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint6
 		     : CF_STILL_ON_CPU_INPUTS, [total] "r"(total), [base] "r"(base)
 		     : "rax", "memory", "cc"
 		     : moved);
-	return CF_SLOT_DONE;
-moved:
-	return CF_SLOT_MOVED;
+	CF_SEQUENCE_RESULTS
 }
 
 #elif CF_BUILT_SIMULATED
@@ -224,46 +217,47 @@ static inline uint32_t cf_cpu_hint(void)
 }
 
 /*
- * What a sequence does, without hooks. `kind` picks the bounds. Not visible to the simulation: the callers say what
- * was read and written, and stand in for its instructions.
+ * What a sequence does, without hooks. Not visible to the simulation: the callers say what was read and written, and stand
+ * in for its instructions.
  */
+#define CF_UNHOOKED_ONCE static CF_UNHOOKED __attribute__((unused)) int
+
+/* Whether the thread has been moved away from the CPU. */
+#define CF_UNHOOKED_MOVED(cpu)                                                                                         \
+	(*(const volatile uint32_t *)((const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset +            \
+				      CF_RSEQ_CPU_ID) != (cpu))
+
 enum cf_unhooked_kind { CF_UNHOOKED_WITHIN, CF_UNHOOKED_QUOTA };
 
-static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_add(struct cf_slot *slot, uint32_t cpu, int64_t n,
-							       int32_t batch, enum cf_unhooked_kind kind)
+CF_UNHOOKED_ONCE cf_unhooked_add(struct cf_slot *slot, uint32_t cpu, int64_t n, int32_t batch, enum cf_unhooked_kind kind)
 {
-	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
 	int64_t sum;
 	uint64_t size, bound;
 	uint64_t word = slot->u.word;
-	int32_t gate = (int32_t)(uint32_t)(word >> 32);
-	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
+	int32_t permit = (int32_t)(uint32_t)(word >> 32);
+	if (CF_UNHOOKED_MOVED(cpu))
 		return CF_SLOT_MOVED;
 	sum = (int64_t)((uint64_t)(int64_t)(int32_t)(uint32_t)word + (uint64_t)n);
 	size = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
-	bound = kind == CF_UNHOOKED_WITHIN ? (uint32_t)(batch & gate) : gate < 0 ? (uint32_t)batch : 0;
+	bound = kind == CF_UNHOOKED_WITHIN ? (uint32_t)(batch & permit) : permit < 0 ? (uint32_t)batch : 0;
 	if (size >= bound)
 		return CF_SLOT_FULL;
 	slot->u.part.delta = (int32_t)sum;
 	return CF_SLOT_DONE;
 }
 
-static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_replace(struct cf_slot *slot, uint32_t cpu, int32_t expected,
-								   int32_t desired)
+CF_UNHOOKED_ONCE cf_unhooked_replace(struct cf_slot *slot, uint32_t cpu, int32_t expected, int32_t desired)
 {
-	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
-	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || slot->u.part.delta != expected)
+	if (CF_UNHOOKED_MOVED(cpu) || slot->u.part.delta != expected)
 		return CF_SLOT_MOVED;
 	slot->u.part.delta = desired;
 	return CF_SLOT_DONE;
 }
 
-static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_uncarried(struct cf_slot *slot, uint32_t cpu, int64_t n,
-								     int32_t batch)
+CF_UNHOOKED_ONCE cf_unhooked_uncarried(struct cf_slot *slot, uint32_t cpu, int64_t n, int32_t batch)
 {
-	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
 	uint64_t total = slot->u.word + (uint64_t)n, most = (uint64_t)batch - 1;
-	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
+	if (CF_UNHOOKED_MOVED(cpu))
 		return CF_SLOT_MOVED;
 	if (total - slot->own[CF_SLOT_CARRIED] + most > 2 * most)
 		return CF_SLOT_FULL;
@@ -271,34 +265,28 @@ static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_uncarried(struct cf_s
 	return CF_SLOT_DONE;
 }
 
-static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_carry(struct cf_slot *slot, uint32_t cpu, uint64_t total,
-								 uint64_t carried, uint64_t to)
+CF_UNHOOKED_ONCE cf_unhooked_carry(struct cf_slot *slot, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
 {
-	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
-	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || slot->u.word != total ||
-	    slot->own[CF_SLOT_CARRIED] != carried)
+	if (CF_UNHOOKED_MOVED(cpu) || slot->u.word != total || slot->own[CF_SLOT_CARRIED] != carried)
 		return CF_SLOT_MOVED;
 	slot->u.word = slot->own[CF_SLOT_CARRIED] = to;
 	return CF_SLOT_DONE;
 }
 
-static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_credit(struct cf_slot *slot, uint32_t cpu, int64_t n)
+CF_UNHOOKED_ONCE cf_unhooked_credit(struct cf_slot *slot, uint32_t cpu, int64_t n)
 {
-	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
 	uint64_t total = slot->u.word + (uint64_t)n;
-	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu)
+	if (CF_UNHOOKED_MOVED(cpu))
 		return CF_SLOT_MOVED;
-	if (total - slot->own[CF_SLOT_BASE] >= slot->own[CF_SLOT_CAP])
+	if (total - slot->own[CF_SLOT_BASE] >= slot->own[CF_SLOT_CREDIT_MAX])
 		return CF_SLOT_FULL;
 	slot->u.word = total;
 	return CF_SLOT_DONE;
 }
 
-static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_rebase(struct cf_slot *slot, uint32_t cpu, uint64_t total,
-								  uint64_t base)
+CF_UNHOOKED_ONCE cf_unhooked_rebase(struct cf_slot *slot, uint32_t cpu, uint64_t total, uint64_t base)
 {
-	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;
-	if (*(const volatile uint32_t *)(area + CF_RSEQ_CPU_ID) != cpu || slot->u.word != total)
+	if (CF_UNHOOKED_MOVED(cpu) || slot->u.word != total)
 		return CF_SLOT_MOVED;
 	slot->own[CF_SLOT_BASE] = base;
 	return CF_SLOT_DONE;
@@ -307,146 +295,86 @@ static CF_UNHOOKED __attribute__((unused)) int cf_unhooked_rebase(struct cf_slot
 /* As many instructions as the native sequence has that are not seen. */
 #define CF_UNSEEN_INSTRUCTIONS() __asm__ volatile("nop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop")
 
-static inline int cf_simulated_add(struct cf_slot *slots, int64_t n, int32_t batch, enum cf_unhooked_kind kind)
-{
-	uint32_t cpu;
-	struct cf_slot *slot;
-	int result;
-	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
-		return CF_SLOT_MOVED;
-	cpu = cf_cpu_hint();
-	slot = &slots[cpu];
-	CF_SEEN_READ(slot, 8);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = cf_unhooked_add(slot, cpu, n, batch, kind);
-	if (result == CF_SLOT_DONE)
-		CF_SEEN_WRITE(slot, 8);
-	return result;
-}
+/* One attempt on slot `cpu`: it reads so many bytes from the slot's first on, and may write so many at `written`. */
+#define CF_SIMULATE(cpu, bytes_read, attempt, written, bytes_written)                                                  \
+	do {                                                                                                           \
+		int result_;                                                                                           \
+		CF_SEEN_READ(&slots[cpu], bytes_read);                                                                 \
+		CF_UNSEEN_INSTRUCTIONS();                                                                              \
+		result_ = (attempt);                                                                                   \
+		if (result_ == CF_SLOT_DONE)                                                                           \
+			CF_SEEN_WRITE(written, bytes_written);                                                         \
+		return result_;                                                                                        \
+	} while (0)
 
 static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	return cf_simulated_add(slots, n, batch, CF_UNHOOKED_WITHIN);
+	uint32_t cpu;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	cpu = cf_cpu_hint();
+	CF_SIMULATE(cpu, 8, cf_unhooked_add(&slots[cpu], cpu, n, batch, CF_UNHOOKED_WITHIN), &slots[cpu], 8);
 }
 
 static inline int cf_slot_quota_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
-	return cf_simulated_add(slots, n, batch, CF_UNHOOKED_QUOTA);
+	uint32_t cpu;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	cpu = cf_cpu_hint();
+	CF_SIMULATE(cpu, 8, cf_unhooked_add(&slots[cpu], cpu, n, batch, CF_UNHOOKED_QUOTA), &slots[cpu], 8);
 }
 
 static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
 {
 	uint32_t cpu;
-	int result;
 	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
 		return CF_SLOT_MOVED;
 	cpu = cf_cpu_hint();
-	CF_SEEN_READ(&slots[cpu], 8);
 	CF_SEEN_READ(&slots[cpu].own[CF_SLOT_BASE], 16);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = cf_unhooked_credit(&slots[cpu], cpu, n);
-	if (result == CF_SLOT_DONE)
-		CF_SEEN_WRITE(&slots[cpu], 8);
-	return result;
-}
-
-static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
-{
-	int result;
-	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
-		return CF_SLOT_MOVED;
-	CF_SEEN_READ(&slots[cpu], 8);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = cf_unhooked_rebase(&slots[cpu], cpu, total, base);
-	if (result == CF_SLOT_DONE)
-		CF_SEEN_WRITE(&slots[cpu].own[CF_SLOT_BASE], 8);
-	return result;
+	CF_SIMULATE(cpu, 8, cf_unhooked_credit(&slots[cpu], cpu, n), &slots[cpu], 8);
 }
 
 static inline int cf_slot_uncarried_once(struct cf_slot *slots, int64_t n, int32_t batch)
 {
 	uint32_t cpu;
-	int result;
 	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
 		return CF_SLOT_MOVED;
 	cpu = cf_cpu_hint();
-	CF_SEEN_READ(&slots[cpu], 16);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = cf_unhooked_uncarried(&slots[cpu], cpu, n, batch);
-	if (result == CF_SLOT_DONE)
-		CF_SEEN_WRITE(&slots[cpu], 8);
-	return result;
-}
-
-static inline int cf_slot_carry_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
-{
-	int result;
-	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
-		return CF_SLOT_MOVED;
-	CF_SEEN_READ(&slots[cpu], 16);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = cf_unhooked_carry(&slots[cpu], cpu, total, carried, to);
-	if (result == CF_SLOT_DONE)
-		CF_SEEN_WRITE(&slots[cpu], 16);
-	return result;
+	CF_SIMULATE(cpu, 16, cf_unhooked_uncarried(&slots[cpu], cpu, n, batch), &slots[cpu], 8);
 }
 
 static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
 {
-	int result;
 	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
 		return CF_SLOT_MOVED;
-	CF_SEEN_READ(&slots[cpu], 8);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = cf_unhooked_replace(&slots[cpu], cpu, expected, desired);
-	if (result == CF_SLOT_DONE)
-		CF_SEEN_WRITE(&slots[cpu], 8);
-	return result;
-}
-
-#else /* no sequences in this unit: the library decides */
-
-static inline int cf_slot_within_once(struct cf_slot *slots, int64_t n, int32_t batch)
-{
-	(void)slots, (void)n, (void)batch;
-	return CF_SLOT_MOVED;
-}
-
-static inline int cf_slot_quota_once(struct cf_slot *slots, int64_t n, int32_t batch)
-{
-	(void)slots, (void)n, (void)batch;
-	return CF_SLOT_MOVED;
-}
-
-static inline int cf_slot_credit_once(struct cf_slot *slots, int64_t n)
-{
-	(void)slots, (void)n;
-	return CF_SLOT_MOVED;
-}
-
-static inline int cf_slot_replace_once(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired)
-{
-	(void)slots, (void)cpu, (void)expected, (void)desired;
-	return CF_SLOT_MOVED;
-}
-
-static inline int cf_slot_uncarried_once(struct cf_slot *slots, int64_t n, int32_t batch)
-{
-	(void)slots, (void)n, (void)batch;
-	return CF_SLOT_MOVED;
+	CF_SIMULATE(cpu, 8, cf_unhooked_replace(&slots[cpu], cpu, expected, desired), &slots[cpu], 8);
 }
 
 static inline int cf_slot_carry_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to)
 {
-	(void)slots, (void)cpu, (void)total, (void)carried, (void)to;
-	return CF_SLOT_MOVED;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	CF_SIMULATE(cpu, 16, cf_unhooked_carry(&slots[cpu], cpu, total, carried, to), &slots[cpu], 16);
 }
 
 static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base)
 {
-	(void)slots, (void)cpu, (void)total, (void)base;
-	return CF_SLOT_MOVED;
+	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
+		return CF_SLOT_MOVED;
+	CF_SIMULATE(cpu, 8, cf_unhooked_rebase(&slots[cpu], cpu, total, base), &slots[cpu].own[CF_SLOT_BASE], 8);
 }
+
+#else
+
+/* No sequences in this unit: the library decides. */
+#define cf_slot_within_once(slots, n, batch) ((void)(slots), (void)(n), (void)(batch), CF_SLOT_MOVED)
+#define cf_slot_quota_once(slots, n, batch) cf_slot_within_once(slots, n, batch)
+#define cf_slot_uncarried_once(slots, n, batch) cf_slot_within_once(slots, n, batch)
+#define cf_slot_credit_once(slots, n) cf_slot_within_once(slots, n, 0)
+#define cf_slot_replace_once(slots, cpu, expected, desired) cf_slot_within_once(slots, cpu, ((void)(expected), desired))
+#define cf_slot_rebase_once(slots, cpu, total, base) cf_slot_replace_once(slots, cpu, total, base)
+#define cf_slot_carry_once(slots, cpu, total, carried, to) cf_slot_replace_once(slots, cpu, ((void)(total), carried), to)
 
 #endif
 #endif

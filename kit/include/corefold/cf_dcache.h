@@ -189,9 +189,8 @@ struct cf_super {
 	struct cf_numbers salts;
 	/* Policies without split dentries: the dcache lock. */
 	struct cf_vfs_lock dcache_lock CF_LINE_ALIGNED;
-	/* Parents of directories change only under this lock; rename_seq is odd meanwhile. */
+	/* Parents of directories change only under this lock. Walks that meet a move see it by the dentries' own counts. */
 	struct cf_vfs_lock rename_lock CF_LINE_ALIGNED;
-	uint32_t rename_seq;
 	/* Serialises renames of directories between directories, so that what is whose ancestor stands still. */
 	pthread_mutex_t rename_mutex CF_LINE_ALIGNED;
 };

@@ -15,10 +15,10 @@
  *   cf_mutex_trylock    everything                           wait-free
  *   cf_mutex_unlock     by the holder                        blocks on the wait lock if anybody sleeps
  * The kernel spins while the owner runs. A program cannot know that: a spinner gives up when the owner has not changed
- * for CF_LOCK_SPINS looks (about 20 us), or has changed CF_OSQ_ROUNDS times. With more threads than CPUs that is what a
- * preempted owner costs each who comes.
+ * for CF_LOCK_SPINS looks (about 20 us), or after CF_OSQ_ROUNDS times as many in all. With more threads than CPUs that is
+ * what a preempted owner costs each who comes.
  *
- * Guarantees, each with its test in tests/locks.c ("mutex"):
+ * Guarantees, each with its test in tests/locks.c or tests/lock_windows.c ("mutex"):
  *   1. What one holder did happens before what the next holder does.
  *   2. The one who has slept longest, once woken in vain, gets the lock from its holder directly: spinners and arrivals
  *      do not pass it again.

@@ -14,11 +14,13 @@
  *                                                     neighbours that are leaving or linking themselves at the time
  *   cf_osq_unlock  by the first in line               waits for one who is linking or leaving
  * The kernel's members leave when their CPU is wanted or the CPU of the member ahead is taken away, which a program cannot
- * know. Ours leave when, for CF_LOCK_SPINS looks, `progress` has not changed: a word of the lock that changes at every
- * hand-over (its owner). While the lock moves they stay, for CF_OSQ_ROUNDS times that at most.
+ * know. Ours look at `progress`, a word of the lock that changes at every hand-over (its owner), after every CF_LOCK_SPINS
+ * looks at their node, and leave when it was the same CF_OSQ_SAME times and not 0. While the lock moves they stay, for CF_OSQ_ROUNDS
+ * times CF_LOCK_SPINS looks at most.
  *
  * Ordering: 1. What the first did before cf_osq_unlock happens before what the next does as first.  (tests/locks.c, "osq")
- *           2. A member that left changed nothing for the others: all that stay become first in turn. (tests/locks.c, "osq")
+ *           2. A member that left changed nothing for the others: all that stay become first in turn.
+ *              (tests/lock_windows.c, "osq")
  *
  * Lifetime: zeroed memory is an empty queue. Hazards as in cf_lock.h.
  *
@@ -41,6 +43,10 @@ CF_EXTERN_BEGIN
 
 #ifndef CF_OSQ_ROUNDS
 #define CF_OSQ_ROUNDS 64
+#endif
+
+#ifndef CF_OSQ_SAME
+#define CF_OSQ_SAME 3
 #endif
 
 struct cf_osq {

@@ -74,7 +74,7 @@ struct cf_percpu_counter {
 	int64_t limit;        /* set_limit's, valid while global */
 	uint32_t many_cpus;   /* set_limit works from this many CPUs; constant */
 	uint32_t global;      /* 1: no deltas. Under the lock */
-	uint32_t quota;       /* 1: gates let limited_add take in its slot; 2: withdrawn, not fenced. Under the lock */
+	uint32_t quota;       /* 1: permits let limited_add take in its slot; 2: withdrawn, not fenced. Under the lock */
 	uint32_t pad;
 	uint64_t pad_line[1];
 	/* Line 1: every fold. */
@@ -176,7 +176,7 @@ int cf_percpu_counter_limited_add_slow(struct cf_percpu_counter *counter, int64_
  */
 static inline int cf_percpu_counter_limited_add(struct cf_percpu_counter *counter, int64_t limit, int64_t amount)
 {
-	/* In order: guard before gate. An old guard is a lower one, and refuses more. */
+	/* In order: guard before permit. An old guard is a lower one, and refuses more. */
 	if (CF_LIKELY(amount < 0 && limit <= (int64_t)cf_load_in_order((const uint64_t *)&counter->guard)) &&
 	    CF_LIKELY(cf_slot_add_quota(counter->slots, amount, counter->batch) == CF_SLOT_DONE))
 		return 0;

@@ -20,7 +20,7 @@
  * The kernel's writers spin while the owner runs. A program cannot know that: see cf_mutex.h for what bounds them. Before
  * readers they spin for CF_LOCK_SPINS looks, and note in `owner` that the others should not (NONSPINNABLE).
  *
- * Guarantees, each with its test in tests/locks.c ("rwsem"):
+ * Guarantees, each with its test in tests/locks.c or tests/lock_windows.c ("rwsem"):
  *   1. Between a writer's lock and unlock or downgrade no other writer and no reader holds it.
  *   2. What a holder did happens before what a later holder does, if one of the two is a writer.
  *   3. Who has been first of those who sleep, and has slept for CF_RWSEM_HAND_OFF_NS in all, is not passed again, by

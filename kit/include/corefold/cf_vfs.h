@@ -5,8 +5,11 @@
  *
  * Choose it to have files inside one process, or caches of names and inodes above a store of your own (cf_backend.h).
  *
- * Cost: a call on a path that is in the name cache writes no line that another path's calls touch. stat stores nothing at
- * all. With CF_O_ANYFD open takes a descriptor from this CPU's part of the table; without it, the lowest: one lock a task.
+ * Cost: stat of a path that is in the name cache stores nothing to shared memory. open counts a reference on the file;
+ * with CF_O_ANYFD it takes a descriptor from this CPU's part of the table, without it the lowest, under one lock a task.
+ * pread within a page stores nothing but an access time that is due; pwrite within a page that is there writes that page,
+ * and times once a tick of the clock. Calls that make or remove a name hold its directory's semaphore. Dentries in the
+ * cache, of which there are 2^20 before unused ones are dropped, are not charged to `bytes`.
  *
  *   operation                      may overlap                                  progress
  *   cf_vfs_new, cf_vfs_free        nothing; free: no task of it is left         as malloc
@@ -14,17 +17,21 @@
  *   every other call               everything, also of the same task            blocks on locks of the files that it changes
  *
  * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel.c
- * compares them). Deviations: directory positions are hashes of names, so they stay valid whatever is added or removed; a
- * hard link costs no inode; times are marked as with relatime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs
+ * compares them). Deviations: directory positions are hashes of names, so they stay valid whatever is added or removed;
+ * a hard link costs no inode; a rename of which two things are wrong may name the other one; pipes and sockets cost
+ * nothing; times are marked as with relatime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs
  * -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
  *
  * Guarantees:
  *   1. A failed call changes nothing that another call can see, but for a partial write, which returns what it wrote.
  *      (tests/vfs/property.c)
  *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names and holes hold.
- *      ("memory returns to its start")
- *   3. open, creat, link, unlink, rename, mkdir, rmdir, symlink, stat, lseek, and reads and writes that lie within a page are
- *      atomic. A read or write of several pages is atomic against truncate and other writes.  (tests/vfs/histories.c)
+ *      (tests/vfs/calls.c, "every byte comes back")
+ *   3. Calls take effect at one moment between their begin and their end.  (tests/explore/vfs_histories.c) Exceptions, as
+ *      in Linux: a path is walked component by component, and what it leads to may be renamed before link, truncate,
+ *      chmod and their like change it; O_TRUNC is a step after open's; a read or write of several pages may be seen
+ *      page by page, and times and link counts a moment before or after what they belong to; a call that fails may have
+ *      held a descriptor, space or an inode for a moment.
  *   4. A file lives until its last name is removed and its last descriptor closed.
  *
  * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.

@@ -9,7 +9,7 @@
  *                    and counts a reference on it, and the last put takes the dcache lock
  *   1 files          open files are listed per CPU
  *   2 inodes         the inode lock is split: a lock for each inode and hash bucket, lists per CPU
- *   3 dentries       the dcache lock is split: a lock for each dentry and hash bucket, a sequence lock for renames
+ *   3 dentries       the dcache lock is split: a lock for each dentry and hash bucket, one for renames
  *   4 percpu         counts and LRU lists per CPU
  *   5 rcu-walk       a path walk stores to no shared line (default)
  *

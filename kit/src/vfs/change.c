@@ -70,6 +70,7 @@ static int stat_empty(struct cf_task *task, int dir, struct cf_stat *stat)
 int cf_vfs_fstatat(struct cf_task *task, int dir, const char *path, struct cf_stat *stat, int flags)
 {
 	struct cf_walk w;
+	struct cf_stat found; // written also by a walk that has to begin again, and then finds nothing
 	int error;
 	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
@@ -79,8 +80,10 @@ int cf_vfs_fstatat(struct cf_task *task, int dir, const char *path, struct cf_st
 	error = cf_vfs_start(task, dir, path, &w);
 	if (error)
 		return error;
-	error = cf_walk_rcu(&w, path, copy_attributes, stat);
+	error = cf_walk_rcu(&w, path, copy_attributes, &found);
 	cf_dentry_put(w.start);
+	if (!error)
+		*stat = found;
 	cf_vfs_relax(task->vfs);
 	return error;
 }

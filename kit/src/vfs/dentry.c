@@ -51,9 +51,10 @@ static bool same_name(const struct cf_dentry *d, const struct cf_dentry_key *key
 // By the file system's own rule, on a copy, since the name may change meanwhile.
 static bool same_by_rule(const struct cf_dentry *d, const struct cf_dentry_key *key)
 {
+	bool (*same)(const struct cf_dentry *, const char *, size_t, const struct cf_name *) = CF_DENTRY_OP(key->parent, same);
 	char copy[CF_NAME_MOST + 1];
 	size_t length = cf_dentry_name(d, copy);
-	return key->parent->ops->same(key->parent, copy, length, key->name);
+	return same ? same(key->parent, copy, length, key->name) : same_name(d, key);
 }
 
 bool cf_dentry_same(const struct cf_rhash_entry *entry, const void *argument)
@@ -82,8 +83,7 @@ static void set_ops__(struct cf_dentry *d, const struct cf_dentry_ops *ops)
 		has |= ops->discard ? CF_DENTRY_OP_DISCARD : 0;
 		has |= ops->put_inode ? CF_DENTRY_OP_PUT_INODE : 0;
 	}
-	// Flags say which pointers are not null: gone before the table changes, set after it. Who has seen one calls
-	// through the table that it loads, so tables are never freed while in use, and a null is looked for again.
+	// Flags say which pointers are not null: gone before the table changes, set after it (CF_DENTRY_OP).
 	cf_dentry_set_flags__(d, 0, CF_DENTRY_OPS);
 	CF_TEST_POINT("dentry: between tables");
 	cf_rcu_assign(d->ops, ops);

@@ -75,6 +75,23 @@ static inline void cf_dentry_unlock(struct cf_dentry *d, struct cf_dentry_locked
 	cf_dcache_unlock(d->super, &l->outer);
 }
 
+/*
+ * An operation of a dentry whose flags say that it has it, or null: its table may have been replaced since the flags were
+ * read.
+ */
+#define CF_DENTRY_OP(d, operation)                                                                                     \
+	__extension__({                                                                                                \
+		const struct cf_dentry_ops *ops_ = cf_rcu_dereference((d)->ops);                                       \
+		ops_ ? ops_->operation : NULL;                                                                         \
+	})
+
+/* Asks a dentry whose flags say so: 1, 0 or an error, as in cf_dentry_ops. */
+static inline int cf_dentry_revalidate(const struct cf_dentry *d, bool may_wait)
+{
+	int (*revalidate)(struct cf_dentry *, bool) = CF_DENTRY_OP(d, revalidate);
+	return revalidate ? revalidate((struct cf_dentry *)(uintptr_t)d, may_wait) : 1;
+}
+
 /* The lock is held. */
 void cf_dentry_set_flags__(struct cf_dentry *d, uint32_t set, uint32_t clear);
 void cf_dentry_unhash__(struct cf_dentry *d);

@@ -347,8 +347,8 @@ static void drop_tried(struct cf_inode *inode, struct cf_lock_node *node)
 static enum cf_lru_answer age__(struct cf_lru_list *list, struct cf_inode *inode)
 {
 	if (reference_count(&inode->count) > 0) {
+		CF_TEST_POINT("inode: isolating");
 		cf_lru_isolate__(list, &inode->unused);
-		CF_TEST_POINT("inode: isolated");
 		if (reference_count(&inode->count) <= 0) // invariant B
 			cf_lru_restore__(&inode->cache->unused, list, &inode->unused);
 		return CF_LRU_GONE;

@@ -110,8 +110,11 @@ static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locke
 static struct cf_name by_rule(const struct cf_dentry *parent, const struct cf_name *name)
 {
 	struct cf_name own = *name;
+	uint32_t (*hash)(const struct cf_dentry *, const char *, size_t) = NULL;
 	if (cf_dentry_flags(parent) & CF_DENTRY_OP_HASH)
-		own.hash = parent->ops->hash(parent, name->bytes, name->length);
+		hash = CF_DENTRY_OP(parent, hash);
+	if (hash)
+		own.hash = hash(parent, name->bytes, name->length);
 	return own;
 }
 
@@ -123,8 +126,7 @@ int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool lo
 		struct cf_dentry *d = cf_dentry_lookup(parent, &own);
 		if (!d) {
 			result = miss(parent, &own, locked, dentry);
-		} else if (!(cf_dentry_flags(d) & CF_DENTRY_OP_REVALIDATE) ||
-			   (result = d->ops->revalidate(d, true)) > 0) {
+		} else if (!(cf_dentry_flags(d) & CF_DENTRY_OP_REVALIDATE) || (result = cf_dentry_revalidate(d, true)) > 0) {
 			*dentry = d;
 			return 0;
 		} else {

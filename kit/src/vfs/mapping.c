@@ -91,6 +91,7 @@ static size_t read_part(struct cf_mapping *m, uint8_t *to, size_t size, int64_t 
 			if (seq & CF_PAGE_REMOVED)
 				continue;
 		}
+		CF_TEST_POINT("mapping: read, found");
 		int64_t end = size_of(m);
 		part = least(size, end - offset);
 		if (page)
@@ -128,6 +129,7 @@ static bool write_within(struct cf_mapping *m, const uint8_t *from, size_t size,
 	bool within = false;
 	cf_rcu_read_lock();
 	page = cf_mapping_page(m, offset / CF_PAGE);
+	CF_TEST_POINT("mapping: write, found");
 	if (page && page_lock_unless_removed(page)) {
 		// Under the page's lock: a truncate that has stored a smaller size clears the rest of the page later.
 		within = offset + (int64_t)size <= size_of(m);

@@ -57,6 +57,7 @@ struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool 
 		return NULL;
 	}
 	pthread_mutex_lock(&a->super->rename_mutex);
+	CF_TEST_POINT("rename: ordered");
 	child = child_towards(b, a);
 	if (child || !(child = child_towards(a, b))) {
 		cf_vfs_sem_write(&a->inode->sem);
@@ -176,11 +177,6 @@ static void move__(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 	cf_dentry_join(target);
 }
 
-static void change_rename_seq__(struct cf_super *s)
-{
-	__atomic_store_n(&s->rename_seq, s->rename_seq + 1, __ATOMIC_RELEASE); // release: pairs with who compares ancestors
-}
-
 int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 {
 	struct cf_super *s = d->super;
@@ -195,8 +191,6 @@ int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 		result = -EINVAL;
 		left = NULL;
 	} else {
-		if (ordered)
-			change_rename_seq__(s);
 		if (!exchange && left != target->parent)
 			cf_dentry_get(target->parent); // two dentries have it now
 		else
@@ -204,8 +198,6 @@ int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 		cf_dcache_lock(s, &node);
 		move__(d, target, exchange);
 		cf_dcache_unlock(s, &node);
-		if (ordered)
-			change_rename_seq__(s);
 	}
 	if (ordered)
 		cf_vfs_lock_drop(&s->rename_lock, &rename_node);

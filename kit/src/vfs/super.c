@@ -21,7 +21,6 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	s->dentry_ops = options->dentry_ops;
 	s->private_data = options->private_data;
 	s->root = NULL;
-	s->rename_seq = 0;
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
 	pthread_mutex_init(&s->rename_mutex, NULL);
@@ -38,8 +37,8 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 static enum cf_lru_answer age__(struct cf_lru_list *list, struct cf_dentry *d)
 {
 	if (reference_count(&d->count) > 0) {
+		CF_TEST_POINT("dentry: isolating");
 		cf_lru_isolate__(list, &d->lru);
-		CF_TEST_POINT("dentry: isolated");
 		if (reference_count(&d->count) <= 0) // invariant B
 			cf_lru_restore__(&d->super->unused, list, &d->lru);
 		return CF_LRU_GONE;

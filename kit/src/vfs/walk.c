@@ -249,8 +249,7 @@ static int step_by_reference(struct state *s, const struct cf_name *name, bool t
 static bool must_wait(const struct cf_dentry *d)
 {
 	uint32_t flags = cf_dentry_flags(d);
-	return (flags & CF_DENTRY_LOOKUP) ||
-	       ((flags & CF_DENTRY_OP_REVALIDATE) && cf_rcu_dereference(d->ops)->revalidate((struct cf_dentry *)(uintptr_t)d, false) <= 0);
+	return (flags & CF_DENTRY_LOOKUP) || ((flags & CF_DENTRY_OP_REVALIDATE) && cf_dentry_revalidate(d, false) <= 0);
 }
 
 // 1: by reference from here.
@@ -259,13 +258,16 @@ static int step_by_sequence(struct state *s, const struct cf_name *name, bool tr
 	struct cf_dentry_key key;
 	struct cf_dentry *d;
 	struct cf_inode *inode;
+	CF_TEST_POINT("walk: searching");
 	cf_dentry_key_of(&key, s->at, name);
 	d = cf_dentry_flags(s->at) & CF_DENTRY_OP_HASH ? NULL : cf_dentry_search(&key);
 	if (!d || must_wait(d))
 		return 1;
+	CF_TEST_POINT("walk: named");
 	inode = cf_dentry_inode(d);
 	CF_TEST_POINT("walk: found");
-	// The name was in this directory while the directory was what we came to, and this inode was the name's.
+	// This inode was the name's; and the directory is still the one that we were allowed to search, not another of its
+	// name.
 	if (cf_dentry_seq_changed(d, key.seq) || cf_dentry_seq_changed(s->at, s->seq))
 		return -ECHILD;
 	if (inode && S_ISLNK(CF_INODE_LOAD(inode, mode)) && follows(s, trailing)) {
@@ -376,6 +378,7 @@ static int finish(struct state *s, int result)
 	if (s->by_sequence && !result) {
 		s->owner = NULL; // texts have been read: they need no references
 		s->depth = 0;
+		CF_TEST_POINT("walk: at the end");
 		result = take_reference(s);
 	} else if (changed(s)) {
 		result = -ECHILD;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A thread for each CPU does random operations on one counter, for `corefold explore`: sums exact, nothing sold twice,
 // no refusal that was wrong.
-//   counters KIND OPERATIONS
-// OPERATIONS of all threads. By the seed's randomness there is one of three:
+//   counters KIND OPERATIONS [atomics]
+// OPERATIONS of all threads; atomics: without restartable sequences. By the seed's randomness there is one of three:
 //   enough for all at any time: every refusal is wrong;
 //   too little: the last one must still be sold, and not two;
 //   about as much as lets per-CPU counters take in their slots, and one thread that takes nearly all of it at once.
@@ -109,13 +109,15 @@ static enum cf_counter_kind kind_of(const char *name)
 
 int main(int argc, char **argv)
 {
-	// Small, so that folds, borrowing and switching happen within a few operations.
+	// Small, so that folds, refills and switching happen within a few operations.
 	const struct cf_counter_options options = { .batch = 4, .cap_max = 8, .percpu_limit = 4, .many_cpus = 2 };
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_t threads[cpus];
 	int64_t held = 0, left;
-	if (argc != 3 || atol(argv[2]) <= 0)
-		return fprintf(stderr, "usage: counters KIND OPERATIONS\n"), 2;
+	if (argc < 3 || atol(argv[2]) <= 0)
+		return fprintf(stderr, "usage: counters KIND OPERATIONS [atomics]\n"), 2;
+	if (argc > 3 && cf_cpu_use_atomics())
+		return 2;
 	operations = (atol(argv[2]) + cpus - 1) / cpus;
 	check(getrandom(&seed, sizeof seed, 0) == sizeof seed, "no randomness");
 	plenty = seed % 3 == 0;

@@ -3,9 +3,10 @@
 // those of the model in some order of the calls that agrees with real time (each call takes effect at one moment between
 // its begin and its end).
 //   vfs_histories ROUNDS   so many small programs, chosen at random
-// Left out, since they are several steps here as in Linux: O_TRUNC beside other calls on the file; renames of directories beside
-// paths through them; the link count that stat shows while a name is made or removed; calls that span pages; the number that
-// an open gets beside an open of the same task that fails.
+// Left out, since they are several steps here as in Linux (cf_vfs.h, guarantee 3): O_TRUNC; renames of directories beside paths
+// through them; link and truncate by path beside a rename or removal of that path (here: of "/k", which has none); the link
+// count that stat shows while a name is made or removed; calls that span pages; the number that an open gets beside an open
+// of the same task that fails.
 #include "../vfs/model/ours.h"
 #include <corefold/cf_dcache.h>
 
@@ -16,7 +17,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-enum { THREADS = 3, CALLS = 3, SETUP = 5, PROBES = 12, MOST = THREADS * CALLS };
+enum { THREADS = 3, CALLS = 3, SETUP = 6, PROBES = 12, MOST = THREADS * CALLS };
 
 struct event {
 	struct call call;
@@ -75,6 +76,8 @@ static struct call some_call(int task)
 		c.path = some_file();
 		c.path2 = some_file();
 	}
+	if (c.op == OP_LINK || c.op == OP_TRUNCATE)
+		c.path = "/k";
 	if ((c.op >= OP_CLOSE && c.op <= OP_FTRUNCATE) || c.op == OP_FSTAT) {
 		c.fd = 0;
 		c.path = NULL;
@@ -84,13 +87,11 @@ static struct call some_call(int task)
 
 static struct call setup_call(int i)
 {
-	static const char *const made[] = { "/d", "/a", "/d/a" };
-	struct call c = { .op = i == 0 ? OP_MKDIR : OP_OPEN, .fd = -100, .fd2 = -100, .path = made[i % 3], .mode = 0777,
+	static const char *const made[] = { "/d", "/a", "/d/a", "/k", "/a", "/a" };
+	struct call c = { .op = i == 0 ? OP_MKDIR : OP_OPEN, .fd = -100, .fd2 = -100, .path = made[i], .mode = 0777,
 			  .flags = O_RDWR | O_CREAT };
-	if (i >= 3) { // two tasks have one file open
-		c.task = i - 2;
-		c.path = "/a";
-	}
+	if (i >= 4) // two more tasks have the file open
+		c.task = i - 3;
 	return c;
 }
 
@@ -180,7 +181,9 @@ static void report(void)
 			call_print(stderr, &e->call, &e->result);
 		}
 	for (int i = 0; i < PROBES; i++) {
-		fprintf(stderr, "  after: size %lld nlink %u ", (long long)h.after[i].stat.size, h.after[i].stat.nlink);
+		const struct cf_stat *stat = &h.after[i].stat;
+		fprintf(stderr, "  after: size %lld nlink %u mode 0%o blocks %lld bytes %llx ", (long long)stat->size, stat->nlink,
+			stat->mode, (long long)stat->blocks, (unsigned long long)h.after[i].bytes);
 		call_print(stderr, &h.probes[i], &h.after[i]);
 	}
 }

@@ -167,6 +167,23 @@ TEST("a path from a dentry")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+TEST("a removed directory has no names, and gets none")
+{
+	struct cf_name name = name_of("n");
+	struct cf_dentry *d, *n;
+	long lookups;
+	int error;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/d"), 0);
+	d = fs_get("/d", 0, &error);
+	CHECK_EQUAL(fs_rmdir("/d"), 0);
+	lookups = fs.lookups;
+	CHECK_EQUAL(cf_dentry_find(d, &name, false, &n), -ENOENT);
+	CHECK_EQUAL(fs.lookups, lookups);
+	cf_dentry_put(d);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 // --- Operations tables.
 
 static int says;
@@ -227,6 +244,31 @@ TEST("a table of operations that replaces another leaves none of its flags")
 	cf_dentry_put(d);            // would discard
 	cf_dentry_set_ops(d, NULL);
 	CHECK_EQUAL(cf_dentry_flags(d) & CF_DENTRY_OPS, 0);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
+static void change_tables(int id, void *shared)
+{
+	static const struct cf_dentry_ops full = { .revalidate = revalidate, .put_inode = put_inode };
+	static const struct cf_dentry_ops part = { .put_inode = put_inode };
+	struct cf_dentry *n = shared;
+	for (long i = 0; i < scaled(20000); i++)
+		if (id == 0)
+			cf_dentry_set_ops(n, i & 1 ? &full : i & 2 ? &part : NULL);
+		else
+			CHECK(fs_stat("/n", i & 1 ? CF_WALK_REFERENCE : 0) > 0);
+}
+
+TEST("tables that are replaced under walks")
+{
+	struct cf_dentry *n;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_create("/n"), 0);
+	says = 1;
+	n = find("n");
+	vfs_crew(3, change_tables, n);
+	cf_dentry_set_ops(n, NULL);
+	cf_dentry_put(n);
 	CHECK_EQUAL(fs_end(), 0);
 }
 
@@ -350,12 +392,15 @@ static void stat_path(void)
 	cf_rcu_unregister_thread();
 }
 
+// 1: a dentry without an inode.
 static void get_path(void)
 {
+	struct cf_dentry *d;
 	int error;
 	cf_rcu_register_thread();
-	cf_dentry_put(fs_get(path, 0, &error));
-	result = error;
+	d = fs_get(path, 0, &error);
+	result = error ? error : cf_dentry_inode(d) == NULL;
+	cf_dentry_put(d);
 	cf_rcu_unregister_thread();
 }
 
@@ -394,6 +439,24 @@ static void begin_used(void)
 	held = fs_get("/n", 0, &error);
 }
 
+TEST("the backend is asked under the directory's semaphore")
+{
+	struct actor walker = { .act = get_path, .cpu = 1 };
+	if (!two_cpus())
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	path = "/nothing";
+	cf_vfs_sem_write(&root()->inode->sem);
+	actor_start(&walker);
+	CHECK(!actor_finishes(&walker));
+	CHECK_EQUAL(__atomic_load_n(&fs.lookups, __ATOMIC_RELAXED), 0);
+	cf_vfs_sem_write_done(&root()->inode->sem);
+	actor_end(&walker);
+	CHECK_EQUAL(result, -ENOENT);
+	CHECK_EQUAL(fs.lookups, 1);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("a walk between a name and its inode does not see one of before and one of after")
 {
 	const char *const steps[] = { "walk: found", "walk: copied" };
@@ -414,6 +477,24 @@ TEST("a walk between a name and its inode does not see one of before and one of 
 	}
 }
 
+TEST("a walk that has found a name begins again when the dentry is another name's by then")
+{
+	struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = "walk: named" };
+	if (!two_cpus() || !CF_VFS_RCU_WALK)
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_create("/n"), 0);
+	CHECK_EQUAL(fs_create("/other"), 0);
+	path = "/n";
+	hold(&walker);
+	CHECK_EQUAL(fs_rename("/n", "/away"), 0);
+	CHECK_EQUAL(fs_rename("/other", "/n"), 0);
+	CHECK_EQUAL(fs_unlink("/away"), 0); // what the walk has found has no inode now
+	actor_end(&walker);
+	CHECK_EQUAL(result, fs_stat("/n", 0));
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("a walk that goes up while its directory moves")
 {
 	struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = "walk: going up" };
@@ -432,10 +513,39 @@ TEST("a walk that goes up while its directory moves")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+TEST("a walk does not search a directory that it was not allowed to search, in the place of one that it was")
+{
+	struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = "walk: searching" };
+	struct cf_dentry *a;
+	int error;
+	if (!two_cpus() || !CF_VFS_RCU_WALK)
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/a"), 0);
+	a = fs_get("/a", 0, &error); // the walk begins there
+	fs.cred = (struct cf_cred){ .uid = 5, .gid = 5 };
+	path = "/a/n";
+	walker.skip = 1; // the root's
+	hold(&walker);
+	fs.cred = (struct cf_cred){ .privileged = 1 };
+	cf_dentry_put(a);
+	CHECK_EQUAL(fs_rmdir("/a"), 0);
+	CHECK_EQUAL(fs_mkdir("/a"), 0);
+	CHECK_EQUAL(fs_create("/a/n"), 0);
+	CHECK(find("a") == a); // the same dentry, another directory
+	CF_INODE_STORE(a->inode, mode, S_IFDIR | 0700);
+	cf_dentry_put(a);
+	fs.cred = (struct cf_cred){ .uid = 5, .gid = 5 };
+	actor_end(&walker);
+	CHECK_EQUAL(result, -EACCES);
+	fs.cred = (struct cf_cred){ .privileged = 1 };
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("a reference that a walk takes while its name is removed is not on a name without an inode")
 {
-	const char *const steps[] = { "walk: grabbed", "walk: found" };
-	for (int i = 0; two_cpus() && CF_VFS_RCU_WALK && i < 2; i++) {
+	const char *const steps[] = { "walk: grabbed", "walk: found", "walk: at the end" };
+	for (int i = 0; two_cpus() && CF_VFS_RCU_WALK && i < 3; i++) {
 		struct actor walker = { .act = get_path, .cpu = 1, .stop_at = steps[i] };
 		CHECK_EQUAL(fs_begin(), 0);
 		CHECK_EQUAL(fs_create("/n"), 0);
@@ -515,7 +625,7 @@ TEST("a put beside a removal from the table frees the dentry")
 
 TEST("a put beside the shrinker leaves the dentry on the LRU")
 {
-	struct actor shrinker = { .act = shrink_all, .cpu = 1, .stop_at = "dentry: isolated" };
+	struct actor shrinker = { .act = shrink_all, .cpu = 1, .stop_at = "dentry: isolating" };
 	struct actor putter = { .act = put_held, .cpu = 0 };
 	if (!two_cpus() || !CF_VFS_RCU_WALK)
 		return;

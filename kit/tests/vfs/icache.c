@@ -168,6 +168,61 @@ TEST("numbers are unique, and not 0")
 	end(0);
 }
 
+static void fill_slowly(int id, void *shared)
+{
+	bool made;
+	struct cf_inode *inode = cf_inode_get_or_new(&cache, 9, &made);
+	(void)id;
+	(void)shared;
+	if (made) {
+		usleep(3000);
+		inode->mode = 0600;
+		filled++;
+		cf_inode_done(inode);
+	}
+	CHECK_EQUAL(inode->mode, 0600);
+	cf_inode_put(inode);
+}
+
+TEST("one fills it, and the others wait until it is filled")
+{
+	for (int round = 0; round < 5; round++) {
+		begin();
+		vfs_crew(4, fill_slowly, NULL);
+		CHECK_EQUAL(filled, 1);
+		end(evicted + 1); // those that came second are gone
+	}
+}
+
+static uint64_t written_by[2];
+
+static void write_and_put(int id, void *inode)
+{
+	written_by[id] = 1; // on_evict reads it
+	cf_inode_put(inode);
+}
+
+static void see_what_was_written(struct cf_inode *inode)
+{
+	CHECK(written_by[0] && written_by[1]);
+	on_evict(inode);
+}
+
+TEST("a put comes before the eviction, with what its holder did")
+{
+	const struct cf_icache_ops looking = { .evict = see_what_was_written, .free = on_free };
+	for (int round = 0; round < 50; round++) {
+		struct cf_inode *inode;
+		begin();
+		cache.ops = &looking;
+		written_by[0] = written_by[1] = 0;
+		inode = cf_inode_new(&cache);
+		cf_inode_get(inode);
+		vfs_crew(2, write_and_put, inode);
+		end(1);
+	}
+}
+
 // Few numbers, many threads: made, found, put, unlinked and shrunk.
 static void storm_work(int id, void *shared)
 {
@@ -251,7 +306,7 @@ TEST("a put beside an unlink or a removal from the table evicts it")
 
 TEST("a put beside the shrinker leaves it on the list")
 {
-	struct actor shrinker = { .act = shrink_shared, .cpu = 1, .stop_at = "inode: isolated" };
+	struct actor shrinker = { .act = shrink_shared, .cpu = 1, .stop_at = "inode: isolating" };
 	struct actor putter = { .act = put_shared, .cpu = 0 };
 	if (!two_cpus() || !CF_VFS_INODES_SPLIT)
 		return;

@@ -196,4 +196,95 @@ TEST("what is cut off beside writers is gone")
 	end();
 }
 
+// --- One is held at a place while the file changes under it.
+
+static char buffer[50];
+static int64_t result;
+
+static void write_there(void)
+{
+	cf_rcu_register_thread();
+	memset(buffer, 'x', sizeof buffer);
+	result = cf_mapping_write(&map, buffer, sizeof buffer, 100);
+	cf_rcu_unregister_thread();
+}
+
+static void read_there(void)
+{
+	cf_rcu_register_thread();
+	result = cf_mapping_read(&map, buffer, sizeof buffer, 100);
+	cf_rcu_unregister_thread();
+}
+
+static void hold(struct actor *a)
+{
+	actor_start(a);
+	CHECK(actor_wait_held(a));
+}
+
+static void check_written(int64_t size)
+{
+	char bytes[200] = { 0 };
+	CHECK_EQUAL(result, sizeof buffer);
+	CHECK_EQUAL(inode->size, size);
+	CHECK_EQUAL(cf_mapping_read(&map, bytes, sizeof bytes, 0), size < 200 ? size : 200);
+	for (int i = 0; i < 150; i++)
+		CHECK_EQUAL(bytes[i], i < 100 ? 0 : 'x');
+}
+
+TEST("a write whose page is cut meanwhile makes the file longer again")
+{
+	struct actor writer = { .act = write_there, .stop_at = "mapping: write, found" };
+	begin();
+	cf_mapping_write(&map, (char[200]){ 0 }, 200, 0);
+	hold(&writer);
+	cf_mapping_truncate(&map, 10);
+	actor_end(&writer);
+	check_written(150);
+	end();
+}
+
+TEST("a write whose page is removed meanwhile goes to the new one")
+{
+	struct actor writer = { .act = write_there, .stop_at = "mapping: write, found" };
+	begin();
+	cf_mapping_write(&map, (char[200]){ 0 }, 200, 0);
+	hold(&writer);
+	cf_mapping_truncate(&map, 0);
+	cf_mapping_write(&map, (char[1]){ 0 }, 1, 199);
+	actor_end(&writer);
+	check_written(200);
+	end();
+}
+
+TEST("a read whose hole is filled meanwhile reads what fills it")
+{
+	struct actor reader = { .act = read_there, .stop_at = "mapping: read, found" };
+	char bytes[200];
+	begin();
+	memset(bytes, 'y', sizeof bytes);
+	hold(&reader);
+	cf_mapping_write(&map, bytes, sizeof bytes, 0);
+	actor_end(&reader);
+	CHECK_EQUAL(result, sizeof buffer);
+	CHECK_EQUAL(buffer[0], 'y');
+	end();
+}
+
+TEST("a read whose page is removed meanwhile reads what the file has now")
+{
+	struct actor reader = { .act = read_there, .stop_at = "mapping: read, found" };
+	char bytes[200];
+	begin();
+	memset(bytes, 'y', sizeof bytes);
+	cf_mapping_write(&map, bytes, sizeof bytes, 0);
+	hold(&reader);
+	cf_mapping_truncate(&map, 0);
+	cf_mapping_truncate(&map, sizeof bytes);
+	actor_end(&reader);
+	CHECK_EQUAL(result, sizeof buffer);
+	CHECK_EQUAL(buffer[0], 0); // the file had these 200 bytes at one time, and is as long with zeroes now: not both
+	end();
+}
+
 VFS_MAIN

@@ -92,6 +92,43 @@ TEST("no loops")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+static int results[2];
+
+static void x_below_y(void)
+{
+	cf_rcu_register_thread();
+	results[0] = fs_rename("/x", "/y/x");
+	cf_rcu_unregister_thread();
+}
+
+static void y_below_x(void)
+{
+	cf_rcu_register_thread();
+	results[1] = fs_rename("/y", "/x/y");
+	cf_rcu_unregister_thread();
+}
+
+TEST("who is whose ancestor stands still while a rename finds it out")
+{
+	struct actor first = { .act = x_below_y, .cpu = 1, .stop_at = "rename: ordered" };
+	struct actor second = { .act = y_below_x, .cpu = 0 };
+	if (!two_cpus())
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/x"), 0);
+	CHECK_EQUAL(fs_mkdir("/y"), 0);
+	actor_start(&first);
+	CHECK(actor_wait_held(&first));
+	actor_start(&second);
+	CHECK(!actor_finishes(&second));
+	actor_end(&first);
+	actor_end(&second);
+	CHECK_EQUAL(results[0], 0);
+	CHECK(results[1] == -ENOENT || results[1] == -EINVAL);
+	CHECK(fs_stat("/y/x", 0) > 0);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 // --- Storms. Every name of `always` exists at any time in exactly one of two places.
 
 static long turns;

@@ -7,7 +7,7 @@
 struct item {
 	struct cf_rhash_entry entry;
 	struct cf_rcu_head rcu;
-	uint32_t key;
+	uint32_t key, value;
 };
 
 static struct cf_rhash table;
@@ -20,6 +20,12 @@ static struct item *item_of(const struct cf_rhash_entry *entry)
 static bool same(const struct cf_rhash_entry *entry, const void *key)
 {
 	return __atomic_load_n(&item_of(entry)->key, __ATOMIC_ACQUIRE) == *(const uint32_t *)key;
+}
+
+// For ThreadSanitizer to see.
+static bool same_plain(const struct cf_rhash_entry *entry, const void *key)
+{
+	return item_of(entry)->key == *(const uint32_t *)key;
 }
 
 static uint32_t hash_of(uint32_t key)
@@ -274,6 +280,49 @@ TEST("of those who insert one key at once one wins")
 	end(2000);
 }
 
+static void replace_plain(uint32_t key)
+{
+	struct cf_rhash_entry *old;
+	struct item *fresh = calloc(1, sizeof *fresh);
+	fresh->key = key;
+	fresh->value = key + 1;
+	cf_rcu_read_lock();
+	old = cf_rhash_find(&table, hash_of(key), same_plain, &key);
+	CHECK(cf_rhash_replace(&table, old, &fresh->entry));
+	cf_rcu_call(&item_of(old)->rcu, free_item);
+	cf_rcu_read_unlock();
+}
+
+static void insert_or_read_plain(int id, void *shared)
+{
+	(void)shared;
+	for (uint32_t key = 0; key < 500; key++) {
+		struct cf_rhash_entry *entry;
+		if (id == 0) {
+			struct item *item = calloc(1, sizeof *item);
+			item->key = key;
+			item->value = key + 1;
+			cf_rhash_insert(&table, &item->entry, hash_of(key));
+			if (key >= 100)
+				replace_plain(key - 100); // in the midst of a chain
+			continue;
+		}
+		cf_rcu_read_lock();
+		entry = cf_rhash_find(&table, hash_of(key), same_plain, &key);
+		CHECK(!entry || item_of(entry)->value == key + 1);
+		cf_rcu_read_unlock();
+	}
+}
+
+TEST("what a reader finds is as it was inserted")
+{
+	for (int round = 0; round < 20; round++) {
+		begin(64, CF_RHASH_NO_RESIZE);
+		vfs_crew(3, insert_or_read_plain, NULL);
+		end(500);
+	}
+}
+
 // --- Steps held apart.
 
 static void grow(void)
@@ -349,6 +398,40 @@ TEST("a reader that is led into another chain comes back")
 	traveller = NULL;
 	actor_end(&reader);
 	CHECK(cf_rhash_remove(&table, &sought.entry) && cf_rhash_remove(&table, &moved.entry));
+	end(0);
+}
+
+static void read_old_table(void)
+{
+	uint32_t key = 0;
+	cf_rcu_register_thread();
+	cf_rcu_read_lock();
+	CHECK(cf_rhash_find(&table, 0, same_held, &key) != NULL);
+	cf_rcu_read_unlock();
+	cf_rcu_unregister_thread();
+}
+
+TEST("a table is there for as long as a reader is in it")
+{
+	struct actor reader = { .act = read_old_table, .cpu = 1, .stop_at = "test: on the traveller" };
+	struct item sought = { .key = 0 }, before = { .key = 1 };
+	if (!two_cpus())
+		return;
+	begin(8, 0);
+	cf_rhash_insert(&table, &sought.entry, 0);
+	cf_rhash_insert(&table, &before.entry, 0);
+	traveller = &before;
+	actor_start(&reader);
+	CHECK(actor_wait_held(&reader));
+	table.count.count += 100; // the table takes itself to be full
+	CHECK(cf_rhash_maintain(&table));
+	table.count.count -= 100;
+	usleep(30000); // a grace period would pass
+	CHECK(!cf_rhash_maintain(&table)); // the last resize still waits for the reader
+	CHECK(__atomic_load_n(&table.resizing, __ATOMIC_RELAXED));
+	traveller = NULL;
+	actor_end(&reader);
+	CHECK(cf_rhash_remove(&table, &sought.entry) && cf_rhash_remove(&table, &before.entry));
 	end(0);
 }
 

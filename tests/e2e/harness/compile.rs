@@ -139,7 +139,7 @@ fn compile(compiler: Compiler, source: &str, options: &[&str], instrumented: boo
 }
 
 /// Where programs of this test run are, until it ends.
-fn output() -> &'static Path {
+pub fn output() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
         let directory = tempfile::Builder::new().prefix("corefold-e2e-").tempdir().unwrap().keep();

@@ -3,8 +3,9 @@
 mod build;
 mod compile;
 #[path = "../../../crates/corefold/tests/common/ended.rs"]
-mod ended;
+pub mod ended;
 mod fetch;
+mod liburcu;
 mod place;
 mod report;
 mod simulate;
@@ -13,6 +14,7 @@ mod suite;
 pub use build::{corefold, stress};
 pub use compile::{Compiler, Program, native, native_with, program, program_with, programs, sources_in};
 pub use fetch::package;
+pub use liburcu::liburcu;
 pub use place::{Place, Said, printed_natively, said};
 pub use report::{Line, Report, Run};
 pub use simulate::{Simulated, Simulation};

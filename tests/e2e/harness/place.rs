@@ -23,6 +23,11 @@ impl Place {
         self.0.path()
     }
 
+    /// It stays when the test has ended.
+    pub fn keep(&mut self) {
+        self.0.disable_cleanup(true);
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The numbers of CPUs that each program is simulated with.
 const CPUS: [u32; 3] = [2, 8, 32];
@@ -69,13 +69,26 @@ pub fn run_suite(name: &str) {
         Ok(source) => source,
         Err(reason) => return tell(&format!("SKIPPED: test suite {name}: {reason}\n")),
     };
-    let built = suite.build(&source);
+    let mut built = suite.build(&source);
     if stress() {
         suite.check_complete(&built);
     }
-    let (runs, failed) = suite.run(&built);
+    let (runs, failed) = suite.run(&mut built);
     tell(&suite.summary(runs, failed.len()));
     assert!(failed.is_empty(), "{} of {runs} runs failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// The source of suite `name`, unpacked, for as long as this test run lasts. Without its source package `None`, and that is
+/// said.
+pub fn unpacked(name: &str) -> Option<PathBuf> {
+    let suite = Suite::read(name);
+    match suite.source() {
+        Ok(source) => Some(suite.unpack(&source, &super::compile::output().join(name))),
+        Err(reason) => {
+            tell(&format!("SKIPPED: what needs the source of {name}: {reason}\n"));
+            None
+        }
+    }
 }
 
 /// Past the capture of test output, so that it is in the output of every run.
@@ -123,15 +136,19 @@ impl Suite {
         Ok(cache)
     }
 
+    fn unpack(&self, source: &Path, to: &Path) -> PathBuf {
+        let description = self.sha256.keys().find(|file| file.ends_with(".dsc")).expect("a .dsc file");
+        let mut unpack = Command::new("dpkg-source");
+        unpack.args(["--no-check", "--extract"]).arg(source.join(description)).arg(to);
+        let done = said(&mut unpack);
+        assert_eq!(done.code, Some(0), "{unpack:?}: {}", done.err);
+        to.to_owned()
+    }
+
     /// The source, unpacked, with the programs that this run needs.
     fn build(&self, source: &Path) -> Place {
         let place = Place::new();
-        let unpacked = place.path("source");
-        let description = self.sha256.keys().find(|file| file.ends_with(".dsc")).expect("a .dsc file");
-        let mut unpack = Command::new("dpkg-source");
-        unpack.args(["--no-check", "--extract"]).arg(source.join(description)).arg(&unpacked);
-        let done = said(&mut unpack);
-        assert_eq!(done.code, Some(0), "{unpack:?}: {}", done.err);
+        self.unpack(source, &place.path("source"));
         // configure scripts keep only the first word of a compiler's name.
         std::os::unix::fs::symlink(corefold(), place.path("corefold-cc")).unwrap();
         let mut script = format!("export CC=\"$PWD/corefold-cc\"; cd source\n{}\n", self.prepare);
@@ -169,32 +186,43 @@ impl Suite {
             || self.left_out.iter().any(|out| out.directory == directory && out.programs.iter().any(is))
     }
 
-    /// The number of runs, and what is to be said of those that failed.
-    fn run(&self, built: &Place) -> (usize, Vec<String>) {
+    /// The number of runs, and which failed. Each failure is told as it happens: the whole may take an hour.
+    fn run(&self, built: &mut Place) -> (usize, Vec<String>) {
         let mut runs = 0;
         let mut failed = Vec::new();
         for tests in &self.tests {
             let each = if stress() { &tests.arguments[..] } else { &tests.arguments[..1] };
             for (program, arguments) in tests.chosen().flat_map(|p| each.iter().map(move |a| (p, a))) {
                 let path = built.path("source").join(&tests.directory).join(program);
+                let begin = Instant::now();
                 for cpus in CPUS {
                     runs += 1;
-                    failed.extend(self.simulate(&path, arguments, cpus));
+                    if let Err(told) = self.simulate(&path, arguments, cpus) {
+                        // What was built stays, for the command that repeats it.
+                        built.keep();
+                        tell(&format!("test suite {}: {told}\n", self.package));
+                        failed.push(format!("{program} {arguments} at {cpus} CPUs"));
+                    }
+                }
+                if stress() {
+                    tell(&format!("  {} {program} {arguments}: {:.0?}\n", self.package, begin.elapsed()));
                 }
             }
         }
         (runs, failed)
     }
 
-    /// `None` if all is well.
-    fn simulate(&self, program: &Program, arguments: &str, cpus: u32) -> Option<String> {
+    /// What is to be said of a failure.
+    fn simulate(&self, program: &Program, arguments: &str, cpus: u32) -> Result<(), String> {
         let arguments = arguments.replace("{cpus}", &cpus.to_string()).replace("{half}", &(cpus / 2).to_string());
         let simulation = Simulation::of(program).cpus(&cpus.to_string()).args(&arguments);
-        let simulated = simulation.timeout(Duration::from_secs(if stress() { 1800 } else { 120 })).run();
+        let simulated = simulation.timeout(Duration::from_secs(if stress() { 600 } else { 120 })).run();
         let printed = simulated.printed();
-        let good = simulated.said.code == Some(0) && !self.failures.iter().any(|text| printed.contains(text));
-        let name = program.file_name().unwrap_or_default().display();
-        (!good).then(|| format!("{name} {arguments} at {cpus} CPUs: {:#?}", simulated.said))
+        if simulated.said.code == Some(0) && !self.failures.iter().any(|text| printed.contains(text)) {
+            return Ok(());
+        }
+        let (command, program) = (corefold().display(), program.display());
+        Err(format!("FAILED: {command} run --cpus {cpus} -- {program} {arguments}\n{:#?}", simulated.said))
     }
 
     fn summary(&self, runs: usize, failed: usize) -> String {
@@ -221,7 +249,9 @@ impl Tests {
     }
 }
 
+/// A shared library may have its version behind `.so`.
 fn is_program(path: &Path) -> bool {
-    path.extension().is_none_or(|e| e != "o" && e != "so")
-        && std::fs::read(path).is_ok_and(|b| b.starts_with(b"\x7fELF"))
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let linked = !name.ends_with(".o") && !name.ends_with(".so") && !name.contains(".so.");
+    linked && std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF"))
 }

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,44 @@ static int entries(DIR *directory, const char *prefix)
 	}
 	closedir(directory);
 	return count;
+}
+
+static void paths(void)
+{
+	char resolved[PATH_MAX] = "", text[64];
+	glob_t found;
+	struct dirent **all;
+
+	if (!realpath("/sys/devices/system/node/../cpu/./cpu2/topology", resolved))
+		resolved[0] = 0;
+	printf("resolved %s\n", resolved);
+	glob("/sys/devices/system/cpu/cpu[0-9]*", 0, NULL, &found);
+	printf("globbed %zu %s\n", found.gl_pathc, found.gl_pathc ? found.gl_pathv[0] : "");
+	globfree(&found);
+	printf("scanned %d\n", scandir("/sys/devices/system/node/node1", &all, NULL, alphasort));
+	snprintf(text, sizeof text, "%d", chdir("/sys/devices/system/cpu"));
+	printf("there %s\n", text);
+	stream("possible", "possible");
+}
+
+/* What libnuma asks the kernel. */
+static void policies(void)
+{
+	static volatile char pages[2][4096] __attribute__((aligned(4096)));
+	unsigned long nodes = 0, both = 3, three = 7;
+	int mode = -1, status[2];
+	volatile void *which[2] = { pages[0], pages[1] };
+
+	syscall(SYS_get_mempolicy, NULL, &nodes, 65L, NULL, 4L);
+	printf("allowed %lx\n", nodes);
+	printf("set %ld\n", syscall(SYS_set_mempolicy, 3L, &both, 65L));
+	printf("no_such_node %ld\n", syscall(SYS_set_mempolicy, 3L, &three, 65L));
+	syscall(SYS_get_mempolicy, &mode, &nodes, 65L, NULL, 0L);
+	printf("policy %d %lx\n", mode, nodes);
+	printf("bound %ld\n", syscall(SYS_mbind, pages, sizeof pages, 2L, &both, 65L, 0L));
+	pages[0][0] = 1;
+	printf("moved %ld", syscall(SYS_move_pages, 0L, 2L, which, NULL, status, 0L));
+	printf(" %d\n", status[0]);
 }
 
 static int lines(const char *path, const char *prefix)
@@ -98,5 +138,7 @@ int main(int argc, char **argv)
 
 	printf("not_there %d %d\n", missing, errno == ENOENT);
 	printf("other_files %d\n", access("/proc/self/maps", R_OK) || access("/sys/devices/system", R_OK));
+	paths();
+	policies();
 	return 0;
 }

@@ -54,13 +54,19 @@ static void alarms(void)
 	long begin = now(CLOCK_MONOTONIC);
 
 	handle(SIGALRM, count, 0);
-	CHECK(alarm(100) == 0 && alarm(1) == 100);
-	FAILS(EINTR, pause());
+	/* On a busy host it may come before whatever waits for it. */
+	CHECK(alarm(1000) == 0 && alarm(1) > 900);
+	while (!caught)
+		usleep(10000);
 	CHECK(caught == 1 && now(CLOCK_MONOTONIC) - begin >= 1000 * MS);
-	CHECK(alarm(5) == 0 && alarm(0) == 5 && alarm(0) == 0);
-	CHECK(ualarm(20000, 0) == 0);
+	CHECK(alarm(500) == 0);
+	unsigned rest = alarm(0);
+	CHECK(rest > 400 && rest <= 500 && alarm(0) == 0);
+	/* One of several comes within the call. */
+	CHECK(ualarm(20000, 20000) == 0);
 	FAILS(EINTR, pause());
-	CHECK(caught == 2);
+	ualarm(0, 0);
+	CHECK(caught >= 2);
 }
 
 static void intervals(void)
@@ -107,7 +113,8 @@ static void posix_signals(void)
 	CHECK(timer_gettime(timer, &left) == 0 && !left.it_value.tv_sec && !left.it_value.tv_nsec);
 	caught = 0;
 	CHECK(timer_settime(timer, 0, &time, NULL) == 0);
-	CHECK(timer_gettime(timer, &left) == 0 && left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 5 * MS);
+	/* On a busy host it may have come by now. */
+	CHECK(timer_gettime(timer, &left) == 0 && left.it_value.tv_nsec <= 5 * MS && (left.it_value.tv_nsec > 0 || caught));
 	while (!caught)
 		;
 	CHECK(told.si_code == SI_TIMER && told.si_value.sival_int == 99 && told.si_overrun == 0);
@@ -215,7 +222,8 @@ static void descriptors(void)
 
 	CHECK(fd >= 0 && poll(&wait, 1, 0) == 0);
 	CHECK(timerfd_settime(fd, 0, &time, NULL) == 0);
-	CHECK(timerfd_gettime(fd, &left) == 0 && left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 10 * MS);
+	CHECK(timerfd_gettime(fd, &left) == 0 && left.it_value.tv_nsec <= 10 * MS);
+	CHECK(left.it_value.tv_nsec > 0 || poll(&wait, 1, 0) == 1);
 	CHECK(read(fd, &times, sizeof(times)) == sizeof(times) && times == 1);
 	CHECK(now(CLOCK_MONOTONIC) - begin >= 10 * MS);
 	time = in(4 * MS, 4 * MS);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Threads that call the C library at once, each the same work, for what a lock in it guards: library_locks HOW THREADS
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
+#include <iconv.h>
+#include <link.h>
+#include <locale.h>
 #include <pthread.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +18,8 @@
 enum { TURNS = 1000, MOST = 64 };
 
 static FILE *stream;
+static DIR *directory;
+static regex_t expression;
 static const char *how;
 
 static void list(const char *format, ...)
@@ -26,6 +33,14 @@ static void list(const char *format, ...)
 
 static void nothing(void)
 {
+}
+
+static int see(struct dl_phdr_info *file, size_t bytes, void *data)
+{
+	(void)file;
+	(void)bytes;
+	(void)data;
+	return 0;
 }
 
 static void once(long me, int i)
@@ -61,6 +76,20 @@ static void once(long me, int i)
 		atexit(nothing);
 	else if (!strcmp(how, "dladdr"))
 		dladdr((void *)(uintptr_t)once, &place);
+	else if (!strcmp(how, "dl_iterate_phdr"))
+		dl_iterate_phdr(see, NULL);
+	else if (!strcmp(how, "readdir"))
+		readdir(directory);
+	else if (!strcmp(how, "regexec"))
+		regexec(&expression, "text", 0, NULL, 0);
+	else if (!strcmp(how, "setlocale"))
+		setlocale(LC_ALL, "C");
+	else if (!strcmp(how, "iconv_open"))
+		iconv_close(iconv_open("UTF-8", "UTF-8"));
+	else if (!strcmp(how, "putc_unlocked"))
+		(putc_unlocked)('x', stream);
+	else if (!strcmp(how, "fwrite_unlocked"))
+		fwrite_unlocked("", 0, 0, stream);
 	else if (!strcmp(how, "fopen"))
 		fclose(fopen("/dev/null", "r"));
 	else
@@ -81,6 +110,8 @@ int main(int count, char **arguments)
 	int reads;
 
 	how = arguments[1];
+	directory = opendir("/");
+	regcomp(&expression, "t.*t", REG_EXTENDED);
 	reads = how[0] == 'f' && (how[1] == 'g' || how[1] == 's');
 	stream = fopen(reads ? "/dev/zero" : "/dev/null", reads ? "r" : "w");
 	for (long i = 0; i < most; i++)
@@ -88,5 +119,7 @@ int main(int count, char **arguments)
 	for (int i = 0; i < most; i++)
 		pthread_join(threads[i], NULL);
 	fclose(stream);
+	closedir(directory);
+	regfree(&expression);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting one child: the same bytes in its memory at the same addresses, every time.
-use super::signals::restore_in_child;
+use super::signals::{end_with_us, restore_in_child};
 use super::{Options, preload};
 use anyhow::{Context, Result};
 use corefold_launch::{CONFIG_VARIABLE, Launch, STACK_LIMIT};
@@ -120,15 +120,10 @@ fn with_cpus(arg: &OsStr, cpus: u32) -> OsString {
 }
 
 fn prepare(command: &mut Command) {
-    let parent = std::process::id();
+    end_with_us(command, libc::SIGKILL);
     // SAFETY: the closure only makes system calls, which is what may be done between fork and exec.
     unsafe {
-        command.pre_exec(move || {
-            done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-            if libc::getppid() as u32 != parent {
-                // Our parent died before it was asked to take us along.
-                libc::_exit(1);
-            }
+        command.pre_exec(|| {
             restore_in_child();
             done(libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong))?;
             let stack = libc::rlimit { rlim_cur: STACK_LIMIT, rlim_max: STACK_LIMIT };

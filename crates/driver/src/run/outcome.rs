@@ -5,16 +5,35 @@ use corefold_launch as launch;
 use corefold_launch::Launch;
 use corefold_recording::{Note, Run, Status};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 
 pub fn run(launch: &Launch, ended: &Ended) -> Run {
     let read = std::fs::read(&launch.output);
+    let unwritten = read.as_deref().ok().and_then(unwritten);
     let decoded = read.as_deref().map(corefold_recording::decode_run);
     let run = match decoded {
+        _ if let Some(error) = unwritten => made_up(launch, ended, &why_unwritten(launch, error)),
         Ok(Ok(run)) => amended(run, ended),
         Ok(Err(e)) => made_up(launch, ended, &format!("The engine's recording cannot be read: {e}")),
         Err(_) => made_up(launch, ended, "The engine left no recording"),
     };
     interrupted(blocked(run, ended), ended)
+}
+
+/// The error that kept the engine from writing its recording. An empty file is what a full disk leaves.
+fn unwritten(file: &[u8]) -> Option<i32> {
+    if file.is_empty() { Some(libc::ENOSPC) } else { launch::error_of_unwritten(file) }
+}
+
+fn why_unwritten(launch: &Launch, error: i32) -> String {
+    let directory = Path::new(&launch.output).parent().unwrap_or(Path::new("/")).display();
+    let remedy = match error {
+        libc::ENOSPC | libc::EDQUOT => "; free space there, or set TMPDIR to a directory with more",
+        libc::EFBIG => "; raise the limit on the size of files (`ulimit -f`)",
+        _ => "",
+    };
+    let error = std::io::Error::from_raw_os_error(error);
+    format!("The engine could not write its recording to {directory}: {error}{remedy}")
 }
 
 /// The engine knows only that it was asked to end; whether by the time-out or by a signal to us, we know.
@@ -168,6 +187,19 @@ mod tests {
         let locked = run(&launch(file), &ended(corefold_launch::EXIT_DEADLOCK << 8, None));
         assert!(matches!(locked.status, Status::Deadlock { .. }));
         assert_eq!(run(&launch(file), &ended(0, None)).status, Status::Unfinished);
+    }
+
+    #[test]
+    fn a_full_disk_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("8.run");
+        for left in [String::new(), corefold_launch::unwritten(libc::ENOSPC.into())] {
+            std::fs::write(&file, left).unwrap();
+            let run = run(&launch(&file), &ended(0, None));
+            assert_eq!(run.status, Status::Unfinished);
+            let text = &run.notes[0].text;
+            assert!(text.contains("No space left on device") && text.contains("TMPDIR"), "{text}");
+        }
     }
 
     #[test]

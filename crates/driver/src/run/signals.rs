@@ -6,7 +6,11 @@
 //! the kernel the children with it.
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Asks a run to end.
+pub const END: i32 = libc::SIGTERM;
 
 const WATCHED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
@@ -35,6 +39,24 @@ pub fn restore_in_child() {
     for signal in 1..=libc::SIGRTMAX() {
         // SAFETY: SIG_DFL is a valid action; for a number that has none the call does nothing.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Has the kernel send `signal` to the command when the thread that starts it ends, however it does.
+pub fn end_with_us(command: &mut std::process::Command, signal: i32) {
+    let parent = std::process::id();
+    // SAFETY: the closure only makes system calls, which is what may be done between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, signal) == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            if libc::getppid() as u32 != parent {
+                // Our parent died before it was asked to take us along.
+                libc::_exit(1);
+            }
+            Ok(())
+        });
     }
 }
 

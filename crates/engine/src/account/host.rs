@@ -39,14 +39,14 @@ static BEFORE: Slot<Option<Totals>> = Slot(core::cell::UnsafeCell::new(None));
 /// What was measured when it ended.
 static ENDED: Slot<Option<HostUse>> = Slot(core::cell::UnsafeCell::new(None));
 
-/// The kernel works for the runtime as often as the program does something that natively takes no kernel: the two cannot
-/// be told apart.
+/// The runtime makes system calls where the program natively makes none, so kernel time cannot be divided between the
+/// two.
 #[inline]
 pub fn mixed() {
     MIXED.store(true, Relaxed);
 }
 
-/// The program's call that returns to `pc` is accounted for, and is now carried out by libc.
+/// The program's call that returns to `pc` has been charged, and is now carried out by libc.
 #[inline]
 pub fn accounted(pc: u64) {
     sampler::ACCOUNTED.store(pc, Relaxed);
@@ -72,7 +72,7 @@ pub fn begin() {
     }
 }
 
-/// What was measured so far is of the time before the region of interest.
+/// What was measured so far was before the region of interest.
 pub fn region_begins() {
     if MEASURED.load(Relaxed) {
         sampler::forget();
@@ -89,7 +89,7 @@ pub fn region_ends() {
     }
 }
 
-/// The run is over: writes what was measured. If that fails, the run is as good without.
+/// The run is over: writes what was measured. A failure to write does not fail the run.
 pub fn finish() {
     if !MEASURED.swap(false, Relaxed) {
         return;
@@ -129,7 +129,7 @@ fn totals() -> Totals {
     Totals { own_faults: faults::own(), own_kernel: OWN_KERNEL.load(Relaxed), ..usage() }
 }
 
-/// What the kernel says of the carrier.
+/// The kernel's figures of the carrier thread.
 fn usage() -> Totals {
     let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     // SAFETY: a zeroed structure is valid, and the kernel fills it. Not libc's function, which is the program's.
@@ -154,7 +154,7 @@ fn samples() -> (Vec<Unhooked>, Vec<Hooked>) {
         let module = modules.iter().find(|module| (module.start..module.end).contains(&pc));
         let path = module.map_or("", |module| &module.path);
         if innermost::is_programs(pc) {
-            // Where only accesses have hooks, what passes between them is estimated.
+            // Where only accesses have hooks, the time between them is estimated.
             if let Some(module) = module.filter(|_| !crate::hooks::estimate::holds(pc)) {
                 hooked.push(Hooked { path: String::from(path), address: pc - module.base, samples });
             }

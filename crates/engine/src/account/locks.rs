@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of each lock: how often it was taken, waited for and held, and by whom it is held now.
+//! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
 use crate::account::meetings::Meeting;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::hot::hot;
@@ -28,7 +28,7 @@ struct Counts {
     acquisitions: u64,
     contended: u64,
     wait: Ticks,
-    /// Of this, what threads waited that had done hardly anything before.
+    /// Of this, waits of threads at their start.
     start: Ticks,
     hold: Ticks,
     longest_wait: Ticks,
@@ -37,10 +37,10 @@ struct Counts {
 
 pub struct Locks {
     records: HashMap<u64, Record, FxBuildHasher>,
-    /// Of objects that have made way for others at the same address.
+    /// Of objects that were at the same address before.
     past: Vec<Lock>,
     any_spun: bool,
-    /// Words that are spun on and held now, by [`Locks::slot`]: most stores need not look any further.
+    /// Words that are spun on and held now, by [`Locks::slot`]: a filter that most stores do not pass.
     held: [u8; 64],
     /// When the region of interest began: waits count from then on.
     counted_from: Ticks,
@@ -84,7 +84,7 @@ impl Locks {
         record
     }
 
-    /// A thread that has lived so long spun on this word, and no more; it is noted at the first spin.
+    /// A thread of this age has stopped spinning on this word; the word is recorded at its first spin.
     pub fn spun(&mut self, address: u64, wait: Ticks, lived: Ticks, pc: u64) {
         let record = self.at(address, LockKind::SpunWord);
         if record.kind != LockKind::SpunWord {
@@ -114,7 +114,7 @@ impl Locks {
     }
 
     /// The running thread has stored to the word, or set it to zero, which takes effect at `effect`: if it
-    /// holds it, that is how it lets go.
+    /// holds it, that releases it.
     #[inline]
     pub fn stored(&mut self, address: u64, effect: Ticks) {
         if self.held[Self::slot(address)] != 0 {
@@ -145,7 +145,7 @@ impl Locks {
         }
     }
 
-    /// Words that threads looked at again and again, and nobody wrote, are no locks.
+    /// Words that threads polled and nobody wrote are no locks.
     pub fn forget_unwritten(&mut self) {
         let written = |address: u64| {
             let line = tag_of(address).record_index();
@@ -249,7 +249,7 @@ pub fn acquired_as(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64, 
     }
 }
 
-/// Another object lies here from now on. What was waited for the old one is kept.
+/// Another object is at this address from now on. The old one's waits are kept.
 pub fn begins_anew(address: u64) {
     let locks = &mut engine().locks;
     if let Some(record) = locks.records.remove(&address).filter(|r| r.counts.contended > 0) {
@@ -257,7 +257,7 @@ pub fn begins_anew(address: u64) {
     }
 }
 
-/// The lock was let go now, by the running thread or (some may) for another.
+/// The lock was released now, by the running thread or, for some kinds, on behalf of another.
 pub fn released(address: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
@@ -273,7 +273,7 @@ pub fn released(address: u64) {
     }
 }
 
-/// Nobody holds what lies here: it is made, or done with. Its counts stay.
+/// The object was initialised or destroyed: nobody holds it. Its counts stay.
 pub fn forgotten(address: u64) {
     if let Some(record) = engine().locks.records.get_mut(&address) {
         record.holders.clear();

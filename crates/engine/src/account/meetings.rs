@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether an object is used as a barrier: all threads that use it wait, until the last one comes and wakes them all.
+//! Whether an object is used as a barrier: all threads that use it wait, until the last one arrives and wakes them all.
 use alloc::vec::Vec;
 use corefold_recording::{CpuSet, Meetings};
 
@@ -18,7 +18,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// A thread begins to wait; `again`: it was woken from a wait here, and has not let go of its lock since.
+    /// A thread begins to wait; `again`: it was woken from a wait here, and has not released its lock since.
     pub fn waits(&mut self, thread: u32, again: bool) {
         self.threads.insert(thread);
         self.waited.insert(thread);

@@ -15,7 +15,7 @@ pub fn list() -> Vec<Module> {
     modules
 }
 
-/// What is mapped now, and what was before and is gone: samples were taken there.
+/// Files mapped now, and files unmapped since, as samples may have been taken there.
 pub fn refresh(known: &mut Vec<Module>) {
     let mut modules = list();
     let in_place = |old: &Module| modules.iter().any(|m| m.start < old.end && old.start < m.end);
@@ -157,7 +157,7 @@ fn symbols(info: &libc::dl_phdr_info) -> Vec<(&'static [u8], u64)> {
     }
 }
 
-/// The number of symbols, which stands nowhere: one more than the last in the hash table's chains.
+/// The number of symbols, which ELF does not store: one more than the last in the hash table's chains.
 unsafe fn symbol_count(table: *const u32) -> usize {
     if table.is_null() {
         return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the program says of itself: progress points, the region of interest, labels, accesses.
+//! The program's annotations: progress points, the region of interest, labels, accesses.
 //! `corefold.h` has the contract; coz's progress points count too.
 use crate::account::sample;
 use crate::engine::{active, engine, now};
@@ -49,7 +49,7 @@ struct CozPoint {
 #[derive(Default)]
 pub struct Region {
     begin: Option<Ticks>,
-    /// What the run had come to when the region last ended.
+    /// The run's totals when the region last ended.
     pub ended: Option<Box<Run>>,
     coz: Vec<CozPoint>,
 }
@@ -98,7 +98,7 @@ fn coz_count(counter: &CozCounter) -> usize {
 }
 
 /// All points in the order of their first visit. A transaction is one visit, made where it ends; its beginning is none.
-/// Where the program counts throughput too, that is what it is after, and transactions are not work besides.
+/// If the program has throughput points too, these are its work, and transactions do not count.
 pub fn list() -> Vec<Progress> {
     let mut all = engine().progress.clone();
     let coz = &engine().region.coz;
@@ -113,7 +113,7 @@ pub fn list() -> Vec<Progress> {
     all
 }
 
-/// From here on the run counts: what came before is forgotten. The region lasts from the first beginning
+/// From here on the run counts: all counts are reset. The region lasts from the first beginning
 /// to the last end.
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_region_begin() {
@@ -130,11 +130,11 @@ pub extern "C" fn corefold_region_begin() {
 }
 
 fn forget_so_far() {
-    // Those that are due are of the time before.
+    // Samples that are due belong to the time before.
     sample::take_due(1, sample::What::Compute);
     let e = engine();
     crate::scheduling::doze::all_awake(now());
-    // A spin is accounted for when it is over: what there is of it by now is of the time before.
+    // A spin is charged when it is over: its part until now belongs to the time before.
     e.fibers.iter_mut().for_each(|fiber| fiber.spins.forget());
     e.samples.clear();
     e.sites.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes what the run leaves behind.
+//! Writes the recording.
 use crate::account::modules;
 use crate::engine::{self, active, engine, now};
 use crate::scheduling::fiber::State;
@@ -27,12 +27,15 @@ pub fn finish(status: Status) {
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
     path.push(0);
     engine::end();
-    if let Err(error) = sys::write_file(&path, &encode_run(&run)) {
+    sys::ignore_file_limit();
+    if let Err(error) = sys::write_file(&path, &encode_run(&run))
+        && sys::write_file(&path, corefold_launch::unwritten(error).as_bytes()).is_err()
+    {
         sys::write(2, format!("corefold: cannot write the recording (error {error})\n").as_bytes());
     }
 }
 
-/// What there is to say of the whole run, and what came up in it.
+/// The run's properties and its notes.
 fn notes() -> Vec<Note> {
     let estimated = crate::hooks::estimate::notes().into_iter().map(|text| Note { text, pc: 0, count: 1 });
     estimated.chain(engine().notes.iter().cloned()).collect()
@@ -47,7 +50,7 @@ fn all_modules() -> Vec<corefold_recording::Module> {
     engine().modules.clone()
 }
 
-/// What the run has come to so far.
+/// The run's totals so far.
 pub fn run(status: Status) -> Run {
     let e = engine();
     e.fibers.iter_mut().for_each(|f| f.spins.forget());
@@ -85,7 +88,7 @@ pub fn run(status: Status) -> Run {
     }
 }
 
-/// What may have decided how long the run took, and what it did meanwhile.
+/// What may have decided the run's duration (timers, clock reads), and its work.
 fn pace() -> Pace {
     let e = engine();
     let longest = (0..e.fibers.len()).rev().max_by_key(|fiber| e.fibers[*fiber].slept.lasted).unwrap_or(0);
@@ -101,7 +104,7 @@ fn pace() -> Pace {
     }
 }
 
-/// All threads' time; what is left of that on CPUs after stalls and spins is computing.
+/// All threads' time; CPU time without stall and spin is compute.
 fn total_time(end: Ticks) -> Time {
     let mut total = Time::default();
     for fiber in &mut engine().fibers {

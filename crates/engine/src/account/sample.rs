@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samples of call stacks in virtual time, so that profiles cost nothing between two of them.
+//! Samples of call stacks in virtual time: a profile costs nothing between two samples.
 use crate::engine::{current, engine};
 use crate::hooks::blocks;
 use crate::hooks::hot::hot;
@@ -23,7 +23,7 @@ pub struct Samples {
     period: Ticks,
     random: u64,
     stacks: HashMap<Vec<u64>, Time, FxBuildHasher>,
-    /// Ticks of samples that a basic block's own cost brought about, each divided by that cost: as many blocks ran.
+    /// Ticks of samples that fell due in a basic block's cost, each divided by that cost: an estimate of blocks executed.
     blocks: u64,
     scratch: Vec<u64>,
 }
@@ -39,7 +39,7 @@ impl Samples {
         self.period / TICKS_PER_CYCLE
     }
 
-    /// Half to one and a half periods: a fixed one would beat with the program's loops.
+    /// Half to one and a half periods: a fixed period could be a multiple of a loop's.
     fn next_gap(&mut self) -> Ticks {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -83,9 +83,14 @@ pub fn take_due(pc: u64, what: What) {
     let fiber = current();
     let mut frames = core::mem::take(&mut e.samples.scratch);
     frames.clear();
-    // The call of the hook, not what comes after it: the report takes the first frame as it is.
-    frames.push(pc - 1);
+    // What the kernel does for a thread has no place of its own: the call that led there counts.
+    frames.extend((pc != 0).then_some(pc));
     frames.extend(fiber.calls(hot!().frames).take(DEEPEST));
+    match frames.first_mut() {
+        // The call of the hook, not what comes after it: the report takes the first frame as it is.
+        Some(first) => *first -= 1,
+        None => frames.push(fiber.thread.routine()),
+    }
     let time = match e.samples.stacks.get_mut(frames.as_slice()) {
         Some(time) => time,
         None => e.samples.stacks.entry(frames.clone()).or_default(),
@@ -94,7 +99,7 @@ pub fn take_due(pc: u64, what: What) {
         _ if fiber.spins.spinning() => time.spin += cycles,
         What::Compute => {
             time.compute += cycles;
-            // Samples that come due in a call's cost are found late, by the block behind it.
+            // Samples that fall due in a call's cost are taken late, by the block after it.
             let cost = blocks::cost(pc);
             if late < cost {
                 e.samples.blocks += cycles * TICKS_PER_CYCLE / cost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which line moved how often, from which places in the code.
+//! Transfers of each line, by the places in the code that caused them.
 use super::users::{Use, Users};
 use crate::engine::{engine, line_start, tag_of};
 use alloc::vec::Vec;
@@ -26,12 +26,12 @@ pub struct Counts {
     pub stall: Ticks,
     pub spin: Ticks,
     cpus: CpuSet,
-    /// By offset, in the order in which they first came up.
+    /// By offset, in the order of their first access.
     conflicts: Vec<Conflict>,
 }
 
 impl Counts {
-    /// Takes back as much of `stall` as there is.
+    /// Subtracts up to `stall`.
     pub fn relieve(&mut self, stall: Ticks) -> Ticks {
         let here = self.stall.min(stall);
         self.stall -= here;
@@ -72,8 +72,8 @@ struct Shared {
     users: Users,
 }
 
-/// Lines that nobody fights for pass from CPU to CPU by the million: they are counted by the region they
-/// lie in and the place in the code, with one of them to stand for all.
+/// Uncontended transfers (first touch, read-only, single hand-off), of which there are millions: counted by region of
+/// memory and place in the code, with one line as an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Region {
     number: u64,
@@ -87,7 +87,7 @@ const RECENT: usize = 8;
 pub struct Passed {
     address: u64,
     size: u8,
-    /// What lay there at first: it may be freed later.
+    /// The object that was there first: it may be freed later.
     object: Option<Object>,
     transfers: [u64; CLASSES],
     pub counts: Counts,
@@ -98,7 +98,7 @@ pub struct Sites {
     regions: Vec<(Region, Passed)>,
     /// Their numbers there.
     numbers: HashMap<Region, u32, FxBuildHasher>,
-    /// Those last asked for from some places in the code: a loop goes through a region line by line.
+    /// A cache of the last regions of some places in the code: a loop goes through a region line by line.
     recent: [Option<(Region, u32)>; RECENT],
     lines: Vec<Shared>,
     counts: HashMap<Key, Counts, FxBuildHasher>,
@@ -113,7 +113,7 @@ const KINDS: [AccessKind; 6] = [
     AccessKind::SplitLock,
 ];
 
-/// A second CPU has come to the line: notes what lies there now, for it may be freed later.
+/// A second CPU has accessed the line: records the object there, as it may be freed later.
 pub fn line_shared(address: u64, pc: u64) {
     crate::hooks::frames::note(address, pc);
     let line = line_start(address);
@@ -121,7 +121,7 @@ pub fn line_shared(address: u64, pc: u64) {
     engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES], users: Users::default() });
 }
 
-/// A heap object is about to be freed: the lines that it shares keep it in mind, if it came to them after
+/// A heap object is about to be freed: its shared lines record it, if it was allocated after
 /// they were first shared.
 pub fn freed(object: &Object) {
     let bytes = u64::from(engine().launch.machine.line_bytes);
@@ -133,7 +133,7 @@ pub fn freed(object: &Object) {
 }
 
 impl Shared {
-    /// Takes note of an object, where no other was before it.
+    /// Records an object, if none is recorded yet.
     fn add(&mut self, object: &Object) {
         let end = |object: &Object| object.address + object.bytes;
         let overlaps = |old: &Object| old.address < end(object) && object.address < end(old);
@@ -175,7 +175,7 @@ impl Sites {
         })
     }
 
-    /// A transfer of a line that nobody fights for.
+    /// An uncontended transfer of a line.
     pub fn passed(&mut self, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
         let passed = self.region_at(pc, kind as u8, access.address, access.size as u8, access.cpu);
         passed.counts.stall += outcome.stall;
@@ -211,7 +211,7 @@ impl Sites {
         conflict
     }
 
-    /// Threads wait for these bytes to be written, if no write to them was seen.
+    /// Threads wait for these bytes to be written: marks them, if no write to them was seen.
     pub fn is_waited_for(&mut self, line: u32, address: u64, size: u8) {
         let shared = &mut self.lines[line as usize];
         let offset = (address - shared.address) as u8;
@@ -224,7 +224,7 @@ impl Sites {
         shared.users.was_written((address - shared.address) as u8, 1, engine().launch.machine.line_bytes)
     }
 
-    /// Time of loops that only looked at words which nobody wrote is no spinning. Returns how much that was.
+    /// Time of loops that polled words which nobody wrote is not spin. Returns how much that was.
     pub fn take_unwritten_spins(&mut self) -> Ticks {
         let line_bytes = engine().launch.machine.line_bytes;
         let lines = &self.lines;
@@ -252,7 +252,7 @@ impl Sites {
         totals
     }
 
-    /// The `most` lines that cost most, dearest first, with their sites.
+    /// The `most` most expensive lines, with their sites.
     pub fn lines(&self, most: usize, line_bytes: u32) -> Vec<Line> {
         let mut keys: Vec<&Key> = self.counts.keys().collect();
         keys.sort_unstable();
@@ -270,7 +270,7 @@ impl Sites {
         lines
     }
 
-    /// What passed without a fight, the `most` entries that cost most, dearest first.
+    /// The `most` most expensive entries of uncontended transfers.
     pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
         let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
         all.sort_unstable_by_key(|(key, p)| (core::cmp::Reverse(p.counts.stall), *key));

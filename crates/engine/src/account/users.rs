@@ -2,7 +2,7 @@
 //! Who has used which bytes of a line since it was last written to by another CPU: why the line has to be fetched.
 use corefold_recording::Conflict;
 
-/// Pieces of a line that are told apart: bytes, if lines have no more than so many.
+/// The number of pieces of a line that are tracked: bytes, unless lines are larger.
 const PIECES: usize = 64;
 const NOBODY: u16 = u16::MAX;
 const SEVERAL: u16 = u16::MAX - 1;
@@ -17,7 +17,7 @@ pub struct Users {
     ever: u64,
     /// Who read each piece since.
     readers: [u16; PIECES],
-    /// The last reads of two CPUs, and where they began.
+    /// The last reads of two CPUs, and their offsets.
     reads: [(u16, u8); 2],
 }
 

@@ -6,10 +6,10 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 
-/// What the wall clock says when a run begins: 1 January 2026, so that dates look sane.
+/// The wall clock when a run begins: 1 January 2026, so that dates are plausible.
 pub const EPOCH_SECONDS: i64 = 1_767_225_600;
 
-/// How long the machine has been up when a run begins: a day. Programs take it that clocks that count from the
+/// Uptime when a run begins: a day. Programs assume that clocks that count from the
 /// boot are past their first seconds.
 const UPTIME_SECONDS: u64 = 86_400;
 
@@ -101,8 +101,8 @@ pub fn timespec(nanoseconds: u64) -> libc::timespec {
 
 pub const NANOSECONDS: u64 = 1_000_000_000;
 
-/// What `rdtsc` at `pc` reads. In code without blocks, and before the run begins, reading it is all that lets time
-/// pass: a library that waits for it to advance would wait for ever.
+/// The value that `rdtsc` reads at `pc`. In code without block hooks, and before the run begins, only the read itself
+/// advances virtual time: else a library that waits for the counter would wait for ever.
 fn cycles_seen(pc: u64) -> u64 {
     /// Cycles from one reading to the next.
     const EACH: u64 = 25;
@@ -139,7 +139,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
     true
 }
 
-/// Has the processor fault on `rdtsc` in this thread, the carrier.
+/// Makes `rdtsc` fault in this thread, the carrier.
 pub fn trap_rdtsc() {
     // SAFETY: the handler is installed.
     unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV, 0, 0, 0) };

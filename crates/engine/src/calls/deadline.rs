@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Until when a call waits.
+//! Deadlines of calls.
 use crate::calls::clock;
 use core::ffi::c_int;
 use corefold_model::Ticks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files. Their calls cost what a system call costs; how long a disk takes is not modelled. Some paths
-//! stand for more than a file.
+//! Files. Their calls cost what a system call costs; disk time is not modelled. Some paths
+//! are special.
 use crate::account::host;
 use crate::calls::io::{remember_random, transfer};
 use crate::calls::library_locks::file_name;
@@ -14,11 +14,11 @@ use crate::sys;
 use crate::threads::cancel;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// What a path stands for.
+/// What a special path is.
 enum Path {
     /// One of the random devices.
     Random,
-    /// It says what the host lets this process use, which does not limit the simulated machine.
+    /// The limits that the host sets for this process (cgroups), which do not limit the simulated machine.
     Quota,
     File,
 }
@@ -61,7 +61,7 @@ extern "C" fn read_cookie(_cookie: *mut c_void, into: *mut u8, bytes: usize) -> 
     bytes as isize
 }
 
-/// A stream of random bytes without end.
+/// An endless stream of random bytes.
 fn open_random_stream(mode: *const c_char) -> *mut c_void {
     #[repr(C)]
     struct Functions {
@@ -189,11 +189,12 @@ pub extern "C" fn enters_kernel_at_point(arguments: &Arguments, _pc: u64) {
 before! {
     crate::calls::files::enters_kernel_at_point => creat creat64 fsync fdatasync msync preadv pwritev preadv64 pwritev64
         lockf lockf64 tcdrain;
-    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink;
-    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat;
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
+        euidaccess eaccess nftw nftw64 ftw ftw64;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
     crate::calls::files::enters_kernel => fstat fstat64 statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
-        symlink chmod fchmod chown fchown utimensat futimens readdir closedir getcwd chdir
+        symlink chmod fchmod chown fchown utimensat futimens getcwd
         ioctl preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
         tee vmsplice bind getsockname getpeername getsockopt setsockopt uname getppid getuid geteuid
         getgid getegid getrlimit setrlimit prlimit umask memfd_create shm_open shm_unlink inotify_init1

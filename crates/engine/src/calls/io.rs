@@ -30,7 +30,7 @@ pub use descriptors::{forget, remember_event, remember_random};
 struct Waiting {
     fiber: usize,
     fds: Vec<libc::pollfd>,
-    /// One thread of those that wait for the same takes what comes; others would find nothing.
+    /// Only one of the threads that wait for it gets what arrives.
     takes: bool,
     /// Only this process can make it ready.
     inside: bool,
@@ -73,7 +73,7 @@ fn without_blocking(fd: c_int, call: impl FnOnce() -> i64) -> i64 {
     }
 }
 
-/// Between two tries of a call of which the kernel does not say when it may succeed.
+/// Time between two tries of a call, where the kernel does not tell when it can succeed.
 const TRY_AGAIN_NS: u64 = 20_000;
 
 /// Waits until another thread has read from the event descriptor `fd`. It may be ready to be written
@@ -92,7 +92,7 @@ fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static s
     cancel::test();
     while !is_ready(fd, events) && blocks(fd) {
         if sched::alone() && waiters().is_empty() && deadline.is_none() && !descriptors::is_inside(fd) {
-            // As if it had been ready: how long the world takes is not to be seen in the run.
+            // As if it had been ready: real waiting time must not appear in the run.
             current().wait = Wait::Io { fd, events, call };
             sys::poll(&mut [pollfd(fd, events)], -1);
             crash::check_stop(0);
@@ -125,7 +125,7 @@ pub fn await_input(fd: c_int) {
     while await_ready(fd, libc::POLLIN, None, "read").is_err() {}
 }
 
-/// libc is about to write to `fd`. Whether the world reads what we write is not simulated.
+/// libc is about to write to `fd`. Whether another process reads what is written is not simulated.
 pub fn await_room(fd: c_int) {
     if fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) {
         while await_ready(fd, libc::POLLOUT, None, "write").is_err() {}
@@ -137,7 +137,7 @@ pub fn fills_up(fd: c_int) -> bool {
     fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) && blocks(fd)
 }
 
-/// Looks now and then, as a stream of the standard library may have been written to unheard.
+/// Polls at intervals, as a stream of the standard library may have been written to without a call of ours.
 #[inline]
 pub fn glance() {
     if !waiters().is_empty() {
@@ -153,7 +153,7 @@ fn glance_at(now: Ticks) {
     }
 }
 
-/// Virtual time between two glances.
+/// Virtual time between two polls.
 const GLANCES_NS: u64 = 50_000;
 
 /// Takes the running thread off its CPU until one of `fds` may be ready, or something else wakes it.
@@ -194,7 +194,7 @@ fn wake_ready(timeout: c_int) -> usize {
         let (own, rest) = looked_at.split_at(w.fds.len());
         looked_at = rest;
         if engine().fibers[w.fiber].state != State::Blocked {
-            // Its time ran out; it has yet to come to know.
+            // It has timed out, and has not run since.
             return false;
         }
         let what = own.first().map_or((-1, 0), |f| (f.fd, f.events));
@@ -214,12 +214,12 @@ fn wake_ready(timeout: c_int) -> usize {
     woken.len()
 }
 
-/// May the world outside end the wait of a thread?
+/// Can outside input end the wait of a thread?
 pub fn awaits_world() -> bool {
     waiters().iter().any(|w| !w.inside)
 }
 
-/// Nothing in the program can run: waits for the world outside, if a thread waits for it.
+/// Nothing in the program can run: waits for outside input, if a thread waits for some.
 pub fn wait_for_world() -> bool {
     if !waiters().is_empty() && wake_ready(0) > 0 {
         return true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The locks that libc takes in a call: a stream's, and those of its own variables. Natively a call holds one from
-//! beginning to end, so here it does, too, in virtual time, and who finds it taken waits for it as in glibc.
+//! beginning to end, so here it does, too, in virtual time, and a thread that finds it taken waits for it as in glibc.
 //!
 //! A stream's is libc's own, in the program's memory: libc then finds that the thread has it already. libc's variables
-//! have locks that nobody else can find, so each has a word of ours in its place.
+//! have locks that are not accessible, so each has a word of ours in its place.
 use crate::account::locks;
 use crate::calls::stdio::Stream;
 use crate::engine::{charge, current, engine, now};
@@ -17,10 +17,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_recording::{Label, LockKind};
 
 /// glibc's recursive lock: the word, how often its owner has it (from 1, or in later versions from 0: 1 keeps libc's
-/// own calls from letting go of what is ours in both), and the owner's thread block.
+/// own calls from releasing our lock in both), and the owner's thread block.
 const WORD: u64 = 0;
 const COUNT: u64 = 4;
 const OWNER: u64 = 8;
@@ -44,9 +45,13 @@ pub enum Guarded {
     Loader,
     Log,
     Users,
+    LoadedFiles,
+    Locale,
+    Converters,
+    Hosts,
 }
 
-const ALL: usize = 8;
+const ALL: usize = 12;
 
 impl Guarded {
     fn name(self) -> &'static str {
@@ -59,25 +64,36 @@ impl Guarded {
             Guarded::Loader => "lock of the loader",
             Guarded::Log => "lock of syslog()",
             Guarded::Users => "lock of the user database",
+            Guarded::LoadedFiles => "lock of the list of loaded files",
+            Guarded::Locale => "lock of the locale",
+            Guarded::Converters => "lock of the character set converters",
+            Guarded::Hosts => "lock of the host database",
         }
     }
 
     /// Where its lock is; on a cache line of its own.
     fn address(self) -> u64 {
-        &raw const WORDS.0[self as usize] as u64
+        WORDS[self as usize].0.get() as u64
     }
 }
 
 #[repr(align(128))]
-struct Words([UnsafeCell<[u64; 16]>; ALL]);
+struct Word(UnsafeCell<[u64; 16]>);
 // SAFETY: only the carrier uses them.
-unsafe impl Sync for Words {}
-static WORDS: Words = Words([const { UnsafeCell::new([0; 16]) }; ALL]);
+unsafe impl Sync for Word {}
+static WORDS: [Word; ALL] = [const { Word(UnsafeCell::new([0; 16])) }; ALL];
+
+/// Words in place of locks in objects of libc's; when more objects are in use, some share one. (Not in memory of the
+/// runtime's own, which is not simulated.)
+const MOST_WITHIN: usize = 64;
+static WITHIN: [Word; MOST_WITHIN] = [const { Word(UnsafeCell::new([0; 16])) }; MOST_WITHIN];
+/// The object of each word.
+static OBJECTS: [AtomicU64; MOST_WITHIN] = [const { AtomicU64::new(0) }; MOST_WITHIN];
 
 struct Names(UnsafeCell<BTreeMap<u64, String>>);
 // SAFETY: only the carrier uses it.
 unsafe impl Sync for Names {}
-/// What streams were opened as, by the address of their lock.
+/// The file names of streams, by the address of their lock.
 static NAMES: Names = Names(UnsafeCell::new(BTreeMap::new()));
 
 fn names() -> &'static mut BTreeMap<u64, String> {
@@ -85,7 +101,7 @@ fn names() -> &'static mut BTreeMap<u64, String> {
     unsafe { &mut *NAMES.0.get() }
 }
 
-/// The stream was opened, as what.
+/// The stream was opened with this name.
 pub fn opened(stream: &Stream, name: String) {
     locks::begins_anew(stream.lock);
     names().insert(stream.lock, name);
@@ -124,6 +140,15 @@ pub fn is_others(lock: u64) -> bool {
     word(lock, WORD) != FREE && owner(lock) != current().fs
 }
 
+/// Waits for a word of glibc's to be free, and takes it. Handlers run once the call is over.
+pub fn wait_for_word(object: Object, word: u64) {
+    crate::calls::signals::deafly(|| {
+        while object.load(word) == WAITED_FOR || object.update(word, |_| Some(WAITED_FOR)) != FREE {
+            object.wait(word, WAITED_FOR, None);
+        }
+    });
+}
+
 /// Takes the lock for the running thread, as often as it likes. `held` is what [`let_go`] goes by.
 fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
     let object = Object { address: lock, call: Call { name: "lock in the C library", pc } };
@@ -141,11 +166,7 @@ fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
         false => object.update(WORD, |old| (old == FREE).then_some(HELD)) == FREE,
     };
     if !free {
-        crate::calls::signals::deafly(|| {
-            while object.load(WORD) == WAITED_FOR || object.update(WORD, |_| Some(WAITED_FOR)) != FREE {
-                object.wait(WORD, WAITED_FOR, None);
-            }
-        });
+        wait_for_word(object, WORD);
     }
     range_write(lock + OWNER, pc, 8);
     write_value(lock + OWNER, 8, current().fs);
@@ -156,13 +177,38 @@ fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
 
 /// Takes what libc guards a variable of its own with.
 pub fn take_library(what: Guarded, pc: u64, held: &mut u64) {
-    take(what.address(), pc, held, || {
-        let label = Label { address: what.address(), bytes: BYTES, name: what.name().to_string() };
+    take_named(what.address(), what.name(), pc, held);
+}
+
+/// Takes a lock that is a word of ours.
+fn take_named(lock: u64, name: &'static str, pc: u64, held: &mut u64) {
+    take(lock, pc, held, || {
+        let label = Label { address: lock, bytes: BYTES, name: name.to_string() };
         if !engine().labels.contains(&label) {
             engine().labels.push(label);
         }
-        what.name().to_string()
+        name.to_string()
     });
+}
+
+/// Takes the lock that libc has in an object which the program got from it, as each directory stream has one.
+pub fn take_in(object: u64, name: &'static str, pc: u64, held: &mut u64) {
+    let index = index_of(object).or_else(|| index_of(0)).unwrap_or(object as usize / 16 % MOST_WITHIN);
+    OBJECTS[index].store(object, Ordering::Relaxed);
+    take_named(WITHIN[index].0.get() as u64, name, pc, held);
+}
+
+/// Relaxed: only the carrier uses them.
+fn index_of(object: u64) -> Option<usize> {
+    OBJECTS.iter().position(|of| of.load(Ordering::Relaxed) == object)
+}
+
+/// The object is no more.
+pub fn forget_in(object: u64) {
+    if let Some(index) = index_of(object) {
+        OBJECTS[index].store(0, Ordering::Relaxed);
+        locks::begins_anew(WITHIN[index].0.get() as u64);
+    }
 }
 
 /// A call that libc carries out under that lock, in so many cycles, of which no part is libc's own here.
@@ -180,7 +226,7 @@ pub fn take_stream(stream: &Stream, pc: u64, held: &mut u64) {
     }
 }
 
-/// Gives back what [`take`] took: the thread had it already, or now has it no more.
+/// Releases what [`take`] took, unless the thread had it before.
 pub fn give(held: u64, pc: u64) {
     let lock = held & !AGAIN;
     if lock == 0 || word(lock, WORD) == FREE || owner(lock) != current().fs {

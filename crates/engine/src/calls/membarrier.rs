@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `membarrier` system call: a fence on every CPU that runs a thread of the process, by an interrupt.
 //!
-//! The caller pays for each interrupt that it sends and waits until the slowest CPU has drained what it
-//! had under way; every CPU that is interrupted loses the time of the handler.
+//! The caller pays for each interrupt that it sends, and waits until the slowest CPU has drained its outstanding
+//! accesses; every CPU that is interrupted loses the time of the handler.
 use crate::calls::{signals, sleep};
 use crate::engine::{engine, now};
 use crate::hooks::hot::hot;
@@ -67,9 +67,9 @@ fn interrupt(only: Option<usize>) {
         return;
     }
     let system = &e.launch.machine.system;
-    // Waiting for the interrupt controller: no computing that a busy sibling slows down.
+    // Waiting for the interrupt controller: a busy SMT sibling does not slow that down.
     hot!().clock += ticks(system.interrupt_send) * targets.len() as u64;
-    // A CPU that skips turns of a spin has a clock of turns to come.
+    // The clock of a CPU that skips a spin is ahead, at its next read.
     targets.iter().for_each(|cpu| doze::disturbed(*cpu, now()));
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {

@@ -38,7 +38,7 @@ before! {
     crate::calls::process::reads_signals => signalfd;
 }
 
-/// The process ends without more ado.
+/// The process ends at once (`_exit`).
 fn end(code: c_int) -> ! {
     record::finish(Status::Exited(code));
     sys::exit_group(code)
@@ -53,7 +53,7 @@ stand_ins! {
         end(code)
     }
 
-    /// What is registered for it runs, and is simulated no more.
+    /// Its registered handlers run, and are not simulated any more.
     fn quick_exit(code: c_int) -> () {
         record::finish(Status::Exited(code));
         own(code);

@@ -12,7 +12,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `purpose` keeps apart what several draw from one seed.
+    /// `purpose` separates the generators that are drawn from one seed.
     pub fn new(seed: u64, purpose: u64) -> Self {
         Stream { state: Stream { state: purpose }.next() ^ seed }
     }

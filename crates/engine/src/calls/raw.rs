@@ -17,7 +17,7 @@ use core::ffi::{CStr, c_int, c_void};
 
 /// The instruction `syscall`.
 const INSTRUCTION: [u8; 2] = [0x0f, 0x05];
-/// Code that is looked through at a time.
+/// Code that is scanned at a time.
 const PIECE: usize = 4096;
 
 /// Machine code of a loaded file.
@@ -29,7 +29,7 @@ struct Range {
 
 #[derive(Default)]
 struct Files {
-    /// Those that are loaded now and have been looked through.
+    /// Those that are loaded now and have been scanned.
     known: Vec<Range>,
     /// Those whose system calls come here.
     caught: Vec<Range>,
@@ -65,7 +65,7 @@ pub fn catches(pc: u64) -> bool {
     })
 }
 
-/// Looks through the files that are new.
+/// Scans the files that are new.
 extern "C" fn look() {
     if !active() {
         return;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Paths at which Linux shows its CPUs and memory lead to files of ours, which show the simulated machine's. They lie
+//! Paths under /sys and /proc that describe CPUs and memory are redirected to files that describe the simulated machine. They lie
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
 use crate::calls::topology::{File, Topology, meminfo};
 use crate::engine::{engine, now};
 use crate::passing::Arguments;
+use crate::scheduling::sched;
+use crate::stand_in::stand_ins_at;
 use crate::{start, sys};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -76,6 +78,10 @@ fn absolute(directory: c_int, named: &[u8]) -> Option<String> {
         path = opened(directory)?;
     }
     for part in named.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            path.truncate(path.rfind('/').unwrap_or(0));
+            continue;
+        }
         if !path.ends_with('/') {
             path.push('/');
         }
@@ -107,7 +113,7 @@ fn ours(path: &str) -> Option<String> {
     match inside.strip_prefix("cpu/cpu").map(|rest| rest.split('/').next().unwrap_or_default().parse()) {
         Some(Ok(cpu)) => show_cpu(&root, cpu),
         // Its entries may be listed, and then looked at.
-        _ if inside == "cpu" => (0..topology().cpus).for_each(|cpu| show_cpu(&root, cpu)),
+        _ if inside == "cpu" => all_cpus(),
         _ => {}
     }
     Some(format!("{root}/{inside}"))
@@ -176,6 +182,83 @@ fn make_directory(path: &str) {
     let path = format!("{path}\0");
     // SAFETY: a terminated string.
     unsafe { sys::syscall!(libc::SYS_mkdir, path.as_ptr(), 0o755; 0, 0, 0, 0) };
+}
+
+/// The kernel's path that a path of ours stands for.
+fn theirs(path: &str) -> Option<String> {
+    let inside = path.strip_prefix(shown().root.as_deref()?)?.strip_prefix('/')?;
+    DIRECTORIES.iter().find_map(|(theirs, ours)| {
+        let rest = inside.strip_prefix(ours)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{theirs}{rest}"))
+    })
+}
+
+/// In place of a text that libc allocated, if it is a path of ours: the kernel's.
+unsafe fn translate(text: &mut *mut c_char) {
+    // SAFETY: the caller's: a terminated string from `malloc`.
+    let told = unsafe { CStr::from_ptr(*text) }.to_str().ok().and_then(theirs);
+    if let Some(mut told) = told {
+        told.push('\0');
+        // SAFETY: a terminated string; what is freed is used no more.
+        unsafe {
+            let new = libc::strdup(told.as_ptr().cast());
+            if !new.is_null() {
+                libc::free(core::mem::replace(text, new).cast());
+            }
+        }
+    }
+}
+
+const PATH_BYTES: usize = libc::PATH_MAX as usize;
+
+stand_ins_at! {
+    "rdx" fn realpath(path: *const c_char, into: *mut c_char; _pc) -> *mut c_char {
+        sched::enter_kernel();
+        let mut found = own(instead(libc::AT_FDCWD, path), core::ptr::null_mut());
+        if found.is_null() {
+            return found;
+        }
+        // SAFETY: libc allocated it; the caller's buffer has room for any path.
+        unsafe {
+            translate(&mut found);
+            if into.is_null() {
+                return found;
+            }
+            libc::strncpy(into, found, PATH_BYTES);
+            libc::free(found.cast());
+        }
+        into
+    }
+
+    "r8" fn glob(
+        pattern: *const c_char,
+        flags: c_int,
+        error: Option<extern "C" fn(*const c_char, c_int) -> c_int>,
+        into: *mut libc::glob_t;
+        _pc
+    ) -> c_int {
+        sched::enter_kernel();
+        let ours = instead(libc::AT_FDCWD, pattern);
+        if ours != pattern {
+            // Which of them match is for libc to find out.
+            all_cpus();
+        }
+        let code = own(ours, flags, error, into);
+        if code == 0 && ours != pattern {
+            // SAFETY: libc has filled it.
+            unsafe {
+                let skipped = if flags & libc::GLOB_DOOFFS != 0 { (*into).gl_offs } else { 0 };
+                (0..(*into).gl_pathc).for_each(|i| translate(&mut *(*into).gl_pathv.add(skipped + i)));
+            }
+        }
+        code
+    }
+}
+
+fn all_cpus() {
+    if let Some(root) = root() {
+        (0..topology().cpus).for_each(|cpu| show_cpu(&root, cpu));
+    }
 }
 
 /// A call whose first argument is a path.

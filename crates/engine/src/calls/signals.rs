@@ -3,8 +3,8 @@
 //!
 //! All is the simulation's own: the carrier's real mask stays empty. A running thread takes a signal at its
 //! next basic block or at the end of the call that unblocks it, as a handler must not find the runtime at
-//! work; a blocked one is woken, runs the handler, and its call fails or goes on. What comes from outside the
-//! process is taken in at a basic block, and is then a signal like any other.
+//! work; a blocked one is woken, runs the handler, and its call fails or continues. Signals from other
+//! processes are taken in at a basic block, and are then signals like any other.
 mod actions;
 mod delivery;
 mod frame;
@@ -38,7 +38,7 @@ pub struct Own {
     awaited: u64,
     /// Its stack for handlers: where that begins, and its bytes.
     stack: Option<(u64, u64)>,
-    /// It has to look what there is for it to do.
+    /// It has to check for pending signals and cancellation.
     due: bool,
     /// It waits inside libc, with locks held: nothing interrupts it.
     deaf: bool,
@@ -81,7 +81,7 @@ fn own() -> &'static mut Own {
     &mut current().signals
 }
 
-/// The running thread has to look, before it blocks and at its next basic block.
+/// The running thread has to check, before it blocks and at its next basic block.
 pub fn is_due() -> bool {
     own().due && !own().deaf
 }
@@ -91,7 +91,7 @@ pub fn is_deaf(fiber: usize) -> bool {
     engine().fibers[fiber].signals.deaf
 }
 
-/// Waits inside libc: what comes meanwhile is looked at afterwards.
+/// Waits inside libc: signals that arrive meanwhile are handled afterwards.
 pub fn deafly(wait: impl FnOnce()) {
     let before = core::mem::replace(&mut own().deaf, true);
     wait();
@@ -99,7 +99,7 @@ pub fn deafly(wait: impl FnOnce()) {
     crate::scheduling::sched::set_limit();
 }
 
-/// The thread has to look at its next basic block.
+/// The thread has to check at its next basic block.
 pub fn set_due(fiber: usize) {
     let signals = &mut engine().fibers[fiber].signals;
     if !signals.due {
@@ -113,7 +113,7 @@ pub fn set_due(fiber: usize) {
     }
 }
 
-/// Works out whether the running thread has anything to look at.
+/// Computes whether the running thread has anything to check for.
 fn reconsider() {
     let mine = own();
     let pending = mine.pending.set() | process().pending.set();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams of the standard library. libc's own functions read and write them, by system calls that are
-//! out of our reach: so before a call, the thread has the stream's lock, the call is paid for, and the descriptor is
-//! ready; after it the lock is let go.
+//! not intercepted: so before a call, the thread takes the stream's lock, the call is charged, and the descriptor is
+//! ready; after it the lock is released.
 use crate::calls::io;
 use crate::calls::library_locks::{self, Guarded, give, opened, take_library, take_stream};
 use crate::engine::charge;
@@ -42,7 +42,9 @@ impl Stream {
 /// Cycles of a call that finds room or data in the stream's buffer, and of one that formats text.
 const BUFFERED: u32 = 40;
 const FORMATTED: u32 = 400;
-/// And of one that makes or ends a stream, beside the kernel's part.
+/// Of a call that takes no lock.
+const UNLOCKED: u32 = 10;
+/// And of one that opens or closes a stream, without the system call.
 const OPENED: u32 = 300;
 
 /// One of the standard streams, which the program may set. `cache` holds where the variable is.
@@ -104,10 +106,13 @@ fn before_output(stream: u64, cycles: u32, pc: u64, held: &mut u64) {
 }
 
 fn before_input(stream: u64, pc: u64, held: &mut u64) {
-    if let Some(stream) = hold(stream, BUFFERED, pc, held)
-        && stream.read_next >= stream.read_end
-        && stream.fd >= 0
-    {
+    if let Some(stream) = hold(stream, BUFFERED, pc, held) {
+        await_buffer(stream);
+    }
+}
+
+fn await_buffer(stream: &Stream) {
+    if stream.read_next >= stream.read_end && stream.fd >= 0 {
         sched::enter_kernel();
         io::await_input(stream.fd);
     }
@@ -137,6 +142,58 @@ hooks! {
     reads_fourth |a, pc, held| before_input(a.rcx, pc, held);
     reads_fifth |a, pc, held| before_input(a.r8, pc, held);
     reads_stdin |_a, pc, held| before_input(stdin() as u64, pc, held);
+}
+
+/// Calls that leave the locking to the program. A character's is mostly inline in the program, which then only comes for
+/// the buffer.
+fn unlocked_output(stream: u64) {
+    charge(UNLOCKED);
+    // SAFETY: the program's stream, or null.
+    if let Some(stream) = unsafe { (stream as *const Stream).as_ref() } {
+        io::await_room(stream.fd);
+    }
+}
+
+fn unlocked_input(stream: u64) {
+    charge(UNLOCKED);
+    // SAFETY: as above.
+    if let Some(stream) = unsafe { (stream as *const Stream).as_ref() } {
+        await_buffer(stream);
+    }
+}
+
+macro_rules! unlocked_hooks {
+    ($($name:ident |$arguments:ident| $body:expr;)*) => {$(
+        pub extern "C" fn $name($arguments: &Arguments, _pc: u64) {
+            $body
+        }
+    )*};
+}
+
+unlocked_hooks! {
+    unlocked_writes_first |a| unlocked_output(a.rdi);
+    unlocked_writes_second |a| unlocked_output(a.rsi);
+    unlocked_writes_fourth |a| unlocked_output(a.rcx);
+    unlocked_writes_stdout |_a| unlocked_output(stdout() as u64);
+    unlocked_reads_first |a| unlocked_input(a.rdi);
+    unlocked_reads_third |a| unlocked_input(a.rdx);
+    unlocked_reads_fourth |a| unlocked_input(a.rcx);
+    unlocked_reads_fifth |a| unlocked_input(a.r8);
+    unlocked_reads_stdin |_a| unlocked_input(stdin() as u64);
+}
+
+before! {
+    crate::calls::stdio::unlocked_writes_first => fflush_unlocked __overflow __woverflow;
+    crate::calls::stdio::unlocked_writes_second => fputc_unlocked putc_unlocked fputs_unlocked fputwc_unlocked
+        putwc_unlocked fputws_unlocked;
+    crate::calls::stdio::unlocked_writes_fourth => fwrite_unlocked;
+    crate::calls::stdio::unlocked_writes_stdout => putchar_unlocked putwchar_unlocked;
+    crate::calls::stdio::unlocked_reads_first => fgetc_unlocked getc_unlocked fgetwc_unlocked getwc_unlocked __uflow
+        __underflow __wuflow __wunderflow;
+    crate::calls::stdio::unlocked_reads_third => fgets_unlocked fgetws_unlocked;
+    crate::calls::stdio::unlocked_reads_fourth => fread_unlocked __fgets_unlocked_chk __fgetws_unlocked_chk;
+    crate::calls::stdio::unlocked_reads_fifth => __fread_unlocked_chk;
+    crate::calls::stdio::unlocked_reads_stdin => getchar_unlocked getwchar_unlocked;
 }
 
 /// The call formats or reads text that is no stream's.

@@ -3,7 +3,7 @@
 //! name, all else to the kernel.
 use crate::account::host;
 use crate::calls::membarrier::membarrier;
-use crate::calls::signals;
+use crate::calls::{memory_policy, signals};
 use crate::engine::{active, engine, note};
 use crate::entry::Call;
 use crate::scheduling::sched;
@@ -48,6 +48,10 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_getcpu => getcpu(a as *mut c_uint, b as *mut c_uint),
         libc::SYS_sched_getaffinity => affinity(a as c_int, b as usize, c),
         libc::SYS_membarrier => result(membarrier(a as c_int, b as u32, c as c_int)),
+        libc::SYS_set_mempolicy => answer(memory_policy::set(a, b, c, pc)),
+        libc::SYS_mbind => answer(memory_policy::bind(c, d, e, pc)),
+        libc::SYS_get_mempolicy => answer(memory_policy::get(a, b, c, d, e)),
+        libc::SYS_move_pages => answer(memory_policy::move_pages(b, c, d, e, pc)),
         libc::SYS_set_robust_list => result(robust_list::set(a, b as usize)),
         libc::SYS_get_robust_list => result(robust_list::get(a as c_int, b, c)),
         libc::SYS_clock_nanosleep => clock_nanosleep(a as c_int, b as c_int, c, d),
@@ -191,6 +195,12 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_madvise => madvise(*mut c_void, usize, c_int);
         SYS_open => open(*const c_char, c_int, c_uint);
         SYS_openat => openat(c_int, *const c_char, c_int, c_uint);
+        SYS_stat => stat(*const c_char, *mut libc::stat);
+        SYS_newfstatat => fstatat(c_int, *const c_char, *mut libc::stat, c_int);
+        SYS_access => access(*const c_char, c_int);
+        SYS_faccessat => faccessat(c_int, *const c_char, c_int, c_int);
+        SYS_readlink => readlink(*const c_char, *mut c_char, usize);
+        SYS_readlinkat => readlinkat(c_int, *const c_char, *mut c_char, usize);
         SYS_read => read(c_int, *mut c_void, usize);
         SYS_readv => readv(c_int, *const libc::iovec, c_int);
         SYS_write => write(c_int, *const c_void, usize);
@@ -223,6 +233,10 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_sendmsg => sendmsg(c_int, *const libc::msghdr, c_int);
         SYS_fork => fork();
     }
+}
+
+fn answer(result: Result<c_long, c_int>) -> c_long {
+    result.unwrap_or_else(|error| failed(error).into())
 }
 
 fn kernel(number: c_long, arguments: &Arguments) -> c_long {

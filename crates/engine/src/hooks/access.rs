@@ -26,13 +26,13 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
         timed(address, pc, size as u32, Kind::Load, AccessKind::Read);
         return;
     }
-    let engine = engine();
-    let quiet = engine.model.quiet_read(tag, engine.sched.cpu as u32, hot!().clock);
-    if quiet && !engine.fibers[engine.sched.fiber].spins.again(pc, address) {
-        return;
+    let once = !current().spins.again(pc, address);
+    let quiet = is_quiet(address, engine().sched.cpu as u32, once && sched::within_slack());
+    if quiet && once {
+        return pending::flush(sched::shown());
     }
     // From here on as an atomic load: to the machine it is the same instruction.
-    if !quiet || !sched::within_lookahead() {
+    if !quiet {
         let again = !wrote() && current().spins.continues(pc, address);
         let kind = if again { Kind::LoadAwaited } else { Kind::Load };
         let asked = hot!().clock;
@@ -50,6 +50,29 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     }
 }
 
+/// Does the running CPU read a copy that it has, and that no request takes from it by now? Such a read takes no time and
+/// changes no state of the line. CPUs behind go first if they can change the value ([`sched::may_run_ahead`]), but for a
+/// value that `may_be_old`.
+#[inline]
+pub fn is_quiet(address: u64, cpu: u32, may_be_old: bool) -> bool {
+    front::catch_up(cpu);
+    let model = &mut engine().model;
+    if !model.is_idle(cpu) {
+        hot!().clock = model.retire(cpu, hot!().clock);
+        front::passed(cpu);
+        charge_late(cpu);
+    }
+    let quiet = || engine().model.quiet_read(*tag_of(address), cpu, hot!().clock);
+    if !quiet() {
+        return false;
+    }
+    if may_be_old || sched::may_run_ahead(*tag_of(address), |_| true) {
+        return true;
+    }
+    sched::sync();
+    quiet()
+}
+
 pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if !active() {
         return;
@@ -64,15 +87,15 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     let shared = tag_of(address).record_index().is_some();
     let outcome = timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
     let cpu = engine().sched.cpu as u32;
-    // What is due goes before it, also to these bytes.
+    // Stores that are due commit before it, also those to these bytes.
     pending::flush(sched::shown());
     let mut seen = hot!().clock;
-    if pending::any_of(cpu) {
+    if pending::any_of(cpu) && !pending::none_before(cpu, address) {
         pending::defer_plain(cpu, address, size, outcome.effect, pc);
         seen = pending::youngest(cpu).map_or(seen, |store| store.effect);
     }
     if shared {
-        // Others see the value from then on: at once, if nothing waits before it, whenever the line comes.
+        // Others see the value from then on: at once, if no older store waits, whenever the line arrives.
         engine().locks.stored(address, seen);
     }
 }
@@ -98,7 +121,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
     }
 }
 
-/// The bytes come after the hooks of all lines, when those of the first may no longer wait: nothing else may then, either.
+/// The bytes are stored after the hooks of all lines, when a store to the first may no longer wait: then none may.
 #[cold]
 fn write_at_once(address: u64, size: u64) {
     if address ^ (address + size - 1) >= crate::engine::line_bytes() {
@@ -119,7 +142,7 @@ fn each_line(address: u64, size: u64, mut f: impl FnMut(u64, u64)) {
     let line = crate::engine::line_bytes();
     let mut at = address;
     while at < address + size {
-        // Lines are powers of two: no division, which would cost more than all else here.
+        // Line sizes are powers of two: a division would cost more than the rest of this function.
         let next = ((at | (line - 1)) + 1).min(address + size);
         f(at, next - at);
         at = next;
@@ -144,7 +167,7 @@ pub fn read_value(address: u64, size: u8) -> u64 {
     }
 }
 
-/// Asks the model for one access of the running CPU, after letting those behind it go first, and
+/// Asks the model for one access of the running CPU, after the CPUs behind it have run, and
 /// accounts for it. The clock is then at [`Outcome::done`].
 pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> Outcome {
     let cpu = engine().sched.cpu as u32;
@@ -161,7 +184,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     if others_know(*tag, cpu) && !may_go_first(*tag, &access) {
         sched::sync();
     }
-    // After others have gone first: until here the owner may have stored to it.
+    // Only now that the CPUs behind have run: until here the owner may have stored to it.
     pending::reveal(*tag, cpu);
     let shared = engine().model.shared_lines();
     let outcome = engine().model.access(tag, &access, hot!().clock);
@@ -187,7 +210,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     outcome
 }
 
-/// The prefetcher asks for the other line of a pair.
+/// The adjacent-line prefetcher requests the other line of a pair.
 #[cold]
 pub fn bring_pair(address: u64, cpu: u32) {
     pending::reveal(*tag_of(address), cpu);
@@ -208,10 +231,10 @@ fn others_know(tag: corefold_model::Tag, cpu: u32) -> bool {
 }
 
 fn may_go_first(tag: corefold_model::Tag, access: &Access) -> bool {
-    sched::is_last() || sched::within_lookahead() && engine().model.hits(tag, access, hot!().clock)
+    sched::is_last() || sched::may_run_ahead(tag, |model| model.hits(tag, access, hot!().clock))
 }
 
-/// Lets what the CPU has under way end as far as this access has to wait for it.
+/// Completes the CPU's outstanding accesses as far as this one has to wait for them.
 pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
     let before = hot!().clock;
     let model = &mut engine().model;
@@ -223,8 +246,8 @@ pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
     charge_late(cpu);
 }
 
-/// A load under way may be about to deliver this very address: then the access waits for it. The value
-/// is all there is to go by, as hooks carry no data flow; a field lies within a page of its object.
+/// An outstanding load may be about to deliver this very address (a dependent access): then it waits. Hooks carry no
+/// data flow, so the loaded value decides: it points to within a page of the address.
 fn address_known(cpu: u32, address: u64, now: Ticks) -> Ticks {
     let word = |load: &Load| read_value(load.address & !7, 8);
     if !engine().model.may_deliver_near(cpu, address, word) {
@@ -251,7 +274,7 @@ pub fn origin(pc: u64, what: AccessKind, size: u32) -> u64 {
     pc | (what as u64) << ORIGIN_KIND | u64::from(size.min(64)) << ORIGIN_SIZE
 }
 
-/// Charges what was waited for accesses that the CPU had run past to the places they came from.
+/// Charges waits for accesses that the CPU had run ahead of to the places that made them.
 #[inline]
 pub fn charge_late(cpu: u32) {
     while let Some(blame) = engine().model.take_blame(cpu) {
@@ -308,6 +331,7 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     if wrote() {
         fiber.spins.forget();
         hot!().wrote = 0;
+        perturb::worked();
     }
     let cpu = engine.sched.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Are the iterations of a loop that looks at memory alike, as those of a spin are, or does it compute in registers?
 //!
-//! Three looks from one place are compared: the registers that outlive a call, and the words above the stack pointer,
+//! Three reads from one place are compared: the registers that outlive a call, and the words above the stack pointer,
 //! where compilers keep what has no register. A spin may count its iterations: one word that changes by the same
 //! amount. Iterations of unequal length are not judged, as a spin may back off.
 use crate::engine::current;
@@ -12,9 +12,9 @@ use corefold_model::Ticks;
 const REGISTERS: usize = 7;
 const STACK_POINTER: usize = 6;
 const WORDS: usize = 64;
-/// Iterations of a spin before it is looked into.
+/// Iterations of a spin before they are compared.
 const FIRST: u32 = 8;
-/// Looks compared.
+/// Reads compared.
 const COMPARED: u32 = 3;
 
 type Words = [u64; WORDS];
@@ -23,12 +23,12 @@ type Words = [u64; WORDS];
 pub struct Alike {
     pc: u64,
     iterations: u32,
-    /// When the last look was, and how long the iteration before it took.
+    /// When the last read was, and how long the iteration before it took.
     at: Ticks,
     took: Ticks,
     words: Words,
     changes: Words,
-    /// A place whose iterations were found alike: it is not looked into again.
+    /// A place whose iterations were found alike: it is not compared again.
     known: u64,
 }
 
@@ -39,7 +39,7 @@ impl Default for Alike {
 }
 
 impl Alike {
-    /// Another look of a spin from its place. Returns whether the iterations have turned out not to be alike.
+    /// Another read of a spin from its place. Returns whether the iterations have turned out not to be alike.
     #[inline]
     pub fn computes(&mut self, pc: u64, at: Ticks, captured: &mut Captured) -> bool {
         if pc == self.known {

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inline assembly: the program's own instructions access memory, and calls before and after them say so.
 //!
-//! A read-modify-write is given its line first, then the instruction runs on what is there by now. A store
+//! A read-modify-write gets its line first, then the instruction runs on the value that is there by then. A store
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
-//! runs between the two calls.
+//! runs between the two calls. `registers` has their entry.
 use crate::calls::raw;
 use crate::calls::string::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
-use crate::hooks::hot::{HOT, hot};
+use crate::hooks::hot::hot;
 use crate::hooks::{atomics, blocks, pending, wide};
-use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
-use core::arch::naked_asm;
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, Unseen, Word};
 
-/// The program's registers at a call.
+/// The program's registers at a call, as `corefold_around` leaves them on the stack.
 #[repr(C)]
-struct Frame {
+pub struct Frame {
     /// By their numbers; that of `rsp` is not the program's.
     registers: [u64; 16],
     flags: u64,
@@ -47,92 +45,7 @@ struct Slot(Cell<Option<Announced>>);
 unsafe impl Sync for Slot {}
 static ANNOUNCED: Slot = Slot(Cell::new(None));
 
-/// Vector registers, as XSAVE lays them out: those up to AVX-512's, and the x87's.
-const STATE: u32 = 0xe7;
-const STATE_BYTES: u32 = 2752;
-const STATE_HEADER: u32 = 512;
-
-/// Keeps every register: those that calls preserve by calling, the others here. The word that was pushed
-/// is taken off the stack.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub extern "C" fn corefold_around() {
-    naked_asm!(
-        ".cfi_startproc",
-        "pushfq",
-        ".cfi_adjust_cfa_offset 8",
-        "cmp byte ptr [rip + {active}], 0",
-        "je 2f",
-        // A block's head, of known cost, before the limit: nothing else needs to be kept.
-        "cmp byte ptr [rsp + 19], {block}",
-        "jne 3f",
-        "push rax",
-        "push rdx",
-        ".cfi_adjust_cfa_offset 16",
-        "mov rdx, [rsp + 24]",
-        "add rdx, {rest}",
-        "mov rax, {mask}",
-        "and rax, rdx",
-        "mov rdx, {table}",
-        "add rdx, ds:[{hot} + 8]",
-        "movzx eax, word ptr [rax + rdx]",
-        "test eax, eax",
-        "jz 4f",
-        "add rax, ds:[{hot} + 16]",
-        "cmp rax, ds:[{hot} + 24]",
-        "jae 4f",
-        "mov ds:[{hot} + 16], rax",
-        "pop rdx",
-        "pop rax",
-        "jmp 2f",
-        "4: pop rdx",
-        "pop rax",
-        ".cfi_adjust_cfa_offset -16",
-        "3: cld",
-        "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8",
-        "push rdi", "push rsi", "push rbp", "push rsp", "push rbx", "push rdx", "push rcx", "push rax",
-        ".cfi_adjust_cfa_offset 128",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        ".cfi_offset rbp, -104",
-        "sub rsp, {bytes}",
-        "and rsp, -64",
-        "xor eax, eax",
-        "mov [rsp + {header}], rax", "mov [rsp + {header} + 8], rax", "mov [rsp + {header} + 16], rax",
-        "mov [rsp + {header} + 24], rax", "mov [rsp + {header} + 32], rax", "mov [rsp + {header} + 40], rax",
-        "mov [rsp + {header} + 48], rax", "mov [rsp + {header} + 56], rax",
-        "mov eax, {state}",
-        "xor edx, edx",
-        "xsave64 [rsp]",
-        "mov rdi, rbp",
-        "call {body}",
-        "mov eax, {state}",
-        "xor edx, edx",
-        "xrstor64 [rsp]",
-        "mov rsp, rbp",
-        ".cfi_def_cfa_register rsp",
-        "pop rax", "pop rcx", "pop rdx", "pop rbx", "pop rbp", "pop rbp", "pop rsi", "pop rdi",
-        "pop r8", "pop r9", "pop r10", "pop r11", "pop r12", "pop r13", "pop r14", "pop r15",
-        ".cfi_restore rbp",
-        ".cfi_adjust_cfa_offset -128",
-        "2: popfq",
-        ".cfi_adjust_cfa_offset -8",
-        "ret 8",
-        ".cfi_endproc",
-        active = sym crate::engine::ACTIVE,
-        bytes = const STATE_BYTES,
-        header = const STATE_HEADER,
-        state = const STATE,
-        body = sym around,
-        block = const corefold_block::around::TOP_BLOCK >> 24,
-        rest = const REST,
-        mask = const BLOCK_MASK,
-        table = const BLOCK_COSTS,
-        hot = const HOT,
-    )
-}
-
-extern "C" fn around(frame: &Frame) {
+pub extern "C" fn around(frame: &Frame) {
     let word = Word(frame.word as u32);
     match word.kind() {
         Kind::Read | Kind::Write | Kind::Update | Kind::Atomic => announce(word, address(frame, word), frame.pc),
@@ -240,6 +153,6 @@ fn unseen(what: u32, pc: u64) {
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
     }
-    // It may have stored: no spin, as far as can be told.
+    // It may have stored: not counted as a spin.
     hot!().wrote = 1;
 }

@@ -2,7 +2,7 @@
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
-use crate::hooks::access::{charge_blame, looked, origin, read_value, timed};
+use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
 use crate::hooks::{front, pending, split};
 use crate::scheduling::doze::doze;
@@ -38,8 +38,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
         perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let cpu = engine().sched.cpu as u32;
-    front::catch_up(cpu);
-    if engine().model.quiet_read(*tag_of(address), cpu, hot!().clock) && sched::within_lookahead() {
+    if is_quiet(address, cpu, false) {
         return loaded(address, size, orders, pc);
     }
     let again = hot!().wrote == 0 && current().spins.continues(pc, address);
@@ -47,7 +46,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     let asked = hot!().clock;
     timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
     if hot!().clock > asked {
-        // The value is that of now: who had the line until it left may still be behind.
+        // The value is that of now: the CPU that had the line before may still be behind in virtual time.
         sched::sync();
     }
     loaded(address, size, orders, pc)
@@ -80,7 +79,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if perturb::on() {
         effect = perturb::stored(address, size, pc, effect);
     }
-    if effect <= hot!().clock && !pending::any_of(cpu) {
+    if effect <= hot!().clock && !pending::any_of(cpu) || pending::none_before(cpu, address) {
         return pending::write_value(address, size, value);
     }
     keep_clean(address, cpu, before);
@@ -95,7 +94,7 @@ fn make_room(cpu: u32) {
     }
 }
 
-/// Waits until all that the running CPU has stored has taken effect, however often it has to ask for its lines.
+/// Waits until all stores of the running CPU have committed, however often their lines have to be requested again.
 #[inline]
 pub fn await_own_stores(cpu: u32) {
     while let Some(store) = pending::youngest(cpu) {
@@ -164,8 +163,8 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
         return pending::flush(hot!().clock);
     }
     let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
-    if outcome.transfer.is_some() {
-        // The operation takes effect when the line is here; those who are behind come first.
+    if outcome.transfer.is_some() || outcome.stall > 0 {
+        // The operation takes effect when the line has arrived; CPUs that are behind run first.
         let rest = outcome.done - outcome.effect;
         hot!().clock -= rest;
         sched::sync();
@@ -177,7 +176,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 #[inline]
 fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
-        // Whoever tries a lock or a comparison expects it to succeed.
+        // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
         front::lost(engine().sched.cpu as u32);
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;

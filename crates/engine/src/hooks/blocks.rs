@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each basic block costs: worked out when it is first reached or, in and around an inner loop, when its rounds
-//! are known (`rounds`), and when it is known how often its branch is mispredicted (`branches`). Kept in a table by its
+//! What each basic block costs: computed when it is first reached or, in and around an inner loop, when its trip count
+//! is known (`rounds`), and when its branch's misprediction rate is known (`branches`). Kept in a table by its
 //! address.
 use crate::engine::{active, beside_sibling, engine};
 use crate::hooks::branches;
@@ -14,7 +14,7 @@ pub extern "C" fn unknown_block(pc: u64) {
     learn((BLOCK_COSTS + (pc & BLOCK_MASK)) as *mut u32, pc);
 }
 
-/// Works out the block's cost, fills its `entry` if that is known, and lets it pass.
+/// Computes the block's cost, fills its `entry` if that is known, and charges it.
 pub fn learn(entry: *mut u32, pc: u64) {
     let (cost, known) = if active() { branches::visit(entry, pc) } else { (NATIVE, true) };
     if known {
@@ -56,7 +56,7 @@ pub fn cost(pc: u64) -> u64 {
 /// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.
 const NATIVE: u32 = 0x0001_0001;
 
-/// What the machine's cores are to code.
+/// The core parameters that the cost of code depends on.
 pub fn core() -> Core {
     let corefold_model::Core {
         width,
@@ -88,7 +88,7 @@ impl Code for Mapped {
         let engine = engine();
         let holds = |m: &Module| (m.start..m.end).contains(&address);
         if !engine.modules.iter().any(holds) {
-            // The code leads to addresses that lie in no file, too: only a new file is worth another look.
+            // Code also jumps to addresses in no file: only a newly loaded file is worth another search.
             let generation = crate::account::modules::generation();
             if generation != engine.modules_as_of {
                 crate::account::modules::refresh(&mut engine.modules);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which way a branch goes, and how often a core guesses that wrong. The first visits of a block that ends in one come
-//! here, and so does whichever block is next: a predictor guesses along. What it gets wrong becomes part of the block's
-//! cost, which is then known and no visit comes here. From time to time some come here again, to see whether the
-//! program has come to do otherwise: then it is learnt anew.
+//! Branch bias and misprediction rates. The first visits of a block that ends in a branch call this module, and so does
+//! the block after it: a predictor is simulated on them. The rate of mispredictions becomes part of the block's cost;
+//! then its visits no longer call this module. From time to time some do again, to see whether the program's behaviour
+//! has changed: then the rate is learnt anew.
 //!
-//! The tables are those of all threads, as each core's would be once they are warm; a thread has its own history. They
-//! know branches by the order in which they were met.
+//! All threads share the predictor's tables, as if each core's were warm; each thread has its own history. Branches are
+//! numbered in the order in which they were first met.
 use crate::engine::{current, engine};
 use crate::hooks::blocks::{Mapped, core};
 use crate::hooks::hot::hot;
@@ -16,28 +16,28 @@ use corefold_model::{TICKS_PER_CYCLE, Ticks, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-/// Visits of a block until its branch is known. Many go the same way again and again: of those it takes fewer.
+/// Visits of a block until its branch is known; fewer for a branch that always goes the same way.
 const VISITS: u16 = 4096;
 const FEWER: u16 = 1024;
-/// Visits until it is known whether a branch is as it was.
+/// Visits until it is known whether a branch has changed.
 const AGAIN: u16 = 1024;
-/// By so much of its guesses it may differ: what so few tell is not more exact.
+/// The rate may differ by this much before it counts as changed: so few visits give no better precision.
 const ALIKE: u32 = 16;
-/// Cycles of all CPUs until branches are looked at again: at least so many, and for each visit that came here since the
-/// last time. That keeps what this costs the host at a few parts in a hundred.
+/// Cycles of all CPUs until branches are checked again: at least this many, and this many for each visit since the
+/// last check. That keeps the host's cost of checking at a few per cent.
 const LEAST_CYCLES: u64 = 2_000_000;
 const CYCLES_PER_VISIT: u64 = 2000;
 /// Cycles of one CPU that are counted at once, as its clock reaches them. Not with the samples: how often those are taken
 /// must change nothing but the profile.
 pub const COUNTED_AT_ONCE: Ticks = ticks(10_000);
-/// Guesses that do not count: of each number of visits, the first half. The tables fill, and programs begin otherwise
-/// than they go on.
+/// The first half of the visits does not count: the tables fill, and programs start differently from their steady
+/// state.
 const HALF: u16 = 2;
-/// Fewer guesses tell nothing.
+/// The fewest predictions that give a rate.
 const LEAST: u16 = 64;
-/// Blocks of a thread whose branch it has not yet come to: it is in functions that they call.
+/// Blocks of a thread whose branch it has not yet reached: it is in functions that they call.
 const DEEPEST: usize = 8;
-/// Visits of a block by others until a branch that may lead there is waited for no more: its thread may have left it for
+/// Visits of a block by other ways until a branch that may lead there is given up: its thread may have left it for
 /// good.
 const OTHERS: u16 = 4096;
 
@@ -46,28 +46,28 @@ pub struct Branches {
     predictor: Predictor,
     blocks: Vec<Block>,
     by_pc: HashMap<u64, u32, FxBuildHasher>,
-    /// Since branches were last looked at again.
+    /// Since branches were last checked.
     cycles: u64,
     visits: u64,
 }
 
 struct Block {
     pc: u64,
-    /// Where its cost goes; none before its first visit.
+    /// The table entry of its cost; none before its first visit.
     entry: *mut u32,
-    /// Packed; 0 while that hangs on rounds. First without what its branch takes.
+    /// Packed; 0 while it depends on trip counts. At first without mispredictions.
     base: u32,
     cost: u32,
     /// It is in `entry`.
     known: bool,
-    /// How many branches that are on their way may lead here, and visits since one did.
+    /// How many pending branches may lead here, and visits since one did.
     awaited: u32,
     others: u16,
     /// Where its branch may lead.
     ways: Option<[u32; 2]>,
-    /// What is known of that so far; none: all that is wanted.
+    /// What is known of that so far; none: learnt.
     branch: Option<Branch>,
-    /// What was found out when it was learnt.
+    /// The result when it was learnt.
     learnt: Option<Branch>,
 }
 
@@ -87,20 +87,20 @@ const BLANK: Block = Block {
 #[derive(Clone, Copy, Default)]
 struct Branch {
     visits: u16,
-    /// Guesses that count, and the wrong ones of these.
+    /// Predictions that count, and the mispredicted ones of these.
     guesses: u16,
     wrong: u16,
-    /// How often it went the second way.
+    /// How often the branch went to the second target.
     second: u16,
-    /// It is known, and only seen whether it is as it was.
+    /// It is known, and being checked for a change.
     again: bool,
 }
 
-/// What a thread has of its own.
+/// The state of one thread.
 #[derive(Default)]
 pub struct Own {
     history: History,
-    /// Blocks whose branch it has not yet come to, the latest last.
+    /// Blocks whose branch it has not yet reached, the latest last.
     pending: [u32; DEEPEST],
     count: usize,
 }
@@ -116,7 +116,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
         cost => cost,
     };
     if current().spins.spinning() {
-        // When it ends is not for the thread to say.
+        // The thread does not decide when it ends.
         let block = engine().branches.block(at);
         (block.branch, block.learnt) = (None, None);
     }
@@ -155,7 +155,7 @@ impl Branches {
             return;
         }
         (self.cycles, self.visits) = (0, 0);
-        // Warm tables would know by heart the few stretches of a program's data that they are shown.
+        // Warm tables would have memorised the few stretches of a program's data that they are trained on.
         self.predictor = Predictor::default();
         for block in self.blocks.iter_mut().filter(|block| block.learnt.is_some() && block.branch.is_none()) {
             block.branch = Some(Branch { again: true, ..Branch::default() });

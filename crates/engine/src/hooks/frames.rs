@@ -13,7 +13,7 @@ use corefold_recording::Frame;
 #[derive(Default)]
 pub struct Frames {
     known: BTreeSet<Frame>,
-    /// Those of threads that were about to run: where they are shows when they next stop.
+    /// Frames of threads that were about to run: resolved when the thread next stops.
     awaited: BTreeSet<Found>,
 }
 
@@ -44,7 +44,7 @@ pub fn note(address: u64, pc: u64) {
     stops_at(pc);
 }
 
-/// The running thread is at `pc`: so its frames that were waited for are known.
+/// The running thread is at `pc`: resolves its frames that were not known before.
 pub fn stops_at(pc: u64) {
     let e = engine();
     let thread = e.sched.fiber;

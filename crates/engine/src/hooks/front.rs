@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a core has got to while a locked operation waits for its line: it accesses nothing meanwhile, but it
-//! computes, as far as its reorder buffer reaches. The CPU's clock is that of the operations, in order; this says
-//! how far its computing is before it.
+//! Run-ahead: while a locked operation waits for its line, the core makes no other access, but it executes
+//! computation behind it, as far as its reorder buffer reaches. The CPU's clock is that of the operations, in order;
+//! this module holds how far its computation is ahead of it.
 use crate::engine::engine;
 use crate::hooks::hot::hot;
 use corefold_model::Ticks;
 
 #[derive(Clone, Copy, Default)]
 pub struct Front {
-    /// How long before the clock the core can have computed what the program computes next.
+    /// How long before the clock the core may have executed what the program computes next.
     ahead: Ticks,
     /// Work that still fits into the reorder buffer behind the operation that waited.
     room: Ticks,
@@ -23,7 +23,7 @@ impl Front {
     }
 }
 
-/// Of what the running CPU has computed since its last access, what it did while it waited took no time.
+/// The part of the computation since the last access that overlapped with the wait takes no time.
 #[inline]
 pub fn catch_up(cpu: u32) {
     let front = &mut engine().sched.cpus[cpu as usize].front;
@@ -51,7 +51,7 @@ pub fn waited(cpu: u32, stall: Ticks) {
     }
 }
 
-/// An access is over: what comes after it is work again.
+/// An access is complete: computation after it takes time again.
 #[inline]
 pub fn passed(cpu: u32) {
     let front = &mut engine().sched.cpus[cpu as usize].front;
@@ -60,13 +60,13 @@ pub fn passed(cpu: u32) {
     }
 }
 
-/// Nothing passes this place.
+/// Nothing is reordered past this place (a fence).
 pub fn end(cpu: u32) {
     catch_up(cpu);
     lost(cpu);
 }
 
-/// The core has to begin anew, as a branch went the other way.
+/// A misprediction: the core has discarded what it executed ahead.
 #[inline]
 pub fn lost(cpu: u32) {
     engine().sched.cpus[cpu as usize].front.ahead = 0;

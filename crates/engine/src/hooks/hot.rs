@@ -19,7 +19,7 @@ pub struct Hot {
     pub cost_half: u64,
     /// The running CPU's clock.
     pub clock: u64,
-    /// The clock at which the slow path has something to do.
+    /// The clock from which on basic blocks take the slow path.
     pub limit: u64,
     /// Top of the running fiber's stack of return addresses.
     pub frames: *mut u64,
@@ -27,13 +27,13 @@ pub struct Hot {
     pub frame_step: u64,
     /// Set by every store: a loop that stores is working, not spinning.
     pub wrote: u8,
-    /// Set by whatever the runtime does for the program between two looks of a spin, but for its hooks.
+    /// Set by whatever the runtime does for the program between two reads of a spin, except its hooks.
     pub called: u8,
-    /// Where the running fiber's next look leaves its registers, if it wants them.
+    /// Where the running fiber's next read saves its registers, if that is requested.
     pub captured: *mut Captured,
 }
 
-/// What a fiber's next look is to say of the registers that outlive a call.
+/// The callee-saved registers at a fiber's next read.
 #[repr(C)]
 #[derive(Default)]
 pub struct Captured {
@@ -50,7 +50,7 @@ impl Captured {
 
 pub const CAPTURED: u64 = HOT + offset_of!(Hot, captured) as u64;
 
-/// The entry of a look: `$first`, if anything, and on to `$body`.
+/// The entry of a read: `$first`, if anything, then `$body`.
 macro_rules! look_entry {
     ($(#[$export:meta])? $name:ident $first:literal $body:path) => {
         #[unsafe(naked)]
@@ -82,8 +82,7 @@ pub(crate) use look_entry;
 
 look_entry! { look_plainly "" plain_read }
 
-/// Where the hot state lies: `corefold cc` compiles this address in, so that an access needs no look-up
-/// of it. Below the lowest address of any program, above what the kernel forbids.
+/// The address of the hot state: `corefold cc` compiles it in, so that an access needs no look-up. Below the lowest address of any program, above what the kernel forbids.
 pub const HOT: u64 = inline::HOT as u64;
 
 /// The layout that is compiled in.
@@ -111,7 +110,7 @@ pub fn map() -> bool {
 
 /// The return-address stack of a process that is not simulated: one slot that is written and not read.
 static mut IDLE_FRAME: [u64; 2] = [0; 2];
-/// Wanted by nobody.
+/// Requested by nobody.
 static mut IDLE_CAPTURED: Captured = Captured { state: 0, registers: [0; 7] };
 
 macro_rules! hot {

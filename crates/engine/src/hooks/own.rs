@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Plain accesses to lines that the running CPU has alone, and that have left its first-level cache: most of what the
-//! slow path sees of a program whose data is its threads' own. Nobody else can see one, so nobody has to be let go
-//! first, no other CPU's store can be pending, nobody dozes over the line, and it is no word that a thread spins on.
+//! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache. They
+//! are most of the slow path's calls where data is private to threads. No other CPU can observe one, so no other has to
+//! run first, none has a store pending there, none skips a spin on the line, and no thread spins on the word.
 use crate::engine::{engine, tag_of};
 use crate::hooks::access::{account, bring_pair, finish_earlier, mark_left, origin};
 use crate::hooks::hot::hot;
@@ -42,7 +42,7 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
     true
 }
 
-/// The first store to a line since the first level has it, of one that was modified before: it costs what the next does.
+/// The first store to a line after its refill, if it was modified before: it costs what the next one does.
 #[inline]
 fn modified_again(tag: &mut Tag) -> bool {
     let again = tag.is_below_of(hot!().tag);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Store buffers: stores whose time has not come. Each CPU's become visible to others in program order, as x86's do.
+//! Store buffers: stores that have not committed yet. Each CPU's become visible to others in program order, as x86's do.
 //!
 //! An atomic store waits here until the model says that its line has arrived; a plain store waits here only behind
 //! others of its CPU, or it would overtake them. Memory shows the running CPU's view: what it has stored is in memory
@@ -7,9 +7,12 @@
 //! waiting stores are taken back and those of the next CPU put in ([`change_view`]). The value of a store is what memory
 //! holds then, for a hook runs before the store and knows no value, and code without hooks may have stored since.
 //!
-//! Not here are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees them
+//! No store to the running thread's own stack waits: its frame may be gone by then, and another of the program's or of the
+//! runtime's own there. What was stored before it takes effect early instead ([`none_before`]).
+//!
+//! Not here either are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees them
 //! before asking for the line, and then the CPU's stores commit first ([`reveal`]).
-use crate::engine::{engine, tag_of};
+use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::{origin, read_value};
 use crate::scheduling::doze;
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -24,14 +27,14 @@ pub struct Store {
     pub address: u64,
     /// As of the last time that its CPU's stores were taken back.
     value: u64,
-    /// What memory holds beneath it: committed bytes, or those of an older store of this CPU.
+    /// The bytes that it overwrote in memory: committed ones, or those of an older store of this CPU.
     beneath: u64,
     pub size: u8,
     /// Where it is in the program.
     pub pc: u64,
     /// Counts the stores of all CPUs: of two with one time the older takes effect first.
     number: u64,
-    /// It takes effect at its time, whoever has the line then.
+    /// It takes effect at its time, whichever CPU has the line then.
     certain: bool,
     /// Waits only behind others, and takes no room of its own: the model counts plain stores by lines.
     plain: bool,
@@ -57,7 +60,7 @@ impl Pending {
     }
 
     /// Carries out the oldest store of all; if another CPU has taken its line while it waited, it waits for
-    /// the line again, and those behind it wait with it. `running` is the CPU whose view memory shows.
+    /// the line again, and younger stores of that CPU with it. `running` is the CPU whose view memory shows.
     fn commit(&mut self, running: u32) {
         let Some(Reverse((.., cpu))) = self.oldest.pop() else { return };
         let buffer = &mut self.buffers[cpu as usize];
@@ -79,7 +82,7 @@ impl Pending {
         if cpu == running {
             return;
         }
-        // It goes beneath what the running CPU has stored there and others do not see yet.
+        // It is written beneath what the running CPU has stored there and others do not see yet.
         let above = self.buffers[running as usize].iter().any(|s| overlaps(s, store.address, store.size.into()));
         if above {
             self.take_back(running);
@@ -152,7 +155,7 @@ impl Pending {
     }
 }
 
-/// When the line of a store that may commit now comes, if it has been lost.
+/// When the line of a store that could commit now arrives, if another CPU has taken it.
 fn asked_again(cpu: u32, store: &Store) -> Option<Ticks> {
     let tag = tag_of(store.address);
     if engine().model.commits(*tag, cpu, store.effect) {
@@ -241,6 +244,19 @@ pub fn defer_plain(cpu: u32, address: u64, bytes: u64, effect: Ticks, pc: u64) {
         pending.push(cpu, effect, store);
         done += u64::from(size);
     }
+}
+
+/// Is a store of the running CPU to this address one that may not wait? Then none waits any more, so that it may take effect
+/// at once. Of stacks that the program made itself, such as coroutines', only what is near the stack pointer is known.
+#[inline]
+pub fn none_before(cpu: u32, address: u64) -> bool {
+    const NEAR: u64 = 64 << 10;
+    let here = core::hint::black_box(0u8);
+    let is_own = current().thread.has_stack(address) || address.wrapping_sub(&raw const here as u64) < NEAR;
+    if is_own && any_of(cpu) {
+        commit_all(cpu);
+    }
+    is_own
 }
 
 /// The store that another of this CPU has to wait for, as there is no room for one more.

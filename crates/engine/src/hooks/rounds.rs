@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often inner loops go round: rounds of the loop around one overlap, so what its block costs hangs on that. Until
-//! enough is seen, its block and those around it stay unknown, and each of their visits comes here.
+//! Trip counts of inner loops: iterations of the loop around one overlap, so its block's cost depends on them. Until
+//! enough visits are seen, its block and those around it have no known cost, and each of their visits calls this module.
 use crate::engine::{current, engine};
 use crate::hooks::blocks::{Mapped, core, packed};
 use crate::hooks::hot::hot;
@@ -8,9 +8,9 @@ use corefold_block::{Lean, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-/// Times that the program comes to an inner loop until its rounds count as known.
+/// Entries of an inner loop until its trip count is known.
 const ENTRIES: u32 = 64;
-/// Visits of a block after which it is known whatever was seen.
+/// Visits of a block after which its cost is fixed in any case.
 const VISITS: u32 = 4096;
 
 #[derive(Default)]
@@ -77,7 +77,7 @@ pub fn visit(pc: u64) -> (u32, bool) {
     (if inner == pc { known(pc, counted.rounds()) } else { cost }, true)
 }
 
-/// What the block costs, unless that hangs on rounds.
+/// What the block costs, unless that depends on a trip count.
 fn first(pc: u64) -> Result<u32, Waiting> {
     let found = cost_at(&Mapped, place(pc, None), &core());
     let cost = packed(found.cost.sixteenths.max(1));
@@ -88,7 +88,7 @@ fn known(pc: u64, rounds: u32) -> u32 {
     packed(cost_at(&Mapped, place(pc, Some(rounds)), &core()).cost.sixteenths.max(1))
 }
 
-/// What the block costs whose branch goes this way so often; none if that hangs on its own rounds.
+/// What the block costs with this branch bias; none if that depends on its own trip count.
 pub fn leaning(pc: u64, lean: Lean) -> Option<u32> {
     let found = cost_at(&Mapped, Place { lean: Some(lean), ..place(pc, None) }, &core());
     (found.inner != Some(pc)).then(|| packed(found.cost.sixteenths.max(1)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Telling a spin from work: the same place in the code looks at the same bytes again, finds them
-//! unchanged, and the thread has stored nothing and computed little in between. Its iterations are alike, and what it
-//! waits for is a word that somebody writes.
+//! Detects spins: the same place in the code reads the same bytes again, finds them unchanged, and the thread has
+//! stored nothing and computed little in between. Its iterations are alike, and the word that it waits for is written by
+//! some other thread.
 use crate::account::sites::Counts;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
@@ -13,10 +13,10 @@ use corefold_model::{Tag, Ticks};
 use corefold_recording::AccessKind;
 use rustc_hash::FxHasher;
 
-/// Places of a loop that are told apart.
+/// The most places of a loop that are tracked separately.
 pub const LOOKS: usize = 8;
 
-/// What a look found.
+/// What a read found.
 pub struct Found {
     pub cpu: u32,
     pub pc: u64,
@@ -24,10 +24,10 @@ pub struct Found {
     pub size: u8,
     pub value: u64,
     pub what: AccessKind,
-    /// Is it an acquire load, or stronger? Those that wait for something order what follows by it.
+    /// Is it an acquire load, or stronger? A wait orders what follows by one.
     pub orders: bool,
     pub at: Ticks,
-    /// All that the fiber has stalled so far, but for what counts as spinning.
+    /// The fiber's stall so far, without what counts as spinning.
     pub stall: Ticks,
 }
 
@@ -46,14 +46,14 @@ struct Look {
     address: u64,
     value: u64,
     at: Ticks,
-    /// All that the fiber had stalled by then.
+    /// The fiber's stall by then.
     stall: Ticks,
     size: u8,
     what: AccessKind,
     orders: bool,
-    /// The loop at hand computes: looking at the same value again is no spin.
+    /// The current loop computes: reading the same value again is no spin.
     computes: bool,
-    /// Of the spin under way, not yet accounted to any line.
+    /// Of the current spin, not yet accounted to any line.
     spun: Spun,
 }
 
@@ -71,8 +71,8 @@ const NOTHING: Look = Look {
     spun: Spun { time: 0, stall: 0 },
 };
 
-/// The last looks of a fiber: a loop may look at a few words by turns. In the order in which it is used:
-/// with hundreds of fibers, each line of it that a look touches is a miss of the host's.
+/// The last reads of a fiber: a loop may read a few words in turn. Its fields are in the order of their use:
+/// with hundreds of fibers, each line of it that a read touches is a cache miss on the host.
 #[repr(C, align(64))]
 pub struct Spins {
     turns: Turns,
@@ -82,13 +82,13 @@ pub struct Spins {
     spinning: bool,
     /// Is anything in `looks`?
     any: bool,
-    /// Until when spinning is counted, and all that the fiber had stalled by then.
+    /// Until when spinning is counted, and the fiber's stall by then.
     counted: (Ticks, Ticks),
     /// Stall that counts as spinning.
     converted: Ticks,
-    /// Lines that plain reads of one turn found; 0: none.
+    /// Lines that plain reads of one iteration touched; 0: none.
     read: [u64; LOOKS],
-    /// What ended the spin under way: a word that changed. No place: nothing has yet.
+    /// What ended the current spin: a word that changed. No place: nothing yet.
     ended: Look,
     /// When the fiber first ran, or the region of interest began.
     pub started: Ticks,
@@ -123,14 +123,14 @@ impl Spins {
         ((pc >> 2) ^ (pc >> 7)) as usize & (LOOKS - 1)
     }
 
-    /// Would another look from here at `address` continue a spin?
+    /// Would another read of `address` from here continue a spin?
     #[inline]
     pub fn continues(&self, pc: u64, address: u64) -> bool {
         let look = &self.looks[Self::slot(pc)];
         look.pc == pc && look.address == address
     }
 
-    /// Is this the very read that came last, with no store since? If not, it is the last from now on.
+    /// Is this a repetition of the last read, with no store since? If not, it becomes the last.
     #[inline]
     pub fn again(&mut self, pc: u64, address: u64) -> bool {
         let same = self.last == (pc, address) && !crate::hooks::access::wrote();
@@ -138,8 +138,8 @@ impl Spins {
         same
     }
 
-    /// Takes note of a look; at most `longest` of computing since the same one before makes it a spin. Where
-    /// a loop looks at several words, each counts the time since the one before.
+    /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before. Where
+    /// a loop reads several words, each counts the time since the one before.
     #[inline]
     pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
         let stalled = found.stall + self.converted;
@@ -183,7 +183,7 @@ impl Spins {
         Some(part)
     }
 
-    /// What was counted as spinning since the last was accounted for is none.
+    /// What was counted as spinning since the last accounting is no spin.
     fn refuse(&mut self) {
         for look in &mut self.looks {
             let spun = core::mem::take(&mut look.spun);
@@ -194,13 +194,13 @@ impl Spins {
         self.turns.end();
     }
 
-    /// What was counted as spinning, and is to be taken back.
+    /// What was counted as spinning, and is to be reversed.
     #[inline]
     pub fn take_refused(&mut self) -> Spun {
         core::mem::take(&mut self.refused)
     }
 
-    /// A look that is no spin: the word has changed, or it is the first of its kind.
+    /// A read that is no spin: the word has changed, or it is the first such read.
     fn replace(&mut self, found: &Found, stalled: Ticks, again: bool) {
         let slot = Self::slot(found.pc);
         let elsewhere = !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0);
@@ -218,8 +218,8 @@ impl Spins {
         self.any = true;
     }
 
-    /// The spin under way is over, as a word has changed. If others do in the same turn, it waited for the one
-    /// that orders what follows, or that it looks at from two places: a seqlock's, not what that protects.
+    /// The current spin is over, as a word has changed. If several change in the same iteration, it waited for the one
+    /// that orders what follows, or that it reads from two places: a seqlock's sequence, not the data it protects.
     fn ends(&mut self, word: Look) {
         let twice = |word: &Look| self.looks.iter().any(|look| look.pc != word.pc && look.address == word.address);
         let weight = |word: &Look| (word.orders, twice(word));
@@ -238,7 +238,7 @@ impl Spins {
         self.turns.end();
     }
 
-    /// Accounts a spin that is over to the word that it waited for.
+    /// Charges a spin that is over to the word that it waited for.
     fn settle(&mut self) {
         let ended = core::mem::replace(&mut self.ended, NOTHING);
         let looks = self.looks.iter().filter(|look| look.spun.time > 0);
@@ -257,18 +257,18 @@ impl Spins {
             relieved += look.relieve(spun.stall);
         }
         engine().locks.spun(word.address, all.time, word.at.saturating_sub(self.started), word.pc);
-        // What the spin stalled was charged as it came: at its looks, or to a store that it had to wait for,
+        // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));
     }
 
-    /// Would every further turn be like the last, as far as this thread goes? Asked after a look from `pc`.
+    /// Would every further iteration be like the last, as far as this thread goes? Called after a read from `pc`.
     #[inline(always)]
     pub fn is_steady(&mut self, pc: u64) -> bool {
         self.turns.steady == pc && self.turns.are_pure(&mut self.captured, &mut self.read)
     }
 
-    /// Takes note of a line that is read, while those of a turn are wanted. False: they are not.
+    /// Records a line that is read, while the lines of an iteration are being collected. False: they are not.
     pub fn note_read(&mut self, line: u64) -> bool {
         if !self.turns.watching {
             return false;
@@ -280,12 +280,12 @@ impl Spins {
         true
     }
 
-    /// What the loop reads beside its words has been written: it may do something else now.
+    /// Other data that the loop reads has been written: it may behave differently now.
     pub fn disturbed(&mut self) {
         self.turns.end();
     }
 
-    /// The loop at hand has no end of its own.
+    /// The current loop does not end by itself.
     pub fn goes_on_for_ever(&mut self) {
         self.turns.pure = true;
     }
@@ -295,27 +295,27 @@ impl Spins {
         self.spinning && self.turns.pc != 0 && self.turns.pure
     }
 
-    /// Between two looks from the same place, one turn apart.
+    /// Between two reads from the same place, one iteration apart.
     pub fn period(&self) -> Ticks {
         self.turns.period
     }
 
-    /// How often the steady spin has dozed so far.
+    /// How often the steady spin has been skipped so far.
     pub fn dozes(&self) -> u32 {
         u32::from(self.turns.dozes)
     }
 
-    /// Where the spin that is steady looks.
+    /// The place that the steady spin reads from.
     pub fn place(&self) -> u64 {
         self.turns.pc
     }
 
-    /// The lines that the steady spin reads without looking; 0: none.
+    /// The other lines that the steady spin reads; 0: none.
     pub fn read(&self) -> [u64; LOOKS] {
         self.read
     }
 
-    /// The lines that the steady spin looks at; 0: none.
+    /// The lines of the words that the steady spin waits for; 0: none.
     pub fn lines(&self) -> [u64; LOOKS] {
         let newest = self.looks.iter().map(|l| l.at).max().unwrap_or(0);
         let line = |look: &Look| {
@@ -325,7 +325,7 @@ impl Spins {
         self.looks.each_ref().map(line)
     }
 
-    /// So much of the steady spin was not simulated: it is as if each look had come later.
+    /// So much of the steady spin was not simulated: the times of its reads are moved later by that.
     pub fn dozed(&mut self, time: Ticks) {
         for look in self.looks.iter_mut().filter(|l| l.pc != 0) {
             look.at += time;
@@ -346,7 +346,7 @@ impl Spins {
 }
 
 impl Look {
-    /// Takes stall that counts as spinning from what was charged here. Returns how much was.
+    /// Subtracts stall that counts as spinning from what was charged here. Returns how much was.
     fn relieve(&self, stall: Ticks) -> Ticks {
         match tag_of(self.address).record_index() {
             Some(index) if stall > 0 => self.counts(index).relieve(stall),
@@ -354,7 +354,7 @@ impl Look {
         }
     }
 
-    /// There is no doubt that this is a word to wait for: it changed, or nothing else can end the loop.
+    /// This is certainly a word that the loop waits for: it changed, or nothing else can end the loop.
     fn is_waited_for(&self) {
         if let Some(index) = tag_of(self.address).record_index() {
             engine().sites.is_waited_for(index, self.address, self.size);
@@ -372,24 +372,24 @@ impl Look {
     }
 }
 
-/// The turns of a spin, counted at the place it first looked from.
+/// The iterations of a spin, counted at the place of its first read.
 #[derive(Default)]
 #[repr(C)]
 struct Turns {
     pc: u64,
-    /// The same, once there were as many equal turns as make it worth asking whether they will go on.
+    /// The same, once there were enough equal iterations to check whether the spin is steady.
     steady: u64,
     period: Ticks,
-    /// A place whose turns do change something.
+    /// A place whose iterations do change something.
     impure: u64,
-    /// What the thread looked like some turns ago; 0: not known.
+    /// A hash of the thread's registers and stack some iterations ago; 0: not known.
     image: u64,
-    /// Turns in a row that took as long as the one before, and nothing else.
+    /// Successive iterations that took as long as the one before, and did nothing else.
     same: u16,
     dozes: u8,
-    /// Nothing in the thread changes from turn to turn.
+    /// Nothing in the thread changes from iteration to iteration.
     pure: bool,
-    /// The lines that are read in this turn are wanted.
+    /// The lines that are read in this iteration are being collected.
     watching: bool,
 }
 
@@ -423,8 +423,8 @@ impl Turns {
         self.steady = if self.same >= Turns::TRIED { self.pc } else { 0 };
     }
 
-    /// Compares what the thread looks like now with what it did a turn ago, in which all its plain reads were seen. The
-    /// first times it only has the next look take the registers down.
+    /// Compares the thread's registers and stack with those an iteration ago, in which all its plain reads were seen. The
+    /// first times it only requests that the next read saves the registers.
     #[cold]
     fn are_pure(&mut self, captured: &mut Captured, read: &mut [u64; LOOKS]) -> bool {
         if self.pure {
@@ -450,7 +450,7 @@ impl Turns {
     }
 }
 
-/// A plain read, in a turn that is watched. True: it costs nothing, as its line is the CPU's own.
+/// A plain read, in an iteration whose lines are collected. True: it costs nothing, as its line is the CPU's own.
 #[cold]
 pub fn read_in_turn(address: u64) -> bool {
     if !current().spins.note_read(crate::engine::line_start(address)) {
@@ -460,7 +460,7 @@ pub fn read_in_turn(address: u64) -> bool {
     tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits()
 }
 
-/// Bytes of the stack that are looked at: deeper, no loop keeps what it counts.
+/// Bytes of the stack that are compared: loops keep their counters no deeper.
 const STACK: u64 = 64 << 10;
 
 /// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What programs call of TSan's runtime beside the hooks of accesses, so that one that was built for it finds
-//! it all: annotations mean nothing to a simulation, and there are no reports of races to be asked about.
+//! The functions of TSan's runtime other than the access hooks, so that a program built for TSan finds them all:
+//! annotations have no effect in a simulation, and no races are reported.
 mod accesses;
 mod heap;
 mod places;

@@ -53,7 +53,7 @@ impl Clocks {
         others.into_iter().map(parts).for_each(|(clock, cpu)| self.push(clock, cpu));
     }
 
-    /// Has the CPUs that wait for their turn wait until later.
+    /// Delays CPUs that wait for their turn.
     pub fn delay(&mut self, mut until: impl FnMut(u32, Ticks) -> Ticks) {
         let all: Vec<u64> = self.0.drain(..).collect();
         all.into_iter().map(parts).for_each(|(clock, cpu)| self.push(until(cpu, clock), cpu));
@@ -71,7 +71,7 @@ impl Clocks {
         self.0.sort_unstable();
     }
 
-    /// Takes the smallest out and puts this one in; what comes out may be this one.
+    /// Inserts this one and removes the smallest, which may be this one.
     pub fn exchange(&mut self, clock: Ticks, cpu: u32) -> (Ticks, u32) {
         let new = key(clock, cpu);
         match self.0.first().copied() {
@@ -83,7 +83,7 @@ impl Clocks {
         }
     }
 
-    /// Puts `new` at the root's place and lets it sink to its own.
+    /// Replaces the root by `new` and restores the heap order (sift down).
     #[inline]
     fn sink(&mut self, new: u64) {
         let keys = self.0.as_mut_slice();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU that spins on an unchanging word does the same again and again: it need not be simulated look
-//! by look. Its clock goes ahead by whole turns of the loop, and comes back when another CPU asks for one
-//! of the lines that it looks at. So a thousand CPUs may wait for one without costing the host a thousand
+//! Spin skip: a CPU that spins on an unchanging word repeats itself, so its iterations need not be simulated one
+//! by one. Its clock is advanced by whole iterations of the loop, and set back when another CPU requests one
+//! of the lines that the loop reads. So a thousand CPUs may wait for one without costing the host a thousand
 //! times as much.
 //!
-//! A loop that counts its turns has to be run: [`crate::hooks::spin`] only calls a loop steady whose
-//! registers and stack are the same after a turn as before it.
+//! A loop that counts its iterations has to be run: [`crate::hooks::spin`] calls a loop steady only if its
+//! registers and stack are the same after an iteration as before it.
 use crate::account::sample;
 use crate::calls::signals;
 use crate::engine::{current, engine};
@@ -20,14 +20,14 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
-/// The first doze of a spin; each that follows is twice as long, up to [`DOUBLINGS`]. What no access shows
-/// (a word that a system call writes, or one that has two addresses) may be seen that late.
+/// The first skip of a spin; each that follows is twice as long, up to [`DOUBLINGS`]. A write that no access shows
+/// (by a system call, or through another mapping) may be seen that late.
 const FIRST_NS: u64 = 5_000;
 const DOUBLINGS: u32 = 5;
-/// A doze of fewer turns is not worth its while.
+/// Skipping fewer iterations costs the host more than running them.
 const FEWEST: u64 = 8;
 
-/// A CPU that dozes: it last looked at `since`, and would every `period`.
+/// A CPU that skips its spin: it last read the word at `since`, and would again every `period`.
 #[derive(Clone, Copy)]
 struct Doze {
     since: Ticks,
@@ -37,10 +37,10 @@ struct Doze {
     read: [u64; LOOKS],
 }
 
-/// Who dozes. A dozing CPU's clock is that of its next look.
+/// The CPUs that skip. Such a CPU's clock is that of its next read.
 pub struct Dozes {
     cpus: Vec<Option<Doze>>,
-    /// Lines that dozing CPUs look at, and how many look at each.
+    /// Lines that skipping CPUs watch, and how many CPUs watch each.
     watched: HashMap<u64, u32, FxBuildHasher>,
 }
 
@@ -49,7 +49,7 @@ impl Dozes {
         Dozes { cpus: vec![None; cpus as usize], watched: HashMap::default() }
     }
 
-    /// When the CPU last looked, if it dozes.
+    /// When the CPU last read the word, if it skips.
     pub fn since(&self, cpu: usize) -> Option<Ticks> {
         self.cpus[cpu].map(|doze| doze.since)
     }
@@ -73,11 +73,11 @@ impl Dozes {
     }
 }
 
-/// The running fiber has just looked, as it did before: it dozes, if all that it looks at is quiet.
-/// Returns whether it did; then it has to look again.
+/// The running fiber has just repeated its read: it begins to skip, if no store to the lines it watches is pending.
+/// Returns whether it did; then it has to read again.
 pub fn doze() -> bool {
     let e = engine();
-    // With signals to look at, it goes on to where a handler may run.
+    // With signals pending, it continues to where a handler may run.
     if e.launch.step_by_step || e.sched.signalled != 0 && signals::is_due() {
         return false;
     }
@@ -87,14 +87,14 @@ pub fn doze() -> bool {
     let (lines, read) = (spins.lines(), spins.read());
     let all = || lines.iter().chain(&read);
     let mut quiet = |line: &u64| *line == 0 || e.model.undisturbed(*crate::engine::tag_of(*line), cpu as u32);
-    // A store that is still in another CPU's store buffer rouses nobody when it leaves it.
+    // A store that is still in another CPU's store buffer would wake nobody when it commits.
     let settled = |line: &u64| !pending::any_on(*line);
     if !all().all(&mut quiet) || !all().all(settled) || !e.model.is_idle(cpu as u32) {
         return false;
     }
     let longest = clock + crate::calls::clock::ticks_of(FIRST_NS << spins.dozes().min(DOUBLINGS));
     let turns = longest.min(e.sched.cpus[cpu].turn_ends()).saturating_sub(clock) / spins.period().max(1);
-    // A turn that took no time was hidden behind a locked operation's wait: that ends.
+    // An iteration that took no time was hidden behind a locked operation's wait: that ends.
     if turns < FEWEST || spins.period() == 0 {
         return false;
     }
@@ -110,13 +110,13 @@ pub fn doze() -> bool {
     true
 }
 
-/// The CPU's doze, if it is in one, ends at `clock`: accounts for it.
+/// The CPU's skip, if any, ends at `clock`: accounts for it.
 fn end(cpu: usize, clock: Ticks) {
     let e = engine();
     let Some(doze) = e.sched.dozes.end(cpu) else { return };
     let Some(fiber) = e.sched.cpus[cpu].fiber else { return };
     let fiber = &mut e.fibers[fiber];
-    // Its next look comes at `clock`, one turn after the last that is accounted for here.
+    // Its next read is at `clock`, one iteration after the last that is accounted for here.
     let slept = clock.saturating_sub(doze.since).saturating_sub(doze.period);
     fiber.spins.dozed(slept);
     fiber.time.spin += slept;
@@ -127,14 +127,14 @@ impl Doze {
         self.lines.into_iter().chain(self.read).filter(|line| *line != 0)
     }
 
-    /// The first look after `time`.
+    /// The first read that is not before `time`.
     fn next_look(&self, time: Ticks) -> Ticks {
         let turns = time.saturating_sub(self.since).div_ceil(self.period).max(1);
         self.since + turns * self.period
     }
 }
 
-/// Another CPU asks for the line at `address` at `time`: those who doze over it look again.
+/// Another CPU requests the line at `address` at `time`: the CPUs that watch it read it again.
 #[inline]
 pub fn touched(address: u64, time: Ticks) {
     let watched = &engine().sched.dozes.watched;
@@ -155,17 +155,24 @@ pub fn disturbed(cpu: usize, time: Ticks) {
     }
 }
 
-/// Accounts are about to be made at `time`: nobody dozes.
+/// Accounts are about to be made at `time`: all skips end.
 pub fn all_awake(time: Ticks) {
     rouse(time, |_, _| true);
+    for cpu in 0..engine().sched.cpus.len() {
+        end(cpu, engine().sched.cpus[cpu].clock);
+    }
 }
 
 fn rouse(time: Ticks, who: impl Fn(usize, &Doze) -> bool) {
     let s = &mut engine().sched;
+    let running = s.cpu;
     let mut roused: Vec<(u32, Ticks)> = Vec::new();
     for (cpu, (slot, doze)) in s.cpus.iter_mut().zip(&s.dozes.cpus).enumerate() {
-        if let Some(doze) = doze.filter(|doze| who(cpu, doze)) {
-            slot.clock = slot.clock.min(doze.next_look(time));
+        // Of CPUs with equal clocks the one with the smaller number goes first: its look at `time` is over.
+        let after = if cpu < running { time + 1 } else { time };
+        // One that looks sooner anyway goes on dozing: it may be roused sooner still.
+        if let Some(doze) = doze.filter(|doze| doze.next_look(after) < slot.clock && who(cpu, doze)) {
+            slot.clock = doze.next_look(after);
             roused.push((cpu as u32, slot.clock));
         }
     }

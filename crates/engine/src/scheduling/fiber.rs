@@ -4,6 +4,7 @@
 use crate::calls::within::allocator;
 use crate::crash::innermost;
 use crate::engine::engine;
+use crate::hooks::registers;
 use crate::hooks::spin::Spins;
 use crate::scheduling::placing;
 use crate::sys;
@@ -32,7 +33,7 @@ pub enum Wait {
         object: u64,
         call: &'static str,
     },
-    /// Another thread's end. Not counted as blocked: a parent that waits for its children loses nothing.
+    /// Another thread's end. Not counted as blocked: a join is no contention.
     Join {
         thread: usize,
     },
@@ -45,7 +46,7 @@ pub enum Wait {
         events: i16,
         call: &'static str,
     },
-    /// Time to pass until a call is tried again, of which the kernel does not say when it may succeed.
+    /// Time until a call is retried, where the kernel does not tell when it can succeed.
     Retry {
         id: i32,
         call: &'static str,
@@ -71,18 +72,19 @@ pub struct Fiber {
     pub woken: Woken,
     /// Where it called what it blocks in; 0 if that is not known.
     pub blocked_at: u64,
-    /// The condition variable that it was woken from, until it lets go of a lock.
+    /// The condition variable that it was woken from, until it releases a lock.
     pub woken_at: u64,
     pub timer: u64,
     /// The CPU it runs or last ran on.
     pub cpu: usize,
     /// CPUs it may run on, a bit each; empty: all.
     pub affinity: Vec<u64>,
+    pub policy: crate::calls::memory_policy::Policy,
     pub off_cpu_since: Ticks,
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
     on_cpu_since: Ticks,
-    /// Its waits that a timer ended.
+    /// Its waits that ended by a timer.
     pub slept: Slept,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
@@ -91,11 +93,11 @@ pub struct Fiber {
     pub frames: *mut u64,
     pub wrote: u8,
     pub spins: Spins,
-    /// The block that it came by last whose cost was not known.
+    /// The last block it executed whose cost was not known.
     pub last_unknown: u64,
-    /// Branches that it came by.
+    /// Its branch history.
     pub branches: crate::hooks::branches::Own,
-    /// The hooks it came by, in code whose blocks have none.
+    /// The hooks it called last, in code whose blocks have none.
     pub trail: corefold_block::Trail,
     /// The real thread's side.
     pub real: libc::pthread_t,
@@ -125,7 +127,7 @@ pub struct Slept {
 impl Slept {
     fn ended(&mut self, lasted: Ticks, place: impl FnOnce() -> Option<u64>) {
         self.lasted += lasted;
-        // Not at each that is a little longer: looking for the place takes a while.
+        // Not for every slightly longer one: finding the place takes time.
         if lasted > self.longest.saturating_mul(2) {
             self.longest = lasted;
             self.pc = place().unwrap_or(0);
@@ -149,6 +151,7 @@ impl Fiber {
             timer: 0,
             cpu,
             affinity: Vec::new(),
+            policy: Default::default(),
             off_cpu_since: 0,
             time: Time::default(),
             on_cpu_since: 0,
@@ -214,7 +217,7 @@ impl Fiber {
         self.off_cpu_since = clock;
     }
 
-    /// Takes back what was counted as spinning, and was none.
+    /// Reverses time that was counted as spinning and was not.
     #[inline]
     pub fn takes_back(&mut self) {
         let refused = self.spins.take_refused();
@@ -260,7 +263,8 @@ pub fn write_cpu_id(fs: u64, cpu: u32) {
     }
 }
 
-/// Saves the callee-saved registers and the stack pointer, and goes on where `to` was saved.
+/// Saves the callee-saved registers, with how to round (MXCSR and the x87's control word), and the stack pointer, and
+/// goes on where `to` was saved.
 #[unsafe(naked)]
 unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
     naked_asm!(
@@ -270,8 +274,21 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize) {
         "push r13",
         "push r14",
         "push r15",
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
         "mov [rdi], rsp",
+        "mov eax, [rsp]",
+        "mov cx, [rsp + 4]",
         "mov rsp, rsi",
+        // Rarely others, and slow to set.
+        "cmp eax, [rsp]",
+        "je 2f",
+        "ldmxcsr [rsp]",
+        "2: cmp cx, [rsp + 4]",
+        "je 3f",
+        "fldcw [rsp + 4]",
+        "3: add rsp, 8",
         "pop r15",
         "pop r14",
         "pop r13",
@@ -302,6 +319,7 @@ pub fn read_fs() -> u64 {
 
 /// Switches the carrier from one fiber to another.
 pub fn switch(from: usize, to: usize) {
+    registers::preserve();
     let e = engine();
     let save = &raw mut e.fibers[from].sp;
     let (sp, fs) = (e.fibers[to].sp, e.fibers[to].fs);
@@ -311,7 +329,7 @@ pub fn switch(from: usize, to: usize) {
     after_switch();
 }
 
-/// What the fiber that comes to run does first: lets the kernel thread of one that ended go.
+/// What a fiber does first when it is switched to: releases the kernel thread of one that has ended.
 fn after_switch() {
     if !crate::engine::active() {
         return;
@@ -346,9 +364,11 @@ fn release(fiber: &mut Fiber) {
 pub fn park(fiber: &mut Fiber) {
     fiber.fs = read_fs();
     let top = (fiber.alternate.as_mut_ptr() as usize + ALTERNATE_STACK) & !15;
-    let frame = (top - 9 * 8) as *mut usize;
-    // The alternate stack as `switch_stack` leaves one: r15, r14, r13, r12, rbx, rbp, return address.
-    let image = [fiber as *mut Fiber as usize, 0, 0, 0, 0, 0, parked_entry as *const () as usize, 0, 0];
+    // The alternate stack as `switch_stack` leaves one: the control words as they are at a process's start, r15, r14,
+    // r13, r12, rbx, rbp, return address.
+    let (control, entry) = (0x037f << 32 | 0x1f80, parked_entry as *const () as usize);
+    let image = [control, fiber as *mut Fiber as usize, 0, 0, 0, 0, 0, entry, 0, 0];
+    let frame = (top - size_of_val(&image)) as *mut usize;
     for (i, word) in image.into_iter().enumerate() {
         // SAFETY: within the alternate stack.
         unsafe { frame.add(i).write(word) };
@@ -402,7 +422,7 @@ pub fn timer_fired(fiber: usize, time: Ticks) {
     placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
 }
 
-/// Nothing in the program can run: waits for the world outside, if a fiber waits for it.
+/// Nothing in the program can run: waits for outside input, if a fiber waits for some.
 pub fn wait_for_world() -> bool {
     crate::calls::io::wait_for_world()
 }

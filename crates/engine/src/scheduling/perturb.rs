@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Schedules drawn from the seed: threads are held up at places and for times that it decides.
+//! Schedules drawn from the seed: it decides where threads are delayed, and for how long.
 //!
 //! Whatever happens here can happen on a real machine: a CPU takes an interrupt, its thread loses the CPU,
-//! a wake-up is late, a store stays in the store buffer. To let a hold-up strike between any two accesses,
+//! a wake-up is late, a store stays in the store buffer. So that a delay can come between any two accesses,
 //! the running CPU's tag matches no line, so that every access takes the slow path; seed 0 draws nothing,
 //! has the true tags, and is the plain schedule.
 //!
-//! What is drawn for a whole run (how often, how long, whom) is spread over powers of two, so that some
+//! What is drawn for a whole run (how often, how long, which threads) is spread over powers of two, so that some
 //! seeds suit programs of any size: Burckhardt et al. 2010 choose a few points among all steps, and a long
-//! hold-up at one is their lowest priority; many short ones are a random walk.
+//! delay at one is their lowest priority; many short ones are a random walk.
 use crate::calls::random::Stream;
 use crate::calls::signals;
 use crate::crash;
@@ -27,50 +27,51 @@ use corefold_recording::{AccessKind, HeldUp, Holding};
 pub const NO_TAG: u32 = u32::MAX;
 
 const PURPOSE: u64 = 4;
-/// Accesses between two hold-ups: up to 2 to this many.
+/// Accesses between two delays: up to 2 to this power.
 const RAREST: u64 = 14;
-/// A hold-up is at least 2 to this many cycles.
+/// A delay is at least 2 to this power of cycles.
 const SHORTEST: u64 = 4;
-/// Bytes of freed memory that is not used again at once, where the seed says so.
+/// Bytes of freed memory that are not reused at once, where the seed says so.
 const QUARANTINE: u64 = 16 << 20;
-/// Cycles around a common beginning.
+/// Cycles around a common start.
 const LEEWAY: u32 = 256;
-/// Threads that only look for so long (a share of a second of virtual time) will look for ever.
+/// Threads that only poll for so long (a share of a second of virtual time) are taken to poll for ever.
 const LOOK_FOR: u64 = 100;
-/// Cycles between two looks at whether threads only look.
+/// Cycles between two checks of whether all threads only poll.
 const LOOK_AROUND: u32 = 50_000;
 
-/// Hold-ups that are remembered, of one thread and of all: a failure comes soon after those that made it.
+/// Delays that are remembered, of one thread and of all: a failure comes soon after those that caused it.
 const REMEMBERED_OF_ONE: usize = 2;
 const REMEMBERED: usize = 8;
 
 /// What the seed decides.
 pub struct Perturb {
     random: Stream,
-    /// Accesses to come until somebody is held up; one of an atomic operation counts for several.
+    /// Accesses until the next delay; one of an atomic operation counts for several.
     left: u64,
-    /// The most is 2 to this many.
+    /// The most is 2 to this power.
     gap: u64,
     atomic_weight: u64,
-    /// Hold-ups that are still to come.
+    /// Delays that remain.
     budget: u64,
-    /// The longest is 2 to this many cycles.
+    /// The longest is 2 to this power of cycles.
     longest: u64,
-    /// A bit for each thread (modulo 64) that is never held up.
+    /// A bit for each thread (modulo 64) that is never delayed.
     calm: u64,
-    /// Atomic stores stay in the store buffer for up to 2 to this many cycles; 0: not at all.
+    /// Atomic stores stay in the store buffer for up to 2 to this power of cycles; 0: no longer than usual.
     store: u64,
-    /// Threads that wake begin at multiples of 2 to this many cycles, so that some begin at once; 0: they
-    /// are late each by itself.
+    /// Woken threads start at multiples of this many cycles, so that some start together; 0: each is late by
+    /// itself.
     tick: u64,
-    /// Freed memory that waits before it is used again.
+    /// Freed memory that waits before its reuse.
     pub quarantine: u64,
-    /// All hold-ups so far.
+    /// All delays so far.
     held_up: Ticks,
     last: VecDeque<HeldUp>,
     look_around: Ticks,
+    /// No thread has done anything but look at memory since.
     looking_since: Ticks,
-    /// Virtual time that the run may take, without hold-ups.
+    /// Virtual time that the run may take, without delays.
     most: Ticks,
 }
 
@@ -111,13 +112,13 @@ impl Perturb {
         perturb
     }
 
-    /// Never 0, its logarithm evenly spread: hold-ups come in bursts and after long pauses.
+    /// Never 0, its logarithm evenly distributed: delays come in bursts and after long pauses.
     fn next_gap(&mut self) -> u64 {
         let power = self.random.next() % self.gap;
         (1 << power) + self.random.next() % (1 << power)
     }
 
-    /// Ticks of one hold-up, its logarithm evenly spread.
+    /// Ticks of one delay, its logarithm evenly distributed.
     fn length(&mut self) -> Ticks {
         let power = SHORTEST + self.random.next() % (self.longest - SHORTEST);
         ((1 << power) + self.random.next() % (1 << power)) * TICKS_PER_CYCLE
@@ -144,7 +145,7 @@ impl Perturb {
         self.last.push_back(HeldUp { thread: thread as u32, how, at, cycles, pc });
     }
 
-    /// The last hold-ups, oldest first.
+    /// The last delays, oldest first.
     pub fn last(&self) -> Vec<HeldUp> {
         self.last.iter().copied().collect()
     }
@@ -229,7 +230,7 @@ fn step(weight: u64, pc: u64) {
         look_around(pc);
     }
     if current().spins.spinning() {
-        // Whoever waits loses nothing by waiting longer.
+        // A waiting thread loses nothing by waiting longer.
         return;
     }
     if p.left > weight {
@@ -251,7 +252,7 @@ fn step(weight: u64, pc: u64) {
     hold_up(length);
 }
 
-/// The running CPU is busy with something else for a while; its thread waits, and others go on.
+/// The running CPU is busy with something else for a while; its thread waits, and others continue.
 fn hold_up(length: Ticks) {
     let e = engine();
     let (cpu, clock) = (e.sched.cpu, hot!().clock);
@@ -264,7 +265,7 @@ fn hold_up(length: Ticks) {
     sched::sync();
 }
 
-/// Ends a run that gets nowhere; the running thread is at `pc`.
+/// Ends a run without progress; the running thread is at `pc`.
 pub fn look_around(pc: u64) {
     let (clock, p) = (hot!().clock, perturb());
     if clock.saturating_sub(p.held_up) > p.most {
@@ -278,13 +279,26 @@ pub fn look_around(pc: u64) {
         p.looking_since = clock;
     }
     let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
-    if clock.saturating_sub(p.looking_since) > long {
+    if clock.saturating_sub(p.looking_since) > long && all_had_a_turn(p.looking_since) {
         crash::livelock(pc, true);
     }
 }
 
-/// Nobody does anything but look at memory, and nothing will come from outside or in time. Without a seed the run is
-/// to end as it would natively: then only a loop counts that cannot leave by itself, as no register changes in it.
+/// The running thread has written something, or has woken another: between two looks around, that may have been all.
+#[inline]
+pub fn worked() {
+    let p = perturb();
+    p.looking_since = p.looking_since.max(hot!().clock);
+}
+
+/// Has every thread that waits for a CPU looked since, and found that it has to go on looking?
+fn all_had_a_turn(since: Ticks) -> bool {
+    let looked = |f: &Fiber| f.state != State::Ready || f.off_cpu_since > since + f.spins.period();
+    engine().fibers.iter().all(|fiber| looked(fiber))
+}
+
+/// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would
+/// natively: then only a loop counts that cannot end by itself, as no register changes in it.
 fn all_look() -> bool {
     let e = engine();
     let guesses = on() || e.launch.explores;

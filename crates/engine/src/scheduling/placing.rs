@@ -23,7 +23,7 @@ fn distance(a: usize, b: usize) -> u32 {
     (0..3).find(|level| a[*level] != b[*level]).map_or(0, |level| 3 - level as u32)
 }
 
-/// Takes a fiber that waits for another CPU and may run on this one: from the nearest such CPUs the one with most.
+/// Takes a fiber from another CPU's run queue that may run on this one: of the nearest such CPUs, from the longest queue.
 pub fn steal(cpu: usize) -> Option<usize> {
     let e = engine();
     let first = |c: usize| e.sched.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
@@ -56,7 +56,7 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
     let slot = &mut e.sched.cpus[cpu];
     let idle = clock.saturating_sub(slot.clock);
     slot.clock += idle;
-    // What was left of the time to the next sample is left still: a thread that runs for moments at a time
+    // The time to the next sample carries on: a thread that runs for moments at a time
     // would be charged a whole period for each otherwise.
     slot.next_sample += idle;
     slot.counted += idle;
@@ -68,13 +68,14 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
     e.fibers[fiber].comes_back(cpu, since);
 }
 
-/// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in line.
+/// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in a run queue.
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
-    // What the waker stored before, the woken thread sees, on whatever CPU and by whatever call.
+    // The woken thread sees all earlier stores of the waker, on whatever CPU and by whatever call.
     if pending::any_of(e.sched.cpu as u32) {
         pending::commit_all(e.sched.cpu as u32);
     }
+    perturb::worked();
     let latency = latency + perturb::late(fiber, at + latency);
     let home = e.fibers[fiber].cpu;
     e.fibers[fiber].state = State::Ready;
@@ -94,7 +95,7 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     set_limit();
 }
 
-/// Puts a woken fiber in line on a busy CPU: first, and soon, if it is far enough behind the running one.
+/// Puts a woken fiber into a busy CPU's run queue: first, and soon, if it is far enough behind the running one.
 /// As far as that one has run since it got the CPU, and the fiber has slept: Linux's scheduler until 6.5
 /// (CFS) weighs the same, in what each had since it came.
 fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
@@ -111,7 +112,7 @@ fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
     slot.preempted_at = at + latency;
 }
 
-/// Has other CPUs that run a thread, in ascending order, go on later: `until` says when.
+/// Delays other CPUs that run a thread, in ascending order: `until` says until when.
 pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
     let s = &mut engine().sched;
     let cpus = &mut s.cpus;
@@ -124,7 +125,7 @@ pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
     set_limit();
 }
 
-/// The CPUs that the fiber may run on are others now: if its own is not among them, it leaves it.
+/// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
 pub fn obey_affinity(fiber: usize) {
     let e = engine();
     let (state, cpu) = (e.fibers[fiber].state, e.fibers[fiber].cpu);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time: which CPU runs next, and which fiber on it.
 //!
-//! Every CPU that has something to run has a clock; the CPU whose clock is smallest runs. The running
-//! one may get ahead of the others by the slack on what no other CPU can see; before anything that
-//! others can see it lets the ones behind it go first ([`sync`]).
+//! Every CPU that has something to run has a clock; the CPU with the smallest clock runs. The running
+//! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
+//! others can observe, the CPUs that are behind run first ([`sync`]).
 use crate::account::sample;
 use crate::calls::signals;
 use crate::crash;
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{Model, Tag, Ticks, ticks};
 
-/// In place of a CPU's tag: that of no line, so that no read is taken for one of the CPU's own lines.
+/// A tag that no line has: with it in place of the CPU's own, every read takes the slow path.
 pub const READS_SHOWN: u32 = perturb::NO_TAG - 1;
 
 pub struct Cpu {
@@ -36,7 +36,7 @@ pub struct Cpu {
     /// Until when its cycles are counted in [`branches`].
     pub counted: Ticks,
     pub slice_end: Ticks,
-    /// When a woken thread takes the CPU from the running one, which goes on after it, if ever.
+    /// When a woken thread preempts the running one, if ever.
     pub preempted_at: Ticks,
     pub front: Front,
     /// What the hooks compare with while it runs.
@@ -44,7 +44,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// When the running fiber has to make way for one that waits in line, if any does.
+    /// When the running fiber's time slice ends, if another waits for the CPU.
     pub fn turn_ends(&self) -> Ticks {
         if self.ready.is_empty() { Ticks::MAX } else { self.slice_end.min(self.preempted_at) }
     }
@@ -55,24 +55,24 @@ pub struct Scheduler {
     /// The running CPU and fiber.
     pub cpu: usize,
     pub fiber: usize,
-    /// CPUs that have a fiber to run, but for the running one.
+    /// CPUs that have a fiber to run, except the running one.
     pub clocks: Clocks,
     pub dozes: Dozes,
     pub timers: Timers,
-    /// The clock at which the running fiber has more to do than to be sampled.
+    /// The clock at which the running fiber has something to do besides sampling.
     looks_up: Ticks,
     slack: Ticks,
     lookahead: Ticks,
-    /// The longest time between two looks of one spin.
+    /// The longest time between two reads of one spin.
     pub longest_spin: Ticks,
     cores: usize,
     pub stacks: crate::scheduling::stacks::Stacks,
     pub queues: crate::threads::futex::Queues,
-    /// A fiber that has ended and whose kernel thread waits to be let go.
+    /// A fiber that has ended and whose kernel thread is to be released.
     pub leaving: Option<usize>,
     /// Detached fibers that have ended and are not reaped yet.
     pub detached: Vec<usize>,
-    /// Fibers that have signals to look at.
+    /// Fibers that have pending signals.
     pub signalled: usize,
     /// Timers of the program wait for a thread to run.
     pub asleep: bool,
@@ -136,9 +136,10 @@ impl Scheduler {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
     }
 
-    /// No other hardware thread of the running CPU's core is behind `clock`.
+    /// No other hardware thread of the running CPU's core is behind `clock`, or would be if another CPU's store ended
+    /// its spin.
     fn siblings_are_ahead(&self, clock: Ticks) -> bool {
-        let behind = |c: usize| c != self.cpu && self.cpus[c].fiber.is_some() && self.cpus[c].clock <= clock;
+        let behind = |c: usize| c != self.cpu && self.cpus[c].fiber.is_some() && self.clock_of(c) <= clock;
         self.cpus.len() <= self.cores || !(self.cpu % self.cores..self.cpus.len()).step_by(self.cores).any(behind)
     }
 
@@ -148,7 +149,7 @@ impl Scheduler {
     }
 }
 
-/// Has every plain read of the running CPU come by its slow path, or no more. Those of a seed's schedule do anyway.
+/// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
 pub fn show_reads(all: bool) {
     let s = &mut engine().sched;
     if !perturb::on() {
@@ -163,7 +164,7 @@ pub fn shows_reads() -> bool {
     hot!().tag == READS_SHOWN || perturb::on()
 }
 
-/// Recomputes when the running fiber has to look up.
+/// Recomputes when the running fiber's next slow path is due.
 pub fn set_limit() {
     let s = &mut engine().sched;
     let cpu = &s.cpus[s.cpu];
@@ -175,7 +176,7 @@ pub fn set_limit() {
     sampled();
 }
 
-/// A sample was taken: the next one may come before anything else does.
+/// A sample was taken: the next one may be due before anything else.
 pub fn sampled() {
     let s = &engine().sched;
     hot!().limit = s.looks_up.min(s.cpus[s.cpu].next_sample);
@@ -187,13 +188,13 @@ pub extern "C" fn at_limit(pc: u64) {
         return;
     }
     let cpu = engine().sched.cpu as u32;
-    // Others go by this clock: it must not go back once they have.
+    // Others have been scheduled by this clock: it must not go back.
     front::catch_up(cpu);
     crash::check_stop(pc);
     perturb::look_around(pc);
     sample::take_due(pc, sample::What::Compute);
     if hot!().clock < engine().sched.looks_up {
-        // A sample was all that there was to do. It leaves what is under way as it is: profiling changes no time.
+        // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
         return sampled();
     }
     hot!().clock = engine().model.retire(cpu, hot!().clock);
@@ -216,7 +217,7 @@ pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
     }
 }
 
-/// Lets timers fire, other fibers of this CPU have their turn, and CPUs that are behind catch up.
+/// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
 pub fn look_up() {
     let s = &engine().sched;
     let clock = hot!().clock;
@@ -245,15 +246,28 @@ pub fn sync() {
     run_cpu(cpu as usize, clock);
 }
 
-/// May the running CPU act as if it were the last, on a line that it has? A core that asks for the line now does not get
-/// it before the lookahead has passed; another hardware thread of the CPU's own core needs not ask.
+/// May the running CPU access a line now that it `has`, though other CPUs are behind it? Only if none of them can still
+/// change what it reads, or see too early what it writes. Others act at the smallest clock or later, so three things
+/// must hold:
+/// - no other core gets the line before now: one that asks at the smallest clock gets it a lookahead later;
+/// - who had the line before had lost it by the smallest clock: until the snoop comes, its core reads and writes it;
+/// - no other hardware thread of the CPU's own core is behind: it has the line as well, and need not ask.
 #[inline]
-pub fn within_lookahead() -> bool {
-    let s = &engine().sched;
-    let clock = hot!().clock;
-    s.others().saturating_add(s.lookahead) > clock
+pub fn may_run_ahead(tag: Tag, has: impl FnOnce(&mut Model) -> bool) -> bool {
+    let e = engine();
+    let (s, clock) = (&e.sched, hot!().clock);
+    let others = s.others();
+    others.saturating_add(s.lookahead) > clock
         && s.next_timer() > clock
-        && (s.others() > clock || s.siblings_are_ahead(clock))
+        && has(&mut e.model)
+        && (others > clock || e.model.since(tag) <= others && s.siblings_are_ahead(clock))
+}
+
+/// May the running CPU do what other CPUs cannot observe?
+#[inline]
+pub fn within_slack() -> bool {
+    let s = &engine().sched;
+    s.others().saturating_add(s.slack) > hot!().clock
 }
 
 /// Up to when stores have taken effect that the running CPU may see: one that is ahead of others must not show them what
@@ -315,7 +329,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
     hot.captured = &raw mut e.fibers[to].spins.captured;
-    // What is due comes before all that this CPU does: it may be about to use bytes anew that another left.
+    // Stores that are due commit before anything that this CPU does: it may reuse bytes that another has freed.
     pending::flush(clock);
     set_limit();
     if from != to {
@@ -323,7 +337,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     }
 }
 
-/// Puts the running fiber in line with the others that wait for its CPU: behind so many of them.
+/// Puts the running fiber into its CPU's run queue, behind so many others.
 pub fn give_way(behind: usize) {
     let (s, me) = (&mut engine().sched, engine().sched.fiber);
     if s.cpus[s.cpu].ready.is_empty() {
@@ -355,7 +369,7 @@ pub fn block(wait: Wait) {
     leave_cpu();
 }
 
-/// The running fiber has something to look at before it waits: as if it had been woken for that.
+/// The running fiber has a pending signal before it waits: as if it had been woken by it.
 fn is_kept(wait: Wait) {
     let me = engine().sched.fiber;
     timers::cancel(me);
@@ -365,13 +379,13 @@ fn is_kept(wait: Wait) {
     current().woken = crate::scheduling::fiber::Woken::Signal;
 }
 
-/// The running thread makes a system call: what it has under way ends, others catch up.
+/// The running thread makes a system call: its outstanding accesses complete, CPUs that are behind run.
 pub fn enter_kernel() {
     quiesce();
     crate::engine::charge(engine().launch.machine.system.syscall);
 }
 
-/// What a thread has under way ends, and CPUs that are behind catch up.
+/// The thread's outstanding accesses complete, and CPUs that are behind run.
 pub fn quiesce() {
     hot!().called = 1;
     drain();
@@ -379,7 +393,7 @@ pub fn quiesce() {
     pending::flush(hot!().clock);
 }
 
-/// What a thread has under way ends before it leaves its CPU.
+/// The thread's outstanding accesses complete before it leaves its CPU.
 pub fn drain() {
     let cpu = engine().sched.cpu as u32;
     front::end(cpu);

@@ -87,7 +87,7 @@ pub fn fire_due() {
             Some(Reverse((time, _, timer))) if timer >= ALARMS => {
                 // Timers that come again and again may be all that there is.
                 crash::stop_if_asked(0);
-                // What it does happens now, whatever the time on the CPU that comes to it.
+                // It takes effect now, whatever the clock of the CPU that processes it.
                 let clock = core::mem::replace(&mut hot!().clock, time);
                 engine().alarms += 1;
                 crate::calls::timers::fire(timer - ALARMS, time);

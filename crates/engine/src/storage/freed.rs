@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Heap memory that was freed, in schedules drawn from a seed: who comes to it is told, it holds a pattern
-//! in place of what it held, and it is not used again for a while.
+//! Freed heap memory, in schedules drawn from a seed: accesses to it are reported, it is filled with a pattern,
+//! and it is not reused for a while.
 use crate::crash;
 use crate::engine::engine;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_FREED};
@@ -24,7 +24,7 @@ struct Grave {
 #[derive(Default)]
 pub struct Freed {
     graves: BTreeMap<u64, Grave>,
-    /// Not to be used again yet, the oldest first.
+    /// Not to be reused yet, the oldest first.
     waiting: VecDeque<u64>,
     bytes: u64,
 }
@@ -66,18 +66,18 @@ pub fn put_off(address: u64, bytes: u64) -> Vec<u64> {
     usable
 }
 
-/// Overwrites what the object held, for those who look without being seen.
+/// Overwrites the object, for uninstrumented readers.
 pub fn spoil(address: u64, bytes: u64) {
     crate::calls::string::fill(address, PATTERN, bytes);
 }
 
-/// The memory is used again.
+/// The memory is reused.
 pub fn dig_out(address: u64, bytes: u64) {
     grains(address, bytes).map(bit).for_each(|(word, bit)| *word &= !bit);
     engine().freed.graves.remove(&address);
 }
 
-/// Ends the run if an access comes to freed memory.
+/// Ends the run if an access is to freed memory.
 pub fn check(address: u64, size: u64, pc: u64, what: AccessKind) {
     if !heap::is_ours(address) {
         return;

@@ -6,14 +6,16 @@ use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
 use crate::scheduling::perturb;
-use crate::storage::places::{GRAIN, HEADER, LARGE, PAGE, Places};
-use crate::storage::{freed, limit};
+use crate::storage::places::{ARENAS_PER_CPU, GRAIN, HEADER, LARGE, PAGE, Places};
+use crate::storage::{arenas, freed, limit};
 use crate::{crash, sys};
 use alloc::vec::Vec;
 use corefold_recording::{AllocSite, Mapping, Object};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+/// The alignment of every object.
+pub const ALIGNED: u64 = GRAIN;
 const FREED: u64 = 1 << 63;
 const SIZE_BITS: u32 = 40;
 /// Return addresses kept of an allocating call.
@@ -25,15 +27,16 @@ pub struct Heap {
     site_numbers: HashMap<([u64; SITE_DEPTH], Option<Mapping>), u32, FxBuildHasher>,
 }
 
-impl Default for Heap {
-    fn default() -> Self {
-        Heap { places: Places::new(HEAP, HEAP_BYTES), sites: Vec::new(), site_numbers: HashMap::default() }
+impl Heap {
+    pub fn new(cpus: u32) -> Self {
+        let places = Places::new(HEAP, HEAP_BYTES, (cpus * ARENAS_PER_CPU) as usize);
+        Heap { places, sites: Vec::new(), site_numbers: HashMap::default() }
     }
 }
 
 /// Maps the heap's address space.
 pub fn map() -> bool {
-    sys::map_at(HEAP, HEAP_BYTES) && sys::map_at(HEAP_STARTS, HEAP_BYTES / GRAIN / 8)
+    sys::map_at(HEAP, HEAP_BYTES) && sys::map_at(HEAP_STARTS, HEAP_BYTES / GRAIN / 8) && arenas::map()
 }
 
 pub fn is_ours(address: u64) -> bool {
@@ -42,6 +45,10 @@ pub fn is_ours(address: u64) -> bool {
 
 fn heap() -> &'static mut Heap {
     &mut engine().heap
+}
+
+pub fn places() -> &'static mut Places {
+    &mut heap().places
 }
 
 fn header(address: u64) -> &'static mut u64 {
@@ -55,7 +62,7 @@ pub fn is_object(address: u64) -> bool {
         return false;
     }
     let (word, bit) = start_word(address);
-    heap().places.is_live_large(address) || *word & bit != 0
+    places().is_live_large(address) || *word & bit != 0
 }
 
 /// What was asked for at `address`.
@@ -69,17 +76,31 @@ fn start_word(address: u64) -> (&'static mut u64, u64) {
     (unsafe { &mut *((HEAP_STARTS + grain / 64 * 8) as *mut u64) }, 1 << (grain % 64))
 }
 
-/// Allocates for the running thread; `pc` is the return address of the allocating call. Memory that was
-/// used before is not cleared. Returns the address and whether it reads as zeroes.
-pub fn allocate(size: u64, align: u64, pc: u64) -> (u64, bool) {
+/// A request for memory.
+#[derive(Clone, Copy)]
+pub struct Request {
+    pub size: u64,
+    pub align: u64,
+    /// May the thread's own cache answer it? (glibc 2.36 has `calloc` and `memalign` go past it.)
+    pub cached: bool,
+}
+
+impl Request {
+    pub fn of(size: u64) -> Request {
+        Request { size, align: ALIGNED, cached: true }
+    }
+}
+
+/// Allocates for the running thread; `pc` is the return address of the allocating call. Memory that was used before is
+/// not cleared. Returns the address and whether it reads as zeroes. Other threads may run before it returns.
+pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
     charge(engine().launch.machine.system.allocation);
-    let site = site_number(pc, size, None);
+    let size = request.size;
     limit::take(size, pc);
-    let me = engine().sched.fiber;
-    let place = if size < HEAP_BYTES / 4 { heap().places.take(me, size, align) } else { None };
-    let Some((address, fresh)) = place else { crash::out_of_memory(size, pc) };
+    let Some((address, fresh)) = place(request, pc) else { crash::out_of_memory(size, pc) };
+    let site = site_number(pc, size, None);
     *header(address) = u64::from(site) << SIZE_BITS | size;
-    if !heap().places.is_large(address) {
+    if !places().is_large(address) {
         let (word, bit) = start_word(address);
         *word |= bit;
     }
@@ -87,6 +108,18 @@ pub fn allocate(size: u64, align: u64, pc: u64) -> (u64, bool) {
         freed::dig_out(address, size);
     }
     (address, fresh)
+}
+
+fn place(Request { size, align, cached }: Request, pc: u64) -> Option<(u64, bool)> {
+    let me = engine().sched.fiber;
+    if size >= HEAP_BYTES / 4 {
+        return None;
+    }
+    if size >= LARGE {
+        return places().take_large(size, align).map(|address| (address, true));
+    }
+    let kept = if cached && align <= ALIGNED { places().take_kept(me, size) } else { None };
+    kept.map(|address| (address, false)).or_else(|| arenas::take(me, size, align, pc))
 }
 
 /// Frees an object in a call from `pc`; false if there is none at `address`.
@@ -100,7 +133,7 @@ pub fn release(address: u64, pc: u64) -> bool {
     pending::flush_range(address, size.max(1));
     *header(address) = head | FREED;
     limit::give(size);
-    if heap().places.is_large(address) { release_large(address, pc) } else { release_small(address, size, pc) }
+    if places().is_large(address) { release_large(address, pc) } else { release_small(address, size, pc) }
 }
 
 fn release_small(address: u64, size: u64, pc: u64) -> bool {
@@ -113,26 +146,28 @@ fn release_small(address: u64, size: u64, pc: u64) -> bool {
     if perturb::on() {
         freed::bury(object_at(address), pc);
         freed::spoil(address, size);
-        freed::put_off(address, size).into_iter().for_each(|old| use_again(old, size_of(old)));
+        freed::put_off(address, size).into_iter().for_each(|old| use_again(old, size_of(old), pc));
     } else {
-        use_again(address, size);
+        use_again(address, size, pc);
     }
     true
 }
 
-fn use_again(address: u64, size: u64) {
-    heap().places.give_small(engine().sched.fiber, address, size);
+fn use_again(address: u64, size: u64, pc: u64) {
+    if !places().keep(engine().sched.fiber, address, size) {
+        arenas::give_back(address, size, pc);
+    }
 }
 
 fn release_large(address: u64, pc: u64) -> bool {
-    let Some(pages) = heap().places.end_large(address) else { return false };
+    let Some(pages) = places().end_large(address) else { return false };
     if perturb::on() {
         freed::bury(object_at(address), pc);
     }
     sys::drop_pages(pages.begin, pages.bytes);
     crate::storage::mapping::forget_lines(pages.begin, pages.bytes);
     if !perturb::on() {
-        heap().places.give_large(pages);
+        places().give_large(pages);
     }
     true
 }
@@ -171,8 +206,8 @@ pub fn objects_on(begin: u64, bytes: u64) -> Vec<Object> {
     if !is_ours(begin) {
         return crate::storage::mapped::object_at(begin).into_iter().collect();
     }
-    if heap().places.is_large(begin) {
-        let last = heap().places.large_before(begin + bytes).map(object_at);
+    if places().is_large(begin) {
+        let last = places().large_before(begin + bytes).map(object_at);
         return last.into_iter().filter(|o| o.address + o.bytes > begin).collect();
     }
     let mut found = Vec::new();

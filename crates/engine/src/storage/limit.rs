@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory that a run may use. A program may ask for much that it never touches; so what it has asked
-//! for only says when to look at what it really uses.
+//! The memory limit of a run. A program may allocate much that it never touches; so the amount allocated
+//! only decides when to check the resident memory.
 use crate::engine::engine;
 use crate::{crash, sys};
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -3,7 +3,7 @@
 //! by the place that called them.
 use crate::engine::active;
 use crate::entry::with_pc;
-use crate::storage::heap;
+use crate::storage::heap::{self, Request};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 
@@ -26,7 +26,7 @@ extern "C" fn allocate(size: usize, pc: u64) -> *mut c_void {
     if size > MOST {
         return fail(libc::ENOMEM);
     }
-    heap::allocate(size as u64, 16, pc).0 as *mut c_void
+    heap::allocate(Request::of(size as u64), pc).0 as *mut c_void
 }
 
 extern "C" fn allocate_zeroed(count: usize, size: usize, pc: u64) -> *mut c_void {
@@ -35,7 +35,7 @@ extern "C" fn allocate_zeroed(count: usize, size: usize, pc: u64) -> *mut c_void
         return unsafe { __libc_calloc(count, size) };
     }
     let Some(bytes) = count.checked_mul(size) else { return fail(libc::ENOMEM) };
-    let (address, fresh) = heap::allocate(bytes as u64, 16, pc);
+    let (address, fresh) = heap::allocate(Request { cached: false, ..Request::of(bytes as u64) }, pc);
     if !fresh {
         crate::calls::string::fill(address, 0, bytes as u64);
     }
@@ -61,7 +61,7 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
         return fail(libc::ENOMEM);
     }
     let had = heap::size_of(old);
-    let (new, _) = heap::allocate(size as u64, 16, pc);
+    let (new, _) = heap::allocate(Request::of(size as u64), pc);
     let kept = had.min(size as u64);
     if !crate::code::is_libc(pc) {
         crate::hooks::access::range_read(old, pc, kept);
@@ -85,7 +85,8 @@ extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_voi
     if size > MOST {
         return fail(libc::ENOMEM);
     }
-    heap::allocate(size as u64, align as u64, pc).0 as *mut c_void
+    let align = (align as u64).max(heap::ALIGNED);
+    heap::allocate(Request { align, cached: align == heap::ALIGNED, ..Request::of(size as u64) }, pc).0 as *mut c_void
 }
 
 extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, pc: u64) -> c_int {

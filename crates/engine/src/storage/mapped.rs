@@ -12,7 +12,7 @@ use corefold_recording::{Mapping, Object};
 /// Live mappings by address.
 pub type Mapped = BTreeMap<u64, Object>;
 
-/// The program mapped memory; `pc` is the return address of its call. What was there is there no more.
+/// The program mapped memory; `pc` is the return address of its call. Mappings that were there before are gone.
 pub fn note(address: u64, bytes: u64, fd: i32, offset: u64, pc: u64) {
     forget(address, bytes);
     let mapping = match fd {

@@ -2,9 +2,9 @@
 //! Where the heap's objects go: as glibc has them, because what shares a cache line decides what the program's curve
 //! looks like. Addresses only; no memory is touched, so that this can be tested beside the runtime.
 //!
-//! A chunk is the request plus an 8-byte header, rounded up to 16; a thread takes fresh chunks one after
-//! the other from its own arena; a freed chunk goes to a short list of the thread that freed it, and
-//! beyond that back to the arena it came from.
+//! A chunk is the request plus an 8-byte header, rounded up to 16. A thread has a cache of freed chunks of its own
+//! (glibc's tcache). Beyond that it takes chunks from the arena that it is attached to, freed ones first, and a freed
+//! chunk goes back to the arena that it came from. Who uses an arena must hold its lock ([`crate::storage::arenas`]).
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -17,8 +17,15 @@ pub const PAGE: u64 = 4096;
 pub const LARGE: u64 = 128 << 10;
 const SMALLEST: u64 = 32;
 const SEGMENT: u64 = 1 << 20;
-/// Chunks of one size that a thread keeps for itself, as glibc's tcache does.
+/// Chunks of one size that a thread keeps for itself (glibc's `tcache_count`), and the largest request that they are
+/// kept for.
 const KEPT: usize = 7;
+const LARGEST_KEPT: u64 = 1032;
+/// Arenas for each CPU, at most.
+pub const ARENAS_PER_CPU: u32 = 8;
+
+/// The main thread's arena.
+const MAIN: u32 = 0;
 
 type Lists = HashMap<u64, Vec<u64>, FxBuildHasher>;
 
@@ -27,9 +34,16 @@ struct Arena {
     /// The rest of the segment that fresh chunks are taken from.
     next: u64,
     end: u64,
-    /// Chunks that other threads gave back, by chunk size.
-    returned: Lists,
-    /// Chunks that this thread freed, by chunk size: at most [`KEPT`] of each.
+    /// Chunks that were freed, by chunk size.
+    freed: Lists,
+    /// How many threads are attached to it.
+    threads: u32,
+}
+
+#[derive(Default)]
+struct Thread {
+    arena: Option<u32>,
+    /// Its cache: chunks that it freed, by chunk size, at most [`KEPT`] of each.
     kept: Lists,
 }
 
@@ -45,7 +59,13 @@ pub struct Places {
     begin: u64,
     middle: u64,
     end: u64,
+    most_arenas: usize,
     arenas: Vec<Arena>,
+    /// Arenas that no thread is attached to.
+    idle: Vec<u32>,
+    /// How often a thread had to share one.
+    shared: usize,
+    threads: Vec<Thread>,
     /// The arena of every segment handed out.
     segments: Vec<u32>,
     large_end: u64,
@@ -66,13 +86,17 @@ fn chunk_bytes(size: u64) -> u64 {
 }
 
 impl Places {
-    pub fn new(begin: u64, bytes: u64) -> Places {
+    pub fn new(begin: u64, bytes: u64, most_arenas: usize) -> Places {
         let (middle, end) = (begin + bytes / 2, begin + bytes);
         Places {
             begin,
             middle,
             end,
-            arenas: Vec::new(),
+            most_arenas,
+            arenas: alloc::vec![Arena { threads: 1, ..Arena::default() }],
+            idle: Vec::new(),
+            shared: 0,
+            threads: alloc::vec![Thread { arena: Some(MAIN), ..Thread::default() }],
             segments: Vec::new(),
             large_end: middle,
             large: BTreeMap::new(),
@@ -80,65 +104,126 @@ impl Places {
         }
     }
 
-    /// A place for `thread`, and whether it reads as zeroes; `None`: there is no room.
-    pub fn take(&mut self, thread: usize, size: u64, align: u64) -> Option<(u64, bool)> {
-        if size >= LARGE {
-            self.take_large(size, align).map(|at| (at, true))
-        } else {
-            self.take_small(thread, size, align)
-        }
-    }
-
     pub fn is_large(&self, address: u64) -> bool {
         address >= self.middle
     }
 
-    fn arena(&mut self, thread: usize) -> &mut Arena {
-        self.arenas.resize_with(self.arenas.len().max(thread + 1), Arena::default);
-        &mut self.arenas[thread]
+    fn thread(&mut self, thread: usize) -> &mut Thread {
+        self.threads.resize_with(self.threads.len().max(thread + 1), Thread::default);
+        &mut self.threads[thread]
     }
 
-    fn take_small(&mut self, thread: usize, size: u64, align: u64) -> Option<(u64, bool)> {
-        let bytes = chunk_bytes(size);
-        let arena = self.arena(thread);
-        if align <= GRAIN {
-            let lists = [&mut arena.kept, &mut arena.returned];
-            if let Some(address) = lists.into_iter().find_map(|l| l.get_mut(&bytes).and_then(Vec::pop)) {
-                return Some((address, false));
+    /// The arena that `thread` is attached to from its first request on: one that nobody uses, a new one, or, when there
+    /// are as many as glibc makes, the next in turn.
+    pub fn arena_of(&mut self, thread: usize) -> u32 {
+        if let Some(arena) = self.thread(thread).arena {
+            return arena;
+        }
+        let arena = if let Some(idle) = self.idle.pop() {
+            idle
+        } else if self.arenas.len() < self.most_arenas {
+            self.arenas.push(Arena::default());
+            self.arenas.len() as u32 - 1
+        } else {
+            // glibc's list: the main arena, then the newest.
+            self.shared += 1;
+            let count = self.arenas.len();
+            ((count - (self.shared - 1) % count) % count) as u32
+        };
+        self.arenas[arena as usize].threads += 1;
+        self.threads[thread].arena = Some(arena);
+        arena
+    }
+
+    /// `thread` is no more: its cache goes back to the arenas, and its own is free for others.
+    pub fn thread_ends(&mut self, thread: usize) {
+        let Thread { arena, kept } = core::mem::take(self.thread(thread));
+        let mut kept: Vec<(u64, Vec<u64>)> = kept.into_iter().collect();
+        kept.sort_unstable();
+        for (bytes, chunks) in kept {
+            chunks.into_iter().rev().for_each(|address| self.put_back(address, bytes));
+        }
+        if let Some(arena) = arena {
+            let threads = &mut self.arenas[arena as usize].threads;
+            *threads -= 1;
+            if *threads == 0 {
+                self.idle.push(arena);
             }
         }
+    }
+
+    /// A chunk from the thread's own cache.
+    pub fn take_kept(&mut self, thread: usize, size: u64) -> Option<u64> {
+        if size > LARGEST_KEPT {
+            return None;
+        }
+        self.thread(thread).kept.get_mut(&chunk_bytes(size))?.pop()
+    }
+
+    /// Is there room for a freed object in the thread's own cache? Then it goes there.
+    pub fn keep(&mut self, thread: usize, address: u64, size: u64) -> bool {
+        if size > LARGEST_KEPT {
+            return false;
+        }
+        let kept = self.thread(thread).kept.entry(chunk_bytes(size)).or_default();
+        let has_room = kept.len() < KEPT;
+        if has_room {
+            kept.push(address);
+        }
+        has_room
+    }
+
+    /// A freed chunk of the arena.
+    pub fn take_freed(&mut self, arena: u32, size: u64) -> Option<u64> {
+        self.arenas[arena as usize].freed.get_mut(&chunk_bytes(size))?.pop()
+    }
+
+    /// The next freed chunk of that size goes from the arena to the thread's cache, if both can: glibc fills the cache
+    /// while it has the lock.
+    pub fn refill(&mut self, thread: usize, arena: u32, size: u64) -> Option<u64> {
+        let full = self.thread(thread).kept.get(&chunk_bytes(size)).map_or(0, Vec::len) == KEPT;
+        let address = if full || size > LARGEST_KEPT { None } else { self.take_freed(arena, size) };
+        address.filter(|address| self.keep(thread, *address, size))
+    }
+
+    /// Memory of the arena that was not used before; `None`: there is no room.
+    pub fn take_fresh(&mut self, arena: u32, size: u64, align: u64) -> Option<u64> {
+        let bytes = chunk_bytes(size);
         let fits = |a: &Arena| (a.next + HEADER).next_multiple_of(align.max(GRAIN)) - HEADER + bytes <= a.end;
-        if !fits(arena) {
+        if !fits(&self.arenas[arena as usize]) {
             let spare = if align > GRAIN { align } else { 0 };
             let segments = (bytes + spare + GRAIN).div_ceil(SEGMENT);
             let begin = self.begin + self.segments.len() as u64 * SEGMENT;
             if begin + segments * SEGMENT > self.middle {
                 return None;
             }
-            self.segments.extend((0..segments).map(|_| thread as u32));
-            let arena = &mut self.arenas[thread];
+            self.segments.extend((0..segments).map(|_| arena));
+            let arena = &mut self.arenas[arena as usize];
             (arena.next, arena.end) = (begin + HEADER, begin + segments * SEGMENT);
         }
-        let arena = &mut self.arenas[thread];
+        let arena = &mut self.arenas[arena as usize];
         let address = (arena.next + HEADER).next_multiple_of(align.max(GRAIN));
         arena.next = address - HEADER + bytes;
-        Some((address, true))
+        Some(address)
     }
 
-    /// `thread` has freed a small object.
-    pub fn give_small(&mut self, thread: usize, address: u64, size: u64) {
-        let bytes = chunk_bytes(size);
-        let kept = self.arena(thread).kept.entry(bytes).or_default();
-        if kept.len() < KEPT {
-            kept.push(address);
-            return;
-        }
-        let owner = self.segments[((address - self.begin) / SEGMENT) as usize] as usize;
-        self.arenas[owner].returned.entry(bytes).or_default().push(address);
+    /// The arena that a small object came from.
+    pub fn owner(&self, address: u64) -> u32 {
+        self.segments[((address - self.begin) / SEGMENT) as usize]
+    }
+
+    /// A freed object goes back to its arena.
+    pub fn give_back(&mut self, address: u64, size: u64) {
+        self.put_back(address, chunk_bytes(size));
+    }
+
+    fn put_back(&mut self, address: u64, bytes: u64) {
+        let owner = self.owner(address) as usize;
+        self.arenas[owner].freed.entry(bytes).or_default().push(address);
     }
 
     /// Pages of its own, 16 bytes into one as glibc's mappings are.
-    fn take_large(&mut self, size: u64, align: u64) -> Option<u64> {
+    pub fn take_large(&mut self, size: u64, align: u64) -> Option<u64> {
         let lead = align.max(GRAIN);
         let bytes = (size + lead).next_multiple_of(PAGE);
         let begin = match self.large_free.get_mut(&bytes).and_then(Vec::pop) {

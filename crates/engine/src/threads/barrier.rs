@@ -73,7 +73,7 @@ fn leave(barrier: Object) {
     }
 }
 
-/// Waits for those who are on their way out.
+/// Waits until all threads of the last round have left.
 fn destroy(barrier: Object) -> c_int {
     barrier.write(DESTROYED, 1);
     loop {

@@ -31,7 +31,7 @@ const SIGNALS: u64 = 40;
 const SIGNALLED: u64 = 44;
 const BYTES: u64 = 48;
 
-/// The way through a signal that nobody waits for, in glibc 2.36.
+/// The path of a signal that nobody waits for, in glibc 2.36.
 const SIGNAL: Path = &[11, 9];
 
 const WAITER: u32 = 8;
@@ -98,7 +98,7 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
     code
 }
 
-/// A report calls this second wait what it is.
+/// The name of this second wait in reports.
 fn lock_again(mutex: Object, waited: c_int) -> c_int {
     let call = crate::entry::Call { name: "pthread_mutex_lock", pc: mutex.call.pc };
     match mutex::lock(Object { call, ..mutex }, Deadline::Never) {

@@ -81,7 +81,7 @@ pub fn interrupted(pc: u64) -> bool {
 }
 
 /// The time of a call that takes `all` until the kernel looks at the futex, and from then on: what is the futex's own
-/// comes before. It varies from call to call: were it always the same, threads that fight for a lock would fall into
+/// comes before. It varies from call to call: were it constant, threads that contend for a lock would fall into
 /// step, and each would find the word changed, or none would.
 fn parts_of_system_call(all: u32) -> (u32, u32) {
     let any = engine().launch.machine.system.syscall;

@@ -21,7 +21,7 @@ const USERS: u64 = 12;
 const SPINS: u64 = 20;
 const BYTES: u64 = 40;
 
-/// The ways through the functions where there is nothing to wait for, in glibc 2.36.
+/// The uncontended paths through the functions, in glibc 2.36.
 const LOCK: Path = &[31];
 const LOCK_ALONE: Path = &[17, 5, 10];
 /// More for a recursive, error-checking or adaptive one.
@@ -128,7 +128,7 @@ pub fn try_lock(mutex: Object) -> c_int {
     if mutex.read(WORD) == FREE && take_if_free(mutex) { taken(mutex, kind, None) } else { libc::EBUSY }
 }
 
-/// Where the mutex can tell that the running thread has it already: what a second lock comes to.
+/// Where the mutex records its owner: the result of a second lock by the running thread.
 fn lock_again(mutex: Object, kind: Kind) -> Option<c_int> {
     if !(kind.is_recursive() || kind.is_error_checking()) || mutex.read(OWNER) & !robust::INCONSISTENT != me() {
         return None;
@@ -240,8 +240,8 @@ pub fn unlock(mutex: Object) -> c_int {
     0
 }
 
-/// Lets the mutex go and wakes one that waits for it. It is held until the update takes effect, which
-/// waits for what the critical section has still under way.
+/// Releases the mutex and wakes one waiter. It is held until the update takes effect, which
+/// waits for the outstanding accesses of the critical section.
 pub fn release(mutex: Object) {
     let old = mutex.update(WORD, |_| Some(FREE));
     locks::released(mutex.address);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A synchronisation object in the program's own memory, during one call of the program's.
 //!
-//! The simulated CPUs fight for its line as they would natively, so every access to it is accounted: what
-//! is atomic in glibc is atomic here, what is plain there is plain here.
+//! The simulated CPUs contend for its line as they would natively, so every access to it is charged: an access
+//! that is atomic in glibc is atomic here, a plain one is plain here.
 use crate::account::locks;
 use crate::engine::{charge, current, engine};
 use crate::entry::Call;
@@ -14,7 +14,7 @@ use crate::threads::futex::{self, Waited};
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
 
-/// A way through a function of glibc's: how many instructions lie between one taken branch and the next.
+/// A path through a function of glibc's: how many instructions lie between one taken branch and the next.
 pub type Path = &'static [u32];
 
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ impl Object {
         Object { address, call }
     }
 
-    /// The instructions on a way: a processor takes so many at a time, and begins anew after a taken branch.
+    /// The instructions on a path: a processor issues so many at a time, and starts a new group after a taken branch.
     pub fn goes(self, path: Path) {
         let width = engine().launch.machine.core.width.max(1);
         charge(path.iter().map(|run| run.div_ceil(width)).sum());
@@ -92,7 +92,7 @@ impl Object {
         futex::wake(self.address + word, most, futex::ANY);
     }
 
-    /// One turn of a loop that spins.
+    /// One iteration of a loop that spins.
     pub fn pause(self) {
         charge(engine().launch.machine.core.pause);
         if hot!().clock >= hot!().limit {
@@ -100,7 +100,7 @@ impl Object {
         }
     }
 
-    /// One turn of a loop that nothing but its word ends.
+    /// One iteration of a loop that only a change of its word ends.
     pub fn pause_for_ever(self) {
         crate::engine::current().spins.goes_on_for_ever();
         hot!().clock += crate::engine::computed(engine().launch.machine.core.pause);
@@ -109,7 +109,7 @@ impl Object {
         }
     }
 
-    /// The call had nothing to wait for, and looked only once: a loop of such calls is no spin.
+    /// The call did not wait, and read the word only once: a loop of such calls is no spin.
     pub fn is_done(self) {
         hot!().wrote = 1;
     }

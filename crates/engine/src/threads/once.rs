@@ -7,6 +7,7 @@
 use crate::engine::active;
 use crate::entry::Call;
 use crate::threads::object::Object;
+use crate::threads::unwind;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
@@ -117,16 +118,9 @@ extern "C" fn personality(
     _exception: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    unsafe extern "C" {
-        fn _Unwind_GetGR(context: *mut c_void, register: c_int) -> u64;
-    }
-    const CLEANUP_PHASE: c_int = 2;
-    const CONTINUE_UNWIND: c_int = 8;
-    const RBX: c_int = 3;
-    if actions & CLEANUP_PHASE != 0 && active() {
-        // SAFETY: the unwinder's own context; the frame keeps the object's address in that register.
-        let once = unsafe { _Unwind_GetGR(context, RBX) };
+    // The frame keeps the object's address in that register.
+    if let Some(once) = unwind::passed(actions, context, unwind::RBX) {
         end(once, 0, NOT_BEGUN);
     }
-    CONTINUE_UNWIND
+    unwind::CONTINUE
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scheduling policies and priorities: remembered and given back, and of no effect, which is noted.
+//! Scheduling policies and priorities: stored and returned, without effect, which a note says.
 //!
 //! The kernel's own calls would change the one thread that runs all of ours, or be refused, as the host's
 //! rights have it.

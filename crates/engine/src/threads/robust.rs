@@ -49,7 +49,7 @@ pub fn make_consistent(mutex: Object) -> c_int {
 /// The running thread ends: lets go of the robust mutexes that it still holds, as the kernel does.
 pub fn thread_ends() {
     while let Some(address) = current().thread.robust.pop() {
-        let mutex = Object { address, call: Call { name: "the end of a thread", pc: 0 } };
+        let mutex = Object { address, call: Call { name: "the end of a thread", pc: current().thread.end() } };
         mutex.poke(OWNER, ENDED);
         release(mutex);
     }

@@ -60,7 +60,7 @@ pub fn thread_ends() {
 fn let_go(address: u64) {
     let me = affinity::number(engine().sched.fiber) as u32;
     let died = |old: u64| (old as u32 & THREAD == me).then_some(u64::from(old as u32 & WAITERS | OWNER_DIED));
-    let old = atomics::update(address, 4, 0, died) as u32;
+    let old = atomics::update(address, 4, current().thread.end(), died) as u32;
     if old & THREAD == me && old & WAITERS != 0 {
         futex::wake(address, 1, futex::ANY);
     }

@@ -44,7 +44,7 @@ const HANDED_OVER: u32 = 1 << 31;
 /// Somebody waits, in [`PHASE`] and [`CLAIM`].
 const WAITED_FOR: u32 = 2;
 
-/// The ways through the functions where there is nothing to wait for, in glibc 2.36.
+/// The uncontended paths through the functions, in glibc 2.36.
 const READ: Path = &[23];
 const WRITE: Path = &[50];
 const TRY: Path = &[20];

@@ -55,7 +55,7 @@ calls! {
     }
 }
 
-/// The ways through glibc 2.36 where there is nothing to wait for and nobody to wake.
+/// The uncontended paths through glibc 2.36.
 const WAIT: Path = &[3, 5, 9];
 const POST: Path = &[9, 2];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the program has only ever had one thread, and glibc makes something of it.
+//! Whether the program has never had a second thread, which glibc's fast paths depend on.
 use crate::engine::engine;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -11,7 +11,7 @@ use corefold_recording::LockKind;
 const WORD: u64 = 0;
 const FREE: u32 = 1;
 
-/// The ways through glibc's functions where there is nothing to wait for.
+/// The uncontended paths through glibc's functions.
 const LOCK: Path = &[4];
 const UNLOCK: Path = &[3];
 

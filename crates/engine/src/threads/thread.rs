@@ -130,10 +130,13 @@ pub extern "C" fn pthread_create(
         Ok(affinity) => affinity,
         Err(error) => return error,
     };
-    sched::enter_kernel();
+    sched::quiesce();
     reap_detached();
     let slot = engine().sched.stacks.take();
-    match create(slot, attr, affinity, (start, argument as usize)) {
+    let created = create(slot, attr, affinity, (start, argument as usize));
+    // libc has asked the allocator for the thread's block before.
+    sched::enter_kernel();
+    match created {
         Ok(id) => {
             // SAFETY: the caller's variable.
             unsafe { *thread = engine().fibers[id].real };
@@ -227,6 +230,7 @@ fn finish(value: usize) {
     keys::run_destructors();
     crate::threads::robust::thread_ends();
     crate::threads::robust_list::thread_ends();
+    crate::storage::heap::places().thread_ends(engine().sched.fiber);
     sched::enter_kernel();
     crate::calls::signals::thread_ends();
     let me = engine().sched.fiber;
@@ -283,6 +287,16 @@ pub fn on_stack(address: u64) -> Option<usize> {
 }
 
 impl Thread {
+    /// The function that it was started with; 0 for the main thread's.
+    pub fn routine(&self) -> u64 {
+        self.start.map_or(0, |start| start as usize as u64)
+    }
+
+    /// A place in that function, as return addresses are, for what is done when the thread ends.
+    pub fn end(&self) -> u64 {
+        self.start.map_or(0, |start| start as usize as u64 + 1)
+    }
+
     pub fn has_stack(&self, address: u64) -> bool {
         address.wrapping_sub(STACKS) / SLOT == self.slot as u64
     }

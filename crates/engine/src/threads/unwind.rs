@@ -3,7 +3,7 @@
 //!
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
 //! are unwound up to ours, by the same forced unwinding.
-use crate::engine::current;
+use crate::engine::{active, current};
 use crate::hooks::hot::hot;
 use crate::real::Start;
 use crate::sys;
@@ -62,6 +62,23 @@ unsafe extern "C-unwind" {
 }
 
 type StopFn = extern "C-unwind" fn(c_int, c_int, u64, *mut c_void, *mut c_void, *mut c_void) -> c_int;
+
+/// What a personality routine answers: the unwinder goes on.
+pub const CONTINUE: c_int = 8;
+
+/// DWARF's numbers of the registers that frames of ours keep something in.
+pub const RBX: c_int = 3;
+pub const RBP: c_int = 6;
+
+/// For personality routines: the register as it was in a frame of ours, if the unwinder goes past it to clean up.
+pub fn passed(actions: c_int, context: *mut c_void, register: c_int) -> Option<u64> {
+    unsafe extern "C" {
+        fn _Unwind_GetGR(context: *mut c_void, register: c_int) -> u64;
+    }
+    const CLEANUP_PHASE: c_int = 2;
+    // SAFETY: the unwinder's own context.
+    (actions & CLEANUP_PHASE != 0 && active()).then(|| unsafe { _Unwind_GetGR(context, register) })
+}
 
 /// Calls the start routine; returns its value or pthread_exit's.
 pub fn call(start: Start, argument: usize) -> usize {

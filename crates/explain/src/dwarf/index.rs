@@ -53,7 +53,7 @@ impl Index {
     pub fn build(debug: &Debug) -> Index {
         let mut index = Index::default();
         for unit in 0..debug.units.len() {
-            // A unit that cannot be read to its end still gives what came before the damage.
+            // Of a damaged unit, the entries before the damage are used.
             let _ = Scan { debug, unit, scopes: Vec::new(), index: &mut index }.run();
         }
         index.variables.sort_by_key(|variable| variable.address);
@@ -75,7 +75,7 @@ impl Index {
         self.scopes.get(&die).map(|scope| &**scope)
     }
 
-    /// The type that `name` (perhaps qualified) means in unit `near`'s eyes: a definition of the same
+    /// The type that `name` (perhaps qualified) means in unit `near`: a definition of the same
     /// unit first, for two units may have different types of one name.
     pub fn type_named(&self, name: &str, tag: Option<DwTag>, near: Option<Die>) -> Option<Die> {
         let (scope, last) = split_qualified(name);

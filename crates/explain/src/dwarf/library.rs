@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Types of the C, C++ and Rust libraries whose insides say nothing to their users.
+//! Types of the C, C++ and Rust libraries whose members are internal.
 use super::{Debug, Die};
 use gimli::constants as c;
 
@@ -30,7 +30,7 @@ const CONTAINERS: [&str; 22] = [
 ];
 
 impl Debug {
-    /// Types whose insides are the library's business: the lock, atomic or container is the field.
+    /// Types whose members are internal to the library: the lock, atomic or container is the field.
     pub(super) fn is_opaque(&self, kind: Die) -> bool {
         let mut kind = kind;
         loop {
@@ -62,7 +62,7 @@ impl Debug {
         self.declared(kind).is_some_and(|(file, _)| file.contains("/c++/"))
     }
 
-    /// Wrappers whose one member is the thing itself.
+    /// Wrappers with a single member, which stands for them.
     pub(super) fn is_transparent(&self, kind: Die) -> bool {
         let name = self.text(kind, c::DW_AT_name).unwrap_or_default();
         ["UnsafeCell<", "Cell<", "ManuallyDrop<", "MaybeDangling<", "SyncUnsafeCell<"]

@@ -88,7 +88,7 @@ impl Debug {
         }
     }
 
-    /// The value in raw storage; how the library wraps it says nothing to its user.
+    /// The value in raw storage, without the library's wrappers.
     fn stored(&self, walk: &Walk, kind: Die) -> Walk {
         let path = walk.path.trim_end_matches("._M_storage").trim_end_matches("._M_impl").to_owned();
         let size = self.size_of(kind).unwrap_or(walk.size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers that a function finds its variables by.
+//! The registers that a function's variables are addressed by.
 //!
 //! Most compilers count from the canonical frame address, which is known. Functions that align their
 //! stack (`alignas(64)` variables) and those of LLVM count from `rsp` or `rbp`; what these hold is found

@@ -24,7 +24,7 @@ pub fn failure(curve: &Curve) -> String {
 pub fn how_it_failed(point: &Point) -> String {
     let summary = &point.explained.ending.summary;
     let run = format!("The run at {}", units::counted(point.cpus(), "CPU"));
-    // What says by itself that it cannot be simulated.
+    // The text says already that it cannot be simulated.
     if let Some(what) = summary.strip_prefix("cannot be simulated: ").filter(|what| what.contains(" cannot be ")) {
         return format!("{run} did not end: {what}");
     }
@@ -157,7 +157,7 @@ fn sharing(group: &Group) -> String {
 
 /// Places shown on either side.
 const PARTIES: usize = 2;
-/// A place that waits for less than one in so many of what the first waits for is not told.
+/// A place that waits for less than this fraction of the first one's wait is left out.
 const MINOR: u64 = 100;
 
 /// The places that write the fields which the verdict calls written, and those that read the others, those that
@@ -212,7 +212,7 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
 }
 
-/// How unevenly threads come to a barrier, and who comes last.
+/// How unevenly threads arrive at a barrier, and which arrives last.
 fn uneven(point: &Point, lock: &LockGroup) -> String {
     let worst = lock.worst();
     let made =
@@ -293,7 +293,7 @@ fn capitalized(sentence: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Idleness, and then what the few CPUs that were busy waited for.
+/// Idleness, and then what the few busy CPUs waited for.
 fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
     let idle = capitalized(&idle_sentence(point));
     let second = match second {

@@ -21,14 +21,14 @@ pub fn section(screen: &Screen, curve: &Curve) -> String {
     if !picture.is_empty() {
         out += &format!("\n{picture}");
     }
-    // A run that failed is what to talk of, and one or two counts were never meant for a fit.
+    // Not beside a failed run, nor with one or two counts, which are too few for a fit.
     if curve.points.len() > 2 && curve.failed().next().is_none() {
         out += &format!("\n{}", wrap(&law::sentences(curve), screen.width(), 2));
     }
     out
 }
 
-/// How speed-up is reckoned, or why it is not.
+/// How speed-up is computed, or why it is not.
 fn reckoned(curve: &Curve) -> String {
     match curve.points.iter().any(|p| p.speedup.is_some()) {
         true => format!("speed-up: {}", curve.how()),
@@ -67,7 +67,7 @@ fn tail(screen: &Screen, point: &Point) -> String {
     match (point.finished(), point.efficiency) {
         (true, Some(efficiency)) => bar(efficiency, screen.options.ascii),
         (true, None) => String::new(),
-        // What cannot be is told at length elsewhere.
+        // What cannot be simulated is explained elsewhere.
         (false, _) => match point.explained.ending.summary.split_once(": ") {
             Some((short @ "cannot be simulated", _)) => short.to_owned(),
             _ => point.explained.ending.summary.clone(),

@@ -36,7 +36,7 @@ fn parse(line: &[u8]) -> Line {
     Line::Mapping { ours: (SHADOW..ARGUMENTS).contains(&begin) }
 }
 
-/// Page faults that the runtime's memory took to come to be as it is now; 0 if the kernel does not say.
+/// Page faults by which the runtime's memory became resident; 0 if the kernel does not tell.
 pub fn own() -> u64 {
     let Ok(fd) = i32::try_from(sys::open(b"/proc/self/smaps\0", libc::O_RDONLY | libc::O_CLOEXEC, 0)) else { return 0 };
     if fd < 0 {

@@ -18,13 +18,13 @@ const USER_TIME: i32 = !0 << 3 | 4 | 1;
 
 /// Instructions that samples fell on, and how many. Where there are more, the rest goes uncounted.
 const SLOTS: usize = 16384;
-/// How far from where it belongs an instruction may stand.
+/// The longest probe sequence of the hash table.
 const MOST_STEPS: usize = 64;
 static PLACES: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 static COUNTS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 /// All samples, those in the runtime included.
 static ALL: AtomicU64 = AtomicU64::new(0);
-/// Where the last call returns to that the runtime accounted for and left to libc.
+/// The return address of the last call that the runtime charged and left to libc.
 pub static ACCOUNTED: AtomicU64 = AtomicU64::new(0);
 /// The kernel's number of the timer; below zero: the error of making it.
 static TIMER: AtomicI64 = AtomicI64::new(-1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What has to be known of a descriptor beyond what the kernel says: who can make it ready.
+//! What the kernel does not tell of a descriptor: who can make it ready.
 use crate::calls::timers;
 use crate::sys;
 use alloc::collections::BTreeSet;
@@ -67,7 +67,7 @@ pub fn remember_event(fd: c_int) {
     known().numbers.insert(fd);
 }
 
-/// Until it watches a descriptor that the world has a part in.
+/// Until it watches a descriptor that another process can make ready.
 pub fn remember_epoll(fd: c_int) -> c_int {
     remember_event(fd);
     fd

@@ -7,6 +7,7 @@ use crate::code::is_own;
 use crate::crash;
 use crate::engine::{note, now};
 use crate::hooks::hot::hot;
+use crate::hooks::registers;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +27,7 @@ pub const RUNNERS: [c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGALRM];
 /// The kernel's view of every handler of the program's but those of faults.
 extern "C" fn on_signal(signal: c_int, information: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel passes it; see [`Said`].
-    unsafe { (*SAID.0.get())[signal as usize] = Some(Information::of(&*information)) };
+    registers::interrupted(|| unsafe { (*SAID.0.get())[signal as usize] = Some(Information::of(&*information)) });
     CAME.fetch_or(bit(signal), Ordering::Release); // pairs with Acquire in `send_all`
     hot!().limit = 0;
 }

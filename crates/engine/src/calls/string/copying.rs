@@ -7,12 +7,12 @@ use super::length;
 use crate::engine::charge;
 use crate::hooks::access::{range_read, range_write};
 
-/// Cycles of a call that copies or compares next to nothing: the call, the choice by size, the ends.
+/// Cycles of a call for a few bytes: the call, the dispatch by size, the head and tail.
 const CALL: u32 = 10;
 /// What a core copies in a cycle from and to its first-level cache, with vector instructions.
 const BYTES_A_CYCLE: u64 = 32;
 
-/// The computing that goes with so many bytes.
+/// The compute time for so many bytes.
 pub fn work(bytes: u64) {
     charge(CALL.saturating_add((bytes / BYTES_A_CYCLE).min(u64::from(u32::MAX)) as u32));
 }
@@ -133,7 +133,7 @@ mod checked {
 }
 
 fn duplicate(from: u64, bytes: u64, pc: u64) -> u64 {
-    let (to, _) = crate::storage::heap::allocate(bytes + 1, 16, pc);
+    let (to, _) = crate::storage::heap::allocate(crate::storage::heap::Request::of(bytes + 1), pc);
     range_read(from, pc, bytes + 1);
     range_write(to, pc, bytes + 1);
     work(bytes);

@@ -36,11 +36,16 @@ macro_rules! stand_in {
                     "sub rax, [rip + {code}]",
                     "cmp rax, [rip + {code} + 8]",
                     "jae {body}",
+                    "cmp qword ptr [rip + {unsaved}], 0",
+                    "je 2f",
+                    "call {preserve}",
                     "2: jmp [rip + {slot}]",
                     active = sym $crate::engine::ACTIVE,
                     code = sym $crate::code::OWN,
                     body = sym body,
                     slot = sym SLOT,
+                    unsaved = sym $crate::hooks::registers::UNSAVED,
+                    preserve = sym $crate::hooks::registers::corefold_preserve,
                 )
             }
         }

@@ -4,6 +4,7 @@
 //! and writes its streams, what initialises its libraries.) Taking a free lock is inline in libc, and never comes here.
 use crate::account::locks;
 use crate::calls::deadline::Deadline;
+use crate::calls::library_locks::wait_for_word;
 use crate::calls::signals;
 use crate::crash::innermost;
 use crate::engine::{active, now};
@@ -15,8 +16,6 @@ use core::ffi::c_int;
 use corefold_recording::LockKind;
 
 const WORD: u64 = 0;
-const FREE: u32 = 0;
-const WAITED_FOR: u32 = 2;
 const NAME: &str = "a lock of the C library";
 
 /// libc's `__lll_lock_wait_private`: returns when the running thread has the lock.
@@ -32,11 +31,7 @@ extern "C" fn wait_for(word: u64, pc: u64, sp: u64) {
     }
     let lock = object(word, innermost::calling(pc, sp).unwrap_or(pc));
     let begin = now();
-    signals::deafly(|| {
-        while lock.load(WORD) == WAITED_FOR || lock.update(WORD, |_| Some(WAITED_FOR)) != FREE {
-            lock.wait(WORD, WAITED_FOR, None);
-        }
-    });
+    wait_for_word(lock, WORD);
     locks::acquired(word, LockKind::Futex, Some(begin), lock.call.pc);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The longer way to each hook: an entry that first tells what was passed on the way to it.
+//! A trampoline for each hook: it first reports which code was executed on the way to the hook.
 use core::arch::global_asm;
 use corefold_block::Hook;
 
-/// A hook, and the entry that stands for it.
+/// A hook, and its trampoline.
 #[repr(C)]
 struct Detour {
     hook: u64,
@@ -25,12 +25,12 @@ fn all() -> &'static [Detour] {
     }
 }
 
-/// The longer way to a hook.
+/// The trampoline of a hook.
 pub fn of(hook: u64) -> Option<u64> {
     all().iter().find(|detour| detour.hook == hook).map(|detour| detour.entry)
 }
 
-/// What hook the longer way leads to.
+/// The hook that a trampoline calls.
 pub fn kind(entry: u64) -> Option<Hook> {
     let detours = all();
     let (first, last) = (detours.first()?.entry, detours.last()?.entry);

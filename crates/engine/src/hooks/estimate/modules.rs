@@ -37,7 +37,7 @@ pub fn holds(address: u64) -> bool {
     files().iter().any(holds)
 }
 
-/// What a report has to say of it.
+/// What reports state about it.
 pub fn notes() -> BTreeSet<String> {
     let names = files().iter().filter(|file| file.redirected.is_some()).map(|file| &file.name);
     names.map(|name| format!("compute time is estimated: {name} has no basic-block hooks")).collect()
@@ -73,7 +73,7 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_voi
         if same(&file) {
             return 0;
         }
-        // That one was closed, and its place taken. What is to be said of it stays.
+        // That file was unloaded, and another is at its address. What is known of it stays for the report.
         (file.begin, file.end) = (0, 0);
         if active() {
             engine().estimates.clear();
@@ -135,7 +135,7 @@ impl<'a> Image<'a> {
         slots.map(|[offset, ..]| self.base + offset).collect()
     }
 
-    /// Has calls of hooks go the longer way; returns one of them, if there are any.
+    /// Redirects calls of hooks to their trampolines; returns one of them, if there are any.
     fn redirect(&self, slots: &[u64]) -> Option<(u64, u64)> {
         const PAGE: u64 = 4096;
         let longer: Vec<(u64, u64)> = slots.iter().filter_map(|s| Some((*s, detour::of(read(*s))?))).collect();

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kit's locks and slab caches under many schedules, and whom they pass by in the plain one.
+use crate::case::{explore_kit, kit_program};
+use crate::harness::{Place, stress};
+
+/// Short spins, so that waiters yield, leave the spinners' queue and sleep within a run.
+const SHORT: [&str; 1] = ["-DCF_LOCK_SPINS=16"];
+
+/// Waiters that sleep at once: a lost wake-up is a deadlock.
+const SLEEPY: [&str; 4] =
+    ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1", "-DCF_RWSEM_HAND_OFF_NS=2000"];
+
+fn seeds(in_test: &'static str) -> &'static str {
+    if stress() { "1-10000" } else { in_test }
+}
+
+#[test]
+fn locks_exclude_under_many_schedules() {
+    let kinds = ["ticket", "mcs", "qspin", "mutex", "rwsem", "brlock", "seqlock"];
+    let arguments = kinds.map(|kind| format!("{kind} mix 60"));
+    explore_kit("locks", &SHORT, 4, seeds("1-200"), &arguments.each_ref().map(String::as_str));
+    explore_kit("locks", &SHORT, 4, seeds("1-100"), &["osq mix 40"]);
+}
+
+#[test]
+fn sleeping_waiters_of_locks_are_woken() {
+    let arguments = ["queued mix 60", "qspin mix 60", "mutex mix 60", "rwsem mix 60", "brlock mix 60"];
+    explore_kit("locks", &SLEEPY, 6, seeds("1-150"), &arguments);
+}
+
+/// On more CPUs than schedules can be tried on.
+#[test]
+fn locks_exclude_on_80_cpus() {
+    let arguments = ["qspin mix 800", "mutex mix 800", "rwsem mix 800", "brlock mix 80", "seqlock mix 800"];
+    explore_kit("locks", &SHORT, 80, seeds("1-2"), &arguments);
+}
+
+#[test]
+fn objects_have_one_owner_under_many_schedules() {
+    explore_kit("slab", &SHORT, 4, seeds("1-100"), &["1 100", "2 100", "8 150"]);
+}
+
+/// First come, first served: nobody is passed more often than once or twice by each of the others.
+#[test]
+fn nobody_is_passed_by() {
+    let program = kit_program("locks", &[]);
+    for kind in ["queued", "ticket", "mcs", "qspin", "brlock", "seqlock"] {
+        for cpus in [1, 8, 80] {
+            let run = format!("run --machine xeon-4s-80 --cpus {cpus} -- {} {kind} queue 4000", program.display());
+            let said = Place::new().corefold(&run);
+            assert_eq!(said.code, Some(0), "{kind}, {cpus} CPUs: {}{}", said.out, said.err);
+        }
+    }
+}

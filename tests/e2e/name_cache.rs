@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kit's name cache: what a path walk moves between CPUs, how it scales, and many schedules of it.
+use crate::harness::{Line, Place, Program, Report, Simulation, liburcu, program_with, sources_in, stress};
+use serde_json::Value;
+use std::path::Path;
+
+fn kit(path: &str) -> String {
+    format!("{}/../kit/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A program over the caches, built with a locking policy. `None` without liburcu's source.
+fn cache_program(source: &str, policy: u32, defines: &[&str]) -> Option<Program> {
+    let mut options: Vec<String> = defines.iter().map(|define| (*define).to_owned()).collect();
+    options.extend([format!("-DCF_VFS_POLICY={policy}"), "-I".to_owned(), kit("include")]);
+    options.extend(sources_in(Path::new(&kit("src"))));
+    options.extend(sources_in(Path::new(&kit("src/vfs"))));
+    options.extend_from_slice(liburcu()?);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    Some(program_with(&kit(source), &options))
+}
+
+const SCALED: u32 = 5;
+const TWIN: u32 = 0;
+
+fn walks(program: &Program, what: &str, cpus: &str, turns: u32) -> Report {
+    Simulation::of(program).cpus(cpus).args(&format!("{what} {{cpus}} {turns}")).report()
+}
+
+/// Transfers in the measured region, without the barriers at its ends.
+fn transfers(report: &Report, cpus: u64) -> u64 {
+    let of = |line: &Value| line["transfers"].as_u64().expect("transfers");
+    let barrier = |line: &Line| ["ready ", "warm "].iter().any(|name| line.text("object").starts_with(name));
+    report.at(cpus).lines().filter(|line| !barrier(line)).map(|line| of(line.0)).sum()
+}
+
+/// What a walk reads is in the cache of its CPU, and stays there. So does the reference that an open file is: on a line
+/// that nobody else has.
+#[test]
+fn a_hit_moves_no_line() {
+    let Some(program) = cache_program("bench/walk.c", SCALED, &[]) else { return };
+    for what in ["different", "same", "missing", "open"] {
+        let report = walks(&program, what, "2,8,80", 100);
+        for cpus in [2, 8, 80] {
+            let moved = transfers(&report, cpus);
+            assert_eq!(moved, 0, "{what}: {moved} transfers at {cpus} CPUs");
+        }
+    }
+}
+
+/// At least 95 % of what threads reach that share nothing, at 80 CPUs, and 90 % at 448; the twin below 2 CPUs' worth.
+#[test]
+fn walks_scale_as_private_work_does_and_the_twin_does_not() {
+    let Some(scaled) = cache_program("bench/walk.c", SCALED, &[]) else { return };
+    let share = |machine: &str, cpus: u64| {
+        let [different, private] = ["different", "private"].map(|what| {
+            let simulation = Simulation::of(&scaled).cpus(&cpus.to_string()).option("--machine", machine);
+            simulation.args(&format!("{what} {{cpus}} 400")).report().throughput(cpus)
+        });
+        different / private
+    };
+    let (at_80, at_448) = (share("skylake-2s-80", 80), share("skx-8s-8176", 448));
+    assert!(at_80 >= 0.95, "{at_80} at 80 CPUs");
+    assert!(at_448 >= 0.90, "{at_448} at 448 CPUs");
+    let twin = cache_program("bench/walk.c", TWIN, &[]).expect("liburcu");
+    let gain = walks(&twin, "different", "1,80", 60).gain(80, 1);
+    assert!(gain < 2.0, "{gain}");
+}
+
+/// Renames, replacements, removals and the shrinker beside walks; short spins make rare paths common.
+#[test]
+fn names_are_right_under_many_schedules() {
+    let seeds = if stress() { "1-20000" } else { "1-6" };
+    for (policy, cpus) in [(SCALED, 4), (SCALED, 8), (TWIN, 4)] {
+        let Some(program) = cache_program("tests/explore/names.c", policy, &["-DCF_LOCK_SPINS=16"]) else { return };
+        let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");
+        let said = Place::new().corefold(&format!("{explore} -- {} 200", program.display()));
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    }
+}
