@@ -158,7 +158,7 @@ static inline void queue_up(struct guarded *g)
 		long asked = __atomic_load_n(&g->turns, __ATOMIC_RELAXED), passed;
 		g->kind->lock(&g->lock, &held, NULL);
 		passed = g->turns - asked;
-		most = passed > most ? passed : most;
+		most = i && passed > most ? passed : most; /* not the first: that may have to make a node */
 		write_section(g);
 		g->kind->unlock(&g->lock, &held);
 	}

@@ -36,6 +36,10 @@ fn row<'a>(rows: &'a [Value], what: &str) -> &'a Value {
     rows.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("no row {what:?} in {rows:?}"))
 }
 
+/// Of a row.
+const KEYS: [&str; 10] =
+    ["fitted", "high", "low", "native", "published", "reason", "simulated", "unit", "what", "within"];
+
 /// The processes that a process has started.
 fn children(parent: u32) -> Vec<u32> {
     let path = format!("/proc/{parent}/task/{parent}/children");
@@ -94,9 +98,6 @@ fn soon<T>(mut is: impl FnMut() -> Option<T>) -> Option<T> {
     }
     None
 }
-/// Of a row.
-const KEYS: [&str; 10] =
-    ["fitted", "high", "low", "native", "published", "reason", "simulated", "unit", "what", "within"];
 
 /// A case in small: the program of the large one on 2 CPUs.
 const TINY: &str = r#"

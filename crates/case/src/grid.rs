@@ -72,7 +72,7 @@ pub fn run(home: &Home, corefold: &Path, part: &Part) -> Result<Vec<Cell>> {
     let place = Scratch::new()?;
     let cell = home.kit().join("bench/cell.c");
     let program = Sources::instrumented(home, corefold, &cell, Library::Kit, place.path())?;
-    let program = program.compile("cell", &[], place.path())?;
+    let program = program.compile("", &[], place.path())?;
     let cells = cells(part)?;
     // The longest first, so that the last ones end together.
     let mut order: Vec<usize> = (0..cells.len()).collect();

@@ -62,9 +62,9 @@ impl<'a> Native<'a> {
     }
 }
 
-/// The build of runs that name none is called `plain`.
+/// Empty where a run names none.
 pub fn build_name(run: &Run) -> &str {
-    run.build.as_deref().unwrap_or("plain")
+    run.build.as_deref().unwrap_or_default()
 }
 
 /// What it says of itself in its results, or else in a line of what it prints.

@@ -67,7 +67,8 @@ impl Sources {
 
     /// One build, in a file of its own in `place`.
     pub fn compile(&self, build: &str, flags: &[String], place: &Path) -> Result<PathBuf> {
-        let output = place.join(format!("{}-{build}", self.name));
+        let output =
+            place.join(format!("{}{}", self.name, if build.is_empty() { String::new() } else { format!("-{build}") }));
         let mut command = Command::new(&self.compiler[0]);
         command.args(&self.compiler[1..]).args(["-O2", "-g", "-pthread", "-D_GNU_SOURCE"]).args(flags);
         command.args(self.include.iter().map(|path| format!("-I{}", path.display())));
