@@ -78,6 +78,16 @@ fn a_barrier_made_of_a_condition_variable_is_called_one() {
     }
 }
 
+/// The second of two threads comes last in some rounds, without order.
+#[test]
+fn a_barrier_of_two_threads_is_told_from_turns_by_who_wakes_and_waits_at_once() {
+    assert_eq!(met(2, "uneven")["kind"], "barrier");
+    // With "barrier" one thread is always last: it may as well make what the other waits for.
+    for way in ["turns", "queue", "barrier"] {
+        assert_eq!(met(2, way)["kind"], "condition variable", "{way}");
+    }
+}
+
 /// The machine's read-modify-write takes 18 cycles. A mutex needs none while there is one thread, as of glibc 2.34.
 #[test]
 fn an_uncontended_lock_costs_its_atomic_operations_and_little_else() {

@@ -128,19 +128,37 @@ fn crossing_the_socket_shows_as_a_step() {
     assert!(classes(20)["remote_modified"].is_null() && classes(24)["remote_modified"].as_u64() > Some(0));
 }
 
-/// What a program prints at one number of CPUs: one number.
-fn printed(source: &str, cpus: &str, args: &str) -> f64 {
+/// What a program prints at one number of CPUs: numbers, one in a line.
+fn all_printed(source: &str, cpus: &str, args: &str) -> Vec<f64> {
     let ended = Simulation::of(&program_with(&format!("truths/{source}"), &[])).cpus(cpus).args(args).run();
-    let number = ended.printed().lines().next().and_then(|line| line.parse().ok());
-    number.unwrap_or_else(|| panic!("no number: {}{}", ended.said.err, ended.said.out))
+    let numbers: Option<Vec<f64>> = ended.printed().lines().map(|line| line.parse().ok()).collect();
+    numbers.unwrap_or_else(|| panic!("no number: {}{}", ended.said.err, ended.said.out))
+}
+
+/// The first of them.
+fn printed(source: &str, cpus: &str, args: &str) -> f64 {
+    *all_printed(source, cpus, args).first().expect("a number")
 }
 
 /// Microseconds that a sleeper is late on a CPU that another thread keeps busy.
 #[test]
-fn a_long_sleeper_preempts_and_a_short_one_waits_for_the_slice() {
+fn a_long_sleeper_preempts_and_one_that_has_run_as_much_waits_for_the_slice() {
     assert!(printed("preempt.c", "1", "20000") < 20.0);
-    let short = printed("preempt.c", "1", "200");
+    assert!(printed("preempt.c", "1", "20000 1 6000") < 20.0);
+    let short = printed("preempt.c", "1", "200 1 6000");
     assert!((1000.0..4000.0).contains(&short), "{short}");
+}
+
+/// A thread that only sleeps gets far behind the busy ones of its CPU, and stays so: from the second slice on it
+/// preempts at once, however short each sleep is.
+#[test]
+fn a_thread_that_sleeps_again_and_again_waits_for_one_slice_in_all() {
+    for (cpus, args) in [("1", "100"), ("4", "100 4"), ("4", "20 4"), ("2", "100 6")] {
+        let [worst, all] = all_printed("preempt.c", cpus, args)[..] else { panic!("two numbers") };
+        // 20 sleeps, each with its switch of threads; slices of 3 ms, one for each thread of the sleeper's CPU.
+        let busy = if args.ends_with('6') { 3.0 } else { 1.0 };
+        assert!(worst < busy * 3100.0 && all < busy * 3100.0 + 20.0 * 50.0, "{cpus} CPUs, {args}: {worst}, {all}");
+    }
 }
 
 /// Nanoseconds of a membarrier: a system call alone; then what the interrupts take, the more the more CPUs.

@@ -70,13 +70,15 @@ fn a_place_in_the_code_has_all_cpus_that_came_through() {
 
 #[test]
 fn a_loop_that_computes_is_no_spin() {
-    for how in ["constant", "stop"] {
+    for how in ["constant", "uneven", "stop", "uneven_stop"] {
         let report = shared("8", &format!("4000 {how}"));
         let run = report.at(8);
         assert!(run.share("spin") < 0.02 && run.share("compute") > 0.9, "{how}: {}", run.0["time"]);
         let locks = run.0["locks"].as_array().expect("locks");
         assert!(locks.iter().all(|lock| lock["kind"] != "spun word"), "{how}: {locks:?}");
     }
-    let run = shared("8", "4000 wait");
-    assert!(run.at(8).share("spin") > 0.5, "{}", run.at(8).0["time"]);
+    for how in ["wait", "backs_off"] {
+        let run = shared("8", &format!("4000 {how}"));
+        assert!(run.at(8).share("spin") > 0.5, "{how}: {}", run.at(8).0["time"]);
+    }
 }

@@ -69,7 +69,7 @@ impl Cell {
 }
 
 pub fn run(home: &Home, corefold: &Path, part: &Part) -> Result<Vec<Cell>> {
-    let place = Scratch::new()?;
+    let place = Scratch::removed_when_ended()?;
     let cell = home.kit().join("bench/cell.c");
     let program = Sources::instrumented(home, corefold, &cell, Library::Kit, place.path())?;
     let program = program.compile("", &[], place.path())?;

@@ -39,7 +39,7 @@ pub fn list(home: &Home) -> Result<Vec<(String, String)>> {
 pub fn run(home: &Home, corefold: &Path, name: &str) -> Result<Table> {
     let folder = home.case(name)?;
     let case = spec::load(&folder)?;
-    let place = Scratch::new()?;
+    let place = Scratch::removed_when_ended()?;
     let source = folder.join(&case.program);
     let sources = Sources::instrumented(home, corefold, &source, case.library, place.path())?;
     let programs = builds(&case, &sources, place.path())?;

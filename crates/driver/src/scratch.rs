@@ -2,6 +2,7 @@
 //! Temporary directories. A command that is killed leaves its own behind, and the next one removes it.
 //!
 //! Whoever uses a directory holds a lock on it, which the kernel releases when the process ends, however it ends.
+use crate::run::signals;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
 use std::io;
@@ -26,6 +27,13 @@ impl Scratch {
         sweep(&parent);
         let made = Scratch::new_in(&parent);
         made.with_context(|| format!("cannot make a directory in {} (set TMPDIR to use another)", parent.display()))
+    }
+
+    /// The same, for a command that watches no signals itself: one that ends the command removes the directory first.
+    pub fn removed_when_ended() -> Result<Scratch> {
+        let made = Scratch::new()?;
+        signals::remove_when_ended(made.path()).context("cannot watch for signals")?;
+        Ok(made)
     }
 
     fn new_in(parent: &Path) -> io::Result<Scratch> {

@@ -2,6 +2,7 @@
 //! Which thread runs where and when: CPUs, their clocks, fibers and their stacks.
 pub mod clocks;
 pub mod doze;
+pub mod fair;
 pub mod fiber;
 pub mod perturb;
 pub mod placing;

@@ -24,7 +24,8 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
         format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
     });
-    let made = lock.kind == LockKind::CondVar && is_barrier(&lock.meetings);
+    let used = (lock.kind == LockKind::CondVar).then(|| used_as(&lock.meetings));
+    let made = used == Some(Used::Barrier);
     let kind = if made { LockKind::Barrier } else { lock.kind };
     LockUse {
         name,
@@ -38,18 +39,41 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         waited_at,
         meetings: Some(lock.meetings).filter(|_| kind == LockKind::Barrier),
         made,
+        may_be_barrier: used == Some(Used::Either),
     }
 }
 
-/// Whether threads use a condition variable as a barrier: each wake-up wakes all threads that use it, repeatedly,
-/// and woken threads continue. (Threads that wait for their turn, or for work, wait again.)
-fn is_barrier(meetings: &Meetings) -> bool {
+/// What threads use a condition variable for.
+#[derive(Debug, PartialEq, Eq)]
+enum Used {
+    Barrier,
+    /// To wait for work, or for their turn.
+    Other,
+    /// What is recorded fits both.
+    Either,
+}
+
+/// A barrier: each wake-up wakes all threads that use it, repeatedly, and woken threads continue. (Threads that wait for
+/// their turn, or for work, wait again.)
+fn used_as(meetings: &Meetings) -> Used {
     let nearly_all = |part: u64, whole: u64| part * 10 >= whole * 9;
+    let hardly_any = |part: u64, whole: u64| part * 10 < whole;
     let go_on = meetings.waits.saturating_sub(meetings.again);
-    // Of two threads, one may only ever wait for what the other makes, or they may take turns.
-    let take_turns = meetings.same_again * 10 < meetings.rounds;
-    let meet = meetings.threads > 2 || (meetings.waiters == meetings.threads && !take_turns);
-    meetings.rounds > 1 && meet && nearly_all(meetings.rounds, meetings.wakes) && nearly_all(go_on, meetings.waits)
+    if meetings.rounds <= 1 || !nearly_all(meetings.rounds, meetings.wakes) || !nearly_all(go_on, meetings.waits) {
+        return Used::Other;
+    }
+    if meetings.threads > 2 {
+        return Used::Barrier;
+    }
+    // Two that hand something to each other wake and wait under one hold of the lock.
+    if !hardly_any(meetings.handed_over, meetings.wakes) {
+        return Used::Other;
+    }
+    // At a barrier the last to arrive changes without order. If it is always the same thread, it may as well make what the
+    // other takes; if each is in turn, they may hand something over.
+    let always_one = nearly_all(meetings.last_rounds, meetings.rounds);
+    let in_turn = hardly_any(meetings.same_again, meetings.rounds);
+    if always_one || in_turn { Used::Either } else { Used::Barrier }
 }
 
 /// A futex that OpenMP's runtime waits for where no code of the program's has called it: the threads of a team
@@ -78,4 +102,24 @@ fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<String> {
         Spoken::Field { name, function: None } => name,
         Spoken::Place(place) => format!("{} {place}", lock_kind_name(lock.kind)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two threads, 100 rounds.
+    fn two(last_rounds: u64, same_again: u64, handed_over: u64) -> Used {
+        let counts = Meetings { threads: 2, waiters: 2, waits: 100, wakes: 100, rounds: 100, ..Meetings::default() };
+        used_as(&Meetings { last_rounds, same_again, handed_over, ..counts })
+    }
+
+    #[test]
+    fn what_two_threads_use_a_condition_variable_for() {
+        assert_eq!(two(60, 45, 0), Used::Barrier);
+        assert_eq!(two(50, 0, 100), Used::Other, "each is woken and wakes the other");
+        assert_eq!(two(60, 45, 50), Used::Other);
+        assert_eq!(two(50, 0, 0), Used::Either, "in turn");
+        assert_eq!(two(100, 99, 0), Used::Either, "always the same");
+    }
 }

@@ -341,6 +341,8 @@ pub struct LockUse {
     pub meetings: Option<Meetings>,
     /// A barrier that the program made of a condition variable.
     pub made: bool,
+    /// A condition variable of two threads that use it as a barrier, or hand something over: nothing recorded tells.
+    pub may_be_barrier: bool,
 }
 
 /// `mutex`, as a table has it.

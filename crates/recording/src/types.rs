@@ -417,6 +417,9 @@ pub struct Meetings {
     /// the last that arrives at a barrier does.
     pub wakes: u64,
     pub rounds: u64,
+    /// Times that a thread both was woken or waited, and woke others, without having let go of a lock between: it
+    /// hands something over. A thread that arrives at a barrier does one or the other.
+    pub handed_over: u64,
     /// Rounds in which it was the same thread as in the round before.
     pub same_again: u64,
     /// The thread that woke all others most often, and how often.

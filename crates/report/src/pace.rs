@@ -77,8 +77,8 @@ pub fn note(curve: &Curve) -> Option<String> {
             };
             let then = match counted {
                 true => {
-                    "Speed-up is reckoned from the basic blocks that ran meanwhile, which samples tell roughly; \
-                    COREFOLD_PROGRESS in the loop that does the work counts its rounds."
+                    "Speed-up is the ratio of basic blocks executed per second, estimated from samples; for an exact \
+                    count of operations, put COREFOLD_PROGRESS into the loop that does the work."
                 }
                 false => {
                     "How much work was done meanwhile is not known: mark it with COREFOLD_PROGRESS in the loop \

@@ -142,6 +142,7 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
         waited_at: Some(place("push", "queue.c", 18)),
         meetings: None,
         made: false,
+        may_be_barrier: false,
     }
 }
 

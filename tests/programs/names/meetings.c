@@ -18,7 +18,7 @@ static void work(int steps)
 		i++;
 }
 
-/* barrier: as Splash-3 has it; the second thread always comes last. */
+/* barrier: as Splash-3 has it; the second thread always comes last. uneven: a thread that changes without order. */
 static void arrive(void)
 {
 	pthread_mutex_lock(&hall.lock);
@@ -72,6 +72,9 @@ static void *member(void *arg)
 	for (int i = 0; i < rounds; i++) {
 		if (!strcmp(way, "barrier")) {
 			work(me == 1 ? 40000 : 400);
+			arrive();
+		} else if (!strcmp(way, "uneven")) {
+			work((i * 2654435761u >> 7 & 1) == (unsigned)me ? 40000 : 400);
 			arrive();
 		} else if (!strcmp(way, "turns")) {
 			take_turn(me);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A thread that sleeps, on a CPU that another one keeps busy: how many microseconds late it goes on.
+// A thread that sleeps, on CPUs that others keep busy: preempt MICROSECONDS [THREADS [WORK]]. Before each sleep it
+// works for WORK microseconds. Says how many microseconds it goes on late at most, and in all.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,18 +29,24 @@ static void *keep_busy(void *unused)
 int main(int argc, char **argv)
 {
     long microseconds = argc > 1 ? atol(argv[1]) : 20000;
-    pthread_t busy;
-    pthread_create(&busy, NULL, keep_busy, NULL);
-    double worst = 0;
+    int threads = argc > 2 ? atoi(argv[2]) : 1;
+    pthread_t busy[64];
+    for (int i = 0; i < threads; i++)
+        pthread_create(&busy[i], NULL, keep_busy, NULL);
+    double working = argc > 3 ? atof(argv[3]) : 0, worst = 0, all = 0;
     for (int i = 0; i < 20; i++) {
+        for (double start = now(); now() - start < working;)
+            ;
         struct timespec nap = {0, microseconds * 1000};
         double begin = now();
         nanosleep(&nap, NULL);
         double late = now() - begin - microseconds;
+        all += late;
         if (late > worst)
             worst = late;
     }
     atomic_store(&done, 1);
-    pthread_join(busy, NULL);
-    printf("%.0f\n", worst);
+    for (int i = 0; i < threads; i++)
+        pthread_join(busy[i], NULL);
+    printf("%.0f\n%.0f\n", worst, all);
 }

@@ -25,7 +25,7 @@ static _Alignas(64) struct {
 	atomic_long size, dropped, errors, enqueued, dequeued;
 } ring;
 
-/* constant: a word that nobody writes, read in a loop that computes in registers. */
+/* constant: a word that nobody writes, read in a loop that computes in registers; uneven: for as long as these say. */
 static _Alignas(64) atomic_long scale = 3;
 static _Alignas(64) atomic_long result;
 
@@ -92,12 +92,53 @@ static void constant(int thread)
 	atomic_fetch_add(&result, x);
 }
 
-/* stop: it computes in registers until a flag is set; wait: it does nothing else. */
+static unsigned long mixed(unsigned long *x)
+{
+	unsigned long sum = 0;
+
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	for (unsigned long left = *x & 127; left; left--)
+		sum = sum * 3 + *x;
+	return sum;
+}
+
+static void uneven(int thread)
+{
+	unsigned long x = thread + 1, sum = 0;
+
+	for (int i = 0; i < rounds; i++)
+		sum += mixed(&x) ^ atomic_load_explicit(&scale, memory_order_relaxed);
+	atomic_fetch_add(&result, sum);
+}
+
+/* backs_off: it waits for a flag, longer each time. */
+static _Alignas(64) atomic_int done;
+
+static void backs_off(int thread)
+{
+	unsigned long x = thread + 1;
+
+	if (thread == 0) {
+		for (volatile int i = 0; i < 20 * rounds;)
+			i++;
+		atomic_store(&done, 1);
+		return;
+	}
+	while (!atomic_load_explicit(&done, memory_order_acquire)) {
+		x = x * 6364136223846793005 + 1442695040888963407;
+		for (unsigned long left = x >> 57; left; left--)
+			__asm__ volatile("");
+	}
+}
+
+/* stop, uneven_stop: it computes in registers until a flag is set; wait: it does nothing else. */
 static _Alignas(64) atomic_int stop;
 
 static void until_stopped(int thread)
 {
-	unsigned long x = thread + 1;
+	unsigned long x = thread + 1, sum = 0;
 
 	if (thread == 0) {
 		for (volatile int i = 0; i < 20 * rounds;)
@@ -106,11 +147,14 @@ static void until_stopped(int thread)
 	} else if (!strcmp(way, "wait")) {
 		while (!atomic_load_explicit(&stop, memory_order_acquire))
 			x++;
+	} else if (!strcmp(way, "uneven_stop")) {
+		while (!atomic_load_explicit(&stop, memory_order_relaxed))
+			sum += mixed(&x);
 	} else {
 		while (!atomic_load_explicit(&stop, memory_order_relaxed))
 			x = x * 6364136223846793005 + 1442695040888963407;
 	}
-	atomic_fetch_add(&result, x);
+	atomic_fetch_add(&result, x + sum);
 }
 
 static void work(int thread)
@@ -123,6 +167,10 @@ static void work(int thread)
 		enqueue(thread);
 	else if (!strcmp(way, "constant"))
 		constant(thread);
+	else if (!strcmp(way, "uneven"))
+		uneven(thread);
+	else if (!strcmp(way, "backs_off"))
+		backs_off(thread);
 	else
 		until_stopped(thread);
 }

@@ -4,13 +4,19 @@
 //! The handler writes to a pipe that nobody reads: from then on it is readable, so every thread that
 //! polls it wakes up and stops its child. A second signal of the same kind ends corefold at once, and
 //! the kernel the children with it.
-use std::io::{self, PipeReader};
+use std::fs;
+use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 
 /// Asks a run to end.
 pub const END: i32 = libc::SIGTERM;
+
+/// To remove a directory, 10 ms apart.
+const TRIES: u32 = 100;
 
 const WATCHED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
@@ -101,6 +107,26 @@ impl Drop for Interrupts {
             }
         }
     }
+}
+
+/// Has a signal that ends the command remove the directory first. Children are to end by [`end_with_us`].
+pub fn remove_when_ended(directory: &Path) -> io::Result<()> {
+    let mut interrupts = Interrupts::install()?;
+    let directory = directory.to_owned();
+    std::thread::Builder::new().spawn(move || {
+        let read = interrupts.pipe.read_exact(&mut [0]);
+        let Some(signal) = read.ok().and_then(|()| interrupts.caught()) else { return };
+        // While children still write to it, removing it may fail.
+        for _ in 0..TRIES {
+            if fs::remove_dir_all(&directory).is_ok() || !directory.exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // SAFETY: the signal's action is the usual one again (SA_RESETHAND), so this ends the command.
+        unsafe { libc::kill(libc::getpid(), signal) };
+    })?;
+    Ok(())
 }
 
 fn handle(signal: i32) -> io::Result<()> {

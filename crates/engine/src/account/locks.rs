@@ -226,8 +226,8 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
 
 /// The running thread begins to wait at a barrier or condition variable.
 pub fn waits(address: u64, kind: LockKind) {
-    let again = current().woken_at == address;
-    engine().locks.of_kind(address, kind).meeting.waits(engine().sched.fiber as u32, again);
+    let (again, woke) = (current().woken_at == address, current().woke_at == address);
+    engine().locks.of_kind(address, kind).meeting.waits(engine().sched.fiber as u32, again, woke);
 }
 
 /// The running thread has been woken from a wait there.
@@ -237,7 +237,9 @@ pub fn awake(address: u64) {
 
 /// The running thread has woken so many that wait there; `all`: as many as there were.
 pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
-    engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all);
+    let was_woken = current().woken_at == address;
+    current().woke_at = address;
+    engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all, was_woken);
 }
 
 /// The same of a lock of libc's, which has no name in the program.
@@ -261,7 +263,7 @@ pub fn begins_anew(address: u64) {
 pub fn released(address: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
-    current().woken_at = 0;
+    (current().woken_at, current().woke_at) = (0, 0);
     let Some(record) = engine().locks.records.get_mut(&address) else { return };
     if record.holders.is_empty() {
         return;

@@ -18,18 +18,22 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// A thread begins to wait; `again`: it was woken from a wait here, and has not released its lock since.
-    pub fn waits(&mut self, thread: u32, again: bool) {
+    /// A thread begins to wait. Since it last released a lock it was woken from a wait here (`again`), or woke others
+    /// (`woke`).
+    pub fn waits(&mut self, thread: u32, again: bool, woke: bool) {
         self.threads.insert(thread);
         self.waited.insert(thread);
         self.wakes = None;
         self.counts.waits += 1;
         self.counts.again += u64::from(again);
+        self.counts.handed_over += u64::from(woke);
     }
 
-    /// A thread has woken so many; `all`: as many as there were.
-    pub fn woke(&mut self, thread: u32, woken: u32, all: bool) {
+    /// A thread has woken so many; `all`: as many as there were. `was_woken`: it was itself, and has not released its
+    /// lock since.
+    pub fn woke(&mut self, thread: u32, woken: u32, all: bool, was_woken: bool) {
         self.threads.insert(thread);
+        self.counts.handed_over += u64::from(was_woken);
         let before = self.wakes.filter(|(by, _)| *by == thread).map_or(0, |(_, woken)| woken);
         if before == 0 {
             self.counts.wakes += 1;

@@ -135,7 +135,7 @@ fn forget_so_far() {
     let e = engine();
     crate::scheduling::doze::all_awake(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
-    e.fibers.iter_mut().for_each(|fiber| fiber.spins.forget());
+    e.fibers.iter_mut().for_each(|fiber| fiber.ends_spin());
     e.samples.clear();
     e.sites.clear();
     e.locks.clear();

@@ -53,7 +53,7 @@ fn all_modules() -> Vec<corefold_recording::Module> {
 /// The run's totals so far.
 pub fn run(status: Status) -> Run {
     let e = engine();
-    e.fibers.iter_mut().for_each(|f| f.spins.forget());
+    e.fibers.iter_mut().for_each(|f| f.ends_spin());
     crate::scheduling::doze::all_awake(now());
     let unwritten = cycles(e.sites.take_unwritten_spins());
     e.locks.forget_unwritten();

@@ -329,7 +329,7 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     let engine = engine();
     let fiber = &mut engine.fibers[engine.sched.fiber];
     if wrote() {
-        fiber.spins.forget();
+        fiber.ends_spin();
         hot!().wrote = 0;
         perturb::worked();
     }
@@ -338,6 +338,6 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
         fiber.time.stall -= spun.stall;
         fiber.time.spin += spun.time;
-        fiber.takes_back();
     }
+    fiber.takes_back();
 }

@@ -3,7 +3,8 @@
 //!
 //! Three reads from one place are compared: the registers that outlive a call, and the words above the stack pointer,
 //! where compilers keep what has no register. A spin may count its iterations: one word that changes by the same
-//! amount. Iterations of unequal length are not judged, as a spin may back off.
+//! amount. One that backs off for longer and longer, or for a time that it draws, changes one word more, and its iterations
+//! differ in length: such a loop is a spin if a word that it reads changes in the end. Others compute.
 use crate::engine::current;
 use crate::hooks::access::read_value;
 use crate::hooks::hot::Captured;
@@ -16,6 +17,8 @@ const WORDS: usize = 64;
 const FIRST: u32 = 8;
 /// Reads compared.
 const COMPARED: u32 = 3;
+/// So many successive iterations are no coincidence.
+const OFTEN: u32 = 8;
 
 type Words = [u64; WORDS];
 
@@ -26,6 +29,12 @@ pub struct Alike {
     /// When the last read was, and how long the iteration before it took.
     at: Ticks,
     took: Ticks,
+    /// Successive iterations that took as long as the one before.
+    equal: u32,
+    /// Successive iterations that changed several words, each by another amount than the iteration before.
+    several: u32,
+    /// A place whose iterations are not alike, and differ in length.
+    doubtful: u64,
     words: Words,
     changes: Words,
     /// A place whose iterations were found alike: it is not compared again.
@@ -34,7 +43,18 @@ pub struct Alike {
 
 impl Default for Alike {
     fn default() -> Alike {
-        Alike { pc: 0, iterations: 0, at: 0, took: 0, words: [0; WORDS], changes: [0; WORDS], known: 0 }
+        Alike {
+            pc: 0,
+            iterations: 0,
+            at: 0,
+            took: 0,
+            equal: 0,
+            several: 0,
+            doubtful: 0,
+            words: [0; WORDS],
+            changes: [0; WORDS],
+            known: 0,
+        }
     }
 }
 
@@ -63,18 +83,28 @@ impl Alike {
         let mut changes = [0; WORDS];
         changes.iter_mut().zip(words.iter().zip(&self.words)).for_each(|(c, (new, old))| *c = new.wrapping_sub(*old));
         let (before, took) = (core::mem::replace(&mut self.changes, changes), at.saturating_sub(self.at));
-        let equal = core::mem::replace(&mut self.took, took) == took;
+        self.equal = if core::mem::replace(&mut self.took, took) == took { self.equal + 1 } else { 0 };
         (self.at, self.words) = (at, words);
         if self.iterations < FIRST + COMPARED {
             return false;
         }
-        // Judged now, or with the next iteration if these took unequal time.
+        // Judged now, or with a later iteration.
         self.iterations = FIRST + COMPARED - 1;
-        let counts = changes.iter().filter(|change| **change != 0).count() <= 1 && changes == before;
-        if counts {
+        let changed = changes.iter().filter(|change| **change != 0).count();
+        let irregular = changes.iter().zip(&before).filter(|(change, before)| change != before).count();
+        self.several = if irregular > 1 { self.several + 1 } else { 0 };
+        if changed <= 1 && irregular == 0 {
             self.known = self.pc;
+            return false;
         }
-        equal && !counts
+        self.doubtful = self.pc;
+        self.equal >= OFTEN || self.several >= OFTEN
+    }
+
+    /// The loop has ended. Were its iterations, at one of these places, not alike?
+    pub fn takes_doubt(&mut self, mut places: impl Iterator<Item = u64>) -> bool {
+        let doubtful = core::mem::take(&mut self.doubtful);
+        doubtful != 0 && places.any(|pc| pc == doubtful)
     }
 }
 

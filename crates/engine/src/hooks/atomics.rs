@@ -334,5 +334,5 @@ pub fn annotate(address: u64, size: u8, pc: u64) {
     update(address, size, pc, |_| None);
     // It will change them, which no spin does.
     hot!().wrote = 1;
-    current().spins.forget();
+    current().ends_spin();
 }

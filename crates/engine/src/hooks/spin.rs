@@ -228,7 +228,7 @@ impl Spins {
         }
     }
 
-    /// The fiber did something that a spin does not do.
+    /// The fiber did something that a spin does not do. To be called by [`crate::scheduling::fiber::Fiber::ends_spin`].
     pub fn forget(&mut self) {
         if core::mem::take(&mut self.any) {
             self.settle();
@@ -245,6 +245,11 @@ impl Spins {
         // An update that failed again and again has succeeded, if nothing was seen to change.
         let likely = looks.max_by_key(|look| (look.what == AccessKind::Rmw, look.spun.time)).copied();
         let Some(likely) = likely else { return };
+        let spun = self.looks.iter().filter(|look| look.spun.time > 0);
+        let doubtful = self.alike.takes_doubt(spun.map(|look| look.pc));
+        if doubtful && ended.pc == 0 && !self.turns.pure && likely.what != AccessKind::Rmw {
+            return self.refuse();
+        }
         let word = if ended.pc == 0 { likely } else { ended };
         if ended.pc != 0 || self.turns.pure {
             word.is_waited_for();

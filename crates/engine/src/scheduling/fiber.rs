@@ -6,7 +6,7 @@ use crate::crash::innermost;
 use crate::engine::engine;
 use crate::hooks::registers;
 use crate::hooks::spin::Spins;
-use crate::scheduling::placing;
+use crate::scheduling::{fair, placing};
 use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -74,6 +74,8 @@ pub struct Fiber {
     pub blocked_at: u64,
     /// The condition variable that it was woken from, until it releases a lock.
     pub woken_at: u64,
+    /// The object that it last woke others at, until it releases a lock.
+    pub woke_at: u64,
     pub timer: u64,
     /// The CPU it runs or last ran on.
     pub cpu: usize,
@@ -88,6 +90,7 @@ pub struct Fiber {
     pub slept: Slept,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
+    pub share: fair::Share,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
     pub frames_base: *mut u64,
     pub frames: *mut u64,
@@ -148,6 +151,7 @@ impl Fiber {
             woken: Woken::Thread,
             blocked_at: 0,
             woken_at: 0,
+            woke_at: 0,
             timer: 0,
             cpu,
             affinity: Vec::new(),
@@ -157,6 +161,7 @@ impl Fiber {
             on_cpu_since: 0,
             slept: Slept::default(),
             ran: 0,
+            share: Default::default(),
             frames_base: frames,
             frames,
             wrote: 0,
@@ -205,7 +210,7 @@ impl Fiber {
         self.on_cpu_since = clock;
         self.cpu = cpu;
         self.state = State::Running;
-        self.spins.forget();
+        self.ends_spin();
         write_cpu_id(self.fs, cpu as u32);
     }
 
@@ -215,6 +220,12 @@ impl Fiber {
         self.ran += clock.saturating_sub(self.on_cpu_since);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
+    }
+
+    /// It did something that a spin does not do.
+    pub fn ends_spin(&mut self) {
+        self.spins.forget();
+        self.takes_back();
     }
 
     /// Reverses time that was counted as spinning and was not.

@@ -5,7 +5,7 @@ use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::scheduling::fiber::State;
 use crate::scheduling::sched::{drain, leave_cpu, set_limit};
-use crate::scheduling::{doze, perturb};
+use crate::scheduling::{doze, fair, perturb};
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};
 
@@ -46,12 +46,9 @@ fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
     around.min_by_key(|c| (distance(home, *c), e.sched.sibling_busy(*c), *c / cores))
 }
 
-fn timeslice() -> Ticks {
-    engine().launch.machine.system.timeslice * corefold_model::TICKS_PER_CYCLE
-}
-
 /// Gives the idle CPU `cpu` a fiber to run from `clock` on.
 pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
+    fair::join(fiber, cpu);
     let e = engine();
     let slot = &mut e.sched.cpus[cpu];
     let idle = clock.saturating_sub(slot.clock);
@@ -61,7 +58,7 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
     slot.next_sample += idle;
     slot.counted += idle;
     slot.fiber = Some(fiber);
-    slot.slice_end = slot.clock + timeslice();
+    slot.slice_end = slot.clock + fair::timeslice();
     slot.preempted_at = Ticks::MAX;
     let since = slot.clock;
     e.sched.clocks.push(since, cpu as u32);
@@ -95,21 +92,19 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     set_limit();
 }
 
-/// Puts a woken fiber into a busy CPU's run queue: first, and soon, if it is far enough behind the running one.
-/// As far as that one has run since it got the CPU, and the fiber has slept: Linux's scheduler until 6.5
-/// (CFS) weighs the same, in what each had since it came.
+/// Puts a woken fiber into a busy CPU's run queue: first, and soon, if it preempts the running one.
 fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
-    let e = engine();
-    let system = &e.launch.machine.system;
-    let slot = &mut e.sched.cpus[cpu];
-    let slept = at.saturating_sub(e.fibers[fiber].off_cpu_since).min(ticks(system.sleeper_credit));
-    let ran = at.saturating_sub(slot.slice_end.saturating_sub(timeslice()));
-    if ran + slept <= ticks(system.wake_granularity) || slot.preempted_at != Ticks::MAX {
-        slot.ready.push_back(fiber);
-        return;
+    fair::advance(cpu, at);
+    fair::join(fiber, cpu);
+    let slot = &mut engine().sched.cpus[cpu];
+    if slot.preempted_at != Ticks::MAX {
+        fair::queue(fiber, cpu, 1);
+    } else if fair::preempts(fiber, cpu, at) {
+        slot.ready.push_front(fiber);
+        slot.preempted_at = at + latency;
+    } else {
+        fair::queue(fiber, cpu, 0);
     }
-    slot.ready.push_front(fiber);
-    slot.preempted_at = at + latency;
 }
 
 /// Delays other CPUs that run a thread, in ascending order: `until` says until when.

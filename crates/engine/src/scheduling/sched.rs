@@ -14,6 +14,7 @@ use crate::hooks::hot::hot;
 use crate::hooks::pending;
 use crate::scheduling::clocks::Clocks;
 use crate::scheduling::doze::Dozes;
+use crate::scheduling::fair::{self, Share};
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::perturb;
 use crate::scheduling::placing::{place, steal};
@@ -36,6 +37,8 @@ pub struct Cpu {
     /// Until when its cycles are counted in [`branches`].
     pub counted: Ticks,
     pub slice_end: Ticks,
+    /// The least virtual runtime of its fibers, which never falls ([`fair`]).
+    pub least_vruntime: i64,
     /// When a woken thread preempts the running one, if ever.
     pub preempted_at: Ticks,
     pub front: Front,
@@ -87,6 +90,7 @@ impl Scheduler {
             next_sample: 0,
             counted: 0,
             slice_end: 0,
+            least_vruntime: 0,
             preempted_at: Ticks::MAX,
             front: Front::default(),
             tags: perturb::tags(launch, number),
@@ -219,11 +223,13 @@ pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
 
 /// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
 pub fn look_up() {
-    let s = &engine().sched;
+    let s = &mut engine().sched;
     let clock = hot!().clock;
     if clock >= s.cpus[s.cpu].turn_ends() {
-        let place = if clock < s.cpus[s.cpu].slice_end { 1 } else { usize::MAX };
-        give_way(place);
+        match fair::is_least(s.cpu, clock) {
+            true => s.cpus[s.cpu].slice_end = clock + fair::timeslice(),
+            false => give_way(1),
+        }
     } else if s.others().min(s.next_timer()).saturating_add(s.slack) <= clock {
         sync();
     }
@@ -346,8 +352,8 @@ extern "C" fn arrive() {
     set_limit();
 }
 
-/// Puts the running fiber into its CPU's run queue, behind so many others.
-pub fn give_way(behind: usize) {
+/// Puts the running fiber into its CPU's run queue, where its virtual runtime says, but `after` so many.
+pub fn give_way(after: usize) {
     let (s, me) = (&mut engine().sched, engine().sched.fiber);
     if s.cpus[s.cpu].ready.is_empty() {
         return;
@@ -357,8 +363,7 @@ pub fn give_way(behind: usize) {
     let fiber = current();
     fiber.state = State::Ready;
     fiber.goes_away(clock);
-    let ready = &mut s.cpus[s.cpu].ready;
-    ready.insert(behind.min(ready.len()), me);
+    fair::queue(me, s.cpu, after);
     leave_cpu();
 }
 
@@ -417,6 +422,7 @@ pub fn leave_cpu() {
     let cpu = e.sched.cpu;
     let clock = hot!().clock;
     e.sched.cpus[cpu].clock = clock;
+    fair::advance(cpu, clock);
     e.sched.cpus[cpu].fiber = None;
     let next = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu));
     if let Some(fiber) = next {
@@ -431,6 +437,7 @@ pub fn adopt_first() {
     let e = engine();
     e.sched.cpus[0].fiber = Some(0);
     e.fibers[0].state = State::Running;
+    e.fibers[0].share = Share::first(0);
     fiber::write_cpu_id(e.fibers[0].fs, 0);
     (hot!().tag, hot!().tag_dirty) = e.sched.cpus[0].tags;
     hot!().frames = e.fibers[0].frames;

@@ -2,7 +2,7 @@
 use super::*;
 use crate::Work;
 use crate::sample::*;
-use corefold_explain::{Explained, FieldUse, SiteUse};
+use corefold_explain::{Explained, FieldUse, LockUse, SiteUse};
 use corefold_recording::{AccessKind, Meetings, Time};
 
 fn said(runs: &[Explained]) -> String {
@@ -144,6 +144,19 @@ fn a_barrier_names_the_imbalance() {
     let words = "It is made of a condition variable, which the last to arrive broadcasts. Threads arrive unevenly: average \
                  wait for the last of 8 3.00 µs; thread 5 is last in 95% of 100 rounds.";
     assert!(text.contains("waits for the barrier hall.changed") && text.contains(words), "{text}");
+}
+
+#[test]
+fn both_readings_of_two_threads_that_may_meet_at_a_barrier_are_printed() {
+    let said_of = |may_be_barrier| {
+        let mut run = spend(timed(2, 1_000_000), 20, 0, 0, 80);
+        let condition = lock("hall.changed", LockKind::CondVar, 0x9000, 1_600_000);
+        run.locks = vec![LockUse { may_be_barrier, ..condition }];
+        said(&[timed(1, 1_000_000), run])
+    };
+    let (both, one) = (said_of(true), said_of(false));
+    assert!(both.contains("fits two readings: one makes what the other waits for, too slowly; or they meet"), "{both}");
+    assert!(one.contains("not enough work") && !one.contains("barrier"), "{one}");
 }
 
 #[test]

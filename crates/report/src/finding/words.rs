@@ -206,6 +206,9 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
     let meaning = match lock.kind {
         LockKind::Barrier => uneven(point, lock),
+        LockKind::CondVar if lock.worst().may_be_barrier => ". Two threads use it, and what was recorded fits two readings: \
+                        one makes what the other waits for, too slowly; or they meet at a barrier, and one arrives later."
+            .into(),
         LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
         _ => taken(lock),
     };
