@@ -18,8 +18,8 @@ test_blocks() {
     local before written used
     before=$(blocks_free)
     [ "$(df --output=size -B 4096 "$mnt" | tail -1)" -eq 4096 ]
-    if head -c 64M /dev/zero >full 2>message; then fail "more than there is"; fi
-    grep -q 'No space left' message
+    if head -c 64M /dev/zero >full 2>"$work/message"; then fail "more than there is"; fi
+    grep -q 'No space left' "$work/message"
     written=$(stat -c %s full)
     # What is left is less than a page and what its entry in the tree may cost.
     [ "$(blocks_free)" -le 1 ] || fail "ENOSPC, but $(blocks_free) blocks are free"
@@ -33,7 +33,7 @@ test_blocks() {
     free=$(blocks_free)
     while head -c 4096 /dev/zero >>full 2>/dev/null; do fits=$((fits + 1)); done
     [ $fits -ge $((free - 1)) ] && [ $fits -le "$free" ] || fail "df: $free blocks, $fits fit"
-    rm full message
+    rm full
     becomes blocks_free "$before"
 }
 
