@@ -135,16 +135,30 @@ static int run_in_child(const struct options *o)
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int main(int argc, char **argv)
+// Of the directory passed through to, each cached inode is a descriptor: as many as the system lets one process have, or
+// those that we were given.
+static void raise_limit(void)
 {
+	FILE *most = fopen("/proc/sys/fs/nr_open", "re");
 	struct rlimit files;
-	struct options options;
-	options_parse(&options, argc, argv);
-	// Of the directory passed through to, each cached inode is a descriptor.
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+	unsigned long long count;
+	bool may = false;
+	if (most && fscanf(most, "%llu", &count) == 1)
+		may = !setrlimit(RLIMIT_NOFILE, &(struct rlimit){ count, count });
+	if (most)
+		fclose(most);
+	if (!may && !getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	options_parse(&options, argc, argv);
+	if (options.passthrough)
+		raise_limit();
 	mallopt(M_MMAP_THRESHOLD, 4 << 20); // requests' buffers come from the heap
 	return options.foreground ? run(&options, -1) : run_in_child(&options);
 }

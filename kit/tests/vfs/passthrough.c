@@ -87,7 +87,7 @@ TEST("nothing outside of the directory is reached")
 // Each cached inode is a descriptor of the process.
 TEST("more files than the process may have open")
 {
-	enum { FILES = 3000 };
+	enum { FILES = 1200 };
 	char directory[] = "/tmp/corefold-passthrough-XXXXXX", path[64];
 	struct cf_vfs_options options = { .backend = &cf_backend_directory };
 	struct rlimit before, few;
@@ -97,7 +97,7 @@ TEST("more files than the process may have open")
 	CHECK(mkdtemp(directory) != NULL);
 	CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = before;
-	few.rlim_cur = 1000;
+	few.rlim_cur = 500;
 	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
 	options.backend_argument = directory;
 	CHECK_EQUAL(cf_vfs_new(&vfs, &options), 0);
