@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build wrappers demo test kit-test kit-mutants kit-bench grid stress accuracy bench install clean
+.PHONY: build wrappers demo test test-all corefold-fs kit-test kit-mutants kit-bench grid stress accuracy bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -41,6 +41,16 @@ KIT = $(MAKE) --no-print-directory -C kit OUT=$(abspath $(or $(CARGO_TARGET_DIR)
 kit-test:
 	@scripts/setup.sh test
 	$(KIT) test
+
+# The kit's file system as a mount: docs/corefold-fs.md. Needs libfuse3; without it the target says so.
+corefold-fs:
+	@scripts/setup.sh test-all
+	$(KIT) corefold-fs
+
+# What needs /dev/fuse: ordinary programs on mounts of corefold-fs, and stress-ng's file stressors. Without it: SKIPPED.
+test-all:
+	@scripts/setup.sh test-all
+	$(KIT) fuse-test
 
 # Takes away, one at a time, what the counters' exactness rests on, and says which test notices.
 kit-mutants:

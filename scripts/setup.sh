@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs the packages that a make target needs and that are missing:
-#   scripts/setup.sh build | test | bench | install
+#   scripts/setup.sh build | test | test-all | bench | install
 # Prints what it is about to install before it does so.
 set -eu
 cd "$(dirname "$0")/.."
@@ -37,6 +37,17 @@ if [ "$1" = test ]; then
     ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan*.a >/dev/null 2>&1 || optional="$optional libclang-rt-19-dev"
     # The OpenMP runtime of clang; only one version can be installed at a time.
     ls /usr/lib/llvm-14/lib/libomp.so >/dev/null 2>&1 || optional="$optional libomp-14-dev"
+fi
+if [ "$1" = test-all ]; then
+    # corefold-fs, and the programs that are run on it.
+    ls /usr/include/urcu/urcu-bp.h /usr/include/*/urcu/urcu-bp.h >/dev/null 2>&1 || optional="$optional liburcu-dev"
+    [ -e /usr/include/fuse3/fuse.h ] || optional="$optional libfuse3-dev"
+    have pkg-config || optional="$optional pkg-config"
+    have fusermount3 || optional="$optional fuse3"
+    have git || optional="$optional git"
+    have fio || optional="$optional fio"
+    have stress-ng || optional="$optional stress-ng"
+    have python3 || optional="$optional python3"
 fi
 if [ "$1" = install ]; then
     have cmake || need cmake

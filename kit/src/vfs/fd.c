@@ -121,21 +121,23 @@ void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file)
 		lower(task, fd);
 }
 
-int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **made)
+// ops null: what cannot be read or written.
+static int make_file(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, const struct cf_file_ops *ops,
+		     int flags, struct cf_file **made)
 {
 	struct cf_file *file = calloc(1, sizeof *file);
 	int error = file ? 0 : -ENOMEM;
 	if (file) {
 		file->inode = inode;
 		file->dentry = dentry;
-		file->ops = inode->file_ops;
+		file->ops = ops;
 		file->vfs = vfs;
 		file->flags = flags;
 		file->reads = (flags & O_ACCMODE) != O_WRONLY;
 		file->writes = (flags & O_ACCMODE) != O_RDONLY;
 		file->count = 1;
 		cf_lock_init(&file->lock, CF_LOCK_QUEUED);
-		error = file->ops && file->ops->open ? file->ops->open(file) : 0;
+		error = ops && ops->open ? ops->open(file) : 0;
 	}
 	if (error) {
 		cf_dentry_put(dentry);
@@ -146,6 +148,19 @@ int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *d
 	cf_lru_add(&vfs->files, &file->link);
 	*made = file;
 	return 0;
+}
+
+int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **made)
+{
+	return make_file(vfs, inode, dentry, inode->file_ops, flags, made);
+}
+
+int cf_file_place(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, struct cf_file **made)
+{
+	int error = make_file(vfs, inode, dentry, NULL, O_RDONLY, made);
+	if (!error)
+		(*made)->reads = false;
+	return error;
 }
 
 int cf_vfs_close(struct cf_task *task, int fd)

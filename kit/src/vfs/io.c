@@ -229,6 +229,8 @@ int cf_vfs_readdir(struct cf_task *task, int fd, struct cf_dirent *entries, int 
 		return -EBADF;
 	if (!file->dentry) {
 		count = -ENOTDIR;
+	} else if (!file->reads) {
+		count = -EBADF; // a place: cf_handle.h
 	} else if (most <= 0) {
 		count = -EINVAL;
 	} else {

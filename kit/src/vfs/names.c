@@ -78,9 +78,9 @@ int cf_vfs_symlinkat(struct cf_task *task, const char *target, int dir, const ch
 	return make(task, dir, path, S_IFLNK | 0777, target);
 }
 
-static int link_in(struct cf_task *task, struct cf_dentry *from, struct cf_walk *to)
+static int link_in(struct cf_task *task, struct cf_inode *inode, struct cf_walk *to)
 {
-	struct cf_inode *inode = cf_dentry_inode(from), *dir = cf_dentry_inode(to->dentry);
+	struct cf_inode *dir = cf_dentry_inode(to->dentry);
 	struct cf_dentry *fresh;
 	int error = begin_new(task, to, false, &fresh);
 	if (error)
@@ -95,20 +95,27 @@ static int link_in(struct cf_task *task, struct cf_dentry *from, struct cf_walk 
 	return error;
 }
 
+int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, const char *to)
+{
+	struct cf_walk w;
+	int error = cf_vfs_walk(task, to_dir, to, CF_WALK_PARENT, &w);
+	if (error)
+		return error;
+	error = link_in(task, inode, &w);
+	cf_dentry_put(w.dentry);
+	return error;
+}
+
 int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
-	struct cf_walk source, w;
+	struct cf_walk source;
 	int error;
 	if (flags & ~AT_SYMLINK_FOLLOW)
 		return -EINVAL;
 	error = cf_vfs_walk(task, from_dir, from, flags ? CF_WALK_FOLLOW : 0, &source);
 	if (error)
 		return error;
-	error = cf_vfs_walk(task, to_dir, to, CF_WALK_PARENT, &w);
-	if (!error) {
-		error = link_in(task, source.dentry, &w);
-		cf_dentry_put(w.dentry);
-	}
+	error = cf_inode_link(task, cf_dentry_inode(source.dentry), to_dir, to);
 	cf_dentry_put(source.dentry);
 	cf_vfs_relax(task->vfs);
 	return error;
@@ -169,6 +176,22 @@ int cf_vfs_unlinkat(struct cf_task *task, int dir, const char *path, int flags)
 	return error;
 }
 
+int64_t cf_inode_readlink(struct cf_inode *inode, char *to, size_t size)
+{
+	char text[CF_PATH_MAX];
+	const char *link = CF_INODE_LOAD(inode, link);
+	int64_t result = S_ISLNK(CF_INODE_LOAD(inode, mode)) ? 0 : -EINVAL;
+	if (result == 0 && !link && (result = inode->ops->readlink(inode, text, sizeof text)) >= 0)
+		link = text;
+	if (result >= 0) {
+		size_t length = strlen(link);
+		result = (int64_t)(length < size ? length : size);
+		memcpy(to, link, (size_t)result);
+		cf_inode_touch_read(inode);
+	}
+	return result;
+}
+
 int64_t cf_vfs_readlinkat(struct cf_task *task, int dir, const char *path, char *to, size_t size)
 {
 	struct cf_walk w;
@@ -176,18 +199,7 @@ int64_t cf_vfs_readlinkat(struct cf_task *task, int dir, const char *path, char 
 	if (result)
 		return result;
 	struct cf_inode *inode = cf_dentry_inode(w.dentry);
-	char text[CF_PATH_MAX];
-	const char *link = inode ? CF_INODE_LOAD(inode, link) : NULL;
-	if (!inode || !S_ISLNK(CF_INODE_LOAD(inode, mode)))
-		result = inode ? -EINVAL : -ENOENT;
-	else if (!link && (result = inode->ops->readlink(inode, text, sizeof text)) >= 0)
-		link = text;
-	if (link) {
-		size_t length = strlen(link);
-		result = (int64_t)(length < size ? length : size);
-		memcpy(to, link, (size_t)result);
-		cf_inode_touch_read(inode);
-	}
+	result = inode ? cf_inode_readlink(inode, to, size) : -ENOENT;
 	cf_dentry_put(w.dentry);
 	cf_vfs_relax(task->vfs);
 	return result;

@@ -102,26 +102,32 @@ static void truncate_opened(struct cf_task *task, struct cf_inode *inode)
 		cf_inode_touch_write(inode);
 }
 
-static int open_dentry(struct cf_task *task, struct cf_dentry *dentry, int flags, bool made, struct cf_file **file)
+int cf_open_inode(struct cf_task *task, struct cf_inode *inode, struct cf_dentry *dentry, int flags, bool made,
+		  struct cf_file **file)
 {
-	struct cf_inode *inode = cf_dentry_inode(dentry);
-	int error = made ? 0 : inode ? may_open(task, inode, flags & O_CREAT ? flags : flags & ~O_EXCL) : -ENOENT;
+	int error = made ? 0 : may_open(task, inode, flags & O_CREAT ? flags : flags & ~O_EXCL);
 	bool directory = !error && S_ISDIR(CF_INODE_LOAD(inode, mode));
 	int kept = flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | CF_O_ANYFD);
-	if (error) {
-		cf_dentry_put(dentry);
+	if (error)
 		return error;
-	}
 	cf_inode_get(inode);
-	if (!directory)
-		cf_dentry_put(dentry);
+	if (directory)
+		cf_dentry_get(dentry);
 	error = cf_file_open(task->vfs, inode, directory ? dentry : NULL, kept, file);
 	if (!error && (flags & O_TRUNC) && S_ISREG(CF_INODE_LOAD(inode, mode)) && !made)
 		truncate_opened(task, inode);
 	return error;
 }
 
-static int check(const char *path, int flags)
+static int open_dentry(struct cf_task *task, struct cf_dentry *dentry, int flags, bool made, struct cf_file **file)
+{
+	struct cf_inode *inode = cf_dentry_inode(dentry);
+	int error = inode ? cf_open_inode(task, inode, dentry, flags, made, file) : -ENOENT;
+	cf_dentry_put(dentry);
+	return error;
+}
+
+int cf_open_check(const char *path, int flags)
 {
 	if ((flags & O_ACCMODE) == O_ACCMODE || (flags & NOT_HERE) ||
 	    (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY))
@@ -134,7 +140,7 @@ int cf_vfs_openat(struct cf_task *task, int dir, const char *path, int flags, ui
 	struct cf_walk walk;
 	struct cf_file *file = NULL;
 	bool made;
-	int error = check(path, flags), fd;
+	int error = cf_open_check(path, flags), fd;
 	if (error)
 		return error;
 	fd = cf_fd_reserve(task, flags);

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -363,9 +364,18 @@ static void evict(struct cf_inode *inode)
 		close(fd_of(inode));
 }
 
+// A cached inode is a descriptor: at most half of those that the process may have are for caching.
+static void bound_cache(struct cf_vfs *vfs)
+{
+	struct rlimit files;
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur / 2 < (rlim_t)vfs->most_dentries)
+		vfs->most_dentries = (int64_t)files.rlim_cur / 2;
+}
+
 static int mount_directory(struct cf_vfs *vfs, void *path, struct cf_inode **root)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bound_cache(vfs);
 	return fd < 0 ? -errno : inode_of(&vfs->super, fd, root);
 }
 

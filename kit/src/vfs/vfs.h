@@ -6,6 +6,7 @@
 //   fd.c        descriptors and open files
 //   namei.c     paths to dentries
 //   open.c, names.c, change.c   calls on paths
+//   handle.c    calls on files that are named by themselves
 //   io.c, file.c    calls on descriptors
 //   memory.c, memory_dir.c, memory_names.c   the backend in memory
 //   stream.c    pipes and sockets
@@ -83,6 +84,17 @@ int cf_fd_reserve(struct cf_task *task, int flags);
 void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file);
 // A new open file on the inode, whose reference, and the dentry's, it takes over, also on failure.
 int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **file);
+
+// The same without the backend's open: for calls that name the inode, and neither read nor write.
+int cf_file_place(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, struct cf_file **file);
+
+// open.c: the references stay the caller's. made: the caller has just made it, and may do what it asks for.
+int cf_open_check(const char *path, int flags);
+int cf_open_inode(struct cf_task *task, struct cf_inode *inode, struct cf_dentry *dentry, int flags, bool made,
+		  struct cf_file **file);
+// names.c
+int64_t cf_inode_readlink(struct cf_inode *inode, char *to, size_t size);
+int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, const char *to); // null: -ENOENT
 
 // namei.c
 // The dentry a path leads to, referenced. flags: CF_WALK_*.

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
@@ -80,6 +81,38 @@ TEST("nothing outside of the directory is reached")
 	CHECK_EQUAL(s.size, 0);
 	cf_task_free(task);
 	cf_vfs_free(vfs);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+// Each cached inode is a descriptor of the process.
+TEST("more files than the process may have open")
+{
+	enum { FILES = 1200 };
+	char directory[] = "/tmp/corefold-passthrough-XXXXXX", path[64];
+	struct cf_vfs_options options = { .backend = &cf_backend_directory };
+	struct rlimit before, few;
+	struct cf_vfs *vfs;
+	struct cf_task *task;
+	struct cf_stat s;
+	CHECK(mkdtemp(directory) != NULL);
+	CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 500;
+	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
+	options.backend_argument = directory;
+	CHECK_EQUAL(cf_vfs_new(&vfs, &options), 0);
+	CHECK_EQUAL(cf_task_new(&task, vfs, NULL), 0);
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof path, "/%d", i);
+		CHECK_EQUAL(cf_vfs_mknodat(task, CF_AT_FDCWD, path, S_IFREG | 0600), 0);
+	}
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof path, "/%d", i);
+		CHECK_EQUAL(cf_vfs_stat(task, path, &s), 0);
+	}
+	cf_task_free(task);
+	cf_vfs_free(vfs);
+	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &before), 0);
 	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

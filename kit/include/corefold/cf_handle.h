@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * cf_handle.h: a file of cf_vfs.h that is named by the file itself, not by a path: what a file server keeps for the files
+ * that its clients know. It stays good when names change, and when the last name is removed.
+ *
+ *   operation              may overlap                                    progress
+ *   every one of them      everything, also of one handle                 as the calls of cf_vfs.h
+ *
+ * Lifetime: a handle holds references; cf_handle_put gives them back, before cf_vfs_free.
+ *
+ * Source: NFS file handles and Linux's open_by_handle_at(2), without a form that outlives the process.
+ */
+#ifndef COREFOLD_CF_HANDLE_H
+#define COREFOLD_CF_HANDLE_H
+
+#include <corefold/cf_dcache.h>
+#include <corefold/cf_vfs.h>
+
+CF_EXTERN_BEGIN
+
+struct cf_handle {
+	struct cf_inode *inode;   /* referenced */
+	struct cf_dentry *dentry; /* referenced: of a directory; else null */
+};
+
+void cf_handle_root(struct cf_vfs *vfs, struct cf_handle *root);
+/* One name, without following a link; permission to search the directory is checked. 0 or -errno. */
+int cf_handle_lookup(struct cf_task *task, const struct cf_handle *directory, const char *name, struct cf_handle *found);
+void cf_handle_put(struct cf_handle *handle);
+void cf_handle_stat(const struct cf_handle *handle, struct cf_stat *stat);
+int64_t cf_handle_readlink(struct cf_task *task, const struct cf_handle *handle, char *to, size_t size);
+/* A descriptor, with the checks of cf_vfs_openat; of flags that make files none is allowed. */
+int cf_handle_open(struct cf_task *task, const struct cf_handle *handle, int flags);
+/*
+ * A descriptor that permits no reading or writing, and is opened without permission: for calls on names below a directory,
+ * and to change attributes. Those calls check their own permissions. -EMFILE, -ENOMEM.
+ */
+int cf_handle_place(struct cf_task *task, const struct cf_handle *handle);
+/* The file of a descriptor. 0 or -EBADF. */
+int cf_handle_of(struct cf_task *task, int fd, struct cf_handle *handle);
+/* As linkat, from the file itself: -ENOENT if its last name is gone. */
+int cf_handle_link(struct cf_task *task, const struct cf_handle *handle, int dir, const char *name);
+
+CF_EXTERN_END
+
+#endif
