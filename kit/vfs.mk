@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The file-system half of the kit (libcorefold_vfs.a), which needs liburcu; without it this is left out, and says so.
 #   make vfs         the library
-#   make vfs-test    its tests: plain, two sanitised builds, and every locking policy
-.PHONY: vfs vfs-test
+#   make vfs-test    its tests: plain, two sanitised builds, and the oldest locking policy
+#   make vfs-test-all    the same with every locking policy: part of make stress
+.PHONY: vfs vfs-test vfs-test-all
 LIBURCU := $(shell printf '\043include <urcu/urcu-memb.h>\nint main(void){urcu_memb_synchronize_rcu();return 0;}' | \
 	$(CC) -x c - -o /dev/null -lurcu-memb 2>/dev/null && echo -lurcu-memb)
 VFS_SOURCES = $(wildcard src/vfs/*.c)
@@ -10,7 +11,7 @@ VFS_MODEL = $(wildcard tests/vfs/model/*.c)
 VFS_TESTS = $(patsubst tests/vfs/%.c,%,$(wildcard tests/vfs/*.c))
 
 ifeq ($(LIBURCU),)
-vfs vfs-test:
+vfs vfs-test vfs-test-all:
 	@echo "no liburcu (liburcu-dev): the file-system half of the kit is left out"
 else
 VFS_CHECKED = $(VFS_HEADERS)
@@ -54,5 +55,6 @@ run-vfs-$(1): $(addprefix $(OUT)/vfs_$(1)/,$(or $(vfs_$(1)_TESTS),$(VFS_TESTS)))
 	@failed=; for t in $$^; do echo "# $$$$t"; timeout 600 $$$$t || failed=1; done; [ -z "$$$$failed" ]
 endef
 $(foreach w,$(VFS_WAYS),$(eval $(call vfs_way,$w)))
-vfs-test: $(addprefix run-vfs-,$(VFS_WAYS))
+vfs-test: run-vfs-plain run-vfs-asan run-vfs-tsan run-vfs-policy0
+vfs-test-all: $(addprefix run-vfs-,$(VFS_WAYS))
 endif

@@ -265,8 +265,8 @@ pub fn may_run_ahead(tag: Tag, has: impl FnOnce(&mut Model) -> bool) -> bool {
     let others = s.others();
     others.saturating_add(s.lookahead) > clock
         && s.next_timer() > clock
-        && has(&mut e.model)
         && (others > clock || e.model.since(tag) <= others && s.siblings_are_ahead(clock))
+        && has(&mut e.model)
 }
 
 /// May the running CPU do what other CPUs cannot observe?
