@@ -15,7 +15,7 @@ test_stress_ng() {
         stress-ng --"$stressor" 0 >/dev/null 2>&1 --help || { say "SKIPPED stress-ng $stressor: this version has none"; continue; }
         if ! timeout 120 stress-ng --temp-path "$mnt" --"$stressor" 2 --verify -t "$seconds" --hdd-bytes 32m --seek-size 8m \
             --iomix-bytes 32m --revio-bytes 16m --copy-file-bytes 128m --readahead-bytes 16m --fallocate-bytes 16m \
-            --sync-file-bytes 16m --sendfile-size 1m >"$work/log" 2>&1; then
+            --sync-file-bytes 16m --sendfile-size 1m --dirdeep-inodes 200 >"$work/log" 2>&1; then
             bad="$bad $stressor"
             cat "$work/log" >&2
         fi
