@@ -218,7 +218,8 @@ fn lock_releases_are_told_by_caller() {
     let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
     let rows = json["rows"].as_array().unwrap();
     let rate = row(rows, "rate");
-    assert!(rate["low"].as_f64() < rate["high"].as_f64() && rate["low"].as_f64() > Some(0.0), "{rate}");
+    // Two seeds may agree to all the digits that are printed.
+    assert!(rate["low"].as_f64() <= rate["high"].as_f64() && rate["low"].as_f64() > Some(0.0), "{rate}");
     let names = row(rows, "names")["simulated"].as_f64().unwrap();
     assert!((20.0..80.0).contains(&names), "{names}");
     // Every connection takes the same locks: two sockets are made and two freed.
