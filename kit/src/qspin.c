@@ -4,23 +4,20 @@
 
 #include "nodes.h"
 
-enum { HELD = 0xff, TAIL_SHIFT = 8 };
+enum { HELD = 0xff, TAIL_SHIFT = 16 };
 
 static void poll(struct cf_qspin *lock)
 {
 	CF_LOCK_WAIT_UNTIL(cf_qspin_trylock(lock));
 }
 
-// Returns who was last in line before.
+// Returns who was last in line before. One exchange: a loop that compares could fail again and again while others join the
+// line and holders leave, and those others would pass.
 static uint32_t become_last(struct cf_qspin *lock, uint32_t mine)
 {
-	uint32_t word = __atomic_load_n(&lock->u.word, __ATOMIC_RELAXED);
 	// Release: the node's fields before its number. Acquire: the fields of the node before, to which this one links
 	// itself.
-	while (!__atomic_compare_exchange_n(&lock->u.word, &word, (word & HELD) | mine << TAIL_SHIFT, true,
-					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		;
-	return word >> TAIL_SHIFT;
+	return __atomic_exchange_n(&lock->u.tail, (uint16_t)mine, __ATOMIC_ACQ_REL);
 }
 
 // The first in line takes the lock; nobody else can while the tail is not 0. Returns whether it was the last, too.
@@ -41,8 +38,10 @@ void cf_qspin_lock_slow(struct cf_qspin *lock)
 {
 	uint32_t mine = node_take(), before, behind;
 	struct node *node;
-	if (!mine) {
+	if (!mine || mine > UINT16_MAX) {
 		poll(lock);
+		if (mine)
+			node_drop();
 		return;
 	}
 	node = node_at(mine);

@@ -153,12 +153,15 @@ static inline void mix(struct guarded *g, uint64_t seed, uint32_t reads)
 static inline void queue_up(struct guarded *g)
 {
 	long most = 0, before, i = 0;
+	bool has_waited = false;
 	for (; goes_on(g, i); i++) {
 		union held held;
 		long asked = __atomic_load_n(&g->turns, __ATOMIC_RELAXED), passed;
 		g->kind->lock(&g->lock, &held, NULL);
 		passed = g->turns - asked;
-		most = i && passed > most ? passed : most; /* not the first: that may have to make a node */
+		/* Not the first that waits: it may have to make its node. */
+		most = has_waited && passed > most ? passed : most;
+		has_waited |= passed > 0;
 		write_section(g);
 		g->kind->unlock(&g->lock, &held);
 	}

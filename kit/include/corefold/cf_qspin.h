@@ -14,7 +14,8 @@
  *   cf_qspin_trylock  everything                           wait-free; fails while anybody is in line
  *   cf_qspin_unlock   by the holder, from any thread       wait-free
  * Those who find the lock free with nobody in line take it at once, so the bound is: no arrival passes one who is in
- * line. A thread without a node (nodes.h: no memory, or handlers within handlers) polls instead, without a place in line.
+ * line. A thread without a node (nodes.h: no memory, handlers within handlers, more than 16,000 threads) polls instead, without a
+ * place in line.
  * How waiters spin, yield and sleep, and the hazards of signal handlers and fork: cf_lock.h. A thread's first wait
  * allocates memory: not in a signal handler.
  *
@@ -40,12 +41,17 @@ CF_EXTERN_BEGIN
 
 struct cf_qspin {
 	union {
-		uint32_t word; /* bits 0 to 7: 1 when held; above: the number of the last node in line, 0 when none */
-		uint8_t held;  /* its low byte: written to 0 by the holder */
+		uint32_t word;
+		struct {
+			uint8_t held;  /* 1 when held; written to 0 by the holder */
+			uint8_t pad;
+			uint16_t tail; /* the number of the last node in line, 0 when none; exchanged by who joins it */
+		};
 	} u;
 };
 
 CF_STATIC_ASSERT(sizeof(struct cf_qspin) == 4, "as the head of this file says");
+CF_STATIC_ASSERT(offsetof(struct cf_qspin, u.tail) == 2, "the tail is the upper half of the word");
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "cf_qspin's word is split for little-endian machines"
 #endif
