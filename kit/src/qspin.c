@@ -17,7 +17,7 @@ static uint32_t become_last(struct cf_qspin *lock, uint32_t mine)
 {
 	// Release: the node's fields before its number. Acquire: the fields of the node before, to which this one links
 	// itself.
-	return __atomic_exchange_n(&lock->u.tail, (uint16_t)mine, __ATOMIC_ACQ_REL);
+	return __atomic_exchange_n(&lock->u.part.tail, (uint16_t)mine, __ATOMIC_ACQ_REL);
 }
 
 // The first in line takes the lock; nobody else can while the tail is not 0. Returns whether it was the last, too.

@@ -153,15 +153,13 @@ static inline void mix(struct guarded *g, uint64_t seed, uint32_t reads)
 static inline void queue_up(struct guarded *g)
 {
 	long most = 0, before, i = 0;
-	bool has_waited = false;
 	for (; goes_on(g, i); i++) {
 		union held held;
 		long asked = __atomic_load_n(&g->turns, __ATOMIC_RELAXED), passed;
 		g->kind->lock(&g->lock, &held, NULL);
 		passed = g->turns - asked;
-		/* Not the first that waits: it may have to make its node. */
-		most = has_waited && passed > most ? passed : most;
-		has_waited |= passed > 0;
+		/* In the second half: a thread's first wait may have to make its node, and is long. */
+		most = i > g->rounds / 2 && passed > most ? passed : most;
 		write_section(g);
 		g->kind->unlock(&g->lock, &held);
 	}

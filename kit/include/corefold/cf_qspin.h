@@ -46,12 +46,12 @@ struct cf_qspin {
 			uint8_t held;  /* 1 when held; written to 0 by the holder */
 			uint8_t pad;
 			uint16_t tail; /* the number of the last node in line, 0 when none; exchanged by who joins it */
-		};
+		} part;
 	} u;
 };
 
 CF_STATIC_ASSERT(sizeof(struct cf_qspin) == 4, "as the head of this file says");
-CF_STATIC_ASSERT(offsetof(struct cf_qspin, u.tail) == 2, "the tail is the upper half of the word");
+CF_STATIC_ASSERT(offsetof(struct cf_qspin, u.part.tail) == 2, "the tail is the upper half of the word");
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "cf_qspin's word is split for little-endian machines"
 #endif
@@ -79,7 +79,7 @@ static inline void cf_qspin_lock(struct cf_qspin *lock)
 static inline void cf_qspin_unlock(struct cf_qspin *lock)
 {
 	/* Release: this critical section before the next one's acquire. One byte: the tail beside it stays. */
-	__atomic_store_n(&lock->u.held, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock->u.part.held, 0, __ATOMIC_RELEASE);
 }
 
 static inline bool cf_qspin_is_locked(const struct cf_qspin *lock)

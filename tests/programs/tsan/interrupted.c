@@ -55,7 +55,8 @@ static void *count_in_registers(void *argument)
 
 int main(int argc, char **argv)
 {
-	const struct itimerval soon = {.it_value = {.tv_usec = 2000}};
+	/* On one CPU each of the three threads has had its slice by then. */
+	const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
 	pthread_t threads[2];
 	void *result;
 
