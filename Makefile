@@ -40,6 +40,7 @@ test:
 KIT = $(MAKE) --no-print-directory -C kit OUT=$(abspath $(or $(CARGO_TARGET_DIR),target))/kit
 kit-test:
 	@scripts/setup.sh test
+	$(KIT) -j$$(nproc) test-programs
 	$(KIT) test
 
 # The kit's file system as a mount: docs/corefold-fs.md. Needs libfuse3; without it the target says so.

@@ -55,6 +55,8 @@ run-vfs-$(1): $(addprefix $(OUT)/vfs_$(1)/,$(or $(vfs_$(1)_TESTS),$(VFS_TESTS)))
 	@failed=; for t in $$^; do echo "# $$$$t"; timeout 600 $$$$t || failed=1; done; [ -z "$$$$failed" ]
 endef
 $(foreach w,$(VFS_WAYS),$(eval $(call vfs_way,$w)))
-vfs-test: run-vfs-plain run-vfs-asan run-vfs-tsan run-vfs-policy0
+VFS_TESTED = plain asan tsan policy0
+VFS_PROGRAMS = $(foreach w,$(VFS_TESTED),$(addprefix $(OUT)/vfs_$w/,$(or $(vfs_$w_TESTS),$(VFS_TESTS))))
+vfs-test: $(addprefix run-vfs-,$(VFS_TESTED))
 vfs-test-all: $(addprefix run-vfs-,$(VFS_WAYS))
 endif
