@@ -40,6 +40,10 @@ vfs_tsan_TESTS = $(filter-out kernel_compare property hostile,$(VFS_TESTS))
 # What a policy has to show: that the caches work. The blocks they are built from do not ask for it.
 $(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache icache rename walk property calls,$(VFS_TESTS))))
 
+# Where the other half is built in the same way already.
+vfs_plain_KIT = plain/points
+vfs_tsan_KIT = tsan/points
+
 define vfs_way
 $(OUT)/vfs_$(1)/%.o: src/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard src/*.h src/vfs/*.h)
 	@mkdir -p $$(@D)
@@ -47,7 +51,8 @@ $(OUT)/vfs_$(1)/%.o: src/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard src/*.h src/vf
 $(OUT)/vfs_$(1)/model/%.o: tests/vfs/model/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard tests/vfs/model/*.h)
 	@mkdir -p $$(@D)
 	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -c $$< -o $$@
-$(OUT)/vfs_$(1)/libvfs.a: $(patsubst src/%.c,$(OUT)/vfs_$(1)/%.o,$(SOURCES) $(VFS_SOURCES)) $(patsubst \
+$(OUT)/vfs_$(1)/libvfs.a: $(patsubst src/%.c,$(OUT)/$(or $(vfs_$(1)_KIT),vfs_$(1))/%.o,$(SOURCES)) $(patsubst \
+		src/%.c,$(OUT)/vfs_$(1)/%.o,$(VFS_SOURCES)) $(patsubst \
 		tests/vfs/model/%.c,$(OUT)/vfs_$(1)/model/%.o,$(VFS_MODEL))
 	$(AR) rcs $$@ $$^
 $(OUT)/vfs_$(1)/%: tests/vfs/%.c $(OUT)/vfs_$(1)/libvfs.a $(wildcard tests/*.h tests/vfs/*.h)
@@ -57,7 +62,7 @@ run-vfs-$(1): $(addprefix $(OUT)/vfs_$(1)/,$(or $(vfs_$(1)_TESTS),$(VFS_TESTS)))
 	@failed=; for t in $$^; do echo "# $$$$t"; timeout 600 $$$$t || failed=1; done; [ -z "$$$$failed" ]
 endef
 $(foreach w,$(VFS_WAYS),$(eval $(call vfs_way,$w)))
-VFS_TESTED = plain asan tsan policy0
+VFS_TESTED = plain asan tsan bp policy0
 VFS_PROGRAMS = $(foreach w,$(VFS_TESTED),$(addprefix $(OUT)/vfs_$w/,$(or $(vfs_$w_TESTS),$(VFS_TESTS))))
 vfs-test: $(addprefix run-vfs-,$(VFS_TESTED))
 vfs-test-all: $(addprefix run-vfs-,$(VFS_WAYS))

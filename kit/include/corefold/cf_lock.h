@@ -13,6 +13,7 @@
  *   operation        may overlap                          progress
  *   cf_lock_init     nothing on this lock                 wait-free
  *   cf_lock_take     everything; not twice by a thread    blocks; first come, first served
+ *   cf_lock_try      everything                           wait-free
  *   cf_lock_drop     by the holder, with its node         queued: waits for a waiter that is about to link itself
  * Waiting spins for CF_LOCK_SPINS looks, then yields the CPU CF_LOCK_YIELDS times: with more threads than CPUs the holder
  * or the next in line may be off its CPU. Then it sleeps: in a queue until it is woken (futex(2)), elsewhere for a tenth
@@ -80,6 +81,18 @@ static inline void cf_lock_take(struct cf_lock *lock, struct cf_lock_node *node)
 		return;
 	}
 	cf_mcs_lock(&lock->u.queued, &node->queued);
+}
+
+/* Takes it if nobody holds it. */
+static inline bool cf_lock_try(struct cf_lock *lock, struct cf_lock_node *node)
+{
+	if (lock->kind == CF_LOCK_TICKET) {
+		/* Acquire: after the last holder's release store; if its ticket is still the next one, nobody has it. */
+		uint32_t owner = __atomic_load_n(&lock->u.ticket.owner, __ATOMIC_ACQUIRE);
+		return __atomic_compare_exchange_n(&lock->u.ticket.next, &owner, owner + 1, 0, __ATOMIC_ACQUIRE,
+						   __ATOMIC_RELAXED);
+	}
+	return cf_mcs_trylock(&lock->u.queued, &node->queued);
 }
 
 static inline void cf_lock_drop(struct cf_lock *lock, struct cf_lock_node *node)

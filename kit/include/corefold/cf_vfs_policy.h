@@ -68,14 +68,7 @@ static inline void cf_vfs_lock_drop(struct cf_vfs_lock *l, struct cf_lock_node *
 /* Takes it if nobody holds it. */
 static inline bool cf_vfs_lock_try(struct cf_vfs_lock *l, struct cf_lock_node *node)
 {
-	struct cf_lock *lock = &l->lock;
-	if (CF_VFS_LOCK_KIND == CF_LOCK_TICKET) {
-		/* Acquire: after the last holder's release store; if its ticket is still the next one, nobody has it. */
-		uint32_t owner = __atomic_load_n(&lock->u.ticket.owner, __ATOMIC_ACQUIRE);
-		return __atomic_compare_exchange_n(&lock->u.ticket.next, &owner, owner + 1, 0, __ATOMIC_ACQUIRE,
-						   __ATOMIC_RELAXED);
-	}
-	return cf_mcs_trylock(&lock->u.queued, &node->queued);
+	return cf_lock_try(&l->lock, node);
 }
 
 /*
@@ -88,11 +81,6 @@ struct cf_vfs_sem {
 static inline void cf_vfs_sem_init(struct cf_vfs_sem *s)
 {
 	cf_rwsem_init(&s->sem);
-}
-
-static inline void cf_vfs_sem_destroy(struct cf_vfs_sem *s)
-{
-	(void)s;
 }
 
 /* 2.6.35 has a mutex there, also for lookups. */

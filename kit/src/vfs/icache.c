@@ -91,7 +91,6 @@ static struct cf_inode *alloc(struct cf_icache *c)
 
 static void release(struct cf_inode *inode)
 {
-	cf_vfs_sem_destroy(&inode->sem);
 	free((char *)(uintptr_t)inode->link);
 	if (inode->cache->ops && inode->cache->ops->free)
 		inode->cache->ops->free(inode);

@@ -109,14 +109,21 @@ int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size
 	return done;
 }
 
-int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_t offset)
+// For a call with an offset of its own: 0 or -errno.
+static int begin_at(struct cf_task *task, int fd, size_t size, int64_t offset, struct cf_file **file)
 {
-	struct cf_file *file = offset < 0 || size > INT64_MAX ? NULL : begin(task, fd);
-	int64_t done;
 	if (offset < 0 || size > INT64_MAX)
 		return -EINVAL;
-	if (!file)
-		return -EBADF;
+	*file = begin(task, fd);
+	return *file ? 0 : -EBADF;
+}
+
+int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_t offset)
+{
+	struct cf_file *file;
+	int64_t done = begin_at(task, fd, size, offset, &file);
+	if (done)
+		return done;
 	done = is_stream(file) ? -ESPIPE : read_at(file, to, size, offset);
 	end(file);
 	return done;
@@ -124,12 +131,10 @@ int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_
 
 int64_t cf_vfs_pwrite(struct cf_task *task, int fd, const void *from, size_t size, int64_t offset)
 {
-	struct cf_file *file = offset < 0 || size > INT64_MAX ? NULL : begin(task, fd);
-	int64_t done;
-	if (offset < 0 || size > INT64_MAX)
-		return -EINVAL;
-	if (!file)
-		return -EBADF;
+	struct cf_file *file;
+	int64_t done = begin_at(task, fd, size, offset, &file);
+	if (done)
+		return done;
 	done = is_stream(file) ? -ESPIPE : write_at(task, file, from, size, &offset);
 	end(file);
 	return done;

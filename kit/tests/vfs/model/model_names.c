@@ -46,6 +46,15 @@ static void drop_link(struct model *m, struct node *dir, struct node *node)
 	model_release(m, node);
 }
 
+static int take_away(struct model *m, struct node *dir, struct entry *entry)
+{
+	struct node *victim = entry->node;
+	remove_entry(m, dir, entry);
+	model_touch_write(m, dir);
+	drop_link(m, dir, victim);
+	return 0;
+}
+
 // Where a new name goes: 0 when there is none yet.
 static int new_name(struct model *m, struct model_task *t, int dir, const char *path, bool directory, struct place *p)
 {
@@ -149,10 +158,7 @@ static int unlink_file(struct model *m, struct model_task *t, struct place *p)
 	error = may_delete(t, p->dir, victim, false);
 	if (error)
 		return error;
-	remove_entry(m, p->dir, entry);
-	model_touch_write(m, p->dir);
-	drop_link(m, p->dir, victim);
-	return 0;
+	return take_away(m, p->dir, entry);
 }
 
 static int remove_directory(struct model *m, struct model_task *t, struct place *p)
@@ -170,10 +176,7 @@ static int remove_directory(struct model *m, struct model_task *t, struct place 
 		error = -ENOTEMPTY;
 	if (error)
 		return error;
-	remove_entry(m, p->dir, entry);
-	model_touch_write(m, p->dir);
-	drop_link(m, p->dir, victim);
-	return 0;
+	return take_away(m, p->dir, entry);
 }
 
 static int unlink_or_rmdir(struct model *m, struct model_task *t, const struct call *c)
