@@ -12,18 +12,29 @@ use std::process::Command;
 /// Names a folder with liburcu's unpacked source, instead of downloading Debian's package of it.
 pub const VARIABLE: &str = "COREFOLD_LIBURCU";
 
-/// Of the flavour "memb".
-const SOURCES: [&str; 5] = ["urcu.c", "urcu-pointer.c", "wfcqueue.c", "compat_arch.c", "compat_futex.c"];
-
-/// What configure finds out on x86-64 Linux.
-const CONFIGURATION: &str = "#define CONFIG_RCU_SMP 1\n#define CONFIG_RCU_TLS 1\n#define CONFIG_RCU_HAVE_CLOCK_GETTIME 1\n\
-                             #define CONFIG_RCU_HAVE_MULTIFLAVOR 1\n";
-
 #[derive(Deserialize)]
 struct Package {
     package: String,
     version: String,
     sha256: BTreeMap<String, String>,
+    together: Together,
+}
+
+/// How it is compiled with a program.
+#[derive(Deserialize)]
+struct Together {
+    sources: Vec<String>,
+    flags: Vec<String>,
+    configuration: String,
+}
+
+impl Package {
+    fn read(home: &Home) -> Result<Package> {
+        let file = home.suites().join("liburcu.toml");
+        let text =
+            corefold_files::read_text(&file, 1 << 20).with_context(|| format!("cannot read {}", file.display()))?;
+        toml::from_str(&text).with_context(|| file.display().to_string())
+    }
 }
 
 pub struct Liburcu {
@@ -34,23 +45,25 @@ pub struct Liburcu {
 impl Liburcu {
     /// Compiles it by `compiler`, in a folder of its own in `place`.
     pub fn compile(home: &Home, compiler: &[&str], place: &Path) -> Result<Liburcu> {
-        let source = source(home, place)?;
+        let (package, suites) = (Package::read(home)?, home.suites());
+        let source = source(&package, &suites, place)?;
         let built = place.join(format!("liburcu-{}", compiler.len()));
         std::fs::create_dir_all(built.join("urcu"))?;
-        std::fs::write(built.join("urcu/config.h"), CONFIGURATION)?;
+        std::fs::write(built.join("urcu/config.h"), package.together.configuration)?;
         std::fs::write(built.join("config.h"), "")?;
         let include = vec![built.clone(), source.join("include")];
         let mut command = Command::new(compiler[0]);
-        command.args(&compiler[1..]).args(["-O2", "-g", "-D_GNU_SOURCE", "-DRCU_MEMBARRIER", "-c"]);
+        command.args(&compiler[1..]).args(["-O2", "-g", "-c"]).args(package.together.flags);
         command.args(include.iter().map(|path| format!("-I{}", path.display()))).arg("-I").arg(source.join("src"));
-        command.args(SOURCES.map(|name| source.join("src").join(name))).current_dir(&built);
+        let sources = package.together.sources;
+        command.args(sources.iter().map(|name| source.join("src").join(name))).current_dir(&built);
         run(&mut command, "liburcu cannot be compiled")?;
-        let objects = SOURCES.map(|name| built.join(name).with_extension("o")).into();
+        let objects = sources.iter().map(|name| built.join(name).with_extension("o")).collect();
         Ok(Liburcu { include, objects })
     }
 }
 
-fn run(command: &mut Command, what: &str) -> Result<()> {
+pub fn run(command: &mut Command, what: &str) -> Result<()> {
     let done = command.output().with_context(|| format!("cannot start {command:?}"))?;
     if !done.status.success() {
         bail!("{what}:\n{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
@@ -58,7 +71,7 @@ fn run(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
-fn source(home: &Home, place: &Path) -> Result<PathBuf> {
+fn source(package: &Package, suites: &Path, place: &Path) -> Result<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
         let named = PathBuf::from(named);
         if named.join("src/urcu.c").is_file() {
@@ -70,7 +83,7 @@ fn source(home: &Home, place: &Path) -> Result<PathBuf> {
     let unpacked = place.join("liburcu-source");
     match unpacked.exists() {
         true => Ok(unpacked),
-        false => download(home, place, &unpacked).map(|()| unpacked).with_context(|| {
+        false => download(package, suites, place, &unpacked).map(|()| unpacked).with_context(|| {
             format!(
                 "this case compiles liburcu, whose source it downloads from Debian; {VARIABLE} may name a copy instead"
             )
@@ -78,11 +91,7 @@ fn source(home: &Home, place: &Path) -> Result<PathBuf> {
     }
 }
 
-fn download(home: &Home, place: &Path, unpacked: &Path) -> Result<()> {
-    let suites = home.suites();
-    let file = suites.join("liburcu.toml");
-    let text = corefold_files::read_text(&file, 1 << 20).with_context(|| format!("cannot read {}", file.display()))?;
-    let package: Package = toml::from_str(&text).with_context(|| file.display().to_string())?;
+fn download(package: &Package, suites: &Path, place: &Path, unpacked: &Path) -> Result<()> {
     let packed = place.join("liburcu-package");
     std::fs::create_dir_all(&packed)?;
     let mut fetch = Command::new("sh");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiling a program with the kit's sources: for the lab, and for this host.
 use crate::Home;
-use crate::liburcu::Liburcu;
+use crate::liburcu::{Liburcu, run};
 use crate::spec::Library;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -73,10 +73,7 @@ impl Sources {
         command.args(&self.compiler[1..]).args(["-O2", "-g", "-pthread", "-D_GNU_SOURCE"]).args(flags);
         command.args(self.include.iter().map(|path| format!("-I{}", path.display())));
         command.args(&self.program).args(&self.kit).args(&self.objects).arg("-o").arg(&output).arg("-lm");
-        let done = command.output().with_context(|| format!("cannot start {command:?}"))?;
-        if !done.status.success() {
-            bail!("{} cannot be compiled:\n{}", self.program[0].display(), String::from_utf8_lossy(&done.stderr));
-        }
+        run(&mut command, &format!("{} cannot be compiled", self.program[0].display()))?;
         Ok(output)
     }
 }

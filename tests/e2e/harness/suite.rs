@@ -31,6 +31,18 @@ struct Suite {
     failures: Vec<String>,
     tests: Vec<Tests>,
     left_out: Vec<LeftOut>,
+    together: Option<Together>,
+}
+
+/// How it is compiled together with a program, without its own build.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Together {
+    /// In the folder `src`.
+    pub sources: Vec<String>,
+    pub flags: Vec<String>,
+    /// What its configure script would write.
+    pub configuration: String,
 }
 
 /// Programs of one directory that take the same arguments.
@@ -80,10 +92,10 @@ pub fn run_suite(name: &str) {
 
 /// The source of suite `name`, unpacked, for as long as this test run lasts. Without its source package `None`, and that is
 /// said.
-pub fn unpacked(name: &str) -> Option<PathBuf> {
+pub fn unpacked(name: &str) -> Option<(PathBuf, Option<Together>)> {
     let suite = Suite::read(name);
     match suite.source() {
-        Ok(source) => Some(suite.unpack(&source, &super::compile::output().join(name))),
+        Ok(source) => Some((suite.unpack(&source, &super::compile::output().join(name)), suite.together)),
         Err(reason) => {
             tell(&format!("SKIPPED: what needs the source of {name}: {reason}\n"));
             None
