@@ -78,8 +78,15 @@ void cf_vfs_free(struct cf_vfs *vfs);
  * of what was dropped just now a grace period later, at the next call.
  */
 int64_t cf_vfs_shrink(struct cf_vfs *vfs, int64_t count);
-/* Bytes that dentries, inodes, open files and directories' entries lie in, free ones among them included. */
-int64_t cf_vfs_memory(struct cf_vfs *vfs);
+
+struct cf_vfs_usage {
+	int64_t dentries; /* that exist, cached or in use */
+	int64_t charged;  /* bytes of `bytes` that cached dentries take: free for everybody else */
+	int64_t memory;   /* bytes that dentries, inodes, open files and directories' entries lie in, with free ones among them */
+};
+
+/* By sums: exact when nothing is under way. */
+void cf_vfs_usage(struct cf_vfs *vfs, struct cf_vfs_usage *usage);
 
 /* Descriptors of a task: unless cf_task_limit says otherwise, and at most. */
 enum { CF_TASK_LIMIT = 1024, CF_TASK_FDS = 65536 };
