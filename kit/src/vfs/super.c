@@ -9,6 +9,7 @@ enum { FIXED_BUCKETS = 1 << 16 };
 int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 {
 	const struct cf_lru_options lru = { CF_VFS_LOCK_KIND, !CF_VFS_PERCPU, !CF_VFS_DENTRIES_SPLIT };
+	const struct cf_slab_options memory = { .name = "dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE };
 	struct cf_rhash_options table = { .buckets = options->dentry_buckets };
 	int result;
 	if (!s || !CF_IS_ALIGNED(s))
@@ -24,7 +25,7 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
 	pthread_mutex_init(&s->rename_mutex, NULL);
-	result = cf_slab_init(&s->memory, &(struct cf_slab_options){ .name = "dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE });
+	result = cf_slab_init(&s->memory, &memory);
 	result = result ? result : cf_lru_init(&s->unused, &lru);
 	result = result ? result : cf_numbers_init(&s->salts);
 	result = result ? result : cf_vfs_count_init(&s->dentries);
