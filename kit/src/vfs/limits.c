@@ -7,6 +7,7 @@
 #include "vfs.h"
 
 static const int64_t NO_LIMIT = INT64_C(1) << 58; // within what a counter holds
+enum { MOST_CREDIT = 1 << 22 }; // of a CPU, in bytes: 1,024 pages, or 62 streams. The default is for counts of objects
 
 // --- The account.
 
@@ -43,6 +44,7 @@ int cf_vfs_limits_init(struct cf_vfs *vfs)
 	const struct cf_vfs_options *o = &vfs->options;
 	struct cf_space_options space = { .kind = CF_COUNTER_ADAPTIVE, .blocks = o->bytes ? o->bytes : NO_LIMIT,
 					  .inodes = o->inodes ? o->inodes : NO_LIMIT,
+					  .block_counter = { .cap_max = MOST_CREDIT },
 					  .reclaim = o->bytes ? reclaim : NULL, .context = vfs };
 	int error = cf_vfs_count_init(&vfs->cached);
 	if (error)
