@@ -105,7 +105,7 @@ static void use_or_drain(int id, void *shared)
 	(void)shared;
 	while (id && goes_on())
 		use((uint64_t)id);
-	for (long i = 0; !id && i < scaled(1500); i++) {
+	for (long i = 0; !id && i < scaled(6000); i++) {
 		cf_slab_shrink(&slab);
 		usleep(20);
 	}
