@@ -8,30 +8,15 @@
  * was closed when `begun` said n may run when `ended` says n + 1: that one began afterwards. A CPU looks at `ended` once for each
  * batch that it closes; the driver runs what CPUs leave.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "rcu.h"
 #include <corefold/cf_cpu.h>
 #include <corefold/cf_lock.h>
-#include <corefold/cf_rcu.h>
 
 #include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
-
-#if CF_BUILT_SANITISED
-#include <sanitizer/tsan_interface.h>
-#define SANITISED_RELEASE(p) __tsan_release(p)
-#define SANITISED_ACQUIRE(p) __tsan_acquire(p)
-#else
-#define SANITISED_RELEASE(p) ((void)(p))
-#define SANITISED_ACQUIRE(p) ((void)(p))
-#endif
 
 // With so many waiting on a CPU the next grace period begins at once.
-enum { URGENT = 4 * CF_RCU_BATCH, PAUSE_NS = 1000000 };
+enum { URGENT = 4 * CF_RCU_BATCH };
 
 struct list {
 	struct cf_rcu_head *first, *last;
@@ -54,23 +39,20 @@ struct parcel {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct batch spare;
-enum { AWAKE, PAUSES, SLEEPS };
-// A line each: constants; what a grace period changes; what CPUs ask for.
+// Constant.
 static struct {
 	struct batch *batches;
 	uint32_t count, most; // CPUs; objects that may wait on one
-	sem_t wake;
-	uint64_t begun CF_LINE_ALIGNED, ended;
-	uint64_t wanted CF_LINE_ALIGNED;
-	uint32_t urgent, driver; // whether the driver sleeps
-} all;
-// For ThreadSanitizer alone: sections that have ended, callbacks that have run.
-static char ended_sections, ended_callbacks;
+} all CF_LINE_ALIGNED;
 
 #if CF_BUILT_SANITISED
+// Sections that have ended, and callbacks that have run.
+char cf_rcu_ended_sections;
+static char ended_callbacks;
+
 void cf_rcu_sanitised_unlock(void)
 {
-	SANITISED_RELEASE(&ended_sections);
+	SANITISED_RELEASE(&cf_rcu_ended_sections);
 }
 #endif
 
@@ -112,7 +94,7 @@ static void unlock_batch(struct batch *batch)
 // that took the lock is a full fence on x86; machines where it is not need one here. Returns which one.
 static uint64_t close__(struct batch *batch)
 {
-	uint64_t number = __atomic_load_n(&all.begun, __ATOMIC_SEQ_CST) + 1;
+	uint64_t number = __atomic_load_n(&cf_rcu_periods.begun, __ATOMIC_SEQ_CST) + 1;
 	struct list closed = take(&batch->filling);
 	if (!batch->wait.first) {
 		batch->wait = closed;
@@ -134,7 +116,7 @@ static struct list hold__(struct batch *batch, struct list taken)
 
 static struct list take_ripe__(struct batch *batch)
 {
-	uint64_t ended = __atomic_load_n(&all.ended, __ATOMIC_ACQUIRE); // acquire: after the grace period
+	uint64_t ended = __atomic_load_n(&cf_rcu_periods.ended, __ATOMIC_ACQUIRE); // acquire: after the grace period
 	struct list ripe = { NULL, NULL, 0 }, part;
 	while (batch->wait.first && batch->wait_for <= ended) {
 		part = take(&batch->wait);
@@ -156,7 +138,7 @@ static void run(struct batch *batch, struct list taken)
 {
 	if (!taken.first)
 		return;
-	SANITISED_ACQUIRE(&ended_sections);
+	SANITISED_ACQUIRE(&cf_rcu_ended_sections);
 	taken.last->next = NULL;
 	for (struct cf_rcu_head *head = taken.first, *next; head; head = next) {
 		next = head->next;
@@ -164,67 +146,6 @@ static void run(struct batch *batch, struct list taken)
 	}
 	SANITISED_RELEASE(&ended_callbacks);
 	__atomic_fetch_sub(&batch->running, 1, __ATOMIC_RELEASE); // release: for cf_rcu_barrier
-}
-
-// --- Grace periods.
-
-static bool is_wanted(void)
-{
-	return __atomic_load_n(&all.wanted, __ATOMIC_SEQ_CST) > __atomic_load_n(&all.ended, __ATOMIC_RELAXED);
-}
-
-static bool is_urgent(void)
-{
-	return __atomic_load_n(&all.urgent, __ATOMIC_SEQ_CST);
-}
-
-// Sequentially consistent: who asks stores, then looks whether the driver sleeps; the driver says so, then looks. Exchanges: in
-// the lab a store is seen late. At most one post for each sleep.
-static void ask(uint64_t number, bool urgent)
-{
-	uint64_t wanted = __atomic_load_n(&all.wanted, __ATOMIC_SEQ_CST);
-	uint32_t driver;
-	while (wanted < number &&
-	       !__atomic_compare_exchange_n(&all.wanted, &wanted, number, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		;
-	if (urgent && !is_urgent())
-		__atomic_exchange_n(&all.urgent, 1, __ATOMIC_SEQ_CST);
-	driver = __atomic_load_n(&all.driver, __ATOMIC_SEQ_CST);
-	if ((driver == SLEEPS || (driver == PAUSES && urgent)) && __atomic_exchange_n(&all.driver, AWAKE, __ATOMIC_SEQ_CST) != AWAKE)
-		sem_post(&all.wake);
-}
-
-static void sleep_for(int64_t nanoseconds)
-{
-	struct timespec until;
-	if (!nanoseconds) {
-		while (sem_wait(&all.wake))
-			;
-		return;
-	}
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += nanoseconds;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	if (sem_timedwait(&all.wake, &until) && __atomic_exchange_n(&all.driver, AWAKE, __ATOMIC_SEQ_CST) == AWAKE)
-		sleep_for(0); // somebody has posted meanwhile
-}
-
-static void rest(uint32_t how)
-{
-	__atomic_exchange_n(&all.driver, how, __ATOMIC_SEQ_CST);
-	if (!(how == SLEEPS ? is_wanted() : is_urgent()))
-		sleep_for(how == SLEEPS ? 0 : PAUSE_NS);
-	else if (__atomic_exchange_n(&all.driver, AWAKE, __ATOMIC_SEQ_CST) == AWAKE)
-		sleep_for(0); // as above
-}
-
-static void grace_period(void)
-{
-	__atomic_fetch_add(&all.begun, 1, __ATOMIC_SEQ_CST); // before the grace period, in which readers are looked at
-	CF_RCU_FLAVOUR(synchronize_rcu)();
-	SANITISED_ACQUIRE(&ended_sections);
-	__atomic_store_n(&all.ended, all.begun, __ATOMIC_RELEASE); // release: the sections that it waited for
 }
 
 static void sweep(void)
@@ -237,41 +158,6 @@ static void sweep(void)
 	}
 }
 
-// CPUs that go on free their own; when nothing is urgent the driver frees what is left.
-static void *drive(void *unused)
-{
-	bool unswept = false, urgent;
-	cf_rcu_register_thread();
-	for (;;) {
-		if (!unswept)
-			rest(SLEEPS);
-		rest(PAUSES);
-		urgent = __atomic_exchange_n(&all.urgent, 0, __ATOMIC_SEQ_CST);
-		if (is_wanted())
-			grace_period();
-		if (!urgent)
-			sweep();
-		unswept = urgent;
-	}
-	return unused;
-}
-
-// Without a driver whoever calls cf_rcu_relax waits for grace periods itself.
-static void start_driver(void)
-{
-	sigset_t every, old;
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sem_init(&all.wake, 0, 0);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &old);
-	(void)pthread_create(&thread, &attributes, drive, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attributes);
-}
-
 static void start(void)
 {
 	cf_cpu_start();
@@ -281,7 +167,7 @@ static void start(void)
 	all.most = CF_RCU_BACKLOG / all.count > 2 * URGENT ? CF_RCU_BACKLOG / all.count : 2 * URGENT;
 	for (uint32_t i = 0; i < all.count; i++)
 		all.batches[i] = (struct batch){ .locked = 0 };
-	start_driver();
+	cf_rcu_start_driver(sweep);
 }
 
 // --- Calls.
@@ -301,17 +187,17 @@ void cf_rcu_call(struct cf_rcu_head *head, void (*callback)(struct cf_rcu_head *
 		number = close__(batch);
 		urgent = batch->wait.count + batch->next.count >= URGENT;
 	}
-	SANITISED_RELEASE(&ended_sections);
+	SANITISED_RELEASE(&cf_rcu_ended_sections);
 	unlock_batch(batch);
 	if (number)
-		ask(number, urgent);
+		cf_rcu_ask(number, urgent);
 }
 
 static void arrived(struct rcu_head *head)
 {
 	struct parcel *parcel = (struct parcel *)head;
 	SANITISED_ACQUIRE(parcel);
-	SANITISED_ACQUIRE(&ended_sections);
+	SANITISED_ACQUIRE(&cf_rcu_ended_sections);
 	parcel->callbacks->callback(parcel->callbacks);
 	SANITISED_RELEASE(&ended_callbacks);
 	free(parcel);
@@ -333,7 +219,7 @@ void cf_rcu_call_soon(struct cf_rcu_head *head, void (*callback)(struct cf_rcu_h
 void cf_rcu_synchronize(void)
 {
 	CF_RCU_FLAVOUR(synchronize_rcu)();
-	SANITISED_ACQUIRE(&ended_sections);
+	SANITISED_ACQUIRE(&cf_rcu_ended_sections);
 }
 
 void cf_rcu_relax(void)
