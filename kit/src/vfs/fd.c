@@ -90,11 +90,12 @@ static int lowest(struct cf_task *task, int limit)
 	return fd;
 }
 
+// The first part is for those who ask for the lowest.
 static int any(struct cf_task *task, int limit)
 {
 	enum { ON_A_LINE = CF_LINE / sizeof(void *) };
-	int part = limit / (int)cf_cpu_count() / ON_A_LINE * ON_A_LINE, begin, fd;
-	begin = part * (int)cf_cpu_current() % (limit ? limit : 1);
+	int part = limit / ((int)cf_cpu_count() + 1) / ON_A_LINE * ON_A_LINE, begin, fd;
+	begin = part * ((int)cf_cpu_current() + 1) % (limit ? limit : 1);
 	fd = take_between(task, begin, limit);
 	return fd >= 0 ? fd : take_between(task, 0, begin);
 }
