@@ -172,7 +172,11 @@ struct cf_dentry {
 };
 
 struct cf_super_ops {
-	/* Memory is charged and given back here, in bytes: dentries, long names. -ENOMEM refuses. May be null. */
+	/*
+	 * What is only cached is charged: +bytes (of a dentry and a long name) when it loses its last reference, -bytes when
+	 * it gets one again that a shrinker sees, or goes. Below 0 refuses: it is freed at once. With the dentry's lock held:
+	 * must not wait, nor call back. May be null.
+	 */
 	int (*charge)(struct cf_super *super, int64_t bytes);
 };
 
@@ -187,6 +191,7 @@ struct cf_super {
 	struct cf_lru unused;
 	struct cf_vfs_count dentries;
 	struct cf_numbers salts;
+	struct cf_slab memory; /* of dentries: four whole lines each, as walks read the first two of all CPUs' dentries */
 	/* Policies without split dentries: the dcache lock. */
 	struct cf_vfs_lock dcache_lock CF_LINE_ALIGNED;
 	/* Parents of directories change only under this lock. Walks that meet a move see it by the dentries' own counts. */
@@ -263,6 +268,12 @@ void cf_rename_unlock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
 
 /* Frees up to `most` unused dentries; returns how many. */
 size_t cf_dcache_shrink(struct cf_super *super, size_t most);
+/*
+ * The same without waiting for a grace period, for callers that are in a read section or hold locks other than dentries' and
+ * inodes'. False: nothing is charged any more that could be freed. Charges are back when it returns, memory after the grace
+ * period.
+ */
+bool cf_dcache_reclaim(struct cf_super *super, size_t most);
 /* Frees all that can be freed below a directory: before rmdir and unmounting. */
 void cf_dentry_prune(struct cf_dentry *parent);
 size_t cf_dcache_unused(const struct cf_super *super);

@@ -25,7 +25,7 @@
  * Ordering: what was stored before insert (or before get_or_new's done) is seen by whoever looks it up.
  *
  * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock, when nobody can reach the inode any more but read sections that
- * have it; ops->free a grace period later, on another thread: it gives the memory back.
+ * have it; its memory goes back to the cache's slabs a grace period later, on another thread.
  *
  * Source: fs/inode.c of Linux by meaning, 2.6.35 for CF_VFS_POLICY 0.
  */
@@ -34,6 +34,7 @@
 
 #include <corefold/cf_lru.h>
 #include <corefold/cf_rhash.h>
+#include <corefold/cf_slab.h>
 #include <corefold/cf_vfs_policy.h>
 
 CF_EXTERN_BEGIN
@@ -48,9 +49,8 @@ struct cf_file_ops;
 struct cf_cred;
 
 struct cf_icache_ops {
-	/* Memory for an inode, zeroed, in which the inode is embedded; null: malloc is used. */
-	struct cf_inode *(*alloc)(void *owner);
-	void (*free)(struct cf_inode *inode);
+	/* Of the owner's object, whose first member the inode is; 0: the inode alone. It begins zeroed. */
+	size_t size;
 	/* The last reference is gone and nobody can get another: gives back what the inode owns. May be null. */
 	void (*evict)(struct cf_inode *inode);
 	/* Writes a dirty inode to where it belongs. 0, or -errno: it stays dirty. May be null: nothing to do. */
@@ -78,6 +78,7 @@ struct cf_icache {
 	struct cf_vfs_lock lock CF_LINE_ALIGNED; /* policies without split inodes: the inode lock */
 	struct cf_vfs_count count;
 	struct cf_rhash hash;
+	struct cf_slab memory; /* of inodes: whole lines each, as they are read by all CPUs beside others' references */
 };
 
 /* cf_inode.state */

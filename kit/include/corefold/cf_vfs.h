@@ -73,8 +73,13 @@ struct cf_vfs_options {
 int cf_vfs_new(struct cf_vfs **vfs, const struct cf_vfs_options *options);
 /* Drops all caches and all files. */
 void cf_vfs_free(struct cf_vfs *vfs);
-/* Drops up to so many unused dentries and inodes from the caches; returns how many. */
+/*
+ * Drops up to so many unused dentries and inodes from the caches; returns how many. Gives back memory that no object lies in:
+ * of what was dropped just now a grace period later, at the next call.
+ */
 int64_t cf_vfs_shrink(struct cf_vfs *vfs, int64_t count);
+/* Bytes that dentries, inodes, open files and directories' entries lie in, free ones among them included. */
+int64_t cf_vfs_memory(struct cf_vfs *vfs);
 
 /* Descriptors of a task: unless cf_task_limit says otherwise, and at most. */
 enum { CF_TASK_LIMIT = 1024, CF_TASK_FDS = 65536 };

@@ -98,14 +98,33 @@ void cf_dentry_set_ops(struct cf_dentry *d, const struct cf_dentry_ops *ops)
 	cf_dentry_unlock(d, &l);
 }
 
-static int charge(struct cf_super *super, int64_t bytes)
+// --- What the cache is charged: invariant A.
+
+static bool charge__(struct cf_dentry *d)
 {
-	return super->ops && super->ops->charge ? super->ops->charge(super, bytes) : 0;
+	const struct cf_super_ops *ops = d->super->ops;
+	uint32_t length = (uint32_t)d->name_key;
+	if (!ops || !ops->charge)
+		return true;
+	d->lru.own = (uint32_t)sizeof *d + (length > CF_NAME_INLINE ? length + 1 : 0);
+	return ops->charge(d->super, d->lru.own) >= 0;
 }
 
-static int64_t size_of(uint32_t length)
+void cf_dentry_uncharge__(struct cf_dentry *d)
 {
-	return (int64_t)sizeof(struct cf_dentry) + (length > CF_NAME_INLINE ? length + 1 : 0);
+	if (d->super->ops && d->super->ops->charge)
+		(void)d->super->ops->charge(d->super, -(int64_t)d->lru.own);
+}
+
+// False: its charge was refused.
+static bool list__(struct cf_dentry *d)
+{
+	if (cf_lru_listed(&d->lru))
+		return true;
+	if (!charge__(d))
+		return false;
+	cf_lru_add(&d->super->unused, &d->lru);
+	return true;
 }
 
 static bool set_name(struct cf_dentry *d, const struct cf_name *name)
@@ -127,17 +146,13 @@ static bool set_name(struct cf_dentry *d, const struct cf_name *name)
 
 static struct cf_dentry *allocate(struct cf_super *super, const struct cf_name *name)
 {
-	struct cf_dentry *d;
-	if (charge(super, size_of(name->length)))
+	struct cf_dentry *d = cf_slab_alloc(&super->memory);
+	if (!d)
 		return NULL;
-	d = aligned_alloc(CF_LINE, sizeof *d);
-	if (d) {
-		*d = (struct cf_dentry){ .super = super, .count = 1 };
-		if (set_name(d, name))
-			return d;
-	}
-	free(d);
-	charge(super, -size_of(name->length));
+	*d = (struct cf_dentry){ .super = super, .count = 1 };
+	if (set_name(d, name))
+		return d;
+	cf_slab_free(&super->memory, d);
 	return NULL;
 }
 
@@ -289,9 +304,8 @@ bool cf_dentry_kill__(struct cf_dentry *d)
 static void release(struct cf_rcu_head *head)
 {
 	struct cf_dentry *d = DENTRY_OF(head, rcu);
-	charge(d->super, -size_of((uint32_t)d->name_key));
 	free((char *)(uintptr_t)d->long_name);
-	free(d);
+	cf_slab_free(&d->super->memory, d);
 }
 
 static void put_inode(struct cf_dentry *d, struct cf_inode *inode)
@@ -327,15 +341,15 @@ static bool unused__(struct cf_dentry *d)
 {
 	if (reference_count(&d->count))
 		return false;
-	if (!worth_keeping(d) || ((d->flags & CF_DENTRY_OP_DISCARD) && d->ops->discard(d))) {
-		if (!cf_dentry_kill__(d))
+	if (!worth_keeping(d) || ((d->flags & CF_DENTRY_OP_DISCARD) && d->ops->discard(d)) || !list__(d)) {
+		if (!cf_dentry_kill__(d)) // a reader has just taken a reference: its put comes here again
 			return false;
-		cf_lru_remove(&d->super->unused, &d->lru);
+		if (cf_lru_remove(&d->super->unused, &d->lru))
+			cf_dentry_uncharge__(d);
 		return true;
 	}
 	if (!(d->flags & CF_DENTRY_REFERENCED))
 		cf_dentry_set_flags__(d, CF_DENTRY_REFERENCED, 0);
-	cf_lru_add(&d->super->unused, &d->lru);
 	return false;
 }
 

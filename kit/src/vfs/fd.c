@@ -39,7 +39,8 @@ struct cf_file *cf_task_file_get(struct cf_task *task, int fd)
 
 static void free_file(struct cf_rcu_head *head)
 {
-	free((char *)head - offsetof(struct cf_file, rcu));
+	struct cf_file *file = (struct cf_file *)(void *)((char *)head - offsetof(struct cf_file, rcu));
+	cf_slab_free(&file->vfs->file_memory, file);
 }
 
 void cf_file_put(struct cf_file *file)
@@ -126,24 +127,19 @@ void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file)
 static int make_file(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, const struct cf_file_ops *ops,
 		     int flags, struct cf_file **made)
 {
-	struct cf_file *file = calloc(1, sizeof *file);
+	struct cf_file *file = cf_slab_alloc(&vfs->file_memory);
 	int error = file ? 0 : -ENOMEM;
 	if (file) {
-		file->inode = inode;
-		file->dentry = dentry;
-		file->ops = ops;
-		file->vfs = vfs;
-		file->flags = flags;
+		*file = (struct cf_file){ .inode = inode, .dentry = dentry, .ops = ops, .vfs = vfs, .flags = flags, .count = 1 };
 		file->reads = (flags & O_ACCMODE) != O_WRONLY;
 		file->writes = (flags & O_ACCMODE) != O_RDONLY;
-		file->count = 1;
 		cf_lock_init(&file->lock, CF_LOCK_QUEUED);
 		error = ops && ops->open ? ops->open(file) : 0;
 	}
 	if (error) {
 		cf_dentry_put(dentry);
 		cf_inode_put(inode);
-		free(file);
+		cf_slab_free(&vfs->file_memory, file);
 		return error;
 	}
 	cf_lru_add(&vfs->files, &file->link);

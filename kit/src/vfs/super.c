@@ -24,7 +24,8 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
 	pthread_mutex_init(&s->rename_mutex, NULL);
-	result = cf_lru_init(&s->unused, &lru);
+	result = cf_slab_init(&s->memory, &(struct cf_slab_options){ .name = "dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE });
+	result = result ? result : cf_lru_init(&s->unused, &lru);
 	result = result ? result : cf_numbers_init(&s->salts);
 	result = result ? result : cf_vfs_count_init(&s->dentries);
 	result = result ? result : cf_rhash_init(&s->names, &table);
@@ -33,33 +34,49 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 
 // --- Shrinking.
 
-// Under the list's lock.
+// Under the list's lock. Charges go back before what is on the list can be seen to be less.
+static enum cf_lru_answer isolate__(struct cf_lru_list *list, struct cf_dentry *d)
+{
+	CF_TEST_POINT("dentry: isolating");
+	cf_lru_isolate__(list, &d->lru);
+	if (reference_count(&d->count) <= 0) // invariant B
+		cf_lru_restore__(&d->super->unused, list, &d->lru);
+	else
+		cf_dentry_uncharge__(d);
+	return CF_LRU_GONE;
+}
+
+static enum cf_lru_answer kill__(struct cf_dentry *d)
+{
+	if (!cf_dentry_kill__(d)) // somebody has just taken a reference
+		return CF_LRU_BUSY;
+	cf_dentry_uncharge__(d);
+	return CF_LRU_REMOVE;
+}
+
 static enum cf_lru_answer age__(struct cf_lru_list *list, struct cf_dentry *d)
 {
-	if (reference_count(&d->count) > 0) {
-		CF_TEST_POINT("dentry: isolating");
-		cf_lru_isolate__(list, &d->lru);
-		if (reference_count(&d->count) <= 0) // invariant B
-			cf_lru_restore__(&d->super->unused, list, &d->lru);
-		return CF_LRU_GONE;
-	}
+	if (reference_count(&d->count) > 0)
+		return isolate__(list, d);
 	if (d->flags & CF_DENTRY_REFERENCED) {
 		cf_dentry_set_flags__(d, 0, CF_DENTRY_REFERENCED);
 		return CF_LRU_ROTATE;
 	}
-	return cf_dentry_kill__(d) ? CF_LRU_REMOVE : CF_LRU_KEEP;
+	return kill__(d);
 }
 
-static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link, void *argument)
+// `progress`: set where a charge may have come back, or a dentry was busy. May be null.
+static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link, void *progress)
 {
 	struct cf_dentry *d = DENTRY_OF(link, lru);
 	struct cf_lock_node node;
-	enum cf_lru_answer answer;
-	(void)argument;
-	if (!cf_vfs_lock_try(&d->lock, &node))
-		return CF_LRU_BUSY;
-	answer = age__(list, d);
-	cf_vfs_lock_drop(&d->lock, &node);
+	enum cf_lru_answer answer = CF_LRU_BUSY;
+	if (cf_vfs_lock_try(&d->lock, &node)) {
+		answer = age__(list, d);
+		cf_vfs_lock_drop(&d->lock, &node);
+	}
+	if (progress && answer != CF_LRU_KEEP && answer != CF_LRU_ROTATE)
+		*(bool *)progress = true;
 	return answer;
 }
 
@@ -72,8 +89,8 @@ static enum cf_lru_answer age_below(struct cf_lru_list *list, struct cf_lru_link
 	(void)list;
 	if (!cf_vfs_lock_try(&d->lock, &node))
 		return CF_LRU_BUSY;
-	if (d != ancestor && cf_dentry_below(d, ancestor) && cf_dentry_kill__(d))
-		answer = CF_LRU_REMOVE;
+	if (d != ancestor && cf_dentry_below(d, ancestor))
+		answer = kill__(d);
 	cf_vfs_lock_drop(&d->lock, &node);
 	return answer;
 }
@@ -91,20 +108,30 @@ static size_t scan(struct cf_super *s, size_t most, cf_lru_callback *callback, v
 		gone = gone->next;
 		cf_dentry_put(cf_dentry_finish(d));
 	}
-	cf_rcu_relax();
 	return count;
 }
 
 size_t cf_dcache_shrink(struct cf_super *s, size_t most)
 {
 	size_t count = scan(s, most, age, NULL);
-	return count ? count : scan(s, most, age, NULL); // all had been used since: now they are old
+	count = count ? count : scan(s, most, age, NULL); // all had been used since: now they are old
+	cf_rcu_relax();
+	return count;
+}
+
+bool cf_dcache_reclaim(struct cf_super *s, size_t most)
+{
+	bool progress = false;
+	(void)scan(s, most, age, &progress);
+	if (!progress)
+		(void)scan(s, most, age, &progress); // as above
+	return progress;
 }
 
 void cf_dentry_prune(struct cf_dentry *parent)
 {
 	while (scan(parent->super, SIZE_MAX, age_below, parent))
-		;
+		cf_rcu_relax();
 }
 
 size_t cf_dcache_unused(const struct cf_super *s)
@@ -139,6 +166,7 @@ int cf_super_destroy(struct cf_super *s)
 	cf_vfs_count_destroy(&s->dentries);
 	cf_numbers_destroy(&s->salts);
 	cf_lru_destroy(&s->unused);
+	(void)cf_slab_destroy(&s->memory);
 	pthread_mutex_destroy(&s->rename_mutex);
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Between the files of cf_vfs.
-//   fs.c        a file system: made, freed, its limits and clock
+//   fs.c        a file system: made, freed, its clock
+//   limits.c    its limits, and the memory that they are for
 //   inode.c     attributes: times, link counts, what chmod and its like may change
 //   task.c      tasks: credentials, root and working directory
 //   fd.c        descriptors and open files
@@ -26,12 +27,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { CF_VFS_NAME_SIZES = 3 };
+
 struct cf_vfs {
 	struct cf_super super;
 	struct cf_space space;       // blocks: bytes
 	struct cf_lru files;         // open files: one list, or one for each CPU
+	struct cf_vfs_count cached;  // bytes that the cache is charged: free for everybody else
+	struct cf_slab file_memory;
+	struct cf_slab name_memory[CF_VFS_NAME_SIZES];
 	struct cf_vfs_options options;
 	int64_t most_dentries;       // in the cache, before unused ones are dropped
+	uint32_t crowded;            // atomic; 1: a charge of the cache was refused since it was last shrunk
 	struct cf_inode *root;       // the backend's
 };
 
@@ -55,11 +62,21 @@ static inline struct cf_vfs *vfs_of(const struct cf_inode *inode)
 
 // fs.c
 int64_t cf_vfs_now(const struct cf_vfs *vfs);
-int cf_vfs_take(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
-void cf_vfs_give(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
 // Where a call ends, outside of read sections and locks: bounds what waits in caches and for grace periods.
 void cf_vfs_relax(struct cf_vfs *vfs);
+
+// limits.c
+extern const struct cf_super_ops cf_vfs_charged; // of a file system with a limit
+int cf_vfs_limits_init(struct cf_vfs *vfs);
+void cf_vfs_limits_destroy(struct cf_vfs *vfs);
+int cf_vfs_take(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
+void cf_vfs_give(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
 void cf_vfs_statvfs_of(struct cf_vfs *vfs, struct cf_statvfs *stat);
+// The slabs of open files and of directories' entries; those for entries of this many bytes.
+int cf_vfs_memory_init(struct cf_vfs *vfs);
+void cf_vfs_memory_destroy(struct cf_vfs *vfs);
+void cf_vfs_memory_shrink(struct cf_vfs *vfs);
+struct cf_slab *cf_vfs_name_memory(struct cf_vfs *vfs, size_t size);
 
 // inode.c
 void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *stat);
@@ -117,7 +134,8 @@ struct cf_memory_dir {
 	struct cf_memory_entry *root;
 };
 struct cf_inode *cf_memory_find(const struct cf_memory_dir *dir, const struct cf_name *name);
-struct cf_memory_entry *cf_memory_entry_new(const struct cf_name *name, struct cf_inode *inode);
+struct cf_memory_entry *cf_memory_entry_new(struct cf_vfs *vfs, const struct cf_name *name, struct cf_inode *inode);
+void cf_memory_entry_free(struct cf_vfs *vfs, struct cf_memory_entry *entry); // null is allowed
 void cf_memory_add(struct cf_memory_dir *dir, struct cf_memory_entry *entry);
 // Null: there is none. The caller frees it.
 struct cf_memory_entry *cf_memory_remove(struct cf_memory_dir *dir, const struct cf_name *name);
