@@ -92,20 +92,24 @@ enum {
 
 
 struct cf_inode {
-	/* Lines 0 and 1: what a path walk and stat read. Attributes are written under `lock`, between attr_write_begin and
-	 * _end; everything is read by everybody, by relaxed or acquire loads. */
-	uint32_t mode, uid, gid, nlink;
-	uint64_t number, size;
+	/* Attributes (modes, owners and line 1) are written under `lock`, between attr_write_begin and _end; everything is read
+	 * by everybody, by relaxed or acquire loads.
+	 * Line 0: what a path walk reads, which changes rarely. */
+	uint32_t mode, uid, gid;
+	uint32_t flags;                 /* CF_INODE_* of the owner's, constant once filled */
 	const struct cf_inode_ops *ops; /* constant once filled */
 	const char *link;               /* a symbolic link's text, or null: ask ops->readlink. Set once; malloc's memory,
 					 * freed with the inode */
-	uint32_t attr_seq, flags;       /* flags: CF_INODE_* of the owner's, constant once filled */
 	void *super;                    /* struct cf_super; constant */
+	uint64_t number;
+	const struct cf_file_ops *file_ops;
+	struct cf_icache *cache;        /* constant */
+	/* Line 1: what changes with contents and names. */
+	uint32_t attr_seq, nlink;
+	uint64_t size;
 	int64_t atime, mtime, ctime;    /* nanoseconds since 1970 */
 	uint64_t blocks, device;
 	void *private_data;             /* the backend's */
-	const struct cf_file_ops *file_ops;
-	struct cf_icache *cache;        /* constant */
 	/* Line 2: references and the lock. */
 	int32_t count CF_LINE_ALIGNED;  /* atomic; below 0: dead */
 	uint32_t state;                 /* atomic bits; changed under `lock` */

@@ -25,6 +25,17 @@ static void end(struct cf_file *file)
 	cf_file_put(file);
 }
 
+// Relaxed: the number alone. It changes under the file's lock, and is looked at without.
+static int64_t position_of(const struct cf_file *file)
+{
+	return __atomic_load_n(&file->position, __ATOMIC_RELAXED);
+}
+
+static void set_position(struct cf_file *file, int64_t position)
+{
+	__atomic_store_n(&file->position, position, __ATOMIC_RELAXED);
+}
+
 static bool is_directory(const struct cf_file *file)
 {
 	return S_ISDIR(CF_INODE_LOAD(file->inode, mode));
@@ -80,7 +91,8 @@ int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 	} else {
 		cf_lock_take(&file->lock, &node);
 		done = read_at(file, to, size, is_directory(file) ? 0 : file->position);
-		file->position += done > 0 ? done : 0;
+		if (done > 0)
+			set_position(file, file->position + done);
 		cf_lock_drop(&file->lock, &node);
 	}
 	end(file);
@@ -102,7 +114,8 @@ int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size
 		cf_lock_take(&file->lock, &node);
 		at = file->position;
 		done = write_at(task, file, from, size, &at);
-		file->position = done > 0 ? at + done : file->position;
+		if (done > 0)
+			set_position(file, at + done);
 		cf_lock_drop(&file->lock, &node);
 	}
 	end(file);
@@ -140,9 +153,9 @@ int64_t cf_vfs_pwrite(struct cf_task *task, int fd, const void *from, size_t siz
 	return done;
 }
 
-static int64_t seek_to(struct cf_file *file, int64_t offset, int whence)
+static int64_t seek_to(struct cf_file *file, int64_t position, int64_t offset, int whence)
 {
-	int64_t base = whence == SEEK_CUR ? file->position :
+	int64_t base = whence == SEEK_CUR ? position :
 		       whence == SEEK_END ? (int64_t)CF_INODE_LOAD(file->inode, size) : 0;
 	int64_t to;
 	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
@@ -166,11 +179,16 @@ int64_t cf_vfs_lseek(struct cf_task *task, int fd, int64_t offset, int whence)
 	} else if (is_stream(file)) {
 		to = -ESPIPE;
 	} else {
-		cf_lock_take(&file->lock, &node);
-		to = seek_to(file, offset, whence);
-		if (to >= 0 && to != file->position)
-			file->position = to;
-		cf_lock_drop(&file->lock, &node);
+		// Where it is already, nothing is written: this is the moment of such a call.
+		int64_t at = position_of(file);
+		to = seek_to(file, at, offset, whence);
+		if (to >= 0 && to != at) {
+			cf_lock_take(&file->lock, &node);
+			to = seek_to(file, file->position, offset, whence);
+			if (to >= 0)
+				set_position(file, to);
+			cf_lock_drop(&file->lock, &node);
+		}
 	}
 	end(file);
 	return to;
@@ -221,7 +239,7 @@ static int read_entries(struct cf_file *file, struct cf_dirent *entries, int mos
 		return more;
 	count += more;
 	if (count)
-		file->position = entries[count - 1].next;
+		set_position(file, entries[count - 1].next);
 	return count;
 }
 

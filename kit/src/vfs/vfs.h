@@ -44,16 +44,25 @@ struct cf_vfs {
 
 struct cf_task {
 	struct cf_vfs *vfs;
+	void *memory;                // that it lies in
 	struct cf_cred cred;
 	uint32_t *groups;
 	uint32_t umask;              // atomic
 	int limit;                   // descriptors; atomic
 	int top;                     // the highest limit so far: none is open above
-	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
 	struct cf_dentry *cwd;       // read in read sections, replaced under `lock`
-	struct cf_lock lock;
-	struct cf_file *fds[CF_TASK_FDS];
+	// Written where the lowest descriptor is asked for.
+	struct cf_lock lock CF_LINE_ALIGNED;
+	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
+	struct cf_file *fds[CF_TASK_FDS] CF_LINE_ALIGNED; // by cf_task_slot
 };
+
+// Neighbours lie on lines of their own, so that threads of a task that use different descriptors share none.
+static inline struct cf_file **cf_task_slot(struct cf_task *task, int fd)
+{
+	enum { ON_A_LINE = CF_VFS_FILES_PERCPU ? CF_LINE / sizeof(void *) : 1, LINES = CF_TASK_FDS / ON_A_LINE };
+	return &task->fds[fd % LINES * ON_A_LINE + fd / LINES];
+}
 
 static inline struct cf_vfs *vfs_of(const struct cf_inode *inode)
 {

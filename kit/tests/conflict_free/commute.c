@@ -154,7 +154,7 @@ static struct view run(const struct plan *p, int first, int64_t values[2])
 	for (int i = 0; i < p->setups; i++) {
 		m->now.sec++;
 		model_call(m, &p->setup[i], &r);
-		if (r.value < 0)
+		if (r.value < 0 && p->setup[i].op != OP_FSTATAT)
 			abort(); // the plan is wrong
 	}
 	m->now.sec++;

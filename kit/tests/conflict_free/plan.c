@@ -205,6 +205,13 @@ static void make_calls(struct plan *p, const struct world *w, const int fds[2])
 	}
 }
 
+// The name cache knows the names that the calls are given, also those that there are not.
+static void look_up_names(struct plan *p, const struct world *w)
+{
+	for (int i = 0; i < w->names; i++)
+		add(p, (struct call){ .op = OP_FSTATAT, .task = PLAN_MAKER, .fd = AT_FDCWD, .path = name_path(w, i) });
+}
+
 static void punch_holes(struct plan *p, const struct world *w)
 {
 	enum { FIRST = 6 };
@@ -231,6 +238,7 @@ static void visit_world(const struct world *w, plan_visit *visit, void *argument
 		make_inode(&p, w, i);
 	for (int i = 0; i < w->inodes; i++)
 		read_inode(&p, w, i);
+	look_up_names(&p, w);
 	fds[0] = make_descriptor(&p, w, &w->fds[0], 0, 0);
 	fds[1] = make_descriptor(&p, w, &w->fds[1], w->task, fds[0]);
 	punch_holes(&p, w);

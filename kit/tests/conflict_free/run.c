@@ -156,7 +156,7 @@ static void set_up(struct runner *r, const struct plan *p)
 		struct call own = own_call(r, c, r->paths);
 		r->now.sec++;
 		ours_call(&r->ours[0], &own, &result);
-		if (result.value < 0)
+		if (result.value < 0 && own.op != OP_FSTATAT)
 			abort(); // the model made it
 		note(r, c, &result);
 	}
