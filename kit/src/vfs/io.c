@@ -122,13 +122,30 @@ int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size
 	return done;
 }
 
+// For a call that needs positions: 0 or -errno. What has none is refused without a reference.
+static int begin_positioned(struct cf_task *task, int fd, struct cf_file **file)
+{
+	bool stream;
+	cf_rcu_read_lock();
+	*file = cf_task_file(task, fd);
+	stream = *file && is_stream(*file);
+	cf_rcu_read_unlock();
+	if (stream)
+		return -ESPIPE;
+	*file = begin(task, fd);
+	if (*file && is_stream(*file)) { // another one by now
+		end(*file);
+		return -ESPIPE;
+	}
+	return *file ? 0 : -EBADF;
+}
+
 // For a call with an offset of its own: 0 or -errno.
 static int begin_at(struct cf_task *task, int fd, size_t size, int64_t offset, struct cf_file **file)
 {
 	if (offset < 0 || size > INT64_MAX)
 		return -EINVAL;
-	*file = begin(task, fd);
-	return *file ? 0 : -EBADF;
+	return begin_positioned(task, fd, file);
 }
 
 int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_t offset)
@@ -137,7 +154,7 @@ int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_
 	int64_t done = begin_at(task, fd, size, offset, &file);
 	if (done)
 		return done;
-	done = is_stream(file) ? -ESPIPE : read_at(file, to, size, offset);
+	done = read_at(file, to, size, offset);
 	end(file);
 	return done;
 }
@@ -148,7 +165,7 @@ int64_t cf_vfs_pwrite(struct cf_task *task, int fd, const void *from, size_t siz
 	int64_t done = begin_at(task, fd, size, offset, &file);
 	if (done)
 		return done;
-	done = is_stream(file) ? -ESPIPE : write_at(task, file, from, size, &offset);
+	done = write_at(task, file, from, size, &offset);
 	end(file);
 	return done;
 }
@@ -169,15 +186,13 @@ static int64_t seek_to(struct cf_file *file, int64_t position, int64_t offset, i
 
 int64_t cf_vfs_lseek(struct cf_task *task, int fd, int64_t offset, int whence)
 {
-	struct cf_file *file = begin(task, fd);
+	struct cf_file *file;
 	struct cf_lock_node node;
-	int64_t to;
-	if (!file)
-		return -EBADF;
+	int64_t to = begin_positioned(task, fd, &file);
+	if (to)
+		return to == -ESPIPE && (whence < SEEK_SET || whence > SEEK_HOLE) ? -EINVAL : to;
 	if (whence < SEEK_SET || whence > SEEK_HOLE) {
 		to = -EINVAL;
-	} else if (is_stream(file)) {
-		to = -ESPIPE;
 	} else {
 		// Where it is already, nothing is written: this is the moment of such a call.
 		int64_t at = position_of(file);

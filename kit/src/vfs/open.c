@@ -133,56 +133,17 @@ static int open_dentry(struct cf_task *task, struct cf_dentry *dentry, int flags
 	return error;
 }
 
-// What a walk has found, referenced; the dentry of a directory only.
-struct found {
-	struct cf_inode *inode;
-	struct cf_dentry *dentry;
-};
-
-static void put_found(struct found *found)
-{
-	cf_inode_put(found->inode);
-	cf_dentry_put(found->dentry);
-	*found = (struct found){ NULL, NULL };
-}
-
-enum { TO_BE_MADE = 1 };
-
-// A walk may come here twice. What dies meanwhile has lost its name.
-static int take_found(const struct cf_dentry *dentry, const struct cf_inode *inode, void *argument)
-{
-	struct found *found = argument;
-	struct cf_dentry *d = (struct cf_dentry *)(uintptr_t)dentry;
-	struct cf_inode *i = (struct cf_inode *)(uintptr_t)inode;
-	put_found(found);
-	if (!i)
-		return TO_BE_MADE;
-	if (!cf_inode_grab(i))
-		return -ENOENT;
-	found->inode = i;
-	if (!S_ISDIR(CF_INODE_LOAD(i, mode)))
-		return 0;
-	if (!cf_dentry_grab(d))
-		return -ENOENT;
-	found->dentry = d;
-	return 0;
-}
-
 // Opens what is there, without a reference on its dentry, on whose line all who open the file would meet.
 static int open_there(struct cf_task *task, int dir, const char *path, int flags, struct cf_file **file)
 {
-	struct found found = { NULL, NULL };
+	struct cf_vfs_found found;
 	struct cf_walk w = { .flags = how_to_walk(flags) };
-	int error = cf_vfs_start(task, dir, path, &w);
-	if (error)
-		return error;
-	error = cf_walk_rcu(&w, path, take_found, &found);
-	cf_dentry_put(w.start);
+	int error = cf_vfs_find(task, dir, path, &w, &found);
 	if (!error && (flags & O_CREAT) && w.trailing && w.last_type == CF_LAST_NORMAL)
 		error = -EISDIR;
 	if (!error)
 		error = cf_open_inode(task, found.inode, found.dentry, flags, false, file);
-	put_found(&found);
+	cf_vfs_put_found(&found);
 	return error;
 }
 
@@ -190,10 +151,10 @@ static int open_or_make(struct cf_task *task, int dir, const char *path, int fla
 {
 	struct cf_walk walk;
 	bool made, slash = path[strlen(path) - 1] == '/';
-	int error = TO_BE_MADE;
+	int error = CF_NOT_FOUND;
 	if (CF_VFS_RCU_WALK && !(slash && (flags & O_CREAT)))
 		error = open_there(task, dir, path, flags, file);
-	if (error != TO_BE_MADE)
+	if (error != CF_NOT_FOUND)
 		return error;
 	error = find_or_make(task, dir, path, flags, mode, &walk, &made);
 	return error ? error : open_dentry(task, walk.dentry, flags, made, file);

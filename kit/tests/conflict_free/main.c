@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * Which commuting calls share no cache line: `run` in this folder says how it is used.
- *   corefold run --cpus 4 -- conflict_free FILE       tests what candidates.c has found to commute
+ *   corefold run --cpus 4 -- conflict_free FILE [show]     tests what candidates.c has found to commute
  * Prints a line for each pair (the conflicting tests, and all), and one for each source of conflicts (tests, and two places
- * in this program, relative to its start).
+ * in this program, relative to its start); with `show` each test that conflicts, too.
  */
 #include "run.h"
 
@@ -23,6 +23,7 @@ struct source {
 struct tally {
 	FILE *file;
 	struct runner *runner;
+	bool shows;
 	long tests, conflicts;
 	struct source sources[SOURCES];
 	int source_count;
@@ -55,6 +56,20 @@ static bool is_first(const struct conflict *all, int which)
 	return true;
 }
 
+// The state, the two calls, and where they conflict.
+static void show(const struct plan *p, const struct conflict *conflicts, int count)
+{
+	uint64_t start = (uint64_t)&__executable_start;
+	for (int i = 0; i < p->setups; i++)
+		call_print(stdout, &p->setup[i], NULL);
+	for (int i = 0; i < 2; i++) {
+		printf("%s ", i ? "B" : "A");
+		call_print(stdout, &p->calls[i], NULL);
+	}
+	for (int i = 0; i < count; i++)
+		printf("at\t0x%" PRIx64 "\t0x%" PRIx64 "\n", conflicts[i].pcs[0] - start - 1, conflicts[i].pcs[1] - start - 1);
+}
+
 static void test(const struct plan *p, void *argument)
 {
 	struct tally *t = argument;
@@ -69,6 +84,8 @@ static void test(const struct plan *p, void *argument)
 	count = runner_run(t->runner, p, expected, conflicts);
 	t->tests++;
 	t->conflicts += count > 0;
+	if (t->shows && count)
+		show(p, conflicts, count);
 	for (int i = 0; i < count; i++)
 		if (is_first(conflicts, i))
 			count_source(t, &conflicts[i]);
@@ -96,10 +113,11 @@ static void print_sources(const struct tally *t)
 int main(int argc, char **argv)
 {
 	static struct tally tally;
-	if (argc != 2 || !(tally.file = fopen(argv[1], "r"))) {
-		fprintf(stderr, "usage: conflict_free FILE\n");
+	if (argc < 2 || !(tally.file = fopen(argv[1], "r"))) {
+		fprintf(stderr, "usage: conflict_free FILE [show]\n");
 		return 2;
 	}
+	tally.shows = argc > 2;
 	tally.runner = runner_new();
 	for (int a = 0; a < ROWS; a++)
 		for (int b = a; b < ROWS; b++)
