@@ -108,6 +108,19 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 	return error;
 }
 
+// It is known that the file is there, and that the new name is taken.
+static bool both_present(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to)
+{
+	struct cf_vfs_peek source, target;
+	bool present;
+	cf_rcu_read_lock();
+	present = cf_vfs_peek(task, from_dir, from, &source) == CF_KNOWN_PRESENT && !source.trailing &&
+		  cf_vfs_peek(task, to_dir, to, &target) == CF_KNOWN_PRESENT &&
+		  !cf_dentry_seq_changed(source.dentry, source.seq);
+	cf_rcu_read_unlock();
+	return present;
+}
+
 int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
 	struct cf_walk source = { .flags = flags ? CF_WALK_FOLLOW : 0 };
@@ -115,6 +128,8 @@ int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_d
 	int error;
 	if (flags & ~AT_SYMLINK_FOLLOW)
 		return -EINVAL;
+	if (!flags && both_present(task, from_dir, from, to_dir, to))
+		return -EEXIST;
 	error = cf_vfs_find(task, from_dir, from, &source, &found);
 	if (error)
 		return error;

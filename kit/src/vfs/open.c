@@ -152,6 +152,8 @@ static int open_or_make(struct cf_task *task, int dir, const char *path, int fla
 	struct cf_walk walk;
 	bool made, slash = path[strlen(path) - 1] == '/';
 	int error = CF_NOT_FOUND;
+	if (!slash && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && cf_vfs_known_present(task, dir, path))
+		return -EEXIST;
 	if (CF_VFS_RCU_WALK && !(slash && (flags & O_CREAT)))
 		error = open_there(task, dir, path, flags, file);
 	if (error != CF_NOT_FOUND)

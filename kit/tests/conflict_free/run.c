@@ -13,7 +13,8 @@
 enum {
 	CALLERS = 2,
 	MAKER_CPU = 2,
-	RENEWED = 64,   // tests on one file system
+	RENEWED = 256,  // tests on one file system
+	WARM_UP = 128,  // files that each caller makes on it before
 	FDS = 64,       // numbers of descriptors in plans
 	NO_FD = 1023,   // never opened
 	CLOSED = -1,
@@ -28,7 +29,7 @@ struct caller {
 	char paths[2][64];
 	struct trace trace;
 	int cpu;
-	bool ends, complete;
+	bool warms, ends, complete;
 } __attribute__((aligned(4096)));
 
 struct runner {
@@ -49,6 +50,23 @@ static void pin(int cpu)
 		abort();
 }
 
+// A file system in use: this CPU has its share of memory, space and numbers.
+static void warm_up(struct caller *c)
+{
+	struct ours *ours = &c->runner->ours[1 + c->cpu];
+	struct result result;
+	char path[32];
+	snprintf(path, sizeof path, "/warm%d", c->cpu);
+	for (int i = 0; i < WARM_UP; i++) {
+		ours_call(ours, &(struct call){ .op = OP_OPEN, .task = c->cpu, .fd = AT_FDCWD, .path = path, .flags = O_CREAT | O_RDWR,
+						.mode = 0644 }, &result);
+		int fd = (int)result.value;
+		ours_call(ours, &(struct call){ .op = OP_PWRITE, .task = c->cpu, .fd = fd, .size = 2 * CF_PAGE }, &result);
+		ours_call(ours, &(struct call){ .op = OP_CLOSE, .task = c->cpu, .fd = fd }, &result);
+		ours_call(ours, &(struct call){ .op = OP_UNLINK, .task = c->cpu, .fd = AT_FDCWD, .path = path }, &result);
+	}
+}
+
 static void *serve(void *argument)
 {
 	struct caller *c = argument;
@@ -58,6 +76,11 @@ static void *serve(void *argument)
 		sem_wait(&c->go);
 		if (c->ends)
 			break;
+		if (c->warms) {
+			warm_up(c);
+			sem_post(&c->done);
+			continue;
+		}
 		trace_begin(&c->trace);
 		ours_call(&c->runner->ours[1 + c->cpu], &c->call, &c->result);
 		c->complete = trace_end(&c->trace);
@@ -74,6 +97,15 @@ static void renew(struct runner *r)
 		ours_free(&r->ours[0]);
 	if (ours_new(&r->ours[0], &options, &r->now, NULL))
 		abort();
+	for (int i = 0; i < CALLERS; i++) {
+		struct caller *c = &r->callers[i];
+		r->ours[1 + i] = r->ours[0];
+		r->ours[1 + i].any_fd = true;
+		c->warms = true;
+		sem_post(&c->go);
+		sem_wait(&c->done);
+		c->warms = false;
+	}
 }
 
 struct runner *runner_new(void)
