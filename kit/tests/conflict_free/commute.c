@@ -152,12 +152,12 @@ static struct view run(const struct plan *p, int first, int64_t values[2])
 	struct result results[2], r;
 	m->now = (struct cf_time){ 1000, 0 };
 	for (int i = 0; i < p->setups; i++) {
-		m->now.sec++;
+		m->now.sec += p->ticks;
 		model_call(m, &p->setup[i], &r);
 		if (r.value < 0 && p->setup[i].op != OP_FSTATAT)
 			abort(); // the plan is wrong
 	}
-	m->now.sec++;
+	m->now.sec += p->ticks;
 	make_call(m, p, first, &results[first]);
 	make_call(m, p, !first, &results[!first]);
 	for (int i = 0; i < 2; i++) {

@@ -77,8 +77,7 @@ struct descriptor {
 static const struct descriptor kinds[] = {
 	{ .kind = BAD },
 	{ .kind = FILE_KIND, .flags = O_RDWR },
-	{ .kind = FILE_KIND, .flags = O_RDWR, .page = PAGES },
-	{ .kind = FILE_KIND, .flags = O_RDONLY, .page = 1 },
+	{ .kind = FILE_KIND, .flags = O_RDONLY, .page = PAGES },
 	{ .kind = FILE_KIND, .flags = O_WRONLY | O_APPEND },
 	{ .kind = PIPE_READ },
 	{ .kind = PIPE_READ, .data = true },
@@ -92,7 +91,8 @@ struct world {
 	int args, names, name_of[4]; // the paths that calls are given, and which name each is
 	int dir[MOST_NAMES], inode[MOST_NAMES], inodes;
 	bool linked, held, read, empty; // files have one more name; are open; were read since written; have no pages
-	int holes;                      // pipe beside pipe: which of the first descriptors are closed again
+	bool ticks;                     // the clock has moved on since the state was made
+	int holes;                      // beside a pipe: which of a few more descriptors are closed again
 	int task;                       // of the second call; the first one's is 0
 	struct descriptor fds[2];
 	struct variant variants[2];
@@ -212,16 +212,20 @@ static void look_up_names(struct plan *p, const struct world *w)
 		add(p, (struct call){ .op = OP_FSTATAT, .task = PLAN_MAKER, .fd = AT_FDCWD, .path = name_path(w, i) });
 }
 
+static int hole_bits(const struct world *w)
+{
+	bool pipes[] = { w->rows[0] == ROW_PIPE, w->rows[1] == ROW_PIPE };
+	return pipes[0] && pipes[1] ? 6 : (pipes[0] && takes_fd(w->rows[1])) || (pipes[1] && takes_fd(w->rows[0])) ? 2 : 0;
+}
+
 static void punch_holes(struct plan *p, const struct world *w)
 {
-	enum { FIRST = 6 };
-	if (w->rows[0] != ROW_PIPE || w->rows[1] != ROW_PIPE)
-		return;
-	for (int i = 0; i < FIRST / 2; i++)
+	int bits = hole_bits(w), first = p->fds[0];
+	for (int i = 0; i < bits; i += 2)
 		make_pipe(p, &(struct descriptor){ .kind = PIPE_READ }, 0);
-	for (int fd = 0; fd < FIRST; fd++)
-		if (w->holes >> fd & 1)
-			add(p, (struct call){ .op = OP_CLOSE, .fd = fd });
+	for (int i = 0; i < bits; i++)
+		if (w->holes >> i & 1)
+			add(p, (struct call){ .op = OP_CLOSE, .fd = first + i });
 }
 
 static void visit_world(const struct world *w, plan_visit *visit, void *argument)
@@ -231,6 +235,7 @@ static void visit_world(const struct world *w, plan_visit *visit, void *argument
 	int fds[2];
 	p.setups = p.path_count = 0;
 	p.fds[0] = p.fds[1] = p.fds[PLAN_MAKER] = 0;
+	p.ticks = w->ticks;
 	p.lowest = w->rows[0] == ROW_OPEN_LOWEST || w->rows[1] == ROW_OPEN_LOWEST;
 	for (int i = 0; i < 3; i++)
 		add(&p, (struct call){ .op = OP_MKDIR, .task = PLAN_MAKER, .fd = AT_FDCWD, .path = directories[i], .mode = 0755 });
@@ -274,30 +279,38 @@ static void each_variant(struct enumeration *e)
 
 static void each_hole(struct enumeration *e)
 {
-	int holes = e->w.rows[0] == ROW_PIPE && e->w.rows[1] == ROW_PIPE ? 64 : 1;
+	int holes = 1 << hole_bits(&e->w);
 	for (e->w.holes = 0; e->w.holes < holes; e->w.holes++)
 		each_variant(e);
 	e->w.holes = 0;
 }
 
-// Files that were not read since they were written, where one is about to be; else states that only names show.
-static void each_history(struct enumeration *e)
+// States that only times show, and files that were not read since they were written where one is about to be.
+static void each_time(struct enumeration *e)
 {
 	struct world *w = &e->w;
-	bool fds = takes_fd(w->rows[0]) || takes_fd(w->rows[1]), few = w->args <= 2 && !fds && w->args > 0;
 	bool reads = false;
 	for (int i = 0; i < 2; i++)
 		reads |= w->rows[i] == ROW_READ || w->rows[i] == ROW_PREAD;
-	for (int i = 0; i < (reads ? 2 : 1); i++)
-		for (int j = 0; j < (few ? 2 : 1); j++)
-			for (int k = 0; k < (w->args && w->args <= 3 ? 2 : 1); k++)
-				for (int l = 0; l < (few ? 2 : 1); l++) {
-					w->read = !i;
-					w->held = j;
-					w->linked = k;
-					w->empty = l;
-					each_hole(e);
-				}
+	for (int state = 0; state < (reads ? 3 : 2); state++) {
+		w->ticks = state != 1;
+		w->read = state != 2;
+		each_hole(e);
+	}
+}
+
+// States of the named files.
+static void each_history(struct enumeration *e)
+{
+	struct world *w = &e->w;
+	bool few = w->args > 0 && w->args <= 2 && !takes_fd(w->rows[0]) && !takes_fd(w->rows[1]);
+	for (int i = 0; i < (few ? 4 : 1); i++)
+		for (int linked = 0; linked < (w->args && w->args <= 3 ? 2 : 1); linked++) {
+			w->held = i & 1;
+			w->empty = i & 2;
+			w->linked = linked;
+			each_time(e);
+		}
 	w->held = w->linked = w->empty = false;
 }
 

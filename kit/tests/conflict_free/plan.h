@@ -29,6 +29,7 @@ struct plan {
 	const char *paths[PLAN_PATHS]; // all that the calls name, and other names of the same files
 	int fds[3];                    // how many descriptors each task has opened
 	bool lowest;                   // setup takes the lowest descriptors, too
+	bool ticks;                    // each call comes at a later time than the one before; else all at one time
 };
 
 typedef void plan_visit(const struct plan *plan, void *argument);
