@@ -5,7 +5,8 @@
  *
  * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and of each dentry its first two
  * lines. A reference is one compare-and-swap on the dentry's third line; putting the last one back another, while the
- * dentry is on an LRU already. Memory: 256 bytes a dentry, and longer names than 31 bytes apart.
+ * dentry is on an LRU already. Memory: 256 bytes a dentry, in slabs (cf_slab.h), and longer names than 31 bytes apart. What is
+ * on an LRU is charged (cf_super_ops).
  *
  *   operation                       may overlap    the caller holds
  *   alloc                           everything     a reference on the parent

@@ -152,11 +152,12 @@ static void shrink(struct cf_slab *slab, size_t *sum)
 	*sum += cf_slab_shrink(slab);
 }
 
-int64_t cf_vfs_memory(struct cf_vfs *vfs)
+void cf_vfs_usage(struct cf_vfs *vfs, struct cf_vfs_usage *usage)
 {
 	size_t bytes = 0;
 	each_slab(vfs, add_bytes, &bytes);
-	return (int64_t)bytes;
+	*usage = (struct cf_vfs_usage){ .dentries = cf_dcache_count(&vfs->super), .charged = cf_vfs_count_sum(&vfs->cached),
+					.memory = (int64_t)bytes };
 }
 
 void cf_vfs_memory_shrink(struct cf_vfs *vfs)

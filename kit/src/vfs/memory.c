@@ -28,7 +28,7 @@ static void evict(struct cf_inode *inode)
 	if (S_ISREG(inode->mode))
 		cf_mapping_destroy(&memory_of(inode)->u.mapping);
 	if (S_ISFIFO(inode->mode))
-		cf_stream_free(inode->private_data);
+		cf_stream_free(vfs_of(inode), inode->private_data);
 	if (S_ISSOCK(inode->mode))
 		cf_socket_evict(inode);
 	if (!(inode->flags & CF_INODE_UNNAMED))

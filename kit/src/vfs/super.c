@@ -9,6 +9,7 @@ enum { FIXED_BUCKETS = 1 << 16 };
 int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 {
 	const struct cf_lru_options lru = { CF_VFS_LOCK_KIND, !CF_VFS_PERCPU, !CF_VFS_DENTRIES_SPLIT };
+	const struct cf_slab_options memory = { .name = "dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE };
 	struct cf_rhash_options table = { .buckets = options->dentry_buckets };
 	int result;
 	if (!s || !CF_IS_ALIGNED(s))
@@ -24,7 +25,7 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
 	pthread_mutex_init(&s->rename_mutex, NULL);
-	result = cf_slab_init(&s->memory, &(struct cf_slab_options){ .name = "dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE });
+	result = cf_slab_init(&s->memory, &memory);
 	result = result ? result : cf_lru_init(&s->unused, &lru);
 	result = result ? result : cf_numbers_init(&s->salts);
 	result = result ? result : cf_vfs_count_init(&s->dentries);
@@ -65,18 +66,26 @@ static enum cf_lru_answer age__(struct cf_lru_list *list, struct cf_dentry *d)
 	return kill__(d);
 }
 
-// `progress`: set where a charge may have come back, or a dentry was busy. May be null.
+// What a scan has met, for those who want charges back.
+struct progress {
+	bool freed, busy;
+};
+
+// `progress` may be null.
 static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link, void *progress)
 {
 	struct cf_dentry *d = DENTRY_OF(link, lru);
+	struct progress *p = progress;
 	struct cf_lock_node node;
 	enum cf_lru_answer answer = CF_LRU_BUSY;
 	if (cf_vfs_lock_try(&d->lock, &node)) {
 		answer = age__(list, d);
 		cf_vfs_lock_drop(&d->lock, &node);
 	}
-	if (progress && answer != CF_LRU_KEEP && answer != CF_LRU_ROTATE)
-		*(bool *)progress = true;
+	if (p) {
+		p->freed |= answer == CF_LRU_REMOVE || answer == CF_LRU_GONE;
+		p->busy |= answer == CF_LRU_BUSY;
+	}
 	return answer;
 }
 
@@ -121,11 +130,15 @@ size_t cf_dcache_shrink(struct cf_super *s, size_t most)
 
 bool cf_dcache_reclaim(struct cf_super *s, size_t most)
 {
-	bool progress = false;
-	(void)scan(s, most, age, &progress);
-	if (!progress)
-		(void)scan(s, most, age, &progress); // as above
-	return progress;
+	struct progress p = { false, false };
+	(void)scan(s, most, age, &p);
+	if (!p.freed)
+		(void)scan(s, most, age, &p); // as above
+	if (!p.freed && p.busy) {
+		CF_TEST_POINT("dcache: busy");
+		CF_LOCK_REST();
+	}
+	return p.freed || p.busy;
 }
 
 void cf_dentry_prune(struct cf_dentry *parent)

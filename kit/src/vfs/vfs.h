@@ -153,7 +153,7 @@ uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint3
 int cf_vfs_may_create(struct cf_task *task, struct cf_inode *dir);
 int cf_vfs_may_delete(struct cf_task *task, struct cf_inode *dir, struct cf_inode *victim, bool directory);
 
-// memory.c. inode->flags: it has no name, and costs nothing.
+// memory.c. inode->flags: it has no name, and is charged to nobody: a stream's charge includes it.
 enum { CF_INODE_UNNAMED = 1 };
 struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct cf_cred *cred);
 extern const struct cf_inode_ops cf_memory_inode_ops;
@@ -179,8 +179,8 @@ struct cf_memory_dir *cf_memory_dir_of(struct cf_inode *inode);
 
 // stream.c: what pipes and sockets pass on.
 struct cf_stream;
-struct cf_stream *cf_stream_new(void);
-void cf_stream_free(struct cf_stream *stream); // null is allowed
+int cf_stream_new(struct cf_vfs *vfs, struct cf_stream **stream); // charged: 0, -ENOSPC or -ENOMEM
+void cf_stream_free(struct cf_vfs *vfs, struct cf_stream *stream); // null is allowed
 enum { CF_STREAM_READER = 1, CF_STREAM_WRITER = 2 };
 // -ENXIO: a writer that must not wait, and nobody reads.
 int cf_stream_open(struct cf_stream *stream, int ends, bool wait_for_other, bool nonblocking);
