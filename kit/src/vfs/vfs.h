@@ -6,6 +6,7 @@
 //   task.c      tasks: credentials, root and working directory
 //   fd.c        descriptors and open files
 //   namei.c     paths to dentries
+//   peek.c      what the name cache knows already
 //   open.c, names.c, change.c   calls on paths
 //   handle.c    calls on files that are named by themselves
 //   io.c, file.c    calls on descriptors
@@ -44,16 +45,25 @@ struct cf_vfs {
 
 struct cf_task {
 	struct cf_vfs *vfs;
+	void *memory;                // that it lies in
 	struct cf_cred cred;
 	uint32_t *groups;
 	uint32_t umask;              // atomic
 	int limit;                   // descriptors; atomic
 	int top;                     // the highest limit so far: none is open above
-	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
 	struct cf_dentry *cwd;       // read in read sections, replaced under `lock`
-	struct cf_lock lock;
-	struct cf_file *fds[CF_TASK_FDS];
+	// Written where the lowest descriptor is asked for.
+	struct cf_lock lock CF_LINE_ALIGNED;
+	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
+	struct cf_file *fds[CF_TASK_FDS] CF_LINE_ALIGNED; // by cf_task_slot
 };
+
+// Neighbours lie on lines of their own, so that threads of a task that use different descriptors share none.
+static inline struct cf_file **cf_task_slot(struct cf_task *task, int fd)
+{
+	enum { ON_A_LINE = CF_VFS_FILES_PERCPU ? CF_LINE / sizeof(void *) : 1, LINES = CF_TASK_FDS / ON_A_LINE };
+	return &task->fds[fd % LINES * ON_A_LINE + fd / LINES];
+}
 
 static inline struct cf_vfs *vfs_of(const struct cf_inode *inode)
 {
@@ -117,6 +127,27 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 // The dentry a path leads to, referenced. flags: CF_WALK_*.
 int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_walk *walk);
 int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk *walk);
+// What a path leads to, referenced; the dentry of a directory only: on a file's all who use its name would meet.
+struct cf_vfs_found {
+	struct cf_inode *inode;
+	struct cf_dentry *dentry;
+};
+enum { CF_NOT_FOUND = 1 }; // with CF_WALK_CREATE: there is no such name
+// With walk->flags.
+int cf_vfs_find(struct cf_task *task, int dir, const char *path, struct cf_walk *walk, struct cf_vfs_found *found);
+void cf_vfs_put_found(struct cf_vfs_found *found);
+// peek.c: what the name cache knows of a path's last name; in the caller's read section.
+enum cf_vfs_known { CF_KNOWN_NOT, CF_KNOWN_ABSENT, CF_KNOWN_PRESENT };
+struct cf_vfs_peek {
+	struct cf_dentry *dentry;
+	struct cf_inode *inode;
+	uint32_t seq;                // the dentry was so while this is unchanged
+	bool trailing;
+};
+enum cf_vfs_known cf_vfs_peek(struct cf_task *task, int dir, const char *path, struct cf_vfs_peek *peek);
+// -ENOENT: it is known that there is no such name. -EEXIST: that there is. Else 0.
+int cf_vfs_known_absent(struct cf_task *task, int dir, const char *path);
+int cf_vfs_known_present(struct cf_task *task, int dir, const char *path);
 uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint32_t mode);
 // With the directory's sem held.
 int cf_vfs_may_create(struct cf_task *task, struct cf_inode *dir);
