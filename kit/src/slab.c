@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Allocation and free, and what goes over all CPUs: draining and statistics. Magazines are freed by who drains alone, so that
+// Allocation and free, and what goes over all CPUs: draining and statistics. Magazines live as long as the cache, so that
 // statistics may look into any that a CPU has.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -125,7 +125,7 @@ static void dispose(struct cf_slab *s, struct cf_slab_magazine *m)
 {
 	if (m)
 		slab_flush(s, m);
-	free(m);
+	slab_into_depot(s, m);
 }
 
 static void set_gates(struct cf_slab *s, uint64_t closed)
@@ -155,20 +155,17 @@ static void drain_cpu(struct cf_slab *s, uint32_t cpu, bool fenced)
 
 static void drain_depot(struct cf_slab *s)
 {
-	struct cf_slab_magazine *lists[2], *next;
+	struct cf_slab_magazine *full, *next;
 	struct cf_mcs_node node;
 	cf_mcs_lock(&s->depot, &node);
-	lists[0] = s->full;
-	lists[1] = s->empty;
-	s->full = s->empty = NULL;
-	__atomic_store_n(&s->full_count, 0, __ATOMIC_RELAXED);
-	s->empty_count = 0;
+	full = s->full;
+	s->full = NULL;
+	__atomic_store_n(&s->full_count, 0, __ATOMIC_RELAXED); // relaxed: looked at without the lock, too
 	cf_mcs_unlock(&s->depot, &node);
-	for (int i = 0; i < 2; i++)
-		for (struct cf_slab_magazine *m = lists[i]; m; m = next) {
-			next = m->next;
-			dispose(s, m);
-		}
+	for (; full; full = next) {
+		next = full->next;
+		dispose(s, full);
+	}
 }
 
 static void drain(struct cf_slab *s)
@@ -194,7 +191,7 @@ size_t cf_slab_shrink(struct cf_slab *s)
 	return before > after ? before - after : 0;
 }
 
-// Relaxed, here and below: sequences go on meanwhile. No magazine is freed.
+// Relaxed, here and below: sequences go on meanwhile.
 static void add_loaded(struct cf_slab_stats *stats, const struct cf_slab_magazine *m)
 {
 	uint64_t word = __atomic_load_n(&m->word, __ATOMIC_RELAXED), cached = word & SLAB_COUNT, pops = word >> 16;
@@ -234,12 +231,10 @@ static void depot_stats(struct cf_slab *s, struct cf_slab_stats *stats)
 void cf_slab_stats(struct cf_slab *s, struct cf_slab_stats *stats)
 {
 	*stats = (struct cf_slab_stats){ 0 };
-	(void)cf_mutex_lock(&s->draining);
 	for (uint32_t i = 0; i < s->cpu_count; i++)
 		cpu_stats(&s->cpus[i], stats);
 	stats->allocated = stats->allocations - stats->frees;
 	depot_stats(s, stats);
-	cf_mutex_unlock(&s->draining);
 }
 
 size_t cf_slab_destroy(struct cf_slab *s)
@@ -248,6 +243,10 @@ size_t cf_slab_destroy(struct cf_slab *s)
 	cf_slab_stats(s, &stats);
 	drain(s);
 	slab_unmap_all(s);
+	for (struct cf_slab_magazine *m = s->empty, *next; m; m = next) { // all are empty now
+		next = m->next;
+		free(m);
+	}
 	free(s->cpus);
 	s->cpus = NULL;
 	return stats.allocated;

@@ -96,7 +96,7 @@ static struct cf_slab_magazine *empty_for_full(struct cf_slab *s, struct cf_slab
 }
 
 // Either list, as it fits; null is nothing.
-static void into_depot(struct cf_slab *s, struct cf_slab_magazine *m)
+void slab_into_depot(struct cf_slab *s, struct cf_slab_magazine *m)
 {
 	struct cf_mcs_node node;
 	if (!m)
@@ -218,7 +218,7 @@ void slab_rotate(struct cf_slab *s, struct cf_slab_magazine *fresh)
 {
 	struct cf_slab_magazine *old = load(s, fresh);
 	if (old)
-		into_depot(s, slab_exchange(&s->cpus[cf_cpu_current()], old));
+		slab_into_depot(s, slab_exchange(&s->cpus[cf_cpu_current()], old));
 }
 
 struct cf_slab_magazine *slab_with_objects(struct cf_slab *s)
@@ -234,7 +234,7 @@ struct cf_slab_magazine *slab_with_objects(struct cf_slab *s)
 	slab_set_word(m, slab_take(s, m->objects, s->magazine));
 	if (slab_count_of(m))
 		return m;
-	into_depot(s, m);
+	slab_into_depot(s, m);
 	return NULL;
 }
 

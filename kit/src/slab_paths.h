@@ -68,6 +68,8 @@ void slab_rotate(struct cf_slab *slab, struct cf_slab_magazine *fresh);
 void slab_settle(struct cf_slab_cpu *cpu, struct cf_slab_magazine *magazine);
 /* The CPU's previous magazine for another one. */
 struct cf_slab_magazine *slab_exchange(struct cf_slab_cpu *cpu, struct cf_slab_magazine *magazine);
+/* Not loaded by any CPU; null is nothing. */
+void slab_into_depot(struct cf_slab *slab, struct cf_slab_magazine *magazine);
 /* Its objects go back to their slabs. */
 void slab_flush(struct cf_slab *slab, struct cf_slab_magazine *magazine);
 
@@ -199,7 +201,7 @@ static CF_UNHOOKED int slab_unhooked_swap(struct cf_slab_cpu *own, uint32_t cpu,
 static CF_UNHOOKED struct cf_slab_magazine *slab_unhooked_loaded(struct cf_slab_cpu *own, void ***place)
 {
 	struct cf_slab_magazine *m = own->loaded;
-	*place = m ? &m->objects[m->word & SLAB_COUNT] : NULL;
+	*place = m ? &m->objects[m->word & SLAB_COUNT] : NULL; /* magazines live as long as the cache */
 	return m;
 }
 
@@ -217,7 +219,8 @@ static inline int slab_pop_once(struct cf_slab *s, void **object)
 	CF_SEEN_READ(own, 16);
 	if ((m = slab_unhooked_loaded(own, &place)) != NULL) {
 		CF_SEEN_READ(&m->word, 8);
-		CF_SEEN_READ(place - 1, 8);
+		if (place > m->objects)
+			CF_SEEN_READ(place - 1, 8);
 	}
 	CF_UNSEEN_INSTRUCTIONS();
 	result = slab_unhooked_pop(own, cpu, object);

@@ -20,7 +20,7 @@
  *   cf_slab_alloc, _free     everything                  restarts when preempted; every magazine-th blocks on the depot;
  *                                                        waits for a shrink's drain; may map memory
  *   cf_slab_shrink           everything                  one at a time; interrupts all CPUs (membarrier)
- *   cf_slab_stats            everything                  waits for a shrink; reads every CPU's line; not a snapshot
+ *   cf_slab_stats            everything                  reads every CPU's line; not a snapshot
  *   cf_slab_destroy          nothing                     frees all memory
  *
  * Guarantees, each with its test in tests/slab.c:
@@ -114,7 +114,7 @@ struct cf_slab {
 	uint64_t bytes;         /* mapped for slabs and their descriptors; read without the lock */
 	uint64_t refills;
 	const char *name CF_LINE_ALIGNED;
-	struct cf_mutex draining; /* one at a time; statistics, too, since it frees magazines */
+	struct cf_mutex draining; /* one at a time */
 };
 
 struct cf_slab_stats {
@@ -137,7 +137,7 @@ void *cf_slab_alloc(struct cf_slab *slab);
 /* Null is nothing. */
 void cf_slab_free(struct cf_slab *slab, void *object);
 
-/* Gives back what no object needs: magazines and slabs. Returns the bytes. */
+/* Gives back slabs that no object needs, with those in magazines, which stay. Returns the bytes. */
 size_t cf_slab_shrink(struct cf_slab *slab);
 
 void cf_slab_stats(struct cf_slab *slab, struct cf_slab_stats *stats);
