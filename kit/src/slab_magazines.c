@@ -115,21 +115,24 @@ void slab_into_depot(struct cf_slab *s, struct cf_slab_magazine *m)
 
 static struct cf_slab_cpu *lock_cpu(struct cf_slab *s)
 {
-	struct cf_slab_cpu *own = &s->cpus[cf_cpu_state.mode == CF_CPU_ATOMIC ? cf_cpu_current() : cf_cpu_count()];
+	uint32_t cpu = cf_cpu_current();
+	struct cf_slab_cpu *own = &s->cpus[slab_is_locked(cpu) ? cpu : cf_cpu_count()];
 	cf_qspin_lock(&own->lock);
 	return own;
 }
 
-// Whether an attempt is to be made again. In the lab no thread is interrupted at every try.
+// Whether an attempt is to be made again. A native library in the lab has no last CPU's part; and nothing interrupts it.
 static bool again(struct cf_slab *s, int result, int *tries)
 {
 	enum { TRIES = 100 };
-	struct cf_slab_cpu *own = &s->cpus[cf_cpu_current()];
-	if (result == SLAB_CLOSED) // acquire: after who drained
+	if (!CF_BUILT_RSEQ)
+		return false;
+	if (result == SLAB_CLOSED) { // acquire: after who drained
+		const struct cf_slab_cpu *own = &s->cpus[cf_cpu_current()];
 		CF_LOCK_WAIT_UNTIL(!__atomic_load_n(&own->gate, __ATOMIC_ACQUIRE));
-	if (result == SLAB_CLOSED || cf_cpu_state.mode == CF_CPU_SIMULATED)
-		return result != SLAB_DONE && result != SLAB_NONE;
-	return result == SLAB_MOVED && ++*tries < TRIES && !slab_is_locked(cf_cpu_current());
+		return true;
+	}
+	return result == SLAB_MOVED && (cf_cpu_state.mode == CF_CPU_SIMULATED || (++*tries < TRIES && !slab_is_locked(cf_cpu_current())));
 }
 
 int slab_pop(struct cf_slab *s, void **object)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * slab_paths.h: one attempt at each step on this CPU's loaded magazine, as this unit is built: restartable sequences
- * (cf_cpu_paths.h), code without hooks in the lab, or none, then slab.c locks.
+ * (cf_cpu_paths.h), or none; then slab_magazines.c locks. It does so in a program that is compiled by `corefold cc`: code
+ * without hooks cannot stand for these sequences, since it stores past stores to the same magazine that wait, and is not seen.
  *
  * A sequence reads the gate, the magazine and its word, and stores once, at last: the magazine's word (pop, push), or the
  * pointer to the magazine (swap). So whoever swaps has what was loaded for itself: sequences of other threads on this CPU
@@ -39,7 +40,7 @@ CF_STATIC_ASSERT(offsetof(struct cf_slab_cpu, loaded) == 0 && offsetof(struct cf
 /* Changed under its lock: where there are no sequences, and for threads without them the last. */
 static inline bool slab_is_locked(uint32_t cpu)
 {
-	return cf_cpu_state.mode == CF_CPU_ATOMIC || cpu >= cf_cpu_count();
+	return !CF_BUILT_RSEQ || cf_cpu_state.mode == CF_CPU_ATOMIC || cpu >= cf_cpu_count();
 }
 
 /* Of one that is not loaded. */
@@ -159,114 +160,6 @@ moved:
 	return SLAB_MOVED;
 closed:
 	return SLAB_CLOSED;
-}
-
-#elif CF_BUILT_SIMULATED
-
-static CF_UNHOOKED int slab_unhooked_pop(struct cf_slab_cpu *own, uint32_t cpu, void **object)
-{
-	struct cf_slab_magazine *m = own->loaded;
-	if (CF_UNHOOKED_MOVED(cpu) || own->gate)
-		return own->gate ? SLAB_CLOSED : SLAB_MOVED;
-	if (!m || !(m->word & SLAB_COUNT))
-		return SLAB_NONE;
-	*object = m->objects[(m->word & SLAB_COUNT) - 1];
-	m->word += SLAB_POP;
-	return SLAB_DONE;
-}
-
-static CF_UNHOOKED int slab_unhooked_push(struct cf_slab_cpu *own, uint32_t cpu, void *object, uint32_t most)
-{
-	struct cf_slab_magazine *m = own->loaded;
-	if (CF_UNHOOKED_MOVED(cpu) || own->gate)
-		return own->gate ? SLAB_CLOSED : SLAB_MOVED;
-	if (!m || (m->word & SLAB_COUNT) >= most)
-		return SLAB_NONE;
-	m->objects[m->word & SLAB_COUNT] = object;
-	m->word++;
-	return SLAB_DONE;
-}
-
-static CF_UNHOOKED int slab_unhooked_swap(struct cf_slab_cpu *own, uint32_t cpu, struct cf_slab_magazine *fresh,
-					  struct cf_slab_magazine **old)
-{
-	if (CF_UNHOOKED_MOVED(cpu) || own->gate)
-		return own->gate ? SLAB_CLOSED : SLAB_MOVED;
-	*old = own->loaded;
-	own->loaded = fresh;
-	return SLAB_DONE;
-}
-
-/* What a sequence would read of the magazine. Another thread may load another one meanwhile: then it is that one's lines. */
-static CF_UNHOOKED struct cf_slab_magazine *slab_unhooked_loaded(struct cf_slab_cpu *own, void ***place)
-{
-	struct cf_slab_magazine *m = own->loaded;
-	*place = m ? &m->objects[m->word & SLAB_COUNT] : NULL; /* magazines live as long as the cache */
-	return m;
-}
-
-static inline int slab_pop_once(struct cf_slab *s, void **object)
-{
-	struct cf_slab_magazine *m;
-	struct cf_slab_cpu *own;
-	void **place;
-	uint32_t cpu;
-	int result;
-	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
-		return SLAB_MOVED;
-	cpu = cf_cpu_hint();
-	own = &s->cpus[cpu];
-	CF_SEEN_READ(own, 16);
-	if ((m = slab_unhooked_loaded(own, &place)) != NULL) {
-		CF_SEEN_READ(&m->word, 8);
-		if (place > m->objects)
-			CF_SEEN_READ(place - 1, 8);
-	}
-	CF_UNSEEN_INSTRUCTIONS();
-	result = slab_unhooked_pop(own, cpu, object);
-	if (result == SLAB_DONE && m)
-		CF_SEEN_WRITE(&m->word, 8);
-	return result;
-}
-
-static inline int slab_push_once(struct cf_slab *s, void *object)
-{
-	struct cf_slab_magazine *m;
-	struct cf_slab_cpu *own;
-	void **place;
-	uint32_t cpu;
-	int result;
-	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
-		return SLAB_MOVED;
-	cpu = cf_cpu_hint();
-	own = &s->cpus[cpu];
-	CF_SEEN_READ(own, 16);
-	if ((m = slab_unhooked_loaded(own, &place)) != NULL)
-		CF_SEEN_READ(&m->word, 8);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = slab_unhooked_push(own, cpu, object, s->magazine);
-	if (result == SLAB_DONE && m) {
-		CF_SEEN_WRITE(place, 8);
-		CF_SEEN_WRITE(&m->word, 8);
-	}
-	return result;
-}
-
-static inline int slab_swap_once(struct cf_slab *s, struct cf_slab_magazine *fresh, struct cf_slab_magazine **old)
-{
-	struct cf_slab_cpu *own;
-	uint32_t cpu;
-	int result;
-	if (cf_cpu_state.mode != CF_CPU_SIMULATED)
-		return SLAB_MOVED;
-	cpu = cf_cpu_hint();
-	own = &s->cpus[cpu];
-	CF_SEEN_READ(own, 16);
-	CF_UNSEEN_INSTRUCTIONS();
-	result = slab_unhooked_swap(own, cpu, fresh, old);
-	if (result == SLAB_DONE)
-		CF_SEEN_WRITE(own, 8);
-	return result;
 }
 
 #else
