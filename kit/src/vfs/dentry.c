@@ -270,6 +270,30 @@ void cf_dentry_drop(struct cf_dentry *d)
 	cf_dentry_unlock(d, &l);
 }
 
+// One that is in the table, with a reference.
+static struct cf_dentry *hashed_child(struct cf_dentry *d)
+{
+	struct cf_lock_node outer, node;
+	struct cf_dentry *child;
+	cf_dcache_lock(d->super, &outer);
+	lock_children(d, &node);
+	for (child = d->children; child; child = child->next_sibling)
+		if ((cf_dentry_flags(child) & CF_DENTRY_HASHED) && cf_dentry_grab(child))
+			break;
+	unlock_children(d, &node);
+	cf_dcache_unlock(d->super, &outer);
+	return child;
+}
+
+void cf_dentry_drop_names(struct cf_dentry *removed)
+{
+	struct cf_dentry *child;
+	while ((child = hashed_child(removed)) != NULL) {
+		cf_dentry_drop(child);
+		cf_dentry_put(child);
+	}
+}
+
 bool cf_dentry_grab(struct cf_dentry *d)
 {
 	return reference_grab(&d->count);

@@ -63,28 +63,13 @@ static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link
 	return answer;
 }
 
-// Only what is below a directory, however young.
-static enum cf_lru_answer age_below(struct cf_lru_list *list, struct cf_lru_link *link, void *ancestor)
-{
-	struct cf_dentry *d = DENTRY_OF(link, lru);
-	struct cf_lock_node node;
-	enum cf_lru_answer answer = CF_LRU_KEEP;
-	(void)list;
-	if (!cf_vfs_lock_try(&d->lock, &node))
-		return CF_LRU_BUSY;
-	if (d != ancestor && cf_dentry_below(d, ancestor) && cf_dentry_kill__(d))
-		answer = CF_LRU_REMOVE;
-	cf_vfs_lock_drop(&d->lock, &node);
-	return answer;
-}
-
-static size_t scan(struct cf_super *s, size_t most, cf_lru_callback *callback, void *argument)
+static size_t scan(struct cf_super *s, size_t most)
 {
 	struct cf_lru_link *gone = NULL;
 	struct cf_lock_node node;
 	size_t count;
 	cf_dcache_lock(s, &node);
-	count = cf_lru_scan(&s->unused, most, callback, argument, &gone);
+	count = cf_lru_scan(&s->unused, most, age, NULL, &gone);
 	cf_dcache_unlock(s, &node);
 	while (gone) {
 		struct cf_dentry *d = DENTRY_OF(gone, lru);
@@ -97,14 +82,8 @@ static size_t scan(struct cf_super *s, size_t most, cf_lru_callback *callback, v
 
 size_t cf_dcache_shrink(struct cf_super *s, size_t most)
 {
-	size_t count = scan(s, most, age, NULL);
-	return count ? count : scan(s, most, age, NULL); // all had been used since: now they are old
-}
-
-void cf_dentry_prune(struct cf_dentry *parent)
-{
-	while (scan(parent->super, SIZE_MAX, age_below, parent))
-		;
+	size_t count = scan(s, most);
+	return count ? count : scan(s, most); // all had been used since: now they are old
 }
 
 size_t cf_dcache_unused(const struct cf_super *s)

@@ -129,19 +129,25 @@ TEST("a dentry that was used is shrunk after one that was not")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
-TEST("prune frees what is below a directory, and nothing beside it")
+TEST("the names of a removed directory do not keep it")
 {
-	struct cf_dentry *a;
+	struct cf_dentry *d, *n;
+	struct cf_name name = name_of("n");
 	int error;
 	CHECK_EQUAL(fs_begin(), 0);
-	CHECK_EQUAL(fs_mkdir("/a"), 0);
-	CHECK_EQUAL(fs_mkdir("/a/b"), 0);
-	CHECK_EQUAL(fs_create("/a/b/c"), 0);
-	CHECK_EQUAL(fs_create("/x"), 0);
-	a = fs_get("/a", 0, &error);
-	cf_dentry_prune(a);
-	CHECK_EQUAL(cf_dcache_count(&fs.super), 3); // the root, a, x
-	cf_dentry_put(a);
+	CHECK_EQUAL(fs_mkdir("/d"), 0);
+	CHECK_EQUAL(fs_create("/d/c"), 0);
+	CHECK_EQUAL(fs_unlink("/d/c"), 0);
+	d = fs_get("/d", 0, &error);
+	CHECK_EQUAL(cf_dentry_find(d, &name, false, &n), 0); // negative, and a walk has it
+	CHECK_EQUAL(fs_rmdir("/d"), 0);
+	cf_dentry_drop_names(d);
+	CHECK_EQUAL(cf_dcache_count(&fs.super), 3); // the root, d, n
+	CHECK_EQUAL(fs.evicted, 1);
+	cf_dentry_put(d);
+	cf_dentry_put(n);
+	CHECK_EQUAL(cf_dcache_count(&fs.super), 1);
+	CHECK_EQUAL(fs.evicted, 2);
 	CHECK_EQUAL(fs_end(), 0);
 }
 
