@@ -93,7 +93,6 @@ static void data_of(struct random *r, struct call *c)
 	c->offset = below(r, 3) * 50;
 }
 
-// 0 is "/a", 1 is "/", of each task.
 static struct call call_on_fd(struct random *r, enum op op)
 {
 	struct call c = on_fd(op, op == OP_READDIR);
@@ -224,19 +223,21 @@ static void probe_fd(struct history *h, int task, int fd, enum op op)
 
 // --- Whole programs.
 
-static void setup_names(struct history *h, enum kind kind)
+// fd 0 and 2 of each task: "/a", the second to append; 1: "/".
+static void setup_names(struct history *h, enum kind kind, bool empty)
 {
 	static const char *const directories[] = { "/d", "/e", "/g/x", "/g/y" };
 	make_directory(h, "/d");
 	for (int t = 0; t < MODEL_TASKS; t++)
-		make_file(h, t, "/a"); // fd 0
+		make_file(h, t, "/a");
 	for (int t = 0; t < MODEL_TASKS; t++)
-		make_file(h, t, "/"); // fd 1
+		make_file(h, t, "/");
 	for (int t = 0; t < MODEL_TASKS; t++) {
-		make_file(h, t, "/a"); // fd 2
+		make_file(h, t, "/a");
 		h->setup[h->setup_count - 1].flags |= O_APPEND;
 	}
-	make_file(h, 0, "/d/a");
+	if (!empty)
+		make_file(h, 0, "/d/a");
 	make_file(h, 0, "/k");
 	if (kind == DIRECTORIES) {
 		make_directory(h, "/e");
@@ -287,7 +288,7 @@ static void some_program(struct history *h, struct random *r, enum kind kind)
 	if (kind == DESCRIPTORS)
 		setup_descriptors(h, any);
 	else
-		setup_names(h, kind);
+		setup_names(h, kind, below(r, 2));
 	for (int t = 0; t < h->threads; t++) {
 		h->calls[t] = shape[1];
 		for (int i = 0; i < shape[1]; i++) {
