@@ -37,7 +37,7 @@
 #define COREFOLD_CF_DCACHE_H
 
 #include <corefold/cf_icache.h>
-#include <pthread.h>
+#include <corefold/cf_mutex.h>
 
 CF_EXTERN_BEGIN
 
@@ -193,7 +193,7 @@ struct cf_super {
 	/* Parents of directories change only under this lock. Walks that meet a move see it by the dentries' own counts. */
 	struct cf_vfs_lock rename_lock CF_LINE_ALIGNED;
 	/* Serialises renames of directories between directories, so that what is whose ancestor stands still. */
-	pthread_mutex_t rename_mutex CF_LINE_ALIGNED;
+	struct cf_mutex rename_mutex CF_LINE_ALIGNED;
 };
 
 struct cf_super_options {

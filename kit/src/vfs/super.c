@@ -23,7 +23,7 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	s->root = NULL;
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
-	pthread_mutex_init(&s->rename_mutex, NULL);
+	cf_mutex_init(&s->rename_mutex);
 	result = cf_lru_init(&s->unused, &lru);
 	result = result ? result : cf_numbers_init(&s->salts);
 	result = result ? result : cf_vfs_count_init(&s->dentries);
@@ -118,6 +118,5 @@ int cf_super_destroy(struct cf_super *s)
 	cf_vfs_count_destroy(&s->dentries);
 	cf_numbers_destroy(&s->salts);
 	cf_lru_destroy(&s->unused);
-	pthread_mutex_destroy(&s->rename_mutex);
 	return 0;
 }
