@@ -22,8 +22,8 @@
  *
  * Guarantees, each with its test in tests/vfs:
  *   1. A name is in the cache once: of concurrent finds of a name that is not cached one asks the backend (ops->lookup),
- *      the others wait for its answer.  (dcache.c, "simultaneous misses ask once")
- *   2. A directory is never below itself: move refuses with -EINVAL.  (dcache.c, "no loops")
+ *      the others wait for its answer.  (dcache_ops.c, "simultaneous misses")
+ *   2. A directory is never below itself: move refuses with -EINVAL.  (rename.c, "no loops")
  *   3. When all references are back and shrink returns 0, all memory but the root's is free after cf_rcu_barrier.
  *   4. Parent, name and inode of a dentry read between cf_dentry_seq_begin and an unchanged seq belong together.
  *

@@ -119,7 +119,7 @@ run_natively() { # WAY SOURCE PART OR ARGUMENTS
         "$mine/out" || echo stopped)"
 }
 
-# Whether a test fails with the mutant: 0, and `by` says how; 1; or 2, and `reason` why it cannot be run.
+# Whether a test fails with the mutant: 0, and `by` says how; 1; 2, and `reason` why it cannot be run here; 3, or nowhere.
 fails() { # WAY:PROGRAM:PART
     local way=${1%%:*} rest=${1#*:} source built
     source=$(source_of "$way" "${rest%%:*}")
@@ -133,7 +133,7 @@ fails() { # WAY:PROGRAM:PART
     [ "$way" = atomics ] && built=plain
     build "$built" "$source" >"$mine/errors" 2>&1 || {
         reason="it does not compile: $(grep -m 1 'error\|undefined' "$mine/errors")"
-        return 2
+        return 3
     }
     if explores "$way"; then run_explored "$way" "${rest#*:}"; else run_natively "$way" "$source" "${rest#*:}"; fi
 }
