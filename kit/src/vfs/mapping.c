@@ -88,6 +88,7 @@ static size_t read_part(struct cf_mapping *m, uint8_t *to, size_t size, int64_t 
 		struct cf_page *page = cf_mapping_page(m, offset / CF_PAGE);
 		uint32_t seq = 0;
 		size_t part;
+		CF_TEST_POINT("mapping: read, looked up");
 		if (page) {
 			// Acquire: before size and bytes; x86 cannot tell, aarch64 and POWER can.
 			CF_LOCK_WAIT_UNTIL(!((seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE)) & CF_PAGE_LOCKED));
