@@ -3,7 +3,8 @@
 #   make vfs         the library
 #   make vfs-test    its tests: plain, two sanitised builds, and the oldest locking policy
 #   make vfs-test-all    the same with every locking policy: part of make stress
-.PHONY: vfs vfs-test vfs-test-all
+#   make conflict-free COREFOLD=PATH [EVERY=N]     which commuting calls share no cache line, in the lab, as a table
+.PHONY: vfs vfs-test vfs-test-all conflict-free
 LIBURCU := $(shell printf '\043include <urcu/urcu-memb.h>\nint main(void){urcu_memb_synchronize_rcu();return 0;}' | \
 	$(CC) -x c - -o /dev/null -lurcu-memb 2>/dev/null && echo -lurcu-memb)
 VFS_SOURCES = $(wildcard src/vfs/*.c)
@@ -38,7 +39,7 @@ vfs_asan_TESTS = $(filter-out kernel_compare,$(VFS_TESTS))
 # The model needs no sanitiser that looks for races.
 vfs_tsan_TESTS = $(filter-out kernel_compare property hostile,$(VFS_TESTS))
 # What a policy has to show: that the caches work. The blocks they are built from do not ask for it.
-$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache dcache_ops dcache_windows icache rename walk property calls,$(VFS_TESTS))))
+$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache dcache_ops dcache_windows icache rename walk property calls limits,$(VFS_TESTS))))
 
 # Where the other half is built in the same way already.
 vfs_plain_KIT = plain/points
@@ -67,3 +68,7 @@ VFS_PROGRAMS = $(foreach w,$(VFS_TESTED),$(addprefix $(OUT)/vfs_$w/,$(or $(vfs_$
 vfs-test: $(addprefix run-vfs-,$(VFS_TESTED))
 vfs-test-all: $(addprefix run-vfs-,$(VFS_WAYS))
 endif
+
+EVERY ?= 1
+conflict-free:
+	tests/conflict_free/run $(or $(COREFOLD),$(error COREFOLD=path/to/corefold)) $(OUT)/conflict_free $(EVERY)

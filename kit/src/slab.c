@@ -52,8 +52,10 @@ int cf_slab_init(struct cf_slab *s, const struct cf_slab_options *o)
 	s->magazine = o->magazine ? o->magazine : magazine_for(s->size);
 	slab_plan(s, o->align, o->cpus ? o->cpus : cf_cpu_count());
 	s->cpus = aligned_alloc(CF_LINE, s->cpu_count * sizeof *s->cpus);
-	if (!s->cpus)
+	if (!s->cpus) {
+		s->cpu_count = 0; // destroying it is harmless
 		return -ENOMEM;
+	}
 	memset(s->cpus, 0, s->cpu_count * sizeof *s->cpus);
 	return 0;
 }
@@ -216,7 +218,11 @@ void *cf_slab_alloc(struct cf_slab *s)
 		count__(&cpu->allocations);
 	}
 	cf_qspin_unlock(&cpu->lock);
-	return CF_LIKELY(object != NULL) ? object : last_resort(s);
+	if (CF_UNLIKELY(!object))
+		object = last_resort(s);
+	if (CF_LIKELY(object != NULL))
+		slab_unpoison(object, s->size);
+	return object;
 }
 
 void cf_slab_free(struct cf_slab *s, void *object)
@@ -224,6 +230,7 @@ void cf_slab_free(struct cf_slab *s, void *object)
 	struct cf_slab_cpu *cpu;
 	if (!object)
 		return;
+	slab_poison(s, object);
 	cpu = lock_cpu(s);
 	if (CF_LIKELY(cpu->loaded && cpu->loaded->count < s->magazine) || unload__(s, cpu)) {
 		cpu->loaded->objects[cpu->loaded->count++] = object;

@@ -24,4 +24,31 @@ void slab_unmap_all(struct cf_slab *slab);
 
 #pragma GCC visibility pop
 
+/* AddressSanitizer reports uses of free objects, but for the bytes of the free list, and but for those that readers may
+ * look at. */
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+static inline void slab_poison(const struct cf_slab *s, void *object)
+{
+	size_t kept = s->link ? 0 : sizeof(void *);
+	if (!(s->flags & CF_SLAB_TYPE_STABLE) && s->size > kept)
+		ASAN_POISON_MEMORY_REGION((char *)object + kept, s->size - kept);
+}
+
+static inline void slab_unpoison(void *memory, size_t bytes)
+{
+	ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+}
+#else
+static inline void slab_poison(const struct cf_slab *s, void *object)
+{
+	(void)s, (void)object;
+}
+
+static inline void slab_unpoison(void *memory, size_t bytes)
+{
+	(void)memory, (void)bytes;
+}
+#endif
+
 #endif

@@ -174,6 +174,7 @@ static void free_region__(struct cf_slab *s, struct cf_slab_region *region)
 		s->regions = region->next;
 	if (region->next)
 		region->next->prev = region->prev;
+	slab_unpoison(region, REGION);
 	munmap(region, REGION);
 	charge__(s, -(int64_t)head_bytes(s));
 }
@@ -216,6 +217,7 @@ static struct cf_slab_page *new_page__(struct cf_slab *s)
 		if (s->constructor)
 			s->constructor(memory + (size_t)i * s->stride);
 		*link_of(s, memory + (size_t)i * s->stride) = page->free;
+		slab_poison(s, memory + (size_t)i * s->stride);
 	}
 	page->free_count = s->objects;
 	page->mapped = 1;
@@ -230,6 +232,7 @@ static struct cf_slab_page *new_page__(struct cf_slab *s)
 static void free_page__(struct cf_slab *s, struct cf_slab_page *page)
 {
 	page->mapped = 0;
+	slab_unpoison(memory_of(s, page), s->slab_bytes);
 	madvise(memory_of(s, page), s->slab_bytes, MADV_DONTNEED);
 	s->slabs--;
 	charge__(s, -(int64_t)s->slab_bytes);

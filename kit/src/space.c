@@ -14,6 +14,8 @@ int cf_space_init(struct cf_space *space, const struct cf_space_options *o)
 	if (!space || !CF_IS_ALIGNED(space) || !sensible(o))
 		return -EINVAL;
 	space->reserve = o->reserve;
+	space->reclaim = o->reclaim;
+	space->context = o->context;
 	space->inode_limit = o->inode_limit ? o->inode_limit : CF_VALUE_MAX;
 	result = cf_counter_init(&space->free_blocks, o->kind, o->blocks, &o->block_counter);
 	if (result)
@@ -57,7 +59,14 @@ static int give(struct cf_counter *counter, int64_t amount)
 
 int cf_space_take_blocks(struct cf_space *space, int64_t blocks, unsigned flags)
 {
-	return take(&space->free_blocks, flags & CF_SPACE_PRIVILEGED ? 0 : space->reserve, blocks);
+	int64_t floor = flags & CF_SPACE_PRIVILEGED ? 0 : space->reserve;
+	int result = take(&space->free_blocks, floor, blocks);
+	bool more = space->reclaim && !(flags & CF_SPACE_NO_RECLAIM);
+	while (CF_UNLIKELY(result == -ENOSPC) && more) {
+		more = space->reclaim(space->context, blocks);
+		result = take(&space->free_blocks, floor, blocks); // also after the last: others may have given back
+	}
+	return result;
 }
 
 int cf_space_return_blocks(struct cf_space *space, int64_t blocks)

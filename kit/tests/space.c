@@ -88,6 +88,54 @@ TEST("bad arguments are errors")
 	cf_space_destroy(&s);
 }
 
+// A cache of so many blocks, which gives back four at a time, and at last what nobody expects.
+static struct cache {
+	struct cf_space *s;
+	int64_t blocks, surprise, asked;
+} cache;
+
+static bool reclaim(void *argument, int64_t blocks)
+{
+	struct cache *c = argument;
+	int64_t part = c->blocks < 4 ? c->blocks : 4;
+	c->asked++;
+	CHECK(blocks > 0);
+	c->blocks -= part;
+	CHECK_EQUAL(cf_space_return_blocks(c->s, part ? part : c->surprise), 0);
+	c->surprise = part ? c->surprise : 0;
+	return part > 0;
+}
+
+TEST("what can be reclaimed is, before a take is refused")
+{
+	EACH_KIND(kind)
+	{
+		struct cf_space s;
+		struct cf_space_usage u;
+		struct cf_space_options o = options(kind, 100, 20, 2);
+		o.reclaim = reclaim;
+		o.context = &cache;
+		cache = (struct cache){ .s = &s, .blocks = 40 };
+		CHECK_EQUAL(cf_space_init(&s, &o), 0);
+		CHECK_EQUAL(cf_space_take_blocks(&s, 40, CF_SPACE_NO_RECLAIM), 0); // the cache's
+		CHECK_EQUAL(cf_space_take_blocks(&s, 40, 0), 0);
+		CHECK_EQUAL(cache.asked, 0);
+		CHECK_EQUAL(cf_space_take_blocks(&s, 1, CF_SPACE_NO_RECLAIM), -ENOSPC);
+		CHECK_EQUAL(cache.asked, 0);
+		CHECK_EQUAL(cf_space_take_blocks(&s, 9, 0), 0);
+		CHECK_EQUAL(cache.blocks, 28);
+		CHECK_EQUAL(cf_space_take_blocks(&s, 32, 0), -ENOSPC); // 31 are there
+		CHECK_EQUAL(cache.blocks, 0);
+		CHECK_EQUAL(cf_space_take_blocks(&s, 31, 0), 0);
+		CHECK_EQUAL(cf_space_take_blocks(&s, 1, 0), -ENOSPC);
+		cache.surprise = 5; // somebody else's, after the cache had been looked at
+		CHECK_EQUAL(cf_space_take_blocks(&s, 5, 0), 0);
+		cf_space_usage(&s, &u);
+		CHECK_EQUAL(u.free_blocks, 20);
+		cf_space_destroy(&s);
+	}
+}
+
 struct shared {
 	struct cf_space s;
 	int64_t in_use, kept[CREW_MAX], inodes_kept[CREW_MAX];

@@ -6,6 +6,7 @@ mod allocators;
 mod assembly;
 mod case;
 mod compilers;
+mod conflict_free;
 mod conformance;
 mod demo;
 mod determinism;

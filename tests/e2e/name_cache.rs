@@ -6,12 +6,12 @@ use crate::harness::{
 use serde_json::Value;
 use std::path::Path;
 
-fn kit(path: &str) -> String {
+pub fn kit(path: &str) -> String {
     format!("{}/../kit/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A program over the caches, built with a locking policy. `None` without liburcu's source.
-fn cache_program(source: &str, policy: u32, defines: &[&str]) -> Option<Program> {
+pub fn cache_program(source: &str, policy: u32, defines: &[&str]) -> Option<Program> {
     let mut options: Vec<String> = defines.iter().map(|define| (*define).to_owned()).collect();
     options.extend([format!("-DCF_VFS_POLICY={policy}"), "-I".to_owned(), kit("include")]);
     options.extend(sources_in(Path::new(&kit("src"))));
@@ -21,8 +21,8 @@ fn cache_program(source: &str, policy: u32, defines: &[&str]) -> Option<Program>
     Some(program_with(&kit(source), &options))
 }
 
-const SCALED: u32 = 5;
-const TWIN: u32 = 0;
+pub const SCALED: u32 = 5;
+pub const TWIN: u32 = 0;
 
 fn walks(program: &Program, what: &str, cpus: &str, turns: u32) -> Report {
     Simulation::of(program).cpus(cpus).args(&format!("{what} {{cpus}} {turns}")).report()

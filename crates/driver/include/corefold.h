@@ -13,14 +13,21 @@
  *   COREFOLD_ACCESS_READ(p, n), _WRITE(p, n), _RMW(p, n)
  *                                      what inline assembly before or after it does to memory, where
  *                                      the report says that it is not seen
+ *   COREFOLD_TRACE_BEGIN(p, n), n = COREFOLD_TRACE_END()
+ *                                      each access of the calling thread between the two is written
+ *                                      to an array of n struct corefold_traced; how many there were
  *
  * What may overlap: everything with everything, from every thread. BEGIN and END are counted, not
  * nested: the region lasts from the first BEGIN to the END that no later BEGIN follows.
  *
+ * One thread is traced at a time: BEGIN ends another thread's trace. Accesses are those that the
+ * simulator sees, what libc's functions do for the thread included; a copy is one for each cache line
+ * and direction; those beyond n are counted and not written. Without the simulator there are none.
+ *
  * Arguments: a name is a string that lives as long as the program; the same text is the same point.
  * Addresses are evaluated once. An access must not cross a cache line.
  *
- * Cost when simulated: none in virtual time for PROGRESS, BEGIN, END and LABEL. An ACCESS costs
+ * Cost when simulated: none in virtual time for PROGRESS, BEGIN, END, LABEL and traces. An ACCESS costs
  * what the access costs; the assembly itself costs the instructions that it is made of.
  *
  * Five lines:
@@ -47,6 +54,14 @@ __attribute__((weak)) void corefold_region_end(void);
 __attribute__((weak)) void corefold_label(const void *address, size_t bytes, const char *name);
 __attribute__((weak)) void corefold_access(const void *address, size_t bytes, int kind);
 
+/* One access: `pc` is the return address of its hook, `kind` one of those of corefold_access. */
+struct corefold_traced {
+	const void *address, *pc;
+	unsigned bytes, kind;
+};
+__attribute__((weak)) void corefold_trace_begin(struct corefold_traced *into, size_t most);
+__attribute__((weak)) size_t corefold_trace_end(void);
+
 #ifdef __cplusplus
 }
 #endif
@@ -66,6 +81,8 @@ __attribute__((weak)) void corefold_access(const void *address, size_t bytes, in
 #define COREFOLD_BEGIN() COREFOLD_CALL_(corefold_region_begin, ())
 #define COREFOLD_END() COREFOLD_CALL_(corefold_region_end, ())
 #define COREFOLD_LABEL(address, bytes, name) COREFOLD_CALL_(corefold_label, ((address), (bytes), (name)))
+#define COREFOLD_TRACE_BEGIN(into, most) COREFOLD_CALL_(corefold_trace_begin, ((into), (most)))
+#define COREFOLD_TRACE_END() (corefold_trace_end ? corefold_trace_end() : 0)
 #define COREFOLD_ACCESS_READ(address, bytes) COREFOLD_CALL_(corefold_access, ((address), (bytes), COREFOLD_READ))
 #define COREFOLD_ACCESS_WRITE(address, bytes) COREFOLD_CALL_(corefold_access, ((address), (bytes), COREFOLD_WRITE))
 #define COREFOLD_ACCESS_RMW(address, bytes) COREFOLD_CALL_(corefold_access, ((address), (bytes), COREFOLD_RMW))

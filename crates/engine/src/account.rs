@@ -8,4 +8,5 @@ pub mod progress;
 pub mod record;
 pub mod sample;
 pub mod sites;
+pub mod trace;
 mod users;

@@ -48,6 +48,8 @@ pub struct Engine {
     pub rounds: crate::hooks::rounds::Rounds,
     pub branches: crate::hooks::branches::Branches,
     pub region: crate::account::progress::Region,
+    /// The thread whose accesses are written down, if any.
+    pub trace: Option<crate::account::trace::Trace>,
 }
 
 impl Engine {
@@ -114,6 +116,7 @@ pub fn begin(launch: Launch) {
         rounds: Default::default(),
         branches: Default::default(),
         region: crate::account::progress::Region::default(),
+        trace: None,
     };
     // SAFETY: the process has one thread as yet.
     unsafe { *ENGINE.0.get() = Some(engine) };

@@ -46,11 +46,12 @@ struct cf_file {
 	void *private_data;           /* the backend's */
 	int flags;                    /* of open: O_APPEND, O_NONBLOCK, ... */
 	bool reads, writes;           /* constant */
-	int32_t count;                /* descriptors and calls under way; atomic */
-	int64_t position;             /* under `lock` */
+	/* Calls with offsets of their own do not come here. */
+	int64_t position CF_LINE_ALIGNED; /* stored under `lock` */
 	struct cf_lock lock;
 	struct cf_lru_link link;      /* of all open files */
-	struct cf_rcu_head rcu;
+	struct cf_rcu_head rcu CF_LINE_ALIGNED;
+	int32_t count;                /* descriptors and calls under way; atomic */
 };
 
 struct cf_backend {

@@ -5,7 +5,8 @@
  *
  * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and of each dentry its first two
  * lines. A reference is one compare-and-swap on the dentry's third line; putting the last one back another, while the
- * dentry is on an LRU already. Memory: 256 bytes a dentry, and longer names than 31 bytes apart.
+ * dentry is on an LRU already. Memory: 256 bytes a dentry, in slabs (cf_slab.h), and longer names than 31 bytes apart. What is
+ * on an LRU is charged (cf_super_ops).
  *
  *   operation                       may overlap    the caller holds
  *   alloc                           everything     a reference on the parent
@@ -166,14 +167,18 @@ struct cf_dentry {
 	int32_t count CF_LINE_ALIGNED; /* atomic; below 0: dead */
 	uint32_t waiters;
 	struct cf_vfs_lock lock;
-	struct cf_lru_link lru;
 	struct cf_rcu_head rcu;
-	/* Line 3: children and siblings, under the parent's lock. */
-	struct cf_dentry *children CF_LINE_ALIGNED, *next_sibling, **sibling_link;
+	/* Line 3: the LRU, whose links neighbours write; children and siblings, under the parent's lock. */
+	struct cf_lru_link lru CF_LINE_ALIGNED;
+	struct cf_dentry *children, *next_sibling, **sibling_link;
 };
 
 struct cf_super_ops {
-	/* Memory is charged and given back here, in bytes: dentries, long names. -ENOMEM refuses. May be null. */
+	/*
+	 * What is only cached is charged: +bytes (of a dentry and a long name) when it loses its last reference, -bytes when
+	 * it gets one again that a shrinker sees, or goes. Below 0 refuses: it is freed at once. With the dentry's lock held:
+	 * must not wait, nor call back. May be null.
+	 */
 	int (*charge)(struct cf_super *super, int64_t bytes);
 };
 
@@ -188,6 +193,7 @@ struct cf_super {
 	struct cf_lru unused;
 	struct cf_vfs_count dentries;
 	struct cf_numbers salts;
+	struct cf_slab memory; /* of dentries: four whole lines each, as walks read the first two of all CPUs' dentries */
 	/* Policies without split dentries: the dcache lock. */
 	struct cf_vfs_lock dcache_lock CF_LINE_ALIGNED;
 	/* Parents of directories change only under this lock. Walks that meet a move see it by the dentries' own counts. */
@@ -265,8 +271,15 @@ void cf_rename_unlock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
 /* Frees up to `most` unused dentries; returns how many. */
 size_t cf_dcache_shrink(struct cf_super *super, size_t most);
 /*
- * Removes the names (all negative) of a directory that has just been removed from the table. They hold references on its dentry,
- * so its inode would stay until the shrinker came: also those that a walk still has, which go at their last put.
+ * The same without waiting for a grace period, for callers that are in a read section or hold locks other than dentries' and
+ * inodes'. False: nothing is charged any more that could be freed. Charges are back when it returns, memory after the grace
+ * period.
+ */
+bool cf_dcache_reclaim(struct cf_super *super, size_t most);
+/*
+ * Removes the names (all negative) of a directory that has just been removed: its inode has no link any more. They hold
+ * references on its dentry, so its inode would stay until the shrinker came. Those that a walk still has go at their last put.
+ * Looks at everything unused, unless the directory has no name in the cache.
  */
 void cf_dentry_drop_names(struct cf_dentry *removed);
 size_t cf_dcache_unused(const struct cf_super *super);

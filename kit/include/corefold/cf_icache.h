@@ -4,7 +4,7 @@
  *
  * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
  * another. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
- * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 384 bytes an inode, and what its owner embeds
+ * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 448 bytes an inode, and what its owner embeds
  * it in.
  *
  *   operation                  may overlap   the caller holds
@@ -25,7 +25,7 @@
  * Ordering: what was stored before insert (or before get_or_new's done) is seen by whoever looks it up.
  *
  * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock, when nobody can reach the inode any more but read sections that
- * have it; ops->free a grace period later, on another thread: it gives the memory back.
+ * have it; its memory goes back to the cache's slabs a grace period later, on another thread.
  *
  * Source: fs/inode.c of Linux by meaning, 2.6.35 for CF_VFS_POLICY 0.
  */
@@ -34,6 +34,7 @@
 
 #include <corefold/cf_lru.h>
 #include <corefold/cf_rhash.h>
+#include <corefold/cf_slab.h>
 #include <corefold/cf_vfs_policy.h>
 
 CF_EXTERN_BEGIN
@@ -48,9 +49,8 @@ struct cf_file_ops;
 struct cf_cred;
 
 struct cf_icache_ops {
-	/* Memory for an inode, zeroed, in which the inode is embedded; null: malloc is used. */
-	struct cf_inode *(*alloc)(void *owner);
-	void (*free)(struct cf_inode *inode);
+	/* Of the owner's object, whose first member the inode is; 0: the inode alone. It begins zeroed. */
+	size_t size;
 	/* The last reference is gone and nobody can get another: gives back what the inode owns. May be null. */
 	void (*evict)(struct cf_inode *inode);
 	/* Writes a dirty inode to where it belongs. 0, or -errno: it stays dirty. May be null: nothing to do. */
@@ -78,6 +78,7 @@ struct cf_icache {
 	struct cf_vfs_lock lock CF_LINE_ALIGNED; /* policies without split inodes: the inode lock */
 	struct cf_vfs_count count;
 	struct cf_rhash hash;
+	struct cf_slab memory; /* of inodes: whole lines each, as they are read by all CPUs beside others' references */
 };
 
 /* cf_inode.state */
@@ -91,31 +92,34 @@ enum {
 
 
 struct cf_inode {
-	/* Lines 0 and 1: what a path walk and stat read. Attributes are written under `lock`, between attr_write_begin and
-	 * _end; everything is read by everybody, by relaxed or acquire loads. */
-	uint32_t mode, uid, gid, nlink;
-	uint64_t number, size;
+	/* Attributes (modes, owners, size, blocks and line 1) are written under `lock`, between attr_write_begin and _end; everything is read
+	 * by everybody, by relaxed or acquire loads.
+	 * Line 0: what a path walk reads, which changes rarely. */
+	uint32_t mode, uid, gid;
+	uint32_t flags;                 /* CF_INODE_* of the owner's, constant once filled */
 	const struct cf_inode_ops *ops; /* constant once filled */
 	const char *link;               /* a symbolic link's text, or null: ask ops->readlink. Set once; malloc's memory,
 					 * freed with the inode */
-	uint32_t attr_seq, flags;       /* flags: CF_INODE_* of the owner's, constant once filled */
 	void *super;                    /* struct cf_super; constant */
-	int64_t atime, mtime, ctime;    /* nanoseconds since 1970 */
-	uint64_t blocks, device;
-	void *private_data;             /* the backend's */
+	uint64_t number;
 	const struct cf_file_ops *file_ops;
 	struct cf_icache *cache;        /* constant */
-	/* Line 2: references and the lock. */
+	/* Line 1: what changes when a file is used, and the lock. */
+	uint32_t attr_seq, nlink;
+	int64_t atime, mtime, ctime;    /* nanoseconds since 1970 */
+	uint64_t device;
+	struct cf_vfs_lock lock;
+	/* Line 2: references. */
 	int32_t count CF_LINE_ALIGNED;  /* atomic; below 0: dead */
 	uint32_t state;                 /* atomic bits; changed under `lock` */
-	struct cf_vfs_lock lock;
 	struct cf_lru_link unused;
-	/* Line 3: the table and other lists. */
-	struct cf_rhash_entry hash CF_LINE_ALIGNED;
+	void *private_data;             /* the backend's */
+	/* Line 3: what reads and writes within a file only read. */
+	uint64_t size CF_LINE_ALIGNED, blocks;
+	struct cf_rhash_entry hash;
 	struct cf_rcu_head rcu;
-	struct cf_lru_link all;
 	/* Line 4 on. */
-	struct cf_lru_link dirty CF_LINE_ALIGNED;
+	struct cf_lru_link dirty CF_LINE_ALIGNED, all;
 	struct cf_vfs_sem sem; /* directories: shared for lookups, exclusive for changes. Files: the backend's */
 };
 

@@ -50,9 +50,11 @@ struct cf_page {
 
 struct cf_mapping_node {
 	uint32_t shift;          /* constant: of the index, for this node's slots */
-	uint32_t count;          /* slots in use; under the mapping's lock */
 	struct cf_rcu_head rcu;
-	uintptr_t slots[CF_MAPPING_FAN]; /* written under the mapping's lock, read by everybody */
+	/* Written under the mapping's lock, read by everybody. Neighbours lie on different lines: who reads a page does not
+	 * meet who adds the next one. */
+	uintptr_t slots[CF_MAPPING_FAN] CF_LINE_ALIGNED;
+	uint32_t count;          /* slots in use; under the mapping's lock */
 };
 
 struct cf_mapping {
@@ -60,7 +62,7 @@ struct cf_mapping {
 	struct cf_inode *host;   /* constant: its size and blocks are this file's */
 	struct cf_space *space;  /* constant; null: nothing is charged */
 	uint32_t dead;           /* 1: destroyed. Under the lock */
-	struct cf_mutex lock;    /* the file's: sizes, holes */
+	struct cf_mutex lock CF_LINE_ALIGNED; /* the file's: sizes, holes */
 };
 
 void cf_mapping_init(struct cf_mapping *mapping, struct cf_inode *host, struct cf_space *space);

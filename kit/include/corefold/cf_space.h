@@ -17,7 +17,8 @@
  * Guarantees, each with its test in tests/space.c, for every kind:
  *   1. Nothing is sold twice: what is taken and not returned never exceeds what there was; without CF_SPACE_PRIVILEGED
  *      it leaves the reserve alone.  ("no oversell")
- *   2. -ENOSPC is right: at some moment during the call less was free than was asked for.  ("no false refusal")
+ *   2. -ENOSPC is right: at some moment during the call less was free than was asked for, and the reclaimer, if there is
+ *      one, had nothing more to give back.  ("no false refusal", "what can be reclaimed")
  *   3. A reservation is whole or not at all: blocks are not kept if the inodes are refused.  But for the time of that
  *      call others see those blocks as taken: for guarantee 2 they were.
  *   4. When nothing is under way, free = initial - taken + returned, for blocks and inodes.  ("nothing is lost")
@@ -42,6 +43,8 @@ CF_EXTERN_BEGIN
 
 /* May use the reserve. */
 #define CF_SPACE_PRIVILEGED 1u
+/* What the reclaimer has taken for itself stays: for takes that are not worth it, and for the reclaimer's own. */
+#define CF_SPACE_NO_RECLAIM 2u
 
 struct cf_space_options {
 	enum cf_counter_kind kind;
@@ -50,12 +53,20 @@ struct cf_space_options {
 	int64_t inodes;      /* allocated inodes, all free */
 	int64_t inode_limit; /* the most that add_inodes may ever make; 0: no limit */
 	struct cf_counter_options block_counter, inode_counter;
+	/*
+	 * Asked when so many blocks are not free: returns blocks that only a cache holds (by cf_space_return_blocks), as many
+	 * as it likes. False: there are none. In the context of whoever takes. May be null.
+	 */
+	bool (*reclaim)(void *context, int64_t blocks);
+	void *context;
 };
 
 struct cf_space {
 	struct cf_counter free_blocks, free_inodes, allocated_inodes;
 	int64_t reserve;     /* constant */
 	int64_t inode_limit; /* constant */
+	bool (*reclaim)(void *context, int64_t blocks); /* constant, as the next */
+	void *context;
 } CF_LINE_ALIGNED;
 
 struct cf_space_usage {

@@ -9,7 +9,7 @@
  * with CF_O_ANYFD it takes a descriptor from this CPU's part of the table, without it the lowest, under one lock a task.
  * pread within a page stores nothing but an access time that is due; pwrite within a page that is there writes that page,
  * and times once a tick of the clock. Calls that make or remove a name hold its directory's semaphore. Dentries in the
- * cache, of which there are 2^20 before unused ones are dropped, are not charged to `bytes`.
+ * cache, of which there are 2^20 before unused ones are dropped, are charged to `bytes`, and freed when others need the room.
  *
  *   operation                      may overlap                                  progress
  *   cf_vfs_new, cf_vfs_free        nothing; free: no task of it is left         as malloc
@@ -18,20 +18,23 @@
  *
  * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel.c
  * compares them). Deviations: directory positions are hashes of names, so they stay valid whatever is added or removed;
- * a hard link costs no inode; a rename of which two things are wrong may name the other one; pipes and sockets cost
- * nothing; times are marked as with relatime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs
- * -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
+ * a hard link costs no inode; a rename of which two things are wrong may name the other one; pipes and sockets cost bytes
+ * (CF_CHARGE_STREAM), and where there are none pipe is -ENFILE, socketpair -ENOBUFS and open of a FIFO -ENOMEM; times are
+ * marked as with relatime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
  *
  * Guarantees:
  *   1. A failed call changes nothing that another call can see, but for a partial write, which returns what it wrote.
  *      (tests/vfs/property.c)
- *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names and holes hold.
- *      (tests/vfs/calls.c, "every byte comes back")
+ *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names, holes and streams hold.
+ *      (tests/vfs/calls.c, "every byte comes back") What only the cache holds is free, for statvfs and for who needs it.
+ *      (tests/vfs/limits.c)
  *   3. Calls take effect at one moment between their begin and their end.  (tests/explore/vfs_histories.c) Exceptions, as
- *      in Linux: a path is walked component by component, and what it leads to may be renamed before link, truncate,
- *      chmod and their like change it; O_TRUNC is a step after open's; a read or write of several pages may be seen
- *      page by page, and times and link counts a moment before or after what they belong to; a call that fails may have
- *      held a descriptor, space or an inode for a moment.
+ *      in Linux: a path is walked component by component, through links as they are then, and what it leads to may be renamed
+ *      before link, truncate, chmod and their like change it; O_TRUNC is a step after open's; a read or write of several
+ *      pages may be seen page by page, a directory read by several calls as it is at each; times, link counts and sizes of
+ *      directories a moment before or after what they belong to; a descriptor's number is taken at one moment and open at
+ *      another, until which it is -EBADF (dup2: -EBUSY), and dup looks up its file before; a call that fails may have held a
+ *      descriptor, space or an inode for a moment; CF_O_ANYFD may be -EMFILE beside a close.
  *   4. A file lives until its last name is removed and its last descriptor closed.
  *
  * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.
@@ -59,7 +62,7 @@ struct cf_cred;
 struct cf_backend;
 
 struct cf_vfs_options {
-	int64_t bytes;      /* for pages, names, inodes and holes; 0: no limit */
+	int64_t bytes;      /* for pages, names, inodes, holes, streams and cached dentries; 0: no limit */
 	int64_t inodes;     /* 0: no limit */
 	uint32_t uid, gid;  /* of the root directory */
 	uint32_t mode;      /* of the root directory; 0: 0755 */
@@ -73,8 +76,20 @@ struct cf_vfs_options {
 int cf_vfs_new(struct cf_vfs **vfs, const struct cf_vfs_options *options);
 /* Drops all caches and all files. */
 void cf_vfs_free(struct cf_vfs *vfs);
-/* Drops up to so many unused dentries and inodes from the caches; returns how many. */
+/*
+ * Drops up to so many unused dentries and inodes from the caches; returns how many. Gives back memory that no object lies in:
+ * of what was dropped just now a grace period later, at the next call.
+ */
 int64_t cf_vfs_shrink(struct cf_vfs *vfs, int64_t count);
+
+struct cf_vfs_usage {
+	int64_t dentries; /* that exist, cached or in use */
+	int64_t charged;  /* bytes of `bytes` that cached dentries take: free for everybody else */
+	int64_t memory;   /* bytes that dentries, inodes, open files and directories' entries lie in, with free ones among them */
+};
+
+/* By sums: exact when nothing is under way. */
+void cf_vfs_usage(struct cf_vfs *vfs, struct cf_vfs_usage *usage);
 
 /* Descriptors of a task: unless cf_task_limit says otherwise, and at most. */
 enum { CF_TASK_LIMIT = 1024, CF_TASK_FDS = 65536 };

@@ -39,11 +39,15 @@ struct cf_dirent {
 	char name[CF_NAME_MAX + 1];
 };
 
-/* What of the memory limit is charged: more than malloc takes for it. */
+/*
+ * What of the memory limit is charged: more than it takes. A directory's includes the dentry that its users hold. Cached
+ * dentries are charged as they are, and freed when somebody else needs their bytes.
+ */
 enum {
 	CF_CHARGE_INODE = 1024,
 	CF_CHARGE_DIRECTORY = 4096, /* beside its inode's */
 	CF_CHARGE_NODE = 640,       /* of a file's tree of pages: 64 pointers and a head */
+	CF_CHARGE_STREAM = 65536 + 2048, /* a pipe's buffer and inode; a socket has one. Of a FIFO from its first open on */
 };
 
 /* A name of a directory, and a symbolic link's target. */

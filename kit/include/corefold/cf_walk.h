@@ -34,7 +34,8 @@ enum {
 	CF_WALK_DIRECTORY = 2, /* -ENOTDIR unless the end is a directory */
 	CF_WALK_PARENT = 4,    /* gives the directory and the last component: to unlink, rename */
 	CF_WALK_CREATE = 8,    /* the end may be negative: the dentry is given then, too. To create, link, rename to */
-	CF_WALK_REFERENCE = 16 /* no read-section walk: for tests and measurements */
+	CF_WALK_REFERENCE = 16,/* no read-section walk: for tests and measurements */
+	CF_WALK_RCU = 32       /* of cf_walk_rcu: -EAGAIN where it would need a reference; may be called in a read section */
 };
 
 enum cf_walk_last {

@@ -98,14 +98,33 @@ void cf_dentry_set_ops(struct cf_dentry *d, const struct cf_dentry_ops *ops)
 	cf_dentry_unlock(d, &l);
 }
 
-static int charge(struct cf_super *super, int64_t bytes)
+// --- What the cache is charged: invariant A.
+
+static bool charge__(struct cf_dentry *d)
 {
-	return super->ops && super->ops->charge ? super->ops->charge(super, bytes) : 0;
+	const struct cf_super_ops *ops = d->super->ops;
+	uint32_t length = (uint32_t)d->name_key;
+	if (!ops || !ops->charge)
+		return true;
+	d->lru.own = (uint32_t)sizeof *d + (length > CF_NAME_INLINE ? length + 1 : 0);
+	return ops->charge(d->super, d->lru.own) >= 0;
 }
 
-static int64_t size_of(uint32_t length)
+void cf_dentry_uncharge__(struct cf_dentry *d)
 {
-	return (int64_t)sizeof(struct cf_dentry) + (length > CF_NAME_INLINE ? length + 1 : 0);
+	if (d->super->ops && d->super->ops->charge)
+		(void)d->super->ops->charge(d->super, -(int64_t)d->lru.own);
+}
+
+// False: its charge was refused.
+static bool list__(struct cf_dentry *d)
+{
+	if (cf_lru_listed(&d->lru))
+		return true;
+	if (!charge__(d))
+		return false;
+	cf_lru_add(&d->super->unused, &d->lru);
+	return true;
 }
 
 static bool set_name(struct cf_dentry *d, const struct cf_name *name)
@@ -127,17 +146,13 @@ static bool set_name(struct cf_dentry *d, const struct cf_name *name)
 
 static struct cf_dentry *allocate(struct cf_super *super, const struct cf_name *name)
 {
-	struct cf_dentry *d;
-	if (charge(super, size_of(name->length)))
+	struct cf_dentry *d = cf_slab_alloc(&super->memory);
+	if (!d)
 		return NULL;
-	d = aligned_alloc(CF_LINE, sizeof *d);
-	if (d) {
-		*d = (struct cf_dentry){ .super = super, .count = 1 };
-		if (set_name(d, name))
-			return d;
-	}
-	free(d);
-	charge(super, -size_of(name->length));
+	*d = (struct cf_dentry){ .super = super, .count = 1 };
+	if (set_name(d, name))
+		return d;
+	cf_slab_free(&super->memory, d);
 	return NULL;
 }
 
@@ -153,10 +168,13 @@ static void unlock_children(struct cf_dentry *parent, struct cf_lock_node *node)
 		cf_vfs_lock_drop(&parent->lock, node);
 }
 
+// Children are listed as Linux does; nobody looks for them there, so the scaled form does without.
 void cf_dentry_join(struct cf_dentry *d)
 {
 	struct cf_dentry *parent = d->parent;
 	struct cf_lock_node node;
+	if (CF_VFS_RCU_WALK)
+		return;
 	lock_children(parent, &node);
 	d->next_sibling = parent->children;
 	d->sibling_link = &parent->children;
@@ -170,6 +188,8 @@ void cf_dentry_leave(struct cf_dentry *d)
 {
 	struct cf_dentry *parent = d->parent;
 	struct cf_lock_node node;
+	if (CF_VFS_RCU_WALK)
+		return;
 	lock_children(parent, &node);
 	*d->sibling_link = d->next_sibling;
 	if (d->next_sibling)
@@ -270,30 +290,6 @@ void cf_dentry_drop(struct cf_dentry *d)
 	cf_dentry_unlock(d, &l);
 }
 
-// One that is in the table, with a reference.
-static struct cf_dentry *hashed_child(struct cf_dentry *d)
-{
-	struct cf_lock_node outer, node;
-	struct cf_dentry *child;
-	cf_dcache_lock(d->super, &outer);
-	lock_children(d, &node);
-	for (child = d->children; child; child = child->next_sibling)
-		if ((cf_dentry_flags(child) & CF_DENTRY_HASHED) && cf_dentry_grab(child))
-			break;
-	unlock_children(d, &node);
-	cf_dcache_unlock(d->super, &outer);
-	return child;
-}
-
-void cf_dentry_drop_names(struct cf_dentry *removed)
-{
-	struct cf_dentry *child;
-	while ((child = hashed_child(removed)) != NULL) {
-		cf_dentry_drop(child);
-		cf_dentry_put(child);
-	}
-}
-
 bool cf_dentry_grab(struct cf_dentry *d)
 {
 	return reference_grab(&d->count);
@@ -313,9 +309,8 @@ bool cf_dentry_kill__(struct cf_dentry *d)
 static void release(struct cf_rcu_head *head)
 {
 	struct cf_dentry *d = DENTRY_OF(head, rcu);
-	charge(d->super, -size_of((uint32_t)d->name_key));
 	free((char *)(uintptr_t)d->long_name);
-	free(d);
+	cf_slab_free(&d->super->memory, d);
 }
 
 static void put_inode(struct cf_dentry *d, struct cf_inode *inode)
@@ -341,9 +336,13 @@ struct cf_dentry *cf_dentry_finish(struct cf_dentry *d)
 	return parent;
 }
 
+// In a removed directory nothing is: it would keep the directory. Sequentially consistent: invariant B, and after the count
+// (cf_dentry_drop_names).
 static bool worth_keeping(const struct cf_dentry *d)
 {
-	return __atomic_load_n(&d->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_HASHED; // invariant B
+	const struct cf_inode *directory = cf_dentry_inode(cf_dentry_parent(d));
+	return (__atomic_load_n(&d->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_HASHED) &&
+	       !(directory && !__atomic_load_n(&directory->nlink, __ATOMIC_SEQ_CST));
 }
 
 // The count was 0 a moment ago; the lock is held. True: the caller finishes it.
@@ -351,15 +350,15 @@ static bool unused__(struct cf_dentry *d)
 {
 	if (reference_count(&d->count))
 		return false;
-	if (!worth_keeping(d) || ((d->flags & CF_DENTRY_OP_DISCARD) && d->ops->discard(d))) {
-		if (!cf_dentry_kill__(d))
+	if (!worth_keeping(d) || ((d->flags & CF_DENTRY_OP_DISCARD) && d->ops->discard(d)) || !list__(d)) {
+		if (!cf_dentry_kill__(d)) // a reader has just taken a reference: its put comes here again
 			return false;
-		cf_lru_remove(&d->super->unused, &d->lru);
+		if (cf_lru_remove(&d->super->unused, &d->lru))
+			cf_dentry_uncharge__(d);
 		return true;
 	}
 	if (!(d->flags & CF_DENTRY_REFERENCED))
 		cf_dentry_set_flags__(d, CF_DENTRY_REFERENCED, 0);
-	cf_lru_add(&d->super->unused, &d->lru);
 	return false;
 }
 

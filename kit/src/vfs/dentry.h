@@ -2,7 +2,8 @@
 /*
  * dentry.h: what the files of the name cache share.
  * Invariants, with dentry->lock (policies without split dentries: the dcache lock, too) held:
- *   A. A dentry with count 0 that is not dead is hashed and on the LRU.
+ *   A. A dentry with count 0 that is not dead is hashed and on the LRU. What is on the LRU is charged (cf_super_ops.charge),
+ *      and nothing else is: lru.own says how much.
  *   B. Who puts the last reference without the lock looks afterwards whether the dentry is hashed and on the LRU; who takes
  *      it off the LRU looks afterwards at the count. Both are sequentially consistent: one sees the other.
  *   C. A dentry without HASHED is not found: readers see the flag change by its sequence count, and it leaves the table.
@@ -100,6 +101,9 @@ void cf_dentry_join(struct cf_dentry *d);
 void cf_dentry_leave(struct cf_dentry *d);
 /* Count 0 becomes dead, and nobody finds it any more. False: somebody has it. It stays on the LRU if it is there. */
 bool cf_dentry_kill__(struct cf_dentry *d);
+
+/* Out of the cache's LRU, which it is on: its charge is given back. */
+void cf_dentry_uncharge__(struct cf_dentry *d);
 
 /* What is left to do with one that is dead, with no lock held; returns its parent, whose reference is to be put. */
 struct cf_dentry *cf_dentry_finish(struct cf_dentry *d);

@@ -2,7 +2,7 @@
 /*
  * Descriptors. A slot is null, RESERVED, or an open file; it changes by compare-and-swap.
  *   lowest   under the task's lock, from `lowest` on; a close below `lowest` lowers it
- *   any      (CF_O_ANYFD) from this CPU's part of the table on: whole lines of it, so CPUs share none while parts last
+ *   any      (CF_O_ANYFD) from this CPU's part of the table on
  * A call looks the file up in a read section; one that may block takes a reference.
  */
 #include "vfs.h"
@@ -11,7 +11,7 @@ static struct cf_file *const RESERVED = (struct cf_file *)1;
 
 struct cf_file *cf_task_file(struct cf_task *task, int fd)
 {
-	struct cf_file *file = fd >= 0 && fd < CF_TASK_FDS ? cf_rcu_dereference(task->fds[fd]) : NULL;
+	struct cf_file *file = fd >= 0 && fd < CF_TASK_FDS ? cf_rcu_dereference(*cf_task_slot(task, fd)) : NULL;
 	return file == RESERVED ? NULL : file;
 }
 
@@ -39,7 +39,8 @@ struct cf_file *cf_task_file_get(struct cf_task *task, int fd)
 
 static void free_file(struct cf_rcu_head *head)
 {
-	free((char *)head - offsetof(struct cf_file, rcu));
+	struct cf_file *file = (struct cf_file *)(void *)((char *)head - offsetof(struct cf_file, rcu));
+	cf_slab_free(&file->vfs->file_memory, file);
 }
 
 void cf_file_put(struct cf_file *file)
@@ -49,7 +50,8 @@ void cf_file_put(struct cf_file *file)
 		return;
 	if (file->ops && file->ops->release)
 		file->ops->release(file);
-	cf_lru_remove(&file->vfs->files, &file->link);
+	if (!CF_VFS_RCU_WALK)
+		cf_lru_remove(&file->vfs->files, &file->link);
 	cf_dentry_put(file->dentry);
 	cf_inode_put(file->inode);
 	cf_rcu_call(&file->rcu, free_file);
@@ -59,8 +61,8 @@ static bool take_slot(struct cf_task *task, int fd)
 {
 	struct cf_file *none = NULL;
 	// Relaxed: the reservation publishes nothing. Looked at first, so that a full slot's line is not written.
-	return !__atomic_load_n(&task->fds[fd], __ATOMIC_RELAXED) &&
-	       __atomic_compare_exchange_n(&task->fds[fd], &none, RESERVED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return !__atomic_load_n(cf_task_slot(task, fd), __ATOMIC_RELAXED) &&
+	       __atomic_compare_exchange_n(cf_task_slot(task, fd), &none, RESERVED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static int take_between(struct cf_task *task, int from, int to)
@@ -84,17 +86,17 @@ static int lowest(struct cf_task *task, int limit)
 		// A close in between has lowered it: then its slot may be lower than this one.
 		if (__atomic_compare_exchange_n(&task->lowest, &from, fd + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			break;
-		__atomic_store_n(&task->fds[fd], NULL, __ATOMIC_SEQ_CST);
+		__atomic_store_n(cf_task_slot(task, fd), NULL, __ATOMIC_SEQ_CST);
 	} while (true);
 	cf_lock_drop(&task->lock, &node);
 	return fd;
 }
 
+// The first part is for those who ask for the lowest.
 static int any(struct cf_task *task, int limit)
 {
-	enum { ON_A_LINE = CF_LINE / sizeof(void *) };
-	int part = limit / (int)cf_cpu_count() / ON_A_LINE * ON_A_LINE, begin, fd;
-	begin = part * (int)cf_cpu_current() % (limit ? limit : 1);
+	int part = limit / ((int)cf_cpu_count() + 1), begin, fd;
+	begin = part * ((int)cf_cpu_current() + 1) % (limit ? limit : 1);
 	fd = take_between(task, begin, limit);
 	return fd >= 0 ? fd : take_between(task, 0, begin);
 }
@@ -116,7 +118,7 @@ static void lower(struct cf_task *task, int fd)
 // file null: the descriptor is free again.
 void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file)
 {
-	__atomic_store_n(&task->fds[fd], file, __ATOMIC_SEQ_CST);
+	__atomic_store_n(cf_task_slot(task, fd), file, __ATOMIC_SEQ_CST);
 	if (!file)
 		lower(task, fd);
 }
@@ -125,27 +127,23 @@ void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file)
 static int make_file(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, const struct cf_file_ops *ops,
 		     int flags, struct cf_file **made)
 {
-	struct cf_file *file = calloc(1, sizeof *file);
+	struct cf_file *file = cf_slab_alloc(&vfs->file_memory);
 	int error = file ? 0 : -ENOMEM;
 	if (file) {
-		file->inode = inode;
-		file->dentry = dentry;
-		file->ops = ops;
-		file->vfs = vfs;
-		file->flags = flags;
+		*file = (struct cf_file){ .inode = inode, .dentry = dentry, .ops = ops, .vfs = vfs, .flags = flags, .count = 1 };
 		file->reads = (flags & O_ACCMODE) != O_WRONLY;
 		file->writes = (flags & O_ACCMODE) != O_RDONLY;
-		file->count = 1;
 		cf_lock_init(&file->lock, CF_LOCK_QUEUED);
 		error = ops && ops->open ? ops->open(file) : 0;
 	}
 	if (error) {
 		cf_dentry_put(dentry);
 		cf_inode_put(inode);
-		free(file);
+		cf_slab_free(&vfs->file_memory, file);
 		return error;
 	}
-	cf_lru_add(&vfs->files, &file->link);
+	if (!CF_VFS_RCU_WALK) // nobody asks for the list of all open files
+		cf_lru_add(&vfs->files, &file->link);
 	*made = file;
 	return 0;
 }
@@ -168,12 +166,12 @@ int cf_vfs_close(struct cf_task *task, int fd)
 	struct cf_file *file;
 	if (fd < 0 || fd >= CF_TASK_FDS)
 		return -EBADF;
-	file = __atomic_load_n(&task->fds[fd], __ATOMIC_RELAXED);
+	file = __atomic_load_n(cf_task_slot(task, fd), __ATOMIC_RELAXED);
 	do
 		if (!file || file == RESERVED)
 			return -EBADF;
 	// Acquire: the file. Sequentially consistent: before lowest is lowered.
-	while (!__atomic_compare_exchange_n(&task->fds[fd], &file, NULL, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	while (!__atomic_compare_exchange_n(cf_task_slot(task, fd), &file, NULL, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	lower(task, fd);
 	cf_file_put(file);
 	cf_vfs_relax(task->vfs);
@@ -202,13 +200,13 @@ int cf_vfs_dup2(struct cf_task *task, int from, int to)
 			cf_file_put(file);
 		return file && from == to ? to : -EBADF;
 	}
-	old = __atomic_load_n(&task->fds[to], __ATOMIC_RELAXED);
+	old = __atomic_load_n(cf_task_slot(task, to), __ATOMIC_RELAXED);
 	do
 		if (old == RESERVED) { // an open is under way there
 			cf_file_put(file);
 			return -EBUSY;
 		}
-	while (!__atomic_compare_exchange_n(&task->fds[to], &old, file, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	while (!__atomic_compare_exchange_n(cf_task_slot(task, to), &old, file, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	if (old)
 		cf_file_put(old);
 	cf_vfs_relax(task->vfs);

@@ -5,7 +5,6 @@
 #include <time.h>
 
 enum { MOST_DENTRIES = 1 << 20 };
-static const int64_t NO_LIMIT = INT64_C(1) << 58; // within what a counter holds
 
 int64_t cf_vfs_now(const struct cf_vfs *vfs)
 {
@@ -18,66 +17,55 @@ int64_t cf_vfs_now(const struct cf_vfs *vfs)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int cf_vfs_take(struct cf_vfs *vfs, int64_t bytes, int64_t inodes)
+static size_t drop(struct cf_vfs *vfs, size_t count)
 {
-	int error = cf_space_take_blocks(&vfs->space, bytes, 0);
-	if (error)
-		return error;
-	error = cf_space_take_inodes(&vfs->space, inodes);
-	if (error)
-		(void)cf_space_return_blocks(&vfs->space, bytes);
-	return error;
-}
-
-void cf_vfs_give(struct cf_vfs *vfs, int64_t bytes, int64_t inodes)
-{
-	(void)cf_space_return_blocks(&vfs->space, bytes);
-	if (inodes)
-		(void)cf_space_return_inodes(&vfs->space, inodes);
+	return cf_dcache_shrink(&vfs->super, count) + cf_icache_shrink(&vfs->super.icache, count);
 }
 
 int64_t cf_vfs_shrink(struct cf_vfs *vfs, int64_t count)
 {
-	return (int64_t)(cf_dcache_shrink(&vfs->super, (size_t)count) + cf_icache_shrink(&vfs->super.icache, (size_t)count));
+	int64_t dropped = (int64_t)drop(vfs, (size_t)count);
+	cf_vfs_memory_shrink(vfs);
+	return dropped;
+}
+
+// A charge was refused: old names make room for new ones.
+static void make_room(struct cf_vfs *vfs)
+{
+	enum { LEAST = 32, PART = 16 };
+	size_t part = cf_dcache_unused(&vfs->super) / PART;
+	__atomic_store_n(&vfs->crowded, 0, __ATOMIC_RELAXED); // relaxed: a hint
+	cf_dcache_shrink(&vfs->super, part > LEAST ? part : LEAST);
 }
 
 void cf_vfs_relax(struct cf_vfs *vfs)
 {
 	if (CF_UNLIKELY(cf_vfs_count_read(&vfs->super.dentries) > vfs->most_dentries))
-		cf_vfs_shrink(vfs, vfs->most_dentries / 8);
+		drop(vfs, (size_t)vfs->most_dentries / 8);
+	if (CF_UNLIKELY(__atomic_load_n(&vfs->crowded, __ATOMIC_RELAXED))) // relaxed: a hint
+		make_room(vfs);
 	cf_rcu_relax();
-}
-
-void cf_vfs_statvfs_of(struct cf_vfs *vfs, struct cf_statvfs *s)
-{
-	struct cf_space_usage usage;
-	*s = (struct cf_statvfs){ .bsize = CF_PAGE, .namemax = CF_NAME_MAX };
-	cf_space_usage(&vfs->space, &usage);
-	if (vfs->options.bytes) {
-		s->blocks = vfs->options.bytes / CF_PAGE;
-		s->bfree = s->bavail = usage.free_blocks / CF_PAGE;
-	}
-	if (vfs->options.inodes) {
-		s->files = vfs->options.inodes;
-		s->ffree = usage.free_inodes;
-	}
 }
 
 static int init_parts(struct cf_vfs *vfs)
 {
 	const struct cf_vfs_options *o = &vfs->options;
-	struct cf_space_options space = { .kind = CF_COUNTER_ADAPTIVE, .blocks = o->bytes ? o->bytes : NO_LIMIT,
-					  .inodes = o->inodes ? o->inodes : NO_LIMIT };
 	struct cf_lru_options files = { .one = !CF_VFS_FILES_PERCPU, .lock = CF_VFS_LOCK_KIND };
-	struct cf_super_options super = { .icache_ops = o->backend->icache_ops, .private_data = vfs };
-	int error = cf_space_init(&vfs->space, &space);
+	// Enough that calls on different names seldom meet on a line of the table.
+	enum { BUCKETS = CF_VFS_DENTRIES_SPLIT ? 1 << 12 : 0 };
+	struct cf_super_options super = { .icache_ops = o->backend->icache_ops, .private_data = vfs, .dentry_buckets = BUCKETS,
+					  .ops = o->bytes ? &cf_vfs_charged : NULL };
+	int error = cf_vfs_limits_init(vfs);
 	if (error)
 		return error;
-	error = cf_lru_init(&vfs->files, &files);
+	error = cf_vfs_memory_init(vfs);
+	error = error ? error : cf_lru_init(&vfs->files, &files);
 	if (!error && (error = cf_super_init(&vfs->super, &super)))
 		cf_lru_destroy(&vfs->files);
-	if (error)
-		cf_space_destroy(&vfs->space);
+	if (error) {
+		cf_vfs_memory_destroy(vfs);
+		cf_vfs_limits_destroy(vfs);
+	}
 	return error;
 }
 
@@ -86,7 +74,8 @@ static void destroy(struct cf_vfs *vfs)
 	(void)cf_super_destroy(&vfs->super);
 	cf_rcu_barrier();
 	cf_lru_destroy(&vfs->files);
-	cf_space_destroy(&vfs->space);
+	cf_vfs_memory_destroy(vfs);
+	cf_vfs_limits_destroy(vfs);
 	free(vfs);
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define INODE_OF(pointer, member) ((struct cf_inode *)(void *)((char *)(pointer) - offsetof(struct cf_inode, member)))
 
@@ -39,6 +40,11 @@ static int init_lists(struct cf_icache *c)
 	return result ? result : cf_lru_init(&c->all, &options);
 }
 
+static size_t size_of(const struct cf_icache *c)
+{
+	return c->ops && c->ops->size ? c->ops->size : sizeof(struct cf_inode);
+}
+
 int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *owner, uint32_t buckets)
 {
 	enum { FIXED_BUCKETS = 1 << 16 };
@@ -51,7 +57,8 @@ int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *o
 	c->ops = ops;
 	c->owner = owner;
 	cf_vfs_lock_init(&c->lock);
-	result = init_lists(c);
+	result = cf_slab_init(&c->memory, &(struct cf_slab_options){ .name = "inode", .size = size_of(c), .align = CF_LINE });
+	result = result ? result : init_lists(c);
 	result = result ? result : cf_numbers_init(&c->numbers);
 	result = result ? result : cf_vfs_count_init(&c->count);
 	return result ? result : cf_rhash_init(&c->hash, &table);
@@ -70,6 +77,7 @@ int cf_icache_destroy(struct cf_icache *c)
 	cf_lru_destroy(&c->all);
 	cf_lru_destroy(&c->dirty);
 	cf_lru_destroy(&c->unused);
+	(void)cf_slab_destroy(&c->memory);
 	return 0;
 }
 
@@ -80,27 +88,15 @@ uint64_t cf_icache_number(struct cf_icache *c)
 
 static struct cf_inode *alloc(struct cf_icache *c)
 {
-	struct cf_inode *inode;
-	if (c->ops && c->ops->alloc)
-		return c->ops->alloc(c->owner);
-	inode = aligned_alloc(CF_LINE, sizeof *inode);
-	if (inode)
-		*inode = (struct cf_inode){ .mode = 0 };
-	return inode;
+	struct cf_inode *inode = cf_slab_alloc(&c->memory);
+	return inode ? memset(inode, 0, size_of(c)) : NULL;
 }
 
-static void release(struct cf_inode *inode)
+static void release(struct cf_rcu_head *head)
 {
+	struct cf_inode *inode = INODE_OF(head, rcu);
 	free((char *)(uintptr_t)inode->link);
-	if (inode->cache->ops && inode->cache->ops->free)
-		inode->cache->ops->free(inode);
-	else
-		free(inode);
-}
-
-static void release_later(struct cf_rcu_head *head)
-{
-	release(INODE_OF(head, rcu));
+	cf_slab_free(&inode->cache->memory, inode);
 }
 
 static struct cf_inode *new_inode(struct cf_icache *c, uint64_t number, uint32_t state)
@@ -273,7 +269,7 @@ static void evict(struct cf_inode *inode)
 	if (c->ops && c->ops->evict)
 		c->ops->evict(inode);
 	cf_vfs_count_add(&c->count, -1);
-	cf_rcu_call(&inode->rcu, release_later);
+	cf_rcu_call(&inode->rcu, release);
 }
 
 static bool worth_keeping(const struct cf_inode *inode)

@@ -25,6 +25,17 @@ static void end(struct cf_file *file)
 	cf_file_put(file);
 }
 
+// Relaxed: the number alone. It changes under the file's lock, and is looked at without.
+static int64_t position_of(const struct cf_file *file)
+{
+	return __atomic_load_n(&file->position, __ATOMIC_RELAXED);
+}
+
+static void set_position(struct cf_file *file, int64_t position)
+{
+	__atomic_store_n(&file->position, position, __ATOMIC_RELAXED);
+}
+
 static bool is_directory(const struct cf_file *file)
 {
 	return S_ISDIR(CF_INODE_LOAD(file->inode, mode));
@@ -80,7 +91,8 @@ int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 	} else {
 		cf_lock_take(&file->lock, &node);
 		done = read_at(file, to, size, is_directory(file) ? 0 : file->position);
-		file->position += done > 0 ? done : 0;
+		if (done > 0)
+			set_position(file, file->position + done);
 		cf_lock_drop(&file->lock, &node);
 	}
 	end(file);
@@ -102,11 +114,30 @@ int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size
 		cf_lock_take(&file->lock, &node);
 		at = file->position;
 		done = write_at(task, file, from, size, &at);
-		file->position = done > 0 ? at + done : file->position;
+		if (done > 0)
+			set_position(file, at + done);
 		cf_lock_drop(&file->lock, &node);
 	}
 	end(file);
 	return done;
+}
+
+// For a call that needs positions: 0 or -errno. What has none is refused without a reference.
+static int begin_positioned(struct cf_task *task, int fd, struct cf_file **file)
+{
+	bool stream;
+	cf_rcu_read_lock();
+	*file = cf_task_file(task, fd);
+	stream = *file && is_stream(*file);
+	cf_rcu_read_unlock();
+	if (stream)
+		return -ESPIPE;
+	*file = begin(task, fd);
+	if (*file && is_stream(*file)) { // another one by now
+		end(*file);
+		return -ESPIPE;
+	}
+	return *file ? 0 : -EBADF;
 }
 
 // For a call with an offset of its own: 0 or -errno.
@@ -114,8 +145,7 @@ static int begin_at(struct cf_task *task, int fd, size_t size, int64_t offset, s
 {
 	if (offset < 0 || size > INT64_MAX)
 		return -EINVAL;
-	*file = begin(task, fd);
-	return *file ? 0 : -EBADF;
+	return begin_positioned(task, fd, file);
 }
 
 int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_t offset)
@@ -124,7 +154,7 @@ int64_t cf_vfs_pread(struct cf_task *task, int fd, void *to, size_t size, int64_
 	int64_t done = begin_at(task, fd, size, offset, &file);
 	if (done)
 		return done;
-	done = is_stream(file) ? -ESPIPE : read_at(file, to, size, offset);
+	done = read_at(file, to, size, offset);
 	end(file);
 	return done;
 }
@@ -135,14 +165,14 @@ int64_t cf_vfs_pwrite(struct cf_task *task, int fd, const void *from, size_t siz
 	int64_t done = begin_at(task, fd, size, offset, &file);
 	if (done)
 		return done;
-	done = is_stream(file) ? -ESPIPE : write_at(task, file, from, size, &offset);
+	done = write_at(task, file, from, size, &offset);
 	end(file);
 	return done;
 }
 
-static int64_t seek_to(struct cf_file *file, int64_t offset, int whence)
+static int64_t seek_to(struct cf_file *file, int64_t position, int64_t offset, int whence)
 {
-	int64_t base = whence == SEEK_CUR ? file->position :
+	int64_t base = whence == SEEK_CUR ? position :
 		       whence == SEEK_END ? (int64_t)CF_INODE_LOAD(file->inode, size) : 0;
 	int64_t to;
 	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
@@ -156,21 +186,24 @@ static int64_t seek_to(struct cf_file *file, int64_t offset, int whence)
 
 int64_t cf_vfs_lseek(struct cf_task *task, int fd, int64_t offset, int whence)
 {
-	struct cf_file *file = begin(task, fd);
+	struct cf_file *file;
 	struct cf_lock_node node;
-	int64_t to;
-	if (!file)
-		return -EBADF;
+	int64_t to = begin_positioned(task, fd, &file);
+	if (to)
+		return to == -ESPIPE && (whence < SEEK_SET || whence > SEEK_HOLE) ? -EINVAL : to;
 	if (whence < SEEK_SET || whence > SEEK_HOLE) {
 		to = -EINVAL;
-	} else if (is_stream(file)) {
-		to = -ESPIPE;
 	} else {
-		cf_lock_take(&file->lock, &node);
-		to = seek_to(file, offset, whence);
-		if (to >= 0 && to != file->position)
-			file->position = to;
-		cf_lock_drop(&file->lock, &node);
+		// Where it is already, nothing is written: this is the moment of such a call.
+		int64_t at = position_of(file);
+		to = seek_to(file, at, offset, whence);
+		if (to >= 0 && to != at) {
+			cf_lock_take(&file->lock, &node);
+			to = seek_to(file, file->position, offset, whence);
+			if (to >= 0)
+				set_position(file, to);
+			cf_lock_drop(&file->lock, &node);
+		}
 	}
 	end(file);
 	return to;
@@ -221,7 +254,7 @@ static int read_entries(struct cf_file *file, struct cf_dirent *entries, int mos
 		return more;
 	count += more;
 	if (count)
-		file->position = entries[count - 1].next;
+		set_position(file, entries[count - 1].next);
 	return count;
 }
 

@@ -13,6 +13,12 @@ static struct cf_mapping_node *node_of(uintptr_t slot)
 	return (struct cf_mapping_node *)(slot & ~(uintptr_t)NODE);
 }
 
+static uintptr_t *slot_of(struct cf_mapping_node *node, uint64_t index)
+{
+	enum { ON_A_LINE = CF_LINE / sizeof(uintptr_t), LINES = CF_MAPPING_FAN / ON_A_LINE };
+	return &node->slots[index % LINES * ON_A_LINE + index / LINES];
+}
+
 static uintptr_t load(const uintptr_t *slot)
 {
 	return __atomic_load_n(slot, __ATOMIC_ACQUIRE); // acquire: after the store that linked it
@@ -37,7 +43,7 @@ struct cf_page *cf_mapping_page(const struct cf_mapping *m, int64_t index)
 		return NULL;
 	while (at & NODE) {
 		CF_TEST_POINT("mapping: in the tree");
-		at = load(&node_of(at)->slots[(uint64_t)index >> node_of(at)->shift & MASK]);
+		at = load(slot_of(node_of(at), (uint64_t)index >> node_of(at)->shift & MASK));
 	}
 	return (struct cf_page *)at;
 }
@@ -83,7 +89,7 @@ static int missing_nodes(const struct cf_mapping *m, int64_t index)
 		return wanted - levels + (wanted - 1);
 	while (at & NODE) {
 		struct cf_mapping_node *node = node_of(at);
-		at = node->slots[(uint64_t)index >> node->shift & MASK];
+		at = *slot_of(node, (uint64_t)index >> node->shift & MASK);
 		if (!at)
 			missing = (int)node->shift / CF_MAPPING_BITS;
 	}
@@ -96,8 +102,10 @@ static int allocate(struct cf_mapping_spare *spare)
 	spare->page = aligned_alloc(CF_LINE, sizeof *spare->page);
 	complete = spare->page != NULL;
 	for (int i = 0; i < spare->count; i++)
-		complete &= (spare->nodes[i] = calloc(1, sizeof *spare->nodes[i])) != NULL;
+		complete &= (spare->nodes[i] = aligned_alloc(CF_LINE, sizeof *spare->nodes[i])) != NULL;
 	if (complete) {
+		for (int i = 0; i < spare->count; i++)
+			*spare->nodes[i] = (struct cf_mapping_node){ .count = 0 };
 		memset(spare->page, 0, sizeof *spare->page);
 		return 0;
 	}
@@ -133,13 +141,13 @@ void cf_mapping_insert(struct cf_mapping *m, int64_t index, struct cf_mapping_sp
 		store(&m->root, take(spare, wanted - 1));
 	for (int levels = levels_of(m); levels < wanted; levels++) {
 		uintptr_t root = take(spare, levels);
-		node_of(root)->slots[0] = m->root;
+		*slot_of(node_of(root), 0) = m->root;
 		node_of(root)->count = 1;
 		store(&m->root, root);
 	}
 	while (*slot & NODE) {
 		struct cf_mapping_node *node = node_of(*slot);
-		slot = &node->slots[(uint64_t)index >> node->shift & MASK];
+		slot = slot_of(node, (uint64_t)index >> node->shift & MASK);
 		if (*slot)
 			continue;
 		node->count++;
@@ -170,9 +178,9 @@ static bool prune(uintptr_t at, int64_t first, int64_t *pages, int64_t *nodes)
 	}
 	for (int i = (int)(first >> node->shift); i < CF_MAPPING_FAN; i++) {
 		int64_t start = (int64_t)i << node->shift;
-		if (!node->slots[i] || !prune(node->slots[i], first > start ? first - start : 0, pages, nodes))
+		if (!*slot_of(node, (uint64_t)i) || !prune(*slot_of(node, (uint64_t)i), first > start ? first - start : 0, pages, nodes))
 			continue;
-		store(&node->slots[i], 0);
+		store(slot_of(node, (uint64_t)i), 0);
 		node->count--;
 	}
 	if (node->count)
@@ -189,9 +197,9 @@ int64_t cf_mapping_remove_from(struct cf_mapping *m, int64_t first)
 		return 0;
 	if (prune(m->root, first, &pages, &nodes))
 		store(&m->root, 0);
-	while (m->root & NODE && node_of(m->root)->count == 1 && node_of(m->root)->slots[0]) {
+	while (m->root & NODE && node_of(m->root)->count == 1 && *slot_of(node_of(m->root), 0)) {
 		struct cf_mapping_node *root = node_of(m->root);
-		store(&m->root, root->slots[0]);
+		store(&m->root, *slot_of(root, 0));
 		cf_rcu_call(&root->rcu, free_node);
 		nodes++;
 	}
@@ -209,7 +217,7 @@ static int64_t next_page(uintptr_t at, int64_t index)
 		return -1;
 	for (int i = (int)(index >> node->shift); i < CF_MAPPING_FAN; i++) {
 		int64_t start = (int64_t)i << node->shift, found;
-		uintptr_t below = load(&node->slots[i]);
+		uintptr_t below = load(slot_of(node, (uint64_t)i));
 		found = below ? next_page(below, index > start ? index - start : 0) : -1;
 		if (found >= 0)
 			return start + found;

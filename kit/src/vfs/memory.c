@@ -16,21 +16,6 @@ static struct memory_inode *memory_of(const struct cf_inode *inode)
 	return (struct memory_inode *)(uintptr_t)inode;
 }
 
-static struct cf_inode *alloc(void *owner)
-{
-	size_t size = (sizeof(struct memory_inode) + CF_LINE - 1) / CF_LINE * CF_LINE;
-	struct memory_inode *own = aligned_alloc(CF_LINE, size);
-	(void)owner;
-	if (own)
-		memset(own, 0, size);
-	return own ? &own->inode : NULL;
-}
-
-static void free_inode(struct cf_inode *inode)
-{
-	free(inode);
-}
-
 static int64_t charge_of(uint32_t mode, size_t target)
 {
 	return CF_CHARGE_INODE + (S_ISDIR(mode) ? CF_CHARGE_DIRECTORY : 0) + (S_ISLNK(mode) ? cf_charge_name(target) : 0);
@@ -43,14 +28,14 @@ static void evict(struct cf_inode *inode)
 	if (S_ISREG(inode->mode))
 		cf_mapping_destroy(&memory_of(inode)->u.mapping);
 	if (S_ISFIFO(inode->mode))
-		cf_stream_free(inode->private_data);
+		cf_stream_free(vfs_of(inode), inode->private_data);
 	if (S_ISSOCK(inode->mode))
 		cf_socket_evict(inode);
 	if (!(inode->flags & CF_INODE_UNNAMED))
 		cf_vfs_give(vfs_of(inode), charge_of(inode->mode, inode->size), 1);
 }
 
-static const struct cf_icache_ops icache_ops = { .alloc = alloc, .free = free_inode, .evict = evict };
+static const struct cf_icache_ops icache_ops = { .size = sizeof(struct memory_inode), .evict = evict };
 
 struct cf_memory_dir *cf_memory_dir_of(struct cf_inode *inode)
 {
@@ -196,7 +181,7 @@ static void take_apart(struct cf_inode *at)
 			struct cf_dirent d;
 			cf_memory_entry_copy(entry, &d);
 			struct cf_name name = cf_name_of(d.name, d.length);
-			free(cf_memory_remove(cf_memory_dir_of(at), &name));
+			cf_memory_entry_free(vfs_of(at), cf_memory_remove(cf_memory_dir_of(at), &name));
 			CF_INODE_STORE(inode, nlink, S_ISDIR(inode->mode) ? 0 : inode->nlink - 1);
 			cf_inode_put(inode);
 		}

@@ -65,15 +65,26 @@ struct cf_inode *cf_memory_entry_inode(const struct cf_memory_entry *e)
 	return e->inode;
 }
 
-struct cf_memory_entry *cf_memory_entry_new(const struct cf_name *name, struct cf_inode *inode)
+static struct cf_slab *memory_for(struct cf_vfs *vfs, size_t length)
 {
-	struct cf_memory_entry *e = malloc(sizeof *e + name->length);
+	return cf_vfs_name_memory(vfs, sizeof(struct cf_memory_entry) + length);
+}
+
+struct cf_memory_entry *cf_memory_entry_new(struct cf_vfs *vfs, const struct cf_name *name, struct cf_inode *inode)
+{
+	struct cf_memory_entry *e = cf_slab_alloc(memory_for(vfs, name->length));
 	if (!e)
 		return NULL;
 	*e = (struct cf_memory_entry){ .position = position_of(name), .length = name->length, .inode = inode };
 	e->priority = (uint32_t)hash_of(name);
 	memcpy(e->name, name->bytes, name->length);
 	return e;
+}
+
+void cf_memory_entry_free(struct cf_vfs *vfs, struct cf_memory_entry *e)
+{
+	if (e)
+		cf_slab_free(memory_for(vfs, e->length), e);
 }
 
 // Into those before `position` and the others.

@@ -35,7 +35,7 @@ static int new_entry(struct cf_inode *dir, const struct cf_name *name, struct cf
 	int error = cf_vfs_take(vfs_of(dir), cf_charge_name(name->length), 0);
 	if (error)
 		return error;
-	*entry = cf_memory_entry_new(name, inode);
+	*entry = cf_memory_entry_new(vfs_of(dir), name, inode);
 	if (!*entry) {
 		cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
 		return -ENOMEM;
@@ -84,7 +84,7 @@ static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf
 	if (error)
 		return error;
 	if (!cf_inode_add_links(inode, 1, false)) {
-		free(entry);
+		cf_memory_entry_free(vfs_of(dir), entry);
 		cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
 		return -ENOENT;
 	}
@@ -111,7 +111,7 @@ static int remove_name(struct cf_inode *dir, const struct cf_name *name, struct 
 	struct cf_memory_entry *entry = cf_memory_remove(cf_memory_dir_of(dir), name);
 	if (!entry)
 		return -ENOENT;
-	free(entry);
+	cf_memory_entry_free(vfs_of(dir), entry);
 	cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
 	add_size(dir, -1);
 	lose(dir, inode);
@@ -139,7 +139,7 @@ static int rename_over(struct cf_inode *from, const struct cf_name *old_name, st
 		}
 	}
 	cf_memory_replace(cf_memory_dir_of(to), new_name, inode);
-	free(cf_memory_remove(cf_memory_dir_of(from), old_name));
+	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_vfs_give(vfs_of(from), cf_charge_name(old_name->length), 0);
 	add_size(from, -1);
 	cf_inode_touch_write(to);
@@ -152,16 +152,16 @@ static int rename_over(struct cf_inode *from, const struct cf_name *old_name, st
 static int rename_to(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
 		     const struct cf_name *new_name)
 {
-	struct cf_memory_entry *entry = cf_memory_entry_new(new_name, inode);
+	struct cf_memory_entry *entry = cf_memory_entry_new(vfs_of(from), new_name, inode);
 	int64_t more = cf_charge_name(new_name->length) - cf_charge_name(old_name->length);
 	int error = !entry ? -ENOMEM : more > 0 ? cf_vfs_take(vfs_of(from), more, 0) : 0;
 	if (error) {
-		free(entry);
+		cf_memory_entry_free(vfs_of(from), entry);
 		return error;
 	}
 	if (more < 0)
 		cf_vfs_give(vfs_of(from), -more, 0);
-	free(cf_memory_remove(cf_memory_dir_of(from), old_name));
+	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_memory_add(cf_memory_dir_of(to), entry);
 	add_size(from, -1);
 	add_size(to, 1);

@@ -37,7 +37,8 @@ static int make(struct cf_task *task, int fd, const char *path, uint32_t mode, c
 	struct cf_walk w;
 	struct cf_dentry *fresh;
 	struct cf_inode *inode;
-	int error = cf_vfs_walk(task, fd, path, CF_WALK_PARENT, &w);
+	int error = cf_vfs_known_present(task, fd, path);
+	error = error ? error : cf_vfs_walk(task, fd, path, CF_WALK_PARENT, &w);
 	if (error)
 		return error;
 	error = begin_new(task, &w, S_ISDIR(mode), &fresh);
@@ -98,7 +99,8 @@ static int link_in(struct cf_task *task, struct cf_inode *inode, struct cf_walk 
 int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, const char *to)
 {
 	struct cf_walk w;
-	int error = cf_vfs_walk(task, to_dir, to, CF_WALK_PARENT, &w);
+	int error = cf_vfs_known_present(task, to_dir, to);
+	error = error ? error : cf_vfs_walk(task, to_dir, to, CF_WALK_PARENT, &w);
 	if (error)
 		return error;
 	error = link_in(task, inode, &w);
@@ -106,17 +108,33 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 	return error;
 }
 
+// It is known that the file is there, and that the new name is taken.
+static bool both_present(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to)
+{
+	struct cf_vfs_peek source, target;
+	bool present;
+	cf_rcu_read_lock();
+	present = cf_vfs_peek(task, from_dir, from, &source) == CF_KNOWN_PRESENT && !source.trailing &&
+		  cf_vfs_peek(task, to_dir, to, &target) == CF_KNOWN_PRESENT &&
+		  !cf_dentry_seq_changed(source.dentry, source.seq);
+	cf_rcu_read_unlock();
+	return present;
+}
+
 int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
-	struct cf_walk source;
+	struct cf_walk source = { .flags = flags ? CF_WALK_FOLLOW : 0 };
+	struct cf_vfs_found found;
 	int error;
 	if (flags & ~AT_SYMLINK_FOLLOW)
 		return -EINVAL;
-	error = cf_vfs_walk(task, from_dir, from, flags ? CF_WALK_FOLLOW : 0, &source);
+	if (!flags && both_present(task, from_dir, from, to_dir, to))
+		return -EEXIST;
+	error = cf_vfs_find(task, from_dir, from, &source, &found);
 	if (error)
 		return error;
-	error = cf_inode_link(task, cf_dentry_inode(source.dentry), to_dir, to);
-	cf_dentry_put(source.dentry);
+	error = cf_inode_link(task, found.inode, to_dir, to);
+	cf_vfs_put_found(&found);
 	cf_vfs_relax(task->vfs);
 	return error;
 }
@@ -167,7 +185,8 @@ static int remove_last(struct cf_task *task, struct cf_walk *w, bool directory)
 int cf_vfs_unlinkat(struct cf_task *task, int dir, const char *path, int flags)
 {
 	struct cf_walk w;
-	int error = flags & ~AT_REMOVEDIR ? -EINVAL : cf_vfs_walk(task, dir, path, CF_WALK_PARENT, &w);
+	int error = flags & ~AT_REMOVEDIR ? -EINVAL : cf_vfs_known_absent(task, dir, path);
+	error = error ? error : cf_vfs_walk(task, dir, path, CF_WALK_PARENT, &w);
 	if (error)
 		return error;
 	error = remove_last(task, &w, flags & AT_REMOVEDIR);

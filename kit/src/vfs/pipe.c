@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Pipes, with a name and without, and pairs of connected sockets. Without a name they belong to no directory and cost
-// nothing of the limits, as in Linux.
+// Pipes, with a name and without, and pairs of connected sockets. Without a name they belong to no directory and cost no inode
+// of the limit, as in Linux; their buffers cost bytes. The errors where there are none are Linux's for its limit of pipes.
 #include "vfs.h"
 
 static int ends_of(const struct cf_file *file)
@@ -15,26 +15,35 @@ static bool never_waits(const struct cf_file *file)
 
 // --- Pipes.
 
-// Of the first open; null: no memory.
-static struct cf_stream *stream_of(struct cf_inode *inode)
+// Made by the first open. A writer that does not wait makes none: nobody can have it open for reading.
+static int stream_of(struct cf_file *file, struct cf_stream **stream)
 {
-	struct cf_stream *made, *there = __atomic_load_n((struct cf_stream **)&inode->private_data, __ATOMIC_ACQUIRE);
-	if (there || !(made = cf_stream_new()))
-		return there;
+	struct cf_stream **place = (struct cf_stream **)&file->inode->private_data, *made;
+	bool unnamed = file->inode->flags & CF_INODE_UNNAMED;
+	int error;
+	*stream = __atomic_load_n(place, __ATOMIC_ACQUIRE); // acquire: of who has made it
+	if (*stream)
+		return 0;
+	if (!unnamed && never_waits(file) && !file->reads)
+		return -ENXIO;
+	error = cf_stream_new(vfs_of(file->inode), &made);
+	if (error)
+		return error == -ENOSPC && unnamed ? -ENFILE : -ENOMEM;
 	// Release: the stream before the pointer; acquire: of who was faster.
-	if (__atomic_compare_exchange_n((struct cf_stream **)&inode->private_data, &there, made, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
-		return made;
-	cf_stream_free(made);
-	return there;
+	if (__atomic_compare_exchange_n(place, stream, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		*stream = made;
+	else
+		cf_stream_free(vfs_of(file->inode), made);
+	return 0;
 }
 
 static int fifo_open(struct cf_file *file)
 {
-	struct cf_stream *stream = stream_of(file->inode);
+	struct cf_stream *stream;
 	bool waits = !never_waits(file) && !(file->inode->flags & CF_INODE_UNNAMED); // for the other end, as POSIX says
+	int error = stream_of(file, &stream);
 	file->private_data = stream;
-	return stream ? cf_stream_open(stream, ends_of(file), waits, never_waits(file)) : -ENOMEM;
+	return error ? error : cf_stream_open(stream, ends_of(file), waits, never_waits(file));
 }
 
 static void fifo_release(struct cf_file *file)
@@ -116,12 +125,12 @@ static int64_t socket_write(struct cf_file *file, const void *from, size_t size,
 const struct cf_file_ops cf_socket_ops = { .read = socket_read, .write = socket_write, .open = socket_open,
 					   .release = socket_release, .waits = true, .stream = true };
 
-static void put_pair(struct pair *pair)
+static void put_pair(struct cf_vfs *vfs, struct pair *pair)
 {
 	if (__atomic_sub_fetch(&pair->ends, 1, __ATOMIC_ACQ_REL)) // acquire and release: with the other end
 		return;
-	cf_stream_free(pair->to[0]);
-	cf_stream_free(pair->to[1]);
+	cf_stream_free(vfs, pair->to[0]);
+	cf_stream_free(vfs, pair->to[1]);
 	free(pair);
 }
 
@@ -130,22 +139,22 @@ void cf_socket_evict(struct cf_inode *inode)
 	struct endpoint *e = inode->private_data;
 	if (!e) // a name in a directory, that no process listens on
 		return;
-	put_pair(e->pair);
+	put_pair(vfs_of(inode), e->pair);
 	free(e);
 }
 
-static struct pair *new_pair(void)
+static int new_pair(struct cf_vfs *vfs, struct pair **made)
 {
 	struct pair *pair = calloc(1, sizeof *pair);
+	int error = pair ? cf_stream_new(vfs, &pair->to[0]) : -ENOMEM;
 	if (!pair)
-		return NULL;
-	pair->to[0] = cf_stream_new();
-	pair->to[1] = cf_stream_new();
+		return error;
+	error = error ? error : cf_stream_new(vfs, &pair->to[1]);
 	pair->ends = 1;
-	if (pair->to[0] && pair->to[1])
-		return pair;
-	put_pair(pair);
-	return NULL;
+	*made = pair;
+	if (error)
+		put_pair(vfs, pair);
+	return error == -ENOSPC ? -ENOBUFS : error;
 }
 
 static struct cf_inode *new_endpoint(struct cf_task *task, struct pair *pair, int side)
@@ -213,12 +222,13 @@ int cf_vfs_pipe(struct cf_task *task, int fds[2], int flags)
 int cf_vfs_socketpair(struct cf_task *task, int fds[2], int flags)
 {
 	struct two two = { .flags = { O_RDWR, O_RDWR } };
-	struct pair *pair = is_allowed(task, flags) ? new_pair() : NULL;
-	if (!pair)
-		return is_allowed(task, flags) ? -ENOMEM : -EINVAL;
+	struct pair *pair;
+	int error = is_allowed(task, flags) ? new_pair(task->vfs, &pair) : -EINVAL;
+	if (error)
+		return error;
 	for (int side = 0; side < 2; side++)
 		two.inodes[side] = new_endpoint(task, pair, side);
-	put_pair(pair);
+	put_pair(task->vfs, pair);
 	if (two.inodes[0] && two.inodes[1])
 		return open_two(task, &two, fds, flags);
 	cf_inode_put(two.inodes[0]);

@@ -31,9 +31,13 @@ struct parcel {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct batch *batches, spare;
-static uint32_t batch_count;
-static uint64_t outstanding CF_LINE_ALIGNED;
+static struct batch spare;
+// Two lines: constants, which every call reads, and the one word that CPUs write in turn.
+static struct {
+	struct batch *batches;
+	uint32_t count;
+	uint64_t outstanding CF_LINE_ALIGNED;
+} all;
 // For ThreadSanitizer alone: sections that have ended, callbacks that have run.
 static char ended_sections, ended_callbacks;
 
@@ -47,16 +51,16 @@ void cf_rcu_sanitised_unlock(void)
 static void start(void)
 {
 	cf_cpu_start();
-	batches = aligned_alloc(CF_LINE, cf_slot_count() * sizeof(struct batch));
-	batch_count = batches ? cf_slot_count() : 1;
-	batches = batches ? batches : &spare;
-	for (uint32_t i = 0; i < batch_count; i++)
-		batches[i] = (struct batch){ .heads = NULL };
+	all.batches = aligned_alloc(CF_LINE, cf_slot_count() * sizeof(struct batch));
+	all.count = all.batches ? cf_slot_count() : 1;
+	all.batches = all.batches ? all.batches : &spare;
+	for (uint32_t i = 0; i < all.count; i++)
+		all.batches[i] = (struct batch){ .heads = NULL };
 }
 
 static struct batch *lock_batch(uint32_t cpu)
 {
-	struct batch *batch = &batches[cpu % batch_count];
+	struct batch *batch = &all.batches[cpu % all.count];
 	// Acquire: after the last holder's release in unlock_batch.
 	CF_LOCK_WAIT_UNTIL(!__atomic_exchange_n(&batch->locked, 1, __ATOMIC_ACQUIRE));
 	return batch;
@@ -83,7 +87,7 @@ static void arrived(struct rcu_head *head)
 	struct parcel *parcel = (struct parcel *)head;
 	SANITISED_ACQUIRE(parcel);
 	run(parcel->heads);
-	__atomic_fetch_sub(&outstanding, parcel->count, __ATOMIC_RELAXED); // relaxed: how many, and nothing more
+	__atomic_fetch_sub(&all.outstanding, parcel->count, __ATOMIC_RELAXED); // relaxed: how many, and nothing more
 	SANITISED_RELEASE(&ended_callbacks);
 	free(parcel);
 }
@@ -95,7 +99,7 @@ static void hand_over__(struct batch *batch)
 	if (!parcel)
 		return;
 	*parcel = (struct parcel){ .heads = batch->heads, .count = batch->count };
-	__atomic_fetch_add(&outstanding, parcel->count, __ATOMIC_RELAXED); // relaxed: as above
+	__atomic_fetch_add(&all.outstanding, parcel->count, __ATOMIC_RELAXED); // relaxed: as above
 	batch->heads = NULL;
 	batch->count = 0;
 	__atomic_store_n(&batch->handed, 1, __ATOMIC_RELAXED); // relaxed: a hint
@@ -136,14 +140,14 @@ void cf_rcu_relax(void)
 {
 	struct batch *batch;
 	pthread_once(&once, start);
-	batch = &batches[cf_cpu_current() % batch_count];
+	batch = &all.batches[cf_cpu_current() % all.count];
 	// Relaxed: a hint of this CPU's, so that the shared word is looked at once for each batch.
 	if (CF_LIKELY(!__atomic_load_n(&batch->handed, __ATOMIC_RELAXED)))
 		return;
 	batch = lock_batch(cf_cpu_current());
 	__atomic_store_n(&batch->handed, 0, __ATOMIC_RELAXED);
 	unlock_batch(batch);
-	while (__atomic_load_n(&outstanding, __ATOMIC_RELAXED) > CF_RCU_BACKLOG) {
+	while (__atomic_load_n(&all.outstanding, __ATOMIC_RELAXED) > CF_RCU_BACKLOG) {
 		cf_rcu_synchronize();
 		CF_LOCK_REST();
 	}
@@ -152,7 +156,7 @@ void cf_rcu_relax(void)
 void cf_rcu_barrier(void)
 {
 	pthread_once(&once, start);
-	for (uint32_t cpu = 0; cpu < batch_count; cpu++) {
+	for (uint32_t cpu = 0; cpu < all.count; cpu++) {
 		struct batch *batch = lock_batch(cpu);
 		struct cf_rcu_head *left;
 		hand_over__(batch);

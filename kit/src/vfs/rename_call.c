@@ -107,10 +107,36 @@ static int rename_walked(struct rename *r)
 	return error;
 }
 
+enum { NOTHING_KNOWN = 1 };
+
+// What is known at one moment, without a lock: that there is nothing to rename (-ENOENT), or that both names are one
+// file's (0).
+static int known_result(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	struct cf_vfs_peek source, target;
+	enum cf_vfs_known known;
+	int result = NOTHING_KNOWN;
+	cf_rcu_read_lock();
+	known = cf_vfs_peek(task, from_dir, from, &source);
+	if (known != CF_KNOWN_NOT && cf_vfs_peek(task, to_dir, to, &target) != CF_KNOWN_NOT) {
+		if (known == CF_KNOWN_ABSENT)
+			result = -ENOENT;
+		else if (source.inode == target.inode && !flags && !source.trailing && !target.trailing)
+			result = 0;
+		if (cf_dentry_seq_changed(source.dentry, source.seq)) // at the moment of the look at the second
+			result = NOTHING_KNOWN;
+	}
+	cf_rcu_read_unlock();
+	return result;
+}
+
 int cf_vfs_renameat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
 	struct rename r = { .task = task, .flags = flags };
-	int error = flags & ~(unsigned)NOREPLACE ? -EINVAL : cf_vfs_walk(task, from_dir, from, CF_WALK_PARENT, &r.from);
+	int error = flags & ~(unsigned)NOREPLACE ? -EINVAL : known_result(task, from_dir, from, to_dir, to, flags);
+	if (error != NOTHING_KNOWN)
+		return error;
+	error = cf_vfs_walk(task, from_dir, from, CF_WALK_PARENT, &r.from);
 	if (error)
 		return error;
 	error = cf_vfs_walk(task, to_dir, to, CF_WALK_PARENT, &r.to);

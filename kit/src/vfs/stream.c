@@ -11,26 +11,33 @@ struct cf_stream {
 	uint8_t bytes[CF_PIPE_SIZE];
 };
 
-struct cf_stream *cf_stream_new(void)
+int cf_stream_new(struct cf_vfs *vfs, struct cf_stream **made)
 {
-	struct cf_stream *s = malloc(sizeof *s);
-	if (!s)
-		return NULL;
+	int error = cf_vfs_take(vfs, CF_CHARGE_STREAM, 0);
+	struct cf_stream *s = error ? NULL : malloc(sizeof *s);
+	if (error)
+		return error;
+	if (!s) {
+		cf_vfs_give(vfs, CF_CHARGE_STREAM, 0);
+		return -ENOMEM;
+	}
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->readers = s->writers = 0;
 	s->reader_opens = s->writer_opens = 0;
 	s->head = s->used = 0;
-	return s;
+	*made = s;
+	return 0;
 }
 
-void cf_stream_free(struct cf_stream *s)
+void cf_stream_free(struct cf_vfs *vfs, struct cf_stream *s)
 {
 	if (!s)
 		return;
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->changed);
 	free(s);
+	cf_vfs_give(vfs, CF_CHARGE_STREAM, 0);
 }
 
 int cf_stream_open(struct cf_stream *s, int ends, bool wait_for_other, bool nonblocking)

@@ -9,6 +9,7 @@ enum { FIXED_BUCKETS = 1 << 16 };
 int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 {
 	const struct cf_lru_options lru = { CF_VFS_LOCK_KIND, !CF_VFS_PERCPU, !CF_VFS_DENTRIES_SPLIT };
+	const struct cf_slab_options memory = { .name = "dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE };
 	struct cf_rhash_options table = { .buckets = options->dentry_buckets };
 	int result;
 	if (!s || !CF_IS_ALIGNED(s))
@@ -24,7 +25,8 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
 	cf_mutex_init(&s->rename_mutex);
-	result = cf_lru_init(&s->unused, &lru);
+	result = cf_slab_init(&s->memory, &memory);
+	result = result ? result : cf_lru_init(&s->unused, &lru);
 	result = result ? result : cf_numbers_init(&s->salts);
 	result = result ? result : cf_vfs_count_init(&s->dentries);
 	result = result ? result : cf_rhash_init(&s->names, &table);
@@ -33,57 +35,121 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 
 // --- Shrinking.
 
-// Under the list's lock.
+// Under the list's lock. Charges go back before what is on the list can be seen to be less.
+static enum cf_lru_answer isolate__(struct cf_lru_list *list, struct cf_dentry *d)
+{
+	CF_TEST_POINT("dentry: isolating");
+	cf_lru_isolate__(list, &d->lru);
+	if (reference_count(&d->count) <= 0) // invariant B
+		cf_lru_restore__(&d->super->unused, list, &d->lru);
+	else
+		cf_dentry_uncharge__(d);
+	return CF_LRU_GONE;
+}
+
+static enum cf_lru_answer kill__(struct cf_dentry *d)
+{
+	if (!cf_dentry_kill__(d)) // somebody has just taken a reference
+		return CF_LRU_BUSY;
+	cf_dentry_uncharge__(d);
+	return CF_LRU_REMOVE;
+}
+
 static enum cf_lru_answer age__(struct cf_lru_list *list, struct cf_dentry *d)
 {
-	if (reference_count(&d->count) > 0) {
-		CF_TEST_POINT("dentry: isolating");
-		cf_lru_isolate__(list, &d->lru);
-		if (reference_count(&d->count) <= 0) // invariant B
-			cf_lru_restore__(&d->super->unused, list, &d->lru);
-		return CF_LRU_GONE;
-	}
+	if (reference_count(&d->count) > 0)
+		return isolate__(list, d);
 	if (d->flags & CF_DENTRY_REFERENCED) {
 		cf_dentry_set_flags__(d, 0, CF_DENTRY_REFERENCED);
 		return CF_LRU_ROTATE;
 	}
-	return cf_dentry_kill__(d) ? CF_LRU_REMOVE : CF_LRU_KEEP;
+	return kill__(d);
 }
 
-static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link, void *argument)
+// What a scan has met, for those who want charges back.
+struct progress {
+	bool freed, busy;
+};
+
+// `progress` may be null.
+static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link, void *progress)
+{
+	struct cf_dentry *d = DENTRY_OF(link, lru);
+	struct progress *p = progress;
+	struct cf_lock_node node;
+	enum cf_lru_answer answer = CF_LRU_BUSY;
+	if (cf_vfs_lock_try(&d->lock, &node)) {
+		answer = age__(list, d);
+		cf_vfs_lock_drop(&d->lock, &node);
+	}
+	if (p) {
+		p->freed |= answer == CF_LRU_REMOVE || answer == CF_LRU_GONE;
+		p->busy |= answer == CF_LRU_BUSY;
+	}
+	return answer;
+}
+
+// Only a removed directory's names, however young.
+static enum cf_lru_answer drop_name(struct cf_lru_list *list, struct cf_lru_link *link, void *removed)
 {
 	struct cf_dentry *d = DENTRY_OF(link, lru);
 	struct cf_lock_node node;
 	enum cf_lru_answer answer;
-	(void)argument;
+	(void)list;
+	if (cf_dentry_parent(d) != removed)
+		return CF_LRU_KEEP;
 	if (!cf_vfs_lock_try(&d->lock, &node))
 		return CF_LRU_BUSY;
-	answer = age__(list, d);
+	answer = kill__(d);
 	cf_vfs_lock_drop(&d->lock, &node);
 	return answer;
 }
 
-static size_t scan(struct cf_super *s, size_t most)
+static size_t scan(struct cf_super *s, size_t most, cf_lru_callback *callback, void *argument)
 {
 	struct cf_lru_link *gone = NULL;
 	struct cf_lock_node node;
 	size_t count;
 	cf_dcache_lock(s, &node);
-	count = cf_lru_scan(&s->unused, most, age, NULL, &gone);
+	count = cf_lru_scan(&s->unused, most, callback, argument, &gone);
 	cf_dcache_unlock(s, &node);
 	while (gone) {
 		struct cf_dentry *d = DENTRY_OF(gone, lru);
 		gone = gone->next;
 		cf_dentry_put(cf_dentry_finish(d));
 	}
-	cf_rcu_relax();
 	return count;
 }
 
 size_t cf_dcache_shrink(struct cf_super *s, size_t most)
 {
-	size_t count = scan(s, most);
-	return count ? count : scan(s, most); // all had been used since: now they are old
+	size_t count = scan(s, most, age, NULL);
+	count = count ? count : scan(s, most, age, NULL); // all had been used since: now they are old
+	cf_rcu_relax();
+	return count;
+}
+
+bool cf_dcache_reclaim(struct cf_super *s, size_t most)
+{
+	struct progress p = { false, false };
+	(void)scan(s, most, age, &p);
+	if (!p.freed)
+		(void)scan(s, most, age, &p); // as above
+	if (!p.freed && p.busy) {
+		CF_TEST_POINT("dcache: busy");
+		CF_LOCK_REST();
+	}
+	return p.freed || p.busy;
+}
+
+// Those that are busy are about to be put, and go then: worth_keeping.
+void cf_dentry_drop_names(struct cf_dentry *removed)
+{
+	// No links before what is on the list; a put looks the other way around. One of the two sees the other.
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (reference_count(&removed->count) > 1) // a name has a reference; others may have one, too
+		while (scan(removed->super, SIZE_MAX, drop_name, removed))
+			;
 }
 
 size_t cf_dcache_unused(const struct cf_super *s)
@@ -118,5 +184,6 @@ int cf_super_destroy(struct cf_super *s)
 	cf_vfs_count_destroy(&s->dentries);
 	cf_numbers_destroy(&s->salts);
 	cf_lru_destroy(&s->unused);
+	(void)cf_slab_destroy(&s->memory);
 	return 0;
 }

@@ -17,13 +17,24 @@ static int copy_cred(struct cf_task *task, const struct cf_cred *cred)
 	return 0;
 }
 
+// Aligned, and its many descriptors not touched: aligned_alloc gives no zeroes.
+static struct cf_task *new_task(void)
+{
+	char *memory = calloc(1, sizeof(struct cf_task) + CF_LINE);
+	struct cf_task *task = memory ? (void *)(memory + (CF_LINE - (uintptr_t)memory % CF_LINE) % CF_LINE) : NULL;
+	if (task)
+		task->memory = memory;
+	return task;
+}
+
 int cf_task_new(struct cf_task **made, struct cf_vfs *vfs, const struct cf_cred *cred)
 {
 	static const struct cf_cred root = { .privileged = 1 };
-	struct cf_task *task = calloc(1, sizeof *task);
+	struct cf_task *task = new_task();
 	int error = task ? copy_cred(task, cred ? cred : &root) : -ENOMEM;
 	if (error) {
-		free(task);
+		if (task)
+			free(task->memory);
 		return error;
 	}
 	task->vfs = vfs;
@@ -46,12 +57,12 @@ void cf_task_free(struct cf_task *task)
 	if (!task)
 		return;
 	for (int fd = 0; fd < task->top; fd++)
-		if (task->fds[fd])
+		if (*cf_task_slot(task, fd))
 			cf_vfs_close(task, fd);
 	cf_dentry_put(task->cwd);
 	cf_vfs_relax(task->vfs);
 	free(task->groups);
-	free(task);
+	free(task->memory);
 }
 
 int cf_task_limit(struct cf_task *task, int descriptors)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Between the files of cf_vfs.
-//   fs.c        a file system: made, freed, its limits and clock
+//   fs.c        a file system: made, freed, its clock
+//   limits.c    its limits, and the memory that they are for
 //   inode.c     attributes: times, link counts, what chmod and its like may change
 //   task.c      tasks: credentials, root and working directory
 //   fd.c        descriptors and open files
 //   namei.c     paths to dentries
+//   peek.c      what the name cache knows already
 //   open.c, names.c, change.c   calls on paths
 //   handle.c    calls on files that are named by themselves
 //   io.c, file.c    calls on descriptors
@@ -26,27 +28,42 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { CF_VFS_NAME_SIZES = 3 };
+
 struct cf_vfs {
 	struct cf_super super;
 	struct cf_space space;       // blocks: bytes
 	struct cf_lru files;         // open files: one list, or one for each CPU
+	struct cf_vfs_count cached;  // bytes that the cache is charged: free for everybody else
+	struct cf_slab file_memory;
+	struct cf_slab name_memory[CF_VFS_NAME_SIZES];
 	struct cf_vfs_options options;
 	int64_t most_dentries;       // in the cache, before unused ones are dropped
+	uint32_t crowded;            // atomic; 1: a charge of the cache was refused since it was last shrunk
 	struct cf_inode *root;       // the backend's
 };
 
 struct cf_task {
 	struct cf_vfs *vfs;
+	void *memory;                // that it lies in
 	struct cf_cred cred;
 	uint32_t *groups;
 	uint32_t umask;              // atomic
 	int limit;                   // descriptors; atomic
 	int top;                     // the highest limit so far: none is open above
-	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
 	struct cf_dentry *cwd;       // read in read sections, replaced under `lock`
-	struct cf_lock lock;
-	struct cf_file *fds[CF_TASK_FDS];
+	// Written where the lowest descriptor is asked for.
+	struct cf_lock lock CF_LINE_ALIGNED;
+	int lowest;                  // no free descriptor below; under `lock`, and lowered by close
+	struct cf_file *fds[CF_TASK_FDS] CF_LINE_ALIGNED; // by cf_task_slot
 };
+
+// Neighbours lie on lines of their own, so that threads of a task that use different descriptors share none.
+static inline struct cf_file **cf_task_slot(struct cf_task *task, int fd)
+{
+	enum { ON_A_LINE = CF_VFS_FILES_PERCPU ? CF_LINE / sizeof(void *) : 1, LINES = CF_TASK_FDS / ON_A_LINE };
+	return &task->fds[fd % LINES * ON_A_LINE + fd / LINES];
+}
 
 static inline struct cf_vfs *vfs_of(const struct cf_inode *inode)
 {
@@ -55,11 +72,21 @@ static inline struct cf_vfs *vfs_of(const struct cf_inode *inode)
 
 // fs.c
 int64_t cf_vfs_now(const struct cf_vfs *vfs);
-int cf_vfs_take(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
-void cf_vfs_give(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
 // Where a call ends, outside of read sections and locks: bounds what waits in caches and for grace periods.
 void cf_vfs_relax(struct cf_vfs *vfs);
+
+// limits.c
+extern const struct cf_super_ops cf_vfs_charged; // of a file system with a limit
+int cf_vfs_limits_init(struct cf_vfs *vfs);
+void cf_vfs_limits_destroy(struct cf_vfs *vfs);
+int cf_vfs_take(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
+void cf_vfs_give(struct cf_vfs *vfs, int64_t bytes, int64_t inodes);
 void cf_vfs_statvfs_of(struct cf_vfs *vfs, struct cf_statvfs *stat);
+// The slabs of open files and of directories' entries; those for entries of this many bytes.
+int cf_vfs_memory_init(struct cf_vfs *vfs);
+void cf_vfs_memory_destroy(struct cf_vfs *vfs);
+void cf_vfs_memory_shrink(struct cf_vfs *vfs);
+struct cf_slab *cf_vfs_name_memory(struct cf_vfs *vfs, size_t size);
 
 // inode.c
 void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *stat);
@@ -100,12 +127,33 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 // The dentry a path leads to, referenced. flags: CF_WALK_*.
 int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_walk *walk);
 int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk *walk);
+// What a path leads to, referenced; the dentry of a directory only: on a file's all who use its name would meet.
+struct cf_vfs_found {
+	struct cf_inode *inode;
+	struct cf_dentry *dentry;
+};
+enum { CF_NOT_FOUND = 1 }; // with CF_WALK_CREATE: there is no such name
+// With walk->flags.
+int cf_vfs_find(struct cf_task *task, int dir, const char *path, struct cf_walk *walk, struct cf_vfs_found *found);
+void cf_vfs_put_found(struct cf_vfs_found *found);
+// peek.c: what the name cache knows of a path's last name; in the caller's read section.
+enum cf_vfs_known { CF_KNOWN_NOT, CF_KNOWN_ABSENT, CF_KNOWN_PRESENT };
+struct cf_vfs_peek {
+	struct cf_dentry *dentry;
+	struct cf_inode *inode;
+	uint32_t seq;                // the dentry was so while this is unchanged
+	bool trailing;
+};
+enum cf_vfs_known cf_vfs_peek(struct cf_task *task, int dir, const char *path, struct cf_vfs_peek *peek);
+// -ENOENT: it is known that there is no such name. -EEXIST: that there is. Else 0.
+int cf_vfs_known_absent(struct cf_task *task, int dir, const char *path);
+int cf_vfs_known_present(struct cf_task *task, int dir, const char *path);
 uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint32_t mode);
 // With the directory's sem held.
 int cf_vfs_may_create(struct cf_task *task, struct cf_inode *dir);
 int cf_vfs_may_delete(struct cf_task *task, struct cf_inode *dir, struct cf_inode *victim, bool directory);
 
-// memory.c. inode->flags: it has no name, and costs nothing.
+// memory.c. inode->flags: it has no name, and is charged to nobody: a stream's charge includes it.
 enum { CF_INODE_UNNAMED = 1 };
 struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct cf_cred *cred);
 extern const struct cf_inode_ops cf_memory_inode_ops;
@@ -117,7 +165,8 @@ struct cf_memory_dir {
 	struct cf_memory_entry *root;
 };
 struct cf_inode *cf_memory_find(const struct cf_memory_dir *dir, const struct cf_name *name);
-struct cf_memory_entry *cf_memory_entry_new(const struct cf_name *name, struct cf_inode *inode);
+struct cf_memory_entry *cf_memory_entry_new(struct cf_vfs *vfs, const struct cf_name *name, struct cf_inode *inode);
+void cf_memory_entry_free(struct cf_vfs *vfs, struct cf_memory_entry *entry); // null is allowed
 void cf_memory_add(struct cf_memory_dir *dir, struct cf_memory_entry *entry);
 // Null: there is none. The caller frees it.
 struct cf_memory_entry *cf_memory_remove(struct cf_memory_dir *dir, const struct cf_name *name);
@@ -130,8 +179,8 @@ struct cf_memory_dir *cf_memory_dir_of(struct cf_inode *inode);
 
 // stream.c: what pipes and sockets pass on.
 struct cf_stream;
-struct cf_stream *cf_stream_new(void);
-void cf_stream_free(struct cf_stream *stream); // null is allowed
+int cf_stream_new(struct cf_vfs *vfs, struct cf_stream **stream); // charged: 0, -ENOSPC or -ENOMEM
+void cf_stream_free(struct cf_vfs *vfs, struct cf_stream *stream); // null is allowed
 enum { CF_STREAM_READER = 1, CF_STREAM_WRITER = 2 };
 // -ENXIO: a writer that must not wait, and nobody reads.
 int cf_stream_open(struct cf_stream *stream, int ends, bool wait_for_other, bool nonblocking);

@@ -71,6 +71,8 @@ static void put_owner(struct state *s, struct cf_inode *owner)
 static int take_reference(struct state *s)
 {
 	struct cf_dentry *d = s->at;
+	if (s->w->flags & CF_WALK_RCU)
+		return -EAGAIN;
 	if (s->owner || s->depth || !cf_dentry_grab(d))
 		return -ECHILD;
 	CF_TEST_POINT("walk: grabbed");
@@ -468,6 +470,8 @@ int cf_walk_rcu(struct cf_walk *w, const char *path, attributes_callback *fn, vo
 	result = may_begin_by_sequence(w) ? try_by_sequence(w, path, fn, argument) : -ECHILD;
 	if (result != -ECHILD)
 		return result;
+	if (w->flags & CF_WALK_RCU)
+		return -EAGAIN;
 	result = cf_walk(w, path);
 	return result ? result : call_and_put(w, fn, argument);
 }

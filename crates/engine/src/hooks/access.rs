@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
-use crate::account::sample;
+use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::spin::{Found, read_in_turn};
@@ -12,7 +12,10 @@ use corefold_recording::AccessKind;
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
-    if !active() || own::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
+    if !active() || (hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Read)) {
+        return;
+    }
+    if own::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
         return;
     }
     if hot!().tag == sched::READS_SHOWN && read_in_turn(address) {
@@ -78,6 +81,9 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
         return;
     }
     hot!().wrote = 1;
+    if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
+        return;
+    }
     if own::fetched(address, pc, size, Kind::Store, AccessKind::Write) {
         return;
     }

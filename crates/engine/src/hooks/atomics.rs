@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
+use crate::account::trace;
 use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
 use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
@@ -20,6 +21,13 @@ fn is_ours(address: u64) -> bool {
     address.wrapping_sub(crate::layout::RUNTIME) < crate::layout::RUNTIME_BYTES
 }
 
+#[inline]
+fn traced(address: u64, size: u8, pc: u64, what: AccessKind) {
+    if hot!().traced != 0 {
+        trace::saw(address, size.into(), pc, what);
+    }
+}
+
 /// A simulated load of 1, 2, 4 or 8 bytes; `orders`: of acquire order or stronger.
 pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     if !active() || is_ours(address) {
@@ -34,6 +42,7 @@ pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 }
 
 fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
+    traced(address, size, pc, AccessKind::AtomicLoad);
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
@@ -64,6 +73,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if !active() || is_ours(address) {
         return pending::write_value(address, size, value);
     }
+    traced(address, size, pc, AccessKind::AtomicStore);
     hot!().wrote = 1;
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicStore);
@@ -155,6 +165,7 @@ pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
 
 #[inline]
 fn arrive_on(address: u64, size: u8, pc: u64) {
+    traced(address, size, pc, AccessKind::Rmw);
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::Rmw);
     }

@@ -31,6 +31,8 @@ pub struct Hot {
     pub called: u8,
     /// Where the running fiber's next read saves its registers, if that is requested.
     pub captured: *mut Captured,
+    /// 1 while the running thread is traced.
+    pub traced: u8,
 }
 
 /// The callee-saved registers at a fiber's next read.

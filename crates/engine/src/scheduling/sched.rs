@@ -4,7 +4,7 @@
 //! Every CPU that has something to run has a clock; the CPU with the smallest clock runs. The running
 //! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
 //! others can observe, the CPUs that are behind run first ([`sync`]).
-use crate::account::sample;
+use crate::account::{sample, trace};
 use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine};
@@ -135,6 +135,13 @@ impl Scheduler {
         !self.timers.is_empty()
     }
 
+    /// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
+    #[inline]
+    pub fn use_tags(&self) {
+        (hot!().tag, hot!().tag_dirty) = self.cpus[self.cpu].tags;
+        trace::runs(self.fiber);
+    }
+
     /// The latest clock of any CPU.
     pub fn latest_clock(&self) -> Ticks {
         (0..self.cpus.len()).map(|c| self.clock_of(c)).max().unwrap_or(0)
@@ -156,7 +163,7 @@ impl Scheduler {
 /// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
 pub fn show_reads(all: bool) {
     let s = &mut engine().sched;
-    if !perturb::on() {
+    if !perturb::on() && hot!().traced == 0 {
         let own = Tag::private_clean(s.cpu as u32).bits();
         hot!().tag = if all { READS_SHOWN } else { own };
         s.cpus[s.cpu].tags.0 = hot!().tag;
@@ -328,7 +335,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     e.fibers[from].wrote = hot.wrote;
     e.sched.cpu = cpu;
     e.sched.fiber = to;
-    (hot.tag, hot.tag_dirty) = e.sched.cpus[cpu].tags;
+    e.sched.use_tags();
     hot.cost_half = if e.sched.sibling_busy(cpu) { 2 } else { 0 };
     hot.clock = clock;
     hot.frames = e.fibers[to].frames;

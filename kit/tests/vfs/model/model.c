@@ -43,13 +43,23 @@ static int64_t inode_charge(const struct node *n)
 	       (n->target ? cf_charge_name(strlen(n->target)) : 0);
 }
 
+int model_make_stream(struct model *m, struct node *n)
+{
+	if (!n->stream && model_take(m, CF_CHARGE_STREAM, 0))
+		return -ENOSPC;
+	n->stream = true;
+	return 0;
+}
+
 // Frees what a file holds, once it has no name and nobody has it open.
 void model_release(struct model *m, struct node *n)
 {
-	if (n->holds || n->nlink || n->freed)
+	if (n->holds || (n->nlink && n->linked) || n->freed)
 		return;
 	n->freed = true;
 	model_set_size(m, n, 0);
+	if (n->stream)
+		model_take(m, -(int64_t)CF_CHARGE_STREAM, 0);
 	if (n->linked)
 		model_take(m, -inode_charge(n), -1);
 	if (S_ISDIR(n->mode)) {

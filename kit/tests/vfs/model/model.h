@@ -32,8 +32,9 @@ struct node {
 	uint8_t *ring; // pipes: what was written and not read
 	int64_t ring_used;
 	int readers, writers;
+	bool stream;   // pipes: the buffer is there, from the first open on
 	int holds;     // open files and working directories
-	bool linked;   // false: a pipe without a name, which costs nothing
+	bool linked;   // false: a pipe without a name, which costs its buffer alone
 	bool freed;
 	struct node *next_made;
 };
@@ -107,6 +108,7 @@ void model_touch_write(struct model *m, struct node *node);
 void model_set_size(struct model *m, struct node *node, int64_t size);
 void model_drop_privileges(struct model_task *t, struct node *node);
 int64_t model_pages_charge(const struct node *node);
+int model_make_stream(struct model *m, struct node *node); // -ENOSPC
 void model_close_file(struct model *m, struct file *file);
 int model_make(struct model *m, struct model_task *t, struct node *dir, const char *name, uint32_t mode, const char *target,
 	       struct node **made);

@@ -350,6 +350,8 @@ static int64_t pipe_call(struct model *m, struct model_task *t, struct result *r
 		return -EMFILE;
 	struct node *n = model_node(m, t, NULL, S_IFIFO | 0600);
 	n->mode = S_IFIFO | 0600;
+	if (model_make_stream(m, n))
+		return -ENFILE;
 	t->fds[fds[0]] = model_file_new(n, O_RDONLY | O_NONBLOCK);
 	t->fds[fds[1]] = model_file_new(n, O_WRONLY | O_NONBLOCK);
 	memcpy(r->fds, fds, sizeof fds);

@@ -30,6 +30,11 @@ static int may_open(struct model_task *t, const struct node *node, int flags)
 	return 0;
 }
 
+static int open_node(struct model *m, struct node *node)
+{
+	return S_ISFIFO(node->mode) && model_make_stream(m, node) ? -ENOMEM : 0;
+}
+
 // The last component where O_CREAT may make it: through links, to a name that is or is not there.
 static int find_or_make(struct model *m, struct model_task *t, const struct call *c, struct place *p, struct node **node,
 			bool *made)
@@ -83,6 +88,7 @@ int64_t model_open(struct model *m, struct model_task *t, const struct call *c)
 		node = p.node;
 	}
 	free(p.last);
+	error = error ? error : open_node(m, node);
 	if (error)
 		return error;
 	t->fds[fd] = model_file_new(node, c->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECTORY));
