@@ -90,15 +90,15 @@ fn judge() -> Program {
 }
 
 /// The results of concurrent calls are the model's in some order of the calls, but for the exceptions that cf_vfs.h lists.
-/// Each run has 25 small programs, each with delays of its own: 100,000 schedules in `make stress`.
+/// Each run has 50 small programs, each with delays of its own: 100,000 schedules in `make stress`.
 #[test]
 fn concurrent_calls_take_effect_one_by_one() {
     let judge = judge();
     // Few hashes, so that names of directories collide.
     let defines = ["-DCF_LOCK_SPINS=16", "-DCF_TEST_POINTS", "-DCF_MEMORY_HASH_BITS=2", &judge.display().to_string()];
     let Some(program) = cache_program("tests/explore/vfs_histories.c", SCALED, &defines) else { return };
-    let seeds = if stress() { "1-4000" } else { "1-20" };
-    let explore = format!("explore --cpus 4 --seeds {seeds} -- {} 25", program.display());
+    let seeds = if stress() { "1-2000" } else { "1-10" };
+    let explore = format!("explore --cpus 4 --seeds {seeds} -- {} 50", program.display());
     let said = Place::new().corefold(&explore);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
 }
