@@ -167,10 +167,10 @@ struct cf_dentry {
 	int32_t count CF_LINE_ALIGNED; /* atomic; below 0: dead */
 	uint32_t waiters;
 	struct cf_vfs_lock lock;
+	struct cf_lru_link lru;
 	struct cf_rcu_head rcu;
-	/* Line 3: the LRU, whose links neighbours write; children and siblings, under the parent's lock. */
-	struct cf_lru_link lru CF_LINE_ALIGNED;
-	struct cf_dentry *children, *next_sibling, **sibling_link;
+	/* Line 3: children and siblings, under the parent's lock; the scaled form lists none. */
+	struct cf_dentry *children CF_LINE_ALIGNED, *next_sibling, **sibling_link;
 };
 
 struct cf_super_ops {

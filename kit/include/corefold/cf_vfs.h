@@ -5,7 +5,8 @@
  *
  * Choose it to have files inside one process, or caches of names and inodes above a store of your own (cf_backend.h).
  *
- * Cost: stat of a path that is in the name cache stores nothing to shared memory. open counts a reference on the file;
+ * Cost: stat of a path that is in the name cache stores nothing to shared memory. open counts a reference on the file,
+ * and so do link, unlink and rename; what fails because a name is there, or is not, as the name cache knows, stores nothing;
  * with CF_O_ANYFD it takes a descriptor from this CPU's part of the table, without it the lowest, under one lock a task.
  * pread within a page stores nothing but an access time that is due; pwrite within a page that is there writes that page,
  * and times once a tick of the clock. Calls that make or remove a name hold its directory's semaphore. Dentries in the

@@ -43,7 +43,8 @@ int cf_vfs_limits_init(struct cf_vfs *vfs)
 	const struct cf_vfs_options *o = &vfs->options;
 	// A CPU keeps some pages to itself.
 	const struct cf_counter_options bytes = { .cap_max = 256 * CF_PAGE };
-	struct cf_space_options space = { .block_counter = bytes, .kind = CF_COUNTER_ADAPTIVE, .blocks = o->bytes ? o->bytes : NO_LIMIT,
+	struct cf_space_options space = { .kind = CF_COUNTER_ADAPTIVE, .block_counter = bytes,
+					  .blocks = o->bytes ? o->bytes : NO_LIMIT,
 					  .inodes = o->inodes ? o->inodes : NO_LIMIT,
 					  .reclaim = o->bytes ? reclaim : NULL, .context = vfs };
 	int error = cf_vfs_count_init(&vfs->cached);
