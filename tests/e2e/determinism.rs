@@ -106,6 +106,7 @@ fn without_slack_skipping_beside_a_sibling_that_begins_or_ends_changes_nothing()
     for machine in ["icl-i5-1035g4", "skl-i7-6700hq"] {
         are_alike_on(&program("truths/in_order.c"), machine);
         are_alike_on(&program_with("truths/in_order.c", &["-DHALVES"]), machine);
+        are_alike_on(&program("truths/beside.c"), machine);
     }
 }
 
@@ -126,7 +127,7 @@ fn are_alike_on(program: &Program, machine: &str) {
     let printed = |step_by_step: bool| {
         let run = Simulation::of(program)
             .cpus("8")
-            .args(&format!("8 {rounds}"))
+            .args(&format!("{rounds} 8"))
             .option("--machine", machine)
             .option("--slack", "0")
             .option("--without", "mispredict")

@@ -35,6 +35,8 @@ struct Doze {
     lines: [Watched; LOOKS],
     /// Lines that it reads beside them.
     read: [Watched; LOOKS],
+    /// One of these was requested: its turns may be others from then on.
+    disturbed: bool,
 }
 
 /// The CPUs that skip. Such a CPU's clock is that of its next read.
@@ -85,7 +87,7 @@ pub fn doze() -> bool {
     let clock = hot!().clock;
     let spins = &e.fibers[e.sched.fiber].spins;
     let (lines, read) = (spins.lines(), spins.read());
-    let doze = Doze { since: clock, period: spins.period(), lines, read };
+    let doze = Doze { since: clock, period: spins.period(), lines, read, disturbed: false };
     let mut quiet = |line: u64| e.model.undisturbed(*crate::engine::tag_of(line), cpu as u32);
     // A store that is still in another CPU's store buffer would wake nobody when it commits.
     if !doze.watches().all(|w| quiet(w.line) && !pending::any_on(w.line)) || !e.model.is_idle(cpu as u32) {
@@ -120,6 +122,9 @@ fn end(cpu: usize, clock: Ticks) {
     let slept = clock.saturating_sub(doze.since).saturating_sub(doze.period);
     fiber.spins.dozed(slept);
     fiber.time.spin += slept;
+    if doze.disturbed {
+        fiber.spins.disturbed();
+    }
 }
 
 impl Doze {
@@ -147,14 +152,13 @@ pub fn touched(address: u64, time: Ticks) {
     let watched = &engine().sched.dozes.watched;
     if !watched.is_empty() && watched.contains_key(&crate::engine::line_start(address)) {
         let line = crate::engine::line_start(address);
-        let reads = |(doze, _): &(&Option<Doze>, _)| doze.is_some_and(|doze| doze.read.iter().any(|w| w.line == line));
-        let s = &engine().sched;
-        let readers: Vec<usize> = s.dozes.cpus.iter().zip(&s.cpus).filter(reads).filter_map(|(_, c)| c.fiber).collect();
+        for doze in engine().sched.dozes.cpus.iter_mut().flatten() {
+            doze.disturbed |= doze.read.iter().any(|watched| watched.line == line);
+        }
         rouse(|cpu, doze| {
             let these = doze.watches().filter(|watched| watched.line == line);
             these.map(|watched| doze.turn_with(watched.after, cpu, time)).min()
         });
-        readers.into_iter().for_each(|fiber| engine().fibers[fiber].spins.disturbed());
     }
 }
 
@@ -162,6 +166,7 @@ pub fn touched(address: u64, time: Ticks) {
 pub fn disturbed(cpu: usize, time: Ticks) {
     if engine().sched.dozes.cpus[cpu].is_some() {
         rouse(|c, doze| (c == cpu).then(|| doze.turn_with(0, cpu, time)));
+        end(cpu, engine().sched.cpus[cpu].clock);
     }
 }
 
@@ -183,20 +188,17 @@ pub fn all_awake(time: Ticks) {
     }
 }
 
-/// Of the CPUs that skip, those for which `when` gives a time go on then.
+/// Of the CPUs that skip, those for which `when` gives a time go on then, if not sooner. Until then they may be roused sooner
+/// still, by a CPU that is behind the one that rouses them now.
 fn rouse(when: impl Fn(usize, &Doze) -> Option<Ticks>) {
     let s = &mut engine().sched;
     let mut roused: Vec<(u32, Ticks)> = Vec::new();
     for (cpu, (slot, doze)) in s.cpus.iter_mut().zip(&s.dozes.cpus).enumerate() {
-        // One that looks sooner anyway goes on dozing: it may be roused sooner still.
         if let Some(look) = doze.and_then(|doze| when(cpu, &doze)).filter(|look| *look < slot.clock) {
             slot.clock = look;
             roused.push((cpu as u32, look));
         }
     }
     s.clocks.change(|cpu| roused.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok().map(|at| roused[at].1));
-    for (cpu, clock) in roused {
-        end(cpu as usize, clock);
-    }
     sched::set_limit();
 }

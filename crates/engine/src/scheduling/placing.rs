@@ -79,7 +79,7 @@ fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
     e.fibers[fiber].comes_back(cpu, since);
     if !busy {
         e.sched.cpus[cpu].busy_from = since;
-
+        doze::sibling_changes(cpu, since);
     }
 }
 
