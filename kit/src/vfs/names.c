@@ -149,9 +149,9 @@ static int remove_found(struct cf_task *task, struct cf_walk *w, struct cf_dentr
 	error = cf_vfs_may_delete(task, dir, inode, directory);
 	if (error)
 		return error;
-	if (directory)
-		cf_dentry_prune(victim);
 	error = directory ? dir->ops->rmdir(dir, &w->last, inode) : dir->ops->unlink(dir, &w->last, inode);
+	if (!error && directory)
+		cf_dentry_drop_names(victim);
 	if (!error)
 		cf_dentry_delete(victim);
 	return error;
