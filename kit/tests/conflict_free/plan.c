@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 const char *const row_names[ROWS] = { "open", "link", "unlink", "rename", "stat", "fstat", "lseek", "close", "pipe", "read",
-				      "write", "pread", "pwrite", "open, lowest" };
+				      "write", "pread", "pwrite", "open lowest" };
 
 enum { MOST_NAMES = 4, MOST_INODES = 6, ABSENT = -1, PAGES = 2 };
 
