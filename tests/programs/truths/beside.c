@@ -48,7 +48,7 @@ static void *write_now_and_then(void *unused)
 
 	pin(1);
 	for (long round = 1; round <= rounds; round++) {
-		x = compute(x, 4000 + (round * 37 & 255));
+		x = compute(x, 40000 + (round * 37 & 255));
 		atomic_store(&word, round);
 	}
 	atomic_store(&over, (int)(x | 1));
@@ -61,9 +61,9 @@ static void *compute_and_sleep(void *unused)
 
 	pin(4);
 	for (long round = 1; !atomic_load(&over); round++) {
-		x = compute(x, 1000 + (round * 53 & 511));
+		x = compute(x, 10000 + (round * 53 & 511));
 		beside = x;
-		nanosleep(&(struct timespec){ .tv_nsec = 900 + (round * 29 & 127) }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = 9000 + (round * 29 & 127) }, NULL);
 	}
 	return unused;
 }
@@ -78,8 +78,9 @@ int main(int argc, char **argv)
 	pthread_create(&writer, NULL, write_now_and_then, NULL);
 	pthread_create(&sleeper, NULL, compute_and_sleep, NULL);
 	for (long round = 1; round <= rounds; round++) {
+		/* A pause takes longer beside the other thread. */
 		while (atomic_load_explicit(&word, memory_order_acquire) < round)
-			;
+			__builtin_ia32_pause();
 		hash = hash * 31 + (long)(__builtin_ia32_rdtsc() & 0xffffffff);
 	}
 	pthread_join(writer, NULL);
