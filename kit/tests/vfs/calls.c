@@ -506,6 +506,33 @@ TEST("a close beside a search that finds no descriptor is not missed")
 	end();
 }
 
+static int64_t was_read;
+
+static void read_0_there(void)
+{
+	char bytes[100];
+	cf_rcu_register_thread();
+	was_read = cf_vfs_read(task, 0, bytes, sizeof bytes);
+	cf_rcu_unregister_thread();
+}
+
+TEST("an open file that is closed under a read is not the next one's until the read has ended")
+{
+	struct actor reader = { .act = read_0_there, .stop_at = "mapping: read, found" };
+	begin(0, 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/a", O_CREAT | O_RDWR, 0600), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/b", O_CREAT | O_RDWR, 0600), 1);
+	CHECK_EQUAL(cf_vfs_pwrite(task, 0, (char[100]){ 0 }, 100, 0), 100);
+	actor_start(&reader);
+	CHECK(actor_wait_held(&reader));
+	CHECK_EQUAL(cf_vfs_close(task, 0), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/b", O_RDWR, 0), 0);
+	actor_end(&reader);
+	CHECK_EQUAL(was_read, 100);
+	CHECK_EQUAL(cf_vfs_lseek(task, 0, 0, SEEK_CUR), 0); // it has a position of its own
+	end();
+}
+
 // --- One name, made and removed by all: of those who make it exclusively one succeeds each time.
 
 static long made[STORMERS], removed[STORMERS];
