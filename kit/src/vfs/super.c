@@ -145,8 +145,9 @@ bool cf_dcache_reclaim(struct cf_super *s, size_t most)
 // Those that are busy are about to be put, and go then: worth_keeping.
 void cf_dentry_drop_names(struct cf_dentry *removed)
 {
-	// No links before what is on the list; a put looks the other way around. One of the two sees the other.
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	// Sequentially consistent: no links, before counts and the list are looked at. A put does so the other way around; one of
+	// the two sees the other.
+	__atomic_exchange_n(&removed->inode->nlink, 0, __ATOMIC_SEQ_CST);
 	if (reference_count(&removed->count) > 1) // a name has a reference; others may have one, too
 		while (scan(removed->super, SIZE_MAX, drop_name, removed))
 			;
