@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Magazines of free objects: two for each CPU, and a depot of full and empty ones for all.
-// A CPU's part is under its own lock: its threads alone take it, and who drains it.
+// Allocation and free, and what goes over all CPUs: draining and statistics. Magazines live as long as the cache, so that
+// statistics may look into any that a CPU has.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "slab.h"
+#include "slab_paths.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { LARGEST = 8192, LARGEST_ALIGN = 4096, LARGEST_MAGAZINE = 255 };
 
-struct cf_slab_magazine {
-	struct cf_slab_magazine *next; // in the depot
-	uint32_t count;
-	void *objects[];
-};
-
-struct cf_slab_cpu {
-	struct cf_qspin lock;
-	struct cf_slab_magazine *loaded, *previous; // may be null
-	uint64_t allocations, frees;
-} CF_LINE_ALIGNED;
-
-CF_STATIC_ASSERT(sizeof(struct cf_slab_cpu) == CF_LINE, "a CPU's part is one line");
+#define CF_SLAB_COLD __attribute__((noinline, cold))
 
 static uint32_t magazine_for(uint32_t size)
 {
@@ -50,6 +38,7 @@ int cf_slab_init(struct cf_slab *s, const struct cf_slab_options *o)
 	s->charge = o->charge;
 	s->context = o->context;
 	s->magazine = o->magazine ? o->magazine : magazine_for(s->size);
+	cf_mutex_init(&s->draining);
 	slab_plan(s, o->align, o->cpus ? o->cpus : cf_cpu_count());
 	s->cpus = aligned_alloc(CF_LINE, s->cpu_count * sizeof *s->cpus);
 	if (!s->cpus) {
@@ -60,137 +49,10 @@ int cf_slab_init(struct cf_slab *s, const struct cf_slab_options *o)
 	return 0;
 }
 
-// ---- the depot
-
-static struct cf_slab_magazine *new_magazine(struct cf_slab *s)
+// Relaxed: figures for statistics.
+static void count(uint64_t *counter)
 {
-	size_t bytes = sizeof(struct cf_slab_magazine) + s->magazine * sizeof(void *);
-	struct cf_slab_magazine *m = aligned_alloc(CF_LINE, (bytes + CF_LINE - 1) / CF_LINE * CF_LINE);
-	if (m)
-		m->count = 0;
-	return m;
-}
-
-// Relaxed: the counts are looked at without the depot's lock, too.
-static void push(struct cf_slab_magazine **list, uint32_t *count, struct cf_slab_magazine *m)
-{
-	m->next = *list;
-	*list = m;
-	__atomic_store_n(count, *count + 1, __ATOMIC_RELAXED);
-}
-
-static struct cf_slab_magazine *pop(struct cf_slab_magazine **list, uint32_t *count)
-{
-	struct cf_slab_magazine *m = *list;
-	if (m) {
-		*list = m->next;
-		__atomic_store_n(count, *count - 1, __ATOMIC_RELAXED);
-	}
-	return m;
-}
-
-// A full magazine for an empty one, which may be null; null: there is none, and the empty one stays the caller's.
-static struct cf_slab_magazine *full_for_empty(struct cf_slab *s, struct cf_slab_magazine *empty)
-{
-	struct cf_slab_magazine *full;
-	struct cf_mcs_node node;
-	// Relaxed: where one has come or gone meanwhile, slabs serve as well.
-	if (!__atomic_load_n(&s->full_count, __ATOMIC_RELAXED))
-		return NULL;
-	cf_mcs_lock(&s->depot, &node);
-	full = pop(&s->full, &s->full_count);
-	if (full && empty)
-		push(&s->empty, &s->empty_count, empty);
-	s->exchanges += full != NULL;
-	cf_mcs_unlock(&s->depot, &node);
-	return full;
-}
-
-static void flush(struct cf_slab *s, struct cf_slab_magazine *m)
-{
-	slab_give(s, m->objects, m->count);
-	m->count = 0;
-}
-
-// An empty magazine for a full one, which may be null. If the depot has enough full ones, the full one is emptied.
-static struct cf_slab_magazine *empty_for_full(struct cf_slab *s, struct cf_slab_magazine *full)
-{
-	struct cf_slab_magazine *empty = NULL;
-	struct cf_mcs_node node;
-	bool enough;
-	cf_mcs_lock(&s->depot, &node);
-	enough = full && s->full_count >= s->cpu_count;
-	if (!enough) {
-		empty = pop(&s->empty, &s->empty_count);
-		if (empty && full)
-			push(&s->full, &s->full_count, full);
-		s->exchanges += empty != NULL;
-	}
-	cf_mcs_unlock(&s->depot, &node);
-	if (empty)
-		return empty;
-	if (!enough && (empty = new_magazine(s)) != NULL) {
-		if (!full)
-			return empty;
-		cf_mcs_lock(&s->depot, &node);
-		push(&s->full, &s->full_count, full);
-		s->exchanges++;
-		cf_mcs_unlock(&s->depot, &node);
-		return empty;
-	}
-	if (full)
-		flush(s, full);
-	return full;
-}
-
-// ---- a CPU
-
-static struct cf_slab_cpu *lock_cpu(struct cf_slab *s)
-{
-	struct cf_slab_cpu *cpu = &s->cpus[cf_cpu_current()];
-	cf_qspin_lock(&cpu->lock);
-	return cpu;
-}
-
-static void swap__(struct cf_slab_cpu *cpu)
-{
-	struct cf_slab_magazine *m = cpu->loaded;
-	cpu->loaded = cpu->previous;
-	cpu->previous = m;
-}
-
-// Makes the loaded magazine one with objects in it, if there are any.
-static bool reload__(struct cf_slab *s, struct cf_slab_cpu *cpu)
-{
-	struct cf_slab_magazine *full;
-	swap__(cpu);
-	if (cpu->loaded && cpu->loaded->count)
-		return true;
-	full = full_for_empty(s, cpu->loaded);
-	if (full) {
-		cpu->loaded = full;
-		return true;
-	}
-	if (!cpu->loaded && !(cpu->loaded = new_magazine(s)))
-		return false;
-	cpu->loaded->count = slab_take(s, cpu->loaded->objects, s->magazine);
-	return cpu->loaded->count != 0;
-}
-
-// Makes the loaded magazine one with room.
-static bool unload__(struct cf_slab *s, struct cf_slab_cpu *cpu)
-{
-	swap__(cpu);
-	if (cpu->loaded && cpu->loaded->count < s->magazine)
-		return true;
-	cpu->loaded = empty_for_full(s, cpu->loaded);
-	return cpu->loaded != NULL;
-}
-
-// Relaxed: read by statistics; written under the CPU's lock.
-static void count__(uint64_t *counter)
-{
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
 static void drain(struct cf_slab *s);
@@ -199,27 +61,50 @@ static void drain(struct cf_slab *s);
 static void *last_resort(struct cf_slab *s)
 {
 	void *object = NULL;
-	struct cf_slab_cpu *cpu;
 	drain(s);
-	if (!slab_take(s, &object, 1))
-		return NULL;
-	cpu = lock_cpu(s);
-	count__(&cpu->allocations);
-	cf_qspin_unlock(&cpu->lock);
+	return slab_take(s, &object, 1) ? object : NULL;
+}
+
+static CF_SLAB_COLD void *alloc_slow(struct cf_slab *s)
+{
+	struct cf_slab_magazine *m;
+	void *object;
+	if (slab_pop(s, &object) == SLAB_DONE)
+		return object;
+	m = slab_with_objects(s);
+	if (m) { // one for the caller, so that nobody on this CPU is faster
+		slab_set_word(m, m->word - 1);
+		object = m->objects[slab_count_of(m)];
+		slab_rotate(s, m);
+	} else {
+		object = last_resort(s);
+	}
+	if (object)
+		count(&s->cpus[cf_cpu_current()].allocations);
 	return object;
+}
+
+static CF_SLAB_COLD void free_slow(struct cf_slab *s, void *object)
+{
+	struct cf_slab_magazine *m;
+	if (slab_push(s, object) == SLAB_DONE)
+		return;
+	count(&s->cpus[cf_cpu_current()].frees);
+	m = slab_with_room(s);
+	if (m) {
+		m->objects[slab_count_of(m)] = object;
+		slab_set_word(m, m->word + 1);
+		slab_rotate(s, m);
+	} else {
+		slab_give(s, &object, 1);
+	}
 }
 
 void *cf_slab_alloc(struct cf_slab *s)
 {
-	struct cf_slab_cpu *cpu = lock_cpu(s);
-	void *object = NULL;
-	if (CF_LIKELY(cpu->loaded && cpu->loaded->count) || reload__(s, cpu)) {
-		object = cpu->loaded->objects[--cpu->loaded->count];
-		count__(&cpu->allocations);
-	}
-	cf_qspin_unlock(&cpu->lock);
-	if (CF_UNLIKELY(!object))
-		object = last_resort(s);
+	void *object;
+	if (CF_UNLIKELY(slab_pop_once(s, &object) != SLAB_DONE))
+		object = alloc_slow(s);
 	if (CF_LIKELY(object != NULL))
 		slab_unpoison(object, s->size);
 	return object;
@@ -227,19 +112,11 @@ void *cf_slab_alloc(struct cf_slab *s)
 
 void cf_slab_free(struct cf_slab *s, void *object)
 {
-	struct cf_slab_cpu *cpu;
 	if (!object)
 		return;
 	slab_poison(s, object);
-	cpu = lock_cpu(s);
-	if (CF_LIKELY(cpu->loaded && cpu->loaded->count < s->magazine) || unload__(s, cpu)) {
-		cpu->loaded->objects[cpu->loaded->count++] = object;
-		object = NULL;
-	}
-	count__(&cpu->frees);
-	cf_qspin_unlock(&cpu->lock);
-	if (object)
-		slab_give(s, &object, 1);
+	if (CF_UNLIKELY(slab_push_once(s, object) != SLAB_DONE))
+		free_slow(s, object);
 }
 
 // ---- all CPUs
@@ -247,45 +124,62 @@ void cf_slab_free(struct cf_slab *s, void *object)
 static void dispose(struct cf_slab *s, struct cf_slab_magazine *m)
 {
 	if (m)
-		flush(s, m);
-	free(m);
+		slab_flush(s, m);
+	slab_into_depot(s, m);
 }
 
-static void drain_cpu(struct cf_slab *s, struct cf_slab_cpu *cpu)
+static void set_gates(struct cf_slab *s, uint64_t closed)
 {
-	struct cf_slab_magazine *loaded, *previous;
-	cf_qspin_lock(&cpu->lock);
-	loaded = cpu->loaded;
-	previous = cpu->previous;
-	cpu->loaded = cpu->previous = NULL;
-	cf_qspin_unlock(&cpu->lock);
-	dispose(s, loaded);
-	dispose(s, previous);
+	// Sequentially consistent: before the fence. An exchange: in the lab a store is seen late.
+	for (uint32_t cpu = 0; cpu < s->cpu_count; cpu++)
+		if (!slab_is_locked(cpu))
+			__atomic_exchange_n(&s->cpus[cpu].gate, closed, __ATOMIC_SEQ_CST);
+}
+
+// `fenced`: gates are closed, and no sequence is under way. Else what sequences change stays.
+static void drain_cpu(struct cf_slab *s, uint32_t cpu, bool fenced)
+{
+	struct cf_slab_cpu *own = &s->cpus[cpu];
+	struct cf_slab_magazine *m = NULL;
+	if (slab_is_locked(cpu))
+		cf_qspin_lock(&own->lock);
+	if (slab_is_locked(cpu) || fenced)
+		m = __atomic_exchange_n(&own->loaded, NULL, __ATOMIC_RELAXED); // relaxed: the lock orders, or the fence
+	if (slab_is_locked(cpu))
+		cf_qspin_unlock(&own->lock);
+	if (m)
+		slab_settle(own, m);
+	dispose(s, m);
+	dispose(s, slab_exchange(own, NULL));
 }
 
 static void drain_depot(struct cf_slab *s)
 {
-	struct cf_slab_magazine *lists[2], *next;
+	struct cf_slab_magazine *full, *next;
 	struct cf_mcs_node node;
 	cf_mcs_lock(&s->depot, &node);
-	lists[0] = s->full;
-	lists[1] = s->empty;
-	s->full = s->empty = NULL;
-	__atomic_store_n(&s->full_count, 0, __ATOMIC_RELAXED);
-	s->empty_count = 0;
+	full = s->full;
+	s->full = NULL;
+	__atomic_store_n(&s->full_count, 0, __ATOMIC_RELAXED); // relaxed: looked at without the lock, too
 	cf_mcs_unlock(&s->depot, &node);
-	for (int i = 0; i < 2; i++)
-		for (struct cf_slab_magazine *m = lists[i]; m; m = next) {
-			next = m->next;
-			dispose(s, m);
-		}
+	for (; full; full = next) {
+		next = full->next;
+		dispose(s, full);
+	}
 }
 
 static void drain(struct cf_slab *s)
 {
-	for (uint32_t i = 0; i < s->cpu_count; i++)
-		drain_cpu(s, &s->cpus[i]);
+	bool fenced;
+	(void)cf_mutex_lock(&s->draining); // cannot fail: nobody takes it twice
+	set_gates(s, 1);
+	CF_TEST_POINT("slab: gates closed");
+	fenced = cf_cpu_fence(-1) == 0;
+	for (uint32_t cpu = 0; cpu < s->cpu_count; cpu++)
+		drain_cpu(s, cpu, fenced);
+	set_gates(s, 0);
 	drain_depot(s);
+	cf_mutex_unlock(&s->draining);
 }
 
 size_t cf_slab_shrink(struct cf_slab *s)
@@ -297,9 +191,25 @@ size_t cf_slab_shrink(struct cf_slab *s)
 	return before > after ? before - after : 0;
 }
 
-static uint32_t objects_in(const struct cf_slab_magazine *m)
+// Relaxed, here and below: sequences go on meanwhile.
+static void add_loaded(struct cf_slab_stats *stats, const struct cf_slab_magazine *m)
 {
-	return m ? m->count : 0;
+	uint64_t word = __atomic_load_n(&m->word, __ATOMIC_RELAXED), cached = word & SLAB_COUNT, pops = word >> 16;
+	stats->cached += cached;
+	stats->allocations += pops;
+	stats->frees += cached + pops - __atomic_load_n(&m->base, __ATOMIC_RELAXED);
+}
+
+static void cpu_stats(const struct cf_slab_cpu *cpu, struct cf_slab_stats *stats)
+{
+	const struct cf_slab_magazine *loaded = __atomic_load_n(&cpu->loaded, __ATOMIC_ACQUIRE);
+	const struct cf_slab_magazine *other = __atomic_load_n(&cpu->previous, __ATOMIC_ACQUIRE);
+	stats->allocations += __atomic_load_n(&cpu->allocations, __ATOMIC_RELAXED);
+	stats->frees += __atomic_load_n(&cpu->frees, __ATOMIC_RELAXED);
+	if (loaded)
+		add_loaded(stats, loaded);
+	if (other)
+		stats->cached += __atomic_load_n(&other->word, __ATOMIC_RELAXED) & SLAB_COUNT;
 }
 
 static void depot_stats(struct cf_slab *s, struct cf_slab_stats *stats)
@@ -307,7 +217,7 @@ static void depot_stats(struct cf_slab *s, struct cf_slab_stats *stats)
 	struct cf_mcs_node node;
 	cf_mcs_lock(&s->depot, &node);
 	for (struct cf_slab_magazine *m = s->full; m; m = m->next)
-		stats->cached += m->count;
+		stats->cached += slab_count_of(m);
 	stats->exchanges = s->exchanges;
 	cf_mcs_unlock(&s->depot, &node);
 	cf_mcs_lock(&s->pages, &node);
@@ -321,14 +231,8 @@ static void depot_stats(struct cf_slab *s, struct cf_slab_stats *stats)
 void cf_slab_stats(struct cf_slab *s, struct cf_slab_stats *stats)
 {
 	*stats = (struct cf_slab_stats){ 0 };
-	for (uint32_t i = 0; i < s->cpu_count; i++) {
-		struct cf_slab_cpu *cpu = &s->cpus[i];
-		cf_qspin_lock(&cpu->lock);
-		stats->cached += objects_in(cpu->loaded) + objects_in(cpu->previous);
-		stats->allocations += cpu->allocations;
-		stats->frees += cpu->frees;
-		cf_qspin_unlock(&cpu->lock);
-	}
+	for (uint32_t i = 0; i < s->cpu_count; i++)
+		cpu_stats(&s->cpus[i], stats);
 	stats->allocated = stats->allocations - stats->frees;
 	depot_stats(s, stats);
 }
@@ -339,6 +243,10 @@ size_t cf_slab_destroy(struct cf_slab *s)
 	cf_slab_stats(s, &stats);
 	drain(s);
 	slab_unmap_all(s);
+	for (struct cf_slab_magazine *m = s->empty, *next; m; m = next) { // all are empty now
+		next = m->next;
+		free(m);
+	}
 	free(s->cpus);
 	s->cpus = NULL;
 	return stats.allocated;

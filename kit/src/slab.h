@@ -24,15 +24,13 @@ void slab_unmap_all(struct cf_slab *slab);
 
 #pragma GCC visibility pop
 
-/* AddressSanitizer reports uses of free objects, but for the bytes of the free list, and but for those that readers may
- * look at. */
+/* AddressSanitizer reports uses of free objects, but for the bytes of the free list; not of those that stay as they are. */
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
 static inline void slab_poison(const struct cf_slab *s, void *object)
 {
-	size_t kept = s->link ? 0 : sizeof(void *);
-	if (!(s->flags & CF_SLAB_TYPE_STABLE) && s->size > kept)
-		ASAN_POISON_MEMORY_REGION((char *)object + kept, s->size - kept);
+	if (!s->link && s->size > sizeof(void *))
+		ASAN_POISON_MEMORY_REGION((char *)object + sizeof(void *), s->size - sizeof(void *));
 }
 
 static inline void slab_unpoison(void *memory, size_t bytes)

@@ -2,6 +2,7 @@
 #include "bench.h"
 #include "lock_events.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -100,7 +101,10 @@ static void *worker(void *argument)
 static bool worker_new(struct worker *w, const struct fs_calls *calls, struct fs *fs, const struct settings *settings, long id)
 {
 	*w = (struct worker){ .calls = calls, .settings = settings, .id = id, .random = (uint64_t)(id + settings->seed * 4096) * 0x9e3779b97f4a7c15u };
-	w->task = calls->task_new(fs);
+	w->own = run.workload->own ? calls->start(settings->where) : NULL;
+	if (run.workload->own && !w->own)
+		return went_well(w, "making a file system", -errno);
+	w->task = calls->task_new(w->own ? w->own : fs);
 	w->buffer = aligned_alloc(CF_LINE, BUFFER_BYTES);
 	w->marks = calloc((size_t)settings->batches + 1, sizeof *w->marks);
 	if (!w->task || !w->buffer || !w->marks)
@@ -114,6 +118,8 @@ static void worker_free(struct worker *w)
 {
 	if (w->task)
 		w->calls->task_free(w->task);
+	if (w->own)
+		w->calls->stop(w->own);
 	free(w->buffer);
 	free(w->marks);
 }

@@ -16,15 +16,20 @@ static struct cf_task *task_of(struct fs_task *task)
 	return (struct cf_task *)task;
 }
 
+/* File systems that this thread has started: it is registered while there are any. */
+static __thread long started;
+
 static struct fs *kit_start(const char *where)
 {
 	struct cf_vfs *vfs = NULL;
 	(void)where;
-	cf_rcu_register_thread();
+	if (!started++)
+		cf_rcu_register_thread();
 	int error = cf_vfs_new(&vfs, NULL);
 	if (error < 0) {
 		errno = -error;
-		cf_rcu_unregister_thread();
+		if (!--started)
+			cf_rcu_unregister_thread();
 		return NULL;
 	}
 	return (struct fs *)vfs;
@@ -33,7 +38,8 @@ static struct fs *kit_start(const char *where)
 static void kit_stop(struct fs *fs)
 {
 	cf_vfs_free(vfs_of(fs));
-	cf_rcu_unregister_thread();
+	if (!--started)
+		cf_rcu_unregister_thread();
 }
 
 static struct fs_task *kit_task_new(struct fs *fs)

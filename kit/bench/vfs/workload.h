@@ -26,6 +26,7 @@ struct settings {
 
 struct worker {
 	const struct fs_calls *calls;
+	struct fs *own;            /* null: that of all */
 	struct fs_task *task;
 	const struct settings *settings;
 	long id;
@@ -52,6 +53,7 @@ struct workload {
 	void (*after)(struct worker *);
 	/* How many operations make one of --operations and --warm; null: one. */
 	long (*steps)(const struct settings *);
+	bool own;                  /* each thread has a file system of its own */
 	bool cold;                 /* names are dropped between preparation and run */
 };
 

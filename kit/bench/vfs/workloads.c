@@ -415,6 +415,8 @@ const struct workload workloads[] = {
 	  .prepare = negative_prepare, .operation = negative_operation, .after = names_after },
 	{ .name = "open", .about = "open and close own files", .options = FILES, .prepare = lookup_prepare,
 	  .operation = open_operation, .after = names_after },
+	{ .name = "open-private", .about = "the same, each thread on a file system of its own: to compare with", .options = FILES,
+	  .own = true, .prepare = lookup_prepare, .operation = open_operation, .after = names_after },
 	{ .name = "create-one", .about = "create and unlink files, all in one directory", .before = folders_before,
 	  .operation = create_one_operation },
 	{ .name = "create-many", .about = "create and unlink files, each thread in its own directory",

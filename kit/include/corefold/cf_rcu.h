@@ -7,15 +7,17 @@
  * cf_rcu_register_thread() first. All units of a program and the library must be built the same way.
  *
  * Cost: a read section is two stores to the thread's own line and a load of the grace period's line. cf_rcu_call is one
- * uncontended lock on a line of this CPU; every CF_RCU_BATCH-th call passes the batch on to liburcu's worker thread.
- * Memory waits for a grace period: at most CF_RCU_BATCH objects for each CPU, and CF_RCU_BACKLOG in liburcu's hands, if
- * callers call cf_rcu_relax where they may wait.
+ * uncontended lock on a line of this CPU; every CF_RCU_BATCH-th call looks at the words that the driver of grace periods
+ * stores, one thread of the process. Callbacks run on the CPU that queued them, in cf_rcu_relax, so that what they free is still
+ * cached there; after a millisecond without haste the driver runs what is left. Memory waits for a grace period: at most
+ * CF_RCU_BATCH objects for each CPU that are in no batch yet, and CF_RCU_BACKLOG of all (or 8 batches of each CPU, if that is
+ * more), if callers call cf_rcu_relax where they may wait.
  *
  *   operation                  may overlap                                     progress
  *   read_lock, read_unlock     everything; sections nest                       wait-free
  *   call                       everything, read sections and locks held too    blocks on this CPU's batch
  *   relax                      not in a read section, no lock held that a      waits for a grace period when more than
- *                              reader may wait for                             CF_RCU_BACKLOG objects are outstanding
+ *                              reader may wait for                             its part of CF_RCU_BACKLOG waits on this CPU
  *   synchronize, barrier       as relax                                        waits for a grace period
  *   dereference, assign        everything                                      wait-free
  *
@@ -25,7 +27,8 @@
  *      happens before it.
  *   3. cf_rcu_barrier returns when every callback of an earlier cf_rcu_call has run.
  *
- * Lifetime: a head lives in the object, from cf_rcu_call to its callback. A callback must not wait for a grace period.
+ * Lifetime: a head lives in the object, from cf_rcu_call to its callback. A callback must not wait for a grace period; it runs
+ * on any thread that calls relax or barrier, without locks and outside of read sections, or on the kit's or liburcu's own.
  *
  * Five lines:
  *   cf_rcu_read_lock();
@@ -34,7 +37,8 @@
  *   cf_rcu_read_unlock();
  *   ... cf_rcu_assign(current_thing, fresh); cf_rcu_call(&old->rcu, free_thing); cf_rcu_relax();
  *
- * Source: liburcu (urcu-memb, urcu-bp); batches for each CPU are ours.
+ * Source: liburcu (urcu-memb, urcu-bp) for readers and grace periods. Callbacks by CPU are ours, after Linux's rcu_segcblist:
+ * liburcu's own worker pauses for 10 ms between grace periods, and frees all on one CPU. cf_rcu_call_soon uses it.
  */
 #ifndef COREFOLD_CF_RCU_H
 #define COREFOLD_CF_RCU_H

@@ -5,8 +5,9 @@
  * Choose it over malloc for many objects of one type that are made and freed on all CPUs, where the place of an object on
  * its cache lines matters, where its memory must be given back in whole, or where bytes must be accounted and limited.
  *
- * Cost: an allocation or a free takes this CPU's lock (uncontended, on a line of its own) and moves a pointer. Every
- * `magazine`-th goes to the shared depot. Memory: per CPU a line and two magazines; the objects, packed as below.
+ * Cost: an allocation or a free is a restartable sequence (cf_cpu.h) of three loads and two stores on lines of this CPU; where
+ * there are none, this CPU's lock (uncontended). Every `magazine`-th at most exchanges magazines with the shared depot, by
+ * atomic operations. Memory: per CPU a line and two magazines; the objects, packed as below.
  *
  * Packing, as in Linux's SLUB: object i of a slab lies at i x stride from a page's beginning; stride is the size rounded up
  * to the alignment (8 at least). Nothing pads an object to its lines unless the alignment asks for it. With a constructor,
@@ -16,9 +17,9 @@
  *
  *   operation                may overlap                 progress
  *   cf_slab_init             nothing on this cache       as malloc
- *   cf_slab_alloc, _free     everything                  blocks for a few instructions of this CPU's threads; every
- *                                                        magazine-th blocks on the depot; may map memory
- *   cf_slab_shrink           everything                  blocks on every CPU's lock in turn
+ *   cf_slab_alloc, _free     everything                  restarts when preempted; every magazine-th blocks on the depot;
+ *                                                        waits for a shrink's drain; may map memory
+ *   cf_slab_shrink           everything                  one at a time; interrupts all CPUs (membarrier)
  *   cf_slab_stats            everything                  reads every CPU's line; not a snapshot
  *   cf_slab_destroy          nothing                     frees all memory
  *
@@ -26,7 +27,8 @@
  *   1. An object is given to one at a time, and lies as `Packing` says.  ("objects do not overlap")
  *   2. What happened before an object's free happens before what its next owner does.  ("a free happens before")
  *   3. When all objects were freed and cf_slab_shrink has returned, with nothing beside it, no memory of slabs is
- *      left: stats.bytes is 0.  ("memory returns to its start")
+ *      left: stats.bytes is 0.  ("memory returns to its start") Unless membarrier(2) is refused since the program started:
+ *      then a magazine of each CPU stays as it is.
  *   4. The constructor runs once for each object of a new slab; a free object stays as its owner left it. Without a
  *      constructor and CF_SLAB_TYPE_STABLE its first 8 bytes are the cache's.  ("constructed once")
  *   5. Bytes are charged before they are mapped, and uncharged after they were given back.  ("a limit")
@@ -54,6 +56,7 @@
 
 #include <corefold/cf_cpu.h>
 #include <corefold/cf_mcs.h>
+#include <corefold/cf_mutex.h>
 #include <corefold/cf_qspin.h>
 #include <errno.h>
 
@@ -111,6 +114,7 @@ struct cf_slab {
 	uint64_t bytes;         /* mapped for slabs and their descriptors; read without the lock */
 	uint64_t refills;
 	const char *name CF_LINE_ALIGNED;
+	struct cf_mutex draining; /* one at a time */
 };
 
 struct cf_slab_stats {
@@ -133,7 +137,7 @@ void *cf_slab_alloc(struct cf_slab *slab);
 /* Null is nothing. */
 void cf_slab_free(struct cf_slab *slab, void *object);
 
-/* Gives back what no object needs: magazines and slabs. Returns the bytes. */
+/* Gives back slabs that no object needs, with those in magazines, which stay. Returns the bytes. */
 size_t cf_slab_shrink(struct cf_slab *slab);
 
 void cf_slab_stats(struct cf_slab *slab, struct cf_slab_stats *stats);

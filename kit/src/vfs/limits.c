@@ -7,6 +7,7 @@
 #include "vfs.h"
 
 static const int64_t NO_LIMIT = INT64_C(1) << 58; // within what a counter holds
+enum { MOST_CREDIT = 1 << 22 }; // of a CPU, in bytes: 1,024 pages, or 62 streams. The default is for counts of objects
 
 // --- The account.
 
@@ -41,11 +42,9 @@ const struct cf_super_ops cf_vfs_charged = { .charge = charge_cached };
 int cf_vfs_limits_init(struct cf_vfs *vfs)
 {
 	const struct cf_vfs_options *o = &vfs->options;
-	// A CPU keeps some pages to itself.
-	const struct cf_counter_options bytes = { .cap_max = 256 * CF_PAGE };
-	struct cf_space_options space = { .kind = CF_COUNTER_ADAPTIVE, .block_counter = bytes,
-					  .blocks = o->bytes ? o->bytes : NO_LIMIT,
+	struct cf_space_options space = { .kind = CF_COUNTER_ADAPTIVE, .blocks = o->bytes ? o->bytes : NO_LIMIT,
 					  .inodes = o->inodes ? o->inodes : NO_LIMIT,
+					  .block_counter = { .cap_max = MOST_CREDIT },
 					  .reclaim = o->bytes ? reclaim : NULL, .context = vfs };
 	int error = cf_vfs_count_init(&vfs->cached);
 	if (error)
@@ -117,7 +116,8 @@ static const size_t name_sizes[CF_VFS_NAME_SIZES] = { 64, 128, 320 };
 
 int cf_vfs_memory_init(struct cf_vfs *vfs)
 {
-	struct cf_slab_options file = { .name = "file", .size = sizeof(struct cf_file), .align = CF_LINE };
+	// Files come back a grace period after their close: as many at once as a CPU has closed meanwhile.
+	struct cf_slab_options file = { .name = "file", .size = sizeof(struct cf_file), .align = CF_LINE, .magazine = 255 };
 	int error = cf_slab_init(&vfs->file_memory, &file);
 	for (int i = 0; !error && i < CF_VFS_NAME_SIZES; i++) {
 		struct cf_slab_options name = { .name = "name", .size = name_sizes[i], .align = CF_LINE };

@@ -157,22 +157,32 @@ void cf_mapping_insert(struct cf_mapping *m, int64_t index, struct cf_mapping_sp
 	store(slot, (uintptr_t)spare->page);
 }
 
-static void remove_page(struct cf_page *page)
+static void mark_removed(struct cf_page *page)
 {
 	cf_page_lock(page);
 	uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED); // relaxed: we have locked it
 	// Release: unlocks, and nobody locks it any more; who waits for it looks again in the tree. x86 cannot tell; aarch64 and
 	// POWER may show the removed page before the changes of the one who had locked it.
 	__atomic_store_n(&page->seq, (seq & ~(uint32_t)CF_PAGE_LOCKED) + (4 | CF_PAGE_REMOVED), __ATOMIC_RELEASE);
-	cf_rcu_call(&page->rcu, free_page);
 }
 
-// Removes pages from `first` on, counted from this subtree's beginning; true: nothing is left in it.
+// Out of the tree first, then to be freed: a reader that begins after the call must not find it.
+static void cut(uintptr_t *slot)
+{
+	uintptr_t at = *slot;
+	store(slot, 0);
+	if (at & NODE)
+		cf_rcu_call(&node_of(at)->rcu, free_node);
+	else
+		cf_rcu_call(&((struct cf_page *)at)->rcu, free_page);
+}
+
+// Removes pages from `first` on, counted from this subtree's beginning; true: nothing is left in it, and the caller cuts it.
 static bool prune(uintptr_t at, int64_t first, int64_t *pages, int64_t *nodes)
 {
 	struct cf_mapping_node *node = node_of(at);
 	if (!(at & NODE)) {
-		remove_page((struct cf_page *)at);
+		mark_removed((struct cf_page *)at);
 		++*pages;
 		return true;
 	}
@@ -180,14 +190,11 @@ static bool prune(uintptr_t at, int64_t first, int64_t *pages, int64_t *nodes)
 		int64_t start = (int64_t)i << node->shift;
 		if (!*slot_of(node, (uint64_t)i) || !prune(*slot_of(node, (uint64_t)i), first > start ? first - start : 0, pages, nodes))
 			continue;
-		store(slot_of(node, (uint64_t)i), 0);
+		cut(slot_of(node, (uint64_t)i));
 		node->count--;
 	}
-	if (node->count)
-		return false;
-	cf_rcu_call(&node->rcu, free_node);
-	++*nodes;
-	return true;
+	*nodes += !node->count;
+	return !node->count;
 }
 
 int64_t cf_mapping_remove_from(struct cf_mapping *m, int64_t first)
@@ -196,7 +203,7 @@ int64_t cf_mapping_remove_from(struct cf_mapping *m, int64_t first)
 	if (!m->root || (m->root & NODE ? !is_within(node_of(m->root), first) : first > 0))
 		return 0;
 	if (prune(m->root, first, &pages, &nodes))
-		store(&m->root, 0);
+		cut(&m->root);
 	while (m->root & NODE && node_of(m->root)->count == 1 && *slot_of(node_of(m->root), 0)) {
 		struct cf_mapping_node *root = node_of(m->root);
 		store(&m->root, *slot_of(root, 0));

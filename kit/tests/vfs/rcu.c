@@ -71,21 +71,6 @@ TEST("barrier: also for batches that are not full, and soon without one")
 	cf_rcu_barrier();
 }
 
-TEST("relax bounds what is outstanding")
-{
-	long most = 0;
-	called = 0;
-	for (long i = 0; i < 6 * CF_RCU_BACKLOG; i++) {
-		long outstanding = i - __atomic_load_n(&called, __ATOMIC_RELAXED);
-		most = outstanding > most ? outstanding : most;
-		cf_rcu_call(&new_object()->rcu, on_grace);
-		cf_rcu_relax();
-	}
-	CHECK(most <= CF_RCU_BACKLOG + CF_RCU_BATCH * ((long)cf_slot_count() + 1));
-	cf_rcu_barrier();
-	CHECK_EQUAL(called, 6 * CF_RCU_BACKLOG);
-}
-
 static uint32_t in_section, section_over;
 
 static void hold_section(void)
@@ -100,13 +85,137 @@ static void hold_section(void)
 	cf_rcu_unregister_thread();
 }
 
+static void wait_for_section(struct actor *reader)
+{
+	in_section = section_over = 0;
+	actor_start(reader);
+	while (!__atomic_load_n(&in_section, __ATOMIC_ACQUIRE))
+		usleep(100);
+}
+
+TEST("relax bounds what is outstanding, however long a section lasts")
+{
+	struct actor reader = { .act = hold_section, .cpu = 0 };
+	long most = 0;
+	called = 0;
+	wait_for_section(&reader);
+	for (long i = 0; i < 6 * CF_RCU_BACKLOG; i++) {
+		long outstanding = i - __atomic_load_n(&called, __ATOMIC_RELAXED);
+		most = outstanding > most ? outstanding : most;
+		cf_rcu_call(&new_object()->rcu, on_grace);
+		cf_rcu_relax();
+	}
+	CHECK(most <= CF_RCU_BACKLOG + CF_RCU_BATCH * ((long)cf_slot_count() + 1));
+	actor_end(&reader);
+	cf_rcu_barrier();
+	CHECK_EQUAL(called, 6 * CF_RCU_BACKLOG);
+}
+
+static struct section {
+	uint32_t in, leave;
+} sections[2];
+
+static void stay_in(struct section *s)
+{
+	cf_rcu_register_thread();
+	cf_rcu_read_lock();
+	__atomic_store_n(&s->in, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&s->leave, __ATOMIC_ACQUIRE))
+		usleep(100);
+	cf_rcu_read_unlock();
+	cf_rcu_unregister_thread();
+}
+
+static void stay_in_first(void)
+{
+	stay_in(&sections[0]);
+}
+
+static void stay_in_second(void)
+{
+	stay_in(&sections[1]);
+}
+
+static void enter(struct actor *actor, struct section *s)
+{
+	s->in = s->leave = 0;
+	actor_start(actor);
+	while (!__atomic_load_n(&s->in, __ATOMIC_ACQUIRE))
+		usleep(100);
+}
+
+// A batch that is full, and what a CPU does for it within 20 ms.
+static void call_and_relax(int calls)
+{
+	for (int i = 0; i < calls; i++)
+		cf_rcu_call(&new_object()->rcu, on_grace);
+	for (int i = 0; i < 20; i++) {
+		usleep(1000);
+		cf_rcu_relax();
+	}
+}
+
+TEST("a batch waits for a grace period that begins after it was closed")
+{
+	struct actor first = { .act = stay_in_first, .cpu = 1 }, second = { .act = stay_in_second, .cpu = 1 };
+	called = 0;
+	pin(0); // one CPU's batches
+	enter(&first, &sections[0]);
+	call_and_relax(CF_RCU_BATCH); // the grace period waits for the first section
+	CHECK_EQUAL(__atomic_load_n(&called, __ATOMIC_RELAXED), 0);
+	enter(&second, &sections[1]);
+	call_and_relax(CF_RCU_BATCH); // may be seen in the second
+	__atomic_store_n(&sections[0].leave, 1, __ATOMIC_RELEASE);
+	call_and_relax(CF_RCU_BATCH);
+	CHECK(__atomic_load_n(&called, __ATOMIC_RELAXED) <= CF_RCU_BATCH);
+	__atomic_store_n(&sections[1].leave, 1, __ATOMIC_RELEASE);
+	actor_end(&first);
+	actor_end(&second);
+	unpin();
+	cf_rcu_barrier();
+	CHECK_EQUAL(called, 3 * CF_RCU_BATCH);
+}
+
+TEST("what a CPU leaves is freed without it")
+{
+	called = 0;
+	for (int i = 0; i < CF_RCU_BATCH; i++)
+		cf_rcu_call(&new_object()->rcu, on_grace);
+	for (int i = 0; i < 5000 && __atomic_load_n(&called, __ATOMIC_RELAXED) < CF_RCU_BATCH; i++)
+		usleep(1000);
+	CHECK_EQUAL(__atomic_load_n(&called, __ATOMIC_RELAXED), CF_RCU_BATCH);
+	cf_rcu_barrier();
+}
+
+static uint32_t slow_begun, slow_over;
+
+static void slow_callback(struct cf_rcu_head *head)
+{
+	(void)head;
+	__atomic_store_n(&slow_begun, 1, __ATOMIC_RELEASE);
+	usleep(30000);
+	__atomic_store_n(&slow_over, 1, __ATOMIC_RELEASE);
+}
+
+TEST("barrier waits for callbacks that others are running")
+{
+	static struct cf_rcu_head slow;
+	called = 0;
+	slow_begun = slow_over = 0;
+	cf_rcu_call(&slow, slow_callback);
+	for (int i = 1; i < CF_RCU_BATCH; i++)
+		cf_rcu_call(&new_object()->rcu, on_grace);
+	while (!__atomic_load_n(&slow_begun, __ATOMIC_ACQUIRE)) // the driver's
+		usleep(100);
+	cf_rcu_barrier();
+	CHECK(__atomic_load_n(&slow_over, __ATOMIC_ACQUIRE));
+	CHECK_EQUAL(called, CF_RCU_BATCH - 1);
+}
+
 TEST("synchronize waits for a section that has begun")
 {
 	struct actor reader = { .act = hold_section, .cpu = 0 };
-	in_section = section_over = 0;
-	actor_start(&reader);
-	while (!__atomic_load_n(&in_section, __ATOMIC_ACQUIRE))
-		usleep(100);
+	wait_for_section(&reader);
 	cf_rcu_synchronize();
 	CHECK(__atomic_load_n(&section_over, __ATOMIC_ACQUIRE));
 	actor_end(&reader);
