@@ -45,7 +45,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct cf_dirent *)a)->name, ((const struct cf_dirent *)b)->name);
 }
 
-// A few at a time, so that positions are used, or as many as the call says.
+// A few at a time, so that positions are used; or by one call, of as many as `flags` says, which sees one moment.
 static int64_t read_directory(struct cf_task *t, const struct call *c, struct result *r)
 {
 	static _Thread_local struct cf_dirent found[2000];
@@ -56,6 +56,8 @@ static int64_t read_directory(struct cf_task *t, const struct call *c, struct re
 		for (int i = names, end = names + got; i < end; i++)
 			if (strcmp(found[i].name, ".") && strcmp(found[i].name, ".."))
 				found[names++] = found[i];
+		if (c->flags)
+			break;
 	}
 	if (got < 0)
 		return got;
