@@ -98,6 +98,10 @@ install: build
 	cmake -S kit -B $(KIT_BUILD) -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DCF_KIT_TESTS=OFF
 	cmake --build $(KIT_BUILD)
 	DESTDIR=$(DESTDIR) cmake --install $(KIT_BUILD)
+	@grep -q /libcorefold_vfs $(KIT_BUILD)/install_manifest.txt || \
+		echo "install: without libcorefold_vfs, which needs liburcu (liburcu-dev)"
+	@grep -q /corefold-fs$$ $(KIT_BUILD)/install_manifest.txt || \
+		echo "install: without corefold-fs, which needs liburcu (liburcu-dev), libfuse3 of 3.12 or later (libfuse3-dev) and pkg-config"
 
 clean:
 	$(CARGO) clean

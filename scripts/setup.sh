@@ -48,6 +48,11 @@ if [ "$1" = test-all ]; then
     have fio || optional="$optional fio"
     have stress-ng || optional="$optional stress-ng"
     have python3 || optional="$optional python3"
+    # git's own tests are built from its source package.
+    have perl || optional="$optional perl"
+    have make || optional="$optional make"
+    have dpkg-source || optional="$optional dpkg-dev"
+    [ -e /usr/include/zlib.h ] || optional="$optional zlib1g-dev"
 fi
 if [ "$1" = install ]; then
     have cmake || need cmake

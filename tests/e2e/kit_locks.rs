@@ -11,7 +11,7 @@ const SLEEPY: [&str; 4] =
     ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1", "-DCF_RWSEM_HAND_OFF_NS=2000"];
 
 fn seeds(in_test: &'static str) -> &'static str {
-    if stress() { "1-10000" } else { in_test }
+    if stress() { "1-3000" } else { in_test }
 }
 
 #[test]
@@ -28,11 +28,12 @@ fn sleeping_waiters_of_locks_are_woken() {
     explore_kit("locks", &SLEEPY, 6, seeds("1-150"), &arguments);
 }
 
-/// On more CPUs than schedules can be tried on.
+/// On more CPUs than many schedules can be tried on: one takes seconds.
 #[test]
 fn locks_exclude_on_80_cpus() {
+    let seeds = if stress() { "1-60" } else { "1-2" };
     let arguments = ["qspin mix 800", "mutex mix 800", "rwsem mix 800", "brlock mix 80", "seqlock mix 800"];
-    explore_kit("locks", &SHORT, 80, seeds("1-2"), &arguments);
+    explore_kit("locks", &SHORT, 80, seeds, &arguments);
 }
 
 #[test]

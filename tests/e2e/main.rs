@@ -15,6 +15,7 @@ mod duration;
 mod endings;
 mod explore;
 mod host;
+mod install;
 mod json;
 mod kit_locks;
 mod leveldb;

@@ -14,7 +14,8 @@
  *                                                  has this dentry
  *   lookup, find, get, put          everything     a reference on the parent (lookup, find), on the dentry (get, put)
  *   drop, delete, move              everything     a reference; delete and move: the directories' sem, exclusively
- *   shrink, prune                   everything     nothing
+ *   shrink                          everything     nothing
+ *   drop_names                      everything     a reference, and its parent's sem, exclusively
  *   super_init, super_destroy       nothing
  * Locks, outermost first: super->rename_mutex, directories' inode->sem (ancestor before descendant), super->rename_lock,
  * dentry->lock (parent before child), inode->lock, list of an LRU, bucket of the table. A shrinker, which comes from the
@@ -22,9 +23,9 @@
  *
  * Guarantees, each with its test in tests/vfs:
  *   1. A name is in the cache once: of concurrent finds of a name that is not cached one asks the backend (ops->lookup),
- *      the others wait for its answer.  (dcache.c, "simultaneous misses ask once")
- *   2. A directory is never below itself: move refuses with -EINVAL.  (dcache.c, "no loops")
- *   3. When all references are back and prune has run, all memory but the root's is free after cf_rcu_barrier.
+ *      the others wait for its answer.  (dcache_ops.c, "simultaneous misses")
+ *   2. A directory is never below itself: move refuses with -EINVAL.  (rename.c, "no loops")
+ *   3. When all references are back and shrink returns 0, all memory but the root's is free after cf_rcu_barrier.
  *   4. Parent, name and inode of a dentry read between cf_dentry_seq_begin and an unchanged seq belong together.
  *
  * Lifetime: a dentry holds a reference on its parent and on its inode. Its memory is freed a grace period after the last
@@ -37,7 +38,7 @@
 #define COREFOLD_CF_DCACHE_H
 
 #include <corefold/cf_icache.h>
-#include <pthread.h>
+#include <corefold/cf_mutex.h>
 
 CF_EXTERN_BEGIN
 
@@ -166,10 +167,10 @@ struct cf_dentry {
 	int32_t count CF_LINE_ALIGNED; /* atomic; below 0: dead */
 	uint32_t waiters;
 	struct cf_vfs_lock lock;
+	struct cf_lru_link lru;
 	struct cf_rcu_head rcu;
-	/* Line 3: the LRU, whose links neighbours write; children and siblings, under the parent's lock. */
-	struct cf_lru_link lru CF_LINE_ALIGNED;
-	struct cf_dentry *children, *next_sibling, **sibling_link;
+	/* Line 3: children and siblings, under the parent's lock; the scaled form lists none. */
+	struct cf_dentry *children CF_LINE_ALIGNED, *next_sibling, **sibling_link;
 };
 
 struct cf_super_ops {
@@ -198,7 +199,7 @@ struct cf_super {
 	/* Parents of directories change only under this lock. Walks that meet a move see it by the dentries' own counts. */
 	struct cf_vfs_lock rename_lock CF_LINE_ALIGNED;
 	/* Serialises renames of directories between directories, so that what is whose ancestor stands still. */
-	pthread_mutex_t rename_mutex CF_LINE_ALIGNED;
+	struct cf_mutex rename_mutex CF_LINE_ALIGNED;
 };
 
 struct cf_super_options {
@@ -275,8 +276,12 @@ size_t cf_dcache_shrink(struct cf_super *super, size_t most);
  * period.
  */
 bool cf_dcache_reclaim(struct cf_super *super, size_t most);
-/* Frees all that can be freed below a directory: before rmdir and unmounting. */
-void cf_dentry_prune(struct cf_dentry *parent);
+/*
+ * Removes the names (all negative) of a directory that has just been removed: its inode has no link any more. They hold
+ * references on its dentry, so its inode would stay until the shrinker came. Those that a walk still has go at their last put.
+ * Looks at everything unused, unless the directory has no name in the cache.
+ */
+void cf_dentry_drop_names(struct cf_dentry *removed);
 size_t cf_dcache_unused(const struct cf_super *super);
 /* Dentries that exist; exact when nothing is under way. */
 int64_t cf_dcache_count(struct cf_super *super);

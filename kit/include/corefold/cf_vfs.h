@@ -5,7 +5,8 @@
  *
  * Choose it to have files inside one process, or caches of names and inodes above a store of your own (cf_backend.h).
  *
- * Cost: stat of a path that is in the name cache stores nothing to shared memory. open counts a reference on the file;
+ * Cost: stat of a path that is in the name cache stores nothing to shared memory. open counts a reference on the file,
+ * and so do link, unlink and rename; what fails because a name is there, or is not, as the name cache knows, stores nothing;
  * with CF_O_ANYFD it takes a descriptor from this CPU's part of the table, without it the lowest, under one lock a task.
  * pread within a page stores nothing but an access time that is due; pwrite within a page that is there writes that page,
  * and times once a tick of the clock. Calls that make or remove a name hold its directory's semaphore. Dentries in the
@@ -29,10 +30,12 @@
  *      (tests/vfs/calls.c, "every byte comes back") What only the cache holds is free, for statvfs and for who needs it.
  *      (tests/vfs/limits.c)
  *   3. Calls take effect at one moment between their begin and their end.  (tests/explore/vfs_histories.c) Exceptions, as
- *      in Linux: a path is walked component by component, and what it leads to may be renamed before link, truncate,
- *      chmod and their like change it; O_TRUNC is a step after open's; a read or write of several pages may be seen
- *      page by page, and times and link counts a moment before or after what they belong to; a call that fails may have
- *      held a descriptor, space or an inode for a moment.
+ *      in Linux: a path is walked component by component, through links as they are then, and what it leads to may be renamed
+ *      before link, truncate, chmod and their like change it; O_TRUNC is a step after open's; a read or write of several
+ *      pages may be seen page by page, a directory read by several calls as it is at each; times, link counts and sizes of
+ *      directories a moment before or after what they belong to; a descriptor's number is taken at one moment and open at
+ *      another, until which it is -EBADF (dup2: -EBUSY), and dup looks up its file before; a call that fails may have held a
+ *      descriptor, space or an inode for a moment; CF_O_ANYFD may be -EMFILE beside a close.
  *   4. A file lives until its last name is removed and its last descriptor closed.
  *
  * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Descriptors. A slot is null, RESERVED, or an open file; it changes by compare-and-swap.
- *   lowest   under the task's lock, from `lowest` on; a close below `lowest` lowers it
+ * Descriptors. A slot is null, RESERVED, an open file, or CLOSING; it changes by compare-and-swap.
+ *   lowest   under the task's lock, from `lowest` on; a close lowers it
  *   any      (CF_O_ANYFD) from this CPU's part of the table on
+ * CLOSING lasts while `lowest` is lowered: until then nobody may see that the file is gone, or a descriptor that is higher could be
+ * taken after that. Who finds it waits.
  * A call looks the file up in a read section; one that may block takes a reference.
  */
 #include "vfs.h"
 
-static struct cf_file *const RESERVED = (struct cf_file *)1;
+#include <limits.h>
+
+static struct cf_file *const RESERVED = (struct cf_file *)1, *const CLOSING = (struct cf_file *)2;
+
+// Null, RESERVED or a file.
+static struct cf_file *in_slot(struct cf_file *const *slot)
+{
+	struct cf_file *file = cf_rcu_dereference(*slot);
+	if (CF_UNLIKELY(file == CLOSING))
+		CF_LOCK_WAIT_UNTIL((file = cf_rcu_dereference(*slot)) != CLOSING);
+	return file;
+}
 
 struct cf_file *cf_task_file(struct cf_task *task, int fd)
 {
-	struct cf_file *file = fd >= 0 && fd < CF_TASK_FDS ? cf_rcu_dereference(*cf_task_slot(task, fd)) : NULL;
+	struct cf_file *file = fd >= 0 && fd < CF_TASK_FDS ? in_slot(cf_task_slot(task, fd)) : NULL;
 	return file == RESERVED ? NULL : file;
 }
 
@@ -73,21 +86,42 @@ static int take_between(struct cf_task *task, int from, int to)
 	return -EMFILE;
 }
 
+// `lowest` during a scan. Any close stores less there, so it is noticed whatever its number.
+enum { SCANNING = INT_MAX, AGAIN = INT_MIN };
+
+static int take_lowest_between(struct cf_task *task, int from, int to)
+{
+	for (int fd = from; fd < to; fd++) {
+		(void)in_slot(cf_task_slot(task, fd)); // a close that is about to free it
+		if (take_slot(task, fd))
+			return fd;
+	}
+	return -EMFILE;
+}
+
+// With the task's lock. AGAIN: a lower one than this has been closed meanwhile.
+static int scan_for_lowest__(struct cf_task *task, int limit)
+{
+	int from = __atomic_exchange_n(&task->lowest, SCANNING, __ATOMIC_SEQ_CST), now = SCANNING;
+	int fd = take_lowest_between(task, from, limit);
+	int next = fd >= 0 ? fd + 1 : from > limit ? from : limit;
+	CF_TEST_POINT("fd: scanned");
+	while (now >= (fd >= 0 ? fd : next))
+		if (__atomic_compare_exchange_n(&task->lowest, &now, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return fd;
+	if (fd >= 0)
+		__atomic_store_n(cf_task_slot(task, fd), NULL, __ATOMIC_SEQ_CST);
+	return AGAIN;
+}
+
 static int lowest(struct cf_task *task, int limit)
 {
 	struct cf_lock_node node;
-	int from, fd;
+	int fd;
 	cf_lock_take(&task->lock, &node);
-	do {
-		from = __atomic_load_n(&task->lowest, __ATOMIC_SEQ_CST);
-		fd = take_between(task, from, limit);
-		if (fd < 0)
-			break;
-		// A close in between has lowered it: then its slot may be lower than this one.
-		if (__atomic_compare_exchange_n(&task->lowest, &from, fd + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			break;
-		__atomic_store_n(cf_task_slot(task, fd), NULL, __ATOMIC_SEQ_CST);
-	} while (true);
+	do
+		fd = scan_for_lowest__(task, limit);
+	while (fd == AGAIN);
 	cf_lock_drop(&task->lock, &node);
 	return fd;
 }
@@ -109,7 +143,7 @@ int cf_fd_reserve(struct cf_task *task, int flags)
 
 static void lower(struct cf_task *task, int fd)
 {
-	// Sequentially consistent, as in `lowest`: the slot is free before this says so.
+	// Sequentially consistent, as in the scan: one of the two sees the other.
 	int now = __atomic_load_n(&task->lowest, __ATOMIC_SEQ_CST);
 	while (fd < now && !__atomic_compare_exchange_n(&task->lowest, &now, fd, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
@@ -163,16 +197,19 @@ int cf_file_place(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *
 
 int cf_vfs_close(struct cf_task *task, int fd)
 {
-	struct cf_file *file;
+	struct cf_file *file, **slot;
 	if (fd < 0 || fd >= CF_TASK_FDS)
 		return -EBADF;
-	file = __atomic_load_n(cf_task_slot(task, fd), __ATOMIC_RELAXED);
-	do
+	slot = cf_task_slot(task, fd);
+	do {
+		file = in_slot(slot);
 		if (!file || file == RESERVED)
 			return -EBADF;
-	// Acquire: the file. Sequentially consistent: before lowest is lowered.
-	while (!__atomic_compare_exchange_n(cf_task_slot(task, fd), &file, NULL, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+		// Acquire: the file.
+	} while (!__atomic_compare_exchange_n(slot, &file, CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	CF_TEST_POINT("fd: closing");
 	lower(task, fd);
+	__atomic_store_n(slot, NULL, __ATOMIC_SEQ_CST); // after `lowest`, for who sees that it is free
 	cf_file_put(file);
 	cf_vfs_relax(task->vfs);
 	return 0;
@@ -200,13 +237,13 @@ int cf_vfs_dup2(struct cf_task *task, int from, int to)
 			cf_file_put(file);
 		return file && from == to ? to : -EBADF;
 	}
-	old = __atomic_load_n(cf_task_slot(task, to), __ATOMIC_RELAXED);
-	do
+	do {
+		old = in_slot(cf_task_slot(task, to));
 		if (old == RESERVED) { // an open is under way there
 			cf_file_put(file);
 			return -EBUSY;
 		}
-	while (!__atomic_compare_exchange_n(cf_task_slot(task, to), &old, file, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(cf_task_slot(task, to), &old, file, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	if (old)
 		cf_file_put(old);
 	cf_vfs_relax(task->vfs);

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// A page's bytes are copied beside writers, and thrown away if seq has changed. ThreadSanitizer wants to see that.
+// A page's bytes are copied beside writers, and thrown away if seq has changed. ThreadSanitizer wants to see that. The orders
+// are for aarch64 and POWER, which would move the bytes past seq; x86 cannot tell, its loads and its stores stay in order.
 #if CF_BUILT_SANITISED
 static void copy_out(uint8_t *to, const uint8_t *from, size_t size)
 {
@@ -21,7 +22,7 @@ static void copy_in(uint8_t *to, const uint8_t *from, size_t size)
 static void copy_out(uint8_t *to, const uint8_t *from, size_t size)
 {
 	memcpy(to, from, size);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE); // the bytes before the second look at seq
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); // the bytes before the second look at seq; x86 cannot tell, aarch64 and POWER can
 }
 
 static void copy_in(uint8_t *to, const uint8_t *from, size_t size)
@@ -41,7 +42,8 @@ static uint32_t seq_of(const struct cf_page *page)
 
 static bool page_try(struct cf_page *page, uint32_t seq)
 {
-	// Acquire: after the last writer's release.
+	// Acquire: after the last writer's release. aarch64 and POWER need it, and the release; x86 cannot tell. Nor does
+	// ThreadSanitizer, for which the bytes are atomic.
 	return __atomic_compare_exchange_n(&page->seq, &seq, seq | CF_PAGE_LOCKED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
@@ -64,7 +66,8 @@ void cf_page_lock(struct cf_page *page)
 
 void cf_page_unlock(struct cf_page *page)
 {
-	// Release: the bytes, and the file's size, before the count that lets readers and writers in.
+	// Release: the bytes, and the file's size, before the count that lets readers and writers in; x86 cannot tell, aarch64 and
+	// POWER can.
 	__atomic_store_n(&page->seq, (seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED) + 4, __ATOMIC_RELEASE);
 }
 
@@ -85,8 +88,9 @@ static size_t read_part(struct cf_mapping *m, uint8_t *to, size_t size, int64_t 
 		struct cf_page *page = cf_mapping_page(m, offset / CF_PAGE);
 		uint32_t seq = 0;
 		size_t part;
+		CF_TEST_POINT("mapping: read, looked up");
 		if (page) {
-			// Acquire: before size and bytes.
+			// Acquire: before size and bytes; x86 cannot tell, aarch64 and POWER can.
 			CF_LOCK_WAIT_UNTIL(!((seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE)) & CF_PAGE_LOCKED));
 			if (seq & CF_PAGE_REMOVED)
 				continue;
@@ -133,6 +137,7 @@ static bool write_within(struct cf_mapping *m, const uint8_t *from, size_t size,
 	if (page && page_lock_unless_removed(page)) {
 		// Under the page's lock: a truncate that has stored a smaller size clears the rest of the page later.
 		within = offset + (int64_t)size <= size_of(m);
+		CF_TEST_POINT("mapping: write, locked");
 		if (within) {
 			copy_in(page->bytes + offset % CF_PAGE, from, size);
 			cf_page_unlock(page);
@@ -221,6 +226,7 @@ int64_t cf_mapping_append(struct cf_mapping *m, const void *from, size_t size, i
 		return 0;
 	cf_mutex_lock(&m->lock);
 	*offset = size_of(m);
+	CF_TEST_POINT("mapping: appending");
 	done = *offset == INT64_MAX ? -EFBIG : write_locked(m, from, least(size, INT64_MAX - *offset), *offset);
 	cf_mutex_unlock(&m->lock);
 	return done;

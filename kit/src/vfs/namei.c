@@ -52,46 +52,6 @@ int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags,
 	return error;
 }
 
-void cf_vfs_put_found(struct cf_vfs_found *found)
-{
-	cf_inode_put(found->inode);
-	cf_dentry_put(found->dentry);
-	*found = (struct cf_vfs_found){ NULL, NULL };
-}
-
-// A walk may come here twice. What dies meanwhile has lost its name.
-static int take_found(const struct cf_dentry *dentry, const struct cf_inode *inode, void *argument)
-{
-	struct cf_vfs_found *found = argument;
-	struct cf_dentry *d = (struct cf_dentry *)(uintptr_t)dentry;
-	struct cf_inode *i = (struct cf_inode *)(uintptr_t)inode;
-	cf_vfs_put_found(found);
-	if (!i)
-		return CF_NOT_FOUND;
-	if (!cf_inode_grab(i))
-		return -ENOENT;
-	found->inode = i;
-	if (!S_ISDIR(CF_INODE_LOAD(i, mode)))
-		return 0;
-	if (!cf_dentry_grab(d))
-		return -ENOENT;
-	found->dentry = d;
-	return 0;
-}
-
-int cf_vfs_find(struct cf_task *task, int dir, const char *path, struct cf_walk *w, struct cf_vfs_found *found)
-{
-	int error = cf_vfs_start(task, dir, path, w);
-	*found = (struct cf_vfs_found){ NULL, NULL };
-	if (error)
-		return error;
-	error = cf_walk_rcu(w, path, take_found, found);
-	cf_dentry_put(w->start);
-	if (error)
-		cf_vfs_put_found(found);
-	return error;
-}
-
 // The mode of a new file: the umask's bits are gone; so is setgid where the group would be one that is not the caller's.
 uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint32_t mode)
 {

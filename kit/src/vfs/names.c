@@ -123,18 +123,17 @@ static bool both_present(struct cf_task *task, int from_dir, const char *from, i
 
 int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
-	struct cf_walk source = { .flags = flags ? CF_WALK_FOLLOW : 0 };
-	struct cf_vfs_found found;
+	struct cf_walk source;
 	int error;
 	if (flags & ~AT_SYMLINK_FOLLOW)
 		return -EINVAL;
 	if (!flags && both_present(task, from_dir, from, to_dir, to))
 		return -EEXIST;
-	error = cf_vfs_find(task, from_dir, from, &source, &found);
+	error = cf_vfs_walk(task, from_dir, from, flags ? CF_WALK_FOLLOW : 0, &source);
 	if (error)
 		return error;
-	error = cf_inode_link(task, found.inode, to_dir, to);
-	cf_vfs_put_found(&found);
+	error = cf_inode_link(task, cf_dentry_inode(source.dentry), to_dir, to);
+	cf_dentry_put(source.dentry);
 	cf_vfs_relax(task->vfs);
 	return error;
 }
@@ -150,9 +149,9 @@ static int remove_found(struct cf_task *task, struct cf_walk *w, struct cf_dentr
 	error = cf_vfs_may_delete(task, dir, inode, directory);
 	if (error)
 		return error;
-	if (directory)
-		cf_dentry_prune(victim);
 	error = directory ? dir->ops->rmdir(dir, &w->last, inode) : dir->ops->unlink(dir, &w->last, inode);
+	if (!error && directory)
+		cf_dentry_drop_names(victim);
 	if (!error)
 		cf_dentry_delete(victim);
 	return error;

@@ -62,16 +62,10 @@ static int make(struct cf_task *task, struct cf_dentry *dentry, uint32_t mode)
 	return error;
 }
 
-static unsigned how_to_walk(int flags)
-{
-	unsigned follow = flags & (O_NOFOLLOW | (flags & O_CREAT ? O_EXCL : 0)) ? 0 : CF_WALK_FOLLOW;
-	return follow | (flags & O_CREAT ? CF_WALK_CREATE : 0);
-}
-
 // The dentry to open, referenced; *made: it is new.
 static int find_or_make(struct cf_task *task, int dir, const char *path, int flags, uint32_t mode, struct cf_walk *w, bool *made)
 {
-	unsigned how = how_to_walk(flags);
+	unsigned how = flags & (O_NOFOLLOW | (flags & O_CREAT ? O_EXCL : 0)) ? 0 : CF_WALK_FOLLOW;
 	int error;
 	*made = false;
 	if (!(flags & O_CREAT))
@@ -85,7 +79,7 @@ static int find_or_make(struct cf_task *task, int dir, const char *path, int fla
 			return -EISDIR;
 	}
 	do {
-		error = cf_vfs_walk(task, dir, path, how, w);
+		error = cf_vfs_walk(task, dir, path, how | CF_WALK_CREATE, w);
 		if (error)
 			return error;
 		if (w->trailing && w->last_type == CF_LAST_NORMAL)
@@ -133,35 +127,6 @@ static int open_dentry(struct cf_task *task, struct cf_dentry *dentry, int flags
 	return error;
 }
 
-// Opens what is there, without a reference on its dentry, on whose line all who open the file would meet.
-static int open_there(struct cf_task *task, int dir, const char *path, int flags, struct cf_file **file)
-{
-	struct cf_vfs_found found;
-	struct cf_walk w = { .flags = how_to_walk(flags) };
-	int error = cf_vfs_find(task, dir, path, &w, &found);
-	if (!error && (flags & O_CREAT) && w.trailing && w.last_type == CF_LAST_NORMAL)
-		error = -EISDIR;
-	if (!error)
-		error = cf_open_inode(task, found.inode, found.dentry, flags, false, file);
-	cf_vfs_put_found(&found);
-	return error;
-}
-
-static int open_or_make(struct cf_task *task, int dir, const char *path, int flags, uint32_t mode, struct cf_file **file)
-{
-	struct cf_walk walk;
-	bool made, slash = path[strlen(path) - 1] == '/';
-	int error = CF_NOT_FOUND;
-	if (!slash && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && cf_vfs_known_present(task, dir, path))
-		return -EEXIST;
-	if (CF_VFS_RCU_WALK && !(slash && (flags & O_CREAT)))
-		error = open_there(task, dir, path, flags, file);
-	if (error != CF_NOT_FOUND)
-		return error;
-	error = find_or_make(task, dir, path, flags, mode, &walk, &made);
-	return error ? error : open_dentry(task, walk.dentry, flags, made, file);
-}
-
 int cf_open_check(const char *path, int flags)
 {
 	if ((flags & O_ACCMODE) == O_ACCMODE || (flags & NOT_HERE) ||
@@ -170,16 +135,30 @@ int cf_open_check(const char *path, int flags)
 	return !*path ? -ENOENT : strnlen(path, CF_PATH_MAX) == CF_PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
+// It is known that what is to be made is there.
+static bool taken(struct cf_task *task, int dir, const char *path, int flags)
+{
+	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && path[strlen(path) - 1] != '/' &&
+	       cf_vfs_known_present(task, dir, path);
+}
+
 int cf_vfs_openat(struct cf_task *task, int dir, const char *path, int flags, uint32_t mode)
 {
+	struct cf_walk walk;
 	struct cf_file *file = NULL;
+	bool made;
 	int error = cf_open_check(path, flags), fd;
 	if (error)
 		return error;
 	fd = cf_fd_reserve(task, flags);
 	if (fd < 0)
 		return fd;
-	error = open_or_make(task, dir, path, flags, mode, &file);
+	if (taken(task, dir, path, flags))
+		error = -EEXIST;
+	else
+		error = find_or_make(task, dir, path, flags, mode, &walk, &made);
+	if (!error)
+		error = open_dentry(task, walk.dentry, flags, made, &file);
 	cf_fd_set(task, fd, file);
 	cf_vfs_relax(task->vfs);
 	return error ? error : fd;

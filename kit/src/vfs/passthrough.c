@@ -3,35 +3,14 @@
 // of its names, and keeps its number from being used again. Names are looked up one at a time in such a descriptor, and links
 // are not followed, so nothing outside of the directory is reached. Nobody else may change the directory meanwhile: the
 // caches would not notice.
-#include "vfs.h"
+#include "passthrough.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FD_PATH = 32 };
 static const struct cf_inode_ops inode_ops;
-static const struct cf_file_ops file_ops, directory_ops;
-
-static int fd_of(const struct cf_inode *inode)
-{
-	return (int)(intptr_t)inode->private_data - 1;
-}
-
-// A path that leads to the file itself, also where it is a link.
-static const char *path_of(const struct cf_inode *inode, char path[FD_PATH])
-{
-	snprintf(path, FD_PATH, "/proc/self/fd/%d", fd_of(inode));
-	return path;
-}
-
-static int answer(int64_t result)
-{
-	return result < 0 ? -errno : (int)result;
-}
 
 static int64_t ns_of(const struct timespec *t)
 {
@@ -56,7 +35,7 @@ static void store(struct cf_inode *inode, const struct stat *s)
 	cf_inode_unlock(inode, &node);
 }
 
-static void refresh(struct cf_inode *inode)
+void cf_passthrough_refresh(struct cf_inode *inode)
 {
 	struct stat s;
 	if (fstat(fd_of(inode), &s) == 0)
@@ -69,7 +48,7 @@ static void fill(struct cf_inode *inode, struct cf_super *super, int fd, const s
 	inode->private_data = (void *)(intptr_t)(fd + 1);
 	inode->device = s->st_dev;
 	inode->ops = &inode_ops;
-	inode->file_ops = S_ISREG(s->st_mode) ? &file_ops : S_ISDIR(s->st_mode) ? &directory_ops : NULL;
+	inode->file_ops = cf_passthrough_file_ops(s->st_mode);
 	store(inode, s);
 }
 
@@ -132,8 +111,8 @@ static int own(struct cf_inode *dir, const struct cf_name *name, uint32_t mode, 
 	if (!error && !S_ISLNK(mode) &&
 	    chmod(path_of(*inode, path), (mode & 07777) | (inherits && S_ISDIR(mode) ? S_ISGID : 0)))
 		error = -errno;
-	refresh(*inode);
-	refresh(dir);
+	cf_passthrough_refresh(*inode);
+	cf_passthrough_refresh(dir);
 	if (error) {
 		unlinkat(fd_of(dir), text_of(name, &t), S_ISDIR(mode) ? AT_REMOVEDIR : 0);
 		cf_inode_put(*inode);
@@ -165,8 +144,8 @@ static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf
 	struct text t;
 	char path[FD_PATH];
 	int error = answer(linkat(AT_FDCWD, path_of(inode, path), fd_of(dir), text_of(name, &t), AT_SYMLINK_FOLLOW));
-	refresh(inode);
-	refresh(dir);
+	cf_passthrough_refresh(inode);
+	cf_passthrough_refresh(dir);
 	return error;
 }
 
@@ -174,8 +153,8 @@ static int take_away(struct cf_inode *dir, const struct cf_name *name, struct cf
 {
 	struct text t;
 	int error = answer(unlinkat(fd_of(dir), text_of(name, &t), flags));
-	refresh(inode);
-	refresh(dir);
+	cf_passthrough_refresh(inode);
+	cf_passthrough_refresh(dir);
 	return error;
 }
 
@@ -204,11 +183,11 @@ static int rename_names(struct cf_inode *from, const struct cf_name *old_name, s
 	if (directory)
 		cf_vfs_sem_write(&target->sem);
 	error = answer(syscall(SYS_renameat2, fd_of(from), text_of(old_name, &a), fd_of(to), text_of(new_name, &b), flags));
-	refresh(inode);
-	refresh(from);
-	refresh(to);
+	cf_passthrough_refresh(inode);
+	cf_passthrough_refresh(from);
+	cf_passthrough_refresh(to);
 	if (target)
-		refresh(target);
+		cf_passthrough_refresh(target);
 	if (directory) {
 		if (!error)
 			CF_INODE_STORE(target, nlink, 0);
@@ -258,7 +237,7 @@ static int set_attributes(struct cf_inode *inode, const struct cf_attr *attr, co
 		error = answer(chmod(path, attr->mode & 07777));
 	if (!error && (attr->valid & (CF_ATTR_ATIME | CF_ATTR_MTIME)))
 		error = set_times(inode, attr);
-	refresh(inode);
+	cf_passthrough_refresh(inode);
 	return error;
 }
 
@@ -274,87 +253,6 @@ static const struct cf_inode_ops inode_ops = {
 	.readlink = read_text,
 	.setattr = set_attributes,
 };
-
-// --- Contents.
-
-static int open_file(struct cf_file *file)
-{
-	char path[FD_PATH];
-	int fd = open(path_of(file->inode, path), (file->flags & (O_ACCMODE | O_APPEND)) | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		return errno == EMFILE ? -ENFILE : -errno;
-	file->private_data = (void *)(intptr_t)(fd + 1);
-	return 0;
-}
-
-static int opened(const struct cf_file *file)
-{
-	return (int)(intptr_t)file->private_data - 1;
-}
-
-static void release_file(struct cf_file *file)
-{
-	close(opened(file));
-}
-
-static int64_t read_file(struct cf_file *file, void *to, size_t size, int64_t offset)
-{
-	ssize_t done = pread(opened(file), to, size, offset);
-	return done < 0 ? -errno : done;
-}
-
-static int64_t write_file(struct cf_file *file, const void *from, size_t size, int64_t *offset, bool append)
-{
-	ssize_t done = pwrite(opened(file), from, size, *offset); // behind the end, where the descriptor is O_APPEND
-	if (done < 0)
-		return -errno;
-	refresh(file->inode);
-	if (append)
-		*offset = (int64_t)CF_INODE_LOAD(file->inode, size) - done;
-	return done;
-}
-
-static int64_t seek_file(struct cf_file *file, int64_t offset, bool hole)
-{
-	off_t at = lseek(opened(file), offset, hole ? SEEK_HOLE : SEEK_DATA);
-	return at < 0 ? -errno : at;
-}
-
-static int sync_file(struct cf_file *file)
-{
-	return answer(fsync(opened(file)));
-}
-
-static const struct cf_file_ops file_ops = { .read = read_file, .write = write_file, .seek = seek_file, .open = open_file,
-					     .release = release_file, .sync = sync_file, .waits = true };
-
-// Positions are the directory's own, shifted by those of "." and "..".
-static int read_directory(struct cf_file *file, int64_t position, struct cf_dirent *entries, int most)
-{
-	_Alignas(struct dirent) char bytes[4096];
-	int count = 0;
-	ssize_t got = 0;
-	if (position == INT64_MAX || lseek(opened(file), position - 2, SEEK_SET) < 0)
-		return position == INT64_MAX ? 0 : -errno;
-	while (count < most && (got = syscall(SYS_getdents64, opened(file), bytes, sizeof bytes)) > 0)
-		for (ssize_t at = 0; at < got && count < most;) {
-			const struct dirent *d = (const struct dirent *)(bytes + at);
-			struct cf_dirent *to = &entries[count];
-			at += d->d_reclen;
-			if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
-				continue;
-			to->ino = d->d_ino;
-			to->next = d->d_off > INT64_MAX - 2 ? INT64_MAX : d->d_off + 2;
-			to->type = DTTOIF(d->d_type);
-			to->length = (uint32_t)strlen(d->d_name);
-			memcpy(to->name, d->d_name, to->length + 1);
-			count++;
-		}
-	return got < 0 ? -errno : count;
-}
-
-static const struct cf_file_ops directory_ops = { .readdir = read_directory, .open = open_file, .release = release_file,
-						  .sync = sync_file, .waits = true };
 
 // --- The whole.
 

@@ -56,7 +56,7 @@ struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool 
 		lock_two_files_directories(a, b);
 		return NULL;
 	}
-	pthread_mutex_lock(&a->super->rename_mutex);
+	cf_mutex_lock(&a->super->rename_mutex);
 	CF_TEST_POINT("rename: ordered");
 	child = child_towards(b, a);
 	if (child || !(child = child_towards(a, b))) {
@@ -76,7 +76,7 @@ void cf_rename_unlock(struct cf_dentry *a, struct cf_dentry *b, bool directory)
 		return;
 	cf_vfs_sem_write_done(&b->inode->sem);
 	if (!CF_VFS_RCU_WALK || directory)
-		pthread_mutex_unlock(&a->super->rename_mutex);
+		cf_mutex_unlock(&a->super->rename_mutex);
 }
 
 // --- Delete.

@@ -51,9 +51,9 @@ static int move(const struct rename *r)
 	error = check_permission(r);
 	if (error)
 		return error;
-	if (target && S_ISDIR(CF_INODE_LOAD(target, mode)))
-		cf_dentry_prune(r->target);
 	error = from->ops->rename(from, &r->from.last, source, to, &r->to.last, target, r->flags);
+	if (!error && target && S_ISDIR(CF_INODE_LOAD(target, mode)))
+		cf_dentry_drop_names(r->target);
 	return error ? error : cf_dentry_move(r->source, r->target, false);
 }
 

@@ -24,7 +24,7 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	s->root = NULL;
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
-	pthread_mutex_init(&s->rename_mutex, NULL);
+	cf_mutex_init(&s->rename_mutex);
 	result = cf_slab_init(&s->memory, &memory);
 	result = result ? result : cf_lru_init(&s->unused, &lru);
 	result = result ? result : cf_numbers_init(&s->salts);
@@ -89,17 +89,18 @@ static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link
 	return answer;
 }
 
-// Only what is below a directory, however young.
-static enum cf_lru_answer age_below(struct cf_lru_list *list, struct cf_lru_link *link, void *ancestor)
+// Only a removed directory's names, however young.
+static enum cf_lru_answer drop_name(struct cf_lru_list *list, struct cf_lru_link *link, void *removed)
 {
 	struct cf_dentry *d = DENTRY_OF(link, lru);
 	struct cf_lock_node node;
-	enum cf_lru_answer answer = CF_LRU_KEEP;
+	enum cf_lru_answer answer;
 	(void)list;
+	if (cf_dentry_parent(d) != removed)
+		return CF_LRU_KEEP;
 	if (!cf_vfs_lock_try(&d->lock, &node))
 		return CF_LRU_BUSY;
-	if (d != ancestor && cf_dentry_below(d, ancestor))
-		answer = kill__(d);
+	answer = kill__(d);
 	cf_vfs_lock_drop(&d->lock, &node);
 	return answer;
 }
@@ -141,10 +142,15 @@ bool cf_dcache_reclaim(struct cf_super *s, size_t most)
 	return p.freed || p.busy;
 }
 
-void cf_dentry_prune(struct cf_dentry *parent)
+// Those that are busy are about to be put, and go then: worth_keeping.
+void cf_dentry_drop_names(struct cf_dentry *removed)
 {
-	while (scan(parent->super, SIZE_MAX, age_below, parent))
-		cf_rcu_relax();
+	// Sequentially consistent: no links, before counts and the list are looked at. A put does so the other way around; one of
+	// the two sees the other.
+	__atomic_exchange_n(&removed->inode->nlink, 0, __ATOMIC_SEQ_CST);
+	if (reference_count(&removed->count) > 1) // a name has a reference; others may have one, too
+		while (scan(removed->super, SIZE_MAX, drop_name, removed))
+			;
 }
 
 size_t cf_dcache_unused(const struct cf_super *s)
@@ -180,6 +186,5 @@ int cf_super_destroy(struct cf_super *s)
 	cf_numbers_destroy(&s->salts);
 	cf_lru_destroy(&s->unused);
 	(void)cf_slab_destroy(&s->memory);
-	pthread_mutex_destroy(&s->rename_mutex);
 	return 0;
 }

@@ -127,15 +127,6 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 // The dentry a path leads to, referenced. flags: CF_WALK_*.
 int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_walk *walk);
 int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk *walk);
-// What a path leads to, referenced; the dentry of a directory only: on a file's all who use its name would meet.
-struct cf_vfs_found {
-	struct cf_inode *inode;
-	struct cf_dentry *dentry;
-};
-enum { CF_NOT_FOUND = 1 }; // with CF_WALK_CREATE: there is no such name
-// With walk->flags.
-int cf_vfs_find(struct cf_task *task, int dir, const char *path, struct cf_walk *walk, struct cf_vfs_found *found);
-void cf_vfs_put_found(struct cf_vfs_found *found);
 // peek.c: what the name cache knows of a path's last name; in the caller's read section.
 enum cf_vfs_known { CF_KNOWN_NOT, CF_KNOWN_ABSENT, CF_KNOWN_PRESENT };
 struct cf_vfs_peek {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 const char *const row_names[ROWS] = { "open", "link", "unlink", "rename", "stat", "fstat", "lseek", "close", "pipe", "read",
-				      "write", "pread", "pwrite", "open, lowest" };
+				      "write", "pread", "pwrite", "open lowest" };
 
 enum { MOST_NAMES = 4, MOST_INODES = 6, ABSENT = -1, PAGES = 2 };
 
@@ -35,8 +35,8 @@ struct variant {
 	uint8_t fill;
 };
 
-static const struct variant open_variants[] = { { O_RDONLY, 0, 0 }, { O_RDWR | O_CREAT, 0, 0 }, { O_RDWR | O_CREAT | O_EXCL, 0, 0 },
-						{ O_RDWR | O_TRUNC, 0, 0 } },
+static const struct variant open_variants[] = { { O_RDONLY, 0, 0 }, { O_RDWR | O_CREAT, 0, 0 },
+						{ O_RDWR | O_CREAT | O_EXCL, 0, 0 }, { O_RDWR | O_TRUNC, 0, 0 } },
 			    plain_variants[] = { { 0, 0, 0 } },
 			    lseek_variants[] = { { SEEK_SET, 0, 0 }, { SEEK_SET, CF_PAGE, 0 }, { SEEK_CUR, 0, 0 }, { SEEK_END, 0, 0 } },
 			    write_variants[] = { { 0, 0, 1 }, { 0, 0, 2 } },
@@ -127,7 +127,8 @@ static void make_inode(struct plan *p, const struct world *w, int inode)
 {
 	const char *path = inode_path(w, inode);
 	int fd = p->fds[PLAN_MAKER];
-	add(p, (struct call){ .op = OP_OPEN, .task = PLAN_MAKER, .fd = AT_FDCWD, .path = path, .flags = O_CREAT | O_RDWR, .mode = 0644 });
+	add(p, (struct call){ .op = OP_OPEN, .task = PLAN_MAKER, .fd = AT_FDCWD, .path = path, .flags = O_CREAT | O_RDWR,
+			      .mode = 0644 });
 	for (int page = 0; page < (w->empty ? 0 : PAGES); page++)
 		add(p, (struct call){ .op = OP_PWRITE, .task = PLAN_MAKER, .fd = fd, .offset = page * CF_PAGE, .size = CF_PAGE,
 				      .fill = (uint8_t)(1 + page) });

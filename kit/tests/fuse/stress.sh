@@ -12,7 +12,7 @@ test_stress_ng() {
     local bad='' count=0 blocks
     blocks=$(blocks_free)
     for stressor in $stressors; do
-        stress-ng --"$stressor" 0 >/dev/null 2>&1 --help || { say "SKIPPED stress-ng $stressor: this version has none"; continue; }
+        stress-ng --"$stressor" 0 >/dev/null 2>&1 --help || { skip "stress-ng $stressor: this version has none" || continue; }
         if ! timeout 120 stress-ng --temp-path "$mnt" --"$stressor" 2 --verify -t "$seconds" --hdd-bytes 32m --seek-size 8m \
             --iomix-bytes 32m --revio-bytes 16m --copy-file-bytes 128m --readahead-bytes 16m --fallocate-bytes 16m \
             --sync-file-bytes 16m --sendfile-size 1m --dirdeep-inodes 200 >"$work/log" 2>&1; then

@@ -428,6 +428,111 @@ TEST("a descriptor is one open's at a time, and the lowest if asked for")
 	}
 }
 
+// --- Steps of an open and a close held apart (hold.h).
+
+static int opened, looked_at;
+static struct cf_stat seen;
+
+static void open_there(void)
+{
+	cf_rcu_register_thread();
+	opened = cf_vfs_open(task, "/", O_RDONLY, 0);
+	cf_rcu_unregister_thread();
+}
+
+static void close_2_there(void)
+{
+	cf_rcu_register_thread();
+	CHECK_EQUAL(cf_vfs_close(task, 2), 0);
+	cf_rcu_unregister_thread();
+}
+
+static void look_at_2_there(void)
+{
+	cf_rcu_register_thread();
+	looked_at = cf_vfs_fstat(task, 2, &seen);
+	cf_rcu_unregister_thread();
+}
+
+static void open_some(int count)
+{
+	for (int i = 0; i < count; i++)
+		CHECK_EQUAL(cf_vfs_open(task, "/", O_RDONLY, 0), i);
+}
+
+TEST("who has seen a close gets its descriptor, if that is the lowest")
+{
+	struct actor closer = { .act = close_2_there, .stop_at = "fd: closing" }, other = { .act = look_at_2_there };
+	begin(0, 0);
+	open_some(4);
+	actor_start(&closer);
+	CHECK(actor_wait_held(&closer));
+	actor_start(&other);
+	usleep(20000);
+	CHECK(!__atomic_load_n(&other.done, __ATOMIC_ACQUIRE)); // it has not seen it yet
+	actor_end(&closer);
+	actor_end(&other);
+	CHECK_EQUAL(looked_at, -EBADF);
+	CHECK_EQUAL(cf_vfs_open(task, "/", O_RDONLY, 0), 2);
+	end();
+}
+
+TEST("a close beside a search for the lowest descriptor is not missed")
+{
+	struct actor opener = { .act = open_there, .stop_at = "fd: scanned" };
+	begin(0, 0);
+	open_some(2);
+	CHECK_EQUAL(cf_vfs_dup2(task, 0, 2), 2); // the search begins at 2, which is taken
+	actor_start(&opener);
+	CHECK(actor_wait_held(&opener));
+	CHECK_EQUAL(cf_vfs_close(task, 2), 0);
+	actor_end(&opener);
+	CHECK_EQUAL(opened, 2);
+	CHECK_EQUAL(cf_vfs_open(task, "/", O_RDONLY, 0), 3);
+	end();
+}
+
+TEST("a close beside a search that finds no descriptor is not missed")
+{
+	struct actor opener = { .act = open_there, .stop_at = "fd: scanned" };
+	begin(0, 0);
+	CHECK_EQUAL(cf_task_limit(task, 3), 0);
+	open_some(3);
+	actor_start(&opener);
+	CHECK(actor_wait_held(&opener));
+	CHECK_EQUAL(cf_vfs_close(task, 1), 0);
+	actor_end(&opener);
+	CHECK_EQUAL(opened, 1);
+	end();
+}
+
+static int64_t was_read;
+
+static void read_0_there(void)
+{
+	char bytes[100];
+	cf_rcu_register_thread();
+	was_read = cf_vfs_read(task, 0, bytes, sizeof bytes);
+	cf_rcu_unregister_thread();
+}
+
+TEST("an open file that is closed under a read is not the next one's until the read has ended")
+{
+	struct actor reader = { .act = read_0_there, .stop_at = "mapping: read, found" };
+	begin(0, 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/a", O_CREAT | O_RDWR, 0600), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/b", O_CREAT | O_RDWR, 0600), 1);
+	CHECK_EQUAL(cf_vfs_pwrite(task, 0, (char[100]){ 0 }, 100, 0), 100);
+	actor_start(&reader);
+	CHECK(actor_wait_held(&reader));
+	CHECK_EQUAL(cf_vfs_close(task, 0), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/b", O_RDWR, 0), 0);
+	actor_end(&reader);
+	CHECK_EQUAL(was_read, 100);
+	CHECK_EQUAL(cf_vfs_lseek(task, 0, 0, SEEK_CUR), 0); // it has a position of its own
+	end();
+}
+
 // --- One name, made and removed by all: of those who make it exclusively one succeeds each time.
 
 static long made[STORMERS], removed[STORMERS];

@@ -32,6 +32,9 @@ static void end(void)
 	CHECK_EQUAL(charged(), 0);
 	CHECK_EQUAL(cf_mapping_write(&map, "x", 1, 0), -EBADF);
 	CHECK_EQUAL(cf_mapping_read(&map, (char[1]){ 0 }, 1, 0), -EBADF);
+	inode->size = 5;
+	cf_mapping_truncate(&map, 10);
+	CHECK_EQUAL(inode->size, 5);
 	CHECK_EQUAL(charged(), 0);
 	cf_inode_put(inode);
 	CHECK_EQUAL(cf_icache_destroy(&icache), 0);
@@ -257,6 +260,48 @@ TEST("a write whose page is removed meanwhile goes to the new one")
 	end();
 }
 
+static void append_there(void)
+{
+	int64_t offset;
+	cf_rcu_register_thread();
+	result = cf_mapping_append(&map, (char[1]){ 'x' }, 1, &offset);
+	cf_rcu_unregister_thread();
+}
+
+static void cut_there(void)
+{
+	cf_rcu_register_thread();
+	cf_mapping_truncate(&map, 0);
+	cf_rcu_unregister_thread();
+}
+
+// A truncation begins while the other is held in the midst of its own change, and ends after it.
+static void cut_beside(struct actor *other)
+{
+	struct actor cutter = { .act = cut_there };
+	begin();
+	cf_mapping_write(&map, (char[200]){ 0 }, 200, 0);
+	hold(other);
+	actor_start(&cutter);
+	usleep(20000);
+	CHECK(!__atomic_load_n(&cutter.done, __ATOMIC_ACQUIRE));
+	actor_end(other);
+	actor_end(&cutter);
+	CHECK_EQUAL(inode->size, 0);
+	CHECK_EQUAL(charged(), 0);
+	end();
+}
+
+TEST("a page is not removed while a write is in it")
+{
+	cut_beside(&(struct actor){ .act = write_there, .stop_at = "mapping: write, locked" });
+}
+
+TEST("a file is not cut while an append is under way")
+{
+	cut_beside(&(struct actor){ .act = append_there, .stop_at = "mapping: appending" });
+}
+
 TEST("a read whose hole is filled meanwhile reads what fills it")
 {
 	struct actor reader = { .act = read_there, .stop_at = "mapping: read, found" };
@@ -271,9 +316,36 @@ TEST("a read whose hole is filled meanwhile reads what fills it")
 	end();
 }
 
-TEST("a read whose page is removed meanwhile reads what the file has now")
+static void read_far_there(void)
 {
-	struct actor reader = { .act = read_there, .stop_at = "mapping: read, found" };
+	cf_rcu_register_thread();
+	result = cf_mapping_read(&map, buffer, sizeof buffer, 64 * CF_PAGE);
+	cf_rcu_unregister_thread();
+}
+
+// The reader stands at a node, of which `skip` have been passed.
+static void cut_under_reader(int skip, int64_t size)
+{
+	struct actor reader = { .act = read_far_there, .stop_at = "mapping: in the tree", .skip = skip };
+	begin();
+	cf_mapping_write(&map, "x", 1, 0);
+	cf_mapping_write(&map, "x", 1, 64 * CF_PAGE);
+	hold(&reader);
+	cf_mapping_truncate(&map, size);
+	actor_end(&reader);
+	CHECK_EQUAL(result, 0);
+	end();
+}
+
+TEST("nodes of the tree are there for as long as a reader is in them")
+{
+	cut_under_reader(1, 0);
+	cut_under_reader(0, CF_PAGE);
+}
+
+static void remove_under_reader(const char *stop_at)
+{
+	struct actor reader = { .act = read_there, .stop_at = stop_at };
 	char bytes[200];
 	begin();
 	memset(bytes, 'y', sizeof bytes);
@@ -285,6 +357,12 @@ TEST("a read whose page is removed meanwhile reads what the file has now")
 	CHECK_EQUAL(result, sizeof buffer);
 	CHECK_EQUAL(buffer[0], 0); // the file had these 200 bytes at one time, and is as long with zeroes now: not both
 	end();
+}
+
+TEST("a read whose page is removed meanwhile reads what the file has now")
+{
+	remove_under_reader("mapping: read, looked up");
+	remove_under_reader("mapping: read, found");
 }
 
 VFS_MAIN

@@ -21,7 +21,8 @@ static bool run(uint64_t seed, long calls)
 	static struct random_calls random;
 	char directory[] = "/tmp/corefold-passthrough-XXXXXX";
 	struct model_options options = { .fds = 40, .root_mode = 0777 };
-	struct lockstep lockstep = { .looks = true, .long_first = true, .files_only = true };
+	struct lockstep lockstep = { .looks = true, .long_first = true, .files_only = true,
+				     .small_pipes = true };
 	struct cred own = { geteuid(), getegid(), { 0 }, 0 };
 	struct ours ours;
 	bool same;
@@ -79,6 +80,37 @@ TEST("nothing outside of the directory is reached")
 	CHECK_EQUAL(cf_vfs_open(task, "/absolute", O_CREAT | O_RDWR, 0600), 0); // inside
 	CHECK_EQUAL(cf_vfs_fstat(task, 0, &s), 0);
 	CHECK_EQUAL(s.size, 0);
+	cf_task_free(task);
+	cf_vfs_free(vfs);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+TEST("a named pipe is the directory's: who is outside is at its other end")
+{
+	char directory[] = "/tmp/corefold-passthrough-XXXXXX", path[64], byte = 0;
+	struct cf_vfs_options options = { .backend = &cf_backend_directory, .backend_argument = directory };
+	struct cf_vfs *vfs;
+	struct cf_task *task;
+	int outside;
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof path, "%s/pipe", directory);
+	CHECK_EQUAL(cf_vfs_new(&vfs, &options), 0);
+	CHECK_EQUAL(cf_task_new(&task, vfs, NULL), 0);
+	CHECK_EQUAL(cf_vfs_mknodat(task, CF_AT_FDCWD, "/pipe", S_IFIFO | 0600), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/pipe", O_WRONLY | O_NONBLOCK, 0), -ENXIO);
+	CHECK_EQUAL(cf_vfs_open(task, "/pipe", O_RDONLY | O_NONBLOCK, 0), 0);
+	outside = open(path, O_WRONLY | O_NONBLOCK);
+	CHECK(outside >= 0);
+	CHECK_EQUAL(cf_vfs_read(task, 0, &byte, 1), -EAGAIN);
+	CHECK_EQUAL(write(outside, "x", 1), 1);
+	CHECK_EQUAL(cf_vfs_read(task, 0, &byte, 1), 1);
+	CHECK_EQUAL(byte, 'x');
+	CHECK_EQUAL(cf_vfs_pread(task, 0, &byte, 1, 0), -ESPIPE);
+	close(outside);
+	CHECK_EQUAL(cf_vfs_read(task, 0, &byte, 1), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/pipe", O_WRONLY, 0), 1);
+	CHECK_EQUAL(cf_vfs_close(task, 0), 0);
+	CHECK_EQUAL(cf_vfs_write(task, 1, "x", 1), -EPIPE); // no signal ends this process
 	cf_task_free(task);
 	cf_vfs_free(vfs);
 	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);

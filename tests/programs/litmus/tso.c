@@ -312,6 +312,9 @@ static void warm(int me, int round)
 	}
 }
 
+/* With any argument: one schedule alone need not show each outcome that is allowed. */
+static int may_be_missing;
+
 static void *thread(void *number)
 {
 	int me = (int)(long)number;
@@ -337,7 +340,7 @@ static void *thread(void *number)
 			}
 			meet(&turn);
 		}
-		if (me == 0 && (found > 0) != tests[t].allowed) {
+		if (me == 0 && (tests[t].allowed ? !found && !may_be_missing : found > 0)) {
 			printf("%s: %lu of %d rounds\n", tests[t].name, found, ROUNDS);
 			exit(1);
 		}
@@ -345,9 +348,11 @@ static void *thread(void *number)
 	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t threads[THREADS];
+	(void)argv;
+	may_be_missing = argc > 1;
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, thread, (void *)i);
 	for (int i = 0; i < THREADS; i++)

@@ -3,7 +3,7 @@
  * Threads hand words to and fro in every way: locks, counters, flags, words of their own. Prints when each thread has
  * done how much, in virtual time: any difference in the order of events shows in some of these numbers.
  *
- * in_order THREADS ROUNDS
+ * in_order ROUNDS THREADS
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -84,8 +84,8 @@ static void *work(void *number)
 
 int main(int argc, char **argv)
 {
-	threads = argc > 1 ? atoi(argv[1]) : 2;
-	rounds = argc > 2 ? atoi(argv[2]) : 100;
+	rounds = argc > 1 ? atoi(argv[1]) : 100;
+	threads = argc > 2 ? atoi(argv[2]) : 2;
 	pthread_t thread[MOST];
 	void *x[MOST];
 

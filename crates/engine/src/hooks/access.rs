@@ -207,6 +207,9 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
         crate::account::sites::line_shared(address, pc);
     }
     hot!().clock = outcome.done;
+    if outcome.done >= engine().sched.sibling_changes() {
+        sched::set_limit();
+    }
     account(pc, what, *tag, &access, &outcome, asked);
     if kind == Kind::Rmw && outcome.stall > 0 {
         front::waited(cpu, outcome.stall);

@@ -39,6 +39,13 @@ pub struct Spun {
     pub stall: Ticks,
 }
 
+/// A line that each turn of a spin reads, so long after the turn's first read. No line: 0.
+#[derive(Clone, Copy, Default)]
+pub struct Watched {
+    pub line: u64,
+    pub after: Ticks,
+}
+
 #[derive(Clone, Copy)]
 struct Look {
     cpu: u32,
@@ -86,8 +93,8 @@ pub struct Spins {
     counted: (Ticks, Ticks),
     /// Stall that counts as spinning.
     converted: Ticks,
-    /// Lines that plain reads of one iteration touched; 0: none.
-    read: [u64; LOOKS],
+    /// Lines that plain reads of one iteration touched.
+    read: [Watched; LOOKS],
     /// What ended the current spin: a word that changed. No place: nothing yet.
     ended: Look,
     /// When the fiber first ran, or the region of interest began.
@@ -108,7 +115,7 @@ impl Default for Spins {
             any: false,
             counted: (0, 0),
             converted: 0,
-            read: [0; LOOKS],
+            read: [Watched::default(); LOOKS],
             ended: NOTHING,
             started: 0,
             refused: Spun::default(),
@@ -278,8 +285,9 @@ impl Spins {
         if !self.turns.watching {
             return false;
         }
-        match self.read.iter_mut().find(|slot| matches!(**slot, 0) || **slot == line) {
-            Some(slot) => *slot = line,
+        let after = hot!().clock.saturating_sub(self.looks[Self::slot(self.turns.pc)].at);
+        match self.read.iter_mut().find(|slot| matches!(slot.line, 0) || slot.line == line) {
+            Some(slot) => *slot = Watched { line, after },
             None => self.turns.is_impure(),
         }
         true
@@ -315,17 +323,18 @@ impl Spins {
         self.turns.pc
     }
 
-    /// The other lines that the steady spin reads; 0: none.
-    pub fn read(&self) -> [u64; LOOKS] {
+    /// The other lines that the steady spin reads.
+    pub fn read(&self) -> [Watched; LOOKS] {
         self.read
     }
 
-    /// The lines of the words that the steady spin waits for; 0: none.
-    pub fn lines(&self) -> [u64; LOOKS] {
-        let newest = self.looks.iter().map(|l| l.at).max().unwrap_or(0);
+    /// The lines of the words that the steady spin waits for, after a read from its first place.
+    pub fn lines(&self) -> [Watched; LOOKS] {
+        let now = self.looks[Self::slot(self.turns.pc)].at;
         let line = |look: &Look| {
-            let part = look.pc != 0 && look.at + self.turns.period >= newest;
-            if part { crate::engine::line_start(look.address) } else { 0 }
+            let part = look.pc != 0 && look.at + self.turns.period >= now;
+            let after = if look.pc == self.turns.pc { 0 } else { (look.at + self.turns.period).saturating_sub(now) };
+            if part { Watched { line: crate::engine::line_start(look.address), after } } else { Watched::default() }
         };
         self.looks.each_ref().map(line)
     }
@@ -431,7 +440,7 @@ impl Turns {
     /// Compares the thread's registers and stack with those an iteration ago, in which all its plain reads were seen. The
     /// first times it only requests that the next read saves the registers.
     #[cold]
-    fn are_pure(&mut self, captured: &mut Captured, read: &mut [u64; LOOKS]) -> bool {
+    fn are_pure(&mut self, captured: &mut Captured, read: &mut [Watched; LOOKS]) -> bool {
         if self.pure {
             return true;
         }
@@ -448,7 +457,7 @@ impl Turns {
         } else {
             self.image = image;
             self.watching = true;
-            *read = [0; LOOKS];
+            *read = Default::default();
             sched::show_reads(true);
         }
         self.pure

@@ -11,7 +11,7 @@ use crate::calls::signals;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
-use crate::hooks::spin::LOOKS;
+use crate::hooks::spin::{LOOKS, Watched};
 use crate::scheduling::{perturb, sched};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,9 +32,11 @@ const FEWEST: u64 = 8;
 struct Doze {
     since: Ticks,
     period: Ticks,
-    lines: [u64; LOOKS],
+    lines: [Watched; LOOKS],
     /// Lines that it reads beside them.
-    read: [u64; LOOKS],
+    read: [Watched; LOOKS],
+    /// One of these was requested: its turns may be others from then on.
+    disturbed: bool,
 }
 
 /// The CPUs that skip. Such a CPU's clock is that of its next read.
@@ -56,13 +58,13 @@ impl Dozes {
 
     fn begin(&mut self, cpu: usize, doze: Doze) {
         self.cpus[cpu] = Some(doze);
-        doze.watches().for_each(|line| *self.watched.entry(line).or_default() += 1);
+        doze.watches().for_each(|watched| *self.watched.entry(watched.line).or_default() += 1);
     }
 
     fn end(&mut self, cpu: usize) -> Option<Doze> {
         let doze = self.cpus[cpu].take()?;
-        for line in doze.watches() {
-            if let Entry::Occupied(mut count) = self.watched.entry(line) {
+        for watched in doze.watches() {
+            if let Entry::Occupied(mut count) = self.watched.entry(watched.line) {
                 *count.get_mut() -= 1;
                 if *count.get() == 0 {
                     count.remove();
@@ -85,20 +87,20 @@ pub fn doze() -> bool {
     let clock = hot!().clock;
     let spins = &e.fibers[e.sched.fiber].spins;
     let (lines, read) = (spins.lines(), spins.read());
-    let all = || lines.iter().chain(&read);
-    let mut quiet = |line: &u64| *line == 0 || e.model.undisturbed(*crate::engine::tag_of(*line), cpu as u32);
+    let doze = Doze { since: clock, period: spins.period(), lines, read, disturbed: false };
+    let mut quiet = |line: u64| e.model.undisturbed(*crate::engine::tag_of(line), cpu as u32);
     // A store that is still in another CPU's store buffer would wake nobody when it commits.
-    let settled = |line: &u64| !pending::any_on(*line);
-    if !all().all(&mut quiet) || !all().all(settled) || !e.model.is_idle(cpu as u32) {
+    if !doze.watches().all(|w| quiet(w.line) && !pending::any_on(w.line)) || !e.model.is_idle(cpu as u32) {
         return false;
     }
     let longest = clock + crate::calls::clock::ticks_of(FIRST_NS << spins.dozes().min(DOUBLINGS));
-    let turns = longest.min(e.sched.cpus[cpu].turn_ends()).saturating_sub(clock) / spins.period().max(1);
+    let ends = longest.min(e.sched.cpus[cpu].turn_ends()).min(e.sched.sibling_changes());
+    // A turn that begins then is no more.
+    let turns = ends.saturating_sub(clock + 1) / spins.period().max(1);
     // An iteration that took no time was hidden behind a locked operation's wait: that ends.
     if turns < FEWEST || spins.period() == 0 {
         return false;
     }
-    let doze = Doze { since: clock, period: spins.period(), lines, read };
     hot!().clock = clock + turns * doze.period;
     e.sched.dozes.begin(cpu, doze);
     sched::sync();
@@ -120,17 +122,27 @@ fn end(cpu: usize, clock: Ticks) {
     let slept = clock.saturating_sub(doze.since).saturating_sub(doze.period);
     fiber.spins.dozed(slept);
     fiber.time.spin += slept;
+    if doze.disturbed {
+        fiber.spins.disturbed();
+    }
 }
 
 impl Doze {
-    fn watches(&self) -> impl Iterator<Item = u64> {
-        self.lines.into_iter().chain(self.read).filter(|line| *line != 0)
+    fn watches(&self) -> impl Iterator<Item = Watched> {
+        self.lines.into_iter().chain(self.read).filter(|watched| watched.line != 0)
     }
 
-    /// The first read that is not before `time`.
-    fn next_look(&self, time: Ticks) -> Ticks {
-        let turns = time.saturating_sub(self.since).div_ceil(self.period).max(1);
-        self.since + turns * self.period
+    /// The turn that makes the first read of `cpu`, `after` its begin, which is not over at `time`. Of CPUs with equal
+    /// clocks the one with the smaller number goes first: if the running CPU has a greater one, a read at `time` is over.
+    fn turn_with(&self, after: Ticks, cpu: usize, time: Ticks) -> Ticks {
+        let over = if cpu < engine().sched.cpu { time + 1 } else { time };
+        let turns = over.saturating_sub(self.since + after).div_ceil(self.period);
+        self.since + turns.max(u64::from(after == 0)) * self.period
+    }
+
+    /// The turn that something changes in the midst of.
+    fn turn_at(&self, time: Ticks) -> Ticks {
+        self.since + time.saturating_sub(self.since) / self.period * self.period
     }
 }
 
@@ -140,45 +152,53 @@ pub fn touched(address: u64, time: Ticks) {
     let watched = &engine().sched.dozes.watched;
     if !watched.is_empty() && watched.contains_key(&crate::engine::line_start(address)) {
         let line = crate::engine::line_start(address);
-        let reads = |(doze, _): &(&Option<Doze>, _)| doze.is_some_and(|doze| doze.read.contains(&line));
-        let s = &engine().sched;
-        let readers: Vec<usize> = s.dozes.cpus.iter().zip(&s.cpus).filter(reads).filter_map(|(_, c)| c.fiber).collect();
-        rouse(time, |_, doze| doze.watches().any(|watched| watched == line));
-        readers.into_iter().for_each(|fiber| engine().fibers[fiber].spins.disturbed());
+        for doze in engine().sched.dozes.cpus.iter_mut().flatten() {
+            doze.disturbed |= doze.read.iter().any(|watched| watched.line == line);
+        }
+        rouse(|cpu, doze| {
+            let these = doze.watches().filter(|watched| watched.line == line);
+            these.map(|watched| doze.turn_with(watched.after, cpu, time)).min()
+        });
     }
 }
 
 /// The CPU has something else to do at `time`.
 pub fn disturbed(cpu: usize, time: Ticks) {
     if engine().sched.dozes.cpus[cpu].is_some() {
-        rouse(time, |c, _| c == cpu);
+        rouse(|c, doze| (c == cpu).then(|| doze.turn_with(0, cpu, time)));
+        end(cpu, engine().sched.cpus[cpu].clock);
+    }
+}
+
+/// The CPU begins or ends to run something at `time`, in the midst of a turn of its siblings, which takes longer or less
+/// than the last: they go on where that turn begins.
+pub fn sibling_changes(cpu: usize, time: Ticks) {
+    for sibling in engine().sched.siblings(cpu) {
+        if engine().sched.dozes.cpus[sibling].is_some() {
+            rouse(|c, doze| (c == sibling).then(|| doze.turn_at(time)));
+        }
     }
 }
 
 /// Accounts are about to be made at `time`: all skips end.
 pub fn all_awake(time: Ticks) {
-    rouse(time, |_, _| true);
+    rouse(|cpu, doze| Some(doze.turn_with(0, cpu, time)));
     for cpu in 0..engine().sched.cpus.len() {
         end(cpu, engine().sched.cpus[cpu].clock);
     }
 }
 
-fn rouse(time: Ticks, who: impl Fn(usize, &Doze) -> bool) {
+/// Of the CPUs that skip, those for which `when` gives a time go on then, if not sooner. Until then they may be roused sooner
+/// still, by a CPU that is behind the one that rouses them now.
+fn rouse(when: impl Fn(usize, &Doze) -> Option<Ticks>) {
     let s = &mut engine().sched;
-    let running = s.cpu;
     let mut roused: Vec<(u32, Ticks)> = Vec::new();
     for (cpu, (slot, doze)) in s.cpus.iter_mut().zip(&s.dozes.cpus).enumerate() {
-        // Of CPUs with equal clocks the one with the smaller number goes first: its look at `time` is over.
-        let after = if cpu < running { time + 1 } else { time };
-        // One that looks sooner anyway goes on dozing: it may be roused sooner still.
-        if let Some(doze) = doze.filter(|doze| doze.next_look(after) < slot.clock && who(cpu, doze)) {
-            slot.clock = doze.next_look(after);
-            roused.push((cpu as u32, slot.clock));
+        if let Some(look) = doze.and_then(|doze| when(cpu, &doze)).filter(|look| *look < slot.clock) {
+            slot.clock = look;
+            roused.push((cpu as u32, look));
         }
     }
     s.clocks.change(|cpu| roused.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok().map(|at| roused[at].1));
-    for (cpu, clock) in roused {
-        end(cpu as usize, clock);
-    }
     sched::set_limit();
 }

@@ -24,7 +24,7 @@ fn distance(a: usize, b: usize) -> u32 {
 }
 
 /// Takes a fiber from another CPU's run queue that may run on this one: of the nearest such CPUs, from the longest queue.
-pub fn steal(cpu: usize) -> Option<usize> {
+fn steal(cpu: usize) -> Option<usize> {
     let e = engine();
     let first = |c: usize| e.sched.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
     let some = (0..e.sched.cpus.len()).filter_map(|c| Some((c, first(c)?)));
@@ -48,6 +48,20 @@ fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
 
 /// Gives the idle CPU `cpu` a fiber to run from `clock` on.
 pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
+    put(fiber, cpu, clock, false);
+}
+
+/// Gives the CPU, whose fiber has left it at `clock`, to the next one that waits, or leaves it idle.
+pub fn go_on(cpu: usize, clock: Ticks) {
+    engine().sched.cpus[cpu].fiber = None;
+    engine().sched.cpus[cpu].clock = clock;
+    match engine().sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
+        Some(next) => put(next, cpu, clock + ticks(engine().launch.machine.system.context_switch), true),
+        None => doze::sibling_changes(cpu, clock),
+    }
+}
+
+fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
     fair::join(fiber, cpu);
     let e = engine();
     let slot = &mut e.sched.cpus[cpu];
@@ -63,6 +77,10 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
     let since = slot.clock;
     e.sched.clocks.push(since, cpu as u32);
     e.fibers[fiber].comes_back(cpu, since);
+    if !busy {
+        e.sched.cpus[cpu].busy_from = since;
+        doze::sibling_changes(cpu, since);
+    }
 }
 
 /// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in a run queue.
@@ -140,10 +158,7 @@ pub fn obey_affinity(fiber: usize) {
             let clock = pending::make_certain(cpu as u32, clock);
             e.sched.clocks.remove(cpu as u32);
             e.fibers[fiber].goes_away(clock);
-            e.sched.cpus[cpu].fiber = None;
-            if let Some(next) = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
-                place(next, cpu, clock + latency);
-            }
+            go_on(cpu, clock);
             wake(fiber, clock.max(now), latency);
         }
         State::Ready => {

@@ -17,7 +17,7 @@ use crate::scheduling::doze::Dozes;
 use crate::scheduling::fair::{self, Share};
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::perturb;
-use crate::scheduling::placing::{place, steal};
+use crate::scheduling::placing::go_on;
 use crate::scheduling::timers::{self, Timers};
 use crate::threads::{cancel, contexts};
 use alloc::collections::VecDeque;
@@ -33,6 +33,8 @@ pub struct Cpu {
     pub clock: Ticks,
     pub fiber: Option<usize>,
     pub ready: VecDeque<usize>,
+    /// From when on it has something to run, or had. Without a fiber, it had until `clock`.
+    pub busy_from: Ticks,
     pub next_sample: Ticks,
     /// Until when its cycles are counted in [`branches`].
     pub counted: Ticks,
@@ -64,6 +66,8 @@ pub struct Scheduler {
     pub timers: Timers,
     /// The clock at which the running fiber has something to do besides sampling.
     looks_up: Ticks,
+    /// When a sibling of the running CPU begins or ends to run something, as far as is known.
+    sibling_changes: Ticks,
     slack: Ticks,
     lookahead: Ticks,
     /// The longest time between two reads of one spin.
@@ -87,6 +91,7 @@ impl Scheduler {
             clock: 0,
             fiber: None,
             ready: VecDeque::new(),
+            busy_from: 0,
             next_sample: 0,
             counted: 0,
             slice_end: 0,
@@ -102,6 +107,7 @@ impl Scheduler {
             clocks: Clocks::default(),
             dozes: Dozes::new(launch.cpus),
             timers: Timers::default(),
+            sibling_changes: Ticks::MAX,
             looks_up: 0,
             slack: ticks(launch.slack as u32),
             lookahead: if launch.step_by_step { 0 } else { model.lookahead() },
@@ -150,13 +156,34 @@ impl Scheduler {
     /// No other hardware thread of the running CPU's core is behind `clock`, or would be if another CPU's store ended
     /// its spin.
     fn siblings_are_ahead(&self, clock: Ticks) -> bool {
-        let behind = |c: usize| c != self.cpu && self.cpus[c].fiber.is_some() && self.clock_of(c) <= clock;
-        self.cpus.len() <= self.cores || !(self.cpu % self.cores..self.cpus.len()).step_by(self.cores).any(behind)
+        let behind = |c: usize| self.cpus[c].fiber.is_some() && self.clock_of(c) <= clock;
+        self.cpus.len() <= self.cores || !self.siblings(self.cpu).any(behind)
     }
 
     pub fn sibling_busy(&self, cpu: usize) -> bool {
-        let other = |c: usize| c != cpu && self.cpus.get(c).is_some_and(|c| c.fiber.is_some());
-        (cpu % self.cores..self.cpus.len()).step_by(self.cores).any(other)
+        self.siblings(cpu).any(|c| self.cpus[c].fiber.is_some())
+    }
+
+    /// Whether a sibling of the running CPU runs something at `clock`, and the next time at which it is known to change.
+    fn beside(&self, clock: Ticks) -> (bool, Ticks) {
+        let (mut busy, mut change) = (false, Ticks::MAX);
+        for c in self.siblings(self.cpu) {
+            let c = &self.cpus[c];
+            let ends = if c.fiber.is_some() { Ticks::MAX } else { c.clock };
+            busy |= (c.busy_from..ends).contains(&clock);
+            change = [c.busy_from, ends, change].into_iter().filter(|time| *time > clock).min().unwrap_or(Ticks::MAX);
+        }
+        (busy, change)
+    }
+
+    /// The next time at which a sibling of the running CPU is known to begin or end to run something.
+    pub fn sibling_changes(&self) -> Ticks {
+        self.sibling_changes
+    }
+
+    /// The other hardware threads of the CPU's core.
+    pub fn siblings(&self, cpu: usize) -> impl Iterator<Item = usize> + use<> {
+        (cpu % self.cores..self.cpus.len()).step_by(self.cores).filter(move |c| *c != cpu)
     }
 }
 
@@ -178,9 +205,12 @@ pub fn shows_reads() -> bool {
 /// Recomputes when the running fiber's next slow path is due.
 pub fn set_limit() {
     let s = &mut engine().sched;
+    let (busy, change) = s.beside(hot!().clock);
+    hot!().cost_half = if busy { 2 } else { 0 };
+    s.sibling_changes = change;
     let cpu = &s.cpus[s.cpu];
     let ahead = s.others().min(s.next_timer()).saturating_add(s.slack);
-    s.looks_up = ahead.min(cpu.counted + branches::COUNTED_AT_ONCE).min(cpu.turn_ends());
+    s.looks_up = ahead.min(change).min(cpu.counted + branches::COUNTED_AT_ONCE).min(cpu.turn_ends());
     if s.signalled != 0 && signals::is_due() {
         s.looks_up = 0;
     }
@@ -336,7 +366,6 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     e.sched.cpu = cpu;
     e.sched.fiber = to;
     e.sched.use_tags();
-    hot.cost_half = if e.sched.sibling_busy(cpu) { 2 } else { 0 };
     hot.clock = clock;
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
@@ -428,14 +457,8 @@ pub fn leave_cpu() {
     let e = engine();
     let cpu = e.sched.cpu;
     let clock = hot!().clock;
-    e.sched.cpus[cpu].clock = clock;
     fair::advance(cpu, clock);
-    e.sched.cpus[cpu].fiber = None;
-    let next = e.sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu));
-    if let Some(fiber) = next {
-        let switched = clock + ticks(engine().launch.machine.system.context_switch);
-        place(fiber, cpu, switched);
-    }
+    go_on(cpu, clock);
     run_next();
 }
 

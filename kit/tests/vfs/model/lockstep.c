@@ -33,7 +33,7 @@ static bool is_left_out(const struct lockstep *l, const struct call *c)
 		return true;
 	if (c->op == OP_READLINK && (!c->size || !*c->path)) // an empty path is Linux's own: of a descriptor of O_PATH
 		return true;
-	if (l->files_only && (c->op == OP_PIPE || c->op == OP_STATVFS || (c->op == OP_MKNOD && (c->mode & S_IFMT) != S_IFREG)))
+	if (l->files_only && (c->op == OP_PIPE || c->op == OP_STATVFS || (c->op == OP_MKNOD && S_ISSOCK(c->mode))))
 		return true;
 	// Of two things that are wrong with a rename Linux finds the name's length last, and cf_vfs first.
 	if (c->op == OP_RENAME && l->long_first && (has_long_name(c->path) || has_long_name(c->path2)))

@@ -123,8 +123,10 @@ struct file *model_file(struct model_task *t, int fd)
 
 int model_free_fd(struct model *m, struct model_task *t)
 {
+	if (m->any_fd >= 0 && m->any_fd < m->limits.fds && !t->fds[m->any_fd] && !t->reserved[m->any_fd])
+		return m->any_fd;
 	for (int fd = 0; fd < m->limits.fds; fd++)
-		if (!t->fds[fd])
+		if (!t->fds[fd] && !t->reserved[fd])
 			return fd;
 	return -EMFILE;
 }
@@ -164,6 +166,7 @@ struct model *model_new(const struct model_options *options)
 	m->bytes_free = options->bytes ? options->bytes : INT64_MAX / 4;
 	m->inodes_free = options->inodes ? options->inodes : INT64_MAX / 4;
 	m->next_ino = 1;
+	m->any_fd = -1;
 	m->root = model_node(m, &root, NULL, S_IFDIR | options->root_mode);
 	m->root->linked = true;
 	model_take(m, inode_charge(m->root), 1);

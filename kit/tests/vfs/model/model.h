@@ -52,6 +52,7 @@ struct model_task {
 	uint32_t umask;
 	struct node *cwd;
 	struct file *fds[MODEL_FDS];
+	bool reserved[MODEL_FDS]; // by a call that has not ended: history.c
 };
 
 struct model_options {
@@ -66,6 +67,7 @@ struct model {
 	struct model_options limits;
 	int64_t bytes_free, inodes_free;
 	struct cf_time now; // set by the caller before each call
+	int any_fd;         // not negative: the number that the next descriptor gets, not the lowest (CF_O_ANYFD)
 	uint64_t next_ino;
 	struct node *root, *made;
 	struct model_task tasks[MODEL_TASKS];

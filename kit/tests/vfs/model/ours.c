@@ -45,17 +45,19 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct cf_dirent *)a)->name, ((const struct cf_dirent *)b)->name);
 }
 
-// A few at a time, so that positions are used.
+// A few at a time, so that positions are used; or by one call, of as many as `flags` says, which sees one moment.
 static int64_t read_directory(struct cf_task *t, const struct call *c, struct result *r)
 {
 	static _Thread_local struct cf_dirent found[2000];
 	int count = 0, names = 0, got;
 	cf_vfs_lseek(t, c->fd, 0, SEEK_SET);
-	while ((got = cf_vfs_readdir(t, c->fd, found + names, 7)) > 0) {
+	while ((got = cf_vfs_readdir(t, c->fd, found + names, c->flags ? c->flags : 7)) > 0) {
 		count += got;
 		for (int i = names, end = names + got; i < end; i++)
 			if (strcmp(found[i].name, ".") && strcmp(found[i].name, ".."))
 				found[names++] = found[i];
+		if (c->flags)
+			break;
 	}
 	if (got < 0)
 		return got;
@@ -108,7 +110,7 @@ static int64_t call_on_fds(struct ours *o, struct cf_task *t, const struct call 
 	switch (c->op) {
 	case OP_OPEN: return cf_vfs_openat(t, c->fd, c->path, c->flags | any, c->mode);
 	case OP_CLOSE: return cf_vfs_close(t, c->fd);
-	case OP_DUP: return cf_vfs_dup(t, c->fd, any);
+	case OP_DUP: return cf_vfs_dup(t, c->fd, any | c->flags);
 	case OP_DUP2: return cf_vfs_dup2(t, c->fd, c->fd2);
 	case OP_PIPE: return cf_vfs_pipe(t, r->fds, O_NONBLOCK | any);
 	case OP_LSEEK: return cf_vfs_lseek(t, c->fd, c->offset, c->flags);
