@@ -138,6 +138,7 @@ enum {
 	CF_DENTRY_ROOT = 32,
 	CF_DENTRY_DIRECTORY = 64,  /* of the inode: */
 	CF_DENTRY_LINK = 128,
+	CF_DENTRY_REMOVED = 256,   /* a directory: its names are not kept */
 	/* Which operations the table has, so that a walk need not load it: replaced as a whole by cf_dentry_set_ops. */
 	CF_DENTRY_OP_REVALIDATE = 1 << 16,
 	CF_DENTRY_OP_HASH = 1 << 17,

@@ -340,9 +340,9 @@ struct cf_dentry *cf_dentry_finish(struct cf_dentry *d)
 // (cf_dentry_drop_names).
 static bool worth_keeping(const struct cf_dentry *d)
 {
-	const struct cf_inode *directory = cf_dentry_inode(cf_dentry_parent(d));
+	const struct cf_dentry *directory = cf_dentry_parent(d);
 	return (__atomic_load_n(&d->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_HASHED) &&
-	       !(directory && !__atomic_load_n(&directory->nlink, __ATOMIC_SEQ_CST));
+	       !(__atomic_load_n(&directory->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_REMOVED);
 }
 
 // The count was 0 a moment ago; the lock is held. True: the caller finishes it.

@@ -92,7 +92,7 @@ void cf_dentry_delete(struct cf_dentry *d)
 		inode = d->inode;
 		cf_rhash_seq_write_begin(&d->hash);
 		cf_rcu_assign(d->inode, NULL);
-		cf_dentry_set_flags__(d, 0, CF_DENTRY_DIRECTORY | CF_DENTRY_LINK);
+		cf_dentry_set_flags__(d, 0, CF_DENTRY_DIRECTORY | CF_DENTRY_LINK | CF_DENTRY_REMOVED); // another may get this name
 		cf_rhash_seq_write_end(&d->hash);
 		reference_swap(&d->count, REFERENCE_FROZEN, 1);
 	} else {

@@ -145,9 +145,12 @@ bool cf_dcache_reclaim(struct cf_super *s, size_t most)
 // Those that are busy are about to be put, and go then: worth_keeping.
 void cf_dentry_drop_names(struct cf_dentry *removed)
 {
-	// Sequentially consistent: no links, before counts and the list are looked at. A put does so the other way around; one of
-	// the two sees the other.
-	__atomic_exchange_n(&removed->inode->nlink, 0, __ATOMIC_SEQ_CST);
+	struct cf_dentry_locked l;
+	cf_dentry_lock(removed, &l);
+	// Sequentially consistent: before counts and the list are looked at. A put does so the other way around; one of the two
+	// sees the other.
+	cf_dentry_set_flags__(removed, CF_DENTRY_REMOVED, 0);
+	cf_dentry_unlock(removed, &l);
 	if (reference_count(&removed->count) > 1) // a name has a reference; others may have one, too
 		while (scan(removed->super, SIZE_MAX, drop_name, removed))
 			;

@@ -93,6 +93,19 @@ TEST("the last block is used, and every byte comes back")
 	end();
 }
 
+TEST("a directory of a removed one's name keeps its names in the cache")
+{
+	struct cf_stat s;
+	begin(0, 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_rmdir(task, "/d"), 0); // its dentry stays, and says that there is none
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_stat(task, "/d/missing", &s), -ENOENT);
+	CHECK_EQUAL(cf_vfs_shrink(vfs, 100), 1); // the name
+	CHECK_EQUAL(cf_vfs_shrink(vfs, 100), 1); // its directory
+	end();
+}
+
 TEST("no inode is left, and none is lost")
 {
 	begin(100, 3);
