@@ -33,9 +33,10 @@
  *      in Linux: a path is walked component by component, through links as they are then, and what it leads to may be renamed
  *      before link, truncate, chmod and their like change it; O_TRUNC is a step after open's; a read or write of several
  *      pages may be seen page by page, a directory read by several calls as it is at each; times, link counts and sizes of
- *      directories a moment before or after what they belong to; a descriptor's number is taken at one moment and open at
- *      another, until which it is -EBADF (dup2: -EBUSY), and dup looks up its file before; a call that fails may have held a
- *      descriptor, space or an inode for a moment; CF_O_ANYFD may be -EMFILE beside a close.
+ *      directories a moment before or after what they belong to; a call through a descriptor acts on the file that it has
+ *      found, also when that is closed meanwhile; a new descriptor's number is taken at one moment and open at another,
+ *      until which it is -EBADF (dup2: -EBUSY); a call that fails may have held a descriptor, space or an inode for a
+ *      moment; CF_O_ANYFD may be -EMFILE beside a close.
  *   4. A file lives until its last name is removed and its last descriptor closed.
  *
  * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.

@@ -43,9 +43,10 @@ struct cf_file *cf_task_file_get(struct cf_task *task, int fd)
 {
 	struct cf_file *file;
 	cf_rcu_read_lock();
-	file = cf_task_file(task, fd);
-	if (file && !grab(file))
-		file = NULL; // closed a moment ago
+	do { // what has no reference any more has left the slot: another may be there (dup2)
+		file = cf_task_file(task, fd);
+		CF_TEST_POINT("fd: found");
+	} while (file && !grab(file));
 	cf_rcu_read_unlock();
 	return file;
 }

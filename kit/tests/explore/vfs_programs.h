@@ -156,18 +156,17 @@ static struct call data_call(struct random *r)
 	return c;
 }
 
-// One task's table of six, or twenty and any number. 0 and 1 stay open: dup looks its file up before it takes a number.
+// One task's table of six, or twenty and any number. 0 and 1 stay open: dup, read and their like look their file up before they
+// act on it. Whether others are open fsync says.
 static struct call descriptors_call(struct random *r, bool any)
 {
-	static const enum op ops[] = { OP_DUP, OP_DUP, OP_DUP2, OP_CLOSE, OP_CLOSE, OP_CLOSE, OP_OPEN, OP_OPEN, OP_FSTAT, OP_READ,
-				       OP_WRITE, OP_LSEEK };
-	struct call c = on_fd(SOME_CALL(r, ops), (int)below(r, 6));
+	static const enum op ops[] = { OP_DUP, OP_DUP, OP_DUP2, OP_CLOSE, OP_CLOSE, OP_CLOSE, OP_OPEN, OP_OPEN, OP_FSYNC, OP_FSYNC,
+				       OP_FSTAT, OP_READ, OP_WRITE, OP_LSEEK };
+	struct call c = on_fd(SOME_CALL(r, ops), (int)below(r, 2));
 	data_of(r, &c);
 	c.fd2 = 2 + (int)below(r, 4);
-	if (c.op == OP_CLOSE)
+	if (c.op == OP_CLOSE || c.op == OP_FSYNC)
 		c.fd = c.fd2;
-	if (c.op == OP_DUP || c.op == OP_DUP2)
-		c.fd = (int)below(r, 2);
 	if (c.op == OP_OPEN) {
 		c = on_path(OP_OPEN, below(r, 2) ? "/k" : "/a");
 		c.flags = O_RDWR;

@@ -506,6 +506,26 @@ TEST("a close beside a search that finds no descriptor is not missed")
 	end();
 }
 
+static void sync_2_there(void)
+{
+	cf_rcu_register_thread();
+	looked_at = cf_vfs_fsync(task, 2);
+	cf_rcu_unregister_thread();
+}
+
+TEST("a descriptor that dup2 gives another file was open all the time")
+{
+	struct actor syncer = { .act = sync_2_there, .stop_at = "fd: found" };
+	begin(0, 0);
+	open_some(3);
+	actor_start(&syncer);
+	CHECK(actor_wait_held(&syncer));
+	CHECK_EQUAL(cf_vfs_dup2(task, 0, 2), 2);
+	actor_end(&syncer);
+	CHECK_EQUAL(looked_at, 0);
+	end();
+}
+
 static int64_t was_read;
 
 static void read_0_there(void)
