@@ -28,7 +28,7 @@
  *      (tests/vfs/property.c)
  *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names, holes and streams hold.
  *      (tests/vfs/calls.c, "every byte comes back") What only the cache holds is free, for statvfs and for who needs it.
- *      (tests/vfs/limits.c)
+ *      (tests/vfs/one_limit.c)
  *   3. Calls take effect at one moment between their begin and their end.  (tests/explore/vfs_histories.c) Exceptions, as
  *      in Linux: a path is walked component by component, through links as they are then, and what it leads to may be renamed
  *      before link, truncate, chmod and their like change it; O_TRUNC is a step after open's; a read or write of several

@@ -142,6 +142,16 @@ TEST("the cached name of what is made is no charge any more")
 	end();
 }
 
+TEST("a name that was used since the last scan makes room, too")
+{
+	struct cf_stat s;
+	begin(CF_CHARGE_INODE + cf_charge_name(1));
+	CHECK_EQUAL(cf_vfs_stat(task, "/x", &s), -ENOENT);
+	CHECK_EQUAL(usage().charged, sizeof(struct cf_dentry));
+	CHECK_EQUAL(make(task, "/a"), 0);
+	end();
+}
+
 TEST("pages and holes take the cache's place, too")
 {
 	static char page[CF_PAGE];
