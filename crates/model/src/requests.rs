@@ -39,7 +39,7 @@ impl Model {
         let (snoop, arrival, home_free) = if snooped {
             let arrives = begin + legs.snoop;
             let snoop = if self.costs.queueing { arrives.max(tail.settled) } else { arrives };
-            (snoop, snoop + legs.data, snoop + legs.data)
+            (snoop, snoop + legs.data, snoop + legs.data / 2)
         } else {
             (begin, begin + legs.snoop + legs.data, begin + self.costs.home_busy)
         };
