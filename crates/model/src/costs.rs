@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine's figures as the model computes with them.
+use crate::line::Home;
 use crate::places::Distance;
 use crate::port::Rates;
 use crate::{Machine, Ticks, ticks};
@@ -10,7 +11,7 @@ pub(crate) struct Costs {
     legs: [[Legs; 2]; Distance::ALL],
     pub memory: Legs,
     pub remote_memory: Legs,
-    pub home_busy: Ticks,
+    pub home: Home,
     pub rmw: Ticks,
     /// From the beginning of a read-modify-write until it locks its line: a snoop that arrives before
     /// still gets it.
@@ -22,7 +23,6 @@ pub(crate) struct Costs {
     pub transfers: usize,
     pub store_buffer: usize,
     pub port: Rates,
-    pub queueing: bool,
     /// Standard deviation of a transfer, in 1024ths of its time.
     spread: u64,
     pub migratory: bool,
@@ -73,7 +73,7 @@ impl Costs {
             legs: pairs.map(|pair| [split(pair.clean), split(pair.modified)]),
             memory: split(l.memory),
             remote_memory: split(l.remote_memory),
-            home_busy: ticks(l.home_busy),
+            home: Home { queueing: l.queueing, busy: ticks(l.home_busy) },
             rmw: ticks(machine.core.rmw),
             exposed: ticks(machine.core.rmw.saturating_sub(machine.core.rmw_held)),
             split_lock: ticks(machine.core.split_lock),
@@ -83,7 +83,6 @@ impl Costs {
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer as usize,
             port: Rates::of(machine),
-            queueing: l.queueing,
             spread: u64::from(l.spread) * 1024 / 100,
             migratory: l.migratory,
         }

@@ -23,26 +23,101 @@ pub(crate) struct State {
     pub since: Ticks,
 }
 
-/// A request whose time is known and that has not yet taken effect.
+/// A request that has not yet taken effect. Its times are those known so far: a request of the same agent that goes ahead
+/// of it makes them later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
     pub core: u16,
     pub cpu: u16,
+    /// What speaks for the core to others: its cluster's cache.
+    pub agent: u16,
     /// The core gets the line alone: it wrote, or nobody else had it.
     pub alone: bool,
     pub dirty: bool,
+    /// Others have to be told by a snoop.
+    pub snooped: bool,
+    /// When it reaches the line's home.
+    pub request: Ticks,
+    pub snoop_leg: Ticks,
+    pub data_leg: Ticks,
+    /// How long the access keeps the line once it is there.
+    pub hold: Ticks,
+    pub times: Times,
+}
+
+/// When a request takes effect.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
     /// The snoop arrives: others have lost the line, or their exclusive hold on it.
     pub snoop: Ticks,
-    /// The line arrives.
-    pub arrival: Ticks,
+    /// The line has arrived, and served the access it was fetched for.
+    pub settled: Ticks,
+    /// The home can serve the next request: of the same agent, and of another one.
+    pub home_free: Ticks,
+    pub entered: Ticks,
+}
+
+/// What a line's home does for requests.
+#[derive(Clone, Copy)]
+pub(crate) struct Home {
+    /// One after the other.
+    pub queueing: bool,
+    /// For so long a read occupies it that needs no snoop.
+    pub busy: Ticks,
+}
+
+impl Grant {
+    /// In place of a request: how a line came that nobody had asked its home for.
+    fn none(state: State) -> Grant {
+        Grant {
+            core: state.owner,
+            cpu: NOBODY,
+            agent: NOBODY,
+            alone: true,
+            dirty: state.dirty,
+            snooped: false,
+            request: 0,
+            snoop_leg: 0,
+            data_leg: 0,
+            hold: 0,
+            times: Times { settled: state.settled, ..Times::default() },
+        }
+    }
+
+    /// When the line arrives.
+    pub fn arrival(&self) -> Ticks {
+        self.times.settled - self.hold
+    }
+
+    /// When its snoop could be where the line is, if that was last requested by `agent` at `before`.
+    fn reaches(&self, agent: u16, before: &Times) -> Ticks {
+        let free = if agent == self.agent { before.home_free } else { before.entered };
+        self.request.max(free) + self.snoop_leg
+    }
+
+    /// Its times, behind a request of `agent` that has these.
+    fn follow(&mut self, agent: u16, before: &Times, home: Home) {
+        let before = if home.queueing { *before } else { Times::default() };
+        let reaches = self.reaches(agent, &before);
+        let (snoop, arrival, home_free) = if self.snooped {
+            let snoop = reaches.max(before.settled);
+            // The data goes by way of the home.
+            (snoop, snoop + self.data_leg, snoop + self.data_leg / 2)
+        } else {
+            let begin = reaches - self.snoop_leg;
+            (begin, reaches + self.data_leg, begin + home.busy)
+        };
+        let entered = if agent == self.agent { before.entered } else { home_free };
+        self.times = Times { snoop, settled: arrival + self.hold, home_free, entered };
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub now: State,
     pub tail: State,
-    /// When the home can begin to serve the next request.
-    pub home_free: Ticks,
+    /// The last request that took effect.
+    last: Grant,
     /// Hits of the owner in a row.
     pub hits: u8,
     /// It was written atomically: it is meant to be shared, and never becomes private again.
@@ -57,7 +132,37 @@ pub(crate) struct Line {
 impl Line {
     fn new(state: State, home: u8) -> Self {
         let (queue, next_snoop) = (VecDeque::new(), Ticks::MAX);
-        Line { now: state, tail: state, home_free: 0, hits: 0, atomic: false, home, next_snoop, queue }
+        Line { now: state, tail: state, last: Grant::none(state), hits: 0, atomic: false, home, next_snoop, queue }
+    }
+
+    /// Where in the queue a request of `agent` goes that reaches it at `request`, if not to the end. Requests of one agent
+    /// follow each other: one goes ahead of those of other agents that have not been where the line is by then.
+    pub fn ahead(&self, agent: u16, request: Ticks) -> Option<usize> {
+        let same = self.queue.iter().rposition(|other| other.agent == agent);
+        let (place, before) = match same {
+            Some(at) => (at + 1, &self.queue[at].times),
+            None if self.last.agent == agent => (0, &self.last.times),
+            None => return None,
+        };
+        self.queue.get(place).filter(|next| request <= next.reaches(agent, before)).map(|_| place)
+    }
+
+    /// What a request there would find: the core that has the line alone, and whether it has written to it.
+    pub fn before(&self, place: usize) -> (u16, bool, bool) {
+        let before = place.checked_sub(1).map_or(&self.last, |at| &self.queue[at]);
+        (before.core, before.alone, before.dirty)
+    }
+
+    /// The times of all requests from this place on.
+    fn follow_up(&mut self, from: usize, home: Home) {
+        let (mut agent, mut times) = match from.checked_sub(1) {
+            Some(at) => (self.queue[at].agent, self.queue[at].times),
+            None => (self.last.agent, self.last.times),
+        };
+        for grant in self.queue.range_mut(from..) {
+            grant.follow(agent, &times, home);
+            (agent, times) = (grant.agent, grant.times);
+        }
     }
 
     /// The core that has it writes to it, if this access does.
@@ -113,6 +218,7 @@ impl Lines {
         line.now = state;
         line.tail = state;
         line.hits = 0;
+        line.last = Grant::none(state);
         self.only(index, When::Now, state.owner);
         self.only(index, When::Tail, state.owner);
     }
@@ -158,7 +264,9 @@ impl Lines {
         while self.lines[index].next_snoop <= time {
             let queue = &mut self.lines[index].queue;
             let grant = queue.pop_front().expect("the first in the queue has a time");
-            self.lines[index].next_snoop = self.lines[index].queue.front().map_or(Ticks::MAX, |next| next.snoop);
+            let line = &mut self.lines[index];
+            line.next_snoop = line.queue.front().map_or(Ticks::MAX, |next| next.times.snoop);
+            line.last = grant;
             self.apply(index, When::Now, &grant);
         }
     }
@@ -173,18 +281,47 @@ impl Lines {
         }
     }
 
-    /// Queues a request: the tail state is what follows from it.
-    pub fn push(&mut self, index: usize, grant: Grant) {
-        self.apply(index, When::Tail, &grant);
+    /// Queues a request at its place, or as the last, and returns when the line arrives.
+    pub fn push(&mut self, index: usize, place: Option<usize>, grant: Grant, home: Home) -> Ticks {
         let line = &mut self.lines[index];
-        if line.queue.is_empty() {
-            line.next_snoop = grant.snoop;
+        let place = place.unwrap_or(line.queue.len());
+        line.queue.insert(place, grant);
+        line.follow_up(place, home);
+        let arrival = line.queue[place].arrival();
+        if place + 1 == line.queue.len() {
+            let last = line.queue[place];
+            self.apply(index, When::Tail, &last);
+        } else {
+            self.replay(index);
         }
-        line.queue.push_back(grant);
+        let line = &mut self.lines[index];
+        line.next_snoop = line.queue[0].times.snoop;
+        arrival
+    }
+
+    /// The tail state, when a request has gone ahead of others.
+    fn replay(&mut self, index: usize) {
+        let from = self.lines[index].queue.iter().rposition(|grant| grant.alone).unwrap_or(0);
+        if !self.lines[index].queue[from].alone {
+            self.lines[index].tail = self.lines[index].now;
+            let (now, tail) = ((2 * index) * self.words, (2 * index + 1) * self.words);
+            self.sets.copy_within(now..now + self.words, tail);
+        }
+        for at in from..self.lines[index].queue.len() {
+            let grant = self.lines[index].queue[at];
+            self.apply(index, When::Tail, &grant);
+        }
+    }
+
+    /// When the line arrives that this CPU has asked for, as far as is known by `now`; `None` if it is not on its way.
+    pub fn awaited(&self, index: usize, cpu: u16, now: Ticks) -> Option<Ticks> {
+        let line = &self.lines[index];
+        let mut requests = line.queue.iter().rev().chain([&line.last]);
+        requests.find(|grant| grant.cpu == cpu).map(Grant::arrival).filter(|arrival| *arrival > now)
     }
 
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {
-        let (settled, since) = (grant.arrival, grant.snoop);
+        let (settled, since) = (grant.times.settled, grant.times.snoop);
         let before = match when {
             When::Now => self.lines[index].now,
             When::Tail => self.lines[index].tail,

@@ -2,7 +2,7 @@
 //! The adjacent-line prefetch: a miss brings the other line of its aligned pair too, as a read that
 //! nobody waits for. So two lines can be shared falsely that are not one.
 use crate::access::{Access, Kind, Outcome};
-use crate::line::{Grant, NOBODY, When};
+use crate::line::{Grant, NOBODY, Times, When};
 use crate::model::Model;
 use crate::{Class, Tag, Ticks};
 
@@ -56,10 +56,20 @@ impl Model {
         let owned = self.lines.get(index).tail.owner != NOBODY;
         let access = Access { cpu, address: line << self.line_shift, size: 1, kind: Kind::Load, origin: 0 };
         let (_, legs) = self.route(index, core, access.kind.writes(), line);
-        let begin = (now + legs.request).max(self.lines.get(index).home_free);
-        let snoop = if owned { begin + legs.snoop } else { begin };
-        let arrival = begin + legs.snoop + legs.data;
-        self.lines.push(index, Grant { core, cpu: cpu as u16, alone: false, dirty: false, snoop, arrival });
+        let grant = Grant {
+            core,
+            cpu: NOBODY,
+            agent: self.places.cluster(core),
+            alone: false,
+            dirty: false,
+            snooped: owned,
+            request: now + legs.request,
+            snoop_leg: legs.snoop,
+            data_leg: legs.data,
+            hold: 0,
+            times: Times::default(),
+        };
+        self.lines.push(index, None, grant, self.costs.home);
         if self.caches.on() {
             self.caches.bring(core, self.places.cluster(core), line);
         }

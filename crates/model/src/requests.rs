@@ -2,9 +2,9 @@
 //! Requests for a line: how they queue at its home, where its data comes from, and when it arrives.
 use crate::access::{Access, Class, Kind, Outcome};
 use crate::costs::Legs;
-use crate::line::{Grant, NOBODY, When};
+use crate::line::{Grant, NOBODY, Times, When};
 use crate::model::Model;
-use crate::places::ANYWHERE;
+use crate::places::{ANYWHERE, Distance};
 use crate::{Tag, Ticks};
 
 impl Model {
@@ -28,28 +28,47 @@ impl Model {
             }
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
-        let (class, legs) = self.route(index, core, writes, access.address >> self.line_shift);
-        let legs = self.varied(legs, access);
         let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
-        let mut begin = self.on_the_bus(leaves) + legs.request;
-        if self.costs.queueing {
-            begin = begin.max(self.lines.get(index).home_free);
-        }
-        let snooped = writes || tail.owner != NOBODY;
-        let (snoop, arrival, home_free) = if snooped {
-            let arrives = begin + legs.snoop;
-            let snoop = if self.costs.queueing { arrives.max(tail.settled) } else { arrives };
-            (snoop, snoop + legs.data, snoop + legs.data / 2)
-        } else {
-            (begin, begin + legs.snoop + legs.data, begin + self.costs.home_busy)
+        let leaves = self.on_the_bus(leaves);
+        let agent = self.places.cluster(core);
+        let ahead = self.ahead(index, agent, leaves);
+        let (owned, dirty, (class, legs)) = match ahead {
+            Some(place) => {
+                let (from, alone, dirty) = self.lines.get(index).before(place);
+                let distance = self.places.between(core, from, self.lines.get(index).home);
+                (alone, dirty, (distance.class(dirty), self.costs.legs(distance, dirty || writes)))
+            }
+            None => {
+                let route = self.route(index, core, writes, access.address >> self.line_shift);
+                (tail.owner != NOBODY, tail.dirty, route)
+            }
         };
-        let hold = if access.kind == Kind::Rmw { self.costs.rmw } else { 0 };
-        let alone = writes || (self.costs.migratory && tail.owner != NOBODY && tail.dirty);
-        self.lines.get(index).home_free = home_free;
+        let legs = self.varied(legs, access);
+        let grant = Grant {
+            core,
+            cpu: access.cpu as u16,
+            agent,
+            alone: writes || (self.costs.migratory && owned && dirty),
+            dirty: writes,
+            snooped: writes || owned,
+            request: leaves + legs.request,
+            snoop_leg: legs.snoop,
+            data_leg: legs.data,
+            hold: if access.kind == Kind::Rmw { self.costs.rmw } else { 0 },
+            times: Times::default(),
+        };
+        let arrival = self.lines.push(index, ahead, grant, self.costs.home);
         self.cpus[access.cpu as usize].transfers(arrival);
-        self.lines
-            .push(index, Grant { core, cpu: access.cpu as u16, alone, dirty: writes, snoop, arrival: arrival + hold });
         (arrival, Some(class))
+    }
+
+    /// Where a request of `agent` that leaves then goes ahead of those of others, which wait for the line.
+    fn ahead(&mut self, index: usize, agent: u16, leaves: Ticks) -> Option<usize> {
+        if !self.costs.home.queueing || self.places.clusters() < 2 {
+            return None;
+        }
+        let reaches = leaves + self.costs.legs(Distance::Cluster, true).request;
+        self.lines.get(index).ahead(agent, reaches)
     }
 
     /// Latency of each leg, with random variation: core and mesh clocks are not aligned, and the mesh is shared. Each
@@ -76,11 +95,22 @@ impl Model {
         self.lines.get(index as usize).now.owner == self.core_of(cpu)
     }
 
+    /// When the line arrives that `cpu` has asked for and has been told to arrive at `now`: later, if requests of other
+    /// CPUs have gone ahead since.
+    pub fn postponed(&mut self, tag: Tag, cpu: u32, now: Ticks) -> Option<Ticks> {
+        let index = tag.record_index()? as usize;
+        self.lines.settle(index, now);
+        self.lines.awaited(index, cpu as u16, now)
+    }
+
     /// Asks once more for the line of a store whose turn to commit it is, at `now`. Returns when it does.
     pub fn ask_again(&mut self, tag: Tag, access: &Access, now: Ticks) -> Outcome {
         let index = tag.record_index().expect("a line that others have taken has a record") as usize;
         let core = self.core_of(access.cpu);
-        let (arrival, transfer) = self.request(index, access, core, now);
+        let (arrival, transfer) = match self.lines.awaited(index, access.cpu as u16, now) {
+            Some(arrival) => (arrival, None),
+            None => self.request(index, access, core, now),
+        };
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
         let effect = self.cpus[access.cpu as usize].store(access, line, mask, arrival);
         Outcome { done: now, effect, stall: 0, transfer, dirtied: false }

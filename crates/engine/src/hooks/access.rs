@@ -45,6 +45,9 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
         timed(address, pc, size as u32, kind, AccessKind::Read);
         if hot!().clock > asked {
             sched::sync();
+            if kind == Kind::LoadAwaited {
+                await_line(address, pc, size as u32, AccessKind::Read);
+            }
         }
     }
     pending::flush(sched::shown());
@@ -220,6 +223,21 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
         front::passed(cpu);
     }
     outcome
+}
+
+/// The running CPU has waited until its line should be there: it comes later where requests of others have gone ahead
+/// since. Returns for how long it waited.
+pub fn await_line(address: u64, pc: u64, size: u32, what: AccessKind) -> Ticks {
+    let mut waited = 0;
+    let cpu = engine().sched.cpu as u32;
+    while let Some(until) = engine().model.postponed(*tag_of(address), cpu, hot!().clock) {
+        let stall = until - hot!().clock;
+        hot!().clock = until;
+        waited += stall;
+        charge_blame(cpu, &Blame { address, origin: origin(pc, what, size), stall });
+        sched::sync();
+    }
+    waited
 }
 
 /// The adjacent-line prefetcher requests the other line of a pair.

@@ -3,7 +3,7 @@
 use crate::account::trace;
 use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
-use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
+use crate::hooks::access::{await_line, charge_blame, is_quiet, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
 use crate::hooks::{front, pending, split};
 use crate::scheduling::doze::doze;
@@ -57,6 +57,9 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     if hot!().clock > asked {
         // The value is that of now: the CPU that had the line before may still be behind in virtual time.
         sched::sync();
+        if kind == Kind::LoadAwaited {
+            await_line(address, pc, u32::from(size), AccessKind::AtomicLoad);
+        }
     }
     loaded(address, size, orders, pc)
 }
@@ -179,7 +182,11 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
         let rest = outcome.done - outcome.effect;
         hot!().clock -= rest;
         sched::sync();
+        let waited = await_line(address, pc, u32::from(size), AccessKind::Rmw);
         hot!().clock += rest;
+        if waited > 0 {
+            front::waited(engine().sched.cpu as u32, waited);
+        }
     }
     pending::flush(hot!().clock);
 }
