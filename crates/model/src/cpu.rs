@@ -55,6 +55,8 @@ pub(crate) struct Cpu {
     recent: (u64, u64, Ticks),
     /// The line that this CPU last brought in from memory, and when its access is over.
     fresh: (u64, Ticks),
+    /// The request for the line that this CPU asked for last.
+    pub waits_for: u64,
     pub port: Port,
     /// Waits that the caller has not collected yet.
     pub blamed: Vec<Blame>,
@@ -87,6 +89,7 @@ impl Cpu {
             transfers: VecDeque::new(),
             recent: (0, 0, 0),
             fresh: (0, 0),
+            waits_for: 0,
             port: Port::new(),
             blamed: Vec::new(),
         }

@@ -27,6 +27,8 @@ pub(crate) struct State {
 /// of it makes them later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
+    /// From 1.
+    pub number: u64,
     pub core: u16,
     pub cpu: u16,
     /// What speaks for the core to others: its cluster's cache.
@@ -70,6 +72,7 @@ impl Grant {
     /// In place of a request: how a line came that nobody had asked its home for.
     fn none(state: State) -> Grant {
         Grant {
+            number: 0,
             core: state.owner,
             cpu: NOBODY,
             agent: NOBODY,
@@ -137,20 +140,26 @@ impl Line {
 
     /// Where in the queue a request of `agent` goes that reaches it at `request`, if not to the end. Requests of one agent
     /// follow each other: one goes ahead of those of other agents that have not been where the line is by then.
-    pub fn ahead(&self, agent: u16, request: Ticks) -> Option<usize> {
+    pub fn ahead(&self, agent: u16, writes: bool, takes_over: bool, request: Ticks) -> Option<usize> {
         let same = self.queue.iter().rposition(|other| other.agent == agent);
-        let (place, before) = match same {
-            Some(at) => (at + 1, &self.queue[at].times),
-            None if self.last.agent == agent => (0, &self.last.times),
+        let place = match same {
+            Some(at) => at + 1,
+            None if self.last.agent == agent => 0,
             None => return None,
         };
-        self.queue.get(place).filter(|next| request <= next.reaches(agent, before)).map(|_| place)
+        let (owner, dirty) = self.before(place);
+        // Alone after alone: no other request's way to the line changes.
+        let moves = owner != NOBODY && (writes || takes_over && dirty);
+        let times = &same.map_or(&self.last, |at| &self.queue[at]).times;
+        self.queue.get(place).filter(|next| moves && request <= next.reaches(agent, times)).map(|_| place)
     }
 
-    /// What a request there would find: the core that has the line alone, and whether it has written to it.
-    pub fn before(&self, place: usize) -> (u16, bool, bool) {
-        let before = place.checked_sub(1).map_or(&self.last, |at| &self.queue[at]);
-        (before.core, before.alone, before.dirty)
+    /// What a request there would find: the core that has the line alone, if any, and whether it has written to it.
+    pub fn before(&self, place: usize) -> (u16, bool) {
+        match place.checked_sub(1).map(|at| &self.queue[at]) {
+            Some(before) => (if before.alone { before.core } else { NOBODY }, before.dirty),
+            None => (self.now.owner, self.now.dirty),
+        }
     }
 
     /// The times of all requests from this place on.
@@ -313,11 +322,24 @@ impl Lines {
         }
     }
 
-    /// When the line arrives that this CPU has asked for, as far as is known by `now`; `None` if it is not on its way.
-    pub fn awaited(&self, index: usize, cpu: u16, now: Ticks) -> Option<Ticks> {
+    /// When the line is there that `cpu` waits for by the request of this number, as far as is known by `now`; `None` if it
+    /// is. What a sibling has asked for serves the sibling first.
+    pub fn awaited(&self, index: usize, cpu: u16, number: u64, now: Ticks) -> Option<Ticks> {
         let line = &self.lines[index];
-        let mut requests = line.queue.iter().rev().chain([&line.last]);
-        requests.find(|grant| grant.cpu == cpu).map(Grant::arrival).filter(|arrival| *arrival > now)
+        let grant = line.queue.iter().rev().chain([&line.last]).find(|grant| grant.number == number)?;
+        Some(if grant.cpu == cpu { grant.arrival() } else { grant.times.settled }).filter(|there| *there > now)
+    }
+
+    /// When the line arrives that a store of `cpu` has asked for, and that is still on its way.
+    pub fn coming(&self, index: usize, cpu: u16) -> Option<Ticks> {
+        let mut requests = self.lines[index].queue.iter();
+        requests.find(|grant| grant.cpu == cpu && grant.dirty).map(Grant::arrival)
+    }
+
+    /// The number of the last request for the line.
+    pub fn youngest(&self, index: usize) -> u64 {
+        let line = &self.lines[index];
+        line.queue.back().unwrap_or(&line.last).number
     }
 
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {

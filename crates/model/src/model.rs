@@ -39,6 +39,8 @@ pub struct Model {
     handed: Vec<u64>,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) draws: Draws,
+    /// Requests that were queued at a home.
+    pub(crate) requests: u64,
     /// From when until when the bus was last locked.
     bus: (Ticks, Ticks),
 }
@@ -60,6 +62,7 @@ impl Model {
             handed: vec![u64::MAX; HANDED],
             cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
             draws: Draws::default(),
+            requests: 0,
             bus: (0, 0),
         }
     }

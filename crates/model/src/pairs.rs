@@ -57,6 +57,7 @@ impl Model {
         let access = Access { cpu, address: line << self.line_shift, size: 1, kind: Kind::Load, origin: 0 };
         let (_, legs) = self.route(index, core, access.kind.writes(), line);
         let grant = Grant {
+            number: 0,
             core,
             cpu: NOBODY,
             agent: self.places.cluster(core),

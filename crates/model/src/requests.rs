@@ -26,17 +26,18 @@ impl Model {
             if writes {
                 self.lines.write_on_arrival(index);
             }
+            self.cpus[access.cpu as usize].waits_for = self.lines.youngest(index);
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
         let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
         let leaves = self.on_the_bus(leaves);
         let agent = self.places.cluster(core);
-        let ahead = self.ahead(index, agent, leaves);
+        let ahead = self.ahead(index, agent, writes, leaves);
         let (owned, dirty, (class, legs)) = match ahead {
             Some(place) => {
-                let (from, alone, dirty) = self.lines.get(index).before(place);
+                let (from, dirty) = self.lines.get(index).before(place);
                 let distance = self.places.between(core, from, self.lines.get(index).home);
-                (alone, dirty, (distance.class(dirty), self.costs.legs(distance, dirty || writes)))
+                (true, dirty, (distance.class(dirty), self.costs.legs(distance, dirty || writes)))
             }
             None => {
                 let route = self.route(index, core, writes, access.address >> self.line_shift);
@@ -44,7 +45,10 @@ impl Model {
             }
         };
         let legs = self.varied(legs, access);
+        self.requests += 1;
+        self.cpus[access.cpu as usize].waits_for = self.requests;
         let grant = Grant {
+            number: self.requests,
             core,
             cpu: access.cpu as u16,
             agent,
@@ -63,12 +67,12 @@ impl Model {
     }
 
     /// Where a request of `agent` that leaves then goes ahead of those of others, which wait for the line.
-    fn ahead(&mut self, index: usize, agent: u16, leaves: Ticks) -> Option<usize> {
+    fn ahead(&mut self, index: usize, agent: u16, writes: bool, leaves: Ticks) -> Option<usize> {
         if !self.costs.home.queueing || self.places.clusters() < 2 {
             return None;
         }
         let reaches = leaves + self.costs.legs(Distance::Cluster, true).request;
-        self.lines.get(index).ahead(agent, reaches)
+        self.lines.get(index).ahead(agent, writes, self.costs.migratory, reaches)
     }
 
     /// Latency of each leg, with random variation: core and mesh clocks are not aligned, and the mesh is shared. Each
@@ -100,14 +104,14 @@ impl Model {
     pub fn postponed(&mut self, tag: Tag, cpu: u32, now: Ticks) -> Option<Ticks> {
         let index = tag.record_index()? as usize;
         self.lines.settle(index, now);
-        self.lines.awaited(index, cpu as u16, now)
+        self.lines.awaited(index, cpu as u16, self.cpus[cpu as usize].waits_for, now)
     }
 
     /// Asks once more for the line of a store whose turn to commit it is, at `now`. Returns when it does.
     pub fn ask_again(&mut self, tag: Tag, access: &Access, now: Ticks) -> Outcome {
         let index = tag.record_index().expect("a line that others have taken has a record") as usize;
         let core = self.core_of(access.cpu);
-        let (arrival, transfer) = match self.lines.awaited(index, access.cpu as u16, now) {
+        let (arrival, transfer) = match self.lines.coming(index, access.cpu as u16) {
             Some(arrival) => (arrival, None),
             None => self.request(index, access, core, now),
         };

@@ -51,10 +51,26 @@ fn run(programs: &[Vec<Step>]) -> Vec<Event> {
     let mut tags = [Tag::UNTOUCHED; LINES as usize];
     let mut clocks = vec![0; programs.len()];
     let mut next = vec![0; programs.len()];
-    let mut events = Vec::new();
+    // The event of an access whose line should have arrived by the CPU's clock.
+    let mut waits: Vec<Option<usize>> = vec![None; programs.len()];
+    let mut events: Vec<Event> = Vec::new();
     while let Some(cpu) = (0..programs.len()).filter(|c| next[*c] < programs[*c].len()).min_by_key(|c| (clocks[*c], *c))
     {
         let step = &programs[cpu][next[cpu]];
+        if let Some(at) = waits[cpu] {
+            match model.postponed(tags[step.line as usize], cpu as u32, clocks[cpu]) {
+                Some(later) => {
+                    let outcome = &mut events[at].outcome;
+                    (outcome.done, outcome.effect) = (outcome.done + later - clocks[cpu], later);
+                    clocks[cpu] = later;
+                }
+                None => {
+                    clocks[cpu] = events[at].outcome.done + ticks(step.think);
+                    (waits[cpu], next[cpu]) = (None, next[cpu] + 1);
+                }
+            }
+            continue;
+        }
         let access =
             Access { cpu: cpu as u32, address: step.line * 64 + step.offset, size: 8, kind: step.kind, origin: 0 };
         let asked = clocks[cpu];
@@ -64,8 +80,12 @@ fn run(programs: &[Vec<Step>]) -> Vec<Event> {
             continue;
         }
         let outcome = model.access(&mut tags[step.line as usize], &access, asked);
-        clocks[cpu] = outcome.done + ticks(step.think);
-        next[cpu] += 1;
+        if matches!(step.kind, Kind::Rmw | Kind::LoadAwaited) && outcome.stall > 0 {
+            (clocks[cpu], waits[cpu]) = (outcome.effect, Some(events.len()));
+        } else {
+            clocks[cpu] = outcome.done + ticks(step.think);
+            next[cpu] += 1;
+        }
         events.push(Event { cpu: cpu as u32, line: step.line, kind: step.kind, asked, outcome });
     }
     events
