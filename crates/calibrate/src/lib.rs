@@ -209,7 +209,8 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
 
 /// How a transfer's time is split: while the snoop is on its way the owner goes on, so the operations that
 /// it finishes say how long that takes; while the data is, nobody has the line, which is what remains of the
-/// time from owner to owner; the rest of a transfer is the request's.
+/// time from owner to owner; the rest of a transfer is the request's. An owner that finishes one operation only has the
+/// snoop right behind the data: then both go by way of the home, and the snoop takes half as long as the data.
 fn split(figures: &mut Vec<Figure>) {
     let of = |key: &str| figure::value(figures, key);
     let transfer = NEAREST.into_iter().find_map(of);
@@ -220,6 +221,7 @@ fn split(figures: &mut Vec<Figure>) {
     };
     let cycle = 1000.0 / of("topology.clock").unwrap_or(1000.0);
     let (own, exposed) = (rmw * cycle, (rmw - RMW_HELD) * cycle);
+    let by_home = kept < 1.5;
     let [request, snoop] = legs(transfer, own, exposed.max(0.0), kept, each / 2.0);
     let ns_of = |key: &str| of(key).unwrap_or_default();
     let (upgrade, since) = (ns_of("update, shared"), ns_of("update, read since"));
@@ -230,6 +232,7 @@ fn split(figures: &mut Vec<Figure>) {
     figures.extend([
         Figure::derived("latency.request_percent", "percent", request, "what the other legs leave of a transfer"),
         Figure::derived("latency.snoop_percent", "percent", snoop, kept),
+        Figure::derived("latency.data_by_home", "count", f64::from(by_home), kept),
         Figure::derived("latency.migratory", "count", migratory, &after),
     ]);
 }
@@ -242,6 +245,10 @@ fn legs(transfer: f64, own: f64, exposed: f64, in_a_row: f64, each: f64) -> [f64
     let percent = |ns: f64| 100.0 * ns / transfer;
     let count = in_a_row.round().max(1.0);
     let stays = (count - 0.5) * own + exposed;
+    if count < 2.0 {
+        let data = percent(each - own).clamp(20.0, 60.0);
+        return [(100.0 - 1.5 * data).floor(), (data / 2.0).floor()];
+    }
     let snoop = percent(stays).clamp(10.0, 60.0);
     let data = percent(count * each - stays).clamp(10.0, 95.0 - snoop);
     [(100.0 - snoop - data).floor(), snoop.floor()]
@@ -360,6 +367,8 @@ mod tests {
     fn a_transfer_is_split_by_what_its_owner_finishes() {
         // Four operations of 5 ns, exposed for 2.5, and 20 more for each of them while nobody has the line, of 125 ns.
         assert_eq!(legs(125.0, 5.0, 2.5, 3.8, 25.0), [20.0, 16.0]);
+        // One of 5 ns, and 15 from owner to owner beside it, of 30: half of it is the data's, by way of the home.
+        assert_eq!(legs(30.0, 5.0, 2.5, 1.2, 20.0), [25.0, 25.0]);
         // Whatever a noisy host says, it is a transfer.
         for odd in
             [legs(10.0, 5.0, 1.0, 100.0, 25.0), legs(1000.0, 5.0, 1.0, 1.0, 1.0), legs(100.0, 5.0, 1.0, 1.0, 500.0)]

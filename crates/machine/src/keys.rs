@@ -97,6 +97,7 @@ pub const KEYS: &[Key] = &[
     maybe("latency.remote_memory", Time, 1, LONG, Like("latency.memory")),
     key("latency.request_percent", Percent, 0, 100),
     key("latency.snoop_percent", Percent, 0, 100),
+    maybe("latency.data_by_home", Count, 0, 1, Number(0)),
     maybe("latency.migratory", Count, 0, 1, Number(0)),
     maybe("latency.spread", Percent, 0, 90, Number(0)),
     key("latency.home_busy", Time, 0, LONG),

@@ -226,6 +226,7 @@ impl Numbers {
             remote_memory: self.get("latency.remote_memory"),
             request_percent: self.get("latency.request_percent") as u8,
             snoop_percent: self.get("latency.snoop_percent") as u8,
+            data_by_home: self.get("latency.data_by_home") == 1,
             migratory: self.get("latency.migratory") == 1,
             spread: self.get("latency.spread"),
             home_busy: self.get("latency.home_busy"),

@@ -64,6 +64,8 @@ pub(crate) struct Times {
 pub(crate) struct Home {
     /// One after the other.
     pub queueing: bool,
+    /// Data passes by it.
+    pub data_by: bool,
     /// For so long a read occupies it that needs no snoop.
     pub busy: Ticks,
 }
@@ -94,7 +96,7 @@ impl Grant {
 
     /// When its snoop could be where the line is, if that was last requested by `agent` at `before`.
     fn reaches(&self, agent: u16, before: &Times) -> Ticks {
-        let free = if agent == self.agent { before.home_free } else { before.entered };
+        let free = if agent == self.agent || !self.snooped { before.home_free } else { before.entered };
         self.request.max(free) + self.snoop_leg
     }
 
@@ -104,8 +106,8 @@ impl Grant {
         let reaches = self.reaches(agent, &before);
         let (snoop, arrival, home_free) = if self.snooped {
             let snoop = reaches.max(before.settled);
-            // The data goes by way of the home.
-            (snoop, snoop + self.data_leg, snoop + self.data_leg / 2)
+            let home_free = snoop + if home.data_by { self.data_leg / 2 } else { self.data_leg };
+            (snoop, snoop + self.data_leg, home_free)
         } else {
             let begin = reaches - self.snoop_leg;
             (begin, reaches + self.data_leg, begin + home.busy)

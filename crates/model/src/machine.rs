@@ -50,6 +50,9 @@ pub struct Latency {
     /// the owner; the rest brings the data.
     pub request_percent: u8,
     pub snoop_percent: u8,
+    /// The data goes to its requester by way of the home, which serves the next request right behind it; else the home
+    /// waits until it has arrived.
+    pub data_by_home: bool,
     /// A load of a line that another core has modified takes it over whole, as a store would.
     pub migratory: bool,
     /// Standard deviation of a transfer's time, of one line between the same two cores, in percent of it.

@@ -161,7 +161,7 @@ fn the_split_of_a_transfer_cannot_exceed_it() {
     refused(
         "snoop_percent",
         r#"snoop_percent = { value = 80, unit = "percent", source = "x" }"#,
-        "latency.snoop_percent: the sum with latency.request_percent is 113, more than 100",
+        "latency.snoop_percent: the sum with latency.request_percent is 105, more than 100",
     );
 }
 

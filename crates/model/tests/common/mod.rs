@@ -29,6 +29,7 @@ pub fn machine() -> Machine {
             home_busy: 6,
             queueing: true,
             home_node: true,
+            data_by_home: false,
             migratory: false,
             spread: 0,
         },
