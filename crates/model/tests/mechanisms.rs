@@ -53,14 +53,33 @@ impl Lab {
 
     /// CPUs add to one line without a pause; the mean cycles of an operation, as the machine sees it.
     fn contended(&mut self, cpus: &[u32], kind: Kind, times: u64) -> u64 {
+        self.fought_for(cpus, kind, times).0
+    }
+
+    /// The same, and who was done when, with the distances that the line came.
+    fn fought_for(&mut self, cpus: &[u32], kind: Kind, times: u64) -> (u64, Vec<(u32, Option<Class>)>) {
         let from = self.clocks[cpus[0] as usize];
-        for _ in 0..times {
+        let mut waits: BTreeMap<u32, Outcome> = BTreeMap::new();
+        let mut done = Vec::new();
+        while done.len() < times as usize {
             let cpu = *cpus.iter().min_by_key(|c| self.clocks[**c as usize]).unwrap();
-            self.access(cpu, 0, kind);
-            self.clocks[cpu as usize] += ticks(1);
+            let now = self.clocks[cpu as usize];
+            let Some(outcome) = waits.remove(&cpu) else {
+                let outcome = self.access(cpu, 0, kind);
+                self.clocks[cpu as usize] = outcome.effect;
+                waits.insert(cpu, outcome);
+                continue;
+            };
+            if let Some(later) = self.model.postponed(self.tags[&0], cpu, now) {
+                self.clocks[cpu as usize] = later;
+                waits.insert(cpu, outcome);
+                continue;
+            }
+            done.push((cpu, outcome.transfer));
+            self.clocks[cpu as usize] = now + (outcome.done - outcome.effect) + ticks(1);
         }
         let to = cpus.iter().map(|c| self.clocks[*c as usize]).max().unwrap();
-        (to - from) / ticks(1) / times
+        ((to - from) / ticks(1) / times, done)
     }
 }
 
@@ -80,6 +99,74 @@ fn in_flight_the_owner_keeps_hitting_until_the_snoop_comes() {
     let (with, without) = (with.contended(&[0, NEAR], Kind::Rmw, 1000), without.contended(&[0, NEAR], Kind::Rmw, 1000));
     // A transfer is 60 cycles and an operation 20: one transfer an operation without, several per transfer with.
     assert!(without >= 75 && with < 45, "{with} with, {without} without");
+}
+
+/// Four trips of 15 cycles: the line is handed on after the two of its data, when an operation of 5 is over.
+#[test]
+fn where_data_goes_by_way_of_the_home_the_next_snoop_is_right_behind_it() {
+    let quarters = |m: &mut Machine| {
+        (m.latency.request_percent, m.latency.snoop_percent, m.latency.data_by_home) = (25, 25, true);
+        (m.sockets, m.sockets_per_group, m.cores_per_socket, m.cores_per_cluster) = (1, 1, 4, 4);
+        (m.core.rmw, m.core.rmw_held) = (5, 5);
+    };
+    for cpus in [&[0, NEAR][..], &[0, 1, 2], &[0, 1, 2, 3]] {
+        let each = lab(quarters).contended(cpus, Kind::Rmw, 1000);
+        assert!((35..=37).contains(&each), "{each} cycles with {} CPUs", cpus.len());
+        let waits = lab(|m| (quarters(m), m.latency.data_by_home = false).0).contended(cpus, Kind::Rmw, 1000);
+        assert!(waits < 30, "the owner finishes several operations: {waits} cycles");
+    }
+}
+
+#[test]
+fn requests_of_one_cluster_follow_each_other() {
+    let by_home = |m: &mut Machine| {
+        (m.latency.request_percent, m.latency.snoop_percent, m.latency.data_by_home) = (25, 25, true);
+        (m.cores_per_socket, m.cores_per_cluster) = (4, 4);
+    };
+    let all: Vec<u32> = (0..8).collect();
+    let (_, done) = lab(by_home).fought_for(&all, Kind::Rmw, 4000);
+    let remote = done.iter().filter(|(_, class)| *class == Some(Class::RemoteModified)).count();
+    // Four CPUs of a socket one after the other, then those of the other.
+    assert!((900..=1400).contains(&remote), "{remote} of {} from the other socket", done.len());
+    for cpu in all {
+        let turns = done.iter().filter(|(who, _)| *who == cpu).count();
+        assert!((400..=600).contains(&turns), "CPU {cpu}: {turns} of {}", done.len());
+    }
+}
+
+/// CPU 2 asks first, from the other socket; the snoop for it is still on its way when CPU 1 asks.
+#[test]
+fn whom_others_go_ahead_of_learns_that_its_line_comes_later() {
+    let mut lab = lab(|m| (m.latency.request_percent, m.latency.snoop_percent) = (25, 25));
+    for cpu in [REMOTE, 0] {
+        lab.access(cpu, 0, Kind::Rmw);
+        lab.rest();
+    }
+    let begun = lab.clocks[0];
+    let told = lab.access(REMOTE, 0, Kind::Rmw).effect;
+    assert_eq!(told - begun, ticks(200));
+    lab.clocks[NEAR as usize] = begun + ticks(10);
+    let ahead = lab.access(NEAR, 0, Kind::Rmw).effect;
+    assert_eq!(ahead - begun, ticks(10 + 60));
+    assert_eq!(lab.model.postponed(lab.tags[&0], NEAR, ahead), None);
+    // From when CPU 1's operation of 20 cycles is over; half of 200 for the data.
+    assert_eq!(lab.model.postponed(lab.tags[&0], REMOTE, told), None, "the snoop comes after that");
+    lab.rest();
+    let begun = lab.clocks[0];
+    let told = lab.access(0, 0, Kind::Rmw).effect;
+    assert_eq!(told - begun, ticks(200));
+    lab.clocks[REMOTE as usize + 1] = begun + ticks(80);
+    let ahead = lab.access(REMOTE + 1, 0, Kind::Rmw).effect;
+    assert_eq!(ahead - begun, ticks(80 + 60));
+    let later = lab.model.postponed(lab.tags[&0], 0, told);
+    assert_eq!(later, Some(ahead + ticks(20 + 100)));
+    assert_eq!(lab.model.postponed(lab.tags[&0], 0, later.unwrap()), None);
+    // Too late: the snoop is there.
+    lab.rest();
+    let begun = lab.clocks[0];
+    let told = lab.access(REMOTE, 0, Kind::Rmw).effect;
+    lab.clocks[NEAR as usize] = begun + ticks(90);
+    assert!(lab.access(NEAR, 0, Kind::Rmw).effect > told);
 }
 
 #[test]
