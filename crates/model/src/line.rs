@@ -142,18 +142,17 @@ impl Line {
 
     /// Where in the queue a request of `agent` goes that reaches it at `request`, if not to the end. Requests of one agent
     /// follow each other: one goes ahead of those of other agents that have not been where the line is by then.
-    pub fn ahead(&self, agent: u16, writes: bool, takes_over: bool, request: Ticks) -> Option<usize> {
+    pub fn ahead(&self, agent: u16, request: Ticks) -> Option<usize> {
         let same = self.queue.iter().rposition(|other| other.agent == agent);
         let place = match same {
             Some(at) => at + 1,
             None if self.last.agent == agent => 0,
             None => return None,
         };
-        let (owner, dirty) = self.before(place);
-        // Alone after alone: no other request's way to the line changes.
-        let moves = owner != NOBODY && (writes || takes_over && dirty);
+        // Where others have copies, too, the ways of later requests are to the farthest of them.
+        let alone = self.before(place).0 != NOBODY;
         let times = &same.map_or(&self.last, |at| &self.queue[at]).times;
-        self.queue.get(place).filter(|next| moves && request <= next.reaches(agent, times)).map(|_| place)
+        self.queue.get(place).filter(|next| alone && request <= next.reaches(agent, times)).map(|_| place)
     }
 
     /// What a request there would find: the core that has the line alone, if any, and whether it has written to it.

@@ -32,7 +32,7 @@ impl Model {
         let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
         let leaves = self.on_the_bus(leaves);
         let agent = self.places.cluster(core);
-        let ahead = self.ahead(index, agent, writes, leaves);
+        let ahead = self.ahead(index, agent, leaves);
         let (owned, dirty, (class, legs)) = match ahead {
             Some(place) => {
                 let (from, dirty) = self.lines.get(index).before(place);
@@ -67,12 +67,12 @@ impl Model {
     }
 
     /// Where a request of `agent` that leaves then goes ahead of those of others, which wait for the line.
-    fn ahead(&mut self, index: usize, agent: u16, writes: bool, leaves: Ticks) -> Option<usize> {
+    fn ahead(&mut self, index: usize, agent: u16, leaves: Ticks) -> Option<usize> {
         if !self.costs.home.queueing || self.places.clusters() < 2 {
             return None;
         }
         let reaches = leaves + self.costs.legs(Distance::Cluster, true).request;
-        self.lines.get(index).ahead(agent, writes, self.costs.migratory, reaches)
+        self.lines.get(index).ahead(agent, reaches)
     }
 
     /// Latency of each leg, with random variation: core and mesh clocks are not aligned, and the mesh is shared. Each

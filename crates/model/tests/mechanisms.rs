@@ -158,6 +158,10 @@ fn whom_others_go_ahead_of_learns_that_its_line_comes_later() {
     lab.clocks[REMOTE as usize + 1] = begun + ticks(80);
     let ahead = lab.access(REMOTE + 1, 0, Kind::Rmw).effect;
     assert_eq!(ahead - begun, ticks(80 + 60));
+    // The second thread of its core waits for the same request, and until the first is served.
+    lab.clocks[4] = begun + ticks(81);
+    let sibling = lab.access(4, 0, Kind::Rmw).effect;
+    assert_eq!(lab.model.postponed(lab.tags[&0], 4, sibling.min(ahead)), Some(ahead + ticks(20 + 100 + 20)));
     let later = lab.model.postponed(lab.tags[&0], 0, told);
     assert_eq!(later, Some(ahead + ticks(20 + 100)));
     assert_eq!(lab.model.postponed(lab.tags[&0], 0, later.unwrap()), None);
