@@ -4,7 +4,7 @@ use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::spin::{Found, read_in_turn};
-use crate::hooks::{atomics, front, own, pending};
+use crate::hooks::{atomics, l1_refill, pending, run_ahead};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Blame, Kind, Load, Outcome, Ticks};
@@ -15,7 +15,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if !active() || (hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Read)) {
         return;
     }
-    if own::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
+    if l1_refill::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
         return;
     }
     if hot!().tag == sched::READS_SHOWN && read_in_turn(address) {
@@ -58,11 +58,11 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
 /// value that `may_be_old`.
 #[inline]
 pub fn is_quiet(address: u64, cpu: u32, may_be_old: bool) -> bool {
-    front::catch_up(cpu);
+    run_ahead::catch_up(cpu);
     let model = &mut engine().model;
     if !model.is_idle(cpu) {
         hot!().clock = model.retire(cpu, hot!().clock);
-        front::passed(cpu);
+        run_ahead::passed(cpu);
         charge_late(cpu);
     }
     let quiet = || engine().model.quiet_read(*tag_of(address), cpu, hot!().clock);
@@ -84,7 +84,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
         return;
     }
-    if own::fetched(address, pc, size, Kind::Store, AccessKind::Write) {
+    if l1_refill::fetched(address, pc, size, Kind::Store, AccessKind::Write) {
         return;
     }
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Write) {
@@ -177,7 +177,7 @@ pub fn read_value(address: u64, size: u8) -> u64 {
 /// accounts for it. The clock is then at [`Outcome::done`].
 pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> Outcome {
     let cpu = engine().sched.cpu as u32;
-    front::catch_up(cpu);
+    run_ahead::catch_up(cpu);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what, size) };
     let tag = tag_of(address);
     let asked = hot!().clock;
@@ -212,9 +212,9 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     }
     account(pc, what, *tag, &access, &outcome, asked);
     if kind == Kind::Rmw && outcome.stall > 0 {
-        front::waited(cpu, outcome.stall);
+        run_ahead::waited(cpu, outcome.stall);
     } else {
-        front::passed(cpu);
+        run_ahead::passed(cpu);
     }
     outcome
 }

@@ -5,7 +5,7 @@ use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
 use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
-use crate::hooks::{front, pending, split};
+use crate::hooks::{pending, run_ahead, split};
 use crate::scheduling::doze::doze;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -79,7 +79,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
         perturb::atomic(address, size, pc, AccessKind::AtomicStore);
     }
     let cpu = engine().sched.cpu as u32;
-    front::catch_up(cpu);
+    run_ahead::catch_up(cpu);
     make_room(cpu);
     let before = *tag_of(address);
     let mut effect = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore).effect;
@@ -188,7 +188,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
-        front::lost(engine().sched.cpu as u32);
+        run_ahead::lost(engine().sched.cpu as u32);
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
@@ -206,7 +206,7 @@ pub fn fence() {
         return;
     }
     let cpu = engine().sched.cpu as u32;
-    front::end(cpu);
+    run_ahead::end(cpu);
     let before = hot!().clock;
     let drained = engine().model.drain(cpu, before);
     crate::hooks::access::charge_late(cpu);

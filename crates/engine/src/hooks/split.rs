@@ -3,8 +3,8 @@
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
 use crate::engine::{engine, line_bytes, line_start, note};
 use crate::hooks::access::{charge_blame, origin, timed};
-use crate::hooks::front;
 use crate::hooks::hot::hot;
+use crate::hooks::run_ahead;
 use crate::layout::SHADOW_SHIFT;
 use crate::scheduling::sched;
 use corefold_model::{Blame, Kind};
@@ -25,10 +25,10 @@ pub fn arrive(address: u64, size: u8, pc: u64) {
     let (cpu, size) = (engine().sched.cpu as u32, u32::from(size));
     let second = line_start(address + u64::from(size) - 1);
     let first_bytes = (second - address) as u32;
-    front::end(cpu);
+    run_ahead::end(cpu);
     for (address, size) in [(address, first_bytes), (second, size - first_bytes)] {
         timed(address, pc, size, Kind::Rmw, AccessKind::SplitLock);
-        front::end(cpu);
+        run_ahead::end(cpu);
     }
     sched::sync();
     let begun = hot!().clock;

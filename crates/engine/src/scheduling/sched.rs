@@ -9,21 +9,21 @@ use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::branches;
-use crate::hooks::front::{self, Front};
 use crate::hooks::hot::hot;
 use crate::hooks::pending;
-use crate::scheduling::clocks::Clocks;
+use crate::hooks::run_ahead;
 use crate::scheduling::doze::Dozes;
 use crate::scheduling::fair::{self, Share};
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::perturb;
 use crate::scheduling::placing::go_on;
-use crate::scheduling::timers::{self, Timers};
+use crate::scheduling::timers;
 use crate::threads::{cancel, contexts};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{Model, Tag, Ticks, ticks};
+use corefold_sim::{Clocks, RunAhead, Timers};
 
 /// A tag that no line has: with it in place of the CPU's own, every read takes the slow path.
 pub const READS_SHOWN: u32 = perturb::NO_TAG - 1;
@@ -43,7 +43,7 @@ pub struct Cpu {
     pub least_vruntime: i64,
     /// When a woken thread preempts the running one, if ever.
     pub preempted_at: Ticks,
-    pub front: Front,
+    pub run_ahead: RunAhead,
     /// What the hooks compare with while it runs.
     tags: (u32, u32),
 }
@@ -97,7 +97,7 @@ impl Scheduler {
             slice_end: 0,
             least_vruntime: 0,
             preempted_at: Ticks::MAX,
-            front: Front::default(),
+            run_ahead: RunAhead::default(),
             tags: perturb::tags(launch, number),
         };
         Scheduler {
@@ -230,7 +230,7 @@ pub extern "C" fn at_limit(pc: u64) {
     }
     let cpu = engine().sched.cpu as u32;
     // Others have been scheduled by this clock: it must not go back.
-    front::catch_up(cpu);
+    run_ahead::catch_up(cpu);
     crash::check_stop(pc);
     perturb::look_around(pc);
     sample::take_due(pc, sample::What::Compute);
@@ -239,7 +239,7 @@ pub extern "C" fn at_limit(pc: u64) {
         return sampled();
     }
     hot!().clock = engine().model.retire(cpu, hot!().clock);
-    front::passed(cpu);
+    run_ahead::passed(cpu);
     crate::hooks::access::charge_late(cpu);
     sample::take_due(pc, sample::What::Stall);
     branches::count_cycles();
@@ -446,7 +446,7 @@ pub fn quiesce() {
 /// The thread's outstanding accesses complete before it leaves its CPU.
 pub fn drain() {
     let cpu = engine().sched.cpu as u32;
-    front::end(cpu);
+    run_ahead::end(cpu);
     let before = hot!().clock;
     hot!().clock = pending::make_certain(cpu, engine().model.drain(cpu, before));
     crate::hooks::access::charge_late(cpu);

@@ -58,7 +58,7 @@ pub fn put_off(address: u64, bytes: u64) -> Vec<u64> {
     freed.waiting.push_back(address);
     freed.bytes += bytes;
     let mut usable = Vec::new();
-    while freed.bytes > engine().perturb.quarantine {
+    while freed.bytes > engine().perturb.delays.quarantine {
         let Some(oldest) = freed.waiting.pop_front() else { break };
         freed.bytes -= freed.graves.get(&oldest).map_or(0, |grave| grave.object.bytes);
         usable.push(oldest);

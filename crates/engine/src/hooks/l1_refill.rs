@@ -17,7 +17,7 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
     }
     let engine = engine();
     let cpu = engine.sched.cpu as u32;
-    if engine.sched.cpus[cpu as usize].front.is_ahead() {
+    if engine.sched.cpus[cpu as usize].run_ahead.is_ahead() {
         return false;
     }
     let asked = hot!().clock;
