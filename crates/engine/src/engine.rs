@@ -3,9 +3,9 @@
 use crate::account::sample::Samples;
 use crate::account::sites::Sites;
 use crate::hooks::hot::hot;
-use crate::hooks::pending::Pending;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::scheduling::fiber::Fiber;
+use crate::scheduling::neutral_stack::NeutralStack;
 use crate::scheduling::sched::Scheduler;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
 use corefold_model::{Model, Tag, Ticks, ticks};
 use corefold_recording::{Label, Note, Progress};
+use corefold_sim::StoreBuffers;
 
 pub struct Engine {
     pub launch: Launch,
@@ -24,7 +25,8 @@ pub struct Engine {
     /// Boxed: a parked kernel thread keeps the address of its own.
     #[allow(clippy::vec_box)]
     pub fibers: Vec<Box<Fiber>>,
-    pub pending: Pending,
+    pub stores: StoreBuffers,
+    pub neutral_stack: NeutralStack,
     pub samples: Samples,
     pub sites: Sites,
     pub heap: crate::storage::heap::Heap,
@@ -87,7 +89,7 @@ pub fn begin(launch: Launch) {
     let model = Model::new(&launch.machine);
     let sched = Scheduler::new(&launch, &model);
     let samples = Samples::new(&launch);
-    let pending = Pending::new(launch.cpus, launch.machine.core.store_buffer);
+    let stores = StoreBuffers::new(launch.cpus, launch.machine.core.store_buffer);
     let perturb = crate::scheduling::perturb::Perturb::new(&launch);
     let heap = crate::storage::heap::Heap::new(launch.cpus);
     let engine = Engine {
@@ -97,7 +99,8 @@ pub fn begin(launch: Launch) {
         samples,
         launch,
         fibers: Vec::new(),
-        pending,
+        stores,
+        neutral_stack: NeutralStack::new(),
         sites: Sites::default(),
         heap,
         freed: crate::storage::freed::Freed::default(),

@@ -3,6 +3,7 @@
 pub mod doze;
 pub mod fair;
 pub mod fiber;
+pub mod neutral_stack;
 pub mod perturb;
 pub mod placing;
 pub mod sched;

@@ -7,10 +7,14 @@ extern crate alloc;
 
 mod clocks;
 pub mod delays;
+mod memory;
 pub mod random;
 mod run_ahead;
+mod store_buffer;
 mod timers;
 
 pub use clocks::Clocks;
+pub use memory::Memory;
 pub use run_ahead::RunAhead;
+pub use store_buffer::{Store, StoreBuffers};
 pub use timers::{Due, Timers};

@@ -74,7 +74,7 @@ fn interrupt(only: Option<usize>) {
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {
         let drained = engine().model.drain(cpu as u32, clock);
-        let drained = crate::hooks::pending::make_certain(cpu as u32, drained);
+        let drained = crate::hooks::store_buffer::make_certain(cpu as u32, drained);
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });

@@ -4,11 +4,13 @@ use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::spin::{Found, read_in_turn};
-use crate::hooks::{atomics, l1_refill, pending, run_ahead};
+use crate::hooks::{atomics, l1_refill, run_ahead, store_buffer};
 use crate::scheduling::doze::{self, doze};
+use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Blame, Kind, Load, Outcome, Ticks};
 use corefold_recording::AccessKind;
+use corefold_sim::Memory;
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
@@ -32,7 +34,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let once = !current().spins.again(pc, address);
     let quiet = is_quiet(address, engine().sched.cpu as u32, once && sched::within_slack());
     if quiet && once {
-        return pending::flush(sched::shown());
+        return store_buffer::flush(sched::shown());
     }
     // From here on as an atomic load: to the machine it is the same instruction.
     if !quiet {
@@ -44,7 +46,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
             sched::sync();
         }
     }
-    pending::flush(sched::shown());
+    store_buffer::flush(sched::shown());
     if size <= 8 {
         looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read, false);
         if current().spins.is_steady(pc) && doze() {
@@ -94,11 +96,11 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     let outcome = timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
     let cpu = engine().sched.cpu as u32;
     // Stores that are due commit before it, also those to these bytes.
-    pending::flush(sched::shown());
+    store_buffer::flush(sched::shown());
     let mut seen = hot!().clock;
-    if pending::any_of(cpu) {
-        pending::defer_plain(cpu, address, size, outcome.effect, pc);
-        seen = pending::youngest(cpu).map_or(seen, |store| store.effect);
+    if store_buffer::any_of(cpu) {
+        store_buffer::defer_plain(cpu, address, size, outcome.effect, pc);
+        seen = store_buffer::youngest(cpu).map_or(seen, |store| store.effect);
     }
     if shared {
         // Others see the value from then on: at once, if no older store waits, whenever the line arrives.
@@ -122,7 +124,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
             plain_write(address, pc, size);
         }
     });
-    if active() && pending::any_of(engine().sched.cpu as u32) {
+    if active() && store_buffer::any_of(engine().sched.cpu as u32) {
         write_at_once(address, size);
     }
 }
@@ -131,7 +133,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
 #[cold]
 fn write_at_once(address: u64, size: u64) {
     if address ^ (address + size - 1) >= crate::engine::line_bytes() {
-        pending::commit_all(engine().sched.cpu as u32);
+        store_buffer::commit_all(engine().sched.cpu as u32);
     }
 }
 
@@ -161,16 +163,7 @@ pub fn wrote() -> bool {
 }
 
 pub fn read_value(address: u64, size: u8) -> u64 {
-    // SAFETY: the program is about to read the same bytes.
-    unsafe {
-        match size {
-            1 => u64::from((address as *const u8).read_volatile()),
-            2 => u64::from((address as *const u16).read_unaligned()),
-            4 => u64::from((address as *const u32).read_unaligned()),
-            8 => (address as *const u64).read_unaligned(),
-            _ => 0,
-        }
-    }
+    ProgramMemory.read(address, size)
 }
 
 /// Asks the model for one access of the running CPU, after the CPUs behind it have run, and
@@ -191,7 +184,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
         sched::sync();
     }
     // Only now that the CPUs behind have run: until here the owner may have stored to it.
-    pending::reveal(*tag, cpu);
+    store_buffer::reveal(*tag, cpu);
     let shared = engine().model.shared_lines();
     let outcome = engine().model.access(tag, &access, hot!().clock);
     if outcome.transfer.is_some() || kind.writes() {
@@ -222,7 +215,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
 /// The adjacent-line prefetcher requests the other line of a pair.
 #[cold]
 pub fn bring_pair(address: u64, cpu: u32) {
-    pending::reveal(*tag_of(address), cpu);
+    store_buffer::reveal(*tag_of(address), cpu);
     engine().model.prefetch(tag_of(address), cpu, address, hot!().clock);
     doze::touched(address, hot!().clock);
 }

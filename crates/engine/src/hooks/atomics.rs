@@ -5,7 +5,7 @@ use crate::engine::{active, current, engine, tag_of};
 use crate::entry::with_pc;
 use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
-use crate::hooks::{pending, run_ahead, split};
+use crate::hooks::{run_ahead, split, store_buffer};
 use crate::scheduling::doze::doze;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -63,7 +63,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 
 /// The value that a load finds now.
 fn loaded(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
-    pending::flush(sched::shown());
+    store_buffer::flush(sched::shown());
     let value = read_value(address, size);
     looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
@@ -71,7 +71,7 @@ fn loaded(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 
 pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if !active() || is_ours(address) {
-        return pending::write_value(address, size, value);
+        return store_buffer::write_value(address, size, value);
     }
     traced(address, size, pc, AccessKind::AtomicStore);
     hot!().wrote = 1;
@@ -89,17 +89,17 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if perturb::on() {
         effect = perturb::stored(address, size, pc, effect);
     }
-    if effect <= hot!().clock && !pending::any_of(cpu) {
-        return pending::write_value(address, size, value);
+    if effect <= hot!().clock && !store_buffer::any_of(cpu) {
+        return store_buffer::write_value(address, size, value);
     }
     keep_clean(address, cpu, before);
-    pending::defer(cpu, address, size, value, effect, pc);
+    store_buffer::defer(cpu, address, size, value, effect, pc);
 }
 
 /// Waits until the running CPU's store buffer has room for one more store.
 #[inline]
 fn make_room(cpu: u32) {
-    if let Some(store) = pending::in_the_way(cpu) {
+    if let Some(store) = store_buffer::in_the_way(cpu) {
         await_store(cpu, &store);
     }
 }
@@ -107,23 +107,23 @@ fn make_room(cpu: u32) {
 /// Waits until all stores of the running CPU have committed, however often their lines have to be requested again.
 #[inline]
 pub fn await_own_stores(cpu: u32) {
-    while let Some(store) = pending::youngest(cpu) {
+    while let Some(store) = store_buffer::youngest(cpu) {
         await_store(cpu, &store);
     }
 }
 
 #[cold]
-fn await_store(cpu: u32, store: &pending::Store) {
+fn await_store(cpu: u32, store: &corefold_sim::Store) {
     let stall = store.effect.saturating_sub(hot!().clock);
     hot!().clock += stall;
     let origin = origin(store.pc, AccessKind::AtomicStore, u32::from(store.size));
     charge_blame(cpu, &Blame { address: store.address, origin, stall });
     sched::sync();
-    pending::flush(hot!().clock);
+    store_buffer::flush(hot!().clock);
 }
 
 /// A store waits on a line that is the CPU's own since it asked for it. The line counts as clean: plain stores to it take
-/// the slow path and wait as well, and another CPU that asks for it finds it as it was ([`pending::reveal`]).
+/// the slow path and wait as well, and another CPU that asks for it finds it as it was ([`store_buffer::reveal`]).
 fn keep_clean(address: u64, cpu: u32, before: Tag) {
     let tag = tag_of(address);
     if *tag == Tag::private_dirty(cpu) && before != *tag {
@@ -141,7 +141,7 @@ pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64
     let old = read_value(address, size);
     let new = f(old);
     if let Some(new) = new {
-        pending::write_value(address, size, new);
+        store_buffer::write_value(address, size, new);
     }
     if simulated {
         settle_on(address, size, pc, old, new.is_some_and(|new| new != old));
@@ -171,7 +171,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
     }
     if split::is_split(address, size) {
         split::arrive(address, size, pc);
-        return pending::flush(hot!().clock);
+        return store_buffer::flush(hot!().clock);
     }
     let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
     if outcome.transfer.is_some() || outcome.stall > 0 {
@@ -181,7 +181,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
         sched::sync();
         hot!().clock += rest;
     }
-    pending::flush(hot!().clock);
+    store_buffer::flush(hot!().clock);
 }
 
 #[inline]
@@ -213,7 +213,7 @@ pub fn fence() {
     hot!().clock = drained;
     await_own_stores(cpu);
     hot!().clock += ticks(engine().launch.machine.core.fence);
-    pending::flush(hot!().clock);
+    store_buffer::flush(hot!().clock);
 }
 
 macro_rules! atomic_hooks {

@@ -10,8 +10,8 @@ use crate::account::sample;
 use crate::calls::signals;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
 use crate::hooks::spin::{LOOKS, Watched};
+use crate::hooks::store_buffer;
 use crate::scheduling::{perturb, sched};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -90,7 +90,7 @@ pub fn doze() -> bool {
     let doze = Doze { since: clock, period: spins.period(), lines, read, disturbed: false };
     let mut quiet = |line: u64| e.model.undisturbed(*crate::engine::tag_of(line), cpu as u32);
     // A store that is still in another CPU's store buffer would wake nobody when it commits.
-    if !doze.watches().all(|w| quiet(w.line) && !pending::any_on(w.line)) || !e.model.is_idle(cpu as u32) {
+    if !doze.watches().all(|w| quiet(w.line) && !store_buffer::any_on(w.line)) || !e.model.is_idle(cpu as u32) {
         return false;
     }
     let longest = clock + crate::calls::clock::ticks_of(FIRST_NS << spins.dozes().min(DOUBLINGS));

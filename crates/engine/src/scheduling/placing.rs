@@ -2,7 +2,7 @@
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
+use crate::hooks::store_buffer;
 use crate::scheduling::fiber::State;
 use crate::scheduling::sched::{drain, leave_cpu, set_limit};
 use crate::scheduling::{doze, fair, perturb};
@@ -87,8 +87,8 @@ fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
     // The woken thread sees all earlier stores of the waker, on whatever CPU and by whatever call.
-    if pending::any_of(e.sched.cpu as u32) {
-        pending::commit_all(e.sched.cpu as u32);
+    if store_buffer::any_of(e.sched.cpu as u32) {
+        store_buffer::commit_all(e.sched.cpu as u32);
     }
     perturb::worked();
     let latency = latency + perturb::late(fiber, at + latency);
@@ -155,7 +155,7 @@ pub fn obey_affinity(fiber: usize) {
         State::Running => {
             doze::disturbed(cpu, now);
             let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
-            let clock = pending::make_certain(cpu as u32, clock);
+            let clock = store_buffer::make_certain(cpu as u32, clock);
             e.sched.clocks.remove(cpu as u32);
             e.fibers[fiber].goes_away(clock);
             go_on(cpu, clock);

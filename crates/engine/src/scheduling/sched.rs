@@ -10,11 +10,12 @@ use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::branches;
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
 use crate::hooks::run_ahead;
+use crate::hooks::store_buffer;
 use crate::scheduling::doze::Dozes;
 use crate::scheduling::fair::{self, Share};
 use crate::scheduling::fiber::{self, State, Wait};
+use crate::scheduling::neutral_stack;
 use crate::scheduling::perturb;
 use crate::scheduling::placing::go_on;
 use crate::scheduling::timers;
@@ -370,9 +371,9 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     hot.frames = e.fibers[to].frames;
     hot.wrote = e.fibers[to].wrote;
     hot.captured = &raw mut e.fibers[to].spins.captured;
-    let changes = pending::view_changes(cpu);
+    let changes = store_buffer::view_changes(cpu);
     if from == to {
-        return if changes { pending::apart(|| arrive()) } else { arrive() };
+        return if changes { neutral_stack::apart(|| arrive()) } else { arrive() };
     }
     if !changes {
         arrive();
@@ -383,8 +384,8 @@ fn run_cpu(cpu: usize, clock: Ticks) {
 /// Memory shows the view of the CPU that runs from now on. Stores that are due commit before anything that it does: it may
 /// reuse bytes that another has freed.
 extern "C" fn arrive() {
-    pending::change_view(engine().sched.cpu);
-    pending::flush(hot!().clock);
+    store_buffer::change_view(engine().sched.cpu);
+    store_buffer::flush(hot!().clock);
     set_limit();
 }
 
@@ -440,7 +441,7 @@ pub fn quiesce() {
     hot!().called = 1;
     drain();
     sync();
-    pending::flush(hot!().clock);
+    store_buffer::flush(hot!().clock);
 }
 
 /// The thread's outstanding accesses complete before it leaves its CPU.
@@ -448,7 +449,7 @@ pub fn drain() {
     let cpu = engine().sched.cpu as u32;
     run_ahead::end(cpu);
     let before = hot!().clock;
-    hot!().clock = pending::make_certain(cpu, engine().model.drain(cpu, before));
+    hot!().clock = store_buffer::make_certain(cpu, engine().model.drain(cpu, before));
     crate::hooks::access::charge_late(cpu);
 }
 
@@ -481,7 +482,7 @@ pub fn adopt_first() {
 pub fn finish_current() {
     drain();
     // Its stack may be unmapped before their time.
-    pending::commit_all(engine().sched.cpu as u32);
+    store_buffer::commit_all(engine().sched.cpu as u32);
     let e = engine();
     e.sched.leaving = Some(e.sched.fiber);
     current().state = State::Finished;

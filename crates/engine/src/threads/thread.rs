@@ -4,7 +4,7 @@ use crate::calls::signals;
 use crate::calls::within::allocator;
 use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
+use crate::hooks::store_buffer;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
@@ -267,7 +267,7 @@ pub fn reap(fiber: usize) {
     }
     let stack = engine().fibers[fiber].thread.stack;
     // Whoever gets the stack next writes to it without a word to us.
-    pending::flush_range(stack.begin, stack.bytes);
+    store_buffer::flush_range(stack.begin, stack.bytes);
     attributes::give_back(&stack);
     let slot = engine().fibers[fiber].thread.slot;
     engine().sched.stacks.give_back(slot);
