@@ -13,19 +13,18 @@ use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
-use corefold_model::{Model, Tag, Ticks, ticks};
+use corefold_model::{Tag, Ticks, ticks};
 use corefold_recording::{Label, Note, Progress};
-use corefold_sim::StoreBuffers;
+use corefold_sim::{Options, Sim};
 
 pub struct Engine {
     pub launch: Launch,
-    pub model: Model,
+    pub sim: Sim,
     pub sched: Scheduler,
     pub perturb: crate::scheduling::perturb::Perturb,
     /// Boxed: a parked kernel thread keeps the address of its own.
     #[allow(clippy::vec_box)]
     pub fibers: Vec<Box<Fiber>>,
-    pub stores: StoreBuffers,
     pub neutral_stack: NeutralStack,
     pub samples: Samples,
     pub sites: Sites,
@@ -86,20 +85,24 @@ pub fn engine() -> &'static mut Engine {
 
 /// Begins the simulation with the calling thread as its first fiber.
 pub fn begin(launch: Launch) {
-    let model = Model::new(&launch.machine);
-    let sched = Scheduler::new(&launch, &model);
+    let options = Options {
+        cpus: launch.cpus,
+        slack: launch.slack as u32,
+        step_by_step: launch.step_by_step,
+        every_access: launch.seed != 0,
+    };
+    let sim = Sim::new(&launch.machine, options);
+    let sched = Scheduler::new(&launch);
     let samples = Samples::new(&launch);
-    let stores = StoreBuffers::new(launch.cpus, launch.machine.core.store_buffer);
     let perturb = crate::scheduling::perturb::Perturb::new(&launch);
     let heap = crate::storage::heap::Heap::new(launch.cpus);
     let engine = Engine {
-        model,
+        sim,
         sched,
         perturb,
         samples,
         launch,
         fibers: Vec::new(),
-        stores,
         neutral_stack: NeutralStack::new(),
         sites: Sites::default(),
         heap,

@@ -6,15 +6,23 @@
 extern crate alloc;
 
 mod clocks;
+mod cpu;
 pub mod delays;
+mod lease;
 mod memory;
 pub mod random;
 mod run_ahead;
+mod sim;
+mod spin_skip;
 mod store_buffer;
 mod timers;
 
 pub use clocks::Clocks;
-pub use memory::Memory;
+pub use cpu::Cpu;
+pub use lease::Lease;
+pub use memory::{Memory, Tags};
 pub use run_ahead::RunAhead;
+pub use sim::{Options, Sim, Turn};
+pub use spin_skip::{LOOKS, Skipped, Spin, SpinSkips, Watched};
 pub use store_buffer::{Store, StoreBuffers};
 pub use timers::{Due, Timers};

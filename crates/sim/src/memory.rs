@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory that simulated programs share. It shows the running CPU's view: see [`crate::StoreBuffers`].
 use core::ops::Range;
+use corefold_model::Tag;
 
 pub trait Memory {
     /// The bytes from `address` on, little endian; `size` is 1, 2, 4 or 8.
@@ -18,6 +19,11 @@ pub trait Memory {
     {
         work(self);
     }
+}
+
+/// What is known of each line, as the model left it: untouched at first.
+pub trait Tags {
+    fn tag(&mut self, address: u64) -> &mut Tag;
 }
 
 /// Do these bytes and those have any in common?

@@ -5,12 +5,12 @@ use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::{atomics, l1_refill, run_ahead, store_buffer};
-use crate::scheduling::doze::{self, doze};
 use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::spin_skip::{self, skip};
 use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Blame, Kind, Load, Outcome, Ticks};
 use corefold_recording::AccessKind;
-use corefold_sim::Memory;
+use corefold_sim::{Lease, Memory};
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
@@ -20,7 +20,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if l1_refill::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
         return;
     }
-    if hot!().tag == sched::READS_SHOWN && read_in_turn(address) {
+    if hot!().tag == Lease::READS_SHOWN && read_in_turn(address) {
         return;
     }
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
@@ -32,7 +32,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
         return;
     }
     let once = !current().spins.again(pc, address);
-    let quiet = is_quiet(address, engine().sched.cpu as u32, once && sched::within_slack());
+    let quiet = is_quiet(address, engine().sim.cpu as u32, once && engine().sim.within_slack(hot!().clock));
     if quiet && once {
         return store_buffer::flush(sched::shown());
     }
@@ -49,7 +49,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     store_buffer::flush(sched::shown());
     if size <= 8 {
         looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read, false);
-        if current().spins.is_steady(pc) && doze() {
+        if current().spins.is_steady(pc) && skip() {
             plain_read(address, pc, size);
         }
     }
@@ -61,17 +61,17 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
 #[inline]
 pub fn is_quiet(address: u64, cpu: u32, may_be_old: bool) -> bool {
     run_ahead::catch_up(cpu);
-    let model = &mut engine().model;
+    let model = &mut engine().sim.model;
     if !model.is_idle(cpu) {
         hot!().clock = model.retire(cpu, hot!().clock);
         run_ahead::passed(cpu);
         charge_late(cpu);
     }
-    let quiet = || engine().model.quiet_read(*tag_of(address), cpu, hot!().clock);
+    let quiet = || engine().sim.model.quiet_read(*tag_of(address), cpu, hot!().clock);
     if !quiet() {
         return false;
     }
-    if may_be_old || sched::may_run_ahead(*tag_of(address), |_| true) {
+    if may_be_old || engine().sim.may_run_ahead(*tag_of(address), hot!().clock, |_| true) {
         return true;
     }
     sched::sync();
@@ -94,7 +94,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     }
     let shared = tag_of(address).record_index().is_some();
     let outcome = timed(address, pc, size as u32, Kind::Store, AccessKind::Write);
-    let cpu = engine().sched.cpu as u32;
+    let cpu = engine().sim.cpu as u32;
     // Stores that are due commit before it, also those to these bytes.
     store_buffer::flush(sched::shown());
     let mut seen = hot!().clock;
@@ -124,7 +124,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
             plain_write(address, pc, size);
         }
     });
-    if active() && store_buffer::any_of(engine().sched.cpu as u32) {
+    if active() && store_buffer::any_of(engine().sim.cpu as u32) {
         write_at_once(address, size);
     }
 }
@@ -133,7 +133,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
 #[cold]
 fn write_at_once(address: u64, size: u64) {
     if address ^ (address + size - 1) >= crate::engine::line_bytes() {
-        store_buffer::commit_all(engine().sched.cpu as u32);
+        store_buffer::commit_all(engine().sim.cpu as u32);
     }
 }
 
@@ -169,12 +169,12 @@ pub fn read_value(address: u64, size: u8) -> u64 {
 /// Asks the model for one access of the running CPU, after the CPUs behind it have run, and
 /// accounts for it. The clock is then at [`Outcome::done`].
 pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> Outcome {
-    let cpu = engine().sched.cpu as u32;
+    let cpu = engine().sim.cpu as u32;
     run_ahead::catch_up(cpu);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what, size) };
     let tag = tag_of(address);
     let asked = hot!().clock;
-    if !engine().model.is_idle(cpu) {
+    if !engine().sim.model.is_idle(cpu) {
         finish_earlier(cpu, address, kind);
     }
     if kind == Kind::Rmw {
@@ -185,22 +185,22 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
     }
     // Only now that the CPUs behind have run: until here the owner may have stored to it.
     store_buffer::reveal(*tag, cpu);
-    let shared = engine().model.shared_lines();
-    let outcome = engine().model.access(tag, &access, hot!().clock);
+    let shared = engine().sim.model.shared_lines();
+    let outcome = engine().sim.model.access(tag, &access, hot!().clock);
     if outcome.transfer.is_some() || kind.writes() {
-        doze::touched(address, hot!().clock);
-        if let Some(other) = engine().model.pair_of(address, &outcome) {
+        spin_skip::touched(address, hot!().clock);
+        if let Some(other) = engine().sim.model.pair_of(address, &outcome) {
             bring_pair(other, cpu);
         }
     }
-    if engine().model.any_left() {
+    if engine().sim.model.any_left() {
         mark_left(cpu, kind);
     }
-    if engine().model.shared_lines() != shared {
+    if engine().sim.model.shared_lines() != shared {
         crate::account::sites::line_shared(address, pc);
     }
     hot!().clock = outcome.done;
-    if outcome.done >= engine().sched.sibling_changes() {
+    if outcome.done >= engine().sim.sibling_changes() {
         sched::set_limit();
     }
     account(pc, what, *tag, &access, &outcome, asked);
@@ -216,15 +216,15 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) -> 
 #[cold]
 pub fn bring_pair(address: u64, cpu: u32) {
     store_buffer::reveal(*tag_of(address), cpu);
-    engine().model.prefetch(tag_of(address), cpu, address, hot!().clock);
-    doze::touched(address, hot!().clock);
+    engine().sim.model.prefetch(tag_of(address), cpu, address, hot!().clock);
+    spin_skip::touched(address, hot!().clock);
 }
 
 /// Lines that left a first-level cache: the next access to them takes the slow path.
 #[inline]
 pub fn mark_left(cpu: u32, kind: Kind) {
-    while let Some(address) = engine().model.take_left() {
-        engine().model.left(cpu, kind, tag_of(address));
+    while let Some(address) = engine().sim.model.take_left() {
+        engine().sim.model.left(cpu, kind, tag_of(address));
     }
 }
 
@@ -233,13 +233,16 @@ fn others_know(tag: corefold_model::Tag, cpu: u32) -> bool {
 }
 
 fn may_go_first(tag: corefold_model::Tag, access: &Access) -> bool {
-    sched::is_last() || sched::may_run_ahead(tag, |model| model.hits(tag, access, hot!().clock))
+    {
+        let (sim, clock) = (&mut engine().sim, hot!().clock);
+        sim.is_last(clock) || sim.may_run_ahead(tag, clock, |model| model.hits(tag, access, clock))
+    }
 }
 
 /// Completes the CPU's outstanding accesses as far as this one has to wait for them.
 pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
     let before = hot!().clock;
-    let model = &mut engine().model;
+    let model = &mut engine().sim.model;
     hot!().clock = match kind {
         Kind::Rmw => model.drain(cpu, before),
         Kind::Load | Kind::LoadAwaited => address_known(cpu, address, model.retire(cpu, before)),
@@ -252,18 +255,18 @@ pub fn finish_earlier(cpu: u32, address: u64, kind: Kind) {
 /// data flow, so the loaded value decides: it points to within a page of the address.
 fn address_known(cpu: u32, address: u64, now: Ticks) -> Ticks {
     let word = |load: &Load| read_value(load.address & !7, 8);
-    if !engine().model.may_deliver_near(cpu, address, word) {
+    if !engine().sim.model.may_deliver_near(cpu, address, word) {
         return now;
     }
     let near = |value: u64| value.wrapping_sub(address).wrapping_add(4096) < 8192;
     let mut source: Option<Load> = None;
-    for load in engine().model.loads(cpu) {
+    for load in engine().sim.model.loads(cpu) {
         if near(word(load)) && source.is_none_or(|s| s.done <= load.done) {
             source = Some(*load);
         }
     }
     match source {
-        Some(load) => engine().model.await_load(cpu, &load, now),
+        Some(load) => engine().sim.model.await_load(cpu, &load, now),
         None => now,
     }
 }
@@ -279,7 +282,7 @@ pub fn origin(pc: u64, what: AccessKind, size: u32) -> u64 {
 /// Charges waits for accesses that the CPU had run ahead of to the places that made them.
 #[inline]
 pub fn charge_late(cpu: u32) {
-    while let Some(blame) = engine().model.take_blame(cpu) {
+    while let Some(blame) = engine().sim.model.take_blame(cpu) {
         charge_blame(cpu, &blame);
     }
 }
@@ -311,7 +314,7 @@ pub fn account(pc: u64, what: AccessKind, tag: corefold_model::Tag, access: &Acc
     } else if let Some(index) = tag.record_index() {
         engine().sites.used(index, access);
     }
-    if outcome.done >= engine().sched.cpus[access.cpu as usize].next_sample {
+    if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
         take_samples(pc, asked, outcome.done);
     }
 }
@@ -335,7 +338,7 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
         hot!().wrote = 0;
         perturb::worked();
     }
-    let cpu = engine.sched.cpu as u32;
+    let cpu = engine.sim.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
         fiber.time.stall -= spun.stall;

@@ -6,7 +6,7 @@ use crate::entry::with_pc;
 use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
 use crate::hooks::hot::{hot, look_entry};
 use crate::hooks::{run_ahead, split, store_buffer};
-use crate::scheduling::doze::doze;
+use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{perturb, sched};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_model::{Blame, Kind, Tag, ticks};
@@ -35,7 +35,7 @@ pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     }
     loop {
         let value = look(address, size, orders, pc);
-        if !current().spins.is_steady(pc) || !doze() {
+        if !current().spins.is_steady(pc) || !skip() {
             return value;
         }
     }
@@ -46,7 +46,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
-    let cpu = engine().sched.cpu as u32;
+    let cpu = engine().sim.cpu as u32;
     if is_quiet(address, cpu, false) {
         return loaded(address, size, orders, pc);
     }
@@ -78,7 +78,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicStore);
     }
-    let cpu = engine().sched.cpu as u32;
+    let cpu = engine().sim.cpu as u32;
     run_ahead::catch_up(cpu);
     make_room(cpu);
     let before = *tag_of(address);
@@ -188,7 +188,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
-        run_ahead::lost(engine().sched.cpu as u32);
+        run_ahead::lost(engine().sim.cpu as u32);
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
@@ -205,10 +205,10 @@ pub fn fence() {
     if !active() {
         return;
     }
-    let cpu = engine().sched.cpu as u32;
+    let cpu = engine().sim.cpu as u32;
     run_ahead::end(cpu);
     let before = hot!().clock;
-    let drained = engine().model.drain(cpu, before);
+    let drained = engine().sim.model.drain(cpu, before);
     crate::hooks::access::charge_late(cpu);
     hot!().clock = drained;
     await_own_stores(cpu);

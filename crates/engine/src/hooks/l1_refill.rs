@@ -16,25 +16,25 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
         return kind == Kind::Store && modified_again(tag);
     }
     let engine = engine();
-    let cpu = engine.sched.cpu as u32;
-    if engine.sched.cpus[cpu as usize].run_ahead.is_ahead() {
+    let cpu = engine.sim.cpu as u32;
+    if engine.sim.cpus[cpu as usize].run_ahead.is_ahead() {
         return false;
     }
     let asked = hot!().clock;
-    if !engine.model.let_go(cpu, asked) {
+    if !engine.sim.model.let_go(cpu, asked) {
         finish_earlier(cpu, address, kind);
         if hot!().clock != asked {
-            hot!().clock = engine.model.retire(cpu, hot!().clock);
+            hot!().clock = engine.sim.model.retire(cpu, hot!().clock);
         }
     }
     let access = Access { cpu, address, size: size as u32, kind, origin: origin(pc, what, size as u32) };
-    let outcome = engine.model.fetch_own(tag, &access, hot!().clock);
-    if let Some(other) = engine.model.pair_of(address, &outcome)
+    let outcome = engine.sim.model.fetch_own(tag, &access, hot!().clock);
+    if let Some(other) = engine.sim.model.pair_of(address, &outcome)
         && !tag_of(other).is_of(hot!().tag)
     {
         bring_pair(other, cpu);
     }
-    if engine.model.any_left() {
+    if engine.sim.model.any_left() {
         mark_left(cpu, kind);
     }
     hot!().clock = outcome.done;

@@ -7,7 +7,7 @@ use corefold_sim::RunAhead;
 
 #[inline]
 fn of(cpu: u32) -> &'static mut RunAhead {
-    &mut engine().sched.cpus[cpu as usize].run_ahead
+    &mut engine().sim.cpus[cpu as usize].run_ahead
 }
 
 /// The part of the computation since the last access that overlapped with the wait takes no time.
@@ -21,7 +21,7 @@ pub fn catch_up(cpu: u32) {
 
 /// A locked operation has waited for its line.
 pub fn waited(cpu: u32, stall: Ticks) {
-    of(cpu).waited(stall, engine().model.window(), hot!().clock);
+    of(cpu).waited(stall, engine().sim.model.window(), hot!().clock);
 }
 
 /// An access is complete: computation after it takes time again.

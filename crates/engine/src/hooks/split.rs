@@ -22,7 +22,7 @@ pub fn is_split(address: u64, size: u8) -> bool {
 #[cold]
 pub fn arrive(address: u64, size: u8, pc: u64) {
     note("split lock: an atomic operation across two cache lines locks the bus and stalls all CPUs", pc);
-    let (cpu, size) = (engine().sched.cpu as u32, u32::from(size));
+    let (cpu, size) = (engine().sim.cpu as u32, u32::from(size));
     let second = line_start(address + u64::from(size) - 1);
     let first_bytes = (second - address) as u32;
     run_ahead::end(cpu);
@@ -32,7 +32,7 @@ pub fn arrive(address: u64, size: u8, pc: u64) {
     }
     sched::sync();
     let begun = hot!().clock;
-    hot!().clock = engine().model.lock_bus(begun);
+    hot!().clock = engine().sim.model.lock_bus(begun);
     let origin = origin(pc, AccessKind::SplitLock, first_bytes);
     charge_blame(cpu, &Blame { address, origin, stall: hot!().clock - begun });
     sched::sync();

@@ -3,35 +3,35 @@
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
 //! them before asking for the line, and then the CPU's stores commit first ([`reveal`]).
-use crate::engine::{engine, line_bytes, tag_of};
+use crate::engine::{engine, tag_of};
 use crate::hooks::access::origin;
-use crate::scheduling::doze;
 use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::spin_skip;
 use corefold_model::{Access, Kind, Tag, Ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::{Memory, Store, StoreBuffers};
 
 #[inline]
 fn stores() -> &'static mut StoreBuffers {
-    &mut engine().stores
+    &mut engine().sim.stores
 }
 
 fn running() -> u32 {
-    engine().sched.cpu as u32
+    engine().sim.cpu as u32
 }
 
 /// When the line of a store that could commit now arrives, if another CPU has taken it.
 fn asked_again(cpu: u32, store: &Store) -> Option<Ticks> {
     let tag = tag_of(store.address);
-    if engine().model.commits(*tag, cpu, store.effect) {
+    if engine().sim.model.commits(*tag, cpu, store.effect) {
         return None;
     }
     let Store { address, pc, effect, .. } = *store;
     let size = u32::from(store.size);
     let origin = origin(pc, AccessKind::AtomicStore, size);
     let access = Access { cpu, address, size, kind: Kind::AtomicStore, origin };
-    let outcome = engine().model.ask_again(*tag, &access, effect);
-    doze::touched(address, effect);
+    let outcome = engine().sim.model.ask_again(*tag, &access, effect);
+    spin_skip::touched(address, effect);
     if let Some(index) = tag.record_index() {
         engine().sites.touched(index, pc, AccessKind::AtomicStore, &access, &outcome);
     }
@@ -121,9 +121,4 @@ pub fn commit_all(cpu: u32) {
 #[inline]
 pub fn any_of(cpu: u32) -> bool {
     stores().any_of(cpu)
-}
-
-/// Is there a value for the line that others cannot see yet?
-pub fn any_on(line: u64) -> bool {
-    stores().any_on(&(line..line + line_bytes()))
 }

@@ -4,11 +4,12 @@
 //!
 //! A waiting store may lie on a stack where other frames are by now: the program's, or the runtime's own. So stores are
 //! undone and put in while nobody runs on a stack of the program's; what they hid is there again before its owner goes on.
-use crate::engine::engine;
+use crate::engine::{engine, tag_of};
 use crate::scheduling::fiber;
 use alloc::boxed::Box;
 use core::mem::ManuallyDrop;
-use corefold_sim::Memory;
+use corefold_model::Tag;
+use corefold_sim::{Memory, Tags};
 
 const BYTES: usize = 64 << 10;
 
@@ -76,5 +77,15 @@ impl Memory for ProgramMemory {
     #[inline]
     fn apart<W: FnOnce(&mut Self)>(&mut self, work: W) {
         apart(move || work(&mut ProgramMemory));
+    }
+}
+
+/// The table of lines' tags, by address.
+pub struct Shadow;
+
+impl Tags for Shadow {
+    #[inline]
+    fn tag(&mut self, address: u64) -> &mut Tag {
+        tag_of(address)
     }
 }

@@ -14,10 +14,8 @@ use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{Access, Kind, TICKS_PER_CYCLE, Tag, Ticks, ticks};
 use corefold_recording::{AccessKind, HeldUp, Holding};
+use corefold_sim::Lease;
 use corefold_sim::delays::{Cause, Delay, Delays, Step};
-
-/// In place of the running CPU's tags: bit 0 is in no clean tag, and there is no CPU of this number.
-pub const NO_TAG: u32 = u32::MAX;
 
 /// Threads that only poll for so long (a share of a second of virtual time) are taken to poll for ever.
 const LOOK_FOR: u64 = 100;
@@ -66,15 +64,7 @@ fn perturb() -> &'static mut Perturb {
 /// Is this a schedule drawn from a seed?
 #[inline]
 pub fn on() -> bool {
-    hot!().tag == NO_TAG
-}
-
-/// The tags that the hooks compare with while `cpu` runs: of its own lines, clean and modified.
-pub fn tags(launch: &Launch, cpu: u32) -> (u32, u32) {
-    match launch.seed {
-        0 => (Tag::private_clean(cpu).bits(), Tag::private_dirty(cpu).bits()),
-        _ => (NO_TAG, NO_TAG),
-    }
+    hot!().tag == Lease::NO_TAG
 }
 
 /// A plain access is about to happen. True if its line is the CPU's own: then it costs nothing.
@@ -82,7 +72,7 @@ pub fn tags(launch: &Launch, cpu: u32) -> (u32, u32) {
 pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     step(false, pc);
     crate::storage::freed::check(address, size, pc, what);
-    let (cpu, tag) = (engine().sched.cpu as u32, *tag_of(address));
+    let (cpu, tag) = (engine().sim.cpu as u32, *tag_of(address));
     match what {
         AccessKind::Read => {
             current().spins.note_read(crate::engine::line_start(address));
@@ -104,10 +94,10 @@ pub fn atomic(address: u64, size: u8, pc: u64, what: AccessKind) {
 pub fn stored(address: u64, size: u8, pc: u64, effect: Ticks) -> Ticks {
     let Some(longer) = perturb().delays.stored() else { return effect };
     let until = effect.max(hot!().clock) + longer;
-    let (cpu, size) = (engine().sched.cpu as u32, u32::from(size));
+    let (cpu, size) = (engine().sim.cpu as u32, u32::from(size));
     let access =
         Access { cpu, address, size, kind: Kind::AtomicStore, origin: origin(pc, AccessKind::AtomicStore, size) };
-    engine().model.hold_store(&access, until)
+    engine().sim.model.hold_store(&access, until)
 }
 
 /// How much later a thread begins to run that would at `time`, as it was woken or is new.
@@ -127,9 +117,9 @@ fn step(atomic: bool, pc: u64) {
         // A waiting thread loses nothing by waiting longer.
         return;
     }
-    let s = &engine().sched;
+    let s = &engine().sim;
     let waits = !s.cpus[s.cpu].ready.is_empty();
-    match p.delays.step(s.fiber, atomic, waits, pc, hot!().clock) {
+    match p.delays.step(engine().sched.fiber, atomic, waits, pc, hot!().clock) {
         Step::Nothing => {}
         Step::Preempted => {
             sched::give_way(usize::MAX);
@@ -142,12 +132,12 @@ fn step(atomic: bool, pc: u64) {
 /// The running CPU is busy with something else for a while; its thread waits, and others continue.
 fn hold_up(length: Ticks) {
     let e = engine();
-    let (cpu, clock) = (e.sched.cpu, hot!().clock);
+    let (cpu, clock) = (e.sim.cpu, hot!().clock);
     current().goes_away(clock);
     hot!().clock = clock + length;
     current().comes_back(cpu, clock + length);
-    e.sched.cpus[cpu].next_sample += length;
-    e.sched.cpus[cpu].counted += length;
+    e.sim.cpus[cpu].next_sample += length;
+    e.sim.cpus[cpu].counted += length;
     sched::sync();
 }
 
@@ -194,5 +184,7 @@ fn all_look() -> bool {
         State::Blocked => !matches!(f.wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
         State::Finished => true,
     };
-    !e.sched.has_timers() && e.fibers.iter().all(|fiber| looks(fiber)) && (guesses || !signals::may_come_from_outside())
+    e.sim.timers.is_empty()
+        && e.fibers.iter().all(|fiber| looks(fiber))
+        && (guesses || !signals::may_come_from_outside())
 }

@@ -10,7 +10,7 @@ use corefold_sim::Due;
 
 /// Has [`fiber::timer_fired`] called for the fiber at `time`.
 pub fn set(fiber: usize, time: Ticks) -> u64 {
-    let number = engine().sched.timers.add(time, Due::Thread(fiber));
+    let number = engine().sim.timers.add(time, Due::Thread(fiber));
     engine().fibers[fiber].timer = number;
     set_limit();
     number
@@ -20,27 +20,27 @@ pub fn set(fiber: usize, time: Ticks) -> u64 {
 pub fn cancel(fiber: usize) {
     let timer = core::mem::take(&mut engine().fibers[fiber].timer);
     if timer != 0 {
-        engine().sched.timers.remove(timer);
+        engine().sim.timers.remove(timer);
     }
 }
 
 /// Has [`crate::calls::timers::fire`] called for a timer of the program's at `time`.
 pub fn set_alarm(timer: usize, time: Ticks) -> u64 {
-    let number = engine().sched.timers.add(time, Due::Alarm(timer));
+    let number = engine().sim.timers.add(time, Due::Alarm(timer));
     set_limit();
     number
 }
 
 pub fn cancel_alarm(alarm: u64) {
     if alarm != 0 {
-        engine().sched.timers.remove(alarm);
+        engine().sim.timers.remove(alarm);
     }
 }
 
 /// Wakes the sleepers whose time comes before any CPU's clock.
 pub fn fire_due() {
     loop {
-        let s = &mut engine().sched;
+        let s = &mut engine().sim;
         match s.timers.pop(s.clocks.smallest()) {
             Some((time, Due::Alarm(timer))) => {
                 // Timers that come again and again may be all that there is.

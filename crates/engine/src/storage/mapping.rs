@@ -31,7 +31,7 @@ fn free() -> &'static mut Ranges {
 
 /// Forgets what was known of lines whose memory is gone, and in which socket's it lay.
 pub fn forget_lines(begin: u64, bytes: u64) {
-    engine().model.forget_pages(begin, bytes);
+    engine().sim.model.forget_pages(begin, bytes);
     let (first, last) = (begin >> SHADOW_SHIFT, (begin + bytes) >> SHADOW_SHIFT);
     let (from, to) = (SHADOW + first * 4, SHADOW + last * 4);
     let (page_from, page_to) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);

@@ -181,7 +181,7 @@ fn create(
     fiber::await_parked(&fiber);
     // Only now: libc may have asked the program's own allocator for memory, and others have run.
     let id = engine().fibers.len();
-    (fiber.id, fiber.cpu) = (id, id % engine().sched.cpus.len());
+    (fiber.id, fiber.cpu) = (id, id % engine().sim.cpus.len());
     fiber.off_cpu_since = hot!().clock;
     engine().fibers.push(fiber);
     Ok(id)
