@@ -5,11 +5,15 @@
 #![no_std]
 extern crate alloc;
 
+mod access;
 mod clocks;
 mod cpu;
 pub mod delays;
+mod event;
+mod events;
 mod lease;
 mod memory;
+mod origin;
 pub mod random;
 mod run_ahead;
 mod sim;
@@ -19,8 +23,10 @@ mod timers;
 
 pub use clocks::Clocks;
 pub use cpu::Cpu;
+pub use event::{Effects, Event, Retry, Wait, What};
 pub use lease::Lease;
 pub use memory::{Memory, Tags};
+pub use origin::{STORED, origin, parts};
 pub use run_ahead::RunAhead;
 pub use sim::{Options, Sim, Turn};
 pub use spin_skip::{LOOKS, Skipped, Spin, SpinSkips, Watched};

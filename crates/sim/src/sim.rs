@@ -4,8 +4,11 @@
 //! Every CPU that has something to run has a clock; the CPU with the smallest clock runs. The running one may get ahead of
 //! the others by the slack while it does what no other CPU can observe, and by the model's lookahead on lines that it
 //! holds; before anything else that others can observe, the CPUs that are behind run first ([`Sim::next`]).
+use crate::delays::Delays;
+use crate::event::{Retry, Wait};
 use crate::spin_skip::SpinSkips;
 use crate::{Clocks, Cpu, Lease, StoreBuffers, Timers};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_model::{Machine, Model, Tag, Ticks, ticks};
 
@@ -22,8 +25,8 @@ pub struct Options {
     pub slack: u32,
     /// No run-ahead on lines, and no skipping of spins.
     pub step_by_step: bool,
-    /// Every access is an event, so that a delay may come between any two.
-    pub every_access: bool,
+    /// Of the schedule. But for 0, the plain one, every access is an event, so that a delay may come between any two.
+    pub seed: u64,
 }
 
 /// Who runs now.
@@ -47,6 +50,11 @@ pub struct Sim {
     pub clocks: Clocks,
     pub timers: Timers,
     pub skips: SpinSkips,
+    /// Of a seed's schedule; none: the plain one.
+    pub delays: Option<Delays>,
+    /// What effects say is to be taken.
+    pub(crate) waits: VecDeque<Wait>,
+    pub(crate) retries: VecDeque<Retry>,
     /// The clock at which the running CPU has something to do besides sampling.
     looks_up: Ticks,
     /// When a sibling of the running CPU begins or ends to run something, as far as is known.
@@ -56,6 +64,8 @@ pub struct Sim {
     pub(crate) step_by_step: bool,
     cores: usize,
     pub(crate) line_bytes: u64,
+    /// What a full fence takes.
+    pub(crate) fence: Ticks,
 }
 
 impl Sim {
@@ -63,11 +73,15 @@ impl Sim {
         let model = Model::new(machine);
         Sim {
             stores: StoreBuffers::new(options.cpus, machine.core.store_buffer),
-            cpus: (0..options.cpus).map(|number| Cpu::new(number, options.every_access)).collect(),
+            cpus: (0..options.cpus).map(|number| Cpu::new(number, options.seed != 0)).collect(),
             cpu: 0,
             clocks: Clocks::default(),
             timers: Timers::default(),
             skips: SpinSkips::new(options.cpus),
+            delays: (options.seed != 0).then(|| Delays::new(options.seed, machine.system.timeslice)),
+            waits: VecDeque::new(),
+            retries: VecDeque::new(),
+            fence: ticks(machine.core.fence),
             looks_up: 0,
             sibling_changes: Ticks::MAX,
             slack: ticks(options.slack),

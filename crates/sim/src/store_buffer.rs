@@ -10,6 +10,7 @@
 //! overtake them.
 use crate::Memory;
 use crate::memory::overlap;
+use crate::origin::{STORED, origin};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -37,6 +38,11 @@ pub struct Store {
 }
 
 impl Store {
+    /// What a wait for it is accounted to.
+    pub fn origin(&self) -> u64 {
+        origin(self.pc, STORED, self.size.into())
+    }
+
     fn bytes(&self) -> Range<u64> {
         self.address..self.address + u64::from(self.size)
     }
@@ -138,23 +144,24 @@ impl StoreBuffers {
         self.oldest.peek().is_some_and(|Reverse((effect, ..))| *effect <= now)
     }
 
+    /// The oldest store of all, unless it takes effect at its time whichever CPU has its line then.
+    pub fn first_uncertain(&self) -> Option<(u32, Store)> {
+        let Reverse((.., cpu)) = *self.oldest.peek()?;
+        let first = self.buffers[cpu as usize].front()?;
+        (!first.certain).then_some((cpu, *first))
+    }
+
     /// Carries out the oldest store of all, while `running` is the CPU whose view memory shows. If another CPU has taken
-    /// the line while the store waited, `ask_again` says when the line is back, and younger stores of that CPU wait with it.
-    pub fn commit(
-        &mut self,
-        memory: &mut impl Memory,
-        running: u32,
-        ask_again: impl FnOnce(u32, &Store) -> Option<Ticks>,
-    ) {
+    /// the line while the store waited, it is `back` at that time, and younger stores of that CPU wait with it.
+    pub fn commit(&mut self, memory: &mut impl Memory, running: u32, back: Option<Ticks>) {
         let Some(Reverse((.., cpu))) = self.oldest.pop() else { return };
         let buffer = &mut self.buffers[cpu as usize];
-        let Some(first) = buffer.front_mut() else { return };
-        match if first.certain { None } else { ask_again(cpu, first) } {
-            Some(effect) => {
+        match (back, buffer.front_mut()) {
+            (Some(back), Some(first)) => {
                 first.certain = true;
-                buffer.iter_mut().for_each(|store| store.effect = store.effect.max(effect));
+                buffer.iter_mut().for_each(|store| store.effect = store.effect.max(back));
             }
-            None => self.carry_out_first(memory, cpu, running),
+            _ => self.carry_out_first(memory, cpu, running),
         }
         if let Some(next) = self.buffers[cpu as usize].front() {
             self.oldest.push(Reverse((next.effect, next.number, cpu)));

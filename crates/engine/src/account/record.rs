@@ -23,7 +23,7 @@ pub fn finish(status: Status) {
         Some(region) => Run { status, modules: all_modules(), ..*region },
         None => run(status),
     };
-    let run = Run { notes: notes(), held_up: engine().perturb.last(), ..run };
+    let run = Run { notes: notes(), held_up: crate::scheduling::perturb::last(), ..run };
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
     path.push(0);
     engine::end();

@@ -2,7 +2,6 @@
 //! Run-ahead of the running CPU: see [`corefold_sim::RunAhead`].
 use crate::engine::engine;
 use crate::hooks::hot::hot;
-use corefold_model::Ticks;
 use corefold_sim::RunAhead;
 
 #[inline]
@@ -17,11 +16,6 @@ pub fn catch_up(cpu: u32) {
     if run_ahead.is_ahead() {
         hot!().clock = run_ahead.catch_up(hot!().clock);
     }
-}
-
-/// A locked operation has waited for its line.
-pub fn waited(cpu: u32, stall: Ticks) {
-    of(cpu).waited(stall, engine().sim.model.window(), hot!().clock);
 }
 
 /// An access is complete: computation after it takes time again.

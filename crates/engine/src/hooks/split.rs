@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
-use crate::engine::{engine, line_bytes, line_start, note};
-use crate::hooks::access::{charge_blame, origin, timed};
+use crate::engine::{engine, line_bytes, line_start, note, tag_of};
+use crate::hooks::access::{charge, timed};
 use crate::hooks::hot::hot;
 use crate::hooks::run_ahead;
 use crate::layout::SHADOW_SHIFT;
 use crate::scheduling::sched;
 use corefold_model::{Blame, Kind};
 use corefold_recording::AccessKind;
+use corefold_sim::origin;
 
 /// Do these bytes lie on two lines?
 #[inline]
@@ -33,7 +34,8 @@ pub fn arrive(address: u64, size: u8, pc: u64) {
     sched::sync();
     let begun = hot!().clock;
     hot!().clock = engine().sim.model.lock_bus(begun);
-    let origin = origin(pc, AccessKind::SplitLock, first_bytes);
-    charge_blame(cpu, &Blame { address, origin, stall: hot!().clock - begun });
+    let origin = origin(pc, AccessKind::SplitLock as u8, first_bytes);
+    let record = tag_of(address).record_index();
+    charge(&Blame { address, origin, stall: hot!().clock - begun }, record);
     sched::sync();
 }

@@ -2,14 +2,13 @@
 //! The store buffers of the simulated CPUs over the program's own memory: see [`corefold_sim::StoreBuffers`].
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
-//! them before asking for the line, and then the CPU's stores commit first ([`reveal`]).
-use crate::engine::{engine, tag_of};
-use crate::hooks::access::origin;
+//! them before asking for the line, and then the CPU's stores commit first.
+use crate::engine::engine;
+use crate::hooks::access::charge_retries;
 use crate::scheduling::neutral_stack::ProgramMemory;
-use crate::scheduling::spin_skip;
-use corefold_model::{Access, Kind, Tag, Ticks};
-use corefold_recording::AccessKind;
-use corefold_sim::{Memory, Store, StoreBuffers};
+use crate::scheduling::sched;
+use corefold_model::Ticks;
+use corefold_sim::{Effects, Memory, StoreBuffers};
 
 #[inline]
 fn stores() -> &'static mut StoreBuffers {
@@ -18,24 +17,6 @@ fn stores() -> &'static mut StoreBuffers {
 
 fn running() -> u32 {
     engine().sim.cpu as u32
-}
-
-/// When the line of a store that could commit now arrives, if another CPU has taken it.
-fn asked_again(cpu: u32, store: &Store) -> Option<Ticks> {
-    let tag = tag_of(store.address);
-    if engine().sim.model.commits(*tag, cpu, store.effect) {
-        return None;
-    }
-    let Store { address, pc, effect, .. } = *store;
-    let size = u32::from(store.size);
-    let origin = origin(pc, AccessKind::AtomicStore, size);
-    let access = Access { cpu, address, size, kind: Kind::AtomicStore, origin };
-    let outcome = engine().sim.model.ask_again(*tag, &access, effect);
-    spin_skip::touched(address, effect);
-    if let Some(index) = tag.record_index() {
-        engine().sites.touched(index, pc, AccessKind::AtomicStore, &access, &outcome);
-    }
-    Some(outcome.effect)
 }
 
 /// Does memory show anything else to `cpu` than now?
@@ -56,39 +37,26 @@ pub fn make_certain(cpu: u32, clock: Ticks) -> Ticks {
     stores().make_certain(cpu, clock)
 }
 
-/// The store of `cpu` that takes effect last.
-#[inline]
-pub fn youngest(cpu: u32) -> Option<Store> {
-    stores().youngest(cpu)
-}
-
 /// Writes `size` (1, 2, 4, 8) bytes of `value`.
 pub fn write_value(address: u64, size: u8, value: u64) {
     ProgramMemory.write(address, size, value);
 }
 
-/// Puts off a store of the running CPU to `effect`. Its own loads see it at once.
-pub fn defer(cpu: u32, address: u64, size: u8, value: u64, effect: Ticks, pc: u64) {
-    stores().defer(&mut ProgramMemory, cpu, (address, size), value, effect, pc);
-}
-
-/// The running CPU is about to store plainly: not before what it has stored already takes effect.
-pub fn defer_plain(cpu: u32, address: u64, bytes: u64, effect: Ticks, pc: u64) {
-    stores().defer_plain(&ProgramMemory, cpu, address..address + bytes, effect, pc);
-}
-
-/// The store that another of this CPU has to wait for, as there is no room for one more.
-#[inline]
-pub fn in_the_way(cpu: u32) -> Option<Store> {
-    stores().in_the_way(cpu)
-}
-
 /// Carries out every store whose time has come by `now`.
 #[inline]
 pub fn flush(now: Ticks) {
-    let stores = stores();
-    while stores.is_due(now) {
-        stores.commit(&mut ProgramMemory, running(), asked_again);
+    if stores().is_due(now) {
+        carry_out(now);
+    }
+}
+
+fn carry_out(now: Ticks) {
+    let effects = engine().sim.commit_until(&mut ProgramMemory, now);
+    if effects.has(Effects::LIMIT) {
+        sched::set_limit();
+    }
+    if effects.has(Effects::RETRIED) {
+        charge_retries(usize::MAX);
     }
 }
 
@@ -96,19 +64,6 @@ pub fn flush(now: Ticks) {
 #[inline]
 pub fn flush_range(address: u64, size: u64) {
     stores().commit_on(&mut ProgramMemory, &(address..address + size), running());
-}
-
-/// Another CPU than the owner asks for a private line that the owner has modified: its plain stores there were not put
-/// off, so what it stored before them takes effect first.
-#[inline]
-pub fn reveal(tag: Tag, asks: u32) {
-    if let Some(owner) = tag.private_cpu()
-        && owner != asks
-        && tag.is_dirty()
-        && any_of(owner)
-    {
-        commit_all(owner);
-    }
 }
 
 /// What `cpu` has stored takes effect now, before its time.

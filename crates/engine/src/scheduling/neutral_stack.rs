@@ -81,9 +81,7 @@ impl Memory for ProgramMemory {
 }
 
 /// The table of lines' tags, by address.
-pub struct Shadow;
-
-impl Tags for Shadow {
+impl Tags for ProgramMemory {
     #[inline]
     fn tag(&mut self, address: u64) -> &mut Tag {
         tag_of(address)

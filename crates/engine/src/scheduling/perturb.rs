@@ -6,13 +6,12 @@
 use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine, tag_of};
-use crate::hooks::access::origin;
 use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait};
 use crate::scheduling::sched;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
-use corefold_model::{Access, Kind, TICKS_PER_CYCLE, Tag, Ticks, ticks};
+use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
 use corefold_recording::{AccessKind, HeldUp, Holding};
 use corefold_sim::Lease;
 use corefold_sim::delays::{Cause, Delay, Delays, Step};
@@ -23,7 +22,6 @@ const LOOK_FOR: u64 = 100;
 const LOOK_AROUND: u32 = 50_000;
 
 pub struct Perturb {
-    pub delays: Delays,
     look_around: Ticks,
     /// No thread has done anything but look at memory since.
     looking_since: Ticks,
@@ -34,17 +32,16 @@ pub struct Perturb {
 impl Perturb {
     pub fn new(launch: &Launch) -> Self {
         Perturb {
-            delays: Delays::new(launch.seed, launch.machine.system.timeslice),
             look_around: 0,
             looking_since: 0,
             most: if launch.longest == 0 { Ticks::MAX } else { launch.longest.saturating_mul(TICKS_PER_CYCLE) },
         }
     }
+}
 
-    /// The last delays, oldest first.
-    pub fn last(&self) -> Vec<HeldUp> {
-        self.delays.last().map(recorded).collect()
-    }
+/// The last delays, oldest first.
+pub fn last() -> Vec<HeldUp> {
+    engine().sim.delays.iter().flat_map(Delays::last).map(recorded).collect()
 }
 
 fn recorded(delay: &Delay) -> HeldUp {
@@ -89,23 +86,10 @@ pub fn atomic(address: u64, size: u8, pc: u64, what: AccessKind) {
     crate::storage::freed::check(address, u64::from(size), pc, what);
 }
 
-/// When an atomic store takes effect that would at `effect`.
-#[cold]
-pub fn stored(address: u64, size: u8, pc: u64, effect: Ticks) -> Ticks {
-    let Some(longer) = perturb().delays.stored() else { return effect };
-    let until = effect.max(hot!().clock) + longer;
-    let (cpu, size) = (engine().sim.cpu as u32, u32::from(size));
-    let access =
-        Access { cpu, address, size, kind: Kind::AtomicStore, origin: origin(pc, AccessKind::AtomicStore, size) };
-    engine().sim.model.hold_store(&access, until)
-}
-
 /// How much later a thread begins to run that would at `time`, as it was woken or is new.
 pub fn late(fiber: usize, time: Ticks) -> Ticks {
-    if !on() {
-        return 0;
-    }
-    perturb().delays.woken(fiber, engine().fibers[fiber].blocked_at, time)
+    let blocked_at = engine().fibers[fiber].blocked_at;
+    engine().sim.delays.as_mut().map_or(0, |delays| delays.woken(fiber, blocked_at, time))
 }
 
 fn step(atomic: bool, pc: u64) {
@@ -117,9 +101,10 @@ fn step(atomic: bool, pc: u64) {
         // A waiting thread loses nothing by waiting longer.
         return;
     }
-    let s = &engine().sim;
+    let s = &mut engine().sim;
     let waits = !s.cpus[s.cpu].ready.is_empty();
-    match p.delays.step(engine().sched.fiber, atomic, waits, pc, hot!().clock) {
+    let Some(delays) = &mut s.delays else { return };
+    match delays.step(engine().sched.fiber, atomic, waits, pc, hot!().clock) {
         Step::Nothing => {}
         Step::Preempted => {
             sched::give_way(usize::MAX);
@@ -144,7 +129,7 @@ fn hold_up(length: Ticks) {
 /// Ends a run without progress; the running thread is at `pc`.
 pub fn look_around(pc: u64) {
     let (clock, p) = (hot!().clock, perturb());
-    if clock.saturating_sub(p.delays.total) > p.most {
+    if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > p.most {
         crash::livelock(pc, false);
     }
     if !on() && clock < p.look_around {

@@ -147,12 +147,6 @@ pub fn sync() {
     }
 }
 
-/// Up to when stores have taken effect that the running CPU may see.
-#[inline]
-pub fn shown() -> Ticks {
-    engine().sim.shown(hot!().clock)
-}
-
 /// Is the running thread the only one that can run, now or at a known time?
 pub fn alone() -> bool {
     let s = &engine().sim;

@@ -8,7 +8,7 @@ use crate::calls::clock::ticks_of;
 use crate::calls::signals;
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
-use crate::scheduling::neutral_stack::Shadow;
+use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::{perturb, sched};
 use corefold_model::Ticks;
 use corefold_sim::Spin;
@@ -30,7 +30,7 @@ pub fn skip() -> bool {
     let spins = &e.fibers[e.sched.fiber].spins;
     let spin = Spin { period: spins.period(), lines: spins.lines(), read: spins.read() };
     let longest = ticks_of(FIRST_NS << spins.skips().min(DOUBLINGS));
-    if !e.sim.skip(hot!(), &mut Shadow, spin, longest) {
+    if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
         return false;
     }
     sched::sync();
@@ -52,14 +52,6 @@ fn end(cpu: usize, clock: Ticks) {
     fiber.time.spin += skipped.time;
     if skipped.disturbed {
         fiber.spins.disturbed();
-    }
-}
-
-/// Another CPU requests the line at `address` at `time`: the CPUs that watch it read it again.
-#[inline]
-pub fn touched(address: u64, time: Ticks) {
-    if engine().sim.touched(address, time) {
-        sched::set_limit();
     }
 }
 

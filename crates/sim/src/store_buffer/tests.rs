@@ -131,7 +131,7 @@ proptest! {
                 Event::Wait(time) => {
                     now += time;
                     while buffers.is_due(now) {
-                        buffers.commit(&mut memory, running, |_, _| None);
+                        buffers.commit(&mut memory, running, None);
                     }
                     machine.commit_until(now);
                 }
@@ -163,17 +163,16 @@ fn a_line_that_was_taken_is_asked_for_once_more_and_delays_younger_stores() {
     buffers.defer(&mut memory, 0, (8, 8), 2, 12, 0);
     buffers.change_view(&mut memory, 1);
     assert_eq!((memory.read(0, 8), memory.read(8, 8)), (0, 0));
-    buffers.commit(&mut memory, 1, |cpu, store| {
-        assert_eq!((cpu, store.address, store.effect), (0, 0, 10));
-        Some(50)
-    });
+    let first =
+        |buffers: &StoreBuffers| buffers.first_uncertain().map(|(cpu, store)| (cpu, store.address, store.effect));
+    assert_eq!(first(&buffers), Some((0, 0, 10)));
+    buffers.commit(&mut memory, 1, Some(50));
     assert!(!buffers.is_due(49) && buffers.is_due(50));
-    buffers.commit(&mut memory, 1, |_, _| panic!("it is certain now"));
+    assert_eq!(first(&buffers), None, "it is certain now");
+    buffers.commit(&mut memory, 1, None);
     assert_eq!((memory.read(0, 8), memory.read(8, 8)), (1, 0));
-    buffers.commit(&mut memory, 1, |_, store| {
-        assert_eq!(store.effect, 50, "not before the older one");
-        None
-    });
+    assert_eq!(first(&buffers), Some((0, 8, 50)), "not before the older one");
+    buffers.commit(&mut memory, 1, None);
     assert_eq!(memory.read(8, 8), 2);
 }
 
