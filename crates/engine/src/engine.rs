@@ -85,8 +85,8 @@ pub fn engine() -> &'static mut Engine {
 
 /// Begins the simulation with the calling thread as its first fiber.
 pub fn begin(launch: Launch) {
-    let options =
-        Options { cpus: launch.cpus, slack: launch.slack as u32, step_by_step: launch.step_by_step, seed: launch.seed };
+    let (slack, step_by_step, seed) = (launch.slack as u32, launch.step_by_step, launch.seed);
+    let options = Options { slack, step_by_step, seed, ..Options::new(launch.cpus) };
     let sim = Sim::new(&launch.machine, options);
     let sched = Scheduler::new(&launch);
     let samples = Samples::new(&launch);

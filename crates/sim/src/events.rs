@@ -221,6 +221,7 @@ impl Sim {
             .as_mut()
             .and_then(|delays| delays.stored())
             .map_or(at, |longer| self.model.hold_store(&event.access, at.max(lease.clock) + longer));
+        let effect = effect.max(self.stores.not_before);
         if effect <= lease.clock && !self.stores.any_of(cpu) {
             world.write(address, size, value);
         } else {
@@ -297,6 +298,3 @@ fn keep_clean(tag: &mut Tag, cpu: u32, before: Tag) {
         *tag = Tag::private_clean(cpu);
     }
 }
-
-#[cfg(test)]
-mod tests;

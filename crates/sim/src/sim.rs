@@ -5,9 +5,9 @@
 //! the others by the slack while it does what no other CPU can observe, and by the model's lookahead on lines that it
 //! holds; before anything else that others can observe, the CPUs that are behind run first ([`Sim::next`]).
 use crate::delays::Delays;
-use crate::event::{Retry, Wait};
+use crate::event::{Effects, Retry, Wait};
 use crate::spin_skip::SpinSkips;
-use crate::{Clocks, Cpu, Lease, StoreBuffers, Timers};
+use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_model::{Machine, Model, Tag, Ticks, ticks};
@@ -27,6 +27,17 @@ pub struct Options {
     pub step_by_step: bool,
     /// Of the schedule. But for 0, the plain one, every access is an event, so that a delay may come between any two.
     pub seed: u64,
+    /// For one who walks through all orders: a store takes effect when it is told to
+    /// ([`StoreBuffers::commit_first_of`]), which must be before a fence or a locked operation of its CPU. CPUs run in the
+    /// order of [`Sim::switch`], as long as none is in [`Sim::clocks`].
+    pub by_hand: bool,
+}
+
+impl Options {
+    /// The plain schedule of so many CPUs, in the order of their clocks.
+    pub fn new(cpus: u32) -> Options {
+        Options { cpus, slack: 0, step_by_step: false, seed: 0, by_hand: false }
+    }
 }
 
 /// Who runs now.
@@ -71,8 +82,12 @@ pub struct Sim {
 impl Sim {
     pub fn new(machine: &Machine, options: Options) -> Sim {
         let model = Model::new(machine);
+        let mut stores = StoreBuffers::new(options.cpus, machine.core.store_buffer);
+        if options.by_hand {
+            stores.commit_by_hand();
+        }
         Sim {
-            stores: StoreBuffers::new(options.cpus, machine.core.store_buffer),
+            stores,
             cpus: (0..options.cpus).map(|number| Cpu::new(number, options.seed != 0)).collect(),
             cpu: 0,
             clocks: Clocks::default(),
@@ -136,6 +151,15 @@ impl Sim {
         self.cpu = cpu;
         lease.clock = clock;
         self.use_tags(lease);
+    }
+
+    /// The same where nothing else keeps memory from changing: it shows the CPU's view, and stores that are due commit.
+    pub fn switch<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, cpu: usize, clock: Ticks) -> Effects {
+        self.run(cpu, clock, lease);
+        self.stores.change_view(world, cpu as u32);
+        let effects = self.commit_until(world, clock);
+        self.set_limit(lease, false);
+        effects
     }
 
     /// The lease's tags are those of the running CPU.

@@ -57,6 +57,8 @@ pub struct StoreBuffers {
     count: u64,
     /// The CPU whose view memory shows.
     shown: u32,
+    /// No store takes effect by itself before.
+    pub(crate) not_before: Ticks,
 }
 
 impl StoreBuffers {
@@ -68,6 +70,7 @@ impl StoreBuffers {
             capacity: capacity.max(1) as usize,
             count: 0,
             shown: 0,
+            not_before: 0,
         }
     }
 
@@ -237,6 +240,17 @@ impl StoreBuffers {
         hit.sort_unstable_by_key(|store| (store.effect, store.number));
         hit.iter().for_each(|store| memory.write(store.address, store.size, store.value));
         self.redo(memory, running);
+        self.find_oldest();
+    }
+
+    /// Stores take effect only by [`StoreBuffers::commit_first_of`], and before fences and locked operations.
+    pub(crate) fn commit_by_hand(&mut self) {
+        self.not_before = Ticks::MAX;
+    }
+
+    /// Carries out the oldest store of `cpu`, before its time.
+    pub fn commit_first_of(&mut self, memory: &mut impl Memory, cpu: u32, running: u32) {
+        self.carry_out_first(memory, cpu, running);
         self.find_oldest();
     }
 
