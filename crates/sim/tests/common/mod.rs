@@ -49,6 +49,7 @@ pub enum Op {
 use Op::*;
 
 const SIZE: u32 = 8;
+const LONGEST_SKIP: Ticks = ticks(10_000);
 
 /// What the CPUs did, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +65,8 @@ struct Thread {
     at: usize,
     /// Others ran in the midst of it.
     event: Option<Event>,
-    /// Reads of the word that it awaits, since it last changed.
+    /// Of the word that it awaits: the last value and when that was read, and reads since that were one period apart.
+    last: (u64, Ticks),
     same: u32,
     skipping: bool,
 }
@@ -89,7 +91,8 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(options: Options, lists: &[Vec<Op>]) -> Lab {
-        let thread = |ops: &Vec<Op>| Thread { ops: ops.clone(), at: 0, event: None, same: 0, skipping: false };
+        let thread =
+            |ops: &Vec<Op>| Thread { ops: ops.clone(), at: 0, event: None, last: (0, 0), same: 0, skipping: false };
         let mut lab = Lab {
             sim: Sim::new(&machine(), options),
             lease: Lease::default(),
@@ -174,7 +177,7 @@ impl Lab {
             AtomicLoad(address) => event(What::AtomicLoad, address),
             Await(address, ..) => {
                 let mut look = event(What::AtomicLoad, address);
-                look.awaited = self.threads[cpu].same > 0;
+                look.awaited = self.threads[cpu].last.1 > 0;
                 look
             }
             Store(address, _) => event(What::Store, address),
@@ -192,7 +195,9 @@ impl Lab {
         match op {
             // The program's own store, or its load of a line that nobody shares.
             Store(address, value) | Exchange(address, value) => self.world.write(address, SIZE as u8, value),
-            Await(address, value, cycles) if effects.value != value => return self.again(cpu, address, cycles),
+            Await(address, value, cycles) if effects.value != value => {
+                return self.again(cpu, address, cycles, effects.value);
+            }
             _ => {}
         }
         let found = match op {
@@ -206,13 +211,16 @@ impl Lab {
     }
 
     /// The awaited word has another value.
-    fn again(&mut self, cpu: usize, address: u64, cycles: u32) -> bool {
-        self.threads[cpu].same += 1;
+    fn again(&mut self, cpu: usize, address: u64, cycles: u32, value: u64) -> bool {
+        let thread = &mut self.threads[cpu];
+        let steady = thread.last == (value, self.lease.clock.saturating_sub(ticks(cycles)));
+        thread.same = if steady { thread.same + 1 } else { 0 };
+        thread.last = (value, self.lease.clock);
         if self.skips_after > 0 && self.threads[cpu].same > self.skips_after {
             let mut lines = [corefold_sim::Watched::default(); corefold_sim::LOOKS];
             lines[0].line = self.sim.line_start(address);
             let spin = corefold_sim::Spin { period: ticks(cycles), lines, read: Default::default() };
-            self.threads[cpu].skipping = self.sim.skip(&mut self.lease, &mut self.world, spin, Ticks::MAX / 2);
+            self.threads[cpu].skipping = self.sim.skip(&mut self.lease, &mut self.world, spin, LONGEST_SKIP);
         }
         if !self.threads[cpu].skipping {
             self.lease.clock += ticks(cycles);
@@ -224,7 +232,7 @@ impl Lab {
         self.results.found[cpu].extend(result);
         self.results.times[cpu].push(self.lease.clock);
         self.threads[cpu].at += 1;
-        self.threads[cpu].same = 0;
+        (self.threads[cpu].same, self.threads[cpu].last) = (0, (0, 0));
         true
     }
 }
