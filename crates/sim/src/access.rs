@@ -2,7 +2,7 @@
 //! One access: what it has to wait for, who goes first, what it costs, and what it does to others.
 use crate::event::{Effects, Event, Phase, Retry, Wait};
 use crate::{Lease, Memory, Sim, Store, Tags};
-use corefold_model::{Access, Blame, Kind, Load, Outcome, Tag, Ticks};
+use corefold_model::{Access, Blame, Kind, Load, Tag, Ticks};
 
 /// Has the part of an event come to its end, or do others run first?
 pub(crate) enum Part {
@@ -61,10 +61,11 @@ impl Sim {
         let tag = *world.tag(address);
         self.reveal(world, tag, cpu);
         let shared = self.model.shared_lines();
-        let outcome = self.model.access(world.tag(address), &event.access, lease.clock);
-        if outcome.transfer.is_some() || kind.writes() {
+        // In place: a copy has to wait until its parts are stored.
+        effects.outcome = self.model.access(world.tag(address), &event.access, lease.clock);
+        if effects.outcome.transfer.is_some() || kind.writes() {
             self.requested(address, lease.clock, effects);
-            if let Some(other) = self.model.pair_of(address, &outcome) {
+            if let Some(other) = self.model.pair_of(address, &effects.outcome) {
                 self.prefetch(world, other, cpu, lease.clock, effects);
             }
         }
@@ -74,51 +75,59 @@ impl Sim {
         if self.model.shared_lines() != shared {
             effects.set(Effects::SHARED);
         }
-        lease.clock = outcome.done;
-        if outcome.done >= self.sibling_changes() {
+        lease.clock = effects.outcome.done;
+        if lease.clock >= self.sibling_changes() {
             effects.set(Effects::LIMIT);
         }
         self.collect_waits(world, cpu, effects);
         let window = self.model.window();
         let run_ahead = &mut self.cpus[cpu as usize].run_ahead;
-        if kind == Kind::Rmw && outcome.stall > 0 {
-            run_ahead.waited(outcome.stall, window, lease.clock);
+        if kind == Kind::Rmw && effects.outcome.stall > 0 {
+            run_ahead.waited(effects.outcome.stall, window, lease.clock);
         } else {
             run_ahead.passed(lease.clock);
         }
-        effects.accessed(outcome, event.asked, *world.tag(address));
+        effects.accessed(event.asked, *world.tag(address));
     }
 
     /// L1 refill: a plain access to a line that the running CPU has alone, and that has left its first-level cache. They are
     /// most of the events where data is private to threads. No other CPU can observe one, so no other has to run first, none
     /// has a store pending there, none skips a spin on the line, and no thread spins on the word.
+    ///
+    /// Returns whether the access is one of these.
     #[inline]
-    pub fn refill<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, access: &Access) -> Option<Effects> {
+    pub fn refill<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        access: &Access,
+        effects: &mut Effects,
+    ) -> bool {
         let cpu = access.cpu;
-        if !world.tag(access.address).has_left_of(lease.tag) || self.cpus[cpu as usize].run_ahead.is_ahead() {
-            return None;
+        let tag = *world.tag(access.address);
+        if !tag.has_left_of(lease.tag) || self.cpus[cpu as usize].run_ahead.is_ahead() {
+            return false;
         }
-        let mut effects = Effects::none();
         let asked = lease.clock;
         if !self.model.let_go(cpu, asked) {
-            self.finish_earlier(lease, world, access, &mut effects);
+            self.finish_earlier(lease, world, access, effects);
             if lease.clock != asked {
                 lease.clock = self.model.retire(cpu, lease.clock);
             }
         }
-        let outcome = self.model.fetch_own(world.tag(access.address), access, lease.clock);
-        if let Some(other) = self.model.pair_of(access.address, &outcome)
+        effects.outcome = self.model.fetch_own(world.tag(access.address), access, lease.clock);
+        if let Some(other) = self.model.pair_of(access.address, &effects.outcome)
             && !world.tag(other).is_of(lease.tag)
         {
-            self.prefetch(world, other, cpu, lease.clock, &mut effects);
+            self.prefetch(world, other, cpu, lease.clock, effects);
         }
         if self.model.any_left() {
             self.mark_left(world, cpu, access.kind);
         }
-        lease.clock = outcome.done;
-        self.collect_waits(world, cpu, &mut effects);
-        effects.accessed(outcome, asked, *world.tag(access.address));
-        Some(effects)
+        lease.clock = effects.outcome.done;
+        self.collect_waits(world, cpu, effects);
+        effects.accessed(asked, *world.tag(access.address));
+        true
     }
 
     /// The part of the computation since the last access that overlapped with a locked operation's wait takes no time.
@@ -267,7 +276,7 @@ impl Sim {
 
     /// The same for a front end, between events.
     pub fn commit_until<W: Memory + Tags>(&mut self, world: &mut W, now: Ticks) -> Effects {
-        let mut effects = Effects::none();
+        let mut effects = Effects::default();
         self.flush(world, now, &mut effects);
         effects
     }
@@ -302,8 +311,8 @@ fn others_know(tag: Tag, cpu: u32) -> bool {
 
 impl Effects {
     #[inline]
-    fn accessed(&mut self, outcome: Outcome, asked: Ticks, tag: Tag) {
-        (self.outcome, self.asked, self.tag) = (outcome, asked, tag);
+    fn accessed(&mut self, asked: Ticks, tag: Tag) {
+        (self.asked, self.tag) = (asked, tag);
         self.set(Effects::ACCESSED);
     }
 }

@@ -62,6 +62,7 @@ pub struct Event {
 
 impl Event {
     /// `size` bytes, all on one line; `origin` is [`crate::origin()`] of the place in the code.
+    #[inline(always)]
     pub fn new(what: What, cpu: u32, address: u64, size: u32, origin: u64) -> Event {
         let kind = match what {
             What::Load | What::AtomicLoad | What::Fence => Kind::Load,
@@ -104,6 +105,14 @@ pub struct Effects {
 
 const _: () = assert!(size_of::<Effects>() <= 64);
 
+impl Default for Effects {
+    #[inline]
+    fn default() -> Effects {
+        let outcome = Outcome { done: 0, effect: 0, stall: 0, transfer: None::<Class>, dirtied: false };
+        Effects { outcome, asked: 0, tag: Tag::UNTOUCHED, value: 0, flags: 0, retries_before: 0 }
+    }
+}
+
 impl Effects {
     /// Other CPUs, or timers, come first; then the event goes on.
     pub const OTHERS: u16 = 1;
@@ -122,9 +131,10 @@ impl Effects {
     /// The store's line had a record before.
     pub const WAS_SHARED: u16 = 128;
 
-    pub(crate) fn none() -> Effects {
-        let outcome = Outcome { done: 0, effect: 0, stall: 0, transfer: None::<Class>, dirtied: false };
-        Effects { outcome, asked: 0, tag: Tag::UNTOUCHED, value: 0, flags: 0, retries_before: 0 }
+    /// As new: flags say what of the rest is meant.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.flags = 0;
     }
 
     #[inline]

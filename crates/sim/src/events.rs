@@ -8,22 +8,34 @@ use corefold_model::{Kind, Tag};
 impl Sim {
     /// The running CPU does this. If the effects say that others come first ([`Effects::OTHERS`]), they are to be run
     /// ([`Sim::next`]), and then the same event is to be passed again.
-    #[inline]
     pub fn event<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, event: &mut Event) -> Effects {
-        let mut effects = Effects::none();
+        let mut effects = Effects::default();
+        self.event_into(lease, world, event, &mut effects);
+        effects
+    }
+
+    /// The same, written in place: on hot paths, a copy has to wait until its parts are stored.
+    #[inline(always)]
+    pub fn event_into<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) {
+        effects.clear();
         let part = match event.what {
-            What::Load => self.load(lease, world, event, &mut effects),
-            What::AtomicLoad => self.atomic_load(lease, world, event, &mut effects),
-            What::Store => self.store(lease, world, event, &mut effects),
-            What::AtomicStore(value) => self.atomic_store(lease, world, event, value, &mut effects),
-            What::Update => self.update(lease, world, event, &mut effects),
-            What::Timed(_) => self.timed(lease, world, event, &mut effects),
-            What::Fence => self.full_fence(lease, world, event, &mut effects),
+            What::Load => self.load(lease, world, event, effects),
+            What::AtomicLoad => self.atomic_load(lease, world, event, effects),
+            What::Store => self.store(lease, world, event, effects),
+            What::AtomicStore(value) => self.atomic_store(lease, world, event, value, effects),
+            What::Update => self.update(lease, world, event, effects),
+            What::Timed(_) => self.timed(lease, world, event, effects),
+            What::Fence => self.full_fence(lease, world, event, effects),
         };
         if matches!(part, Part::Others) {
             effects.set(Effects::OTHERS);
         }
-        effects
     }
 
     /// The next of the waits that effects told of.
@@ -246,7 +258,7 @@ impl Sim {
             if let Part::Others = self.access(lease, world, event, effects) {
                 return Part::Others;
             }
-            let outcome = effects.outcome;
+            let outcome = &effects.outcome;
             event.mark = 0;
             if outcome.transfer.is_some() || outcome.stall > 0 {
                 // It takes effect when the line has arrived; CPUs that are behind run first.

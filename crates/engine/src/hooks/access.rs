@@ -66,17 +66,19 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
 }
 
 /// What the running CPU does, for [`issue`].
-#[inline]
+#[inline(always)]
 pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> Event {
     Event::new(what, engine().sim.cpu as u32, address, size, origin(pc, kind as u8, size))
 }
 
 /// Passes the event to the simulator, runs others whenever they come first, and accounts for what follows. Returns the last
 /// effects, once the event is over.
-#[inline]
+// Where it is called, what the event is is known: only that part of the simulator is compiled in.
+#[inline(always)]
 pub fn issue(event: &mut Event) -> Effects {
+    let mut effects = Effects::default();
     loop {
-        let effects = engine().sim.event(hot!(), &mut ProgramMemory, event);
+        engine().sim.event_into(hot!(), &mut ProgramMemory, event, &mut effects);
         settle(&effects, &event.access);
         if !effects.has(Effects::OTHERS) {
             return effects;
@@ -144,13 +146,28 @@ pub fn read_value(address: u64, size: u8) -> u64 {
 }
 
 /// Asks for the time of one access of the running CPU, which is a part of something larger.
+#[inline(never)]
 pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) {
     issue(&mut event(What::Timed(kind), address, size, pc, what));
 }
 
 /// Accounts for what has followed from an event, or from a part of it.
-#[inline]
+#[inline(always)]
 pub fn settle(effects: &Effects, access: &Access) {
+    const RARE: u16 = Effects::LIMIT | Effects::SHARED | Effects::WAITED | Effects::RETRIED;
+    if effects.has(RARE) {
+        settle_before(effects, access);
+    }
+    if effects.has(Effects::ACCESSED) {
+        account(effects, access);
+    }
+    if effects.has(Effects::RETRIED) {
+        charge_retries(usize::MAX);
+    }
+}
+
+/// What comes before the access itself.
+fn settle_before(effects: &Effects, access: &Access) {
     if effects.has(Effects::LIMIT) {
         sched::set_limit();
     }
@@ -163,16 +180,9 @@ pub fn settle(effects: &Effects, access: &Access) {
     if effects.has(Effects::RETRIED) {
         charge_retries(effects.retries_before.into());
     }
-    if effects.has(Effects::ACCESSED) {
-        account(effects, access);
-    }
-    if effects.has(Effects::RETRIED) {
-        charge_retries(usize::MAX);
-    }
 }
 
 /// Charges waits for accesses that the CPU had run ahead of to the places that made them.
-#[cold]
 fn charge_waits() {
     while let Some(wait) = engine().sim.take_wait() {
         charge(&wait.blame, wait.record);

@@ -7,7 +7,7 @@ use crate::hooks::hot::hot;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use corefold_model::{Access, Kind, Tag};
 use corefold_recording::AccessKind;
-use corefold_sim::origin;
+use corefold_sim::{Effects, origin};
 
 /// Serves the access if it is one of these.
 #[inline]
@@ -18,13 +18,12 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
     }
     let (cpu, size) = (engine().sim.cpu as u32, size as u32);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
-    match engine().sim.refill(hot!(), &mut ProgramMemory, &access) {
-        Some(effects) => {
-            settle(&effects, &access);
-            true
-        }
-        None => false,
+    let mut effects = Effects::default();
+    let served = engine().sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects);
+    if served {
+        settle(&effects, &access);
     }
+    served
 }
 
 /// The first store to a line after its refill, if it was modified before: it costs what the next one does.
