@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod frames;
 pub mod hot;
 pub mod l1_refill;
+pub mod polls;
 pub mod registers;
 pub mod rounds;
 pub mod run_ahead;

@@ -4,9 +4,9 @@ use crate::account::sites::line_shared;
 use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
-use crate::hooks::l1_refill;
 use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::store_buffer;
+use crate::hooks::{l1_refill, polls};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{perturb, sched};
@@ -22,10 +22,13 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if l1_refill::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
         return;
     }
-    if hot!().tag == Lease::READS_SHOWN && read_in_turn(address) {
+    if hot!().tag == Lease::READS_SHOWN && read_in_turn(address, pc, size) {
         return;
     }
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
+        if current().polls.on() {
+            polls::look(address, pc, size);
+        }
         return;
     }
     let mut event = event(What::Load, address, size as u32, pc, AccessKind::Read);
