@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated machine running: CPUs with clocks, who runs next, what each has stored that others do not see yet.
 //!
-//! A value: no statics, no I/O. The engine is a front end of it, and so is a test.
+//! A value: no statics, no I/O. The engine is a front end of it, and so is a test (`tests/common`). A front end
+//! - passes what the program does on the running CPU to [`Sim::event`], over its [`Memory`] and [`Tags`], and accounts for
+//!   the [`Effects`];
+//! - runs others where they come first: [`Sim::next`] says who, [`Sim::switch`] makes them the running one;
+//! - runs code without events as far as the [`Lease`] allows.
 #![no_std]
 extern crate alloc;
 
