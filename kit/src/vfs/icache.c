@@ -111,6 +111,7 @@ static struct cf_inode *new_inode(struct cf_icache *c, uint64_t number, uint32_t
 	inode->nlink = 1;
 	inode->state = state;
 	cf_vfs_lock_init(&inode->lock);
+	cf_vfs_lock_init(&inode->names_lock);
 	cf_vfs_sem_init(&inode->sem);
 	cf_vfs_lock_take(lock_of(inode), &node);
 	// In 2.6.35 the inode lock also covers the last number that was given.

@@ -86,7 +86,7 @@ int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 		return -EBADF;
 	if (size > INT64_MAX) {
 		done = -EINVAL;
-	} else if (is_stream(file)) {
+	} else if (is_stream(file) || !file->reads) {
 		done = read_at(file, to, size, 0);
 	} else {
 		cf_lock_take(&file->lock, &node);
@@ -108,7 +108,7 @@ int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size
 		return -EBADF;
 	if (size > INT64_MAX) {
 		done = -EINVAL;
-	} else if (is_stream(file)) {
+	} else if (is_stream(file) || !file->writes) {
 		done = write_at(task, file, from, size, &at);
 	} else {
 		cf_lock_take(&file->lock, &node);

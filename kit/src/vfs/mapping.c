@@ -149,17 +149,20 @@ static bool write_within(struct cf_mapping *m, const uint8_t *from, size_t size,
 	return within;
 }
 
+// Under the lock. Before the scaled form the inode's lock is for all attributes.
 static void change_size(struct cf_mapping *m, int64_t size, int64_t more_pages)
 {
 	struct cf_lock_node node;
-	cf_inode_lock(m->host, &node);
-	cf_inode_attr_write_begin(m->host);
+	if (!CF_VFS_RCU_WALK)
+		cf_inode_lock(m->host, &node);
+	cf_inode_attr_write_begin(&m->host->size_seq);
 	if (size >= 0)
 		CF_INODE_STORE(m->host, size, (uint64_t)size);
 	if (more_pages)
 		CF_INODE_STORE(m->host, blocks, m->host->blocks + (uint64_t)(more_pages * (CF_PAGE / 512)));
-	cf_inode_attr_write_end(m->host);
-	cf_inode_unlock(m->host, &node);
+	cf_inode_attr_write_end(&m->host->size_seq);
+	if (!CF_VFS_RCU_WALK)
+		cf_inode_unlock(m->host, &node);
 }
 
 // Under the lock: into a page that may be missing, and the file may grow. 0 or -errno.

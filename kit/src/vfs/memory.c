@@ -63,7 +63,7 @@ struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct
 	inode->nlink = S_ISDIR(mode) ? 2 : 1;
 	inode->uid = cred->uid;
 	inode->gid = cred->gid;
-	inode->atime = inode->mtime = inode->ctime = cf_vfs_now(vfs);
+	inode->atime = inode->mtime = inode->wtime = inode->ctime = cf_vfs_now(vfs);
 	inode->ops = &cf_memory_inode_ops;
 	inode->file_ops = file_ops_of(mode);
 	inode->flags = CF_INODE_UNNAMED;

@@ -15,20 +15,6 @@ static int lookup(struct cf_inode *dir, const struct cf_name *name, struct cf_in
 	return 0;
 }
 
-// st_size of a directory is its number of entries.
-static void add_size(struct cf_inode *dir, int64_t entries)
-{
-	struct cf_lock_node node;
-	int64_t now = cf_vfs_now(vfs_of(dir));
-	cf_inode_lock(dir, &node);
-	cf_inode_attr_write_begin(dir);
-	CF_INODE_STORE(dir, size, dir->size + (uint64_t)entries);
-	CF_INODE_STORE(dir, mtime, now);
-	CF_INODE_STORE(dir, ctime, now);
-	cf_inode_attr_write_end(dir);
-	cf_inode_unlock(dir, &node);
-}
-
 // A charged entry for the name, not yet in the directory.
 static int new_entry(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode, struct cf_memory_entry **entry)
 {
@@ -59,7 +45,7 @@ static int make(struct cf_inode *dir, const struct cf_name *name, uint32_t mode,
 	}
 	cf_inode_get(*inode); // the entry's
 	cf_memory_add(cf_memory_dir_of(dir), entry);
-	add_size(dir, 1);
+	cf_inode_add_entries(dir, 1);
 	if (S_ISDIR(mode))
 		cf_inode_add_links(dir, 1, false);
 	return 0;
@@ -90,7 +76,7 @@ static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf
 	}
 	cf_inode_get(inode);
 	cf_memory_add(cf_memory_dir_of(dir), entry);
-	add_size(dir, 1);
+	cf_inode_add_entries(dir, 1);
 	return 0;
 }
 
@@ -113,7 +99,7 @@ static int remove_name(struct cf_inode *dir, const struct cf_name *name, struct 
 		return -ENOENT;
 	cf_memory_entry_free(vfs_of(dir), entry);
 	cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
-	add_size(dir, -1);
+	cf_inode_add_entries(dir, -1);
 	lose(dir, inode);
 	return 0;
 }
@@ -141,7 +127,7 @@ static int rename_over(struct cf_inode *from, const struct cf_name *old_name, st
 	cf_memory_replace(cf_memory_dir_of(to), new_name, inode);
 	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_vfs_give(vfs_of(from), cf_charge_name(old_name->length), 0);
-	add_size(from, -1);
+	cf_inode_add_entries(from, -1);
 	cf_inode_touch_write(to);
 	lose(to, target); // the caller has a reference, too
 	if (directory)
@@ -163,8 +149,8 @@ static int rename_to(struct cf_inode *from, const struct cf_name *old_name, stru
 		cf_vfs_give(vfs_of(from), -more, 0);
 	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_memory_add(cf_memory_dir_of(to), entry);
-	add_size(from, -1);
-	add_size(to, 1);
+	cf_inode_add_entries(from, -1);
+	cf_inode_add_entries(to, 1);
 	return 0;
 }
 

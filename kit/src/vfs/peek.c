@@ -6,7 +6,7 @@
 
 struct looking {
 	const struct cf_walk *walk;
-	struct cf_vfs_peek *peek;
+	struct cf_vfs_peek *peek; // null: the directory alone is asked for
 	enum cf_vfs_known known;
 };
 
@@ -19,6 +19,10 @@ static int look(const struct cf_dentry *directory, const struct cf_inode *inode,
 	l->known = CF_KNOWN_NOT;
 	if (!inode || l->walk->last_type != CF_LAST_NORMAL || (cf_dentry_flags(directory) & CF_DENTRY_OP_HASH))
 		return 0;
+	if (!l->peek) {
+		l->known = CF_KNOWN_PRESENT;
+		return 0;
+	}
 	cf_dentry_key_of(&key, directory, &l->walk->last);
 	d = cf_dentry_search(&key);
 	if (!d || (cf_dentry_flags(d) & (CF_DENTRY_LOOKUP | CF_DENTRY_OP_REVALIDATE)))
@@ -39,6 +43,11 @@ enum cf_vfs_known cf_vfs_peek(struct cf_task *task, int dir, const char *path, s
 	error = cf_walk_rcu(&w, path, look, &l);
 	cf_dentry_put(w.start);
 	return error ? CF_KNOWN_NOT : l.known;
+}
+
+bool cf_vfs_knows_directory(struct cf_task *task, int dir, const char *path)
+{
+	return cf_vfs_peek(task, dir, path, NULL) == CF_KNOWN_PRESENT;
 }
 
 static enum cf_vfs_known known(struct cf_task *task, int dir, const char *path)

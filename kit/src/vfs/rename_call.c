@@ -118,14 +118,13 @@ static int known_result(struct cf_task *task, int from_dir, const char *from, in
 	int result = NOTHING_KNOWN;
 	cf_rcu_read_lock();
 	known = cf_vfs_peek(task, from_dir, from, &source);
-	if (known != CF_KNOWN_NOT && cf_vfs_peek(task, to_dir, to, &target) != CF_KNOWN_NOT) {
-		if (known == CF_KNOWN_ABSENT)
-			result = -ENOENT;
-		else if (source.inode == target.inode && !flags && !source.trailing && !target.trailing)
-			result = 0;
-		if (cf_dentry_seq_changed(source.dentry, source.seq)) // at the moment of the look at the second
-			result = NOTHING_KNOWN;
-	}
+	if (known == CF_KNOWN_ABSENT && cf_vfs_knows_directory(task, to_dir, to))
+		result = -ENOENT;
+	else if (known == CF_KNOWN_PRESENT && !flags && !source.trailing &&
+		 cf_vfs_peek(task, to_dir, to, &target) == CF_KNOWN_PRESENT && source.inode == target.inode && !target.trailing)
+		result = 0;
+	if (known != CF_KNOWN_NOT && cf_dentry_seq_changed(source.dentry, source.seq)) // at the moment of the second look
+		result = NOTHING_KNOWN;
 	cf_rcu_read_unlock();
 	return result;
 }

@@ -96,6 +96,7 @@ void cf_inode_touch_change(struct cf_inode *inode);
 void cf_inode_drop_privileges(struct cf_inode *inode, const struct cf_cred *cred);
 // False: it has no link any more, so it gets none.
 bool cf_inode_add_links(struct cf_inode *inode, int links, bool from_none);
+void cf_inode_add_entries(struct cf_inode *dir, int64_t entries);
 bool cf_cred_in_group(const struct cf_cred *cred, uint32_t gid);
 bool cf_cred_owns(const struct cf_cred *cred, const struct cf_inode *inode);
 // Stores the fields that `attr` says, and ctime.
@@ -136,6 +137,8 @@ struct cf_vfs_peek {
 	bool trailing;
 };
 enum cf_vfs_known cf_vfs_peek(struct cf_task *task, int dir, const char *path, struct cf_vfs_peek *peek);
+// The directory of the path's last name is known, which is neither "." nor "..": whether the name is there has no bearing.
+bool cf_vfs_knows_directory(struct cf_task *task, int dir, const char *path);
 // -ENOENT: it is known that there is no such name. -EEXIST: that there is. Else 0.
 int cf_vfs_known_absent(struct cf_task *task, int dir, const char *path);
 int cf_vfs_known_present(struct cf_task *task, int dir, const char *path);
