@@ -10,7 +10,8 @@
  *   operation                  may overlap   the caller holds
  *   new, insert, lookup,       everything    nothing
  *     get_or_new, put
- *   get, grab                  everything    a reference; a read section (cf_rcu.h)
+ *   get; grab, hold            everything    a reference; a read section (cf_rcu.h)
+ *   gather                     everything    the name's reference, and another one
  *   dirty, clean, shrink       everything    nothing; dirty: a reference
  *   init, destroy              nothing       all references given back
  *
@@ -69,11 +70,23 @@ int cf_numbers_init(struct cf_numbers *numbers);
 void cf_numbers_destroy(struct cf_numbers *numbers);
 uint64_t cf_numbers_take(struct cf_numbers *numbers);
 
+/* References of open files, counted by each CPU. */
+struct cf_holds {
+	uint64_t *slots; /* of each CPU: written where it opens, and where its files are closed */
+	uint64_t *used;  /* CPUs that have used theirs; a bit is set once */
+	uint32_t cpus;
+};
+
+/* 0 or -ENOMEM, and then destroyed all the same. */
+int cf_holds_init(struct cf_holds *holds);
+void cf_holds_destroy(struct cf_holds *holds);
+
 struct cf_icache {
 	/* Read by everybody, constant. */
 	const struct cf_icache_ops *ops;
 	void *owner;
 	struct cf_lru unused, dirty, all;
+	struct cf_holds holds;
 	struct cf_numbers numbers;
 	struct cf_vfs_lock lock CF_LINE_ALIGNED; /* policies without split inodes: the inode lock */
 	struct cf_vfs_count count;
@@ -114,19 +127,20 @@ struct cf_inode {
 	/* Line 2: references. */
 	int32_t count CF_LINE_ALIGNED;  /* atomic; below 0: dead */
 	uint32_t state;                 /* atomic bits; changed under `lock` */
-	struct cf_lru_link unused, dirty;
+	struct cf_lru_link unused, all;
 	void *private_data;             /* the backend's */
 	/* Line 3: what reads and writes within a file only read; under a lock of the backend's. */
 	uint64_t size CF_LINE_ALIGNED, blocks;
 	uint32_t size_seq;
+	struct cf_lru_link dirty;
 	struct cf_rcu_head rcu;
 	/* Line 4: what changes with its names, under cf_inode_names_lock. */
 	uint32_t names_seq CF_LINE_ALIGNED, nlink;
 	int64_t ctime;
 	struct cf_vfs_lock names_lock;
 	struct cf_rhash_entry hash;
-	/* Line 5. */
-	struct cf_lru_link all CF_LINE_ALIGNED;
+	/* Line 5: what an open reads, beside line 0. */
+	uint32_t counted CF_LINE_ALIGNED; /* atomic; 1: files hold it by each CPU's count. A name's reference stays until gather */
 	struct cf_vfs_sem sem; /* directories: shared for lookups, exclusive for changes. Files: the backend's */
 };
 
@@ -159,6 +173,16 @@ static inline void cf_inode_get(struct cf_inode *inode)
 /* In a read section: false if it is dead. */
 bool cf_inode_grab(struct cf_inode *inode);
 void cf_inode_put(struct cf_inode *inode);
+
+/*
+ * A reference that stores to no line of the inode's while it is `counted`, and whose put need not be on the same CPU. In a read
+ * section: false if the inode is dead. *hold: what unhold is given; 0 for a reference that get, grab or new has given.
+ */
+bool cf_inode_hold(struct cf_inode *inode, uint32_t *hold);
+void cf_inode_unhold(struct cf_inode *inode, uint32_t hold);
+/* It has no name any more: holds become references like others. Before the name's is put. Reads a line of each CPU that has ever
+ * held an inode. */
+void cf_inode_gather(struct cf_inode *inode);
 
 void cf_inode_mark_dirty(struct cf_inode *inode);
 /* Writes dirty inodes, `most` of them; returns how many were written. */

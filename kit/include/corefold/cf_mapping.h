@@ -39,8 +39,9 @@ CF_EXTERN_BEGIN
 
 enum { CF_MAPPING_BITS = 6, CF_MAPPING_FAN = 1 << CF_MAPPING_BITS };
 
-/* Bits of a page's seq; changes count in steps of 4. */
-enum { CF_PAGE_LOCKED = 1, CF_PAGE_REMOVED = 2 };
+/* Bits of a page's seq; changes count in steps of CF_PAGE_CHANGE. WHOLE: all of it lies before the file's end, unless the file is
+ * being made shorter (cf_mapping.cuts): who reads or writes within it need not look at the size. */
+enum { CF_PAGE_LOCKED = 1, CF_PAGE_REMOVED = 2, CF_PAGE_WHOLE = 4, CF_PAGE_CHANGE = 8 };
 
 struct cf_page {
 	uint32_t seq;            /* written by who changes the page, read by everybody */
@@ -62,6 +63,7 @@ struct cf_mapping {
 	struct cf_inode *host;   /* constant: its size and blocks are this file's */
 	struct cf_space *space;  /* constant; null: nothing is charged */
 	uint32_t dead;           /* 1: destroyed. Under the lock */
+	uint32_t cuts;           /* odd while the file is made shorter. Under the lock, read by everybody */
 	struct cf_mutex lock CF_LINE_ALIGNED; /* the file's: sizes, holes */
 };
 

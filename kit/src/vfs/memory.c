@@ -89,6 +89,7 @@ int cf_memory_charged_inode(struct cf_inode *from, uint32_t mode, const char *te
 		return error;
 	}
 	(*made)->flags = 0;
+	(*made)->counted = CF_VFS_RCU_WALK && S_ISREG(mode);
 	(*made)->size = length;
 	(*made)->link = copy;
 	if (from->mode & S_ISGID) {
@@ -183,6 +184,8 @@ static void take_apart(struct cf_inode *at)
 			struct cf_name name = cf_name_of(d.name, d.length);
 			cf_memory_entry_free(vfs_of(at), cf_memory_remove(cf_memory_dir_of(at), &name));
 			CF_INODE_STORE(inode, nlink, S_ISDIR(inode->mode) ? 0 : inode->nlink - 1);
+			if (!inode->nlink)
+				cf_inode_gather(inode);
 			cf_inode_put(inode);
 		}
 	}

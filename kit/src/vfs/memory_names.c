@@ -39,7 +39,7 @@ static int make(struct cf_inode *dir, const struct cf_name *name, uint32_t mode,
 	error = new_entry(dir, name, *inode, &entry);
 	if (error) {
 		CF_INODE_STORE(*inode, nlink, 0);
-		cf_inode_put(*inode);
+		cf_inode_put(*inode); // nobody could open it
 		*inode = NULL;
 		return error;
 	}
@@ -88,6 +88,8 @@ static void lose(struct cf_inode *dir, struct cf_inode *inode)
 		cf_inode_add_links(dir, -1, false);
 	} else {
 		cf_inode_add_links(inode, -1, false);
+		if (!CF_INODE_LOAD(inode, nlink))
+			cf_inode_gather(inode);
 	}
 	cf_inode_put(inode);
 }

@@ -124,11 +124,21 @@ static bool both_present(struct cf_task *task, int from_dir, const char *from, i
 int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
 	struct cf_walk source;
+	struct cf_held held;
 	int error;
 	if (flags & ~AT_SYMLINK_FOLLOW)
 		return -EINVAL;
 	if (!flags && both_present(task, from_dir, from, to_dir, to))
 		return -EEXIST;
+	error = cf_vfs_hold(task, from_dir, from, flags ? CF_WALK_FOLLOW : 0, &held);
+	if (!error) {
+		error = cf_inode_link(task, held.inode, to_dir, to);
+		cf_inode_unhold(held.inode, held.hold);
+		cf_vfs_relax(task->vfs);
+		return error;
+	}
+	if (error != CF_VFS_NOT_KNOWN)
+		return error;
 	error = cf_vfs_walk(task, from_dir, from, flags ? CF_WALK_FOLLOW : 0, &source);
 	if (error)
 		return error;

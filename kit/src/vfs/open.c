@@ -102,20 +102,44 @@ static void truncate_opened(struct cf_task *task, struct cf_inode *inode)
 		cf_inode_touch_write(inode);
 }
 
+// What may be opened. Takes over hold and dentry.
+static int open_checked(struct cf_task *task, const struct cf_held *held, struct cf_dentry *dentry, int flags, bool made,
+			struct cf_file **file)
+{
+	int kept = flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | CF_O_ANYFD);
+	int error = cf_file_open(task->vfs, held->inode, held->hold, dentry, kept, file);
+	if (!error && (flags & O_TRUNC) && S_ISREG(CF_INODE_LOAD(held->inode, mode)) && !made)
+		truncate_opened(task, held->inode);
+	return error;
+}
+
 int cf_open_inode(struct cf_task *task, struct cf_inode *inode, struct cf_dentry *dentry, int flags, bool made,
 		  struct cf_file **file)
 {
 	int error = made ? 0 : may_open(task, inode, flags & O_CREAT ? flags : flags & ~O_EXCL);
 	bool directory = !error && S_ISDIR(CF_INODE_LOAD(inode, mode));
-	int kept = flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | CF_O_ANYFD);
 	if (error)
 		return error;
 	cf_inode_get(inode);
 	if (directory)
 		cf_dentry_get(dentry);
-	error = cf_file_open(task->vfs, inode, directory ? dentry : NULL, kept, file);
-	if (!error && (flags & O_TRUNC) && S_ISREG(CF_INODE_LOAD(inode, mode)) && !made)
-		truncate_opened(task, inode);
+	return open_checked(task, &(struct cf_held){ inode, 0 }, directory ? dentry : NULL, flags, made, file);
+}
+
+// What is there already and known, by its inode alone. NOT_KNOWN: it may have to be looked up, or made.
+static int open_known(struct cf_task *task, int dir, const char *path, int flags, struct cf_file **file)
+{
+	struct cf_held held;
+	int error;
+	if ((flags & O_CREAT) && ((flags & O_EXCL) || path[strlen(path) - 1] == '/'))
+		return CF_VFS_NOT_KNOWN;
+	error = cf_vfs_hold(task, dir, path, flags & O_NOFOLLOW ? 0 : CF_WALK_FOLLOW, &held);
+	if (error)
+		return flags & O_CREAT ? CF_VFS_NOT_KNOWN : error;
+	error = may_open(task, held.inode, flags & ~O_EXCL);
+	if (!error)
+		return open_checked(task, &held, NULL, flags, false, file);
+	cf_inode_unhold(held.inode, held.hold);
 	return error;
 }
 
@@ -156,9 +180,12 @@ int cf_vfs_openat(struct cf_task *task, int dir, const char *path, int flags, ui
 	if (taken(task, dir, path, flags))
 		error = -EEXIST;
 	else
+		error = open_known(task, dir, path, flags, &file);
+	if (error == CF_VFS_NOT_KNOWN) {
 		error = find_or_make(task, dir, path, flags, mode, &walk, &made);
-	if (!error)
-		error = open_dentry(task, walk.dentry, flags, made, &file);
+		if (!error)
+			error = open_dentry(task, walk.dentry, flags, made, &file);
+	}
 	cf_fd_set(task, fd, file);
 	cf_vfs_relax(task->vfs);
 	return error ? error : fd;

@@ -110,8 +110,9 @@ void cf_file_put(struct cf_file *file);
 // Reserves a descriptor: -EMFILE if there is none. It is free again, or `file` is put there.
 int cf_fd_reserve(struct cf_task *task, int flags);
 void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file);
-// A new open file on the inode, whose reference, and the dentry's, it takes over, also on failure.
-int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **file);
+// A new open file on the inode, whose reference or hold, and the dentry's, it takes over, also on failure.
+int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, uint32_t hold, struct cf_dentry *dentry, int flags,
+		 struct cf_file **file);
 
 // The same without the backend's open: for calls that name the inode, and neither read nor write.
 int cf_file_place(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, struct cf_file **file);
@@ -128,6 +129,13 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 // The dentry a path leads to, referenced. flags: CF_WALK_*.
 int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_walk *walk);
 int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk *walk);
+// The inode a path leads to, without a reference on its name. NOT_KNOWN: only cf_vfs_walk can tell, as of all directories.
+enum { CF_VFS_NOT_KNOWN = 1 };
+struct cf_held {
+	struct cf_inode *inode;
+	uint32_t hold;
+};
+int cf_vfs_hold(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_held *held);
 // peek.c: what the name cache knows of a path's last name; in the caller's read section.
 enum cf_vfs_known { CF_KNOWN_NOT, CF_KNOWN_ABSENT, CF_KNOWN_PRESENT };
 struct cf_vfs_peek {
