@@ -61,11 +61,11 @@ static uint32_t slot_of(uint32_t cpu, const struct cf_inode *inode)
 	return cpu * SLOTS + (uint32_t)((uintptr_t)inode / CF_LINE * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CF_HOLD_BITS));
 }
 
-// Once for each CPU, and before it counts.
+// Once for each CPU. Sequentially consistent: invariant B. x86 cannot tell: a locked instruction follows each time; aarch64 can.
 static void mark_used(struct cf_holds *h, uint32_t cpu)
 {
 	const uint64_t mark = UINT64_C(1) << cpu % MARKS;
-	if (!(__atomic_load_n(&h->used[cpu / MARKS], __ATOMIC_SEQ_CST) & mark)) // invariant B
+	if (!(__atomic_load_n(&h->used[cpu / MARKS], __ATOMIC_SEQ_CST) & mark))
 		__atomic_fetch_or(&h->used[cpu / MARKS], mark, __ATOMIC_SEQ_CST);
 }
 
@@ -77,7 +77,7 @@ static bool count_one(uint64_t *slot, const struct cf_inode *inode)
 		if (word && (!is_of(word, inode) || (word & COUNT_MOST) == COUNT_MOST))
 			return false;
 		more = (word ? word : name_of(inode)) + 1;
-		// Sequentially consistent: invariant B.
+		// Sequentially consistent: invariant B. x86 cannot tell: its locked instructions are fences.
 	} while (!__atomic_compare_exchange_n(slot, &word, more, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	return true;
 }
@@ -91,13 +91,15 @@ static bool count_off(uint64_t *slot, const struct cf_inode *inode)
 			return false;
 		less = (word & COUNT_MOST) == 1 ? 0 : word - 1;
 		// Release: what this holder did before what gather does, and who evicts. Acquire: if false, after gather's addition.
+		// x86 cannot tell; aarch64 and POWER could put a reference before it is added.
 	} while (!__atomic_compare_exchange_n(slot, &word, less, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return true;
 }
 
 static bool is_counted(const struct cf_inode *inode)
 {
-	return __atomic_load_n(&inode->counted, __ATOMIC_SEQ_CST); // invariant B
+	// Invariant B. x86 cannot tell: a locked instruction comes before it; aarch64 can.
+	return __atomic_load_n(&inode->counted, __ATOMIC_SEQ_CST);
 }
 
 bool cf_inode_hold(struct cf_inode *inode, uint32_t *hold)
@@ -128,7 +130,8 @@ void cf_inode_unhold(struct cf_inode *inode, uint32_t hold)
 // Added before it is taken out: invariant A. The caller has a reference, so the count does not fall to 0 here.
 static void gather_slot(uint64_t *slot, struct cf_inode *inode)
 {
-	uint64_t word = __atomic_load_n(slot, __ATOMIC_SEQ_CST); // invariant B
+	// Invariant B. x86 cannot tell: a locked instruction comes before it; aarch64 can.
+	uint64_t word = __atomic_load_n(slot, __ATOMIC_SEQ_CST);
 	int32_t count;
 	do {
 		if (!is_of(word, inode))
@@ -136,7 +139,8 @@ static void gather_slot(uint64_t *slot, struct cf_inode *inode)
 		count = (int32_t)(word & COUNT_MOST);
 		__atomic_fetch_add(&inode->count, count, __ATOMIC_RELAXED); // relaxed: published by the exchange
 		CF_TEST_POINT("hold: gathering");
-		// Acquire: after those who have given theirs back. Release: the addition before count_off finds none.
+		// Acquire: after those who have given theirs back. Release: the addition before count_off finds none. x86 cannot tell;
+		// aarch64 and POWER can.
 		if (__atomic_compare_exchange_n(slot, &word, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return;
 		__atomic_fetch_sub(&inode->count, count, __ATOMIC_RELAXED); // relaxed: the caller's reference keeps it above 0
@@ -146,9 +150,9 @@ static void gather_slot(uint64_t *slot, struct cf_inode *inode)
 void cf_inode_gather(struct cf_inode *inode)
 {
 	struct cf_holds *h = &inode->cache->holds;
+	// Invariant B, here and below. x86 cannot tell: its locked instructions are fences; aarch64 can.
 	if (!is_counted(inode) || !__atomic_exchange_n(&inode->counted, 0, __ATOMIC_SEQ_CST))
 		return;
-	CF_TEST_POINT("hold: not counted any more");
 	for (uint32_t first = 0; first < h->cpus; first += MARKS)
 		for (uint64_t used = __atomic_load_n(&h->used[first / MARKS], __ATOMIC_SEQ_CST); used; used &= used - 1)
 			gather_slot(&h->slots[slot_of(first + (uint32_t)__builtin_ctzll(used), inode)], inode);

@@ -83,9 +83,10 @@ static void mark_whole(const struct cf_mapping *m, struct cf_page *page, int64_t
 	__atomic_store_n(&page->seq, (seq_of(page) & ~(uint32_t)CF_PAGE_WHOLE) | (whole ? CF_PAGE_WHOLE : 0), __ATOMIC_RELAXED);
 }
 
-// Acquire: after the bytes that were read before; before the size. While a file is made shorter, its size decides.
+// While a file is made shorter its size decides.
 static bool is_cut(const struct cf_mapping *m)
 {
+	// Acquire: before the bytes, and the second look at seq; x86 cannot tell, aarch64 and POWER can.
 	return __atomic_load_n(&m->cuts, __ATOMIC_ACQUIRE) & 1;
 }
 
@@ -116,9 +117,6 @@ static size_t read_part(struct cf_mapping *m, uint8_t *to, size_t size, int64_t 
 			copy_out(to, page->bytes + offset % CF_PAGE, part);
 		else
 			memset(to, 0, part);
-		// Not cut since: the size was not smaller yet when the bytes were read.
-		if (whole && is_cut(m))
-			continue;
 		// A hole is one if there still is no page, and the file was as long all the while.
 		if (page ? __atomic_load_n(&page->seq, __ATOMIC_RELAXED) == seq :
 			   cf_mapping_page(m, offset / CF_PAGE) == NULL && size_of(m) == end)
@@ -287,7 +285,8 @@ static void set_size(struct cf_mapping *m, int64_t size)
 	change_size(m, size, 0);
 	CF_TEST_POINT("mapping: shorter");
 	cut_behind(m, size);
-	__atomic_store_n(&m->cuts, m->cuts + 1, __ATOMIC_RELEASE); // release: the pages' marks before it
+	// Release: the pages' marks before it; x86 cannot tell, aarch64 and POWER can.
+	__atomic_store_n(&m->cuts, m->cuts + 1, __ATOMIC_RELEASE);
 }
 
 void cf_mapping_truncate(struct cf_mapping *m, int64_t size)

@@ -116,8 +116,8 @@ TEST("without a name a hold is a reference, and none on what is dead")
 TEST("inodes that share a slot do not share counts")
 {
 	enum { FILES = 600 }; // more than a CPU's slots
-	static struct cf_inode *files[FILES];
-	static uint32_t of[FILES];
+	static struct cf_inode *files[FILES], *late[FILES];
+	static uint32_t of[FILES], late_of[FILES];
 	begin();
 	pin(0);
 	for (int i = 0; i < FILES; i++) {
@@ -125,15 +125,24 @@ TEST("inodes that share a slot do not share counts")
 		CHECK(hold(files[i], &of[i]));
 		CHECK_EQUAL(files[i]->count, of[i] ? 1 : 2);
 	}
-	unpin();
 	for (int i = 0; i < FILES; i++)
 		lose_name(files[i]);
 	CHECK_EQUAL(evicted, 0);
+	for (int i = 0; i < FILES; i++) { // in the slots that are free again
+		late[i] = new_file();
+		CHECK(hold(late[i], &late_of[i]));
+	}
+	unpin();
 	for (int i = 0; i < FILES; i++)
 		cf_inode_unhold(files[i], of[i]);
 	CHECK_EQUAL(evicted, FILES);
+	for (int i = 0; i < FILES; i++)
+		lose_name(late[i]);
+	CHECK_EQUAL(evicted, FILES);
+	for (int i = 0; i < FILES; i++)
+		cf_inode_unhold(late[i], late_of[i]);
 	lose_all();
-	end(FILES + 1);
+	end(2 * FILES + 1);
 }
 
 // Held after the mark: gather has looked at the slot by then. Held after it was counted: gather has taken it.
