@@ -108,6 +108,13 @@ struct cf_inode_ops {
 	/* Brings the attributes up to date before a stat. Null: they always are. */
 	int (*getattr)(struct cf_inode *inode);
 	/*
+	 * A directory whose names have locks of their own: that of this name, which is held instead of the sem. Called in a read
+	 * section; there until a grace period after the inode's end. Null: the sem is for all names.
+	 */
+	struct cf_mutex *(*name_lock)(struct cf_inode *directory, const struct cf_name *name);
+	/* What a stat adds to such a directory's size, and when a name came or went. In a read section, without waiting. */
+	void (*tally)(const struct cf_inode *directory, int64_t *size, int64_t *changed);
+	/*
 	 * Null: by mode bits. In a read section when `may_wait` is false: then it must not block, nor write to shared
 	 * memory, and may say -ECHILD to be asked again outside of one.
 	 */
@@ -258,6 +265,11 @@ void cf_dentry_delete(struct cf_dentry *dentry);
  * itself; nothing was changed. With `exchange` the target gets the other's place instead.
  */
 int cf_dentry_move(struct cf_dentry *dentry, struct cf_dentry *target, bool exchange);
+/*
+ * The same for files, without moving dentries: the target gets the inode, and the dentry becomes negative. False: nothing was
+ * changed, since others have references, or it is not the scaled form.
+ */
+bool cf_dentry_move_inode(struct cf_dentry *dentry, struct cf_dentry *target);
 /* Whether `dentry` is `ancestor` or below it. */
 bool cf_dentry_below(struct cf_dentry *dentry, struct cf_dentry *ancestor);
 
@@ -268,6 +280,9 @@ bool cf_dentry_below(struct cf_dentry *dentry, struct cf_dentry *ancestor);
  */
 struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
 void cf_rename_unlock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
+/* The same without the sems, where names have locks of their own. */
+struct cf_dentry *cf_rename_order(struct cf_dentry *a, struct cf_dentry *b, bool directory);
+void cf_rename_unorder(struct cf_dentry *a, struct cf_dentry *b, bool directory);
 
 /* Frees up to `most` unused dentries; returns how many. */
 size_t cf_dcache_shrink(struct cf_super *super, size_t most);

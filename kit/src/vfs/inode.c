@@ -12,9 +12,10 @@ static struct cf_time time_of(int64_t ns)
 
 void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *s)
 {
+	const struct cf_inode_ops *ops = inode->ops;
 	struct cf_inode_seqs seqs;
 	do {
-		int64_t changed, written;
+		int64_t changed, written, named = INT64_MIN, mtime;
 		seqs = cf_inode_attr_begin(inode);
 		*s = (struct cf_stat){ .ino = inode->number };
 		s->mode = CF_INODE_LOAD(inode, mode);
@@ -24,9 +25,13 @@ void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *s)
 		s->size = (int64_t)CF_INODE_LOAD(inode, size);
 		s->blocks = (int64_t)CF_INODE_LOAD(inode, blocks);
 		s->atime = time_of(CF_INODE_LOAD(inode, atime));
-		s->mtime = time_of(CF_INODE_LOAD(inode, mtime));
+		if (S_ISDIR(s->mode) && ops && ops->tally)
+			ops->tally(inode, &s->size, &named);
+		mtime = CF_INODE_LOAD(inode, mtime);
+		s->mtime = time_of(named > mtime ? named : mtime);
 		changed = CF_INODE_LOAD(inode, ctime);
 		written = CF_INODE_LOAD(inode, wtime);
+		written = named > written ? named : written;
 		s->ctime = time_of(changed > written ? changed : written);
 	} while (cf_inode_attr_changed(inode, seqs));
 }
@@ -85,6 +90,19 @@ void cf_inode_touch_write(struct cf_inode *inode)
 	begin(inode, &node);
 	CF_INODE_STORE(inode, mtime, now);
 	CF_INODE_STORE(inode, wtime, now);
+	end(inode, &node);
+}
+
+void cf_inode_touch_at(struct cf_inode *inode, int64_t time)
+{
+	struct cf_lock_node node;
+	if (CF_INODE_LOAD(inode, mtime) >= time && CF_INODE_LOAD(inode, wtime) >= time)
+		return;
+	begin(inode, &node);
+	if (inode->mtime < time)
+		CF_INODE_STORE(inode, mtime, time);
+	if (inode->wtime < time)
+		CF_INODE_STORE(inode, wtime, time);
 	end(inode, &node);
 }
 

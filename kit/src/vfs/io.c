@@ -170,15 +170,23 @@ int64_t cf_vfs_pwrite(struct cf_task *task, int fd, const void *from, size_t siz
 	return done;
 }
 
+static int64_t end_of(const struct cf_file *file)
+{
+	struct cf_stat s;
+	if (!is_directory(file))
+		return (int64_t)CF_INODE_LOAD(file->inode, size);
+	cf_inode_stat(file->inode, &s);
+	return s.size;
+}
+
 static int64_t seek_to(struct cf_file *file, int64_t position, int64_t offset, int whence)
 {
-	int64_t base = whence == SEEK_CUR ? position :
-		       whence == SEEK_END ? (int64_t)CF_INODE_LOAD(file->inode, size) : 0;
+	int64_t base = whence == SEEK_CUR ? position : whence == SEEK_END ? end_of(file) : 0;
 	int64_t to;
 	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
 		if (file->ops && file->ops->seek)
 			return file->ops->seek(file, offset, whence == SEEK_HOLE);
-		base = (int64_t)CF_INODE_LOAD(file->inode, size);
+		base = end_of(file);
 		return offset < 0 || offset >= base ? -ENXIO : whence == SEEK_HOLE ? base : offset;
 	}
 	return __builtin_add_overflow(offset, base, &to) || to < 0 ? -EINVAL : to;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The backend in memory: names. Directories' sems are held: shared for lookup, exclusively for the others. What fails has
-// changed nothing.
+// The backend in memory: names. Their locks are held, or before the scaled form their directories' sems: shared for lookup,
+// exclusively for the others. What fails has changed nothing.
 #include "vfs.h"
 
 int cf_memory_charged_inode(struct cf_inode *from, uint32_t mode, const char *text, const struct cf_cred *cred,
@@ -45,7 +45,7 @@ static int make(struct cf_inode *dir, const struct cf_name *name, uint32_t mode,
 	}
 	cf_inode_get(*inode); // the entry's
 	cf_memory_add(cf_memory_dir_of(dir), entry);
-	cf_inode_add_entries(dir, 1);
+	cf_memory_changed(dir, name, 1);
 	if (S_ISDIR(mode))
 		cf_inode_add_links(dir, 1, false);
 	return 0;
@@ -76,7 +76,7 @@ static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf
 	}
 	cf_inode_get(inode);
 	cf_memory_add(cf_memory_dir_of(dir), entry);
-	cf_inode_add_entries(dir, 1);
+	cf_memory_changed(dir, name, 1);
 	return 0;
 }
 
@@ -101,17 +101,32 @@ static int remove_name(struct cf_inode *dir, const struct cf_name *name, struct 
 		return -ENOENT;
 	cf_memory_entry_free(vfs_of(dir), entry);
 	cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
-	cf_inode_add_entries(dir, -1);
+	cf_memory_changed(dir, name, -1);
 	lose(dir, inode);
 	return 0;
+}
+
+// Below one whose name is locked.
+static void close_directory(struct cf_inode *dir)
+{
+	if (!CF_VFS_RCU_WALK)
+		cf_vfs_sem_write(&dir->sem);
+	cf_memory_lock_all(cf_memory_dir_of(dir));
+}
+
+static void open_directory(struct cf_inode *dir)
+{
+	cf_memory_unlock_all(cf_memory_dir_of(dir));
+	if (!CF_VFS_RCU_WALK)
+		cf_vfs_sem_write_done(&dir->sem);
 }
 
 static int remove_directory(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
 {
 	int error;
-	cf_vfs_sem_write(&inode->sem); // nobody makes a name in it now, and later it has no link
+	close_directory(inode); // nobody makes a name in it now, and later it has no link
 	error = cf_memory_first(cf_memory_dir_of(inode), 0) ? -ENOTEMPTY : remove_name(dir, name, inode);
-	cf_vfs_sem_write_done(&inode->sem);
+	open_directory(inode);
 	return error;
 }
 
@@ -120,20 +135,20 @@ static int rename_over(struct cf_inode *from, const struct cf_name *old_name, st
 {
 	bool directory = S_ISDIR(target->mode);
 	if (directory) {
-		cf_vfs_sem_write(&target->sem);
+		close_directory(target);
 		if (cf_memory_first(cf_memory_dir_of(target), 0)) {
-			cf_vfs_sem_write_done(&target->sem);
+			open_directory(target);
 			return -ENOTEMPTY;
 		}
 	}
 	cf_memory_replace(cf_memory_dir_of(to), new_name, inode);
 	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_vfs_give(vfs_of(from), cf_charge_name(old_name->length), 0);
-	cf_inode_add_entries(from, -1);
-	cf_inode_touch_write(to);
+	cf_memory_changed(from, old_name, -1);
+	cf_memory_changed(to, new_name, 0);
 	lose(to, target); // the caller has a reference, too
 	if (directory)
-		cf_vfs_sem_write_done(&target->sem);
+		open_directory(target);
 	return 0;
 }
 
@@ -151,8 +166,8 @@ static int rename_to(struct cf_inode *from, const struct cf_name *old_name, stru
 		cf_vfs_give(vfs_of(from), -more, 0);
 	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_memory_add(cf_memory_dir_of(to), entry);
-	cf_inode_add_entries(from, -1);
-	cf_inode_add_entries(to, 1);
+	cf_memory_changed(from, old_name, -1);
+	cf_memory_changed(to, new_name, 1);
 	return 0;
 }
 
@@ -177,6 +192,8 @@ static int set_attributes(struct cf_inode *inode, const struct cf_attr *attr, co
 	(void)cred;
 	if (attr->valid & CF_ATTR_SIZE)
 		cf_memory_set_size(inode, attr->size);
+	if ((attr->valid & CF_ATTR_MTIME) && S_ISDIR(inode->mode))
+		cf_memory_settle(inode, true);
 	return 0;
 }
 
@@ -190,4 +207,8 @@ const struct cf_inode_ops cf_memory_inode_ops = {
 	.rmdir = remove_directory,
 	.rename = rename_names,
 	.setattr = set_attributes,
+#if CF_VFS_RCU_WALK
+	.name_lock = cf_memory_name_lock,
+	.tally = cf_memory_tally,
+#endif
 };

@@ -97,6 +97,7 @@ void cf_inode_drop_privileges(struct cf_inode *inode, const struct cf_cred *cred
 // False: it has no link any more, so it gets none.
 bool cf_inode_add_links(struct cf_inode *inode, int links, bool from_none);
 void cf_inode_add_entries(struct cf_inode *dir, int64_t entries);
+void cf_inode_touch_at(struct cf_inode *inode, int64_t time); // written then, unless it was later
 bool cf_cred_in_group(const struct cf_cred *cred, uint32_t gid);
 bool cf_cred_owns(const struct cf_cred *cred, const struct cf_inode *inode);
 // Stores the fields that `attr` says, and ctime.
@@ -161,11 +162,21 @@ struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct
 extern const struct cf_inode_ops cf_memory_inode_ops;
 extern const struct cf_file_ops cf_memory_file_ops, cf_memory_directory_ops;
 
-// memory_dir.c: a directory's entries; its sem is held, exclusively for changes.
+// memory_dir.c: a directory's entries. The name's lock is held, or all.
 struct cf_memory_entry;
+struct cf_memory_parts;
 struct cf_memory_dir {
-	struct cf_memory_entry *root;
+	struct cf_memory_parts *parts;
 };
+bool cf_memory_dir_init(struct cf_memory_dir *dir); // false: no memory
+void cf_memory_dir_destroy(struct cf_memory_dir *dir);
+struct cf_mutex *cf_memory_name_lock(struct cf_inode *dir, const struct cf_name *name);
+void cf_memory_lock_all(const struct cf_memory_dir *dir);
+void cf_memory_unlock_all(const struct cf_memory_dir *dir);
+// A name has come (1), gone (-1), or is another inode's (0).
+void cf_memory_changed(struct cf_inode *dir, const struct cf_name *name, int64_t entries);
+void cf_memory_tally(const struct cf_inode *dir, int64_t *size, int64_t *changed);
+void cf_memory_settle(struct cf_inode *dir, bool forget);
 struct cf_inode *cf_memory_find(const struct cf_memory_dir *dir, const struct cf_name *name);
 struct cf_memory_entry *cf_memory_entry_new(struct cf_vfs *vfs, const struct cf_name *name, struct cf_inode *inode);
 void cf_memory_entry_free(struct cf_vfs *vfs, struct cf_memory_entry *entry); // null is allowed
