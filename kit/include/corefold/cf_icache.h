@@ -124,21 +124,22 @@ struct cf_inode {
 	int64_t wtime;                  /* when it was written. st_ctime is the later one of this and ctime */
 	uint64_t device;
 	struct cf_vfs_lock lock;
-	/* Line 2: references. */
+	/* Line 2: references, and the number of names, which change together. nlink, mode, uid and gid: under cf_inode_names_lock. */
 	int32_t count CF_LINE_ALIGNED;  /* atomic; below 0: dead */
 	uint32_t state;                 /* atomic bits; changed under `lock` */
-	struct cf_lru_link unused, all;
+	struct cf_lru_link unused;
 	void *private_data;             /* the backend's */
+	uint32_t names_seq, nlink;
+	struct cf_vfs_lock names_lock;
 	/* Line 3: what reads and writes within a file only read; under a lock of the backend's. */
 	uint64_t size CF_LINE_ALIGNED, blocks;
 	uint32_t size_seq;
 	struct cf_lru_link dirty;
 	struct cf_rcu_head rcu;
-	/* Line 4: what changes with its names, under cf_inode_names_lock. */
-	uint32_t names_seq CF_LINE_ALIGNED, nlink;
-	int64_t ctime;
-	struct cf_vfs_lock names_lock;
+	/* Line 4: the time of changes, which within a tick of the clock is only read. Stored alone, or as one of the names' group. */
+	int64_t ctime CF_LINE_ALIGNED;
 	struct cf_rhash_entry hash;
+	struct cf_lru_link all;
 	/* Line 5: what an open reads, beside line 0. */
 	uint32_t counted CF_LINE_ALIGNED; /* atomic; 1: files hold it by each CPU's count. A name's reference stays until gather */
 	struct cf_vfs_sem sem; /* directories: shared for lookups, exclusive for changes. Files: the backend's */
@@ -208,7 +209,7 @@ static inline void cf_inode_unlock(struct cf_inode *inode, struct cf_lock_node *
 	cf_vfs_lock_drop(&inode->lock, node);
 }
 
-/* The lock of nlink, ctime, mode, uid and gid. Before the scaled form one lock is for all attributes. */
+/* The lock of nlink, mode, uid and gid. Before the scaled form one lock is for all attributes. */
 static inline void cf_inode_names_lock(struct cf_inode *inode, struct cf_lock_node *node)
 {
 	cf_vfs_lock_take(CF_VFS_RCU_WALK ? &inode->names_lock : &inode->lock, node);

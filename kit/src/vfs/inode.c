@@ -106,12 +106,20 @@ void cf_inode_touch_at(struct cf_inode *inode, int64_t time)
 	end(inode, &node);
 }
 
-// As above. 2.6.35 stores it each time.
+// As above, without a lock: it is one word. 2.6.35 stores it each time.
+static void set_ctime(struct cf_inode *inode)
+{
+	int64_t now = cf_vfs_now(vfs_of(inode));
+	if (!CF_VFS_RCU_WALK || CF_INODE_LOAD(inode, ctime) != now)
+		CF_INODE_STORE(inode, ctime, now);
+}
+
 void cf_inode_touch_change(struct cf_inode *inode)
 {
-	if (CF_VFS_RCU_WALK && CF_INODE_LOAD(inode, ctime) == cf_vfs_now(vfs_of(inode)))
-		return;
-	cf_inode_set(inode, &(struct cf_attr){ .valid = 0 });
+	if (CF_VFS_RCU_WALK)
+		set_ctime(inode);
+	else
+		cf_inode_set(inode, &(struct cf_attr){ .valid = 0 });
 }
 
 static void set_times(struct cf_inode *inode, const struct cf_attr *attr)
@@ -130,7 +138,7 @@ static void set_names_group(struct cf_inode *inode, const struct cf_attr *attr)
 		CF_INODE_STORE(inode, uid, attr->uid);
 	if (attr->valid & CF_ATTR_GID)
 		CF_INODE_STORE(inode, gid, attr->gid);
-	CF_INODE_STORE(inode, ctime, cf_vfs_now(vfs_of(inode)));
+	set_ctime(inode);
 }
 
 void cf_inode_set(struct cf_inode *inode, const struct cf_attr *attr)
@@ -161,7 +169,7 @@ bool cf_inode_add_links(struct cf_inode *inode, int links, bool from_none)
 	may = inode->nlink || from_none;
 	if (may) {
 		CF_INODE_STORE(inode, nlink, inode->nlink + (uint32_t)links);
-		CF_INODE_STORE(inode, ctime, cf_vfs_now(vfs_of(inode)));
+		set_ctime(inode);
 	}
 	end_names(inode, &node);
 	return may;

@@ -4,14 +4,24 @@
 
 #include <unistd.h>
 
-// The file of a call: in a read section, or referenced where the backend may block. Null: there is none, and no section.
-static struct cf_file *begin(struct cf_task *task, int fd)
+enum direction { READS, WRITES, NEITHER };
+
+static bool allows(const struct cf_file *file, enum direction direction)
+{
+	return direction == READS ? file->reads : direction == WRITES ? file->writes : true;
+}
+
+// The file of a call: in a read section, or referenced where the backend may block. Null: there is none that may be used so, and no
+// section.
+static struct cf_file *begin(struct cf_task *task, int fd, enum direction direction)
 {
 	struct cf_file *file;
 	cf_rcu_read_lock();
 	file = cf_task_file(task, fd);
-	if (file && !(file->ops && file->ops->waits))
+	if (file && allows(file, direction) && !(file->ops && file->ops->waits))
 		return file;
+	if (file && !allows(file, direction))
+		file = NULL;
 	cf_rcu_read_unlock();
 	return file ? cf_task_file_get(task, fd) : NULL;
 }
@@ -79,14 +89,14 @@ static int64_t write_at(struct cf_task *task, struct cf_file *file, const void *
 
 int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 {
-	struct cf_file *file = begin(task, fd);
+	struct cf_file *file = begin(task, fd, READS);
 	struct cf_lock_node node;
 	int64_t done;
 	if (!file)
 		return -EBADF;
 	if (size > INT64_MAX) {
 		done = -EINVAL;
-	} else if (is_stream(file) || !file->reads) {
+	} else if (is_stream(file)) {
 		done = read_at(file, to, size, 0);
 	} else {
 		cf_lock_take(&file->lock, &node);
@@ -101,14 +111,14 @@ int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 
 int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size)
 {
-	struct cf_file *file = begin(task, fd);
+	struct cf_file *file = begin(task, fd, WRITES);
 	struct cf_lock_node node;
 	int64_t done, at = 0;
 	if (!file)
 		return -EBADF;
 	if (size > INT64_MAX) {
 		done = -EINVAL;
-	} else if (is_stream(file) || !file->writes) {
+	} else if (is_stream(file)) {
 		done = write_at(task, file, from, size, &at);
 	} else {
 		cf_lock_take(&file->lock, &node);
@@ -132,7 +142,7 @@ static int begin_positioned(struct cf_task *task, int fd, struct cf_file **file)
 	cf_rcu_read_unlock();
 	if (stream)
 		return -ESPIPE;
-	*file = begin(task, fd);
+	*file = begin(task, fd, NEITHER);
 	if (*file && is_stream(*file)) { // another one by now
 		end(*file);
 		return -ESPIPE;

@@ -289,8 +289,17 @@ static void set_size(struct cf_mapping *m, int64_t size)
 	__atomic_store_n(&m->cuts, m->cuts + 1, __ATOMIC_RELEASE);
 }
 
+// Nothing to cut. Before the scaled form every truncation locks and stores.
+static bool is_empty(const struct cf_mapping *m)
+{
+	// Relaxed: an empty file at this moment; the size first is as good as the pages first.
+	return CF_VFS_RCU_WALK && size_of(m) == 0 && !__atomic_load_n(&m->root, __ATOMIC_RELAXED);
+}
+
 void cf_mapping_truncate(struct cf_mapping *m, int64_t size)
 {
+	if (size == 0 && is_empty(m))
+		return;
 	cf_mutex_lock(&m->lock);
 	if (!m->dead)
 		set_size(m, size);
