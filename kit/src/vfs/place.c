@@ -35,6 +35,7 @@ enum cf_place_result cf_place_lock_child(struct cf_place *p)
 	enum cf_place_result result = CF_PLACE_BY_SEM;
 	cf_rcu_read_lock(); // until the name is locked, its directory may go
 	if (look_up_lock(p)) {
+		CF_TEST_POINT("place: found");
 		(void)cf_mutex_lock(p->lock); // cannot fail: nobody takes two, but a rename
 		CF_TEST_POINT("place: locked");
 		result = cf_place_is(p->child, p->parent, &p->name) ? CF_PLACE_LOCKED : CF_PLACE_MOVED;
@@ -72,6 +73,7 @@ enum cf_place_result cf_place_lock_two(struct cf_place *a, struct cf_place *b)
 	enum cf_place_result result = CF_PLACE_BY_SEM;
 	cf_rcu_read_lock(); // as above
 	if (look_up_lock(a) && look_up_lock(b)) {
+		CF_TEST_POINT("place: found");
 		lock_two(a->lock, b->lock);
 		CF_TEST_POINT("place: locked");
 		result = cf_place_is(a->child, a->parent, &a->name) && cf_place_is(b->child, b->parent, &b->name) ?
@@ -112,9 +114,8 @@ void cf_place_unlock_names(struct cf_mutex *locks[2])
 int cf_place_child(struct cf_task *task, int fd, const char *path, struct cf_place *p)
 {
 	struct cf_walk w;
-	int error = CF_VFS_RCU_WALK ? cf_vfs_walk(task, fd, path, CF_WALK_CREATE, &w) : CF_VFS_NOT_KNOWN;
-	if (error) // the walk to the directory says what it is
-		return CF_VFS_NOT_KNOWN;
+	if (!cf_place_has_locks(task->vfs->super.root) || cf_vfs_walk(task, fd, path, CF_WALK_CREATE, &w))
+		return CF_VFS_NOT_KNOWN; // if it is an error, the walk to the directory says which
 	*p = (struct cf_place){ .child = w.dentry, .name = w.last };
 	if (w.last_type == CF_LAST_NORMAL && !w.trailing && !(cf_dentry_flags(w.dentry) & CF_DENTRY_OPS))
 		return 0;
