@@ -53,7 +53,7 @@ static bool is_in_removed(const struct cf_dentry *dentry)
 static bool lock_place(struct cf_dentry *dentry, char *bytes, struct cf_place *place)
 {
 	*place = (struct cf_place){ .child = dentry, .name = cf_name_of(bytes, cf_dentry_name(dentry, bytes)) };
-	switch (cf_place_lock_child(place)) {
+	switch (cf_place_lock_free(place)) {
 	case CF_PLACE_LOCKED: return true;
 	case CF_PLACE_MOVED: return false;
 	case CF_PLACE_BY_SEM: break;

@@ -27,7 +27,9 @@ static int look(const struct cf_dentry *directory, const struct cf_inode *inode,
 	d = cf_dentry_search(&key);
 	if (!d || (cf_dentry_flags(d) & (CF_DENTRY_LOOKUP | CF_DENTRY_OP_REVALIDATE)))
 		return 0;
-	*l->peek = (struct cf_vfs_peek){ d, cf_dentry_inode(d), key.seq, l->walk->trailing };
+	*l->peek = (struct cf_vfs_peek){ .dentry = d, .directory = (struct cf_dentry *)(uintptr_t)directory,
+					 .inode = cf_dentry_inode(d), .name = l->walk->last, .seq = key.seq,
+					 .trailing = l->walk->trailing };
 	if (!cf_dentry_seq_changed(d, key.seq))
 		l->known = l->peek->inode ? CF_KNOWN_PRESENT : CF_KNOWN_ABSENT;
 	return 0;

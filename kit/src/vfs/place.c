@@ -20,28 +20,36 @@ bool cf_place_is(struct cf_dentry *child, const struct cf_dentry *parent, const 
 	return cf_dentry_same(&child->hash, &key);
 }
 
-// In a read section. False: names have no locks there.
+// In a read section: false: names have no locks there.
 static bool look_up_lock(struct cf_place *p)
 {
-	p->above = NULL;
-	p->parent = cf_dentry_parent(p->child);
 	p->dir = cf_dentry_inode(p->parent);
 	p->lock = p->dir ? lock_of(p->dir, &p->name) : NULL;
+	CF_TEST_POINT("place: found");
 	return p->lock;
 }
 
-enum cf_place_result cf_place_lock_child(struct cf_place *p)
+static enum cf_place_result lock_found(struct cf_place *p)
 {
-	enum cf_place_result result = CF_PLACE_BY_SEM;
+	if (!look_up_lock(p))
+		return CF_PLACE_BY_SEM;
+	(void)cf_mutex_lock(p->lock); // cannot fail: nobody takes two, but a rename
+	CF_TEST_POINT("place: locked");
+	if (cf_place_is(p->child, p->parent, &p->name))
+		return CF_PLACE_LOCKED;
+	cf_mutex_unlock(p->lock);
+	return CF_PLACE_MOVED;
+}
+
+// Who has found a name without an inode, and has had it since, knows its directory: a name with an inode moves, but then it does
+// not lose that while others have it.
+enum cf_place_result cf_place_lock_free(struct cf_place *p)
+{
+	enum cf_place_result result;
 	cf_rcu_read_lock(); // until the name is locked, its directory may go
-	if (look_up_lock(p)) {
-		CF_TEST_POINT("place: found");
-		(void)cf_mutex_lock(p->lock); // cannot fail: nobody takes two, but a rename
-		CF_TEST_POINT("place: locked");
-		result = cf_place_is(p->child, p->parent, &p->name) ? CF_PLACE_LOCKED : CF_PLACE_MOVED;
-		if (result == CF_PLACE_MOVED)
-			cf_mutex_unlock(p->lock);
-	}
+	p->above = NULL;
+	p->parent = cf_dentry_parent(p->child);
+	result = lock_found(p);
 	cf_rcu_read_unlock();
 	return result;
 }
@@ -68,22 +76,16 @@ static void unlock_two(struct cf_mutex *a, struct cf_mutex *b)
 		cf_mutex_unlock(b);
 }
 
-enum cf_place_result cf_place_lock_two(struct cf_place *a, struct cf_place *b)
+bool cf_place_lock_two(struct cf_place *a, struct cf_place *b)
 {
-	enum cf_place_result result = CF_PLACE_BY_SEM;
-	cf_rcu_read_lock(); // as above
-	if (look_up_lock(a) && look_up_lock(b)) {
-		CF_TEST_POINT("place: found");
-		lock_two(a->lock, b->lock);
-		CF_TEST_POINT("place: locked");
-		result = cf_place_is(a->child, a->parent, &a->name) && cf_place_is(b->child, b->parent, &b->name) ?
-				 CF_PLACE_LOCKED :
-				 CF_PLACE_MOVED;
-		if (result == CF_PLACE_MOVED)
-			unlock_two(a->lock, b->lock);
-	}
-	cf_rcu_read_unlock();
-	return result;
+	if (!look_up_lock(a) || !look_up_lock(b))
+		return false;
+	lock_two(a->lock, b->lock);
+	CF_TEST_POINT("place: locked");
+	if (cf_place_is(a->child, a->parent, &a->name) && cf_place_is(b->child, b->parent, &b->name))
+		return true;
+	unlock_two(a->lock, b->lock);
+	return false;
 }
 
 void cf_place_unlock_two(struct cf_place *a, struct cf_place *b)
@@ -111,29 +113,29 @@ void cf_place_unlock_names(struct cf_mutex *locks[2])
 	unlock_two(locks[0], locks[1]);
 }
 
-int cf_place_child(struct cf_task *task, int fd, const char *path, struct cf_place *p)
+bool cf_place_find(struct cf_task *task, int fd, const char *path, struct cf_place *p)
 {
-	struct cf_walk w;
-	if (!cf_place_has_locks(task->vfs->super.root) || cf_vfs_walk(task, fd, path, CF_WALK_CREATE, &w))
-		return CF_VFS_NOT_KNOWN; // if it is an error, the walk to the directory says which
-	*p = (struct cf_place){ .child = w.dentry, .name = w.last };
-	if (w.last_type == CF_LAST_NORMAL && !w.trailing && !(cf_dentry_flags(w.dentry) & CF_DENTRY_OPS))
-		return 0;
-	cf_dentry_put(w.dentry);
-	return CF_VFS_NOT_KNOWN;
+	struct cf_vfs_peek peek;
+	*p = (struct cf_place){ .child = NULL };
+	if (!cf_place_has_locks(task->vfs->super.root) || cf_vfs_peek(task, fd, path, &peek) == CF_KNOWN_NOT || peek.trailing ||
+	    !cf_dentry_grab(peek.dentry))
+		return false;
+	p->child = peek.dentry;
+	p->parent = peek.directory;
+	p->name = peek.name;
+	return !cf_dentry_seq_changed(peek.dentry, peek.seq);
 }
 
-static int begin_by_child(struct cf_task *task, int fd, const char *path, struct cf_place *p)
+// False: not known, or changed meanwhile.
+static bool begin_by_child(struct cf_task *task, int fd, const char *path, struct cf_place *p)
 {
-	enum cf_place_result result;
-	do {
-		if (cf_place_child(task, fd, path, p))
-			return CF_VFS_NOT_KNOWN;
-		result = cf_place_lock_child(p);
-		if (result != CF_PLACE_LOCKED)
-			cf_dentry_put(p->child);
-	} while (result == CF_PLACE_MOVED);
-	return result == CF_PLACE_LOCKED ? 0 : CF_VFS_NOT_KNOWN;
+	bool locked;
+	cf_rcu_read_lock(); // until the name is locked, its directory may go
+	locked = cf_place_find(task, fd, path, p) && lock_found(p) == CF_PLACE_LOCKED;
+	cf_rcu_read_unlock();
+	if (!locked)
+		cf_dentry_put(p->child);
+	return locked;
 }
 
 // The caller has a reference on the directory.
@@ -179,7 +181,7 @@ static int begin_by_directory(struct cf_task *task, int fd, const char *path, st
 int cf_place_begin(struct cf_task *task, int fd, const char *path, struct cf_place *p, enum cf_walk_last *type)
 {
 	*type = CF_LAST_NORMAL;
-	return begin_by_child(task, fd, path, p) ? begin_by_directory(task, fd, path, p, type) : 0;
+	return begin_by_child(task, fd, path, p) ? 0 : begin_by_directory(task, fd, path, p, type);
 }
 
 void cf_place_end(struct cf_place *p)

@@ -19,18 +19,19 @@ struct cf_place {
 int cf_place_begin(struct cf_task *task, int fd, const char *path, struct cf_place *place, enum cf_walk_last *type);
 void cf_place_end(struct cf_place *place);
 
-// For who has a name's dentry already.
+// What is known of a path's last name, in a read section, which lasts until it is locked. False: not to be used; the child's
+// reference (which may be null) is to be put in any case, behind the section.
+bool cf_place_find(struct cf_task *task, int fd, const char *path, struct cf_place *place);
+// Locks two that were found. False: they have no locks, or are not those names' any more.
+bool cf_place_lock_two(struct cf_place *a, struct cf_place *b);
+void cf_place_unlock_two(struct cf_place *a, struct cf_place *b);
+// For who has a name's dentry, which had no inode when it was found; `child` and `name` are filled in.
 enum cf_place_result {
 	CF_PLACE_LOCKED,
 	CF_PLACE_MOVED,  // it is not that name's any more
 	CF_PLACE_BY_SEM, // names have no locks there
 };
-// `child` and `name` are filled in.
-enum cf_place_result cf_place_lock_child(struct cf_place *place);
-// A place with the dentry of a path; NOT_KNOWN: it has none that a lock can be found by.
-int cf_place_child(struct cf_task *task, int fd, const char *path, struct cf_place *place);
-enum cf_place_result cf_place_lock_two(struct cf_place *a, struct cf_place *b);
-void cf_place_unlock_two(struct cf_place *a, struct cf_place *b);
+enum cf_place_result cf_place_lock_free(struct cf_place *place);
 // Whether the dentry is this name's. The name's lock is held, or it may not be so any more.
 bool cf_place_is(struct cf_dentry *child, const struct cf_dentry *parent, const struct cf_name *name);
 // `dir` and `name` are filled in, and the caller keeps the directory.

@@ -153,34 +153,21 @@ static int move_files(struct rename *r, const struct cf_place *from, const struc
 	return (r->flags & NOREPLACE) && cf_dentry_inode(to->child) ? -EEXIST : move(r);
 }
 
-static int lock_and_move_files(struct rename *r, struct cf_place *from, struct cf_place *to)
-{
-	enum cf_place_result result;
-	int error = TRY_AGAIN;
-	cf_rcu_read_lock(); // the name that leaves a directory was what kept it, and its lock
-	result = cf_place_lock_two(from, to);
-	if (result == CF_PLACE_LOCKED) {
-		error = move_files(r, from, to);
-		cf_place_unlock_two(from, to);
-	}
-	cf_rcu_read_unlock();
-	return error;
-}
-
 // TRY_AGAIN: by their directories.
 static int rename_files(struct rename *r, int from_dir, const char *from, int to_dir, const char *to)
 {
-	struct cf_place source, target;
-	int error;
-	if (cf_place_child(r->task, from_dir, from, &source))
-		return TRY_AGAIN;
-	error = cf_place_child(r->task, to_dir, to, &target);
-	if (!error) {
-		error = lock_and_move_files(r, &source, &target);
-		cf_dentry_put(target.child);
+	struct cf_place source, target = { .child = NULL };
+	int error = TRY_AGAIN;
+	cf_rcu_read_lock(); // also: the name that leaves a directory was what kept it, and its lock
+	if (cf_place_find(r->task, from_dir, from, &source) && cf_place_find(r->task, to_dir, to, &target) &&
+	    cf_place_lock_two(&source, &target)) {
+		error = move_files(r, &source, &target);
+		cf_place_unlock_two(&source, &target);
 	}
+	cf_rcu_read_unlock();
+	cf_dentry_put(target.child);
 	cf_dentry_put(source.child);
-	return error == CF_VFS_NOT_KNOWN ? TRY_AGAIN : error;
+	return error;
 }
 
 enum { NOTHING_KNOWN = 1 };

@@ -140,8 +140,9 @@ int cf_vfs_hold(struct cf_task *task, int dir, const char *path, unsigned flags,
 // peek.c: what the name cache knows of a path's last name; in the caller's read section.
 enum cf_vfs_known { CF_KNOWN_NOT, CF_KNOWN_ABSENT, CF_KNOWN_PRESENT };
 struct cf_vfs_peek {
-	struct cf_dentry *dentry;
+	struct cf_dentry *dentry, *directory;
 	struct cf_inode *inode;
+	struct cf_name name;         // in the path
 	uint32_t seq;                // the dentry was so while this is unchanged
 	bool trailing;
 };
