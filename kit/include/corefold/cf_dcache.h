@@ -10,14 +10,16 @@
  *
  *   operation                       may overlap    the caller holds
  *   alloc                           everything     a reference on the parent
- *   add, instantiate                everything     the directory's inode->sem, exclusively or (add) as the only one who
- *                                                  has this dentry
+ *   add, instantiate                everything     the name's lock, or (add) as the only one who has this dentry
  *   lookup, find, get, put          everything     a reference on the parent (lookup, find), on the dentry (get, put)
- *   drop, delete, move              everything     a reference; delete and move: the directories' sem, exclusively
+ *   drop, delete, move,             everything     a reference; all but drop: the names' locks
+ *     move_inode
  *   shrink                          everything     nothing
- *   drop_names                      everything     a reference, and its parent's sem, exclusively
+ *   drop_names                      everything     a reference, and its name's lock
  *   super_init, super_destroy       nothing
- * Locks, outermost first: super->rename_mutex, directories' inode->sem (ancestor before descendant), super->rename_lock,
+ * A name's lock is what ops->name_lock says, or else the directory's inode->sem, exclusively.
+ * Locks, outermost first: super->rename_mutex, names' locks (ancestor before descendant; else who has one only tries another),
+ * super->rename_lock,
  * dentry->lock (parent before child), inode->lock, list of an LRU, bucket of the table. A shrinker, which comes from the
  * list, only tries dentry->lock.
  *
@@ -85,7 +87,7 @@ struct cf_attr {
 
 /*
  * The backend: what is below the caches. Names come without slashes, 1 to 255 bytes, never "." or "..". Changes are called
- * with the directory's sem held exclusively, lookup with it shared. All return 0 or -errno.
+ * with the names' locks held, lookup too (or with the sem shared). All return 0 or -errno.
  */
 struct cf_inode_ops {
 	/* *inode: referenced; null: there is no such name, which is cached too. */
@@ -243,7 +245,7 @@ void cf_dentry_set_ops(struct cf_dentry *dentry, const struct cf_dentry_ops *ops
 struct cf_dentry *cf_dentry_lookup(struct cf_dentry *parent, const struct cf_name *name);
 /*
  * The dentry of a name, referenced, positive or negative; asks the backend if it is not cached. 0 or -errno (the
- * backend's, -ENOMEM, -ENOENT: the directory has been removed). The caller holds the directory's sem if `locked`.
+ * backend's, -ENOMEM, -ENOENT: the directory has been removed). The caller holds the name's lock if `locked`.
  */
 int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry);
 

@@ -3,7 +3,7 @@
  * cf_icache.h: inodes, found by number without a lock, and kept while they may be needed again.
  *
  * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
- * another. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
+ * another. An open file's reference (hold) is one on a line of this CPU's. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
  * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 384 bytes an inode, and what its owner embeds
  * it in.
  *

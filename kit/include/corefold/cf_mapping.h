@@ -4,7 +4,7 @@
  *
  * Choose it for the contents of a file that is in memory; it needs the inode (cf_icache.h) for size, blocks and times.
  *
- * Cost: a read stores nothing to shared memory: it walks a tree of 64 pointers a node (no node for a file of one page), and
+ * Cost: a read within a page that lies before the end does not load the size. It stores nothing to shared memory: it walks a tree of 64 pointers a node (no node for a file of one page), and
  * copies under the page's sequence count. A write inside a page that is there writes that page's line and data. A write that
  * fills a hole or makes the file longer takes the file's lock. Memory: a page and 64 bytes; 560 bytes a node.
  *
