@@ -123,10 +123,10 @@ bool cf_place_find(struct cf_task *task, int fd, const char *path, struct cf_pla
 	p->child = peek.dentry;
 	p->parent = peek.directory;
 	p->name = peek.name;
-	return !cf_dentry_seq_changed(peek.dentry, peek.seq);
+	return true; // what it is now, and whose, is looked at under its lock
 }
 
-// False: not known, or changed meanwhile.
+// False: not known, or another name's by now.
 static bool begin_by_child(struct cf_task *task, int fd, const char *path, struct cf_place *p)
 {
 	bool locked;

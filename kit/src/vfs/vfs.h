@@ -8,6 +8,7 @@
 //   namei.c     paths to dentries
 //   peek.c      what the name cache knows already
 //   open.c, names.c, change.c   calls on paths
+//   place.c     a name that is about to change, and its lock
 //   handle.c    calls on files that are named by themselves
 //   io.c, file.c    calls on descriptors
 //   memory.c, memory_dir.c, memory_names.c   the backend in memory
