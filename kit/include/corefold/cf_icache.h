@@ -240,9 +240,10 @@ struct cf_inode_seqs {
 static inline struct cf_inode_seqs cf_inode_attr_begin(const struct cf_inode *inode)
 {
 	/* Acquire: before the attributes. */
-	return (struct cf_inode_seqs){ __atomic_load_n(&inode->used_seq, __ATOMIC_ACQUIRE) & ~1u,
-				       __atomic_load_n(&inode->size_seq, __ATOMIC_ACQUIRE) & ~1u,
-				       __atomic_load_n(&inode->names_seq, __ATOMIC_ACQUIRE) & ~1u };
+	struct cf_inode_seqs seqs = { __atomic_load_n(&inode->used_seq, __ATOMIC_ACQUIRE) & ~1u,
+				      __atomic_load_n(&inode->size_seq, __ATOMIC_ACQUIRE) & ~1u,
+				      __atomic_load_n(&inode->names_seq, __ATOMIC_ACQUIRE) & ~1u };
+	return seqs;
 }
 
 static inline bool cf_inode_attr_changed(const struct cf_inode *inode, struct cf_inode_seqs seqs)
