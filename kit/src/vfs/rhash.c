@@ -249,8 +249,12 @@ static uint32_t wanted(struct cf_rhash *h, uint32_t buckets)
 
 bool cf_rhash_maintain(struct cf_rhash *h)
 {
-	uint32_t buckets = cf_rhash_buckets(h), should = wanted(h, buckets);
-	return !(h->flags & CF_RHASH_NO_RESIZE) && should != buckets && resize(h, should);
+	uint32_t buckets = cf_rhash_buckets(h), should;
+	// Relaxed: a hint. No sum while a resize is under way: until its end every change asks for one.
+	if ((h->flags & CF_RHASH_NO_RESIZE) || __atomic_load_n(&h->resizing, __ATOMIC_RELAXED))
+		return false;
+	should = wanted(h, buckets);
+	return should != buckets && resize(h, should);
 }
 
 static void counted(struct cf_rhash *h, const struct cf_rhash_table *t, int length)
