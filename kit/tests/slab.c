@@ -110,7 +110,7 @@ TEST("slabs are filled before others are mapped, and where some were given back 
 {
 	enum { MANY = 12000, HEAD = 16384 };
 	static void *objects[MANY];
-	begin((struct cf_slab_options){ .size = 256 }); // three regions
+	begin((struct cf_slab_options){ .size = 600 }); // several regions
 	pin(0);
 	for (int i = 0; i < MANY; i++)
 		objects[i] = cf_slab_alloc(&slab);

@@ -354,8 +354,8 @@ TEST("a page is out of its tree before it is queued to be freed")
 {
 	const int64_t pages[] = { 0, 64 };
 	for (int i = 0; i < 2; i++) {
-		struct actor cutter = { .act = cut_all, .stop_at = "rcu: to be queued", .skip = i };
-		begin();
+		struct actor cutter = { .act = cut_all, .stop_at = "rcu: to be queued", .skip = 2 * i };
+		begin(); // a node is queued between them
 		cf_mapping_write(&map, "x", 1, 0);
 		cf_mapping_write(&map, "x", 1, 64 * CF_PAGE);
 		hold(&cutter);
