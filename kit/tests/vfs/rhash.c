@@ -256,7 +256,7 @@ static void read_always(uint64_t *random)
 
 static void churn(int id, uint64_t *random)
 {
-	uint32_t key = STAY + random_below(random, CHURN) / 2 * 2 + (uint32_t)(id & 1);
+	uint32_t key = STAY + random_below(random, CHURN / 2) + (uint32_t)(id & 1) * CHURN / 2;
 	if (random_below(random, 3))
 		insert(key);
 	else
