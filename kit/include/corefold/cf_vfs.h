@@ -11,6 +11,7 @@
  * pread within a page stores nothing but an access time that is due; pwrite within a page that is there writes that page,
  * and times once a tick of the clock. Calls that make or remove a name hold its directory's semaphore. Dentries in the
  * cache, of which there are 2^20 before unused ones are dropped, are charged to `bytes`, and freed when others need the room.
+ * Open files are not charged: a full file system can be opened, to be read or to make room; a task's descriptors limit them.
  *
  *   operation                      may overlap                                  progress
  *   cf_vfs_new, cf_vfs_free        nothing; free: no task of it is left         as malloc
