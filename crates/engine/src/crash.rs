@@ -120,7 +120,7 @@ pub fn stop_if_asked(pc: u64) {
 fn timed_out(pc: u64) -> ! {
     let (running, waiters) = (running(pc), waiters());
     // If all wait and no timer is set, they wait for outside input.
-    let advances = !running.is_empty() || engine().sched.has_timers();
+    let advances = !running.is_empty() || !engine().sim.timers.is_empty();
     end_with(Status::TimedOut { running, waiters, advances, unseen: None }, EXIT_TIMED_OUT)
 }
 

@@ -3,9 +3,9 @@
 use crate::account::sample::Samples;
 use crate::account::sites::Sites;
 use crate::hooks::hot::hot;
-use crate::hooks::pending::Pending;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::scheduling::fiber::Fiber;
+use crate::scheduling::neutral_stack::NeutralStack;
 use crate::scheduling::sched::Scheduler;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,18 +13,19 @@ use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
-use corefold_model::{Model, Tag, Ticks, ticks};
+use corefold_model::{Tag, Ticks, ticks};
 use corefold_recording::{Label, Note, Progress};
+use corefold_sim::{Options, Sim};
 
 pub struct Engine {
     pub launch: Launch,
-    pub model: Model,
+    pub sim: Sim,
     pub sched: Scheduler,
     pub perturb: crate::scheduling::perturb::Perturb,
     /// Boxed: a parked kernel thread keeps the address of its own.
     #[allow(clippy::vec_box)]
     pub fibers: Vec<Box<Fiber>>,
-    pub pending: Pending,
+    pub neutral_stack: NeutralStack,
     pub samples: Samples,
     pub sites: Sites,
     pub heap: crate::storage::heap::Heap,
@@ -84,20 +85,21 @@ pub fn engine() -> &'static mut Engine {
 
 /// Begins the simulation with the calling thread as its first fiber.
 pub fn begin(launch: Launch) {
-    let model = Model::new(&launch.machine);
-    let sched = Scheduler::new(&launch, &model);
+    let (slack, step_by_step, seed) = (launch.slack as u32, launch.step_by_step, launch.seed);
+    let options = Options { slack, step_by_step, seed, ..Options::new(launch.cpus) };
+    let sim = Sim::new(&launch.machine, options);
+    let sched = Scheduler::new(&launch);
     let samples = Samples::new(&launch);
-    let pending = Pending::new(launch.cpus, launch.machine.core.store_buffer);
     let perturb = crate::scheduling::perturb::Perturb::new(&launch);
     let heap = crate::storage::heap::Heap::new(launch.cpus);
     let engine = Engine {
-        model,
+        sim,
         sched,
         perturb,
         samples,
         launch,
         fibers: Vec::new(),
-        pending,
+        neutral_stack: NeutralStack::new(),
         sites: Sites::default(),
         heap,
         freed: crate::storage::freed::Freed::default(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which thread runs where and when: CPUs, their clocks, fibers and their stacks.
-pub mod clocks;
-pub mod doze;
 pub mod fair;
 pub mod fiber;
+pub mod neutral_stack;
 pub mod perturb;
 pub mod placing;
 pub mod sched;
+pub mod spin_skip;
 pub mod stacks;
 pub mod timers;

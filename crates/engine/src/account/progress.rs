@@ -133,7 +133,7 @@ fn forget_so_far() {
     // Samples that are due belong to the time before.
     sample::take_due(1, sample::What::Compute);
     let e = engine();
-    crate::scheduling::doze::all_awake(now());
+    crate::scheduling::spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
     e.fibers.iter_mut().for_each(|fiber| fiber.ends_spin());
     e.samples.clear();
@@ -143,8 +143,11 @@ fn forget_so_far() {
     (e.clock_reads, e.alarms) = (0, 0);
     e.region.coz.iter_mut().for_each(|point| point.before = coz_count(point.counter));
     for fiber in &mut e.fibers {
-        let clock =
-            if fiber.state == crate::scheduling::fiber::State::Running { e.sched.clock_of(fiber.cpu) } else { now() };
+        let clock = if fiber.state == crate::scheduling::fiber::State::Running {
+            e.sim.clock_of(fiber.cpu, now())
+        } else {
+            now()
+        };
         fiber.restart_accounts(clock);
     }
 }

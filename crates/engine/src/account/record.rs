@@ -23,7 +23,7 @@ pub fn finish(status: Status) {
         Some(region) => Run { status, modules: all_modules(), ..*region },
         None => run(status),
     };
-    let run = Run { notes: notes(), held_up: engine().perturb.last(), ..run };
+    let run = Run { notes: notes(), held_up: crate::scheduling::perturb::last(), ..run };
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
     path.push(0);
     engine::end();
@@ -54,10 +54,10 @@ fn all_modules() -> Vec<corefold_recording::Module> {
 pub fn run(status: Status) -> Run {
     let e = engine();
     e.fibers.iter_mut().for_each(|f| f.ends_spin());
-    crate::scheduling::doze::all_awake(now());
+    crate::scheduling::spin_skip::end_all(now());
     let unwritten = cycles(e.sites.take_unwritten_spins());
     e.locks.forget_unwritten();
-    let end = e.sched.latest_clock().max(now());
+    let end = e.sim.latest_clock(now()).max(now());
     let line_bytes = e.launch.machine.line_bytes;
     let time = total_time(end);
     Run {
@@ -109,7 +109,7 @@ fn total_time(end: Ticks) -> Time {
     let mut total = Time::default();
     for fiber in &mut engine().fibers {
         if fiber.state == State::Running {
-            let clock = engine().sched.clock_of(fiber.cpu);
+            let clock = engine().sim.clock_of(fiber.cpu, now());
             fiber.goes_away(clock.min(end));
         }
         let time = fiber.time;

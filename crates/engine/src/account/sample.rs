@@ -69,7 +69,7 @@ impl Samples {
 /// Takes the samples that have come due on the running CPU; the code is at `pc`.
 pub fn take_due(pc: u64, what: What) {
     let e = engine();
-    let cpu = &mut e.sched.cpus[e.sched.cpu];
+    let cpu = &mut e.sim.cpus[e.sim.cpu];
     let clock = hot!().clock;
     if clock < cpu.next_sample {
         return;

@@ -176,8 +176,8 @@ impl Sites {
     }
 
     /// An uncontended transfer of a line.
-    pub fn passed(&mut self, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
-        let passed = self.region_at(pc, kind as u8, access.address, access.size as u8, access.cpu);
+    pub fn passed(&mut self, pc: u64, kind: AccessKindCode, access: &Access, outcome: &Outcome) {
+        let passed = self.region_at(pc, kind, access.address, access.size as u8, access.cpu);
         passed.counts.stall += outcome.stall;
         if let Some(class) = outcome.transfer {
             passed.transfers[class as usize] += 1;
@@ -185,10 +185,10 @@ impl Sites {
         }
     }
 
-    pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKind, access: &Access, outcome: &Outcome) {
+    pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKindCode, access: &Access, outcome: &Outcome) {
         let fetched = outcome.transfer.is_some() || outcome.dirtied;
         let conflict = self.used(line, access).filter(|_| fetched);
-        let counts = self.at(line, pc, kind as u8, access.address, access.size as u8, access.cpu);
+        let counts = self.at(line, pc, kind, access.address, access.size as u8, access.cpu);
         counts.stall += outcome.stall;
         if let Some(conflict) = conflict {
             counts.because_of(conflict);

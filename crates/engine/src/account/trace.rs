@@ -8,9 +8,10 @@ use crate::hooks::hot::hot;
 use crate::scheduling::perturb;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
+use corefold_sim::Lease;
 
-/// In place of the running CPU's tags: as [`perturb::NO_TAG`], a tag that no line has.
-const TRACED: u32 = perturb::NO_TAG - 2;
+/// In place of the running CPU's tags: as [`Lease::NO_TAG`], a tag that no line has.
+const TRACED: u32 = Lease::NO_TAG - 2;
 
 /// `struct corefold_traced`.
 #[repr(C)]
@@ -59,7 +60,7 @@ pub fn saw(address: u64, bytes: u64, pc: u64, what: AccessKind) {
 #[cold]
 pub fn saw_plain(address: u64, bytes: u64, pc: u64, what: AccessKind) -> bool {
     saw(address, bytes, pc, what);
-    let (cpu, bits) = (engine().sched.cpu as u32, tag_of(address).bits());
+    let (cpu, bits) = (engine().sim.cpu as u32, tag_of(address).bits());
     let own = match what {
         AccessKind::Read => bits & !3 == Tag::private_clean(cpu).bits(),
         _ => bits == Tag::private_dirty(cpu).bits(),
@@ -82,6 +83,6 @@ pub extern "C" fn corefold_trace_end() -> usize {
         return 0;
     }
     let count = engine().trace.take().map_or(0, |trace| trace.count);
-    engine().sched.use_tags();
+    crate::scheduling::sched::use_tags();
     count
 }

@@ -59,7 +59,7 @@ pub fn read(clock: c_int) -> Option<u64> {
 pub fn ran(fiber: usize) -> Ticks {
     let e = engine();
     let fiber = &e.fibers[fiber];
-    fiber.ran_until(e.sched.clock_of(fiber.cpu))
+    fiber.ran_until(e.sim.clock_of(fiber.cpu, now()))
 }
 
 /// Ticks that all threads have been on CPUs.
@@ -133,7 +133,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
     registers[libc::REG_RAX as usize] = (cycles & 0xffff_ffff) as i64;
     registers[libc::REG_RDX as usize] = (cycles >> 32) as i64;
     if length == 3 {
-        registers[libc::REG_RCX as usize] = if active() { engine().sched.cpu as i64 } else { 0 };
+        registers[libc::REG_RCX as usize] = if active() { engine().sim.cpu as i64 } else { 0 };
     }
     registers[libc::REG_RIP as usize] += length;
     true

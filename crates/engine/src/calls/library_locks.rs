@@ -9,7 +9,7 @@ use crate::calls::stdio::Stream;
 use crate::engine::{charge, current, engine, now};
 use crate::entry::Call;
 use crate::hooks::access::range_write;
-use crate::hooks::pending::write_value;
+use crate::hooks::store_buffer::write_value;
 use crate::threads::object::Object;
 use crate::threads::single;
 use alloc::collections::BTreeMap;

@@ -6,7 +6,7 @@
 use crate::calls::{signals, sleep};
 use crate::engine::{engine, now};
 use crate::hooks::hot::hot;
-use crate::scheduling::{doze, placing, sched};
+use crate::scheduling::{placing, sched, spin_skip};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use corefold_model::ticks;
@@ -60,9 +60,9 @@ pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
 /// Interrupts every other CPU that runs a thread, or only this one, and waits until all have fenced.
 fn interrupt(only: Option<usize>) {
     let e = engine();
-    let me = e.sched.cpu;
-    let runs = |c: &usize| *c != me && e.sched.cpus[*c].fiber.is_some() && only.is_none_or(|only| only == *c);
-    let targets: alloc::vec::Vec<usize> = (0..e.sched.cpus.len()).filter(runs).collect();
+    let me = e.sim.cpu;
+    let runs = |c: &usize| *c != me && e.sim.cpus[*c].thread.is_some() && only.is_none_or(|only| only == *c);
+    let targets: alloc::vec::Vec<usize> = (0..e.sim.cpus.len()).filter(runs).collect();
     if targets.is_empty() {
         return;
     }
@@ -70,11 +70,11 @@ fn interrupt(only: Option<usize>) {
     // Waiting for the interrupt controller: a busy SMT sibling does not slow that down.
     hot!().clock += ticks(system.interrupt_send) * targets.len() as u64;
     // The clock of a CPU that skips a spin is ahead, at its next read.
-    targets.iter().for_each(|cpu| doze::disturbed(*cpu, now()));
+    targets.iter().for_each(|cpu| spin_skip::disturbed(*cpu, now()));
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {
-        let drained = engine().model.drain(cpu as u32, clock);
-        let drained = crate::hooks::pending::make_certain(cpu as u32, drained);
+        let drained = engine().sim.model.drain(cpu as u32, clock);
+        let drained = crate::hooks::store_buffer::make_certain(cpu as u32, drained);
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });

@@ -109,9 +109,9 @@ pub fn move_pages(count: u64, pages: u64, nodes: u64, status: u64, pc: u64) -> R
 }
 
 fn node_of(address: u64) -> Option<c_int> {
-    engine().model.home(address).map(c_int::from)
+    engine().sim.model.home(address).map(c_int::from)
 }
 
 fn node_here() -> c_int {
-    engine().launch.machine.socket_of(engine().sched.cpu as u32) as c_int
+    engine().launch.machine.socket_of(engine().sim.cpu as u32) as c_int
 }

@@ -5,32 +5,7 @@ use crate::hooks::access::range_write;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_uint, c_void};
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-pub struct Stream {
-    state: u64,
-}
-
-impl Stream {
-    /// `purpose` separates the generators that are drawn from one seed.
-    pub fn new(seed: u64, purpose: u64) -> Self {
-        Stream { state: Stream { state: purpose }.next() ^ seed }
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for piece in bytes.chunks_mut(8) {
-            piece.copy_from_slice(&self.next().to_le_bytes()[..piece.len()]);
-        }
-    }
-}
+use corefold_sim::random::Stream;
 
 struct Only<T>(UnsafeCell<Option<T>>);
 // SAFETY: only the carrier uses them.
@@ -76,7 +51,7 @@ const MOST_ENTROPY: usize = 256;
 const INSTRUCTION: u32 = 300;
 
 fn word() -> u32 {
-    stream().next() as u32
+    stream().draw() as u32
 }
 
 stand_ins_at! {

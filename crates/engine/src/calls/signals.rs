@@ -107,7 +107,7 @@ pub fn set_due(fiber: usize) {
         engine().sched.signalled += 1;
         let (state, cpu) = (engine().fibers[fiber].state, engine().fibers[fiber].cpu);
         if state == crate::scheduling::fiber::State::Running && fiber != engine().sched.fiber {
-            crate::scheduling::doze::disturbed(cpu, crate::engine::now());
+            crate::scheduling::spin_skip::disturbed(cpu, crate::engine::now());
         }
         crate::scheduling::sched::set_limit();
     }

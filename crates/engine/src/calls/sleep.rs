@@ -60,8 +60,8 @@ fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
 fn give_way() -> c_int {
     let called = hot!().called;
     sched::enter_kernel();
-    if engine().sched.cpus[engine().sched.cpu].ready.is_empty() {
-        // Nothing but time has passed: a spin that does this at each turn is steady, and may doze.
+    if engine().sim.cpus[engine().sim.cpu].ready.is_empty() {
+        // Nothing but time has passed: a spin that does this at each turn is steady, and may be skipped.
         hot!().called = called;
     }
     sched::give_way(usize::MAX);

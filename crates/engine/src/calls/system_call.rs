@@ -247,7 +247,7 @@ fn kernel(number: c_long, arguments: &Arguments) -> c_long {
 }
 
 fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_long {
-    let here = engine().sched.cpu as u32;
+    let here = engine().sim.cpu as u32;
     // SAFETY: the program's variables, or null.
     unsafe {
         if let Some(cpu) = cpu.as_mut() {

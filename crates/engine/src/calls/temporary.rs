@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Temporary files. Their names come from the seed, as they may show in a recording; and from the number
 //! of CPUs, as runs with several go on side by side.
-use crate::calls::random::Stream;
 use crate::engine::engine;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
+use corefold_sim::random::Stream;
 
 struct Names(UnsafeCell<Option<Stream>>);
 // SAFETY: only the carrier uses it.
@@ -44,7 +44,7 @@ fn make_one(template: *mut c_char, suffix: c_int, make: impl Fn() -> i64) -> c_i
     sched::enter_kernel();
     let Some(letters) = letters(template, suffix) else { return failed(libc::EINVAL) };
     for _ in 0..TRIES {
-        let mut number = names().next();
+        let mut number = names().draw();
         for letter in letters.iter_mut() {
             *letter = LETTERS[(number % 62) as usize];
             number /= 62;

@@ -128,7 +128,7 @@ impl Counts {
         let runs = |fiber: &usize| matches!(engine().fibers[*fiber].state, State::Running | State::Ready);
         match self {
             Counts::Time => 1,
-            Counts::Process => engine().sched.cpus.iter().filter(|cpu| cpu.fiber.is_some()).count() as u64,
+            Counts::Process => engine().sim.cpus.iter().filter(|cpu| cpu.thread.is_some()).count() as u64,
             Counts::Thread(fiber) => u64::from(runs(&fiber)),
         }
     }

@@ -7,7 +7,7 @@ use crate::account::host;
 use crate::calls::io;
 use crate::calls::signals;
 use crate::engine::{active, engine, note, now};
-use crate::hooks::pending::write_value;
+use crate::hooks::store_buffer::write_value;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
 use crate::threads::object::me;

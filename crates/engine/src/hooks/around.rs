@@ -9,7 +9,7 @@ use crate::calls::string::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
 use crate::hooks::hot::hot;
-use crate::hooks::{atomics, blocks, pending, wide};
+use crate::hooks::{atomics, blocks, store_buffer, wide};
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, Unseen, Word};
 
@@ -112,7 +112,7 @@ fn finish() {
     if kind == Kind::Atomic {
         atomics::settle(address, size.min(8), pc, wide::folded(old), new != old);
     } else {
-        pending::write_value(address, size, old as u64);
+        store_buffer::write_value(address, size, old as u64);
         atomics::store(address, size, new as u64, pc);
     }
 }

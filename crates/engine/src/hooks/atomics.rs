@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::account::trace;
-use crate::engine::{active, current, engine, tag_of};
+use crate::engine::{active, current, engine};
 use crate::entry::with_pc;
-use crate::hooks::access::{charge_blame, is_quiet, looked, origin, read_value, timed};
+use crate::hooks::access::{event, issue, looked, read_value};
 use crate::hooks::hot::{hot, look_entry};
-use crate::hooks::{front, pending, split};
-use crate::scheduling::doze::doze;
-use crate::scheduling::{perturb, sched};
+use crate::hooks::{run_ahead, split, store_buffer};
+use crate::scheduling::perturb;
+use crate::scheduling::spin_skip::skip;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
-use corefold_model::{Blame, Kind, Tag, ticks};
 use corefold_recording::AccessKind;
+use corefold_sim::{Event, What};
 
 /// `__ATOMIC_RELAXED` and `__ATOMIC_SEQ_CST`, as the hooks' order argument has them.
 const RELAXED: u32 = 0;
@@ -35,7 +35,7 @@ pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     }
     loop {
         let value = look(address, size, orders, pc);
-        if !current().spins.is_steady(pc) || !doze() {
+        if !current().spins.is_steady(pc) || !skip() {
             return value;
         }
     }
@@ -46,88 +46,26 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
-    let cpu = engine().sched.cpu as u32;
-    if is_quiet(address, cpu, false) {
-        return loaded(address, size, orders, pc);
-    }
-    let again = hot!().wrote == 0 && current().spins.continues(pc, address);
-    let kind = if again { Kind::LoadAwaited } else { Kind::Load };
-    let asked = hot!().clock;
-    timed(address, pc, u32::from(size), kind, AccessKind::AtomicLoad);
-    if hot!().clock > asked {
-        // The value is that of now: the CPU that had the line before may still be behind in virtual time.
-        sched::sync();
-    }
-    loaded(address, size, orders, pc)
-}
-
-/// The value that a load finds now.
-fn loaded(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
-    pending::flush(sched::shown());
-    let value = read_value(address, size);
+    let mut event = event(What::AtomicLoad, address, u32::from(size), pc, AccessKind::AtomicLoad);
+    event.awaited = hot!().wrote == 0 && current().spins.continues(pc, address);
+    let value = issue(&mut event).value;
     looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
 }
 
 pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if !active() || is_ours(address) {
-        return pending::write_value(address, size, value);
+        return store_buffer::write_value(address, size, value);
     }
     traced(address, size, pc, AccessKind::AtomicStore);
     hot!().wrote = 1;
     if perturb::on() {
         perturb::atomic(address, size, pc, AccessKind::AtomicStore);
     }
-    let cpu = engine().sched.cpu as u32;
-    front::catch_up(cpu);
-    make_room(cpu);
-    let before = *tag_of(address);
-    let mut effect = timed(address, pc, u32::from(size), Kind::AtomicStore, AccessKind::AtomicStore).effect;
+    let what = What::AtomicStore(value);
+    let effects = issue(&mut event(what, address, u32::from(size), pc, AccessKind::AtomicStore));
     if value == 0 {
-        engine().locks.stored(address, effect);
-    }
-    if perturb::on() {
-        effect = perturb::stored(address, size, pc, effect);
-    }
-    if effect <= hot!().clock && !pending::any_of(cpu) {
-        return pending::write_value(address, size, value);
-    }
-    keep_clean(address, cpu, before);
-    pending::defer(cpu, address, size, value, effect, pc);
-}
-
-/// Waits until the running CPU's store buffer has room for one more store.
-#[inline]
-fn make_room(cpu: u32) {
-    if let Some(store) = pending::in_the_way(cpu) {
-        await_store(cpu, &store);
-    }
-}
-
-/// Waits until all stores of the running CPU have committed, however often their lines have to be requested again.
-#[inline]
-pub fn await_own_stores(cpu: u32) {
-    while let Some(store) = pending::youngest(cpu) {
-        await_store(cpu, &store);
-    }
-}
-
-#[cold]
-fn await_store(cpu: u32, store: &pending::Store) {
-    let stall = store.effect.saturating_sub(hot!().clock);
-    hot!().clock += stall;
-    let origin = origin(store.pc, AccessKind::AtomicStore, u32::from(store.size));
-    charge_blame(cpu, &Blame { address: store.address, origin, stall });
-    sched::sync();
-    pending::flush(hot!().clock);
-}
-
-/// A store waits on a line that is the CPU's own since it asked for it. The line counts as clean: plain stores to it take
-/// the slow path and wait as well, and another CPU that asks for it finds it as it was ([`pending::reveal`]).
-fn keep_clean(address: u64, cpu: u32, before: Tag) {
-    let tag = tag_of(address);
-    if *tag == Tag::private_dirty(cpu) && before != *tag {
-        *tag = Tag::private_clean(cpu);
+        engine().locks.stored(address, effects.outcome.effect);
     }
 }
 
@@ -141,7 +79,7 @@ pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64
     let old = read_value(address, size);
     let new = f(old);
     if let Some(new) = new {
-        pending::write_value(address, size, new);
+        store_buffer::write_value(address, size, new);
     }
     if simulated {
         settle_on(address, size, pc, old, new.is_some_and(|new| new != old));
@@ -171,24 +109,16 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
     }
     if split::is_split(address, size) {
         split::arrive(address, size, pc);
-        return pending::flush(hot!().clock);
+        return store_buffer::flush(hot!().clock);
     }
-    let outcome = timed(address, pc, u32::from(size), Kind::Rmw, AccessKind::Rmw);
-    if outcome.transfer.is_some() || outcome.stall > 0 {
-        // The operation takes effect when the line has arrived; CPUs that are behind run first.
-        let rest = outcome.done - outcome.effect;
-        hot!().clock -= rest;
-        sched::sync();
-        hot!().clock += rest;
-    }
-    pending::flush(hot!().clock);
+    issue(&mut event(What::Update, address, u32::from(size), pc, AccessKind::Rmw));
 }
 
 #[inline]
 fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
-        front::lost(engine().sched.cpu as u32);
+        run_ahead::lost(engine().sim.cpu as u32);
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
@@ -205,15 +135,7 @@ pub fn fence() {
     if !active() {
         return;
     }
-    let cpu = engine().sched.cpu as u32;
-    front::end(cpu);
-    let before = hot!().clock;
-    let drained = engine().model.drain(cpu, before);
-    crate::hooks::access::charge_late(cpu);
-    hot!().clock = drained;
-    await_own_stores(cpu);
-    hot!().clock += ticks(engine().launch.machine.core.fence);
-    pending::flush(hot!().clock);
+    issue(&mut Event::fence(engine().sim.cpu as u32));
 }
 
 macro_rules! atomic_hooks {

@@ -12,7 +12,7 @@ use crate::hooks::hot::hot;
 use crate::hooks::rounds;
 use alloc::vec::Vec;
 use corefold_block::{History, Lean, Predictor, branch_ways};
-use corefold_model::{TICKS_PER_CYCLE, Ticks, ticks};
+use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -27,9 +27,6 @@ const ALIKE: u32 = 16;
 /// last check. That keeps the host's cost of checking at a few per cent.
 const LEAST_CYCLES: u64 = 2_000_000;
 const CYCLES_PER_VISIT: u64 = 2000;
-/// Cycles of one CPU that are counted at once, as its clock reaches them. Not with the samples: how often those are taken
-/// must change nothing but the profile.
-pub const COUNTED_AT_ONCE: Ticks = ticks(10_000);
 /// The first half of the visits does not count: the tables fill, and programs start differently from their steady
 /// state.
 const HALF: u16 = 2;
@@ -138,12 +135,8 @@ fn cost_now(at: u32, pc: u64) -> u32 {
 
 /// Counts what the running CPU has run for, once that is enough.
 pub fn count_cycles() {
-    let e = engine();
-    let cpu = &mut e.sched.cpus[e.sched.cpu];
-    let passed = hot!().clock.saturating_sub(cpu.counted);
-    if passed >= COUNTED_AT_ONCE {
-        cpu.counted += passed;
-        e.branches.time_passes(passed / TICKS_PER_CYCLE);
+    if let Some(passed) = engine().sim.take_counted(hot!().clock) {
+        engine().branches.time_passes(passed / TICKS_PER_CYCLE);
     }
 }
 

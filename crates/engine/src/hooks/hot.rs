@@ -9,18 +9,12 @@ use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use corefold_block::inline;
+use corefold_sim::Lease;
 
 #[repr(C)]
 pub struct Hot {
-    /// `Tag::private_clean` of the running CPU; 0 (an untouched line's tag) while nothing is simulated.
-    pub tag: u32,
-    pub tag_dirty: u32,
-    /// 0, or 2 while the SMT sibling is busy: which half of a block's cost counts.
-    pub cost_half: u64,
-    /// The running CPU's clock.
-    pub clock: u64,
-    /// The clock from which on basic blocks take the slow path.
-    pub limit: u64,
+    /// The simulator's part.
+    pub lease: Lease,
     /// Top of the running fiber's stack of return addresses.
     pub frames: *mut u64,
     /// 8, or 0 while nothing is simulated: threads may then run at once, and must not move `frames`.
@@ -33,6 +27,21 @@ pub struct Hot {
     pub captured: *mut Captured,
     /// 1 while the running thread is traced.
     pub traced: u8,
+}
+
+impl core::ops::Deref for Hot {
+    type Target = Lease;
+    #[inline]
+    fn deref(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+impl core::ops::DerefMut for Hot {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Lease {
+        &mut self.lease
+    }
 }
 
 /// The callee-saved registers at a fiber's next read.
@@ -92,9 +101,18 @@ const _: () = {
     const fn at(field: usize) -> u32 {
         inline::HOT + field as u32
     }
-    assert!(at(offset_of!(Hot, tag)) == inline::TAG && at(offset_of!(Hot, tag_dirty)) == inline::TAG_DIRTY);
-    assert!(at(offset_of!(Hot, cost_half)) == inline::COST_HALF && at(offset_of!(Hot, clock)) == inline::CLOCK);
-    assert!(at(offset_of!(Hot, limit)) == inline::LIMIT && at(offset_of!(Hot, frames)) == inline::FRAMES);
+    assert!(
+        at(offset_of!(Hot, lease) + offset_of!(Lease, tag)) == inline::TAG
+            && at(offset_of!(Hot, lease) + offset_of!(Lease, tag_dirty)) == inline::TAG_DIRTY
+    );
+    assert!(
+        at(offset_of!(Hot, lease) + offset_of!(Lease, cost_half)) == inline::COST_HALF
+            && at(offset_of!(Hot, lease) + offset_of!(Lease, clock)) == inline::CLOCK
+    );
+    assert!(
+        at(offset_of!(Hot, lease) + offset_of!(Lease, limit)) == inline::LIMIT
+            && at(offset_of!(Hot, frames)) == inline::FRAMES
+    );
     assert!(at(offset_of!(Hot, frame_step)) == inline::FRAME_STEP && at(offset_of!(Hot, wrote)) == inline::WROTE);
 };
 

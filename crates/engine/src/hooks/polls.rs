@@ -4,7 +4,7 @@
 use crate::engine::{current, engine};
 use crate::hooks::access::{looked, plain_read, read_value};
 use crate::hooks::hot::hot;
-use crate::scheduling::{doze::doze, sched};
+use crate::scheduling::{sched, spin_skip::skip};
 use corefold_model::{Ticks, ticks};
 use corefold_recording::AccessKind;
 
@@ -33,7 +33,7 @@ impl Polls {
 pub fn check() {
     let clock = hot!().clock;
     let polls = &mut current().polls;
-    if clock < polls.next || engine().sched.has_timers() {
+    if clock < polls.next || !engine().sim.timers.is_empty() {
         return;
     }
     let first = polls.next == 0;
@@ -53,7 +53,7 @@ pub fn look(address: u64, pc: u64, size: u64) {
     if fiber.polls.others > OTHERS {
         fiber.polls.on = false;
         sched::show_reads(false);
-    } else if fiber.spins.is_steady(pc) && doze() {
+    } else if fiber.spins.is_steady(pc) && skip() {
         plain_read(address, pc, size);
     }
 }

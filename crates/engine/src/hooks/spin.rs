@@ -11,10 +11,8 @@ use crate::scheduling::sched;
 use core::hash::Hasher;
 use corefold_model::{Tag, Ticks};
 use corefold_recording::AccessKind;
+use corefold_sim::{LOOKS, Watched};
 use rustc_hash::FxHasher;
-
-/// The most places of a loop that are tracked separately.
-pub const LOOKS: usize = 8;
 
 /// What a read found.
 pub struct Found {
@@ -37,13 +35,6 @@ pub struct Spun {
     pub time: Ticks,
     /// Of these, ticks already accounted as stall.
     pub stall: Ticks,
-}
-
-/// A line that each turn of a spin reads, so long after the turn's first read. No line: 0.
-#[derive(Clone, Copy, Default)]
-pub struct Watched {
-    pub line: u64,
-    pub after: Ticks,
 }
 
 #[derive(Clone, Copy)]
@@ -314,8 +305,8 @@ impl Spins {
     }
 
     /// How often the steady spin has been skipped so far.
-    pub fn dozes(&self) -> u32 {
-        u32::from(self.turns.dozes)
+    pub fn skips(&self) -> u32 {
+        u32::from(self.turns.skips)
     }
 
     /// The place that the steady spin reads from.
@@ -340,7 +331,7 @@ impl Spins {
     }
 
     /// So much of the steady spin was not simulated: the times of its reads are moved later by that.
-    pub fn dozed(&mut self, time: Ticks) {
+    pub fn skipped(&mut self, time: Ticks) {
         for look in self.looks.iter_mut().filter(|l| l.pc != 0) {
             look.at += time;
             if look.pc == self.turns.pc {
@@ -350,7 +341,7 @@ impl Spins {
         self.counted.0 += time;
         self.turns.same = Turns::TRIED - 2;
         self.turns.steady = 0;
-        self.turns.dozes = self.turns.dozes.saturating_add(1);
+        self.turns.skips = self.turns.skips.saturating_add(1);
     }
 
     #[inline]
@@ -400,7 +391,7 @@ struct Turns {
     image: u64,
     /// Successive iterations that took as long as the one before, and did nothing else.
     same: u16,
-    dozes: u8,
+    skips: u8,
     /// Nothing in the thread changes from iteration to iteration.
     pure: bool,
     /// The lines that are read in this iteration are being collected.
@@ -471,7 +462,7 @@ pub fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
     if !current().spins.note_read(crate::engine::line_start(address)) && !polls {
         sched::show_reads(false);
     }
-    let cpu = engine().sched.cpu as u32;
+    let cpu = engine().sim.cpu as u32;
     let own = tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits();
     if own && polls {
         crate::hooks::polls::look(address, pc, size);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
-use crate::engine::{engine, line_bytes, line_start, note};
-use crate::hooks::access::{charge_blame, origin, timed};
-use crate::hooks::front;
+use crate::engine::{engine, line_bytes, line_start, note, tag_of};
+use crate::hooks::access::{charge, timed};
 use crate::hooks::hot::hot;
+use crate::hooks::run_ahead;
 use crate::layout::SHADOW_SHIFT;
 use crate::scheduling::sched;
 use corefold_model::{Blame, Kind};
 use corefold_recording::AccessKind;
+use corefold_sim::origin;
 
 /// Do these bytes lie on two lines?
 #[inline]
@@ -22,18 +23,19 @@ pub fn is_split(address: u64, size: u8) -> bool {
 #[cold]
 pub fn arrive(address: u64, size: u8, pc: u64) {
     note("split lock: an atomic operation across two cache lines locks the bus and stalls all CPUs", pc);
-    let (cpu, size) = (engine().sched.cpu as u32, u32::from(size));
+    let (cpu, size) = (engine().sim.cpu as u32, u32::from(size));
     let second = line_start(address + u64::from(size) - 1);
     let first_bytes = (second - address) as u32;
-    front::end(cpu);
+    run_ahead::end(cpu);
     for (address, size) in [(address, first_bytes), (second, size - first_bytes)] {
         timed(address, pc, size, Kind::Rmw, AccessKind::SplitLock);
-        front::end(cpu);
+        run_ahead::end(cpu);
     }
     sched::sync();
     let begun = hot!().clock;
-    hot!().clock = engine().model.lock_bus(begun);
-    let origin = origin(pc, AccessKind::SplitLock, first_bytes);
-    charge_blame(cpu, &Blame { address, origin, stall: hot!().clock - begun });
+    hot!().clock = engine().sim.model.lock_bus(begun);
+    let origin = origin(pc, AccessKind::SplitLock as u8, first_bytes);
+    let record = tag_of(address).record_index();
+    charge(&Blame { address, origin, stall: hot!().clock - begun }, record);
     sched::sync();
 }

@@ -35,19 +35,19 @@ fn vruntime(fiber: usize, clock: Ticks) -> i64 {
 
 /// Raises the CPU's smallest virtual runtime to that of its running fiber or the first that is queued. It never falls.
 pub fn advance(cpu: usize, clock: Ticks) {
-    let slot = &mut engine().sched.cpus[cpu];
-    let first = slot.fiber.into_iter().chain(slot.ready.front().copied()).map(|fiber| vruntime(fiber, clock)).min();
+    let slot = &mut engine().sim.cpus[cpu];
+    let first = slot.thread.into_iter().chain(slot.ready.front().copied()).map(|fiber| vruntime(fiber, clock)).min();
     slot.least_vruntime = slot.least_vruntime.max(first.unwrap_or(i64::MIN));
 }
 
 /// The fiber, which does not run, comes to the CPU or wakes on it.
 pub fn join(fiber: usize, cpu: usize) {
     let e = engine();
-    let here = e.sched.cpus[cpu].least_vruntime;
+    let here = e.sim.cpus[cpu].least_vruntime;
     let ran = e.fibers[fiber].ran_until(0) as i64;
     let share = &mut e.fibers[fiber].share;
     let vruntime = match share.cpu {
-        Some(there) => ran + share.shift - e.sched.cpus[there].least_vruntime + here,
+        Some(there) => ran + share.shift - e.sim.cpus[there].least_vruntime + here,
         None => here + timeslice() as i64,
     };
     let credit = ticks(e.launch.machine.system.sleeper_credit) as i64;
@@ -58,20 +58,20 @@ pub fn join(fiber: usize, cpu: usize) {
 pub fn preempts(fiber: usize, cpu: usize, clock: Ticks) -> bool {
     let e = engine();
     let granularity = ticks(e.launch.machine.system.wake_granularity) as i64;
-    e.sched.cpus[cpu].fiber.is_some_and(|running| vruntime(running, clock) - vruntime(fiber, clock) > granularity)
+    e.sim.cpus[cpu].thread.is_some_and(|running| vruntime(running, clock) - vruntime(fiber, clock) > granularity)
 }
 
 /// Has the running fiber had no more than the first that is queued? Then it goes on for another slice.
 pub fn is_least(cpu: usize, clock: Ticks) -> bool {
-    let slot = &engine().sched.cpus[cpu];
+    let slot = &engine().sim.cpus[cpu];
     let first = slot.ready.front().map(|fiber| vruntime(*fiber, clock));
-    slot.fiber.zip(first).is_some_and(|(running, first)| vruntime(running, clock) <= first)
+    slot.thread.zip(first).is_some_and(|(running, first)| vruntime(running, clock) <= first)
 }
 
 /// Puts the fiber into the CPU's run queue, `after` the first so many and behind those that have run less.
 pub fn queue(fiber: usize, cpu: usize, after: usize) {
     let own = vruntime(fiber, 0);
-    let ready = &mut engine().sched.cpus[cpu].ready;
+    let ready = &mut engine().sim.cpus[cpu].ready;
     let place = ready.partition_point(|other| vruntime(*other, 0) <= own);
     ready.insert(place.max(after).min(ready.len()), fiber);
 }

@@ -355,7 +355,7 @@ pub fn switch(from: usize, to: usize, between: Option<extern "C" fn()>) {
     let save = &raw mut e.fibers[from].sp;
     let (sp, fs) = (e.fibers[to].sp, e.fibers[to].fs);
     write_fs(fs);
-    let apart = e.pending.neutral_stack();
+    let apart = e.neutral_stack.top();
     // SAFETY: `sp` was saved by this same function or by `park`; nobody is on the neutral stack.
     unsafe { switch_stack(save, sp, between, apart) };
     after_switch();

@@ -2,10 +2,10 @@
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::{current, engine};
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
+use crate::hooks::store_buffer;
 use crate::scheduling::fiber::State;
 use crate::scheduling::sched::{drain, leave_cpu, set_limit};
-use crate::scheduling::{doze, fair, perturb};
+use crate::scheduling::{fair, perturb, spin_skip};
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};
 
@@ -26,24 +26,24 @@ fn distance(a: usize, b: usize) -> u32 {
 /// Takes a fiber from another CPU's run queue that may run on this one: of the nearest such CPUs, from the longest queue.
 fn steal(cpu: usize) -> Option<usize> {
     let e = engine();
-    let first = |c: usize| e.sched.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
-    let some = (0..e.sched.cpus.len()).filter_map(|c| Some((c, first(c)?)));
-    let (from, at) = some.min_by_key(|(c, _)| (distance(cpu, *c), Reverse(e.sched.cpus[*c].ready.len()), *c))?;
-    e.sched.cpus[from].ready.remove(at)
+    let first = |c: usize| e.sim.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
+    let some = (0..e.sim.cpus.len()).filter_map(|c| Some((c, first(c)?)));
+    let (from, at) = some.min_by_key(|(c, _)| (distance(cpu, *c), Reverse(e.sim.cpus[*c].ready.len()), *c))?;
+    e.sim.cpus[from].ready.remove(at)
 }
 
 /// The CPU that a woken fiber goes to, of those that are `idle`: its own, or the nearest, on a core with nothing to do
 /// if there is one as near.
 fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
     let e = engine();
-    let (home, count) = (e.fibers[fiber].cpu, e.sched.cpus.len());
+    let (home, count) = (e.fibers[fiber].cpu, e.sim.cpus.len());
     let allowed = |c: &usize| e.fibers[fiber].may_run_on(*c);
     if allowed(&home) && idle(&home) {
         return Some(home);
     }
     let around = (home + 1..count).chain(0..home).filter(|c| idle(c) && allowed(c));
     let cores = e.launch.machine.cores() as usize;
-    around.min_by_key(|c| (distance(home, *c), e.sched.sibling_busy(*c), *c / cores))
+    around.min_by_key(|c| (distance(home, *c), e.sim.sibling_busy(*c), *c / cores))
 }
 
 /// Gives the idle CPU `cpu` a fiber to run from `clock` on.
@@ -53,33 +53,33 @@ pub fn place(fiber: usize, cpu: usize, clock: Ticks) {
 
 /// Gives the CPU, whose fiber has left it at `clock`, to the next one that waits, or leaves it idle.
 pub fn go_on(cpu: usize, clock: Ticks) {
-    engine().sched.cpus[cpu].fiber = None;
-    engine().sched.cpus[cpu].clock = clock;
-    match engine().sched.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
+    engine().sim.cpus[cpu].thread = None;
+    engine().sim.cpus[cpu].clock = clock;
+    match engine().sim.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
         Some(next) => put(next, cpu, clock + ticks(engine().launch.machine.system.context_switch), true),
-        None => doze::sibling_changes(cpu, clock),
+        None => spin_skip::sibling_changes(cpu, clock),
     }
 }
 
 fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
     fair::join(fiber, cpu);
     let e = engine();
-    let slot = &mut e.sched.cpus[cpu];
+    let slot = &mut e.sim.cpus[cpu];
     let idle = clock.saturating_sub(slot.clock);
     slot.clock += idle;
     // The time to the next sample carries on: a thread that runs for moments at a time
     // would be charged a whole period for each otherwise.
     slot.next_sample += idle;
     slot.counted += idle;
-    slot.fiber = Some(fiber);
+    slot.thread = Some(fiber);
     slot.slice_end = slot.clock + fair::timeslice();
     slot.preempted_at = Ticks::MAX;
     let since = slot.clock;
-    e.sched.clocks.push(since, cpu as u32);
+    e.sim.clocks.push(since, cpu as u32);
     e.fibers[fiber].comes_back(cpu, since);
     if !busy {
-        e.sched.cpus[cpu].busy_from = since;
-        doze::sibling_changes(cpu, since);
+        e.sim.cpus[cpu].busy_from = since;
+        spin_skip::sibling_changes(cpu, since);
     }
 }
 
@@ -87,21 +87,21 @@ fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
     // The woken thread sees all earlier stores of the waker, on whatever CPU and by whatever call.
-    if pending::any_of(e.sched.cpu as u32) {
-        pending::commit_all(e.sched.cpu as u32);
+    if store_buffer::any_of(e.sim.cpu as u32) {
+        store_buffer::commit_all(e.sim.cpu as u32);
     }
     perturb::worked();
     let latency = latency + perturb::late(fiber, at + latency);
     let home = e.fibers[fiber].cpu;
     e.fibers[fiber].state = State::Ready;
-    let idle = |c: &usize| e.sched.cpus[*c].fiber.is_none() && e.sched.cpus[*c].ready.is_empty();
+    let idle = |c: &usize| e.sim.cpus[*c].thread.is_none() && e.sim.cpus[*c].ready.is_empty();
     match nearest_idle(fiber, idle) {
         Some(cpu) => place(fiber, cpu, at + latency),
         None => {
-            let allowed = (0..e.sched.cpus.len()).filter(|c| e.fibers[fiber].may_run_on(*c));
+            let allowed = (0..e.sim.cpus.len()).filter(|c| e.fibers[fiber].may_run_on(*c));
             let cpu = allowed.min_by_key(|c| (*c != home, distance(home, *c))).unwrap_or(home);
             line_up(fiber, cpu, at, latency);
-            doze::disturbed(cpu, at);
+            spin_skip::disturbed(cpu, at);
         }
     }
     if engine().sched.asleep {
@@ -114,7 +114,7 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
 fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
     fair::advance(cpu, at);
     fair::join(fiber, cpu);
-    let slot = &mut engine().sched.cpus[cpu];
+    let slot = &mut engine().sim.cpus[cpu];
     if slot.preempted_at != Ticks::MAX {
         fair::queue(fiber, cpu, 1);
     } else if fair::preempts(fiber, cpu, at) {
@@ -127,7 +127,7 @@ fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
 
 /// Delays other CPUs that run a thread, in ascending order: `until` says until when.
 pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
-    let s = &mut engine().sched;
+    let s = &mut engine().sim;
     let cpus = &mut s.cpus;
     s.clocks.delay(|cpu, clock| {
         let cpu = cpu as usize;
@@ -153,16 +153,16 @@ pub fn obey_affinity(fiber: usize) {
             leave_cpu();
         }
         State::Running => {
-            doze::disturbed(cpu, now);
-            let clock = e.model.drain(cpu as u32, e.sched.cpus[cpu].clock);
-            let clock = pending::make_certain(cpu as u32, clock);
-            e.sched.clocks.remove(cpu as u32);
+            spin_skip::disturbed(cpu, now);
+            let clock = e.sim.model.drain(cpu as u32, e.sim.cpus[cpu].clock);
+            let clock = store_buffer::make_certain(cpu as u32, clock);
+            e.sim.clocks.remove(cpu as u32);
             e.fibers[fiber].goes_away(clock);
             go_on(cpu, clock);
             wake(fiber, clock.max(now), latency);
         }
         State::Ready => {
-            e.sched.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
+            e.sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
             wake(fiber, now, latency);
         }
         State::Blocked | State::Finished => {}

@@ -58,7 +58,8 @@ pub fn put_off(address: u64, bytes: u64) -> Vec<u64> {
     freed.waiting.push_back(address);
     freed.bytes += bytes;
     let mut usable = Vec::new();
-    while freed.bytes > engine().perturb.quarantine {
+    let quarantine = engine().sim.delays.as_ref().map_or(0, |delays| delays.quarantine);
+    while freed.bytes > quarantine {
         let Some(oldest) = freed.waiting.pop_front() else { break };
         freed.bytes -= freed.graves.get(&oldest).map_or(0, |grave| grave.object.bytes);
         usable.push(oldest);

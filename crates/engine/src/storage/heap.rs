@@ -3,7 +3,7 @@
 //! ([`crate::storage::places`]).
 use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
+use crate::hooks::store_buffer;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
 use crate::scheduling::perturb;
 use crate::storage::places::{ARENAS_PER_CPU, GRAIN, HEADER, LARGE, PAGE, Places};
@@ -130,7 +130,7 @@ pub fn release(address: u64, pc: u64) -> bool {
     if head & FREED != 0 || !address.is_multiple_of(GRAIN) {
         return false;
     }
-    pending::flush_range(address, size.max(1));
+    store_buffer::flush_range(address, size.max(1));
     *header(address) = head | FREED;
     limit::give(size);
     if places().is_large(address) { release_large(address, pc) } else { release_small(address, size, pc) }

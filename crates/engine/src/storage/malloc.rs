@@ -68,7 +68,7 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
         crate::hooks::access::range_write(new, pc, kept);
     }
     // What this object's last stores wait with in a CPU's buffer moves with it.
-    crate::hooks::pending::flush_range(old, kept);
+    crate::hooks::store_buffer::flush_range(old, kept);
     crate::calls::string::copy(new, old, kept);
     free_at(old, pc);
     new as *mut c_void

@@ -4,7 +4,7 @@
 use crate::account::host;
 use crate::engine::engine;
 use crate::entry::with_seventh;
-use crate::hooks::pending;
+use crate::hooks::store_buffer;
 use crate::layout::{MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_SHIFT};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
@@ -31,7 +31,7 @@ fn free() -> &'static mut Ranges {
 
 /// Forgets what was known of lines whose memory is gone, and in which socket's it lay.
 pub fn forget_lines(begin: u64, bytes: u64) {
-    engine().model.forget_pages(begin, bytes);
+    engine().sim.model.forget_pages(begin, bytes);
     let (first, last) = (begin >> SHADOW_SHIFT, (begin + bytes) >> SHADOW_SHIFT);
     let (from, to) = (SHADOW + first * 4, SHADOW + last * 4);
     let (page_from, page_to) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
@@ -75,7 +75,7 @@ fn forget(begin: u64, bytes: u64) {
 /// Unmaps, and reserves again what lies in the region.
 pub fn unmap(begin: u64, bytes: u64) -> i64 {
     let end = begin + bytes;
-    pending::flush_range(begin, bytes);
+    store_buffer::flush_range(begin, bytes);
     if let Some((from, to)) = inside(begin, end) {
         reserve_at(from, to - from, libc::MAP_FIXED);
         free().give(from, to);
@@ -156,7 +156,7 @@ fn map_fixed(at: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, of
         }
         flags = flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
     }
-    pending::flush_range(at, bytes);
+    store_buffer::flush_range(at, bytes);
     let got = raw_map(at, bytes, protection, flags, fd, offset);
     if let (true, Some((from, to))) = (got == at as i64, inside(at, end)) {
         free().remove(from, to);
@@ -230,7 +230,7 @@ fn remap_to(old: u64, old_bytes: u64, to: u64, bytes: u64, flags: c_int) -> i64 
 }
 
 fn remap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64, pc: u64) -> i64 {
-    pending::flush_range(old, old_bytes);
+    store_buffer::flush_range(old, old_bytes);
     let named = flags & libc::MREMAP_FIXED != 0;
     if !named && bytes <= old_bytes && flags & libc::MREMAP_DONTUNMAP == 0 {
         if bytes < old_bytes {
@@ -281,14 +281,14 @@ stand_ins! {
     fn mprotect(begin: u64, bytes: u64, protection: c_int) -> c_int {
         sched::enter_kernel();
         host::count("mprotect");
-        pending::flush_range(begin, bytes);
+        store_buffer::flush_range(begin, bytes);
         own(begin, bytes, protection)
     }
 
     fn madvise(begin: u64, bytes: u64, advice: c_int) -> c_int {
         sched::enter_kernel();
         host::count("madvise");
-        pending::flush_range(begin, bytes);
+        store_buffer::flush_range(begin, bytes);
         own(begin, bytes, advice)
     }
 }

@@ -66,12 +66,12 @@ fn of_machine(name: c_int) -> Option<c_long> {
 stand_ins! {
     fn sched_getcpu() -> c_int {
         charge(READ_NUMBER);
-        engine().sched.cpu as c_int
+        engine().sim.cpu as c_int
     }
 
     fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
         charge(engine().launch.machine.system.clock_read);
-        let here = engine().sched.cpu as c_uint;
+        let here = engine().sim.cpu as c_uint;
         // SAFETY: the caller's variables.
         unsafe {
             if !cpu.is_null() {

@@ -50,7 +50,7 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
     timed(address, object.call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
     // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
     sched::sync();
-    crate::hooks::pending::flush(hot!().clock);
+    crate::hooks::store_buffer::flush(hot!().clock);
     if read_value(address, 4) as u32 != expected {
         charge(after);
         return Waited::Changed;

@@ -8,7 +8,7 @@ use crate::engine::{charge, current, engine};
 use crate::entry::Call;
 use crate::hooks::access::{range_read, range_write, read_value};
 use crate::hooks::hot::hot;
-use crate::hooks::{atomics, pending};
+use crate::hooks::{atomics, store_buffer};
 use crate::scheduling::sched;
 use crate::threads::futex::{self, Waited};
 use corefold_model::Ticks;
@@ -73,7 +73,7 @@ impl Object {
     }
 
     pub fn poke(self, word: u64, value: u32) {
-        pending::write_value(self.address + word, 4, u64::from(value));
+        store_buffer::write_value(self.address + word, 4, u64::from(value));
     }
 
     /// Zeroes the first `bytes`, as an initialisation does.

@@ -4,7 +4,7 @@ use crate::calls::signals;
 use crate::calls::within::allocator;
 use crate::engine::{active, charge, current, engine};
 use crate::hooks::hot::hot;
-use crate::hooks::pending;
+use crate::hooks::store_buffer;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
@@ -181,7 +181,7 @@ fn create(
     fiber::await_parked(&fiber);
     // Only now: libc may have asked the program's own allocator for memory, and others have run.
     let id = engine().fibers.len();
-    (fiber.id, fiber.cpu) = (id, id % engine().sched.cpus.len());
+    (fiber.id, fiber.cpu) = (id, id % engine().sim.cpus.len());
     fiber.off_cpu_since = hot!().clock;
     engine().fibers.push(fiber);
     Ok(id)
@@ -267,7 +267,7 @@ pub fn reap(fiber: usize) {
     }
     let stack = engine().fibers[fiber].thread.stack;
     // Whoever gets the stack next writes to it without a word to us.
-    pending::flush_range(stack.begin, stack.bytes);
+    store_buffer::flush_range(stack.begin, stack.bytes);
     attributes::give_back(&stack);
     let slot = engine().fibers[fiber].thread.slot;
     engine().sched.stacks.give_back(slot);

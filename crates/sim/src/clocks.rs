@@ -25,6 +25,7 @@ impl Clocks {
         self.0.first().map_or(Ticks::MAX, |key| key >> CPU_BITS)
     }
 
+    #[inline]
     pub fn push(&mut self, clock: Ticks, cpu: u32) {
         let mut at = self.0.len();
         let new = key(clock, cpu);
@@ -36,6 +37,7 @@ impl Clocks {
         self.0[at] = new;
     }
 
+    #[inline]
     pub fn pop(&mut self) -> Option<(Ticks, u32)> {
         let last = self.0.pop()?;
         match self.0.first().copied() {
@@ -72,6 +74,7 @@ impl Clocks {
     }
 
     /// Inserts this one and removes the smallest, which may be this one.
+    #[inline]
     pub fn exchange(&mut self, clock: Ticks, cpu: u32) -> (Ticks, u32) {
         let new = key(clock, cpu);
         match self.0.first().copied() {
@@ -99,5 +102,75 @@ impl Clocks {
             at = first + best;
         }
         keys[at] = new;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    /// What the heap is compared with: clocks by CPU.
+    fn smallest(model: &BTreeMap<u32, Ticks>) -> Option<(Ticks, u32)> {
+        model.iter().map(|(cpu, clock)| (*clock, *cpu)).min()
+    }
+
+    fn filled(clocks: &[Ticks]) -> (Clocks, BTreeMap<u32, Ticks>) {
+        let (mut heap, mut model) = (Clocks::default(), BTreeMap::new());
+        for (cpu, clock) in (0..).zip(clocks) {
+            heap.push(*clock, cpu);
+            model.insert(cpu, *clock);
+        }
+        (heap, model)
+    }
+
+    fn drain(mut heap: Clocks) -> Vec<(Ticks, u32)> {
+        core::iter::from_fn(move || heap.pop()).collect()
+    }
+
+    fn sorted(model: BTreeMap<u32, Ticks>) -> Vec<(Ticks, u32)> {
+        let mut all: Vec<_> = model.into_iter().map(|(cpu, clock)| (clock, cpu)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn without_cpus_nothing_is_behind() {
+        let mut heap = Clocks::default();
+        assert_eq!((heap.smallest(), heap.pop()), (Ticks::MAX, None));
+        assert_eq!(heap.exchange(7, 3), (7, 3));
+    }
+
+    proptest! {
+        /// Few different clocks, so that many are equal.
+        #[test]
+        fn cpus_come_by_clock_then_number(clocks in prop::collection::vec(0u64..8, 0..40)) {
+            let (heap, model) = filled(&clocks);
+            prop_assert_eq!(heap.smallest(), smallest(&model).map_or(Ticks::MAX, |(clock, _)| clock));
+            prop_assert_eq!(drain(heap), sorted(model));
+        }
+
+        #[test]
+        fn exchange_is_push_and_pop(clocks in prop::collection::vec(0u64..8, 0..40), new in 0u64..8) {
+            let (mut heap, mut model) = filled(&clocks);
+            model.insert(99, new);
+            let first = smallest(&model).expect("one at least");
+            prop_assert_eq!(heap.exchange(new, 99), first);
+            model.remove(&first.1);
+            prop_assert_eq!(drain(heap), sorted(model));
+        }
+
+        #[test]
+        fn changes_keep_the_order(clocks in prop::collection::vec(0u64..8, 1..40), cpu in 0u32..40, new in 0u64..8) {
+            let (mut heap, mut model) = filled(&clocks);
+            heap.change(|c| (c == cpu).then_some(new));
+            model.entry(cpu).and_modify(|clock| *clock = new);
+            heap.delay(|c, clock| if c % 3 == 0 { clock + 5 } else { clock });
+            model.iter_mut().for_each(|(c, clock)| *clock += if c % 3 == 0 { 5 } else { 0 });
+            heap.remove(cpu / 2);
+            model.remove(&(cpu / 2));
+            prop_assert_eq!(drain(heap), sorted(model));
+        }
     }
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
+//! [`corefold_sim::Sim::refill`].
+use crate::engine::{engine, tag_of};
+use crate::hooks::access::settle;
+use crate::hooks::hot::hot;
+use crate::scheduling::neutral_stack::ProgramMemory;
+use corefold_model::{Access, Kind, Tag};
+use corefold_recording::AccessKind;
+use corefold_sim::{Effects, origin};
+
+/// Serves the access if it is one of these.
+#[inline]
+pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
+    let tag = tag_of(address);
+    if !tag.has_left_of(hot!().tag) {
+        return kind == Kind::Store && modified_again(tag);
+    }
+    let (cpu, size) = (engine().sim.cpu as u32, size as u32);
+    let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
+    let mut effects = Effects::default();
+    let served = engine().sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects);
+    if served {
+        settle(&effects, &access);
+    }
+    served
+}
+
+/// The first store to a line after its refill, if it was modified before: it costs what the next one does.
+#[inline]
+fn modified_again(tag: &mut Tag) -> bool {
+    let again = tag.is_below_of(hot!().tag);
+    if again {
+        *tag = tag.modified();
+    }
+    again
+}

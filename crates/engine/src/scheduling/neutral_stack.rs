@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program's memory as the simulator sees it, and a stack of the runtime's own for work that must not run on one of
+//! the program's.
+//!
+//! A waiting store may lie on a stack where other frames are by now: the program's, or the runtime's own. So stores are
+//! undone and put in while nobody runs on a stack of the program's; what they hid is there again before its owner goes on.
+use crate::engine::{engine, tag_of};
+use crate::scheduling::fiber;
+use alloc::boxed::Box;
+use core::mem::ManuallyDrop;
+use corefold_model::Tag;
+use corefold_sim::{Memory, Tags};
+
+const BYTES: usize = 64 << 10;
+
+pub struct NeutralStack(Box<[u8]>);
+
+impl NeutralStack {
+    pub fn new() -> NeutralStack {
+        NeutralStack(alloc::vec![0; BYTES].into_boxed_slice())
+    }
+
+    /// Where it ends.
+    pub fn top(&self) -> usize {
+        (self.0.as_ptr() as usize + BYTES) & !15
+    }
+}
+
+/// Does `work` on the neutral stack. What it uses must not lie on the stack that is in use now.
+pub fn apart<W: FnOnce()>(work: W) {
+    extern "C" fn on_it<W: FnOnce()>(work: *mut u8) {
+        // SAFETY: what `apart` was given, moved here once, before anything of its stack is overwritten.
+        let work = unsafe { work.cast::<W>().read() };
+        work();
+    }
+    let mut work = ManuallyDrop::new(work);
+    let top = engine().neutral_stack.top();
+    if (top - BYTES..top).contains(&(&raw const work as usize)) {
+        return ManuallyDrop::into_inner(work)();
+    }
+    // SAFETY: nobody is on the neutral stack: what runs there switches no fibers.
+    unsafe { fiber::call_on(top, (&raw mut work).cast(), on_it::<W>) }
+}
+
+/// The memory of the simulated program, which is this process's.
+pub struct ProgramMemory;
+
+impl Memory for ProgramMemory {
+    #[inline]
+    fn read(&self, address: u64, size: u8) -> u64 {
+        // SAFETY: the program is about to access the same bytes, or has.
+        unsafe {
+            match size {
+                1 => u64::from((address as *const u8).read_volatile()),
+                2 => u64::from((address as *const u16).read_unaligned()),
+                4 => u64::from((address as *const u32).read_unaligned()),
+                8 => (address as *const u64).read_unaligned(),
+                _ => 0,
+            }
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, address: u64, size: u8, value: u64) {
+        // SAFETY: a store of the program's own at this address is being carried out, or undone; what it unmaps has no
+        // store waiting (`StoreBuffers::commit_on`).
+        unsafe {
+            match size {
+                1 => (address as *mut u8).write_volatile(value as u8),
+                2 => (address as *mut u16).write_unaligned(value as u16),
+                4 => (address as *mut u32).write_unaligned(value as u32),
+                _ => (address as *mut u64).write_unaligned(value),
+            }
+        }
+    }
+
+    #[inline]
+    fn apart<W: FnOnce(&mut Self)>(&mut self, work: W) {
+        apart(move || work(&mut ProgramMemory));
+    }
+}
+
+/// The table of lines' tags, by address.
+impl Tags for ProgramMemory {
+    #[inline]
+    fn tag(&mut self, address: u64) -> &mut Tag {
+        tag_of(address)
+    }
+}

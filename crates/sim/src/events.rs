@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the program does on a CPU, and what follows: the simulator's one entry for accesses and fences.
+use crate::access::Part;
+use crate::event::{Effects, Event, Phase, Retry, Wait, What};
+use crate::{Lease, Memory, Sim, Tags};
+use corefold_model::{Kind, Tag};
+
+impl Sim {
+    /// The running CPU does this. If the effects say that others come first ([`Effects::OTHERS`]), they are to be run
+    /// ([`Sim::next`]), and then the same event is to be passed again.
+    pub fn event<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, event: &mut Event) -> Effects {
+        let mut effects = Effects::default();
+        self.event_into(lease, world, event, &mut effects);
+        effects
+    }
+
+    /// The same, written in place: on hot paths, a copy has to wait until its parts are stored.
+    #[inline(always)]
+    pub fn event_into<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) {
+        effects.clear();
+        let part = match event.what {
+            What::Load => self.load(lease, world, event, effects),
+            What::AtomicLoad => self.atomic_load(lease, world, event, effects),
+            What::Store => self.store(lease, world, event, effects),
+            What::AtomicStore(value) => self.atomic_store(lease, world, event, value, effects),
+            What::Update => self.update(lease, world, event, effects),
+            What::Timed(_) => self.timed(lease, world, event, effects),
+            What::Fence => self.full_fence(lease, world, event, effects),
+        };
+        if matches!(part, Part::Others) {
+            effects.set(Effects::OTHERS);
+        }
+    }
+
+    /// The next of the waits that effects told of.
+    #[inline]
+    pub fn take_wait(&mut self) -> Option<Wait> {
+        self.waits.pop_front()
+    }
+
+    /// The next of the stores that asked again for their lines.
+    #[inline]
+    pub fn take_retry(&mut self) -> Option<Retry> {
+        self.retries.pop_front()
+    }
+
+    /// Does the running CPU read a copy that it has, and that no request takes from it by now? Such a read takes no time and
+    /// changes no state of the line. CPUs behind go first if they can change the value ([`Sim::may_run_ahead`]), but for a
+    /// value that may be old: then `None`.
+    #[inline]
+    fn is_quiet(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut impl Tags,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) -> Option<bool> {
+        let (cpu, address) = (event.access.cpu, event.access.address);
+        if event.phase == Phase::Quiet {
+            return Some(self.model.quiet_read(*world.tag(address), cpu, lease.clock));
+        }
+        let may_be_old = event.may_be_old && self.within_slack(lease.clock);
+        self.catch_up(lease, cpu);
+        if !self.model.is_idle(cpu) {
+            lease.clock = self.model.retire(cpu, lease.clock);
+            self.cpus[cpu as usize].run_ahead.passed(lease.clock);
+            self.collect_waits(world, cpu, effects);
+        }
+        let tag = *world.tag(address);
+        if !self.model.quiet_read(tag, cpu, lease.clock) {
+            return Some(false);
+        }
+        if may_be_old || self.may_run_ahead(tag, lease.clock, |_| true) || self.is_last(lease.clock) {
+            return Some(true);
+        }
+        event.phase = Phase::Quiet;
+        None
+    }
+
+    fn timed<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) -> Part {
+        if event.phase == Phase::Begin {
+            event.phase = Phase::Earlier;
+        }
+        self.access(lease, world, event, effects)
+    }
+
+    fn load<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) -> Part {
+        if event.phase == Phase::Begin {
+            let tag = *world.tag(event.access.address);
+            event.only_timed = tag.is_untouched() || tag.private_cpu().is_some();
+            if event.only_timed {
+                event.phase = Phase::Earlier;
+            }
+        }
+        match event.only_timed {
+            true => self.access(lease, world, event, effects),
+            false => self.atomic_load(lease, world, event, effects),
+        }
+    }
+
+    #[inline]
+    fn atomic_load<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) -> Part {
+        if matches!(event.phase, Phase::Begin | Phase::Quiet) {
+            match self.is_quiet(lease, world, event, effects) {
+                None => return Part::Others,
+                Some(true) if event.may_be_old => {
+                    event.phase = Phase::Over;
+                    self.flush(world, self.shown(lease.clock), effects);
+                    return Part::Over;
+                }
+                Some(true) => event.phase = Phase::Over,
+                Some(false) => {
+                    event.phase = Phase::Earlier;
+                    event.access.kind = if event.awaited { Kind::LoadAwaited } else { Kind::Load };
+                }
+            }
+        }
+        if !matches!(event.phase, Phase::Over | Phase::After) {
+            // The clock of the access's begin, which what it waits for may move.
+            if event.phase == Phase::Earlier {
+                event.mark = lease.clock;
+            }
+            if let Part::Others = self.access(lease, world, event, effects) {
+                return Part::Others;
+            }
+            if lease.clock > event.mark && !self.is_last(lease.clock) {
+                // The value is that of now: the CPU that had the line before may still be behind in virtual time.
+                return Part::Others;
+            }
+        }
+        event.phase = Phase::Over;
+        self.flush(world, self.shown(lease.clock), effects);
+        self.found(world, event, effects);
+        Part::Over
+    }
+
+    fn found(&self, world: &impl Memory, event: &Event, effects: &mut Effects) {
+        if event.access.size <= 8 {
+            effects.value = world.read(event.access.address, event.access.size as u8);
+            effects.set(Effects::VALUE);
+        }
+    }
+
+    fn store<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) -> Part {
+        let (cpu, address) = (event.access.cpu, event.access.address);
+        if event.phase == Phase::Begin {
+            event.before = *world.tag(address);
+            event.phase = Phase::Earlier;
+        }
+        if let Part::Others = self.access(lease, world, event, effects) {
+            return Part::Others;
+        }
+        // Stores that are due commit before it, also those to these bytes.
+        self.flush(world, self.shown(lease.clock), effects);
+        let mut seen = lease.clock;
+        if self.stores.any_of(cpu) {
+            let bytes = address..address + u64::from(event.access.size);
+            let (pc, ..) = crate::parts(event.access.origin);
+            self.stores.defer_plain(world, cpu, bytes, effects.outcome.effect, pc);
+            seen = self.stores.youngest(cpu).map_or(seen, |store| store.effect);
+        }
+        effects.value = seen;
+        if event.before.record_index().is_some() {
+            effects.set(Effects::WAS_SHARED);
+        }
+        Part::Over
+    }
+
+    fn atomic_store<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        value: u64,
+        effects: &mut Effects,
+    ) -> Part {
+        let (cpu, address, size) = (event.access.cpu, event.access.address, event.access.size as u8);
+        if event.phase == Phase::Begin {
+            self.catch_up(lease, cpu);
+            event.phase = Phase::Earlier;
+            // Waits until the store buffer has room for one more store.
+            if let Some(store) = self.stores.in_the_way(cpu) {
+                self.await_store(lease, world, &store, effects);
+                event.phase = Phase::Room;
+                if !self.is_last(lease.clock) {
+                    return Part::Others;
+                }
+            }
+        }
+        if event.phase == Phase::Room {
+            self.flush(world, lease.clock, effects);
+            event.phase = Phase::Earlier;
+        }
+        if event.phase == Phase::Earlier {
+            event.before = *world.tag(address);
+        }
+        if let Part::Others = self.access(lease, world, event, effects) {
+            return Part::Others;
+        }
+        let at = effects.outcome.effect;
+        let effect = self
+            .delays
+            .as_mut()
+            .and_then(|delays| delays.stored())
+            .map_or(at, |longer| self.model.hold_store(&event.access, at.max(lease.clock) + longer));
+        let effect = effect.max(self.stores.not_before);
+        if effect <= lease.clock && !self.stores.any_of(cpu) {
+            world.write(address, size, value);
+        } else {
+            keep_clean(world.tag(address), cpu, event.before);
+            let (pc, ..) = crate::parts(event.access.origin);
+            self.stores.defer(world, cpu, (address, size), value, effect, pc);
+        }
+        Part::Over
+    }
+
+    fn update<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) -> Part {
+        if event.phase == Phase::Begin {
+            event.phase = Phase::Earlier;
+        }
+        if event.phase != Phase::After {
+            if let Part::Others = self.access(lease, world, event, effects) {
+                return Part::Others;
+            }
+            let outcome = &effects.outcome;
+            event.mark = 0;
+            if outcome.transfer.is_some() || outcome.stall > 0 {
+                // It takes effect when the line has arrived; CPUs that are behind run first.
+                event.mark = outcome.done - outcome.effect;
+                lease.clock -= event.mark;
+                if !self.is_last(lease.clock) {
+                    return Part::Others;
+                }
+            }
+        }
+        lease.clock += event.mark;
+        event.phase = Phase::Over;
+        self.flush(world, lease.clock, effects);
+        self.found(world, event, effects);
+        Part::Over
+    }
+
+    fn full_fence<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        event: &mut Event,
+        effects: &mut Effects,
+    ) -> Part {
+        let cpu = event.access.cpu;
+        if event.phase == Phase::Begin {
+            self.catch_up(lease, cpu);
+            self.cpus[cpu as usize].run_ahead.lost();
+            lease.clock = self.model.drain(cpu, lease.clock);
+            self.collect_waits(world, cpu, effects);
+            event.phase = Phase::Drained;
+        } else {
+            self.flush(world, lease.clock, effects);
+        }
+        if !self.await_own_stores(lease, world, cpu, effects) {
+            return Part::Others;
+        }
+        event.phase = Phase::Over;
+        lease.clock += self.fence;
+        self.flush(world, lease.clock, effects);
+        Part::Over
+    }
+}
+
+/// A store waits on a line that is the CPU's own since it asked for it. The line counts as clean: plain stores to it are
+/// events and wait as well, and another CPU that asks for it finds it as it was ([`Sim::reveal`]).
+fn keep_clean(tag: &mut Tag, cpu: u32, before: Tag) {
+    if *tag == Tag::private_dirty(cpu) && before != *tag {
+        *tag = Tag::private_clean(cpu);
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The simulated machine running: CPUs with clocks, who runs next, what each has stored that others do not see yet.
+//!
+//! A value: no statics, no I/O. The engine is a front end of it, and so is a test (`tests/common`). A front end
+//! - passes what the program does on the running CPU to [`Sim::event`], over its [`Memory`] and [`Tags`], and accounts for
+//!   the [`Effects`];
+//! - runs others where they come first: [`Sim::next`] says who, [`Sim::switch`] makes them the running one;
+//! - runs code without events as far as the [`Lease`] allows.
+#![no_std]
+extern crate alloc;
+
+mod access;
+mod clocks;
+mod cpu;
+pub mod delays;
+mod event;
+mod events;
+mod lease;
+mod memory;
+mod origin;
+pub mod random;
+mod run_ahead;
+mod sim;
+mod spin_skip;
+mod store_buffer;
+mod timers;
+
+pub use clocks::Clocks;
+pub use cpu::Cpu;
+pub use event::{Effects, Event, Retry, Wait, What};
+pub use lease::Lease;
+pub use memory::{Memory, Tags};
+pub use origin::{STORED, origin, parts};
+pub use run_ahead::RunAhead;
+pub use sim::{Options, Sim, Turn};
+pub use spin_skip::{LOOKS, Skipped, Spin, SpinSkips, Watched};
+pub use store_buffer::{Store, StoreBuffers};
+pub use timers::{Due, Timers};

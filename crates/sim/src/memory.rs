@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The memory that simulated programs share. It shows the running CPU's view: see [`crate::StoreBuffers`].
+use core::ops::Range;
+use corefold_model::Tag;
+
+pub trait Memory {
+    /// The bytes from `address` on, little endian; `size` is 1, 2, 4 or 8.
+    fn read(&self, address: u64, size: u8) -> u64;
+
+    /// Writes as many bytes of `value`.
+    fn write(&mut self, address: u64, size: u8, value: u64);
+
+    /// Does work that undoes stores and puts them in again. Where the simulator's own stack lies in this memory, it has to
+    /// be done on another one, and `work` must own what it uses or have it elsewhere.
+    #[inline]
+    fn apart<W: FnOnce(&mut Self)>(&mut self, work: W)
+    where
+        Self: Sized,
+    {
+        work(self);
+    }
+}
+
+/// What is known of each line, as the model left it: untouched at first.
+pub trait Tags {
+    fn tag(&mut self, address: u64) -> &mut Tag;
+}
+
+/// Do these bytes and those have any in common?
+#[inline]
+pub(crate) fn overlap(these: &Range<u64>, those: &Range<u64>) -> bool {
+    these.start < those.end && those.start < these.end
+}

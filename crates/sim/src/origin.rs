@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The place in the code, the kind and the size of an access in one word, which the model keeps beside it.
+
+const KIND: u32 = 48;
+const SIZE: u32 = 52;
+
+/// The kind under which a wait for a store in the store buffer is accounted, as the front end numbers them.
+pub const STORED: u8 = 3;
+
+pub fn origin(pc: u64, kind: u8, size: u32) -> u64 {
+    pc | u64::from(kind) << KIND | u64::from(size.min(64)) << SIZE
+}
+
+/// The parts of [`origin`]: pc, kind, size.
+pub fn parts(origin: u64) -> (u64, u8, u8) {
+    (origin & ((1 << KIND) - 1), (origin >> KIND & 0xf) as u8, (origin >> SIZE) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_come_back() {
+        assert_eq!(parts(origin(0x7fff_1234_5678, 5, 16)), (0x7fff_1234_5678, 5, 16));
+        assert_eq!(parts(origin(1, 0, 1000)), (1, 0, 64));
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Spin skip: a CPU that spins on an unchanging word repeats itself, so its iterations need not be simulated one
+//! by one. Its clock is advanced by whole iterations of the loop, and set back when another CPU requests one
+//! of the lines that the loop reads. So a thousand CPUs may wait for one without costing the host a thousand
+//! times as much.
+use crate::{Lease, Sim, Tags};
+use alloc::vec;
+use alloc::vec::Vec;
+use corefold_model::Ticks;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use rustc_hash::FxBuildHasher;
+
+/// The most places of a loop that are tracked separately.
+pub const LOOKS: usize = 8;
+/// Skipping fewer iterations costs the host more than running them.
+const FEWEST: u64 = 8;
+
+/// A line that each turn of a spin reads, so long after the turn's first read. No line: 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    pub line: u64,
+    pub after: Ticks,
+}
+
+/// A loop whose every iteration is like the last, as far as its thread goes: its first read was just made.
+#[derive(Clone, Copy, Debug)]
+pub struct Spin {
+    /// Between two reads from the same place, one iteration apart.
+    pub period: Ticks,
+    /// Of the words that it waits for.
+    pub lines: [Watched; LOOKS],
+    /// Lines that it reads beside them.
+    pub read: [Watched; LOOKS],
+}
+
+/// A CPU that skips its spin: it last read the word at `since`, and would again every period.
+#[derive(Clone, Copy)]
+struct Skip {
+    since: Ticks,
+    spin: Spin,
+    /// One of the lines that it only reads was requested: its turns may be others from then on.
+    disturbed: bool,
+}
+
+/// A skip that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// How long it was.
+    pub time: Ticks,
+    /// The loop may behave differently from now on.
+    pub disturbed: bool,
+}
+
+/// The CPUs that skip. Such a CPU's clock is that of its next read.
+pub struct SpinSkips {
+    cpus: Vec<Option<Skip>>,
+    /// Lines that skipping CPUs watch, and how many CPUs watch each.
+    watched: HashMap<u64, u32, FxBuildHasher>,
+}
+
+impl SpinSkips {
+    pub(crate) fn new(cpus: u32) -> Self {
+        SpinSkips { cpus: vec![None; cpus as usize], watched: HashMap::default() }
+    }
+
+    /// When the CPU last read the word, if it skips.
+    pub fn since(&self, cpu: usize) -> Option<Ticks> {
+        self.cpus[cpu].map(|skip| skip.since)
+    }
+
+    fn begin(&mut self, cpu: usize, skip: Skip) {
+        self.cpus[cpu] = Some(skip);
+        skip.spin.watches().for_each(|watched| *self.watched.entry(watched.line).or_default() += 1);
+    }
+
+    fn end(&mut self, cpu: usize) -> Option<Skip> {
+        let skip = self.cpus[cpu].take()?;
+        for watched in skip.spin.watches() {
+            if let Entry::Occupied(mut count) = self.watched.entry(watched.line) {
+                *count.get_mut() -= 1;
+                if *count.get() == 0 {
+                    count.remove();
+                }
+            }
+        }
+        Some(skip)
+    }
+}
+
+impl Spin {
+    fn watches(&self) -> impl Iterator<Item = Watched> {
+        self.lines.into_iter().chain(self.read).filter(|watched| watched.line != 0)
+    }
+}
+
+impl Skip {
+    /// The turn that makes the first read of `cpu`, `after` its begin, which is not over at `time`. Of CPUs with equal
+    /// clocks the one with the smaller number goes first: if the running CPU has a greater one, a read at `time` is over.
+    fn turn_with(&self, after: Ticks, cpu: usize, running: usize, time: Ticks) -> Ticks {
+        let over = if cpu < running { time + 1 } else { time };
+        let turns = over.saturating_sub(self.since + after).div_ceil(self.spin.period);
+        self.since + turns.max(u64::from(after == 0)) * self.spin.period
+    }
+
+    /// The turn that something changes in the midst of.
+    fn turn_at(&self, time: Ticks) -> Ticks {
+        self.since + time.saturating_sub(self.since) / self.spin.period * self.spin.period
+    }
+}
+
+impl Sim {
+    /// The running CPU has just repeated its read: it begins to skip, for no `longer` than that, if no store to the lines it
+    /// watches is pending. Returns whether it did; others run next, and then it has to read again.
+    pub fn skip(&mut self, lease: &mut Lease, tags: &mut impl Tags, spin: Spin, longest: Ticks) -> bool {
+        if self.step_by_step {
+            return false;
+        }
+        let (cpu, clock) = (self.cpu, lease.clock);
+        let lines = spin.watches().map(|watched| watched.line);
+        // A store that is still in another CPU's store buffer would wake nobody when it commits.
+        let mut quiet = |line: u64| {
+            self.model.undisturbed(*tags.tag(line), cpu as u32) && !self.stores.any_on(&(line..line + self.line_bytes))
+        };
+        if !lines.into_iter().all(&mut quiet) || !self.model.is_idle(cpu as u32) {
+            return false;
+        }
+        let ends = clock.saturating_add(longest).min(self.cpus[cpu].turn_ends()).min(self.sibling_changes());
+        // A turn that begins then is no more.
+        let turns = ends.saturating_sub(clock + 1) / spin.period.max(1);
+        // An iteration that took no time was hidden behind a locked operation's wait: that ends.
+        if turns < FEWEST || spin.period == 0 {
+            return false;
+        }
+        lease.clock = clock + turns * spin.period;
+        self.skips.begin(cpu, Skip { since: clock, spin, disturbed: false });
+        true
+    }
+
+    /// The CPU's skip, if any, ends at `clock`.
+    pub fn end_skip(&mut self, cpu: usize, clock: Ticks) -> Option<Skipped> {
+        let skip = self.skips.end(cpu)?;
+        // Its next read is at `clock`, one iteration after the last that is skipped.
+        let time = clock.saturating_sub(skip.since).saturating_sub(skip.spin.period);
+        Some(Skipped { time, disturbed: skip.disturbed })
+    }
+
+    /// Another CPU requests the line at `address` at `time`: the CPUs that watch it read it again. Returns whether any does;
+    /// then the limit is to be set anew.
+    #[inline]
+    pub fn touched(&mut self, address: u64, time: Ticks) -> bool {
+        let line = self.line_start(address);
+        !self.skips.watched.is_empty() && self.skips.watched.contains_key(&line) && self.rouse_watchers(line, time)
+    }
+
+    fn rouse_watchers(&mut self, line: u64, time: Ticks) -> bool {
+        for skip in self.skips.cpus.iter_mut().flatten() {
+            skip.disturbed |= skip.spin.read.iter().any(|watched| watched.line == line);
+        }
+        let running = self.cpu;
+        self.rouse(|cpu, skip| {
+            let these = skip.spin.watches().filter(|watched| watched.line == line);
+            these.map(|watched| skip.turn_with(watched.after, cpu, running, time)).min()
+        });
+        true
+    }
+
+    /// The CPU has something else to do at `time`. Returns whether it skips; then the skip is to be ended.
+    pub fn disturb(&mut self, cpu: usize, time: Ticks) -> bool {
+        let skips = self.skips.cpus[cpu].is_some();
+        if skips {
+            let running = self.cpu;
+            self.rouse(|c, skip| (c == cpu).then(|| skip.turn_with(0, cpu, running, time)));
+        }
+        skips
+    }
+
+    /// The CPU begins or ends to run something at `time`, in the midst of a turn of its siblings, which takes longer or less
+    /// than the last: they go on where that turn begins. Returns whether any skips.
+    pub fn rouse_siblings(&mut self, cpu: usize, time: Ticks) -> bool {
+        let mut any = false;
+        for sibling in self.siblings(cpu) {
+            if self.skips.cpus[sibling].is_some() {
+                self.rouse(|c, skip| (c == sibling).then(|| skip.turn_at(time)));
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Accounts are about to be made at `time`: all skips are to end.
+    pub fn rouse_all(&mut self, time: Ticks) {
+        let running = self.cpu;
+        self.rouse(|cpu, skip| Some(skip.turn_with(0, cpu, running, time)));
+    }
+
+    /// Of the CPUs that skip, those for which `when` gives a time go on then, if not sooner. Until then they may be roused
+    /// sooner still, by a CPU that is behind the one that rouses them now.
+    fn rouse(&mut self, when: impl Fn(usize, &Skip) -> Option<Ticks>) {
+        let mut roused: Vec<(u32, Ticks)> = Vec::new();
+        for (cpu, (slot, skip)) in self.cpus.iter_mut().zip(&self.skips.cpus).enumerate() {
+            if let Some(look) = skip.and_then(|skip| when(cpu, &skip)).filter(|look| *look < slot.clock) {
+                slot.clock = look;
+                roused.push((cpu as u32, look));
+            }
+        }
+        self.clocks.change(|cpu| roused.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok().map(|at| roused[at].1));
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A small machine for tests: two sockets of two cores with two threads each.
+use corefold_model::{Caches, Core, Latency, Machine, Pair, System};
+
+const LOCAL: Pair = Pair { clean: 40, modified: 60 };
+const REMOTE: Pair = Pair { clean: 150, modified: 200 };
+
+pub fn machine() -> Machine {
+    Machine {
+        name: "test".into(),
+        sockets: 2,
+        cores_per_socket: 2,
+        cores_per_cluster: 2,
+        sockets_per_group: 2,
+        threads_per_core: 2,
+        line_bytes: 64,
+        clock_hz: 2_000_000_000,
+        latency: Latency {
+            smt: 5,
+            cluster: LOCAL,
+            local: LOCAL,
+            away: LOCAL,
+            remote: REMOTE,
+            far: REMOTE,
+            memory: 180,
+            remote_memory: 180,
+            request_percent: 33,
+            snoop_percent: 33,
+            home_busy: 6,
+            queueing: true,
+            home_node: true,
+            migratory: false,
+            spread: 0,
+        },
+        core: Core {
+            width: 4,
+            rmw: 20,
+            rmw_held: 20,
+            split_lock: 1000,
+            reload: 5,
+            forward: 5,
+            renamed: 5,
+            fence: 30,
+            pause: 10,
+            store_buffer: 4,
+            misses: 3,
+            transfers: 3,
+            window: 50,
+            scheduler: 97,
+            taken_branch: 1,
+            mispredict: 15,
+            smt_percent: 125,
+            adjacent_line: false,
+        },
+        caches: Caches::ENDLESS,
+        system: System {
+            syscall: 300,
+            futex: 225,
+            wake: 3000,
+            wake_call: 2_000,
+            futex_wake: 225,
+            context_switch: 2000,
+            timeslice: 1_000_000,
+            wake_granularity: 1_000_000,
+            sleeper_credit: 3_000_000,
+            interrupt: 1000,
+            interrupt_send: 100,
+            grace_period: 1_000_000,
+            thread_create: 10_000,
+            allocation: 50,
+            clock_read: 30,
+        },
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A front end without a program: each CPU does a list of operations, over a memory that is a map.
+#![allow(dead_code)]
+mod machine;
+
+use corefold_model::{Tag, Ticks, ticks};
+use corefold_sim::{Effects, Event, Lease, Memory, Options, Sim, Tags, Turn, What};
+pub use machine::machine;
+use std::collections::HashMap;
+
+/// Memory by byte, and the tags of lines.
+#[derive(Default)]
+pub struct World {
+    bytes: HashMap<u64, u8>,
+    tags: HashMap<u64, Tag>,
+}
+
+impl Memory for World {
+    fn read(&self, address: u64, size: u8) -> u64 {
+        let byte = |at: u8| u64::from(*self.bytes.get(&(address + u64::from(at))).unwrap_or(&0));
+        (0..size).map(|at| byte(at) << (8 * at)).sum()
+    }
+    fn write(&mut self, address: u64, size: u8, value: u64) {
+        self.bytes.extend((0..size).map(|at| (address + u64::from(at), (value >> (8 * at)) as u8)));
+    }
+}
+
+impl Tags for World {
+    fn tag(&mut self, address: u64) -> &mut Tag {
+        self.tags.entry(address / 64).or_insert(Tag::UNTOUCHED)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// Cycles of computation.
+    Compute(u32),
+    /// The value that is found is a result.
+    Load(u64),
+    AtomicLoad(u64),
+    Store(u64, u64),
+    AtomicStore(u64, u64),
+    /// A locked exchange; its old value is a result.
+    Exchange(u64, u64),
+    Fence,
+    /// An atomic load, again and again, each with so many cycles of computation, until it finds this.
+    Await(u64, u64, u32),
+}
+use Op::*;
+
+const SIZE: u32 = 8;
+const LONGEST_SKIP: Ticks = ticks(10_000);
+
+/// What the CPUs did, and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Results {
+    /// By CPU, in the order of its operations.
+    pub found: Vec<Vec<u64>>,
+    /// By CPU: its clock after each operation.
+    pub times: Vec<Vec<Ticks>>,
+}
+
+struct Thread {
+    ops: Vec<Op>,
+    at: usize,
+    /// Others ran in the midst of it.
+    event: Option<Event>,
+    /// Of the word that it awaits: the last value and when that was read, and reads since that were one period apart.
+    last: (u64, Ticks),
+    same: u32,
+    skipping: bool,
+}
+
+/// Runs the lists, each on the CPU of its number; an empty one leaves its CPU idle.
+pub fn run(options: Options, lists: &[Vec<Op>]) -> Results {
+    let mut lab = Lab::new(options, lists);
+    while lab.step() {}
+    lab.results
+}
+
+pub struct Lab {
+    pub sim: Sim,
+    pub lease: Lease,
+    pub world: World,
+    threads: Vec<Thread>,
+    pub results: Results,
+    /// A spin is skipped after so many reads that found the same; 0: never.
+    pub skips_after: u32,
+    pub skipped: Ticks,
+}
+
+impl Lab {
+    pub fn new(options: Options, lists: &[Vec<Op>]) -> Lab {
+        let thread =
+            |ops: &Vec<Op>| Thread { ops: ops.clone(), at: 0, event: None, last: (0, 0), same: 0, skipping: false };
+        let mut lab = Lab {
+            sim: Sim::new(&machine(), options),
+            lease: Lease::default(),
+            world: World::default(),
+            threads: lists.iter().map(thread).collect(),
+            results: Results { found: vec![vec![]; lists.len()], times: vec![vec![]; lists.len()] },
+            skips_after: 0,
+            skipped: 0,
+        };
+        for (cpu, list) in lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+            lab.sim.cpus[cpu].thread = Some(cpu);
+            lab.sim.cpus[cpu].next_sample = Ticks::MAX;
+            if !options.by_hand {
+                lab.sim.clocks.push(0, cpu as u32);
+            }
+            assert!(list.len() < 1000);
+        }
+        if let Some((clock, cpu)) = lab.sim.clocks.pop() {
+            lab.switch(cpu as usize, clock);
+        }
+        lab
+    }
+
+    fn switch(&mut self, cpu: usize, clock: Ticks) {
+        self.sim.switch(&mut self.lease, &mut self.world, cpu, clock);
+        self.drop_accounts();
+    }
+
+    fn drop_accounts(&mut self) {
+        while self.sim.take_wait().is_some() {}
+        while self.sim.take_retry().is_some() {}
+    }
+
+    /// The running CPU does the next part of its list. False: all have done theirs.
+    pub fn step(&mut self) -> bool {
+        let cpu = self.sim.cpu;
+        if self.threads[cpu].skipping {
+            self.threads[cpu].skipping = false;
+            let skipped = self.sim.end_skip(cpu, self.lease.clock).expect("it skips");
+            self.skipped += skipped.time;
+        }
+        if self.threads[cpu].at == self.threads[cpu].ops.len() {
+            return self.leave();
+        }
+        let over = self.go_on(cpu);
+        let turn = if over && !self.sim.too_far_ahead(self.lease.clock) && !self.threads[cpu].skipping {
+            Turn::Same
+        } else {
+            self.sim.next(self.lease.clock)
+        };
+        if let Turn::Of(cpu, clock) = turn {
+            self.switch(cpu, clock);
+        }
+        true
+    }
+
+    /// The CPU has nothing more to do.
+    fn leave(&mut self) -> bool {
+        let cpu = self.sim.cpu;
+        self.sim.cpus[cpu].thread = None;
+        self.sim.cpus[cpu].clock = self.lease.clock;
+        match self.sim.clocks.pop() {
+            Some((clock, cpu)) => self.switch(cpu as usize, clock),
+            None => {
+                self.sim.commit_until(&mut self.world, Ticks::MAX);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns whether its operation is over.
+    pub fn go_on(&mut self, cpu: usize) -> bool {
+        let op = self.threads[cpu].ops[self.threads[cpu].at];
+        let event = |what, address| Event::new(what, cpu as u32, address, SIZE, 0);
+        let new = match op {
+            Compute(cycles) => {
+                self.lease.clock += ticks(cycles);
+                return self.over(cpu, None);
+            }
+            Load(address) => event(What::Load, address),
+            AtomicLoad(address) => event(What::AtomicLoad, address),
+            Await(address, ..) => {
+                let mut look = event(What::AtomicLoad, address);
+                look.awaited = self.threads[cpu].last.1 > 0;
+                look
+            }
+            Store(address, _) => event(What::Store, address),
+            AtomicStore(address, value) => event(What::AtomicStore(value), address),
+            Exchange(address, _) => event(What::Update, address),
+            Fence => Event::fence(cpu as u32),
+        };
+        let mut event = self.threads[cpu].event.take().unwrap_or(new);
+        let effects = self.sim.event(&mut self.lease, &mut self.world, &mut event);
+        self.drop_accounts();
+        if effects.has(Effects::OTHERS) {
+            self.threads[cpu].event = Some(event);
+            return false;
+        }
+        match op {
+            // The program's own store, or its load of a line that nobody shares.
+            Store(address, value) | Exchange(address, value) => self.world.write(address, SIZE as u8, value),
+            Await(address, value, cycles) if effects.value != value => {
+                return self.again(cpu, address, cycles, effects.value);
+            }
+            _ => {}
+        }
+        let found = match op {
+            Load(address) => Some(self.world.read(address, SIZE as u8)).filter(|_| !effects.has(Effects::VALUE)),
+            _ => None,
+        };
+        let value = effects.has(Effects::VALUE).then_some(effects.value).or(found);
+        let result = value.filter(|_| matches!(op, Load(_) | AtomicLoad(_) | Exchange(..) | Await(..)));
+        let result = if let Exchange(..) = op { Some(effects.value) } else { result };
+        self.over(cpu, result)
+    }
+
+    /// The awaited word has another value.
+    fn again(&mut self, cpu: usize, address: u64, cycles: u32, value: u64) -> bool {
+        let thread = &mut self.threads[cpu];
+        let steady = thread.last == (value, self.lease.clock.saturating_sub(ticks(cycles)));
+        thread.same = if steady { thread.same + 1 } else { 0 };
+        thread.last = (value, self.lease.clock);
+        if self.skips_after > 0 && self.threads[cpu].same > self.skips_after {
+            let mut lines = [corefold_sim::Watched::default(); corefold_sim::LOOKS];
+            lines[0].line = self.sim.line_start(address);
+            let spin = corefold_sim::Spin { period: ticks(cycles), lines, read: Default::default() };
+            self.threads[cpu].skipping = self.sim.skip(&mut self.lease, &mut self.world, spin, LONGEST_SKIP);
+        }
+        if !self.threads[cpu].skipping {
+            self.lease.clock += ticks(cycles);
+        }
+        true
+    }
+
+    fn over(&mut self, cpu: usize, result: Option<u64>) -> bool {
+        self.results.found[cpu].extend(result);
+        self.results.times[cpu].push(self.lease.clock);
+        self.threads[cpu].at += 1;
+        (self.threads[cpu].same, self.threads[cpu].last) = (0, (0, 0));
+        true
+    }
+}
