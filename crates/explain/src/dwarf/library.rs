@@ -54,7 +54,7 @@ impl Debug {
         let container = CONTAINERS
             .iter()
             .any(|container| name.strip_prefix(container).is_some_and(|rest| rest.is_empty() || rest.starts_with('<')));
-        let rust = name.starts_with("Atomic") && self.members(kind).iter().any(|m| m.name.as_deref() == Some("v"));
+        let rust = name.starts_with("Atomic") && self.member_type(kind, "v").is_some();
         posix || rust || ((standard || container) && self.is_from_libstdcxx(kind))
     }
 

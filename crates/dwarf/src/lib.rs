@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Structures from debug information.
+//!
+//! [`Info`] reads the entries of one file's DWARF as they are asked for; [`Types`] has all structures of a file,
+//! from DWARF or BTF. Both describe a structure by a [`Record`].
+mod facts;
+mod index;
+mod info;
+mod kind;
+mod read;
+mod record;
+mod sections;
+mod shape;
+
+pub use index::{Index, LAMBDA, TypeEntry, Variable};
+pub use info::{Die, Info, Reader};
+pub use kind::{Kind, Qualifier, Sign};
+pub use record::{Bits, Keyword, Member, Record, Role, Variant, Variants};
