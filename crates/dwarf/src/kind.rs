@@ -55,6 +55,28 @@ pub enum Kind<T> {
     Unknown,
 }
 
+impl<T> Kind<T> {
+    /// The same with other references to types.
+    pub fn map<U>(self, mut to: impl FnMut(T) -> U) -> Kind<U> {
+        match self {
+            Kind::Base { name, size } => Kind::Base { name, size },
+            Kind::Enumeration { name, size, in_c } => Kind::Enumeration { name, size, in_c },
+            Kind::Typedef { name, of } => Kind::Typedef { name, of: of.map(to) },
+            Kind::Qualified { how, of } => Kind::Qualified { how, of: of.map(to) },
+            Kind::Pointer { name, to: target, size, sign } => Kind::Pointer { name, to: target.map(to), size, sign },
+            Kind::Array { of, bounds, size } => Kind::Array { of: of.map(to), bounds, size },
+            Kind::Function { returns, parameters, variadic } => Kind::Function {
+                returns: returns.map(&mut to),
+                parameters: parameters.into_iter().map(|parameter| parameter.map(&mut to)).collect(),
+                variadic,
+            },
+            Kind::Record { record, in_c } => Kind::Record { record: Box::new(record.map(to)), in_c },
+            Kind::Declared { keyword, name, in_c } => Kind::Declared { keyword, name, in_c },
+            Kind::Unknown => Kind::Unknown,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Qualifier {
     Const,

@@ -38,7 +38,11 @@ impl Info {
     }
 
     pub fn name_of(&self, unit: u32, facts: &Facts) -> Option<String> {
-        self.string(unit as usize, facts.name.clone()?)
+        match (facts.name.clone(), facts.specification) {
+            (Some(name), _) => self.string(unit as usize, name),
+            (None, Some(declaration)) => self.text(declaration, c::DW_AT_name),
+            (None, None) => None,
+        }
     }
 
     fn variants(&self, part: Die) -> Option<Variants<Die>> {

@@ -37,8 +37,18 @@ pub fn reader<'data, R: ReadRef<'data>>(
     Ok(Reader::new(bytes, endian(file)))
 }
 
+/// The bytes of the section, if the file has it.
+pub fn named<'data, R: ReadRef<'data>>(
+    file: &object::File<'data, R>,
+    raw: &File,
+    name: &str,
+) -> Result<Option<Arc<[u8]>>> {
+    let section = file.section_by_name(name);
+    section.map(|section| bytes(file, &section, Some(raw)).with_context(|| format!("section {name}"))).transpose()
+}
+
 /// What is in the section; read into its place at once from `raw`, where that is given and the section is as it is there.
-pub fn bytes<'data, R: ReadRef<'data>>(
+fn bytes<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     section: &object::Section<'data, '_, R>,
     raw: Option<&File>,
