@@ -32,6 +32,11 @@ A schedule fails if the program exits with a status other than 0, crashes, uses 
 or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if none failed but some did not finish within
 --timeout, 6 if the program cannot be simulated, others as for `corefold run`.";
 
+const LAYOUT: &str = "\
+Examples:
+  corefold layout /sys/kernel/btf/vmlinux inode           one structure of the running kernel
+  corefold layout ./server 'conn*' --expand               some of a program's (compiled with -g), with those inside";
+
 /// Finds and explains multicore scaling collapses: runs a real program on a simulated machine with as many CPUs as you choose.
 #[derive(Parser)]
 #[command(name = "corefold", version, after_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
@@ -66,6 +71,9 @@ pub enum Command {
     Explore(ExploreArgs),
     /// Print the report of a recording.
     Report(ReportArgs),
+    /// Show structures on cache lines: offsets, holes, line boundaries; in an array, slot by slot; between two builds.
+    #[command(after_help = LAYOUT)]
+    Layout(crate::layout::LayoutArgs),
     /// Reproduce published results in simulation.
     #[command(subcommand)]
     Case(crate::case::Command),

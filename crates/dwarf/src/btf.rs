@@ -75,7 +75,11 @@ impl<'a> Section<'a> {
             let (offset, length) = (word(at)?, word(at + 4)?);
             let begin = start.saturating_add(offset);
             let end = begin.saturating_add(length);
-            ensure!(end <= bytes.len(), "{what} reach from {begin:#x} to {end:#x}, beyond its {:#x} bytes", bytes.len());
+            ensure!(
+                end <= bytes.len(),
+                "{what} reach from {begin:#x} to {end:#x}, beyond its {:#x} bytes",
+                bytes.len()
+            );
             Ok((begin, end))
         };
         let (types, strings) = (part("types", 8)?, part("strings", 16)?);

@@ -125,7 +125,14 @@ impl<'a> Builder<'a> {
     }
 
     /// What stands for a structure that need not be read here: its name is enough, or another unit has it.
-    fn by_name(&mut self, die: Die, row: Option<usize>, keyword: Keyword, whole: bool, number: u32) -> Option<Kind<u32>> {
+    fn by_name(
+        &mut self,
+        die: Die,
+        row: Option<usize>,
+        keyword: Keyword,
+        whole: bool,
+        number: u32,
+    ) -> Option<Kind<u32>> {
         let name = self.info.name(die)?;
         let is_known = row.is_some_and(|row| !self.fresh.contains(&row) && self.rows.is_listed(row));
         let is_declaration = self.info.flag(die, c::DW_AT_declaration);

@@ -76,7 +76,9 @@ impl Types {
     fn parameters(&self, parameters: &[Option<TypeId>], variadic: bool, left: usize) -> String {
         // Only a few levels of functions in functions: each multiplies the names.
         let one = |id: &Option<TypeId>| self.declaration_within(*id, "", left / 2);
-        let text = |d: Declaration| if d.declarator.is_empty() { d.type_name } else { format!("{} {}", d.type_name, d.declarator) };
+        let text = |d: Declaration| {
+            if d.declarator.is_empty() { d.type_name } else { format!("{} {}", d.type_name, d.declarator) }
+        };
         let mut list: Vec<String> = Vec::new();
         for id in parameters {
             list.push(text(one(id)));

@@ -258,7 +258,7 @@ fn name_hash(info: &Info, unit: &Unit, name: &AttributeValue<Reader>) -> u64 {
         AttributeValue::DebugLineStrRef(offset) => (2, offset.0).hash(&mut hash),
         AttributeValue::DebugStrOffsetsIndex(index) => {
             (1, info.dwarf().string_offset(unit, *index).map_or(0, |offset| offset.0)).hash(&mut hash);
-        },
+        }
         AttributeValue::String(text) => text.bytes().hash(&mut hash),
         _ => {}
     }

@@ -93,12 +93,7 @@ fn merge(done: Vec<(u32, Result<Fragment>)>, firsts: &Firsts) -> Types {
             let Some(name) = found.typedef.or_else(|| record.name.clone()) else {
                 continue;
             };
-            types.structures.push(Structure {
-                id: global(found.kind),
-                name,
-                is_typedef,
-                unit: fragment.unit.clone(),
-            });
+            types.structures.push(Structure { id: global(found.kind), name, is_typedef, unit: fragment.unit.clone() });
         }
         elsewhere.extend(fragment.elsewhere.into_iter().map(|(local, hash)| (global(local), hash)));
         types.kinds.extend(fragment.kinds.into_iter().map(|kind| kind.map(global)));
