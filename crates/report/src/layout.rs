@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Structures on cache lines: as C declarations, in an array or slab slot by slot, and compared between two builds.
+mod diff;
+mod diff_text;
 mod form;
 mod glob;
+mod heat;
+mod json;
+mod leaves;
+mod slots;
+mod slots_text;
 mod text;
 
+pub use diff::{Builds, Change, Differences, PairChange, differences};
+pub use diff_text::text as differences_text;
+pub use heat::Heat;
+pub use json::{differences as differences_json, slots as slots_json, structures as structures_json};
+pub use slots::Stride;
+pub use slots_text::{InArray, Slots, text as slots_text};
 pub use text::text as structure_text;
 
 use corefold_dwarf::{Structure, Types};
@@ -15,6 +28,8 @@ pub struct Look {
     pub line: u64,
     /// Structures inside are shown with their members.
     pub expand: bool,
+    /// Characters a line, of tables and sentences.
+    pub width: usize,
 }
 
 fn counted_lines(size: u64, line: u64) -> u64 {
