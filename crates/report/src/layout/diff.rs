@@ -120,7 +120,8 @@ fn matched<'a>(
     if let ([old], [new]) = (olds, news) {
         return vec![(old, new)];
     }
-    let shapes = |types, records: &[&Record<TypeId>]| records.iter().map(|r| (r.size, leaves(types, r))).collect::<Vec<_>>();
+    let shapes =
+        |types, records: &[&Record<TypeId>]| records.iter().map(|r| (r.size, leaves(types, r))).collect::<Vec<_>>();
     let (old_shapes, new_shapes) = (shapes(builds.old, olds), shapes(builds.new, news));
     let left = |own: &[&'a Record<TypeId>], own_shapes: &[(u64, Vec<Leaf>)], others: &[(u64, Vec<Leaf>)]| {
         let differs = own.iter().zip(own_shapes).filter(|(_, shape)| !others.contains(shape));

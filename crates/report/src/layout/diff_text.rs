@@ -24,7 +24,11 @@ pub fn text(found: &Differences, look: &Look, hot: bool) -> String {
         out += &only(names, what, look);
     }
     let same = found.compared - found.changes.len();
-    out + &format!("{} compared, {} differ, {same} are the same\n", counted(found.compared as u64, "structure"), found.changes.len())
+    out + &format!(
+        "{} compared, {} differ, {same} are the same\n",
+        counted(found.compared as u64, "structure"),
+        found.changes.len()
+    )
 }
 
 fn only(names: &[String], what: &str, look: &Look) -> String {
@@ -57,7 +61,8 @@ fn one(change: &Change, look: &Look, hot: bool) -> String {
     match change.pairs.len() {
         0 => out += "  no two fields share a line in other slots than before\n",
         count if count > MOST_PAIRS => {
-            out += &format!("  … and {} more pairs; --fields LIST shows those of the fields named\n", count - MOST_PAIRS);
+            out +=
+                &format!("  … and {} more pairs; --fields LIST shows those of the fields named\n", count - MOST_PAIRS);
         }
         _ => {}
     }
@@ -120,7 +125,11 @@ fn pair_words(change: &Change, pair: &PairChange) -> String {
     let slots = change.slots();
     let heat = if pair.heat > 0.0 { format!(" [{:.1}% of stall and spin]", 100.0 * pair.heat) } else { String::new() };
     if slots == 1 {
-        let how = if pair.new.is_empty() { "moved apart: they no longer share a line" } else { "moved together: they now share a line" };
+        let how = if pair.new.is_empty() {
+            "moved apart: they no longer share a line"
+        } else {
+            "moved together: they now share a line"
+        };
         return format!("{names}: {how}{heat}");
     }
     let percent = |objects: u64, of: u64| 100.0 * objects as f64 / of as f64;

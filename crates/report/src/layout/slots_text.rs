@@ -43,23 +43,25 @@ impl Slots {
 pub fn wanted(leaf: &Leaf, patterns: &[String]) -> bool {
     let fits = |pattern: &String| {
         let last = leaf.path.rsplit('.').next().unwrap_or(&leaf.path);
-        glob::matches(pattern, &leaf.path) || glob::matches(pattern, last) || glob::matches(&format!("*.{pattern}"), &leaf.path)
+        glob::matches(pattern, &leaf.path)
+            || glob::matches(pattern, last)
+            || glob::matches(&format!("*.{pattern}"), &leaf.path)
     };
     patterns.is_empty() || patterns.iter().any(fits)
 }
 
-pub fn text(types: &Types, structure: &Structure, look: &Look, array: &InArray<'_>) -> Result<String, String> {
-    let slots = Slots::new(types, structure, look, array)?;
+/// `asked`: the fields are those that were asked for.
+pub fn text(types: &Types, structure: &Structure, slots: &Slots, look: &Look, asked: bool) -> String {
     let size = types.record(structure.id).map_or(0, |record| record.size);
     let style = Style { color: false };
     let mut out = format!("{}: {}\n", visible(&structure.name), placement(&slots.rows, size));
     out += &wrap(&repeat(&slots.rows), look.width, 2);
     if slots.rows.period() <= MOST_COLUMNS {
-        out += "\n  Line of its object that a field begins on, by slot (two fields with the same number share a line)\n";
-        out += &lines_table(&slots).print(look.width, style);
+        out +=
+            "\n  Line of its object that a field begins on, by slot (two fields with the same number share a line)\n";
+        out += &lines_table(slots).print(look.width, style);
     }
-    out += &pairs_text(&slots, look, !array.fields.is_empty());
-    Ok(out)
+    out + &pairs_text(slots, look, asked)
 }
 
 fn placement(rows: &Rows, size: u64) -> String {
@@ -138,11 +140,16 @@ fn pairs_text(slots: &Slots, look: &Look, asked: bool) -> String {
     let varies = |pair: &&Pair| asked || (pair.slots.len() as u64) < period;
     let shown: Vec<&Pair> = slots.pairs.iter().filter(varies).collect();
     if shown.is_empty() {
-        let always = if asked { "No two of these fields share a line in any slot." } else { "Which fields share a line does not depend on the slot." };
+        let always = if asked {
+            "No two of these fields share a line in any slot."
+        } else {
+            "Which fields share a line does not depend on the slot."
+        };
         return format!("\n  {always}\n");
     }
     let (some, more) = shown.split_at(if asked { shown.len() } else { shown.len().min(MOST_PAIRS) });
-    let columns = [("fields", Align::Left), ("share a line in", Align::Left), ("slots", Align::Left), ("apart in", Align::Left)];
+    let columns =
+        [("fields", Align::Left), ("share a line in", Align::Left), ("slots", Align::Left), ("apart in", Align::Left)];
     let mut table = Table::new(&columns, &[0]);
     for pair in some {
         let name = |field: usize| visible(&slots.fields[field].path);
@@ -159,5 +166,6 @@ fn pairs_text(slots: &Slots, look: &Look, asked: bool) -> String {
         0 => String::new(),
         count => format!("  … and {count} more; --fields LIST shows those of the fields named\n"),
     };
-    format!("\n  {head}\n{}{rest}", table.print(look.width, Style { color: false }))
+    let why = "How many slots follows from how far apart the two fields are; the object's size decides only which.";
+    format!("\n  {head}\n{}{rest}{}", table.print(look.width, Style { color: false }), wrap(why, look.width, 2))
 }
