@@ -37,6 +37,8 @@ pub struct Builder<'a> {
     known: FxHashMap<(Die, bool), u32>,
     scopes: FxHashMap<usize, String>,
     in_c: bool,
+    /// Rust's compiler writes the alignment of everything, not just what the source demands.
+    is_rust: bool,
     fragment: Fragment,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Builder<'a> {
             known: FxHashMap::default(),
             scopes: FxHashMap::default(),
             in_c,
+            is_rust: info.is_rust(Die { unit, offset: 0 }),
             fragment: Fragment::default(),
         };
         for candidate in fresh {
@@ -116,6 +119,9 @@ impl<'a> Builder<'a> {
             }
             Kind::Record { record, .. } => {
                 let mut record = record.map(|target| self.kind(target, true, depth));
+                if self.is_rust {
+                    record.forget_alignment();
+                }
                 record.name = record.name.map(|name| self.qualified(row, name));
                 Kind::Record { record: Box::new(record), in_c: self.in_c }
             }

@@ -109,7 +109,7 @@ impl Info {
         let in_c = || self.has_tags(die);
         let of = own.link;
         let pointer = |sign| {
-            let size = own.size.unwrap_or(u64::from(self.encoding(die).address_size));
+            let size = self.size_of(die).unwrap_or(u64::from(self.encoding(die).address_size));
             Kind::Pointer { name: name(), to: of, size, sign }
         };
         let qualified = |how| Kind::Qualified { how, of };

@@ -113,6 +113,15 @@ impl<T> Record<T> {
         self.members.iter().chain(inner)
     }
 
+    pub(crate) fn forget_alignment(&mut self) {
+        self.align = None;
+        self.members.iter_mut().for_each(|member| member.align = None);
+        if let Some(variants) = &mut self.variants {
+            variants.tag.iter_mut().for_each(|tag| tag.align = None);
+            variants.list.iter_mut().flat_map(|variant| &mut variant.members).for_each(|member| member.align = None);
+        }
+    }
+
     /// The same with other references to types.
     pub fn map<U>(self, mut to: impl FnMut(T) -> U) -> Record<U> {
         let Record { keyword, name, size, align, members, variants } = self;

@@ -76,6 +76,12 @@ impl Info {
             c::DW_TAG_pointer_type | c::DW_TAG_reference_type | c::DW_TAG_rvalue_reference_type => {
                 Some(u64::from(self.encoding(kind).address_size))
             }
+            // An offset; of a function, its address and what to add to `this`.
+            c::DW_TAG_ptr_to_member_type => {
+                let target = self.link(kind, c::DW_AT_type).and_then(|target| self.tag(self.strip(target)));
+                let words = if target == Some(c::DW_TAG_subroutine_type) { 2 } else { 1 };
+                Some(words * u64::from(self.encoding(kind).address_size))
+            }
             _ => None,
         }
     }

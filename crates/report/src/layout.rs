@@ -61,10 +61,19 @@ fn is_named(structure: &Structure, pattern: &str) -> bool {
     unscoped.len() < structure.name.len() && !pattern.contains("::") && glob::matches(pattern, unscoped)
 }
 
-/// `table<a::b>` of `ns::table<a::b>`.
+/// `table<a::b>` of `ns::table<a::b>`, `cursor` of `table<a::b>::cursor`.
 fn unscoped(name: &str) -> &str {
-    let arguments = name.find('<').unwrap_or(name.len());
-    name[..arguments].rfind("::").map_or(name, |at| &name[at + 2..])
+    let (mut depth, mut cut) = (0, 0);
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            // The arrow of a return type is no bracket.
+            b'>' if !name[..at].ends_with('-') => depth -= 1,
+            b':' if depth == 0 && name[at..].starts_with("::") => cut = at + 2,
+            _ => {}
+        }
+    }
+    &name[cut..]
 }
 
 /// Names like one that is not there: those that have most in common with it at the beginning, or contain it.

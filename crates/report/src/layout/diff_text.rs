@@ -135,8 +135,9 @@ fn pair_words(change: &Change, pair: &PairChange) -> String {
     let percent = |objects: u64, of: u64| 100.0 * objects as f64 / of as f64;
     let (old, new) =
         (percent(pair.objects.0, change.rows.0.objects()), percent(pair.objects.1, change.rows.1.objects()));
-    let share = match (old - new).abs() < 2.0 {
-        true => format!("share a line in {new:.0}% of the slots as before, but in other slots"),
+    // A pair's share follows from the distance of its fields, up to how the slots come out.
+    let share = match (old - new).abs() < 5.0 {
+        true => format!("share a line in as many slots as before ({old:.0}% → {new:.0}%), but in others"),
         false => format!("share a line in {old:.0}% → {new:.0}% of the slots"),
     };
     let set = |slots: &std::collections::BTreeSet<u64>| slots.iter().copied().collect::<Vec<_>>();

@@ -48,12 +48,17 @@ pub fn storage(types: &Types, member: &Member<TypeId>, bits: Bits) -> (u64, u64,
 
 impl<'a> Form<'a> {
     pub fn new(types: &'a Types, record: &'a Record<TypeId>) -> Form<'a> {
+        Form::after(types, record, 0)
+    }
+
+    /// Of a variant: after the bytes that tell which one it is.
+    pub fn after(types: &'a Types, record: &'a Record<TypeId>, tag_bytes: u64) -> Form<'a> {
         let overlaps = record.keyword == Keyword::Union || record.variants.is_some();
         let mut members: Vec<&Member<TypeId>> = record.members.iter().collect();
         // Rust's compiler and packed bases reorder; a stable sort keeps what shares its place as the source has it.
         members.sort_by_key(|member| start(member));
         let mut form = Form { parts: Vec::with_capacity(members.len()), summary: Summary::default() };
-        let mut end = End::default();
+        let mut end = End { used: tag_bytes.saturating_mul(8), storage: 0 };
         for member in members {
             let hole = if overlaps { Hole::default() } else { end.hole(start(member)) };
             end.pass(types, member);

@@ -28,6 +28,8 @@ struct Place {
     depth: usize,
     /// Of the structure that they are in, from the outermost one's start.
     base: u64,
+    /// Bytes at the beginning of a Rust variant that belong to the tag.
+    tag: u64,
 }
 
 pub fn text(types: &Types, structure: &Structure, look: &Look) -> String {
@@ -47,7 +49,7 @@ impl<'a> Text<'a> {
         };
         self.line(&before);
         let mut last = 0;
-        let form = self.members(record, Place { depth: 1, base: 0 }, &mut last);
+        let form = self.members(record, Place { depth: 1, base: 0, tag: 0 }, &mut last);
         let at_end = record.size / self.look.line;
         if at_end > last && form.padding == 0 && record.size.is_multiple_of(self.look.line) {
             self.boundary(1, record.size, at_end);
@@ -60,7 +62,7 @@ impl<'a> Text<'a> {
     /// `line`: the line that the last member printed begins on.
     fn members(&mut self, record: &Record<TypeId>, place: Place, line: &mut u64) -> Summary {
         let types = self.types;
-        let form = Form::new(types, record);
+        let form = Form::after(types, record, place.tag);
         for part in &form.parts {
             if self.lines > MOST_LINES {
                 self.put(place.depth, "/* … and more */");
@@ -97,12 +99,19 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The structure whose members are shown in place of its name.
+    /// The structure whose members are shown in place of its name; of an array, those of its first element.
     fn nested(&self, member: &Member<TypeId>, depth: usize) -> Option<&'a Record<TypeId>> {
-        let types = self.types;
-        let kind = if self.look.expand { types.strip(member.kind)? } else { member.kind };
+        let (types, expand) = (self.types, self.look.expand);
+        let mut kind = member.kind;
+        for _ in 0..DEEPEST {
+            kind = match types.kind(kind) {
+                Kind::Array { of: Some(of), .. } | Kind::Qualified { of: Some(of), .. } => *of,
+                Kind::Typedef { of: Some(of), .. } if expand => *of,
+                _ => break,
+            };
+        }
         match types.kind(kind) {
-            Kind::Record { record, .. } if record.name.is_none() || self.look.expand => {
+            Kind::Record { record, .. } if record.name.is_none() || expand => {
                 Some(&**record).filter(|record| depth < DEEPEST && !record.members.is_empty())
             }
             _ => None,
@@ -111,12 +120,26 @@ impl<'a> Text<'a> {
 
     fn nest(&mut self, member: &Member<TypeId>, record: &Record<TypeId>, place: Place, line: &mut u64) {
         let name = record.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-        self.put(place.depth, &format!("{}{name} {{", record.keyword.text()));
-        let inside = Place { depth: place.depth + 1, base: place.base.saturating_add(member.offset) };
+        let qualifiers = self.qualifiers(member.kind);
+        self.put(place.depth, &format!("{qualifiers}{}{name} {{", record.keyword.text()));
+        let inside = Place { depth: place.depth + 1, base: place.base.saturating_add(member.offset), tag: 0 };
         self.members(record, inside, line);
-        let name = shown_name(member).map(|name| format!(" {name}")).unwrap_or_default();
-        let close = format!("}}{name}{};", attribute(member.align));
+        let name = self.types.declaration(Some(member.kind), &shown_name(member).unwrap_or_default()).declarator;
+        let gap = if name.is_empty() { "" } else { " " };
+        let close = format!("}}{gap}{name}{};", attribute(member.align));
         self.commented(place.depth, &close, &position(self.types, member, place.base));
+    }
+
+    /// `const ` of `const struct { … }`.
+    fn qualifiers(&self, kind: TypeId) -> String {
+        let (mut kind, mut text) = (kind, String::new());
+        while let Kind::Qualified { how, of: Some(of) } = self.types.kind(kind)
+            && text.len() < TYPES
+        {
+            text += how.text();
+            kind = *of;
+        }
+        text
     }
 
     fn field(&mut self, member: &Member<TypeId>, place: Place) {
@@ -137,7 +160,13 @@ impl<'a> Text<'a> {
             for member in &variant.members {
                 let name = member.name.as_deref().unwrap_or("{…}");
                 self.put(place.depth, &format!("variant {name} {{"));
-                let inside = Place { depth: place.depth + 1, base: place.base.saturating_add(member.offset) };
+                let base = place.base.saturating_add(member.offset);
+                let tag = variants
+                    .tag
+                    .as_ref()
+                    .filter(|tag| tag.offset == member.offset)
+                    .map_or(0, |tag| tag.end() - tag.offset);
+                let inside = Place { depth: place.depth + 1, base, tag };
                 let types = self.types;
                 if let Some(record) = types.record(member.kind).filter(|_| place.depth < DEEPEST) {
                     self.members(record, inside, &mut line.clone());
@@ -156,7 +185,7 @@ impl<'a> Text<'a> {
         if hole == Hole::default() {
             return;
         }
-        self.out.push('\n');
+        self.gap();
         if hole.bits > 0 {
             self.put(depth, &format!("/* XXX {} bit{} hole, try to pack */", hole.bits, plural(hole.bits)));
         }
@@ -205,9 +234,16 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// An empty line, if there is none.
+    fn gap(&mut self) {
+        if !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
     /// A line between two empty ones.
     fn apart(&mut self, depth: usize, text: &str) {
-        self.out.push('\n');
+        self.gap();
         self.put(depth, text);
         self.out.push('\n');
     }
