@@ -98,7 +98,11 @@ impl Info {
             let value = attribute.value();
             match attribute.name() {
                 c::DW_AT_name => facts.name = Some(value),
-                c::DW_AT_type | c::DW_AT_signature => facts.link = self.target(unit as usize, value),
+                c::DW_AT_type => facts.link = self.target(unit as usize, value),
+                c::DW_AT_signature => {
+                    facts.link = self.target(unit as usize, value);
+                    facts.is_declaration = true;
+                }
                 c::DW_AT_byte_size => facts.size = value.udata_value(),
                 c::DW_AT_alignment => facts.align = value.udata_value(),
                 c::DW_AT_data_member_location => facts.location = self.constant(unit, value),
@@ -110,7 +114,7 @@ impl Info {
                 c::DW_AT_discr => facts.discriminant = self.target(unit as usize, value),
                 c::DW_AT_discr_value => facts.discriminant_value = discriminant(&value),
                 c::DW_AT_specification => facts.specification = self.target(unit as usize, value),
-                c::DW_AT_declaration => facts.is_declaration = is_set(&value),
+                c::DW_AT_declaration => facts.is_declaration |= is_set(&value),
                 c::DW_AT_external => facts.is_static = is_set(&value),
                 c::DW_AT_artificial => facts.is_artificial = is_set(&value),
                 c::DW_AT_virtuality => {

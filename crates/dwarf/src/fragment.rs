@@ -139,15 +139,19 @@ impl<'a> Builder<'a> {
         whole: bool,
         number: u32,
     ) -> Option<Kind<u32>> {
-        let name = self.info.name(die)?;
         let is_known = row.is_some_and(|row| !self.fresh.contains(&row) && self.rows.is_listed(row));
-        let is_declaration = self.info.flag(die, c::DW_AT_declaration);
-        if whole && (!is_known || is_declaration) {
-            let definition = is_declaration.then(|| self.info.strip(die)).filter(|definition| *definition != die);
-            let definition = definition.and_then(|definition| self.info.record(definition));
-            return definition.map(|record| self.copy(row, record, name));
+        // That a declaration's definition is elsewhere matters only where its members do, and finding it may take long.
+        let is_skeleton = self.info.link(die, c::DW_AT_signature).is_some();
+        let is_declaration = is_skeleton || self.info.flag(die, c::DW_AT_declaration);
+        let definition = if is_skeleton || (whole && is_declaration) { self.info.definition(die) } else { die };
+        let name = self.info.name(definition)?;
+        if whole && definition != die {
+            return self.info.record(definition).map(|record| self.copy(row, record, name));
         }
-        if whole && let Some(row) = row {
+        if whole && !is_known && !is_declaration {
+            return None;
+        }
+        if whole && let Some(row) = row.filter(|_| is_known) {
             let hash = self.rows.identity(row);
             self.fragment.elsewhere.push((number, hash));
         }

@@ -32,6 +32,8 @@ pub struct Row {
     pub tag: DwTag,
     is_declaration: bool,
     has_variants: bool,
+    /// The type that it refers to is in another unit.
+    is_far: bool,
 }
 
 /// The rows of a unit, by offset.
@@ -46,7 +48,7 @@ pub struct Rows {
 pub struct Candidate {
     pub row: usize,
     pub hash: u64,
-    /// The typedef's row.
+    /// The typedef's row; the same as `row` where the structure is in another unit.
     pub typedef: Option<usize>,
 }
 
@@ -80,7 +82,7 @@ impl Rows {
     }
 
     /// Structures that are defined here and have names.
-    pub fn candidates(&mut self) -> Vec<Candidate> {
+    pub fn candidates(&mut self, info: &Info) -> Vec<Candidate> {
         let mut found = Vec::new();
         for row in 0..self.rows.len() {
             let here = &self.rows[row];
@@ -92,6 +94,8 @@ impl Rows {
                 && self.rows[of].name == 0
             {
                 found.push(Candidate { row: of, hash: self.identity(row), typedef: Some(row) });
+            } else if here.tag == c::DW_TAG_typedef && here.is_far && names_far_structure(info, self.die(row)) {
+                found.push(Candidate { row, hash: self.identity(row), typedef: Some(row) });
             }
         }
         found
@@ -226,6 +230,7 @@ fn read(info: &Info, number: u32, at: &mut usize) -> Result<Rows> {
             tag,
             is_declaration: facts.is_declaration,
             has_variants: false,
+            is_far: facts.link.is_some_and(|die| die.unit != number),
         });
         if abbreviation.has_children() {
             open.push((depth, row));
@@ -248,6 +253,12 @@ impl Rows {
     pub fn die(&self, row: usize) -> Die {
         Die { unit: self.unit, offset: self.rows[row].offset as usize }
     }
+}
+
+/// A typedef of a structure without a name that is a type unit.
+fn names_far_structure(info: &Info, typedef: Die) -> bool {
+    let target = info.link(typedef, c::DW_AT_type);
+    target.is_some_and(|target| info.tag(target).and_then(keyword).is_some() && info.name(target).is_none())
 }
 
 /// Equal for equal names: linkers keep one copy of each string.

@@ -47,7 +47,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 fn fragment(info: &Info, unit: u32, firsts: &Mutex<Firsts>) -> Result<Fragment> {
     let mut rows = Rows::read(info, unit)?;
-    let mut candidates = rows.candidates();
+    let mut candidates = rows.candidates(info);
     let mut seen = FxHashSet::default();
     candidates.retain(|candidate| seen.insert(candidate.hash));
     {
@@ -86,11 +86,12 @@ fn merge(done: Vec<(u32, Result<Fragment>)>, firsts: &Firsts) -> Types {
                 continue;
             }
             by_hash.insert(found.hash, global(found.kind));
-            let Some(Kind::Record { record, .. }) = fragment.kinds.get(found.kind as usize) else {
-                continue;
+            let own = match fragment.kinds.get(found.kind as usize) {
+                Some(Kind::Record { record, .. }) => record.name.clone(),
+                _ => None,
             };
             let is_typedef = found.typedef.is_some();
-            let Some(name) = found.typedef.or_else(|| record.name.clone()) else {
+            let Some(name) = found.typedef.or(own) else {
                 continue;
             };
             types.structures.push(Structure { id: global(found.kind), name, is_typedef, unit: fragment.unit.clone() });
@@ -99,6 +100,8 @@ fn merge(done: Vec<(u32, Result<Fragment>)>, firsts: &Firsts) -> Types {
         types.kinds.extend(fragment.kinds.into_iter().map(|kind| kind.map(global)));
     }
     types.same = elsewhere.into_iter().filter_map(|(id, hash)| Some((id, *by_hash.get(&hash)?))).collect();
+    let structures = std::mem::take(&mut types.structures);
+    types.structures = structures.into_iter().filter(|structure| types.record(structure.id).is_some()).collect();
     types
 }
 

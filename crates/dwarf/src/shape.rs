@@ -30,13 +30,16 @@ impl Info {
         self.definition(kind)
     }
 
-    fn definition(&self, kind: Die) -> Die {
+    /// Of a declaration, what it declares: in a type unit, or by its name.
+    pub fn definition(&self, kind: Die) -> Die {
+        if let Some(definition) = self.link(kind, c::DW_AT_signature) {
+            return definition;
+        }
         if !self.flag(kind, c::DW_AT_declaration) {
             return kind;
         }
-        self.link(kind, c::DW_AT_signature)
-            .or_else(|| self.index().type_named(&self.text(kind, c::DW_AT_name)?, self.tag(kind), Some(kind)))
-            .unwrap_or(kind)
+        let named = self.text(kind, c::DW_AT_name);
+        named.and_then(|name| self.index().type_named(&name, self.tag(kind), Some(kind))).unwrap_or(kind)
     }
 
     /// What a pointer or reference points to; `None` also for `void *`.

@@ -18,8 +18,12 @@ fn structures_inside_are_expanded() {
 /// The same in type units, in an object file, compressed, and with DWARF 4, which has no atomic types.
 #[test]
 fn however_it_is_packed() {
-    let words = |text: String| text.replace("_Atomic", "").replace(' ', "");
-    let plain = words(Built::c(&[]).shown(&["node", "plain", "wire", "either"], &LOOK));
+    let words = |built: Built| {
+        // Type units come in an order of their own.
+        let one = |name: &&str| built.shown(&[name], &LOOK).replace("_Atomic", "").replace(' ', "");
+        ["node", "wire", "either", "plain"].iter().map(one).collect::<Vec<_>>()
+    };
+    let plain = words(Built::c(&[]));
     for options in [
         &["-gdwarf-4"][..],
         &["-gdwarf-4", "-fdebug-types-section"],
@@ -28,7 +32,7 @@ fn however_it_is_packed() {
         &["-gz=zlib"],
         &["-flto", "-O1"],
     ] {
-        assert_eq!(words(Built::c(options).shown(&["node", "plain", "wire", "either"], &LOOK)), plain, "{options:?}");
+        assert_eq!(words(Built::c(options)), plain, "{options:?}");
     }
 }
 
@@ -123,10 +127,15 @@ fn aligned_objects_compared() {
 fn documents() {
     let types = Built::c(&[]).types();
     let node = select(&types, &["node".to_owned()]).unwrap();
-    assert_snapshot!(structures_json(&types, &node, &LOOK));
+    let document = structures_json(&types, &node, &LOOK);
+    // The source's folder.
+    let lines: Vec<&str> = document.lines().filter(|line| !line.contains("\"unit\"")).collect();
+    assert_snapshot!(lines.join("\n"));
     let rust = Built::rust(&["--crate-type=lib", "--emit=obj"]).types();
     let state = select(&rust, &["jobs::State".to_owned()]).unwrap();
-    assert_snapshot!(structures_json(&rust, &state, &LOOK));
+    let document = structures_json(&rust, &state, &LOOK);
+    let lines: Vec<&str> = document.lines().filter(|line| !line.contains("\"unit\"")).collect();
+    assert_snapshot!(lines.join("\n"));
     let slots = Slots::new(
         &types,
         node[0],
