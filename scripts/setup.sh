@@ -28,6 +28,8 @@ if [ "$1" = test ]; then
     [ -e /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a ] || optional="$optional libgoogle-perftools-dev"
     # For the file-system half of the kit.
     ls /usr/include/urcu/urcu-memb.h /usr/include/*/urcu/urcu-memb.h >/dev/null 2>&1 || optional="$optional liburcu-dev"
+    # pahole, which `corefold layout` is compared with.
+    have pahole || optional="$optional dwarves"
     # Unpacks the source packages of public test suites, which apt-get downloads.
     have dpkg-source || optional="$optional dpkg-dev"
     # Test programs are built with gcc and with these.
@@ -60,6 +62,7 @@ if [ "$1" = install ]; then
 fi
 if [ "$1" = bench ]; then
     have bc || need bc
+    have pahole || optional="$optional dwarves"
 fi
 
 as_root=

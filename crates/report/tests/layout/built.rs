@@ -2,6 +2,7 @@
 //! Programs compiled at test time, and how their structures are shown.
 use corefold_dwarf::{Request, Types};
 use corefold_report::layout::{Look, select, structure_text};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -101,11 +102,16 @@ pub fn shown(types: &Types, patterns: &[&str], look: &Look) -> String {
     select(types, &patterns).unwrap().into_iter().map(|structure| structure_text(types, structure, look)).collect()
 }
 
-/// Whether a tool is installed; otherwise the test says that it was skipped, and why.
+/// Whether a tool is installed; otherwise the test says that it was skipped, and why, where no harness captures it.
 pub fn has(tool: &str, test: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok();
     if !found {
-        eprintln!("SKIPPED {test}: {tool} is not installed");
+        tell(&format!("SKIPPED {test}: {tool} is not installed"));
     }
     found
+}
+
+/// On standard error, past the harness that keeps back what tests print.
+pub fn tell(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

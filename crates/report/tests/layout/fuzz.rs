@@ -3,7 +3,7 @@
 //!
 //! `COREFOLD_FUZZ_SECONDS=3600 cargo test -p corefold-report --test layout -- fuzz` for longer; a failure prints its seed,
 //! and `COREFOLD_FUZZ_SEED` replays it.
-use super::built::{Built, LOOK};
+use super::built::{Built, LOOK, tell};
 use corefold_dwarf::{Request, Source, Types};
 use corefold_report::layout::*;
 use object::{Object, ObjectSection};
@@ -151,7 +151,7 @@ fn fuzz_damaged_files_end_in_words() {
         read += victims.iter().filter(|victim| run(victim, seed, &scratch)).count();
     }
     let all = seed as usize * victims.len();
-    eprintln!("{all} mutants, {read} of them still readable, peak memory {} MB", peak_memory() >> 20);
+    tell(&format!("{all} mutants, {read} of them still readable, peak memory {} MB", peak_memory() >> 20));
     assert!(read > 0 && read < all, "mutations do too much, or nothing");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same structures as pahole prints, in the same run: names, sizes, offsets and bit-fields.
-use super::built::{Built, LOOK, has, open, shown};
+use super::built::{Built, LOOK, has, open, shown, tell};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
@@ -98,10 +98,10 @@ fn difference(theirs: &Shape, ours: &[Shape]) -> String {
 fn the_running_kernels_btf_is_as_pahole_prints_it() {
     let path = Path::new("/sys/kernel/btf/vmlinux");
     if !path.exists() {
-        eprintln!("SKIPPED the_running_kernels_btf_is_as_pahole_prints_it: there is no /sys/kernel/btf/vmlinux");
+        tell("SKIPPED the_running_kernels_btf_is_as_pahole_prints_it: there is no /sys/kernel/btf/vmlinux");
     } else if has("pahole", "the_running_kernels_btf_is_as_pahole_prints_it") {
         let compared = compare(path, &[]);
-        eprintln!("{compared} structures of the kernel's BTF are as pahole prints them");
+        tell(&format!("{compared} structures of the kernel's BTF are as pahole prints them"));
         assert!(compared > 1000, "{compared}");
     }
 }
