@@ -109,10 +109,19 @@ fn show(args: &LayoutArgs, file: &Path, json: Json) -> Result<u8> {
     let found = layout::select(&types, &args.structures).map_err(|name| missing(file, &types, &name))?;
     match args.stride() {
         Some(stride) => in_array(args, &types, &found, &look, stride, json)?,
-        None => json.print(
-            || layout::structures_json(&types, &found, &look),
-            || found.iter().map(|structure| layout::structure_text(&types, structure, &look)).collect(),
-        )?,
+        None => {
+            // The text of one structure at a time: of all of them, it may be larger than the file.
+            let mut printed = Ok(());
+            json.print(
+                || layout::structures_json(&types, &found, &look),
+                || {
+                    printed =
+                        found.iter().try_for_each(|one| screen::print(&layout::structure_text(&types, one, &look)));
+                    String::new()
+                },
+            )?;
+            printed?;
+        }
     }
     Ok(damage(&types))
 }

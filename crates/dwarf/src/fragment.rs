@@ -3,6 +3,7 @@
 use crate::read::keyword;
 use crate::rows::{Candidate, Rows};
 use crate::{Die, Info, Keyword, Kind};
+use anyhow::{Result, ensure};
 use gimli::constants as c;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -39,11 +40,13 @@ pub struct Builder<'a> {
     in_c: bool,
     /// Rust's compiler writes the alignment of everything, not just what the source demands.
     is_rust: bool,
+    /// Bytes of names that may still be made; names that share their bytes would use up memory.
+    left: u64,
     fragment: Fragment,
 }
 
 impl<'a> Builder<'a> {
-    pub fn build(info: &'a Info, unit: u32, rows: &'a mut Rows, fresh: &[Candidate]) -> Fragment {
+    pub fn build(info: &'a Info, unit: u32, rows: &'a mut Rows, fresh: &[Candidate]) -> Result<Fragment> {
         let in_c = info.has_tags(Die { unit, offset: 0 });
         let mut builder = Builder {
             info,
@@ -54,16 +57,19 @@ impl<'a> Builder<'a> {
             scopes: FxHashMap::default(),
             in_c,
             is_rust: info.is_rust(Die { unit, offset: 0 }),
+            left: (1 << 20) + 16 * info.header(unit as usize).length_including_self() as u64,
             fragment: Fragment::default(),
         };
         for candidate in fresh {
             let kind = builder.kind(builder.rows.die(candidate.row), true, DEEPEST);
             let typedef = candidate.typedef.map(|row| builder.full_name(row));
             builder.fragment.found.push(Found { hash: candidate.hash, kind, typedef });
+            let row = builder.rows.die(candidate.row).offset;
+            ensure!(builder.left > 0, "unit {unit}, entry at {row:#x} of it: names share their bytes too often");
         }
         let name = info.unit_numbered(unit as usize).ok().and_then(|unit| unit.name.clone());
         builder.fragment.unit = name.and_then(|name| Some(gimli::Reader::to_string_lossy(&name).ok()?.into_owned()));
-        builder.fragment
+        Ok(builder.fragment)
     }
 
     fn push(&mut self, kind: Kind<u32>) -> u32 {
@@ -78,7 +84,7 @@ impl<'a> Builder<'a> {
         }
         let number = self.push(Kind::Unknown);
         self.known.insert((die, whole), number);
-        if depth > 0 {
+        if depth > 0 && self.left > 0 {
             let kind = self.read(die, whole, number, depth - 1);
             self.fragment.kinds[number as usize] = kind;
         }
@@ -171,10 +177,13 @@ impl<'a> Builder<'a> {
     }
 
     fn qualified(&mut self, row: Option<usize>, name: String) -> String {
-        let Some(around) = row.and_then(|row| self.rows.around(row).next()) else {
-            return name;
+        let around = row.and_then(|row| self.rows.around(row).next()).filter(|_| self.left > 0);
+        let name = match around {
+            Some(around) => format!("{}::{name}", self.scope(around, DEEPEST)),
+            None => name,
         };
-        format!("{}::{name}", self.scope(around, DEEPEST))
+        self.left = self.left.saturating_sub(name.len() as u64);
+        name
     }
 
     fn scope(&mut self, row: usize, depth: usize) -> String {
@@ -187,6 +196,7 @@ impl<'a> Builder<'a> {
             Some(outer) => format!("{outer}::{name}"),
             None => name,
         };
+        self.left = self.left.saturating_sub(scope.len() as u64);
         self.scopes.insert(row, scope.clone());
         scope
     }

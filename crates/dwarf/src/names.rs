@@ -12,8 +12,8 @@ pub struct Declaration {
 
 /// A guard against types that refer to themselves.
 const DEEPEST: usize = 24;
-/// Longer names are nobody's: functions that take functions that take functions.
-const LONGEST: usize = 2000;
+/// Longer names are cut: those of functions that take functions that take functions, and of some templates.
+const LONGEST: usize = 1000;
 
 impl Types {
     /// The type's name where nothing is declared of it.
@@ -40,7 +40,7 @@ impl Types {
                 _ => break "…".to_owned(),
             };
             match self.kind(here) {
-                Kind::Pointer { name: Some(name), .. } => break name.clone(),
+                Kind::Pointer { name: Some(name), .. } => break clipped(name),
                 Kind::Pointer { to, sign, .. } => {
                     if self.is_suffixed(*to) {
                         declarator = format!("({}{declarator})", sign.text());
@@ -79,10 +79,12 @@ impl Types {
         let text = |d: Declaration| {
             if d.declarator.is_empty() { d.type_name } else { format!("{} {}", d.type_name, d.declarator) }
         };
-        let mut list: Vec<String> = Vec::new();
+        let (mut list, mut length): (Vec<String>, usize) = (Vec::new(), 0);
         for id in parameters {
-            list.push(text(one(id)));
-            if list.iter().map(String::len).sum::<usize>() > LONGEST {
+            let parameter = text(one(id));
+            length += parameter.len() + 4;
+            list.push(parameter);
+            if length > LONGEST {
                 list.push("…".to_owned());
                 break;
             }
@@ -104,10 +106,10 @@ impl Types {
 
     fn own_name(&self, kind: &Kind<TypeId>) -> String {
         let tagged = |in_c: bool, keyword: &str, name: &str| {
-            if in_c { format!("{keyword} {name}") } else { name.to_owned() }
+            if in_c { format!("{keyword} {}", clipped(name)) } else { clipped(name) }
         };
         match kind {
-            Kind::Base { name, .. } | Kind::Typedef { name, .. } => name.clone(),
+            Kind::Base { name, .. } | Kind::Typedef { name, .. } => clipped(name),
             Kind::Enumeration { name: Some(name), in_c, .. } => tagged(*in_c, "enum", name),
             Kind::Enumeration { name: None, .. } => "enum {…}".to_owned(),
             Kind::Declared { keyword, name, in_c } => tagged(*in_c, keyword.text(), name),
@@ -117,5 +119,13 @@ impl Types {
             },
             _ => "?".to_owned(),
         }
+    }
+}
+
+/// A type's name stands with every member of it.
+fn clipped(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }

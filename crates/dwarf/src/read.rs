@@ -5,6 +5,7 @@ use crate::kind::{Kind, Qualifier, Sign};
 use crate::record::{Bits, Keyword, Member, Record, Role, Variant, Variants};
 use crate::{Die, Info};
 use gimli::{DwTag, RunTimeEndian, constants as c};
+use std::cell::Cell;
 
 /// What a structure is called in the source.
 pub fn keyword(tag: DwTag) -> Option<Keyword> {
@@ -32,7 +33,7 @@ impl Info {
             name: self.name_of(unit, &family.own),
             size: family.own.size.unwrap_or(0),
             align: family.own.align,
-            members: parts().filter_map(|(_, facts)| self.member(unit, facts)).collect(),
+            members: within_reason(parts().filter_map(|(_, facts)| self.member(unit, facts))),
             variants,
         }
     }
@@ -51,7 +52,7 @@ impl Info {
         let list = family.children.iter().filter(|(_, facts)| facts.tag == c::DW_TAG_variant);
         let variant = |(die, facts): &(Die, Facts)| {
             let members = self.family(*die).ok().flatten().map(|family| family.children).unwrap_or_default();
-            let members = members.iter().filter_map(|(_, facts)| self.member(die.unit, facts)).collect();
+            let members = within_reason(members.iter().filter_map(|(_, facts)| self.member(die.unit, facts)));
             Variant { value: facts.discriminant_value, members }
         };
         let tag = tag.and_then(|(_, facts)| self.member(part.unit, facts));
@@ -200,15 +201,16 @@ impl Info {
 
     /// The type of the member `name`, looked for in base classes and anonymous members too.
     pub fn member_type(&self, kind: Die, name: &str) -> Option<Die> {
-        self.member_within(kind, name, DEEPEST)
+        self.member_within(kind, name, &Cell::new(MOST_STEPS))
     }
 
-    fn member_within(&self, kind: Die, name: &str, depth: usize) -> Option<Die> {
+    fn member_within(&self, kind: Die, name: &str, left: &Cell<u32>) -> Option<Die> {
+        left.set(left.get().checked_sub(1)?);
         let record = self.record(self.strip(kind))?;
         let own = record.members.iter().find(|member| member.name.as_deref() == Some(name));
         own.map(|member| member.kind).or_else(|| {
             let mut nameless = record.members.iter().filter(|member| member.name.is_none());
-            nameless.find_map(|member| self.member_within(member.kind, name, depth.checked_sub(1)?))
+            nameless.find_map(|member| self.member_within(member.kind, name, left))
         })
     }
 }
@@ -217,4 +219,19 @@ impl Info {
 const MOST_ELEMENTS: u64 = u32::MAX as u64;
 
 /// A guard against classes that contain themselves.
-const DEEPEST: usize = 32;
+const MOST_STEPS: u32 = 1000;
+
+/// Names of members come to fewer bytes than this each, on average; otherwise they share their bytes, to use up memory.
+const NAME_BYTES: usize = 256;
+
+fn within_reason(members: impl Iterator<Item = Member<Die>>) -> Vec<Member<Die>> {
+    let (mut found, mut bytes): (Vec<Member<Die>>, usize) = (Vec::new(), 0);
+    for mut member in members {
+        bytes += member.name.as_ref().map_or(0, String::len);
+        if bytes > (found.len() + 16) * NAME_BYTES {
+            member.name = None;
+        }
+        found.push(member);
+    }
+    found
+}

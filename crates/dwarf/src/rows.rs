@@ -179,7 +179,7 @@ fn read(info: &Info, number: u32, at: &mut usize) -> Result<Rows> {
     let bytes = unit.header.length_including_self();
     ensure!(bytes < NONE as usize, "the unit has {bytes} bytes");
     // What a compiler writes takes several bytes an entry; entries without any attributes use up memory.
-    let most = (1 << 20) + bytes / 4;
+    let most = (1 << 16) + bytes / 8;
     let mut entries = unit.entries_raw(None).map_err(words)?;
     let (mut rows, mut specifications): (Vec<Row>, Vec<(usize, u32)>) = Default::default();
     let mut open: Vec<(isize, u32)> = Vec::new();

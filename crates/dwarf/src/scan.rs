@@ -62,7 +62,7 @@ fn fragment(info: &Info, unit: u32, firsts: &Mutex<Firsts>) -> Result<Fragment> 
     if candidates.is_empty() {
         return Ok(Fragment::default());
     }
-    let fragment = Builder::build(info, unit, &mut rows, &candidates);
+    let fragment = Builder::build(info, unit, &mut rows, &candidates)?;
     ensure!(fragment.kinds.len() < u32::MAX as usize, "more types than can be counted");
     Ok(fragment)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members in the order of memory, with the holes before them, and what they add up to.
 use corefold_dwarf::{Bits, Keyword, Member, Record, TypeId, Types};
+use std::collections::HashMap;
 
 /// Unused bits: those of a bit-field's storage that none uses, and whole bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,11 +59,13 @@ impl<'a> Form<'a> {
         // Rust's compiler and packed bases reorder; a stable sort keeps what shares its place as the source has it.
         members.sort_by_key(|member| start(member));
         let mut form = Form { parts: Vec::with_capacity(members.len()), summary: Summary::default() };
+        let mut paddings: HashMap<TypeId, u64> = HashMap::new();
         let mut end = End { used: tag_bytes.saturating_mul(8), storage: 0 };
         for member in members {
             let hole = if overlaps { Hole::default() } else { end.hole(start(member)) };
             end.pass(types, member);
-            form.add(types, member, hole);
+            let padding = *paddings.entry(member.kind).or_insert_with(|| padding(types, member));
+            form.add(member, hole, padding);
         }
         if !overlaps {
             form.close(record.size, &end);
@@ -70,7 +73,7 @@ impl<'a> Form<'a> {
         form
     }
 
-    fn add(&mut self, types: &Types, member: &'a Member<TypeId>, hole: Hole) {
+    fn add(&mut self, member: &'a Member<TypeId>, hole: Hole, padding: u64) {
         let sum = &mut self.summary;
         sum.members += 1;
         match member.bits {
@@ -81,7 +84,6 @@ impl<'a> Form<'a> {
         sum.hole_bytes = sum.hole_bytes.saturating_add(hole.bytes);
         sum.bit_holes += u64::from(hole.bits > 0);
         sum.bit_hole_bits = sum.bit_hole_bits.saturating_add(hole.bits);
-        let padding = padding(types, member);
         sum.paddings += u64::from(padding > 0);
         sum.paddings_bytes = sum.paddings_bytes.saturating_add(padding);
         self.parts.push(Part { member, hole, padding });

@@ -10,10 +10,13 @@ use std::collections::HashMap;
 pub struct Heat {
     /// By structure and path of the field in it.
     shares: HashMap<(String, String), f64>,
+    /// Structures that were looked into, of one field: types that contain each other many times have no end.
+    visited: usize,
 }
 
 /// Structures in structures deeper than this are circles.
 const DEEPEST: usize = 24;
+const MOST: usize = 100;
 
 impl Heat {
     /// `types`: of the program that was recorded.
@@ -32,6 +35,7 @@ impl Heat {
                 let share = cost(field.stall, field.spin) / all.max(1.0);
                 if share > 0.0 && record.size > 0 {
                     let offset = field.offset_in_object % record.size;
+                    heat.visited = 0;
                     heat.add(types, record, (offset, field.size), share, DEEPEST);
                 }
             }
@@ -52,7 +56,8 @@ impl Heat {
         let around = record.all_members().filter(|m| m.holds(bytes.0, bytes.1));
         for member in around {
             let inner = types.strip(member.kind).map(|id| types.kind(id));
-            if let (Some(Kind::Record { record, .. }), true) = (inner, depth > 0) {
+            if let (Some(Kind::Record { record, .. }), true) = (inner, depth > 0 && self.visited < MOST) {
+                self.visited += 1;
                 self.add(types, record, (bytes.0 - member.offset, bytes.1), share, depth - 1);
             }
         }

@@ -13,7 +13,7 @@ use serde::Serialize;
 const SCHEMA: u32 = 1;
 /// Structures in structures deeper than this are circles; more members than these of types that contain each other many times.
 const DEEPEST: usize = 24;
-const MOST_MEMBERS: usize = 200_000;
+const MOST_MEMBERS: usize = 20_000;
 
 #[derive(Serialize)]
 struct Document<'a, T> {
@@ -98,7 +98,7 @@ pub fn structures(types: &Types, found: &[&Structure], look: &Look) -> String {
 
 fn structure_out<'a>(types: &'a Types, structure: &'a Structure, look: &Look) -> Option<StructureOut<'a>> {
     let record = types.record(structure.id)?;
-    let mut walk = Walk { types, look, left: MOST_MEMBERS };
+    let mut walk = Walk { types, look, left: MOST_MEMBERS.max(2 * record.members.len()) };
     let sum = Form::new(types, record).summary;
     let variants = record.variants.iter().flat_map(|variants| &variants.list).map(|variant| VariantOut {
         tag: variant.value,

@@ -11,10 +11,14 @@ pub struct Leaf {
     pub size: u64,
 }
 
-/// Structures in structures deeper than this are circles, and more fields than these are types that contain each
-/// other many times.
+/// Structures in structures deeper than this are circles.
 const DEEPEST: usize = 24;
-const MOST: usize = 100_000;
+
+/// How much may still be visited, and made of names: types that contain each other many times have no end of fields.
+struct Left {
+    members: usize,
+    bytes: usize,
+}
 
 impl Leaf {
     /// The first and last line that it is on, where its object begins `at` bytes after a line does.
@@ -27,16 +31,27 @@ impl Leaf {
 /// In the order of memory; fields of unions and variants share their places.
 pub fn leaves(types: &Types, record: &Record<TypeId>) -> Vec<Leaf> {
     let mut found = Vec::new();
-    add(types, record, "", 0, DEEPEST, &mut found);
+    let mut left = Left { members: 20_000, bytes: 8 << 20 };
+    add(types, record, ("", 0), DEEPEST, &mut left, &mut found);
     found.sort_by(|a: &Leaf, b: &Leaf| (a.offset, &a.path).cmp(&(b.offset, &b.path)));
     found
 }
 
-fn add(types: &Types, record: &Record<TypeId>, path: &str, base: u64, depth: usize, found: &mut Vec<Leaf>) {
+fn add(
+    types: &Types,
+    record: &Record<TypeId>,
+    (path, base): (&str, u64),
+    depth: usize,
+    left: &mut Left,
+    found: &mut Vec<Leaf>,
+) {
     for member in record.all_members() {
-        if found.len() >= MOST {
+        let name = member.name.as_ref().map_or(0, String::len);
+        let (Some(members), Some(bytes)) = (left.members.checked_sub(1), left.bytes.checked_sub(path.len() + name))
+        else {
             return;
-        }
+        };
+        *left = Left { members, bytes };
         let name = match (member.role, member.name.as_deref()) {
             (Role::Base, _) | (_, None) => path.to_owned(),
             (_, Some(name)) if path.is_empty() => name.to_owned(),
@@ -44,7 +59,7 @@ fn add(types: &Types, record: &Record<TypeId>, path: &str, base: u64, depth: usi
         };
         let offset = base.saturating_add(member.offset);
         match inner(types, member).filter(|_| depth > 0) {
-            Some(inner) => add(types, inner, &name, offset, depth - 1, found),
+            Some(inner) => add(types, inner, (&name, offset), depth - 1, left, found),
             None if member.size == Some(0) => {}
             None => {
                 let type_name = types.name(Some(member.kind));

@@ -26,6 +26,8 @@ pub enum Stride {
 /// Slabs have up to so many pages.
 const MOST_PAGES: u64 = 8;
 const PAGE: u64 = 4096;
+/// Fields that all overlap, as only circles of types have them, would make pairs without end.
+const MOST_LOOKS: usize = 500_000;
 const WORD: u64 = 8;
 
 impl Rows {
@@ -83,13 +85,14 @@ pub struct Pair {
 
 /// All pairs of `fields` that share a line in some slot. Fields that overlap, as those of a union, are one place.
 pub fn pairs(rows: &Rows, fields: &[Leaf]) -> Vec<Pair> {
-    let mut pairs = Vec::new();
+    let (mut pairs, mut left) = (Vec::new(), MOST_LOOKS);
     for (first, a) in fields.iter().enumerate() {
         for (second, b) in fields.iter().enumerate().skip(first + 1) {
             // Fields are in the order of memory: no later one is nearer.
-            if b.offset >= a.offset.saturating_add(a.size).saturating_add(rows.line) {
+            if left == 0 || b.offset >= a.offset.saturating_add(a.size).saturating_add(rows.line) {
                 break;
             }
+            left -= 1;
             if b.offset < a.offset.saturating_add(a.size) {
                 continue;
             }

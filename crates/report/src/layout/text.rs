@@ -12,14 +12,15 @@ const NAMES: usize = 21;
 const TAB: usize = 8;
 /// Structures in structures deeper than this are circles.
 const DEEPEST: usize = 24;
-/// Lines of one structure: types that contain each other twice would be expanded for ever.
-const MOST_LINES: usize = 200_000;
+/// Lines of one structure, if it has no more members itself: types that contain each other twice would be expanded for ever.
+const MOST_LINES: usize = 10_000;
 
 pub struct Text<'a> {
     types: &'a Types,
     look: &'a Look,
     out: String,
     lines: usize,
+    most: usize,
 }
 
 /// Where members are printed.
@@ -33,8 +34,9 @@ struct Place {
 }
 
 pub fn text(types: &Types, structure: &Structure, look: &Look) -> String {
-    let mut text = Text { types, look, out: String::new(), lines: 0 };
+    let mut text = Text { types, look, out: String::new(), lines: 0, most: MOST_LINES };
     if let Some(record) = types.record(structure.id) {
+        text.most = MOST_LINES.max(4 * record.members.len());
         text.structure(structure, record);
     }
     text.out
@@ -64,7 +66,7 @@ impl<'a> Text<'a> {
         let types = self.types;
         let form = Form::after(types, record, place.tag);
         for part in &form.parts {
-            if self.lines > MOST_LINES {
+            if self.lines > self.most {
                 self.put(place.depth, "/* … and more */");
                 break;
             }

@@ -83,7 +83,7 @@ impl Victim {
 }
 
 /// All that is done with a file's types.
-fn use_all(types: &Types) -> usize {
+pub fn use_all(types: &Types) -> usize {
     let all = select(types, &[]).unwrap();
     let mut printed = structures_json(types, &all, &LOOK).len();
     let expand = Look { expand: true, ..LOOK };
@@ -99,7 +99,7 @@ fn use_all(types: &Types) -> usize {
     printed + differences_text(&differences(&builds, &all, &all), &LOOK, false).len()
 }
 
-fn peak_memory() -> u64 {
+pub fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024

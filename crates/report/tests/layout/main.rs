@@ -3,4 +3,5 @@
 mod built;
 mod fuzz;
 mod golden;
+mod hostile;
 mod pahole;
