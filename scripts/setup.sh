@@ -62,7 +62,9 @@ if [ "$1" = install ]; then
 fi
 if [ "$1" = bench ]; then
     have bc || need bc
+    # bench/layout
     have pahole || optional="$optional dwarves"
+    [ -x /usr/bin/time ] || optional="$optional time"
 fi
 
 as_root=
