@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Structures on cache lines: as C declarations, in an array or slab slot by slot, and compared between two builds.
 mod diff;
+mod diff_json;
 mod diff_text;
 mod form;
 mod glob;
@@ -12,9 +13,10 @@ mod slots_text;
 mod text;
 
 pub use diff::{Builds, Change, Differences, PairChange, differences};
+pub use diff_json::differences as differences_json;
 pub use diff_text::text as differences_text;
 pub use heat::Heat;
-pub use json::{differences as differences_json, slots as slots_json, structures as structures_json};
+pub use json::{slots as slots_json, structures as structures_json};
 pub use slots::Stride;
 pub use slots_text::{InArray, Slots, text as slots_text};
 pub use text::text as structure_text;

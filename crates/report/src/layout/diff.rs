@@ -83,9 +83,10 @@ type ByName<'a> = BTreeMap<&'a str, Vec<&'a Record<TypeId>>>;
 
 pub fn differences(builds: &Builds<'_>, old: &[&Structure], new: &[&Structure]) -> Differences {
     let (old, new) = (by_name(builds.old, old), by_name(builds.new, new));
-    let mut found = Differences::default();
-    found.gone = old.keys().filter(|name| !new.contains_key(*name)).map(|name| name.to_string()).collect();
-    found.added = new.keys().filter(|name| !old.contains_key(*name)).map(|name| name.to_string()).collect();
+    let only = |own: &ByName<'_>, other: &ByName<'_>| {
+        own.keys().filter(|name| !other.contains_key(*name)).map(|name| name.to_string()).collect()
+    };
+    let mut found = Differences { gone: only(&old, &new), added: only(&new, &old), ..Differences::default() };
     for (name, olds) in &old {
         let Some(news) = new.get(name) else { continue };
         for (old, new) in matched(builds, olds, news) {
