@@ -13,6 +13,7 @@ pub mod front;
 pub mod hot;
 pub mod own;
 pub mod pending;
+pub mod polls;
 pub mod registers;
 pub mod rounds;
 pub mod spin;

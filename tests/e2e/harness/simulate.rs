@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run` of a compiled program.
-use super::{Place, Program, Report, Said, corefold, said};
+use super::{Place, Program, Report, Said, corefold, said, stress};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Simulation {
             json,
             program: program.clone(),
             args: Vec::new(),
-            timeout: Duration::from_secs(120),
+            timeout: Duration::from_secs(if stress() { 900 } else { 120 }),
         }
     }
 

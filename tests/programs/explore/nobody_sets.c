@@ -14,6 +14,8 @@
 
 static atomic_int flag;
 static volatile int plain;
+/* On a line of its own, which nobody writes. */
+static struct { _Alignas(128) volatile int flag; char rest[124]; } apart;
 static pthread_spinlock_t spin;
 
 static void *look(void *unused)
@@ -26,6 +28,22 @@ static void *look(void *unused)
 static void *look_plainly(void *unused)
 {
 	while (!plain)
+		__builtin_ia32_pause();
+	return unused;
+}
+
+static void *look_apart(void *unused)
+{
+	while (!apart.flag)
+		;
+	return unused;
+}
+
+/* The polling thread itself has written the word before. */
+static void *look_at_own(void *unused)
+{
+	apart.flag = 0;
+	while (!apart.flag)
 		__builtin_ia32_pause();
 	return unused;
 }
@@ -68,6 +86,8 @@ int main(int argc, char **argv)
 	pthread_create(&thread, NULL,
 		       !strcmp(way, "look")    ? look
 		       : !strcmp(way, "plain") ? look_plainly
+		       : !strcmp(way, "apart") ? look_apart
+		       : !strcmp(way, "own")   ? look_at_own
 		       : !strcmp(way, "spin")  ? take
 		       : !strcmp(way, "yield") ? yield
 					       : count,
@@ -76,6 +96,7 @@ int main(int argc, char **argv)
 		usleep(40000);
 		atomic_store(&flag, 1);
 		plain = 1;
+		apart.flag = 1;
 		pthread_spin_unlock(&spin);
 	}
 	pthread_join(thread, NULL);

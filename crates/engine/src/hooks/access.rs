@@ -4,7 +4,7 @@ use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
 use crate::hooks::hot::hot;
 use crate::hooks::spin::{Found, read_in_turn};
-use crate::hooks::{atomics, front, own, pending};
+use crate::hooks::{atomics, front, own, pending, polls};
 use crate::scheduling::doze::{self, doze};
 use crate::scheduling::{perturb, sched};
 use corefold_model::{Access, Blame, Kind, Load, Outcome, Ticks};
@@ -18,10 +18,13 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if own::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
         return;
     }
-    if hot!().tag == sched::READS_SHOWN && read_in_turn(address) {
+    if hot!().tag == sched::READS_SHOWN && read_in_turn(address, pc, size) {
         return;
     }
     if perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
+        if current().polls.on() {
+            polls::look(address, pc, size);
+        }
         return;
     }
     let tag = *tag_of(address);

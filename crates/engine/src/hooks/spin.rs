@@ -449,7 +449,7 @@ impl Turns {
         }
         let Some(image) = image(&captured.registers) else { return false };
         let seen = core::mem::take(&mut self.watching) && sched::shows_reads();
-        sched::show_reads(false);
+        sched::show_reads(current().polls.on());
         if self.image != 0 && self.image != image {
             self.is_impure();
         } else if self.image != 0 && seen {
@@ -466,12 +466,17 @@ impl Turns {
 
 /// A plain read, in an iteration whose lines are collected. True: it costs nothing, as its line is the CPU's own.
 #[cold]
-pub fn read_in_turn(address: u64) -> bool {
-    if !current().spins.note_read(crate::engine::line_start(address)) {
+pub fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
+    let polls = current().polls.on();
+    if !current().spins.note_read(crate::engine::line_start(address)) && !polls {
         sched::show_reads(false);
     }
     let cpu = engine().sched.cpu as u32;
-    tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits()
+    let own = tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits();
+    if own && polls {
+        crate::hooks::polls::look(address, pc, size);
+    }
+    own
 }
 
 /// Bytes of the stack that are compared: loops keep their counters no deeper.

@@ -4,6 +4,7 @@
 use crate::calls::within::allocator;
 use crate::crash::innermost;
 use crate::engine::engine;
+use crate::hooks::polls::Polls;
 use crate::hooks::registers;
 use crate::hooks::spin::Spins;
 use crate::scheduling::{fair, placing};
@@ -96,6 +97,7 @@ pub struct Fiber {
     pub frames: *mut u64,
     pub wrote: u8,
     pub spins: Spins,
+    pub polls: Polls,
     /// The last block it executed whose cost was not known.
     pub last_unknown: u64,
     /// Its branch history.
@@ -166,6 +168,7 @@ impl Fiber {
             frames,
             wrote: 0,
             spins: Spins::default(),
+            polls: Polls::default(),
             last_unknown: 0,
             branches: Default::default(),
             trail: corefold_block::Trail::default(),

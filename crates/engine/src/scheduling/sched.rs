@@ -244,6 +244,7 @@ pub extern "C" fn at_limit(pc: u64) {
     sample::take_due(pc, sample::What::Stall);
     branches::count_cycles();
     crate::calls::io::glance();
+    crate::hooks::polls::check();
     look_up();
 }
 
