@@ -145,7 +145,7 @@ fn recording(place: &Place) -> Run {
         cycles: 2000,
         status: Status::Exited(0),
         modules: vec![Module { path, build_id: Vec::new(), base, start: base, end: base + 0x10_0000 }],
-        // Of another field too, which moves relative to neither.
+        // Of a third field too, which is on the line of the second.
         lines: vec![line(stats, 600), line(stats + 64, 300), line(stats + 120, 100)],
         ..Run::default()
     }
@@ -164,6 +164,8 @@ fn a_recording_ranks_the_fields_that_moved() {
         said.out
     );
     assert!(said.out.starts_with("stats: 136 → 80 bytes (-56); 90.0% of stall and spin"), "{}", said.out);
+    // Of a pair with one field that nobody waited for, nothing is said.
+    assert_eq!(said.out.matches("% of stall and spin]").count(), 2, "{}", said.out);
     // Without the recording another pair might come first, and nothing is said of stall.
     assert!(!place.corefold("layout --diff old new").out.contains("stall"));
     place.file("cold.rec", encode(&[Run { lines: vec![], ..recording(&place) }]));

@@ -176,3 +176,30 @@ const EVIL: &str = r#"
     .uleb128 0x0b, 0x0b, 0x03, 0x08
     .byte 0, 0, 0
 "#;
+
+/// Structures of a header are in every unit that includes it; those of one name that differ are others.
+#[test]
+fn each_structure_once() {
+    let header = "struct inner { char a; long b; }; struct outer { struct inner i; struct inner *p; };";
+    let directory = tempfile::tempdir().unwrap();
+    let second = directory.path().join("second.c");
+    let text = "struct extra { struct outer o; char c; } y; struct local { long a; } l2;";
+    std::fs::write(&second, format!("{header} {text}")).unwrap();
+    let first = format!(
+        "{header} struct outer x; struct also {{ struct outer o; }} z; struct local {{ int a; }} l1; int main(void) {{ return 0; }}"
+    );
+    let built = Built::new("gcc", "first.c", &first, &["-g", second.to_str().unwrap()]);
+    let expand = Look { expand: true, ..LOOK };
+    let mut all: Vec<String> = Vec::new();
+    for threads in [1, 2, 7] {
+        let request = corefold_dwarf::Request { path: built.path.clone(), threads, ..Default::default() };
+        let types = corefold_dwarf::Types::open(&request).unwrap();
+        let mut names: Vec<&str> = types.structures().iter().map(|structure| structure.name.as_str()).collect();
+        names.sort();
+        assert_eq!(names, ["also", "extra", "inner", "local", "local", "outer"]);
+        all.push(shown(&types, &["extra", "also"], &expand));
+    }
+    // One of them is in a unit that is not the first to define what is inside.
+    assert_eq!(all[0].matches("long int   b;                    /*     8     8 */").count(), 2, "{}", all[0]);
+    assert!(all.iter().all(|text| *text == all[0]));
+}
