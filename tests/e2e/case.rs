@@ -300,7 +300,8 @@ pub fn kit_program(program: &str, defines: &[&str]) -> Program {
 pub fn explore_kit(program: &str, defines: &[&str], cpus: u32, seeds: &str, arguments: &[&str]) {
     let program = kit_program(program, defines);
     for argument in arguments {
-        let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");
+        // A schedule of 80 CPUs may take a minute of a busy host.
+        let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds} --timeout 600");
         let said = Place::new().corefold(&format!("{explore} -- {} {argument}", program.display()));
         assert_eq!(said.code, Some(0), "{argument}: {}{}", said.out, said.err);
     }

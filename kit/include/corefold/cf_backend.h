@@ -39,13 +39,14 @@ struct cf_file_ops {
 
 /* An open file: what descriptors share. */
 struct cf_file {
-	struct cf_inode *inode;       /* constant, referenced */
+	struct cf_inode *inode;       /* constant, held */
 	struct cf_dentry *dentry;     /* constant, referenced; directories only */
 	const struct cf_file_ops *ops; /* constant */
 	struct cf_vfs *vfs;           /* constant */
 	void *private_data;           /* the backend's */
 	int flags;                    /* of open: O_APPEND, O_NONBLOCK, ... */
 	bool reads, writes;           /* constant */
+	uint32_t hold;                /* constant: the inode's (cf_inode_hold) */
 	/* Calls with offsets of their own do not come here. */
 	int64_t position CF_LINE_ALIGNED; /* stored under `lock` */
 	struct cf_lock lock;

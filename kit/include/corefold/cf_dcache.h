@@ -10,14 +10,16 @@
  *
  *   operation                       may overlap    the caller holds
  *   alloc                           everything     a reference on the parent
- *   add, instantiate                everything     the directory's inode->sem, exclusively or (add) as the only one who
- *                                                  has this dentry
+ *   add, instantiate                everything     the name's lock, or (add) as the only one who has this dentry
  *   lookup, find, get, put          everything     a reference on the parent (lookup, find), on the dentry (get, put)
- *   drop, delete, move              everything     a reference; delete and move: the directories' sem, exclusively
+ *   drop, delete, move,             everything     a reference; all but drop: the names' locks
+ *     move_inode
  *   shrink                          everything     nothing
- *   drop_names                      everything     a reference, and its parent's sem, exclusively
+ *   drop_names                      everything     a reference, and its name's lock
  *   super_init, super_destroy       nothing
- * Locks, outermost first: super->rename_mutex, directories' inode->sem (ancestor before descendant), super->rename_lock,
+ * A name's lock is what ops->name_lock says, or else the directory's inode->sem, exclusively.
+ * Locks, outermost first: super->rename_mutex, names' locks (ancestor before descendant; else who has one only tries another),
+ * super->rename_lock,
  * dentry->lock (parent before child), inode->lock, list of an LRU, bucket of the table. A shrinker, which comes from the
  * list, only tries dentry->lock.
  *
@@ -85,7 +87,7 @@ struct cf_attr {
 
 /*
  * The backend: what is below the caches. Names come without slashes, 1 to 255 bytes, never "." or "..". Changes are called
- * with the directory's sem held exclusively, lookup with it shared. All return 0 or -errno.
+ * with the names' locks held, lookup too (or with the sem shared). All return 0 or -errno.
  */
 struct cf_inode_ops {
 	/* *inode: referenced; null: there is no such name, which is cached too. */
@@ -107,6 +109,13 @@ struct cf_inode_ops {
 	int (*setattr)(struct cf_inode *inode, const struct cf_attr *attr, const struct cf_cred *cred);
 	/* Brings the attributes up to date before a stat. Null: they always are. */
 	int (*getattr)(struct cf_inode *inode);
+	/*
+	 * A directory whose names have locks of their own: that of this name, which is held instead of the sem. Called in a read
+	 * section; there until a grace period after the inode's end. Null: the sem is for all names.
+	 */
+	struct cf_mutex *(*name_lock)(struct cf_inode *directory, const struct cf_name *name);
+	/* What a stat adds to such a directory's size, and when a name came or went. In a read section, without waiting. */
+	void (*tally)(const struct cf_inode *directory, int64_t *size, int64_t *changed);
 	/*
 	 * Null: by mode bits. In a read section when `may_wait` is false: then it must not block, nor write to shared
 	 * memory, and may say -ECHILD to be asked again outside of one.
@@ -236,7 +245,7 @@ void cf_dentry_set_ops(struct cf_dentry *dentry, const struct cf_dentry_ops *ops
 struct cf_dentry *cf_dentry_lookup(struct cf_dentry *parent, const struct cf_name *name);
 /*
  * The dentry of a name, referenced, positive or negative; asks the backend if it is not cached. 0 or -errno (the
- * backend's, -ENOMEM, -ENOENT: the directory has been removed). The caller holds the directory's sem if `locked`.
+ * backend's, -ENOMEM, -ENOENT: the directory has been removed). The caller holds the name's lock if `locked`.
  */
 int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry);
 
@@ -258,6 +267,11 @@ void cf_dentry_delete(struct cf_dentry *dentry);
  * itself; nothing was changed. With `exchange` the target gets the other's place instead.
  */
 int cf_dentry_move(struct cf_dentry *dentry, struct cf_dentry *target, bool exchange);
+/*
+ * The same for files, without moving dentries: the target gets the inode, and the dentry becomes negative. False: nothing was
+ * changed, since others have references, or it is not the scaled form.
+ */
+bool cf_dentry_move_inode(struct cf_dentry *dentry, struct cf_dentry *target);
 /* Whether `dentry` is `ancestor` or below it. */
 bool cf_dentry_below(struct cf_dentry *dentry, struct cf_dentry *ancestor);
 
@@ -268,6 +282,9 @@ bool cf_dentry_below(struct cf_dentry *dentry, struct cf_dentry *ancestor);
  */
 struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
 void cf_rename_unlock(struct cf_dentry *a, struct cf_dentry *b, bool directory);
+/* The same without the sems, where names have locks of their own. */
+struct cf_dentry *cf_rename_order(struct cf_dentry *a, struct cf_dentry *b, bool directory);
+void cf_rename_unorder(struct cf_dentry *a, struct cf_dentry *b, bool directory);
 
 /* Frees up to `most` unused dentries; returns how many. */
 size_t cf_dcache_shrink(struct cf_super *super, size_t most);

@@ -3,14 +3,15 @@
  * cf_icache.h: inodes, found by number without a lock, and kept while they may be needed again.
  *
  * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
- * another. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
+ * another. An open file's reference (hold) is one on a line of this CPU's. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
  * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 384 bytes an inode, and what its owner embeds
  * it in.
  *
  *   operation                  may overlap   the caller holds
  *   new, insert, lookup,       everything    nothing
  *     get_or_new, put
- *   get, grab                  everything    a reference; a read section (cf_rcu.h)
+ *   get; grab, hold            everything    a reference; a read section (cf_rcu.h)
+ *   gather                     everything    the name's reference, and another one
  *   dirty, clean, shrink       everything    nothing; dirty: a reference
  *   init, destroy              nothing       all references given back
  *
@@ -69,11 +70,23 @@ int cf_numbers_init(struct cf_numbers *numbers);
 void cf_numbers_destroy(struct cf_numbers *numbers);
 uint64_t cf_numbers_take(struct cf_numbers *numbers);
 
+/* References of open files, counted by each CPU. */
+struct cf_holds {
+	uint64_t *slots; /* of each CPU: written where it opens, and where its files are closed */
+	uint64_t *used;  /* CPUs that have used theirs; a bit is set once */
+	uint32_t cpus;
+};
+
+/* 0 or -ENOMEM, and then destroyed all the same. */
+int cf_holds_init(struct cf_holds *holds);
+void cf_holds_destroy(struct cf_holds *holds);
+
 struct cf_icache {
 	/* Read by everybody, constant. */
 	const struct cf_icache_ops *ops;
 	void *owner;
 	struct cf_lru unused, dirty, all;
+	struct cf_holds holds;
 	struct cf_numbers numbers;
 	struct cf_vfs_lock lock CF_LINE_ALIGNED; /* policies without split inodes: the inode lock */
 	struct cf_vfs_count count;
@@ -92,9 +105,10 @@ enum {
 
 
 struct cf_inode {
-	/* Attributes (modes, owners, size, blocks and line 1) are written under `lock`, between attr_write_begin and _end; everything is read
-	 * by everybody, by relaxed or acquire loads.
-	 * Line 0: what a path walk reads, which changes rarely. */
+	/* Attributes are in three groups, each of which has a sequence count and, in the scaled form, lines of its own: what
+	 * uses a file writes its times, what makes it longer its size, and what changes its names the others. Everything is
+	 * read by everybody, by relaxed or acquire loads.
+	 * Line 0: what a path walk reads, which changes rarely. mode, uid and gid are in the group of the names. */
 	uint32_t mode, uid, gid;
 	uint32_t flags;                 /* CF_INODE_* of the owner's, constant once filled */
 	const struct cf_inode_ops *ops; /* constant once filled */
@@ -104,22 +118,30 @@ struct cf_inode {
 	uint64_t number;
 	const struct cf_file_ops *file_ops;
 	struct cf_icache *cache;        /* constant */
-	/* Line 1: what changes when a file is used, and the lock. */
-	uint32_t attr_seq, nlink;
-	int64_t atime, mtime, ctime;    /* nanoseconds since 1970 */
+	/* Line 1: the times of use, under `lock`, as are state and lists. */
+	uint32_t used_seq;
+	int64_t atime, mtime;           /* nanoseconds since 1970 */
+	int64_t wtime;                  /* when it was written. st_ctime is the later one of this and ctime */
 	uint64_t device;
 	struct cf_vfs_lock lock;
-	/* Line 2: references. */
+	/* Line 2: references, and the number of names, which change together. nlink, mode, uid and gid: under cf_inode_names_lock. */
 	int32_t count CF_LINE_ALIGNED;  /* atomic; below 0: dead */
 	uint32_t state;                 /* atomic bits; changed under `lock` */
 	struct cf_lru_link unused;
 	void *private_data;             /* the backend's */
-	/* Line 3: what reads and writes within a file only read. */
+	uint32_t names_seq, nlink;
+	struct cf_vfs_lock names_lock;
+	/* Line 3: what reads and writes within a file only read; under a lock of the backend's. */
 	uint64_t size CF_LINE_ALIGNED, blocks;
-	struct cf_rhash_entry hash;
+	uint32_t size_seq;
+	struct cf_lru_link dirty;
 	struct cf_rcu_head rcu;
-	/* Line 4 on. */
-	struct cf_lru_link dirty CF_LINE_ALIGNED, all;
+	/* Line 4: the time of changes, which within a tick of the clock is only read. Stored alone, or as one of the names' group. */
+	int64_t ctime CF_LINE_ALIGNED;
+	struct cf_rhash_entry hash;
+	struct cf_lru_link all;
+	/* Line 5: what an open reads, beside line 0. */
+	uint32_t counted CF_LINE_ALIGNED; /* atomic; 1: files hold it by each CPU's count. A name's reference stays until gather */
 	struct cf_vfs_sem sem; /* directories: shared for lookups, exclusive for changes. Files: the backend's */
 };
 
@@ -153,6 +175,16 @@ static inline void cf_inode_get(struct cf_inode *inode)
 bool cf_inode_grab(struct cf_inode *inode);
 void cf_inode_put(struct cf_inode *inode);
 
+/*
+ * A reference that stores to no line of the inode's while it is `counted`, and whose put need not be on the same CPU. In a read
+ * section: false if the inode is dead. *hold: what unhold is given; 0 for a reference that get, grab or new has given.
+ */
+bool cf_inode_hold(struct cf_inode *inode, uint32_t *hold);
+void cf_inode_unhold(struct cf_inode *inode, uint32_t hold);
+/* It has no name any more: holds become references like others. Before the name's is put. Reads a line of each CPU that has ever
+ * held an inode. */
+void cf_inode_gather(struct cf_inode *inode);
+
 void cf_inode_mark_dirty(struct cf_inode *inode);
 /* Writes dirty inodes, `most` of them; returns how many were written. */
 size_t cf_icache_write_dirty(struct cf_icache *cache, size_t most);
@@ -163,8 +195,9 @@ size_t cf_icache_unused(const struct cf_icache *cache);
 int64_t cf_icache_count(struct cf_icache *cache);
 
 /*
- * Attributes that belong together: writers hold inode->lock. A reader loads them by acquire loads between attr_begin and
- * attr_changed, and starts again if that says so.
+ * Attributes that belong together: writers hold the group's lock. A reader loads them by acquire loads between attr_begin and
+ * attr_changed, and starts again if that says so. Who writes several groups begins all of them before it stores; of the locks
+ * that of the names comes first.
  */
 static inline void cf_inode_lock(struct cf_inode *inode, struct cf_lock_node *node)
 {
@@ -176,26 +209,49 @@ static inline void cf_inode_unlock(struct cf_inode *inode, struct cf_lock_node *
 	cf_vfs_lock_drop(&inode->lock, node);
 }
 
-static inline void cf_inode_attr_write_begin(struct cf_inode *inode)
+/* The lock of nlink, mode, uid and gid. Before the scaled form one lock is for all attributes. */
+static inline void cf_inode_names_lock(struct cf_inode *inode, struct cf_lock_node *node)
+{
+	cf_vfs_lock_take(CF_VFS_RCU_WALK ? &inode->names_lock : &inode->lock, node);
+}
+
+static inline void cf_inode_names_unlock(struct cf_inode *inode, struct cf_lock_node *node)
+{
+	cf_vfs_lock_drop(CF_VFS_RCU_WALK ? &inode->names_lock : &inode->lock, node);
+}
+
+/* Of one group's count: used_seq, size_seq or names_seq. */
+static inline void cf_inode_attr_write_begin(uint32_t *seq)
 {
 	/* Relaxed: the attributes follow by release stores. */
-	__atomic_store_n(&inode->attr_seq, __atomic_load_n(&inode->attr_seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-static inline void cf_inode_attr_write_end(struct cf_inode *inode)
+static inline void cf_inode_attr_write_end(uint32_t *seq)
 {
 	/* Release: the attributes before the even number. */
-	__atomic_store_n(&inode->attr_seq, __atomic_load_n(&inode->attr_seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
 
-static inline uint32_t cf_inode_attr_begin(const struct cf_inode *inode)
+struct cf_inode_seqs {
+	uint32_t used, size, names;
+};
+
+static inline struct cf_inode_seqs cf_inode_attr_begin(const struct cf_inode *inode)
 {
-	return __atomic_load_n(&inode->attr_seq, __ATOMIC_ACQUIRE) & ~1u; /* acquire: before the attributes */
+	/* Acquire: before the attributes. */
+	struct cf_inode_seqs seqs = { __atomic_load_n(&inode->used_seq, __ATOMIC_ACQUIRE) & ~1u,
+				      __atomic_load_n(&inode->size_seq, __ATOMIC_ACQUIRE) & ~1u,
+				      __atomic_load_n(&inode->names_seq, __ATOMIC_ACQUIRE) & ~1u };
+	return seqs;
 }
 
-static inline bool cf_inode_attr_changed(const struct cf_inode *inode, uint32_t seq)
+static inline bool cf_inode_attr_changed(const struct cf_inode *inode, struct cf_inode_seqs seqs)
 {
-	return __atomic_load_n(&inode->attr_seq, __ATOMIC_RELAXED) != seq; /* relaxed: after acquire loads */
+	/* Relaxed: after acquire loads. */
+	return __atomic_load_n(&inode->used_seq, __ATOMIC_RELAXED) != seqs.used ||
+	       __atomic_load_n(&inode->size_seq, __ATOMIC_RELAXED) != seqs.size ||
+	       __atomic_load_n(&inode->names_seq, __ATOMIC_RELAXED) != seqs.names;
 }
 
 #define CF_INODE_LOAD(inode, field) __atomic_load_n(&(inode)->field, __ATOMIC_ACQUIRE)

@@ -4,7 +4,7 @@
  *
  * Choose it for the contents of a file that is in memory; it needs the inode (cf_icache.h) for size, blocks and times.
  *
- * Cost: a read stores nothing to shared memory: it walks a tree of 64 pointers a node (no node for a file of one page), and
+ * Cost: a read within a page that lies before the end does not load the size. It stores nothing to shared memory: it walks a tree of 64 pointers a node (no node for a file of one page), and
  * copies under the page's sequence count. A write inside a page that is there writes that page's line and data. A write that
  * fills a hole or makes the file longer takes the file's lock. Memory: a page and 64 bytes; 560 bytes a node.
  *
@@ -39,8 +39,9 @@ CF_EXTERN_BEGIN
 
 enum { CF_MAPPING_BITS = 6, CF_MAPPING_FAN = 1 << CF_MAPPING_BITS };
 
-/* Bits of a page's seq; changes count in steps of 4. */
-enum { CF_PAGE_LOCKED = 1, CF_PAGE_REMOVED = 2 };
+/* Bits of a page's seq; changes count in steps of CF_PAGE_CHANGE. WHOLE: all of it lies before the file's end, unless the file is
+ * being made shorter (cf_mapping.cuts): who reads or writes within it need not look at the size. */
+enum { CF_PAGE_LOCKED = 1, CF_PAGE_REMOVED = 2, CF_PAGE_WHOLE = 4, CF_PAGE_CHANGE = 8 };
 
 struct cf_page {
 	uint32_t seq;            /* written by who changes the page, read by everybody */
@@ -62,6 +63,7 @@ struct cf_mapping {
 	struct cf_inode *host;   /* constant: its size and blocks are this file's */
 	struct cf_space *space;  /* constant; null: nothing is charged */
 	uint32_t dead;           /* 1: destroyed. Under the lock */
+	uint32_t cuts;           /* odd while the file is made shorter. Under the lock, read by everybody */
 	struct cf_mutex lock CF_LINE_ALIGNED; /* the file's: sizes, holes */
 };
 

@@ -67,7 +67,7 @@ void cf_file_put(struct cf_file *file)
 	if (!CF_VFS_RCU_WALK)
 		cf_lru_remove(&file->vfs->files, &file->link);
 	cf_dentry_put(file->dentry);
-	cf_inode_put(file->inode);
+	cf_inode_unhold(file->inode, file->hold);
 	cf_rcu_call(&file->rcu, free_file);
 }
 
@@ -159,8 +159,8 @@ void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file)
 }
 
 // ops null: what cannot be read or written.
-static int make_file(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, const struct cf_file_ops *ops,
-		     int flags, struct cf_file **made)
+static int make_file(struct cf_vfs *vfs, struct cf_inode *inode, uint32_t hold, struct cf_dentry *dentry,
+		     const struct cf_file_ops *ops, int flags, struct cf_file **made)
 {
 	struct cf_file *file = cf_slab_alloc(&vfs->file_memory);
 	int error = file ? 0 : -ENOMEM;
@@ -168,12 +168,13 @@ static int make_file(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentr
 		*file = (struct cf_file){ .inode = inode, .dentry = dentry, .ops = ops, .vfs = vfs, .flags = flags, .count = 1 };
 		file->reads = (flags & O_ACCMODE) != O_WRONLY;
 		file->writes = (flags & O_ACCMODE) != O_RDONLY;
+		file->hold = hold;
 		cf_lock_init(&file->lock, CF_LOCK_QUEUED);
 		error = ops && ops->open ? ops->open(file) : 0;
 	}
 	if (error) {
 		cf_dentry_put(dentry);
-		cf_inode_put(inode);
+		cf_inode_unhold(inode, hold);
 		cf_slab_free(&vfs->file_memory, file);
 		return error;
 	}
@@ -183,14 +184,15 @@ static int make_file(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentr
 	return 0;
 }
 
-int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **made)
+int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, uint32_t hold, struct cf_dentry *dentry, int flags,
+		 struct cf_file **made)
 {
-	return make_file(vfs, inode, dentry, inode->file_ops, flags, made);
+	return make_file(vfs, inode, hold, dentry, inode->file_ops, flags, made);
 }
 
 int cf_file_place(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, struct cf_file **made)
 {
-	int error = make_file(vfs, inode, dentry, NULL, O_RDONLY, made);
+	int error = make_file(vfs, inode, 0, dentry, NULL, O_RDONLY, made);
 	if (!error)
 		(*made)->reads = false;
 	return error;

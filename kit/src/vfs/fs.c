@@ -52,7 +52,7 @@ static int init_parts(struct cf_vfs *vfs)
 	const struct cf_vfs_options *o = &vfs->options;
 	struct cf_lru_options files = { .one = !CF_VFS_FILES_PERCPU, .lock = CF_VFS_LOCK_KIND };
 	// Enough that calls on different names seldom meet on a line of the table.
-	enum { BUCKETS = CF_VFS_DENTRIES_SPLIT ? 1 << 12 : 0 };
+	enum { BUCKETS = CF_VFS_RCU_WALK ? 1 << 14 : CF_VFS_DENTRIES_SPLIT ? 1 << 12 : 0 };
 	struct cf_super_options super = { .icache_ops = o->backend->icache_ops, .private_data = vfs, .dentry_buckets = BUCKETS,
 					  .ops = o->bytes ? &cf_vfs_charged : NULL };
 	int error = cf_vfs_limits_init(vfs);

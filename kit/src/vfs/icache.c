@@ -60,6 +60,7 @@ int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *o
 	result = cf_slab_init(&c->memory, &(struct cf_slab_options){ .name = "inode", .size = size_of(c), .align = CF_LINE });
 	result = result ? result : init_lists(c);
 	result = result ? result : cf_numbers_init(&c->numbers);
+	result = result ? result : cf_holds_init(&c->holds);
 	result = result ? result : cf_vfs_count_init(&c->count);
 	return result ? result : cf_rhash_init(&c->hash, &table);
 }
@@ -74,6 +75,7 @@ int cf_icache_destroy(struct cf_icache *c)
 	cf_rhash_destroy(&c->hash);
 	cf_vfs_count_destroy(&c->count);
 	cf_numbers_destroy(&c->numbers);
+	cf_holds_destroy(&c->holds);
 	cf_lru_destroy(&c->all);
 	cf_lru_destroy(&c->dirty);
 	cf_lru_destroy(&c->unused);
@@ -111,11 +113,13 @@ static struct cf_inode *new_inode(struct cf_icache *c, uint64_t number, uint32_t
 	inode->nlink = 1;
 	inode->state = state;
 	cf_vfs_lock_init(&inode->lock);
+	cf_vfs_lock_init(&inode->names_lock);
 	cf_vfs_sem_init(&inode->sem);
 	cf_vfs_lock_take(lock_of(inode), &node);
 	// In 2.6.35 the inode lock also covers the last number that was given.
 	inode->number = number ? number : CF_VFS_INODES_SPLIT ? cf_numbers_take(&c->numbers) : c->numbers.next++;
-	cf_lru_add(&c->all, &inode->all);
+	if (!CF_VFS_RCU_WALK) // nobody asks for the list of all inodes
+		cf_lru_add(&c->all, &inode->all);
 	cf_vfs_lock_drop(lock_of(inode), &node);
 	cf_vfs_count_add(&c->count, 1);
 	return inode;
@@ -263,7 +267,8 @@ static void evict(struct cf_inode *inode)
 	struct cf_icache *c = inode->cache;
 	struct cf_lock_node node;
 	cf_vfs_lock_take(lock_of(inode), &node);
-	cf_lru_remove(&c->all, &inode->all);
+	if (!CF_VFS_RCU_WALK)
+		cf_lru_remove(&c->all, &inode->all);
 	cf_lru_remove(&c->dirty, &inode->dirty);
 	cf_vfs_lock_drop(lock_of(inode), &node);
 	if (c->ops && c->ops->evict)

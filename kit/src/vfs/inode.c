@@ -12,9 +12,11 @@ static struct cf_time time_of(int64_t ns)
 
 void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *s)
 {
-	uint32_t seq;
+	const struct cf_inode_ops *ops = inode->ops;
+	struct cf_inode_seqs seqs;
 	do {
-		seq = cf_inode_attr_begin(inode);
+		int64_t changed, written, named = INT64_MIN, mtime;
+		seqs = cf_inode_attr_begin(inode);
 		*s = (struct cf_stat){ .ino = inode->number };
 		s->mode = CF_INODE_LOAD(inode, mode);
 		s->nlink = CF_INODE_LOAD(inode, nlink);
@@ -23,37 +25,56 @@ void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *s)
 		s->size = (int64_t)CF_INODE_LOAD(inode, size);
 		s->blocks = (int64_t)CF_INODE_LOAD(inode, blocks);
 		s->atime = time_of(CF_INODE_LOAD(inode, atime));
-		s->mtime = time_of(CF_INODE_LOAD(inode, mtime));
-		s->ctime = time_of(CF_INODE_LOAD(inode, ctime));
-	} while (cf_inode_attr_changed(inode, seq));
+		if (S_ISDIR(s->mode) && ops && ops->tally)
+			ops->tally(inode, &s->size, &named);
+		mtime = CF_INODE_LOAD(inode, mtime);
+		s->mtime = time_of(named > mtime ? named : mtime);
+		changed = CF_INODE_LOAD(inode, ctime);
+		written = CF_INODE_LOAD(inode, wtime);
+		written = named > written ? named : written;
+		s->ctime = time_of(changed > written ? changed : written);
+	} while (cf_inode_attr_changed(inode, seqs));
 }
 
 static void begin(struct cf_inode *inode, struct cf_lock_node *node)
 {
 	cf_inode_lock(inode, node);
-	cf_inode_attr_write_begin(inode);
+	cf_inode_attr_write_begin(&inode->used_seq);
 }
 
 static void end(struct cf_inode *inode, struct cf_lock_node *node)
 {
-	cf_inode_attr_write_end(inode);
+	cf_inode_attr_write_end(&inode->used_seq);
 	cf_inode_unlock(inode, node);
+}
+
+static void begin_names(struct cf_inode *inode, struct cf_lock_node *node)
+{
+	cf_inode_names_lock(inode, node);
+	cf_inode_attr_write_begin(&inode->names_seq);
+}
+
+static void end_names(struct cf_inode *inode, struct cf_lock_node *node)
+{
+	cf_inode_attr_write_end(&inode->names_seq);
+	cf_inode_names_unlock(inode, node);
+}
+
+// Looks at the line of the names last: mostly one of the others has decided.
+static bool was_read_since(const struct cf_inode *inode, int64_t atime)
+{
+	return atime > CF_INODE_LOAD(inode, mtime) && atime > CF_INODE_LOAD(inode, wtime) && atime > CF_INODE_LOAD(inode, ctime);
 }
 
 // relatime: only when the file has changed since, or a day has gone by. So reads of a file that rests store nothing.
 void cf_inode_touch_read(struct cf_inode *inode)
 {
 	int64_t atime = CF_INODE_LOAD(inode, atime), now;
+	bool recent = was_read_since(inode, atime);
 	struct cf_lock_node node;
-	if (atime > CF_INODE_LOAD(inode, mtime) && atime > CF_INODE_LOAD(inode, ctime)) {
-		now = cf_vfs_now(vfs_of(inode));
-		if (now - atime < DAY)
-			return;
-	} else {
-		now = cf_vfs_now(vfs_of(inode));
-		if (atime == now)
-			return;
-	}
+	now = cf_vfs_now(vfs_of(inode));
+	if (recent ? now - atime < DAY : atime == now)
+		return;
 	begin(inode, &node);
 	CF_INODE_STORE(inode, atime, now);
 	end(inode, &node);
@@ -64,49 +85,108 @@ void cf_inode_touch_write(struct cf_inode *inode)
 {
 	int64_t now = cf_vfs_now(vfs_of(inode));
 	struct cf_lock_node node;
-	if (CF_INODE_LOAD(inode, mtime) == now && CF_INODE_LOAD(inode, ctime) == now)
+	if (CF_INODE_LOAD(inode, mtime) == now && CF_INODE_LOAD(inode, wtime) == now)
 		return;
 	begin(inode, &node);
 	CF_INODE_STORE(inode, mtime, now);
-	CF_INODE_STORE(inode, ctime, now);
+	CF_INODE_STORE(inode, wtime, now);
 	end(inode, &node);
+}
+
+void cf_inode_touch_at(struct cf_inode *inode, int64_t time)
+{
+	struct cf_lock_node node;
+	if (CF_INODE_LOAD(inode, mtime) >= time && CF_INODE_LOAD(inode, wtime) >= time)
+		return;
+	begin(inode, &node);
+	if (inode->mtime < time)
+		CF_INODE_STORE(inode, mtime, time);
+	if (inode->wtime < time)
+		CF_INODE_STORE(inode, wtime, time);
+	end(inode, &node);
+}
+
+// As above, without a lock: it is one word. 2.6.35 stores it each time.
+static void set_ctime(struct cf_inode *inode)
+{
+	int64_t now = cf_vfs_now(vfs_of(inode));
+	if (!CF_VFS_RCU_WALK || CF_INODE_LOAD(inode, ctime) != now)
+		CF_INODE_STORE(inode, ctime, now);
 }
 
 void cf_inode_touch_change(struct cf_inode *inode)
 {
-	cf_inode_set(inode, &(struct cf_attr){ .valid = 0 });
+	if (CF_VFS_RCU_WALK)
+		set_ctime(inode);
+	else
+		cf_inode_set(inode, &(struct cf_attr){ .valid = 0 });
 }
 
-void cf_inode_set(struct cf_inode *inode, const struct cf_attr *attr)
+static void set_times(struct cf_inode *inode, const struct cf_attr *attr)
 {
-	struct cf_lock_node node;
-	begin(inode, &node);
+	if (attr->valid & CF_ATTR_ATIME)
+		CF_INODE_STORE(inode, atime, attr->atime);
+	if (attr->valid & CF_ATTR_MTIME)
+		CF_INODE_STORE(inode, mtime, attr->mtime);
+}
+
+static void set_names_group(struct cf_inode *inode, const struct cf_attr *attr)
+{
 	if (attr->valid & CF_ATTR_MODE)
 		CF_INODE_STORE(inode, mode, (inode->mode & S_IFMT) | (attr->mode & 07777));
 	if (attr->valid & CF_ATTR_UID)
 		CF_INODE_STORE(inode, uid, attr->uid);
 	if (attr->valid & CF_ATTR_GID)
 		CF_INODE_STORE(inode, gid, attr->gid);
-	if (attr->valid & CF_ATTR_ATIME)
-		CF_INODE_STORE(inode, atime, attr->atime);
-	if (attr->valid & CF_ATTR_MTIME)
-		CF_INODE_STORE(inode, mtime, attr->mtime);
-	CF_INODE_STORE(inode, ctime, cf_vfs_now(vfs_of(inode)));
-	end(inode, &node);
+	set_ctime(inode);
+}
+
+void cf_inode_set(struct cf_inode *inode, const struct cf_attr *attr)
+{
+	bool times = attr->valid & (CF_ATTR_ATIME | CF_ATTR_MTIME);
+	struct cf_lock_node names, node;
+	begin_names(inode, &names);
+	if (times) {
+		if (CF_VFS_RCU_WALK)
+			cf_inode_lock(inode, &node);
+		cf_inode_attr_write_begin(&inode->used_seq);
+		set_times(inode, attr);
+	}
+	set_names_group(inode, attr);
+	if (times) {
+		cf_inode_attr_write_end(&inode->used_seq);
+		if (CF_VFS_RCU_WALK)
+			cf_inode_unlock(inode, &node);
+	}
+	end_names(inode, &names);
 }
 
 bool cf_inode_add_links(struct cf_inode *inode, int links, bool from_none)
 {
 	struct cf_lock_node node;
 	bool may;
-	begin(inode, &node);
+	begin_names(inode, &node);
 	may = inode->nlink || from_none;
 	if (may) {
 		CF_INODE_STORE(inode, nlink, inode->nlink + (uint32_t)links);
-		CF_INODE_STORE(inode, ctime, cf_vfs_now(vfs_of(inode)));
+		set_ctime(inode);
 	}
-	end(inode, &node);
+	end_names(inode, &node);
 	return may;
+}
+
+// st_size of a directory is its number of entries. The caller holds its sem.
+void cf_inode_add_entries(struct cf_inode *dir, int64_t entries)
+{
+	int64_t now = cf_vfs_now(vfs_of(dir));
+	struct cf_lock_node node;
+	begin(dir, &node);
+	cf_inode_attr_write_begin(&dir->size_seq);
+	CF_INODE_STORE(dir, size, dir->size + (uint64_t)entries);
+	CF_INODE_STORE(dir, mtime, now);
+	CF_INODE_STORE(dir, wtime, now);
+	cf_inode_attr_write_end(&dir->size_seq);
+	end(dir, &node);
 }
 
 bool cf_cred_in_group(const struct cf_cred *cred, uint32_t gid)

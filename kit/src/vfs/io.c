@@ -4,14 +4,24 @@
 
 #include <unistd.h>
 
-// The file of a call: in a read section, or referenced where the backend may block. Null: there is none, and no section.
-static struct cf_file *begin(struct cf_task *task, int fd)
+enum direction { READS, WRITES, NEITHER };
+
+static bool allows(const struct cf_file *file, enum direction direction)
+{
+	return direction == READS ? file->reads : direction == WRITES ? file->writes : true;
+}
+
+// The file of a call: in a read section, or referenced where the backend may block. Null: there is none that may be used so, and no
+// section.
+static struct cf_file *begin(struct cf_task *task, int fd, enum direction direction)
 {
 	struct cf_file *file;
 	cf_rcu_read_lock();
 	file = cf_task_file(task, fd);
-	if (file && !(file->ops && file->ops->waits))
+	if (file && allows(file, direction) && !(file->ops && file->ops->waits))
 		return file;
+	if (file && !allows(file, direction))
+		file = NULL;
 	cf_rcu_read_unlock();
 	return file ? cf_task_file_get(task, fd) : NULL;
 }
@@ -79,7 +89,7 @@ static int64_t write_at(struct cf_task *task, struct cf_file *file, const void *
 
 int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 {
-	struct cf_file *file = begin(task, fd);
+	struct cf_file *file = begin(task, fd, READS);
 	struct cf_lock_node node;
 	int64_t done;
 	if (!file)
@@ -101,7 +111,7 @@ int64_t cf_vfs_read(struct cf_task *task, int fd, void *to, size_t size)
 
 int64_t cf_vfs_write(struct cf_task *task, int fd, const void *from, size_t size)
 {
-	struct cf_file *file = begin(task, fd);
+	struct cf_file *file = begin(task, fd, WRITES);
 	struct cf_lock_node node;
 	int64_t done, at = 0;
 	if (!file)
@@ -132,7 +142,7 @@ static int begin_positioned(struct cf_task *task, int fd, struct cf_file **file)
 	cf_rcu_read_unlock();
 	if (stream)
 		return -ESPIPE;
-	*file = begin(task, fd);
+	*file = begin(task, fd, NEITHER);
 	if (*file && is_stream(*file)) { // another one by now
 		end(*file);
 		return -ESPIPE;
@@ -170,15 +180,23 @@ int64_t cf_vfs_pwrite(struct cf_task *task, int fd, const void *from, size_t siz
 	return done;
 }
 
+static int64_t end_of(const struct cf_file *file)
+{
+	struct cf_stat s;
+	if (!is_directory(file))
+		return (int64_t)CF_INODE_LOAD(file->inode, size);
+	cf_inode_stat(file->inode, &s);
+	return s.size;
+}
+
 static int64_t seek_to(struct cf_file *file, int64_t position, int64_t offset, int whence)
 {
-	int64_t base = whence == SEEK_CUR ? position :
-		       whence == SEEK_END ? (int64_t)CF_INODE_LOAD(file->inode, size) : 0;
+	int64_t base = whence == SEEK_CUR ? position : whence == SEEK_END ? end_of(file) : 0;
 	int64_t to;
 	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
 		if (file->ops && file->ops->seek)
 			return file->ops->seek(file, offset, whence == SEEK_HOLE);
-		base = (int64_t)CF_INODE_LOAD(file->inode, size);
+		base = end_of(file);
 		return offset < 0 || offset >= base ? -ENXIO : whence == SEEK_HOLE ? base : offset;
 	}
 	return __builtin_add_overflow(offset, base, &to) || to < 0 ? -EINVAL : to;

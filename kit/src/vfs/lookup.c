@@ -87,6 +87,24 @@ static int add_and_ask__(struct cf_dentry *fresh, struct cf_dentry *parent, cons
 	return ask__(fresh, directory, name);
 }
 
+// Under the name's lock, or with the sem shared.
+static int ask_locked(struct cf_dentry *fresh, struct cf_dentry *parent, const struct cf_name *name)
+{
+	struct cf_inode *dir = parent->inode;
+	struct cf_mutex *lock = dir->ops->name_lock ? dir->ops->name_lock(dir, name) : NULL;
+	int result;
+	if (lock)
+		(void)cf_mutex_lock(lock); // cannot fail: the caller has none
+	else
+		cf_vfs_sem_read(&dir->sem);
+	result = add_and_ask__(fresh, parent, name);
+	if (lock)
+		cf_mutex_unlock(lock);
+	else
+		cf_vfs_sem_read_done(&dir->sem);
+	return result;
+}
+
 static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry)
 {
 	struct cf_dentry *fresh = cf_dentry_alloc(parent, name);
@@ -94,11 +112,10 @@ static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locke
 	if (!fresh)
 		return -ENOMEM;
 	CF_TEST_POINT("lookup: missed");
-	if (!locked)
-		cf_vfs_sem_read(&parent->inode->sem);
-	result = add_and_ask__(fresh, parent, name);
-	if (!locked)
-		cf_vfs_sem_read_done(&parent->inode->sem);
+	if (locked)
+		result = add_and_ask__(fresh, parent, name);
+	else
+		result = ask_locked(fresh, parent, name);
 	if (result)
 		cf_dentry_put(fresh);
 	else

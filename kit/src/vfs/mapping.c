@@ -68,12 +68,26 @@ void cf_page_unlock(struct cf_page *page)
 {
 	// Release: the bytes, and the file's size, before the count that lets readers and writers in; x86 cannot tell, aarch64 and
 	// POWER can.
-	__atomic_store_n(&page->seq, (seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED) + 4, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->seq, (seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED) + CF_PAGE_CHANGE, __ATOMIC_RELEASE);
 }
 
 static int64_t size_of(const struct cf_mapping *m)
 {
 	return (int64_t)CF_INODE_LOAD(m->host, size);
+}
+
+// Its lock is held, and the size stands, or is being made smaller by who will lock it yet. Before the scaled form nobody asks.
+static void mark_whole(const struct cf_mapping *m, struct cf_page *page, int64_t offset)
+{
+	bool whole = CF_VFS_RCU_WALK && offset / CF_PAGE < size_of(m) / CF_PAGE;
+	__atomic_store_n(&page->seq, (seq_of(page) & ~(uint32_t)CF_PAGE_WHOLE) | (whole ? CF_PAGE_WHOLE : 0), __ATOMIC_RELAXED);
+}
+
+// While a file is made shorter its size decides.
+static bool is_cut(const struct cf_mapping *m)
+{
+	// Acquire: before the bytes, and the second look at seq; x86 cannot tell, aarch64 and POWER can.
+	return __atomic_load_n(&m->cuts, __ATOMIC_ACQUIRE) & 1;
 }
 
 static size_t least(size_t a, int64_t b)
@@ -96,7 +110,8 @@ static size_t read_part(struct cf_mapping *m, uint8_t *to, size_t size, int64_t 
 				continue;
 		}
 		CF_TEST_POINT("mapping: read, found");
-		int64_t end = size_of(m);
+		bool whole = seq & CF_PAGE_WHOLE && !is_cut(m);
+		int64_t end = whole ? INT64_MAX : size_of(m);
 		part = least(size, end - offset);
 		if (page)
 			copy_out(to, page->bytes + offset % CF_PAGE, part);
@@ -135,11 +150,16 @@ static bool write_within(struct cf_mapping *m, const uint8_t *from, size_t size,
 	page = cf_mapping_page(m, offset / CF_PAGE);
 	CF_TEST_POINT("mapping: write, found");
 	if (page && page_lock_unless_removed(page)) {
+		bool whole = seq_of(page) & CF_PAGE_WHOLE && !is_cut(m);
 		// Under the page's lock: a truncate that has stored a smaller size clears the rest of the page later.
-		within = offset + (int64_t)size <= size_of(m);
+		if (!whole)
+			within = offset + (int64_t)size <= size_of(m);
+		within |= whole;
 		CF_TEST_POINT("mapping: write, locked");
 		if (within) {
 			copy_in(page->bytes + offset % CF_PAGE, from, size);
+			if (!whole)
+				mark_whole(m, page, offset);
 			cf_page_unlock(page);
 		} else {
 			__atomic_store_n(&page->seq, seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED, __ATOMIC_RELEASE); // unchanged
@@ -149,17 +169,20 @@ static bool write_within(struct cf_mapping *m, const uint8_t *from, size_t size,
 	return within;
 }
 
+// Under the lock. Before the scaled form the inode's lock is for all attributes.
 static void change_size(struct cf_mapping *m, int64_t size, int64_t more_pages)
 {
 	struct cf_lock_node node;
-	cf_inode_lock(m->host, &node);
-	cf_inode_attr_write_begin(m->host);
+	if (!CF_VFS_RCU_WALK)
+		cf_inode_lock(m->host, &node);
+	cf_inode_attr_write_begin(&m->host->size_seq);
 	if (size >= 0)
 		CF_INODE_STORE(m->host, size, (uint64_t)size);
 	if (more_pages)
 		CF_INODE_STORE(m->host, blocks, m->host->blocks + (uint64_t)(more_pages * (CF_PAGE / 512)));
-	cf_inode_attr_write_end(m->host);
-	cf_inode_unlock(m->host, &node);
+	cf_inode_attr_write_end(&m->host->size_seq);
+	if (!CF_VFS_RCU_WALK)
+		cf_inode_unlock(m->host, &node);
 }
 
 // Under the lock: into a page that may be missing, and the file may grow. 0 or -errno.
@@ -172,6 +195,7 @@ static int write_part(struct cf_mapping *m, const uint8_t *from, size_t size, in
 		copy_in(page->bytes + offset % CF_PAGE, from, size);
 		if (end >= 0)
 			change_size(m, end, 0);
+		mark_whole(m, page, offset);
 		cf_page_unlock(page);
 		return 0;
 	}
@@ -185,6 +209,7 @@ static int write_part(struct cf_mapping *m, const uint8_t *from, size_t size, in
 	page = spare.page;
 	cf_mapping_insert(m, offset / CF_PAGE, &spare);
 	change_size(m, end, 1);
+	mark_whole(m, page, offset);
 	cf_page_unlock(page);
 	return 0;
 }
@@ -232,18 +257,15 @@ int64_t cf_mapping_append(struct cf_mapping *m, const void *from, size_t size, i
 	return done;
 }
 
-// Under the lock. First the size, so that writers that come late see it under their page's lock; then the pages behind it.
-static void set_size(struct cf_mapping *m, int64_t size)
+// The lock is held. The last page's rest, and the pages behind it.
+static void cut_behind(struct cf_mapping *m, int64_t size)
 {
 	struct cf_page *last = cf_mapping_page(m, size / CF_PAGE);
-	bool shorter = size < size_of(m);
 	int64_t removed;
-	change_size(m, size, 0);
-	if (!shorter)
-		return;
 	if (size % CF_PAGE && last) {
 		cf_page_lock(last);
 		copy_in(last->bytes + size % CF_PAGE, NULL, (size_t)(CF_PAGE - size % CF_PAGE));
+		mark_whole(m, last, size);
 		cf_page_unlock(last);
 	}
 	removed = cf_mapping_remove_from(m, size / CF_PAGE + (size % CF_PAGE != 0));
@@ -251,8 +273,33 @@ static void set_size(struct cf_mapping *m, int64_t size)
 		change_size(m, -1, -removed);
 }
 
+// Under the lock. First the size, so that writers that come late see it under their page's lock; then the pages behind it. From
+// before the size changes, whole pages are none: who has seen the new size must not find what is behind it.
+static void set_size(struct cf_mapping *m, int64_t size)
+{
+	if (size >= size_of(m)) {
+		change_size(m, size, 0);
+		return;
+	}
+	__atomic_store_n(&m->cuts, m->cuts + 1, __ATOMIC_RELAXED); // relaxed: the size is stored with release
+	change_size(m, size, 0);
+	CF_TEST_POINT("mapping: shorter");
+	cut_behind(m, size);
+	// Release: the pages' marks before it; x86 cannot tell, aarch64 and POWER can.
+	__atomic_store_n(&m->cuts, m->cuts + 1, __ATOMIC_RELEASE);
+}
+
+// Nothing to cut. Before the scaled form every truncation locks and stores.
+static bool is_empty(const struct cf_mapping *m)
+{
+	// Relaxed: an empty file at this moment; the size first is as good as the pages first.
+	return CF_VFS_RCU_WALK && size_of(m) == 0 && !__atomic_load_n(&m->root, __ATOMIC_RELAXED);
+}
+
 void cf_mapping_truncate(struct cf_mapping *m, int64_t size)
 {
+	if (size == 0 && is_empty(m))
+		return;
 	cf_mutex_lock(&m->lock);
 	if (!m->dead)
 		set_size(m, size);
@@ -264,7 +311,7 @@ void cf_mapping_init(struct cf_mapping *m, struct cf_inode *host, struct cf_spac
 	m->root = 0;
 	m->host = host;
 	m->space = space;
-	m->dead = 0;
+	m->dead = m->cuts = 0;
 	cf_mutex_init(&m->lock);
 }
 

@@ -163,7 +163,7 @@ static void mark_removed(struct cf_page *page)
 	uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED); // relaxed: we have locked it
 	// Release: unlocks, and nobody locks it any more; who waits for it looks again in the tree. x86 cannot tell; aarch64 and
 	// POWER may show the removed page before the changes of the one who had locked it.
-	__atomic_store_n(&page->seq, (seq & ~(uint32_t)CF_PAGE_LOCKED) + (4 | CF_PAGE_REMOVED), __ATOMIC_RELEASE);
+	__atomic_store_n(&page->seq, (seq & ~(uint32_t)(CF_PAGE_LOCKED | CF_PAGE_WHOLE)) + (CF_PAGE_CHANGE | CF_PAGE_REMOVED), __ATOMIC_RELEASE);
 }
 
 // Out of the tree first, then to be freed: a reader that begins after the call must not find it.

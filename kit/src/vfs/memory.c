@@ -27,6 +27,8 @@ static void evict(struct cf_inode *inode)
 		return;
 	if (S_ISREG(inode->mode))
 		cf_mapping_destroy(&memory_of(inode)->u.mapping);
+	if (S_ISDIR(inode->mode))
+		cf_memory_dir_destroy(&memory_of(inode)->u.dir);
 	if (S_ISFIFO(inode->mode))
 		cf_stream_free(vfs_of(inode), inode->private_data);
 	if (S_ISSOCK(inode->mode))
@@ -56,6 +58,11 @@ static const struct cf_file_ops *file_ops_of(uint32_t mode)
 struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct cf_cred *cred)
 {
 	struct cf_inode *inode = cf_inode_new(&vfs->super.icache);
+	if (inode && S_ISDIR(mode) && !cf_memory_dir_init(&memory_of(inode)->u.dir)) {
+		inode->nlink = 0;
+		cf_inode_put(inode); // never filled
+		inode = NULL;
+	}
 	if (!inode)
 		return NULL;
 	inode->super = &vfs->super;
@@ -63,7 +70,7 @@ struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct
 	inode->nlink = S_ISDIR(mode) ? 2 : 1;
 	inode->uid = cred->uid;
 	inode->gid = cred->gid;
-	inode->atime = inode->mtime = inode->ctime = cf_vfs_now(vfs);
+	inode->atime = inode->mtime = inode->wtime = inode->ctime = cf_vfs_now(vfs);
 	inode->ops = &cf_memory_inode_ops;
 	inode->file_ops = file_ops_of(mode);
 	inode->flags = CF_INODE_UNNAMED;
@@ -89,6 +96,7 @@ int cf_memory_charged_inode(struct cf_inode *from, uint32_t mode, const char *te
 		return error;
 	}
 	(*made)->flags = 0;
+	(*made)->counted = CF_VFS_RCU_WALK && S_ISREG(mode);
 	(*made)->size = length;
 	(*made)->link = copy;
 	if (from->mode & S_ISGID) {
@@ -131,12 +139,15 @@ static int directory_read(struct cf_file *file, int64_t position, struct cf_dire
 {
 	const struct cf_memory_dir *dir = cf_memory_dir_of(file->inode);
 	int count = 0;
+	cf_memory_lock_all(dir); // all at one moment
 	while (count < most) {
 		struct cf_memory_entry *entry = cf_memory_first(dir, position);
 		if (!entry)
 			break;
 		position = cf_memory_entry_copy(entry, &entries[count++]) + 1;
 	}
+	cf_memory_unlock_all(dir);
+	cf_memory_settle(file->inode, false); // whose times are asked for next
 	return count;
 }
 
@@ -183,6 +194,8 @@ static void take_apart(struct cf_inode *at)
 			struct cf_name name = cf_name_of(d.name, d.length);
 			cf_memory_entry_free(vfs_of(at), cf_memory_remove(cf_memory_dir_of(at), &name));
 			CF_INODE_STORE(inode, nlink, S_ISDIR(inode->mode) ? 0 : inode->nlink - 1);
+			if (!inode->nlink)
+				cf_inode_gather(inode);
 			cf_inode_put(inode);
 		}
 	}

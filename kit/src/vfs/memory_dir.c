@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A directory's entries, as a treap in the order of their positions. A position is a hash of the name: it stays what it is
-// whatever else comes and goes. Names of one hash get the next free position.
+// A directory's entries, in parts: each is a treap in the order of positions. A position is a hash of the name, the part first: it
+// stays what it is whatever else comes and goes. Names of one hash get the next free position. A part's lock is that of the
+// names in it; before the scaled form there is one part, and the directory's sem is its lock.
 #include "vfs.h"
 
 struct cf_memory_entry {
@@ -11,10 +12,24 @@ struct cf_memory_entry {
 	char name[];
 };
 
+struct cf_memory_part {
+	struct cf_mutex lock;
+	struct cf_memory_entry *root;
+	int64_t entries, changed; // under the lock, read by everybody; when names came or went
+} CF_LINE_ALIGNED;
+
+enum { PART_BITS = CF_VFS_RCU_WALK ? 4 : 0, PARTS = 1 << PART_BITS };
+
+struct cf_memory_parts {
+	struct cf_memory_part part[PARTS];
+	struct cf_rcu_head rcu;
+};
+
 #ifndef CF_MEMORY_HASH_BITS // fewer, to have collisions in tests
-#define CF_MEMORY_HASH_BITS 61
+#define CF_MEMORY_HASH_BITS 56
 #endif
-enum { FIRST = 2, BITS = CF_MEMORY_HASH_BITS };
+// A part has room behind the last hash for names that are pushed aside.
+enum { FIRST = 2, BITS = CF_MEMORY_HASH_BITS, PART_SHIFT = 57 };
 
 // FNV-1a, and a finish that spreads it (of MurmurHash3).
 static uint64_t hash_of(const struct cf_name *name)
@@ -29,7 +44,108 @@ static uint64_t hash_of(const struct cf_name *name)
 
 static int64_t position_of(const struct cf_name *name)
 {
-	return FIRST + (int64_t)(hash_of(name) >> (64 - BITS));
+	uint64_t hash = hash_of(name);
+	return FIRST + (int64_t)((hash & (PARTS - 1)) << PART_SHIFT | hash >> (64 - BITS));
+}
+
+static struct cf_memory_part *part_at(const struct cf_memory_dir *dir, int64_t position)
+{
+	return &dir->parts->part[(position - FIRST) >> PART_SHIFT];
+}
+
+static struct cf_memory_part *part_of(const struct cf_memory_dir *dir, const struct cf_name *name)
+{
+	return part_at(dir, position_of(name));
+}
+
+bool cf_memory_dir_init(struct cf_memory_dir *dir)
+{
+	dir->parts = aligned_alloc(CF_LINE, sizeof *dir->parts);
+	for (int i = 0; dir->parts && i < PARTS; i++) {
+		dir->parts->part[i] = (struct cf_memory_part){ .root = NULL };
+		cf_mutex_init(&dir->parts->part[i].lock);
+	}
+	return dir->parts;
+}
+
+static void free_parts(struct cf_rcu_head *head)
+{
+	free((char *)head - offsetof(struct cf_memory_parts, rcu));
+}
+
+// Who looks for a name's lock may be in a read section.
+void cf_memory_dir_destroy(struct cf_memory_dir *dir)
+{
+	cf_rcu_call(&dir->parts->rcu, free_parts);
+}
+
+struct cf_mutex *cf_memory_name_lock(struct cf_inode *dir, const struct cf_name *name)
+{
+	return &part_of(cf_memory_dir_of(dir), name)->lock;
+}
+
+// All names of a directory: none comes or goes. Whoever has another directory's has that of one above.
+void cf_memory_lock_all(const struct cf_memory_dir *dir)
+{
+	for (int i = 0; CF_VFS_RCU_WALK && i < PARTS; i++)
+		(void)cf_mutex_lock(&dir->parts->part[i].lock); // cannot fail: nobody takes it twice
+}
+
+void cf_memory_unlock_all(const struct cf_memory_dir *dir)
+{
+	for (int i = 0; CF_VFS_RCU_WALK && i < PARTS; i++)
+		cf_mutex_unlock(&dir->parts->part[i].lock);
+}
+
+// The name's lock is held. Size and times are the parts' until they are asked for.
+void cf_memory_changed(struct cf_inode *dir, const struct cf_name *name, int64_t entries)
+{
+	struct cf_memory_part *part = part_of(cf_memory_dir_of(dir), name);
+	int64_t now;
+	if (!CF_VFS_RCU_WALK) {
+		cf_inode_add_entries(dir, entries);
+		return;
+	}
+	now = cf_vfs_now(vfs_of(dir));
+	// Relaxed: numbers alone.
+	__atomic_store_n(&part->entries, part->entries + entries, __ATOMIC_RELAXED);
+	if (part->changed != now)
+		__atomic_store_n(&part->changed, now, __ATOMIC_RELAXED);
+	if (CF_INODE_LOAD(dir, mtime) > now)
+		cf_inode_touch_write(dir);
+}
+
+static int64_t last_change(const struct cf_memory_dir *dir)
+{
+	int64_t last = INT64_MIN;
+	for (int i = 0; i < PARTS; i++) {
+		int64_t changed = __atomic_load_n(&dir->parts->part[i].changed, __ATOMIC_RELAXED); // relaxed: as above
+		last = changed > last ? changed : last;
+	}
+	return last;
+}
+
+void cf_memory_tally(const struct cf_inode *inode, int64_t *size, int64_t *changed)
+{
+	const struct cf_memory_dir *dir = cf_memory_dir_of((struct cf_inode *)(uintptr_t)inode);
+	int64_t last = last_change(dir);
+	for (int i = 0; CF_VFS_RCU_WALK && i < PARTS; i++)
+		*size += __atomic_load_n(&dir->parts->part[i].entries, __ATOMIC_RELAXED); // relaxed: as above
+	*changed = last > *changed ? last : *changed;
+}
+
+// The parts' times become the inode's; `forget`: which is about to be set to another one.
+void cf_memory_settle(struct cf_inode *inode, bool forget)
+{
+	const struct cf_memory_dir *dir = cf_memory_dir_of(inode);
+	if (!CF_VFS_RCU_WALK)
+		return;
+	cf_inode_touch_at(inode, last_change(dir));
+	for (int i = 0; forget && i < PARTS; i++) {
+		(void)cf_mutex_lock(&dir->parts->part[i].lock); // as above
+		__atomic_store_n(&dir->parts->part[i].changed, 0, __ATOMIC_RELAXED);
+		cf_mutex_unlock(&dir->parts->part[i].lock);
+	}
 }
 
 static bool is_named(const struct cf_memory_entry *e, const struct cf_name *name)
@@ -48,7 +164,8 @@ static struct cf_memory_entry *at_position(struct cf_memory_entry *e, int64_t po
 static struct cf_memory_entry *find(const struct cf_memory_dir *dir, const struct cf_name *name)
 {
 	struct cf_memory_entry *e;
-	for (int64_t position = position_of(name); (e = at_position(dir->root, position)); position++)
+	const struct cf_memory_part *part = part_of(dir, name);
+	for (int64_t position = position_of(name); (e = at_position(part->root, position)); position++)
 		if (is_named(e, name))
 			return e;
 	return NULL;
@@ -124,8 +241,8 @@ static struct cf_memory_entry *merge(struct cf_memory_entry *before, struct cf_m
 
 void cf_memory_add(struct cf_memory_dir *dir, struct cf_memory_entry *e)
 {
-	struct cf_memory_entry **at = &dir->root;
-	while (at_position(dir->root, e->position))
+	struct cf_memory_entry **at = &part_at(dir, e->position)->root;
+	while (at_position(*at, e->position))
 		e->position++;
 	while (*at && (*at)->priority >= e->priority)
 		at = e->position < (*at)->position ? &(*at)->left : &(*at)->right;
@@ -135,7 +252,7 @@ void cf_memory_add(struct cf_memory_dir *dir, struct cf_memory_entry *e)
 
 static struct cf_memory_entry *take_out(struct cf_memory_dir *dir, struct cf_memory_entry *e)
 {
-	struct cf_memory_entry **at = &dir->root;
+	struct cf_memory_entry **at = &part_at(dir, e->position)->root;
 	while (*at != e)
 		at = e->position < (*at)->position ? &(*at)->left : &(*at)->right;
 	*at = merge(e->left, e->right);
@@ -154,7 +271,7 @@ struct cf_memory_entry *cf_memory_remove(struct cf_memory_dir *dir, const struct
 		return NULL;
 	take_out(dir, e);
 	// Those that this one had pushed aside move up, or they would not be found.
-	for (int64_t at = e->position + 1; (next = at_position(dir->root, at)); at++) {
+	for (int64_t at = e->position + 1; (next = at_position(part_at(dir, at)->root, at)); at++) {
 		if (wanted_position(next) == at)
 			continue;
 		take_out(dir, next);
@@ -172,9 +289,9 @@ struct cf_inode *cf_memory_replace(struct cf_memory_dir *dir, const struct cf_na
 	return old;
 }
 
-struct cf_memory_entry *cf_memory_first(const struct cf_memory_dir *dir, int64_t position)
+static struct cf_memory_entry *first_in(struct cf_memory_entry *e, int64_t position)
 {
-	struct cf_memory_entry *e = dir->root, *found = NULL;
+	struct cf_memory_entry *found = NULL;
 	while (e) {
 		if (e->position >= position) {
 			found = e;
@@ -183,6 +300,16 @@ struct cf_memory_entry *cf_memory_first(const struct cf_memory_dir *dir, int64_t
 			e = e->right;
 		}
 	}
+	return found;
+}
+
+// All names' locks are held.
+struct cf_memory_entry *cf_memory_first(const struct cf_memory_dir *dir, int64_t position)
+{
+	struct cf_memory_entry *found = NULL;
+	int64_t i = position < FIRST ? 0 : (position - FIRST) >> PART_SHIFT;
+	for (; i < PARTS && !found; i++)
+		found = first_in(dir->parts->part[i].root, position);
 	return found;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The backend in memory: names. Directories' sems are held: shared for lookup, exclusively for the others. What fails has
-// changed nothing.
+// The backend in memory: names. Their locks are held, or before the scaled form their directories' sems: shared for lookup,
+// exclusively for the others. What fails has changed nothing.
 #include "vfs.h"
 
 int cf_memory_charged_inode(struct cf_inode *from, uint32_t mode, const char *text, const struct cf_cred *cred,
@@ -13,20 +13,6 @@ static int lookup(struct cf_inode *dir, const struct cf_name *name, struct cf_in
 	if (*inode)
 		cf_inode_get(*inode);
 	return 0;
-}
-
-// st_size of a directory is its number of entries.
-static void add_size(struct cf_inode *dir, int64_t entries)
-{
-	struct cf_lock_node node;
-	int64_t now = cf_vfs_now(vfs_of(dir));
-	cf_inode_lock(dir, &node);
-	cf_inode_attr_write_begin(dir);
-	CF_INODE_STORE(dir, size, dir->size + (uint64_t)entries);
-	CF_INODE_STORE(dir, mtime, now);
-	CF_INODE_STORE(dir, ctime, now);
-	cf_inode_attr_write_end(dir);
-	cf_inode_unlock(dir, &node);
 }
 
 // A charged entry for the name, not yet in the directory.
@@ -53,13 +39,13 @@ static int make(struct cf_inode *dir, const struct cf_name *name, uint32_t mode,
 	error = new_entry(dir, name, *inode, &entry);
 	if (error) {
 		CF_INODE_STORE(*inode, nlink, 0);
-		cf_inode_put(*inode);
+		cf_inode_put(*inode); // nobody could open it
 		*inode = NULL;
 		return error;
 	}
 	cf_inode_get(*inode); // the entry's
 	cf_memory_add(cf_memory_dir_of(dir), entry);
-	add_size(dir, 1);
+	cf_memory_changed(dir, name, 1);
 	if (S_ISDIR(mode))
 		cf_inode_add_links(dir, 1, false);
 	return 0;
@@ -90,7 +76,7 @@ static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf
 	}
 	cf_inode_get(inode);
 	cf_memory_add(cf_memory_dir_of(dir), entry);
-	add_size(dir, 1);
+	cf_memory_changed(dir, name, 1);
 	return 0;
 }
 
@@ -102,6 +88,8 @@ static void lose(struct cf_inode *dir, struct cf_inode *inode)
 		cf_inode_add_links(dir, -1, false);
 	} else {
 		cf_inode_add_links(inode, -1, false);
+		if (!CF_INODE_LOAD(inode, nlink))
+			cf_inode_gather(inode);
 	}
 	cf_inode_put(inode);
 }
@@ -113,17 +101,32 @@ static int remove_name(struct cf_inode *dir, const struct cf_name *name, struct 
 		return -ENOENT;
 	cf_memory_entry_free(vfs_of(dir), entry);
 	cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
-	add_size(dir, -1);
+	cf_memory_changed(dir, name, -1);
 	lose(dir, inode);
 	return 0;
+}
+
+// Below one whose name is locked.
+static void close_directory(struct cf_inode *dir)
+{
+	if (!CF_VFS_RCU_WALK)
+		cf_vfs_sem_write(&dir->sem);
+	cf_memory_lock_all(cf_memory_dir_of(dir));
+}
+
+static void open_directory(struct cf_inode *dir)
+{
+	cf_memory_unlock_all(cf_memory_dir_of(dir));
+	if (!CF_VFS_RCU_WALK)
+		cf_vfs_sem_write_done(&dir->sem);
 }
 
 static int remove_directory(struct cf_inode *dir, const struct cf_name *name, struct cf_inode *inode)
 {
 	int error;
-	cf_vfs_sem_write(&inode->sem); // nobody makes a name in it now, and later it has no link
+	close_directory(inode); // nobody makes a name in it now, and later it has no link
 	error = cf_memory_first(cf_memory_dir_of(inode), 0) ? -ENOTEMPTY : remove_name(dir, name, inode);
-	cf_vfs_sem_write_done(&inode->sem);
+	open_directory(inode);
 	return error;
 }
 
@@ -132,20 +135,20 @@ static int rename_over(struct cf_inode *from, const struct cf_name *old_name, st
 {
 	bool directory = S_ISDIR(target->mode);
 	if (directory) {
-		cf_vfs_sem_write(&target->sem);
+		close_directory(target);
 		if (cf_memory_first(cf_memory_dir_of(target), 0)) {
-			cf_vfs_sem_write_done(&target->sem);
+			open_directory(target);
 			return -ENOTEMPTY;
 		}
 	}
 	cf_memory_replace(cf_memory_dir_of(to), new_name, inode);
 	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_vfs_give(vfs_of(from), cf_charge_name(old_name->length), 0);
-	add_size(from, -1);
-	cf_inode_touch_write(to);
+	cf_memory_changed(from, old_name, -1);
+	cf_memory_changed(to, new_name, 0);
 	lose(to, target); // the caller has a reference, too
 	if (directory)
-		cf_vfs_sem_write_done(&target->sem);
+		open_directory(target);
 	return 0;
 }
 
@@ -163,8 +166,8 @@ static int rename_to(struct cf_inode *from, const struct cf_name *old_name, stru
 		cf_vfs_give(vfs_of(from), -more, 0);
 	cf_memory_entry_free(vfs_of(from), cf_memory_remove(cf_memory_dir_of(from), old_name));
 	cf_memory_add(cf_memory_dir_of(to), entry);
-	add_size(from, -1);
-	add_size(to, 1);
+	cf_memory_changed(from, old_name, -1);
+	cf_memory_changed(to, new_name, 1);
 	return 0;
 }
 
@@ -189,6 +192,8 @@ static int set_attributes(struct cf_inode *inode, const struct cf_attr *attr, co
 	(void)cred;
 	if (attr->valid & CF_ATTR_SIZE)
 		cf_memory_set_size(inode, attr->size);
+	if ((attr->valid & CF_ATTR_MTIME) && S_ISDIR(inode->mode))
+		cf_memory_settle(inode, true);
 	return 0;
 }
 
@@ -202,4 +207,8 @@ const struct cf_inode_ops cf_memory_inode_ops = {
 	.rmdir = remove_directory,
 	.rename = rename_names,
 	.setattr = set_attributes,
+#if CF_VFS_RCU_WALK
+	.name_lock = cf_memory_name_lock,
+	.tally = cf_memory_tally,
+#endif
 };

@@ -52,6 +52,31 @@ int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags,
 	return error;
 }
 
+// Called once: with CF_WALK_RCU a walk does not begin again.
+static int hold_end(const struct cf_dentry *dentry, const struct cf_inode *inode, void *argument)
+{
+	struct cf_held *held = argument;
+	struct cf_inode *found = (struct cf_inode *)(uintptr_t)inode;
+	(void)dentry;
+	if (found && !S_ISDIR(CF_INODE_LOAD(found, mode)) && cf_inode_hold(found, &held->hold))
+		held->inode = found;
+	return held->inode ? 0 : CF_VFS_NOT_KNOWN;
+}
+
+int cf_vfs_hold(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_held *held)
+{
+	struct cf_walk w = { .flags = flags | CF_WALK_RCU };
+	int error = CF_VFS_RCU_WALK ? cf_vfs_start(task, dir, path, &w) : CF_VFS_NOT_KNOWN;
+	if (error)
+		return error;
+	held->inode = NULL;
+	error = cf_walk_rcu(&w, path, hold_end, held);
+	cf_dentry_put(w.start);
+	if (error && held->inode) // the name has changed
+		cf_inode_unhold(held->inode, held->hold);
+	return error == -EAGAIN ? CF_VFS_NOT_KNOWN : error;
+}
+
 // The mode of a new file: the umask's bits are gone; so is setgid where the group would be one that is not the caller's.
 uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint32_t mode)
 {

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Calls that make and remove names. The order of the checks is Linux's.
-#include "vfs.h"
+#include "place.h"
 
-// Where a new name goes: the directory's sem is taken, and its dentry's reference the caller's. *fresh: the negative dentry.
-static int begin_new(struct cf_task *task, struct cf_walk *w, bool directory, struct cf_dentry **fresh)
+// Where a new name goes.
+static int begin_new(struct cf_task *task, int fd, const char *path, bool directory, struct cf_place *place)
 {
-	struct cf_inode *dir = cf_dentry_inode(w->dentry);
-	int error;
-	if (w->last_type != CF_LAST_NORMAL)
-		return -EEXIST;
-	cf_vfs_sem_write(&dir->sem);
-	error = cf_dentry_find(w->dentry, &w->last, true, fresh);
-	if (!error) {
-		error = cf_dentry_inode(*fresh) ? -EEXIST : w->trailing && !directory ? -ENOENT :
-							    cf_vfs_may_create(task, dir);
-		if (error)
-			cf_dentry_put(*fresh);
-	}
+	enum cf_walk_last type;
+	int error = cf_place_begin(task, fd, path, place, &type);
+	if (error || type != CF_LAST_NORMAL)
+		return error ? error : -EEXIST;
+	error = cf_dentry_inode(place->child) ? -EEXIST : place->trailing && !directory ? -ENOENT :
+							  cf_vfs_may_create(task, place->dir);
 	if (error)
-		cf_vfs_sem_write_done(&dir->sem);
+		cf_place_end(place);
 	return error;
 }
 
@@ -34,23 +28,16 @@ static int make_in(struct cf_task *task, struct cf_inode *dir, const struct cf_n
 
 static int make(struct cf_task *task, int fd, const char *path, uint32_t mode, const char *target)
 {
-	struct cf_walk w;
-	struct cf_dentry *fresh;
+	struct cf_place place;
 	struct cf_inode *inode;
 	int error = cf_vfs_known_present(task, fd, path);
-	error = error ? error : cf_vfs_walk(task, fd, path, CF_WALK_PARENT, &w);
+	error = error ? error : begin_new(task, fd, path, S_ISDIR(mode), &place);
 	if (error)
 		return error;
-	error = begin_new(task, &w, S_ISDIR(mode), &fresh);
-	if (!error) {
-		struct cf_inode *dir = cf_dentry_inode(w.dentry);
-		error = make_in(task, dir, &w.last, mode, target, &inode);
-		if (!error)
-			cf_dentry_instantiate(fresh, inode);
-		cf_vfs_sem_write_done(&dir->sem);
-		cf_dentry_put(fresh);
-	}
-	cf_dentry_put(w.dentry);
+	error = make_in(task, place.dir, &place.name, mode, target, &inode);
+	if (!error)
+		cf_dentry_instantiate(place.child, inode);
+	cf_place_end(&place);
 	cf_vfs_relax(task->vfs);
 	return error;
 }
@@ -79,32 +66,19 @@ int cf_vfs_symlinkat(struct cf_task *task, const char *target, int dir, const ch
 	return make(task, dir, path, S_IFLNK | 0777, target);
 }
 
-static int link_in(struct cf_task *task, struct cf_inode *inode, struct cf_walk *to)
-{
-	struct cf_inode *dir = cf_dentry_inode(to->dentry);
-	struct cf_dentry *fresh;
-	int error = begin_new(task, to, false, &fresh);
-	if (error)
-		return error;
-	error = !inode ? -ENOENT : S_ISDIR(CF_INODE_LOAD(inode, mode)) ? -EPERM : dir->ops->link(dir, &to->last, inode);
-	if (!error) {
-		cf_inode_get(inode);
-		cf_dentry_instantiate(fresh, inode);
-	}
-	cf_vfs_sem_write_done(&dir->sem);
-	cf_dentry_put(fresh);
-	return error;
-}
-
 int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, const char *to)
 {
-	struct cf_walk w;
+	struct cf_place place;
 	int error = cf_vfs_known_present(task, to_dir, to);
-	error = error ? error : cf_vfs_walk(task, to_dir, to, CF_WALK_PARENT, &w);
+	error = error ? error : begin_new(task, to_dir, to, false, &place);
 	if (error)
 		return error;
-	error = link_in(task, inode, &w);
-	cf_dentry_put(w.dentry);
+	error = !inode ? -ENOENT : S_ISDIR(CF_INODE_LOAD(inode, mode)) ? -EPERM : place.dir->ops->link(place.dir, &place.name, inode);
+	if (!error) {
+		cf_inode_get(inode);
+		cf_dentry_instantiate(place.child, inode);
+	}
+	cf_place_end(&place);
 	return error;
 }
 
@@ -124,11 +98,21 @@ static bool both_present(struct cf_task *task, int from_dir, const char *from, i
 int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
 	struct cf_walk source;
+	struct cf_held held;
 	int error;
 	if (flags & ~AT_SYMLINK_FOLLOW)
 		return -EINVAL;
 	if (!flags && both_present(task, from_dir, from, to_dir, to))
 		return -EEXIST;
+	error = cf_vfs_hold(task, from_dir, from, flags ? CF_WALK_FOLLOW : 0, &held);
+	if (!error) {
+		error = cf_inode_link(task, held.inode, to_dir, to);
+		cf_inode_unhold(held.inode, held.hold);
+		cf_vfs_relax(task->vfs);
+		return error;
+	}
+	if (error != CF_VFS_NOT_KNOWN)
+		return error;
 	error = cf_vfs_walk(task, from_dir, from, flags ? CF_WALK_FOLLOW : 0, &source);
 	if (error)
 		return error;
@@ -138,22 +122,22 @@ int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_d
 	return error;
 }
 
-static int remove_found(struct cf_task *task, struct cf_walk *w, struct cf_dentry *victim, bool directory)
+static int remove_found(struct cf_task *task, const struct cf_place *place, bool directory)
 {
-	struct cf_inode *dir = cf_dentry_inode(w->dentry), *inode = cf_dentry_inode(victim);
+	struct cf_inode *dir = place->dir, *inode = cf_dentry_inode(place->child);
 	int error;
 	if (!inode)
 		return -ENOENT;
-	if (!directory && w->trailing)
+	if (!directory && place->trailing)
 		return S_ISDIR(CF_INODE_LOAD(inode, mode)) ? -EISDIR : -ENOTDIR;
 	error = cf_vfs_may_delete(task, dir, inode, directory);
 	if (error)
 		return error;
-	error = directory ? dir->ops->rmdir(dir, &w->last, inode) : dir->ops->unlink(dir, &w->last, inode);
+	error = directory ? dir->ops->rmdir(dir, &place->name, inode) : dir->ops->unlink(dir, &place->name, inode);
 	if (!error && directory)
-		cf_dentry_drop_names(victim);
+		cf_dentry_drop_names(place->child);
 	if (!error)
-		cf_dentry_delete(victim);
+		cf_dentry_delete(place->child);
 	return error;
 }
 
@@ -164,32 +148,17 @@ static int last_is_no_name(enum cf_walk_last type, bool directory)
 	return type == CF_LAST_DOT ? -EINVAL : type == CF_LAST_DOTDOT ? -ENOTEMPTY : -EBUSY;
 }
 
-static int remove_last(struct cf_task *task, struct cf_walk *w, bool directory)
-{
-	struct cf_inode *dir = cf_dentry_inode(w->dentry);
-	struct cf_dentry *victim;
-	int error;
-	if (w->last_type != CF_LAST_NORMAL)
-		return last_is_no_name(w->last_type, directory);
-	cf_vfs_sem_write(&dir->sem);
-	error = cf_dentry_find(w->dentry, &w->last, true, &victim);
-	if (!error) {
-		error = remove_found(task, w, victim, directory);
-		cf_dentry_put(victim);
-	}
-	cf_vfs_sem_write_done(&dir->sem);
-	return error;
-}
-
 int cf_vfs_unlinkat(struct cf_task *task, int dir, const char *path, int flags)
 {
-	struct cf_walk w;
+	bool directory = flags & AT_REMOVEDIR;
+	struct cf_place place;
+	enum cf_walk_last type;
 	int error = flags & ~AT_REMOVEDIR ? -EINVAL : cf_vfs_known_absent(task, dir, path);
-	error = error ? error : cf_vfs_walk(task, dir, path, CF_WALK_PARENT, &w);
-	if (error)
-		return error;
-	error = remove_last(task, &w, flags & AT_REMOVEDIR);
-	cf_dentry_put(w.dentry);
+	error = error ? error : cf_place_begin(task, dir, path, &place, &type);
+	if (error || type != CF_LAST_NORMAL)
+		return error ? error : last_is_no_name(type, directory);
+	error = remove_found(task, &place, directory);
+	cf_place_end(&place);
 	cf_vfs_relax(task->vfs);
 	return error;
 }

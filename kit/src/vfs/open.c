@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // open. The order of the checks is Linux's.
-#include "vfs.h"
+#include "place.h"
 
 static const int NOT_HERE = O_DIRECT | O_PATH | (O_TMPFILE & ~O_DIRECTORY);
 
@@ -37,28 +37,54 @@ static struct cf_dentry *grab_parent(const struct cf_dentry *dentry)
 	return parent;
 }
 
+// Nothing can be made there: a name that is not cached any more would be looked up for ever.
+static bool is_in_removed(const struct cf_dentry *dentry)
+{
+	struct cf_inode *dir;
+	bool removed;
+	cf_rcu_read_lock();
+	dir = cf_dentry_inode(cf_dentry_parent(dentry));
+	removed = !dir || !CF_INODE_LOAD(dir, nlink);
+	cf_rcu_read_unlock();
+	return removed;
+}
+
+// The place of a dentry, locked. False: it has been moved.
+static bool lock_place(struct cf_dentry *dentry, char *bytes, struct cf_place *place)
+{
+	*place = (struct cf_place){ .child = dentry, .name = cf_name_of(bytes, cf_dentry_name(dentry, bytes)) };
+	switch (cf_place_lock_free(place)) {
+	case CF_PLACE_LOCKED: return true;
+	case CF_PLACE_MOVED: return false;
+	case CF_PLACE_BY_SEM: break;
+	}
+	place->above = place->parent = grab_parent(dentry);
+	place->dir = cf_dentry_inode(place->parent);
+	cf_vfs_sem_write(&place->dir->sem);
+	if (cf_place_is(dentry, place->parent, &place->name))
+		return true;
+	cf_vfs_sem_write_done(&place->dir->sem);
+	cf_dentry_put(place->above);
+	return false;
+}
+
 // A negative dentry's name is made. 1: it is there by now, or has been moved: look again.
 static int make(struct cf_task *task, struct cf_dentry *dentry, uint32_t mode)
 {
-	struct cf_dentry *parent = grab_parent(dentry);
-	struct cf_inode *dir = cf_dentry_inode(parent), *inode;
+	struct cf_place place;
+	struct cf_inode *inode;
 	char bytes[CF_NAME_MAX + 1];
-	struct cf_name name;
 	int error;
-	cf_vfs_sem_write(&dir->sem);
-	name = cf_name_of(bytes, cf_dentry_name(dentry, bytes));
-	if (cf_dentry_inode(dentry) || !(cf_dentry_flags(dentry) & CF_DENTRY_HASHED) || cf_dentry_parent(dentry) != parent) {
-		error = CF_INODE_LOAD(dir, nlink) ? 1 : -ENOENT;
-	} else {
-		error = cf_vfs_may_create(task, dir);
-		if (!error)
-			error = dir->ops->create(dir, &name, cf_vfs_new_mode(task, dir, S_IFREG | (mode & 07777)),
-						 &task->cred, &inode);
-		if (!error)
-			cf_dentry_instantiate(dentry, inode);
-	}
-	cf_vfs_sem_write_done(&dir->sem);
-	cf_dentry_put(parent);
+	if (!lock_place(dentry, bytes, &place))
+		return is_in_removed(dentry) ? -ENOENT : 1;
+	error = cf_dentry_inode(dentry) ? 1 : cf_vfs_may_create(task, place.dir);
+	if (!error)
+		error = place.dir->ops->create(place.dir, &place.name, cf_vfs_new_mode(task, place.dir, S_IFREG | (mode & 07777)),
+					       &task->cred, &inode);
+	if (!error)
+		cf_dentry_instantiate(dentry, inode);
+	cf_place_unlock(&place);
+	cf_dentry_put(place.above);
 	return error;
 }
 
@@ -102,20 +128,44 @@ static void truncate_opened(struct cf_task *task, struct cf_inode *inode)
 		cf_inode_touch_write(inode);
 }
 
+// What may be opened. Takes over hold and dentry.
+static int open_checked(struct cf_task *task, const struct cf_held *held, struct cf_dentry *dentry, int flags, bool made,
+			struct cf_file **file)
+{
+	int kept = flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | CF_O_ANYFD);
+	int error = cf_file_open(task->vfs, held->inode, held->hold, dentry, kept, file);
+	if (!error && (flags & O_TRUNC) && S_ISREG(CF_INODE_LOAD(held->inode, mode)) && !made)
+		truncate_opened(task, held->inode);
+	return error;
+}
+
 int cf_open_inode(struct cf_task *task, struct cf_inode *inode, struct cf_dentry *dentry, int flags, bool made,
 		  struct cf_file **file)
 {
 	int error = made ? 0 : may_open(task, inode, flags & O_CREAT ? flags : flags & ~O_EXCL);
 	bool directory = !error && S_ISDIR(CF_INODE_LOAD(inode, mode));
-	int kept = flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | CF_O_ANYFD);
 	if (error)
 		return error;
 	cf_inode_get(inode);
 	if (directory)
 		cf_dentry_get(dentry);
-	error = cf_file_open(task->vfs, inode, directory ? dentry : NULL, kept, file);
-	if (!error && (flags & O_TRUNC) && S_ISREG(CF_INODE_LOAD(inode, mode)) && !made)
-		truncate_opened(task, inode);
+	return open_checked(task, &(struct cf_held){ inode, 0 }, directory ? dentry : NULL, flags, made, file);
+}
+
+// What is there already and known, by its inode alone. NOT_KNOWN: it may have to be looked up, or made.
+static int open_known(struct cf_task *task, int dir, const char *path, int flags, struct cf_file **file)
+{
+	struct cf_held held;
+	int error;
+	if ((flags & O_CREAT) && ((flags & O_EXCL) || path[strlen(path) - 1] == '/'))
+		return CF_VFS_NOT_KNOWN;
+	error = cf_vfs_hold(task, dir, path, flags & O_NOFOLLOW ? 0 : CF_WALK_FOLLOW, &held);
+	if (error)
+		return flags & O_CREAT ? CF_VFS_NOT_KNOWN : error;
+	error = may_open(task, held.inode, flags & ~O_EXCL);
+	if (!error)
+		return open_checked(task, &held, NULL, flags, false, file);
+	cf_inode_unhold(held.inode, held.hold);
 	return error;
 }
 
@@ -156,9 +206,12 @@ int cf_vfs_openat(struct cf_task *task, int dir, const char *path, int flags, ui
 	if (taken(task, dir, path, flags))
 		error = -EEXIST;
 	else
+		error = open_known(task, dir, path, flags, &file);
+	if (error == CF_VFS_NOT_KNOWN) {
 		error = find_or_make(task, dir, path, flags, mode, &walk, &made);
-	if (!error)
-		error = open_dentry(task, walk.dentry, flags, made, &file);
+		if (!error)
+			error = open_dentry(task, walk.dentry, flags, made, &file);
+	}
 	cf_fd_set(task, fd, file);
 	cf_vfs_relax(task->vfs);
 	return error ? error : fd;

@@ -19,9 +19,13 @@ static int64_t ns_of(const struct timespec *t)
 
 static void store(struct cf_inode *inode, const struct stat *s)
 {
-	struct cf_lock_node node;
-	cf_inode_lock(inode, &node);
-	cf_inode_attr_write_begin(inode);
+	struct cf_lock_node names, node;
+	cf_inode_names_lock(inode, &names);
+	if (CF_VFS_RCU_WALK)
+		cf_inode_lock(inode, &node);
+	cf_inode_attr_write_begin(&inode->names_seq);
+	cf_inode_attr_write_begin(&inode->used_seq);
+	cf_inode_attr_write_begin(&inode->size_seq);
 	CF_INODE_STORE(inode, mode, s->st_mode);
 	CF_INODE_STORE(inode, nlink, (uint32_t)s->st_nlink);
 	CF_INODE_STORE(inode, uid, s->st_uid);
@@ -30,9 +34,14 @@ static void store(struct cf_inode *inode, const struct stat *s)
 	CF_INODE_STORE(inode, blocks, (uint64_t)s->st_blocks);
 	CF_INODE_STORE(inode, atime, ns_of(&s->st_atim));
 	CF_INODE_STORE(inode, mtime, ns_of(&s->st_mtim));
+	CF_INODE_STORE(inode, wtime, ns_of(&s->st_ctim));
 	CF_INODE_STORE(inode, ctime, ns_of(&s->st_ctim));
-	cf_inode_attr_write_end(inode);
-	cf_inode_unlock(inode, &node);
+	cf_inode_attr_write_end(&inode->size_seq);
+	cf_inode_attr_write_end(&inode->used_seq);
+	cf_inode_attr_write_end(&inode->names_seq);
+	if (CF_VFS_RCU_WALK)
+		cf_inode_unlock(inode, &node);
+	cf_inode_names_unlock(inode, &names);
 }
 
 void cf_passthrough_refresh(struct cf_inode *inode)

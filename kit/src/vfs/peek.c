@@ -6,7 +6,7 @@
 
 struct looking {
 	const struct cf_walk *walk;
-	struct cf_vfs_peek *peek;
+	struct cf_vfs_peek *peek; // null: the directory alone is asked for
 	enum cf_vfs_known known;
 };
 
@@ -19,11 +19,17 @@ static int look(const struct cf_dentry *directory, const struct cf_inode *inode,
 	l->known = CF_KNOWN_NOT;
 	if (!inode || l->walk->last_type != CF_LAST_NORMAL || (cf_dentry_flags(directory) & CF_DENTRY_OP_HASH))
 		return 0;
+	if (!l->peek) {
+		l->known = CF_KNOWN_PRESENT;
+		return 0;
+	}
 	cf_dentry_key_of(&key, directory, &l->walk->last);
 	d = cf_dentry_search(&key);
 	if (!d || (cf_dentry_flags(d) & (CF_DENTRY_LOOKUP | CF_DENTRY_OP_REVALIDATE)))
 		return 0;
-	*l->peek = (struct cf_vfs_peek){ d, cf_dentry_inode(d), key.seq, l->walk->trailing };
+	*l->peek = (struct cf_vfs_peek){ .dentry = d, .directory = (struct cf_dentry *)(uintptr_t)directory,
+					 .inode = cf_dentry_inode(d), .name = l->walk->last, .seq = key.seq,
+					 .trailing = l->walk->trailing };
 	if (!cf_dentry_seq_changed(d, key.seq))
 		l->known = l->peek->inode ? CF_KNOWN_PRESENT : CF_KNOWN_ABSENT;
 	return 0;
@@ -39,6 +45,11 @@ enum cf_vfs_known cf_vfs_peek(struct cf_task *task, int dir, const char *path, s
 	error = cf_walk_rcu(&w, path, look, &l);
 	cf_dentry_put(w.start);
 	return error ? CF_KNOWN_NOT : l.known;
+}
+
+bool cf_vfs_knows_directory(struct cf_task *task, int dir, const char *path)
+{
+	return cf_vfs_peek(task, dir, path, NULL) == CF_KNOWN_PRESENT;
 }
 
 static enum cf_vfs_known known(struct cf_task *task, int dir, const char *path)

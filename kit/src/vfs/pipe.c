@@ -191,7 +191,7 @@ static int open_two(struct cf_task *task, const struct two *two, int fds[2], int
 		if (error)
 			cf_inode_put(two->inodes[i]);
 		else
-			error = cf_file_open(task->vfs, two->inodes[i], NULL, two->flags[i] | (flags & O_NONBLOCK), &files[i]);
+			error = cf_file_open(task->vfs, two->inodes[i], 0, NULL, two->flags[i] | (flags & O_NONBLOCK), &files[i]);
 	if (error && files[0]) {
 		cf_file_put(files[0]);
 		files[0] = NULL;

@@ -45,9 +45,26 @@ static void lock_two_files_directories(struct cf_dentry *a, struct cf_dentry *b)
 	}
 }
 
-struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool directory)
+struct cf_dentry *cf_rename_order(struct cf_dentry *a, struct cf_dentry *b, bool directory)
 {
 	struct cf_dentry *child;
+	if (a == b || (CF_VFS_RCU_WALK && !directory))
+		return NULL;
+	cf_mutex_lock(&a->super->rename_mutex);
+	CF_TEST_POINT("rename: ordered");
+	child = child_towards(b, a);
+	return child ? child : child_towards(a, b);
+}
+
+void cf_rename_unorder(struct cf_dentry *a, struct cf_dentry *b, bool directory)
+{
+	if (a != b && (!CF_VFS_RCU_WALK || directory))
+		cf_mutex_unlock(&a->super->rename_mutex);
+}
+
+struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool directory)
+{
+	struct cf_dentry *child = cf_rename_order(a, b, directory);
 	if (a == b) {
 		cf_vfs_sem_write(&a->inode->sem);
 		return NULL;
@@ -56,10 +73,7 @@ struct cf_dentry *cf_rename_lock(struct cf_dentry *a, struct cf_dentry *b, bool 
 		lock_two_files_directories(a, b);
 		return NULL;
 	}
-	cf_mutex_lock(&a->super->rename_mutex);
-	CF_TEST_POINT("rename: ordered");
-	child = child_towards(b, a);
-	if (child || !(child = child_towards(a, b))) {
+	if (!child || cf_dentry_parent(child) == a) {
 		cf_vfs_sem_write(&a->inode->sem);
 		cf_vfs_sem_write(&b->inode->sem);
 	} else {
@@ -75,8 +89,7 @@ void cf_rename_unlock(struct cf_dentry *a, struct cf_dentry *b, bool directory)
 	if (a == b)
 		return;
 	cf_vfs_sem_write_done(&b->inode->sem);
-	if (!CF_VFS_RCU_WALK || directory)
-		cf_mutex_unlock(&a->super->rename_mutex);
+	cf_rename_unorder(a, b, directory);
 }
 
 // --- Delete.
@@ -175,6 +188,54 @@ static void move__(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 	cf_vfs_lock_drop(&d->lock, &nodes[0]);
 	cf_dentry_join(d);
 	cf_dentry_join(target);
+}
+
+// Frozen: nobody gets a reference on a dentry whose inode goes. Caller holds both locks.
+static bool freeze_two__(struct cf_dentry *a, struct cf_dentry *b)
+{
+	if (!reference_swap(&a->count, 1, REFERENCE_FROZEN))
+		return false;
+	if (reference_swap(&b->count, 1, REFERENCE_FROZEN))
+		return true;
+	reference_swap(&a->count, REFERENCE_FROZEN, 1);
+	return false;
+}
+
+// Returns the inode that the target had.
+static struct cf_inode *move_inode__(struct cf_dentry *d, struct cf_dentry *target)
+{
+	struct cf_inode *old = target->inode;
+	cf_rhash_seq_write_begin(&d->hash);
+	cf_rhash_seq_write_begin(&target->hash);
+	cf_rcu_assign(target->inode, d->inode);
+	cf_dentry_set_flags__(target, d->flags & CF_DENTRY_LINK, CF_DENTRY_LINK);
+	CF_TEST_POINT("move: inode");
+	cf_rcu_assign(d->inode, NULL);
+	cf_dentry_set_flags__(d, 0, CF_DENTRY_LINK);
+	cf_rhash_seq_write_end(&target->hash);
+	cf_rhash_seq_write_end(&d->hash);
+	return old;
+}
+
+bool cf_dentry_move_inode(struct cf_dentry *d, struct cf_dentry *target)
+{
+	const uint32_t others = CF_DENTRY_DIRECTORY | CF_DENTRY_OPS;
+	struct cf_lock_node nodes[2];
+	struct cf_inode *old = NULL;
+	bool moved;
+	if (!CF_VFS_RCU_WALK || d == target)
+		return false;
+	lock_two(d, target, nodes);
+	moved = d->flags & target->flags & CF_DENTRY_HASHED && !((d->flags | target->flags) & others) && freeze_two__(d, target);
+	if (moved) {
+		old = move_inode__(d, target);
+		reference_swap(&d->count, REFERENCE_FROZEN, 1);
+		reference_swap(&target->count, REFERENCE_FROZEN, 1);
+	}
+	cf_vfs_lock_drop(&target->lock, &nodes[1]);
+	cf_vfs_lock_drop(&d->lock, &nodes[0]);
+	cf_inode_put(old);
+	return moved;
 }
 
 int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// rename. Both directories' sems are held, in the global order (cf_rename_lock); the order of the checks is Linux's.
-#include "vfs.h"
+// rename. Both names' locks are held, or their directories' sems in the global order (cf_rename_lock); the order of the checks is
+// Linux's.
+#include "place.h"
 
 enum { NOREPLACE = 1, TRY_AGAIN = 1 };
 
@@ -54,10 +55,13 @@ static int move(const struct rename *r)
 	error = from->ops->rename(from, &r->from.last, source, to, &r->to.last, target, r->flags);
 	if (!error && target && S_ISDIR(CF_INODE_LOAD(target, mode)))
 		cf_dentry_drop_names(r->target);
-	return error ? error : cf_dentry_move(r->source, r->target, false);
+	if (!error && !cf_dentry_move_inode(r->source, r->target))
+		error = cf_dentry_move(r->source, r->target, false);
+	return error;
 }
 
-// With both directories locked.
+// --- By the names' directories.
+
 static int find_and_move(struct rename *r, bool locked_for_directory, const struct cf_dentry *trap)
 {
 	int error = cf_dentry_find(r->from.dentry, &r->from.last, true, &r->source);
@@ -86,6 +90,32 @@ static bool looks_like_directory(const struct rename *r)
 	return directory;
 }
 
+struct locked {
+	struct cf_dentry *trap;     // neither source nor target may be this
+	struct cf_mutex *names[2];
+	bool by_names;
+};
+
+static void lock(const struct rename *r, bool directory, struct locked *l)
+{
+	struct cf_dentry *from = r->from.dentry, *to = r->to.dentry;
+	l->by_names = cf_place_has_locks(from) && cf_place_has_locks(to);
+	l->trap = l->by_names ? cf_rename_order(from, to, directory) : cf_rename_lock(from, to, directory);
+	if (l->by_names)
+		cf_place_lock_names(from, &r->from.last, to, &r->to.last, l->names);
+}
+
+static void unlock(const struct rename *r, bool directory, struct locked *l)
+{
+	struct cf_dentry *from = r->from.dentry, *to = r->to.dentry;
+	if (!l->by_names) {
+		cf_rename_unlock(from, to, directory);
+		return;
+	}
+	cf_place_unlock_names(l->names);
+	cf_rename_unorder(from, to, directory);
+}
+
 static int rename_walked(struct rename *r)
 {
 	bool directory;
@@ -96,14 +126,47 @@ static int rename_walked(struct rename *r)
 		return r->flags & NOREPLACE ? -EEXIST : -EBUSY;
 	directory = looks_like_directory(r);
 	do {
-		struct cf_dentry *trap = cf_rename_lock(r->from.dentry, r->to.dentry, directory);
+		struct locked locked;
 		r->source = r->target = NULL;
-		error = find_and_move(r, directory, trap);
-		cf_rename_unlock(r->from.dentry, r->to.dentry, directory);
+		lock(r, directory, &locked);
+		error = find_and_move(r, directory, locked.trap);
+		unlock(r, directory, &locked);
 		cf_dentry_put(r->target);
 		cf_dentry_put(r->source);
 		directory = true;
 	} while (error == TRY_AGAIN);
+	return error;
+}
+
+// --- By the names' own dentries: neither is a directory, and no directory is locked or referenced.
+
+static int move_files(struct rename *r, const struct cf_place *from, const struct cf_place *to)
+{
+	if (!cf_dentry_inode(from->child))
+		return -ENOENT;
+	if (is_directory(from->child) || is_directory(to->child))
+		return TRY_AGAIN;
+	r->source = from->child;
+	r->target = to->child;
+	r->from = (struct cf_walk){ .dentry = from->parent, .last = from->name };
+	r->to = (struct cf_walk){ .dentry = to->parent, .last = to->name };
+	return (r->flags & NOREPLACE) && cf_dentry_inode(to->child) ? -EEXIST : move(r);
+}
+
+// TRY_AGAIN: by their directories.
+static int rename_files(struct rename *r, int from_dir, const char *from, int to_dir, const char *to)
+{
+	struct cf_place source, target = { .child = NULL };
+	int error = TRY_AGAIN;
+	cf_rcu_read_lock(); // also: the name that leaves a directory was what kept it, and its lock
+	if (cf_place_find(r->task, from_dir, from, &source) && cf_place_find(r->task, to_dir, to, &target) &&
+	    cf_place_lock_two(&source, &target)) {
+		error = move_files(r, &source, &target);
+		cf_place_unlock_two(&source, &target);
+	}
+	cf_rcu_read_unlock();
+	cf_dentry_put(target.child);
+	cf_dentry_put(source.child);
 	return error;
 }
 
@@ -118,14 +181,13 @@ static int known_result(struct cf_task *task, int from_dir, const char *from, in
 	int result = NOTHING_KNOWN;
 	cf_rcu_read_lock();
 	known = cf_vfs_peek(task, from_dir, from, &source);
-	if (known != CF_KNOWN_NOT && cf_vfs_peek(task, to_dir, to, &target) != CF_KNOWN_NOT) {
-		if (known == CF_KNOWN_ABSENT)
-			result = -ENOENT;
-		else if (source.inode == target.inode && !flags && !source.trailing && !target.trailing)
-			result = 0;
-		if (cf_dentry_seq_changed(source.dentry, source.seq)) // at the moment of the look at the second
-			result = NOTHING_KNOWN;
-	}
+	if (known == CF_KNOWN_ABSENT && cf_vfs_knows_directory(task, to_dir, to))
+		result = -ENOENT;
+	else if (known == CF_KNOWN_PRESENT && !flags && !source.trailing &&
+		 cf_vfs_peek(task, to_dir, to, &target) == CF_KNOWN_PRESENT && source.inode == target.inode && !target.trailing)
+		result = 0;
+	if (known != CF_KNOWN_NOT && cf_dentry_seq_changed(source.dentry, source.seq)) // at the moment of the second look
+		result = NOTHING_KNOWN;
 	cf_rcu_read_unlock();
 	return result;
 }
@@ -136,6 +198,11 @@ int cf_vfs_renameat(struct cf_task *task, int from_dir, const char *from, int to
 	int error = flags & ~(unsigned)NOREPLACE ? -EINVAL : known_result(task, from_dir, from, to_dir, to, flags);
 	if (error != NOTHING_KNOWN)
 		return error;
+	error = rename_files(&r, from_dir, from, to_dir, to);
+	if (error != TRY_AGAIN) {
+		cf_vfs_relax(task->vfs);
+		return error;
+	}
 	error = cf_vfs_walk(task, from_dir, from, CF_WALK_PARENT, &r.from);
 	if (error)
 		return error;

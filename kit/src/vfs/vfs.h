@@ -8,6 +8,7 @@
 //   namei.c     paths to dentries
 //   peek.c      what the name cache knows already
 //   open.c, names.c, change.c   calls on paths
+//   place.c     a name that is about to change, and its lock
 //   handle.c    calls on files that are named by themselves
 //   io.c, file.c    calls on descriptors
 //   memory.c, memory_dir.c, memory_names.c   the backend in memory
@@ -96,6 +97,8 @@ void cf_inode_touch_change(struct cf_inode *inode);
 void cf_inode_drop_privileges(struct cf_inode *inode, const struct cf_cred *cred);
 // False: it has no link any more, so it gets none.
 bool cf_inode_add_links(struct cf_inode *inode, int links, bool from_none);
+void cf_inode_add_entries(struct cf_inode *dir, int64_t entries);
+void cf_inode_touch_at(struct cf_inode *inode, int64_t time); // written then, unless it was later
 bool cf_cred_in_group(const struct cf_cred *cred, uint32_t gid);
 bool cf_cred_owns(const struct cf_cred *cred, const struct cf_inode *inode);
 // Stores the fields that `attr` says, and ctime.
@@ -109,8 +112,9 @@ void cf_file_put(struct cf_file *file);
 // Reserves a descriptor: -EMFILE if there is none. It is free again, or `file` is put there.
 int cf_fd_reserve(struct cf_task *task, int flags);
 void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file);
-// A new open file on the inode, whose reference, and the dentry's, it takes over, also on failure.
-int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, int flags, struct cf_file **file);
+// A new open file on the inode, whose reference or hold, and the dentry's, it takes over, also on failure.
+int cf_file_open(struct cf_vfs *vfs, struct cf_inode *inode, uint32_t hold, struct cf_dentry *dentry, int flags,
+		 struct cf_file **file);
 
 // The same without the backend's open: for calls that name the inode, and neither read nor write.
 int cf_file_place(struct cf_vfs *vfs, struct cf_inode *inode, struct cf_dentry *dentry, struct cf_file **file);
@@ -127,15 +131,25 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 // The dentry a path leads to, referenced. flags: CF_WALK_*.
 int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_walk *walk);
 int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk *walk);
+// The inode a path leads to, without a reference on its name. NOT_KNOWN: only cf_vfs_walk can tell, as of all directories.
+enum { CF_VFS_NOT_KNOWN = 1 };
+struct cf_held {
+	struct cf_inode *inode;
+	uint32_t hold;
+};
+int cf_vfs_hold(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_held *held);
 // peek.c: what the name cache knows of a path's last name; in the caller's read section.
 enum cf_vfs_known { CF_KNOWN_NOT, CF_KNOWN_ABSENT, CF_KNOWN_PRESENT };
 struct cf_vfs_peek {
-	struct cf_dentry *dentry;
+	struct cf_dentry *dentry, *directory;
 	struct cf_inode *inode;
+	struct cf_name name;         // in the path
 	uint32_t seq;                // the dentry was so while this is unchanged
 	bool trailing;
 };
 enum cf_vfs_known cf_vfs_peek(struct cf_task *task, int dir, const char *path, struct cf_vfs_peek *peek);
+// The directory of the path's last name is known, which is neither "." nor "..": whether the name is there has no bearing.
+bool cf_vfs_knows_directory(struct cf_task *task, int dir, const char *path);
 // -ENOENT: it is known that there is no such name. -EEXIST: that there is. Else 0.
 int cf_vfs_known_absent(struct cf_task *task, int dir, const char *path);
 int cf_vfs_known_present(struct cf_task *task, int dir, const char *path);
@@ -150,11 +164,21 @@ struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct
 extern const struct cf_inode_ops cf_memory_inode_ops;
 extern const struct cf_file_ops cf_memory_file_ops, cf_memory_directory_ops;
 
-// memory_dir.c: a directory's entries; its sem is held, exclusively for changes.
+// memory_dir.c: a directory's entries. The name's lock is held, or all.
 struct cf_memory_entry;
+struct cf_memory_parts;
 struct cf_memory_dir {
-	struct cf_memory_entry *root;
+	struct cf_memory_parts *parts;
 };
+bool cf_memory_dir_init(struct cf_memory_dir *dir); // false: no memory
+void cf_memory_dir_destroy(struct cf_memory_dir *dir);
+struct cf_mutex *cf_memory_name_lock(struct cf_inode *dir, const struct cf_name *name);
+void cf_memory_lock_all(const struct cf_memory_dir *dir);
+void cf_memory_unlock_all(const struct cf_memory_dir *dir);
+// A name has come (1), gone (-1), or is another inode's (0).
+void cf_memory_changed(struct cf_inode *dir, const struct cf_name *name, int64_t entries);
+void cf_memory_tally(const struct cf_inode *dir, int64_t *size, int64_t *changed);
+void cf_memory_settle(struct cf_inode *dir, bool forget);
 struct cf_inode *cf_memory_find(const struct cf_memory_dir *dir, const struct cf_name *name);
 struct cf_memory_entry *cf_memory_entry_new(struct cf_vfs *vfs, const struct cf_name *name, struct cf_inode *inode);
 void cf_memory_entry_free(struct cf_vfs *vfs, struct cf_memory_entry *entry); // null is allowed

@@ -519,6 +519,29 @@ TEST("a close beside a search that finds no descriptor is not missed")
 	end();
 }
 
+static void open_new_there(void)
+{
+	cf_rcu_register_thread();
+	opened = cf_vfs_open(task, "/new", O_RDONLY, 0);
+	cf_rcu_unregister_thread();
+}
+
+// An open has found the file by its name, which is another one before it looks again.
+TEST("an open beside a rename of its name keeps nothing")
+{
+	struct actor opener = { .act = open_new_there, .stop_at = "walk: copied" };
+	begin(0, 10);
+	CHECK_EQUAL(cf_vfs_close(task, cf_vfs_open(task, "/new", O_CREAT | O_RDWR, 0644)), 0);
+	actor_start(&opener);
+	CHECK_EQUAL(actor_wait_held(&opener), CF_VFS_RCU_WALK);
+	CHECK_EQUAL(cf_vfs_rename(task, "/new", "/other"), 0);
+	actor_end(&opener);
+	CHECK_EQUAL(cf_vfs_unlink(task, "/other"), 0);
+	cf_vfs_close(task, opened);
+	CHECK_EQUAL(free_inodes(), 9);
+	end();
+}
+
 static void sync_2_there(void)
 {
 	cf_rcu_register_thread();

@@ -260,6 +260,47 @@ TEST("a write whose page is removed meanwhile goes to the new one")
 	end();
 }
 
+TEST("a page that is cut ends where the file does")
+{
+	static char bytes[2 * CF_PAGE];
+	begin();
+	memset(bytes, 'x', sizeof bytes);
+	CHECK_EQUAL(cf_mapping_write(&map, bytes, sizeof bytes, 0), sizeof bytes);
+	cf_mapping_truncate(&map, 100);
+	CHECK_EQUAL(cf_mapping_read(&map, bytes, sizeof bytes, 0), 100);
+	CHECK_EQUAL(cf_mapping_write(&map, bytes, 10, 150), 10);
+	CHECK_EQUAL(inode->size, 160);
+	cf_mapping_truncate(&map, CF_PAGE);
+	CHECK_EQUAL(cf_mapping_read(&map, bytes, sizeof bytes, 0), CF_PAGE);
+	end();
+}
+
+static void cut_all_there(void)
+{
+	cf_rcu_register_thread();
+	cf_mapping_truncate(&map, 0);
+	cf_rcu_unregister_thread();
+}
+
+// The pages are there yet, and all of them lay before the end.
+TEST("who has seen that a file is shorter reads and writes a shorter one")
+{
+	static char bytes[2 * CF_PAGE];
+	struct actor cutter = { .act = cut_all_there, .stop_at = "mapping: shorter" };
+	struct actor writer = { .act = write_there };
+	begin();
+	CHECK_EQUAL(cf_mapping_write(&map, bytes, sizeof bytes, 0), sizeof bytes);
+	hold(&cutter);
+	CHECK_EQUAL(inode->size, 0);
+	CHECK_EQUAL(cf_mapping_read(&map, bytes, sizeof bytes, 0), 0);
+	actor_start(&writer);
+	CHECK(!actor_finishes(&writer));
+	actor_end(&cutter);
+	actor_end(&writer);
+	check_written(150);
+	end();
+}
+
 static void append_there(void)
 {
 	int64_t offset;

@@ -68,6 +68,32 @@ TEST("two names are exchanged")
 	CHECK_EQUAL(fs.charged, 0);
 }
 
+TEST("a file's inode moves from name to name, unless somebody has one of them")
+{
+	struct cf_dentry *a, *b;
+	uint64_t of_a;
+	int error;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_create("/a"), 0);
+	CHECK_EQUAL(fs_create("/b"), 0);
+	of_a = (uint64_t)fs_stat("/a", 0);
+	a = fs_get("/a", 0, &error);
+	b = fs_get("/b", 0, &error);
+	for (int i = 0; i < 2; i++) {
+		cf_dentry_get(i ? a : b);
+		CHECK(!cf_dentry_move_inode(a, b));
+		cf_dentry_put(i ? a : b);
+	}
+	CHECK_EQUAL(cf_dentry_move_inode(a, b), CF_VFS_RCU_WALK);
+	CHECK(!CF_VFS_RCU_WALK || (!a->inode && b->inode->number == of_a && a->count == 1 && b->count == 1));
+	if (CF_VFS_RCU_WALK)
+		CHECK(cf_dentry_move_inode(b, a)); // as the backend has it
+	CHECK_EQUAL(a->inode->number, of_a);
+	cf_dentry_put(a);
+	cf_dentry_put(b);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("no loops")
 {
 	struct cf_dentry *a, *below;
