@@ -137,7 +137,7 @@ mod tests {
         Leaf { path: path.to_owned(), type_name: String::new(), offset, size }
     }
 
-    /// The case of FACTS T3: by arithmetic alone, over all objects of a long array.
+    /// By arithmetic alone, over all objects of a long array.
     #[test]
     fn pairs_are_what_the_addresses_say() {
         for stride in [584, 592, 640, 100, 8, 64] {

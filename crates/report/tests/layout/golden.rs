@@ -92,7 +92,7 @@ fn an_array_slot_by_slot() {
     assert_snapshot!(text);
 }
 
-/// FACTS T3: about half of the slots before and after, but others.
+/// That of Linux 4.20: about half of the slots before and after, but others.
 #[test]
 fn a_regression_by_size() {
     let (old, new) = inodes();
