@@ -30,6 +30,8 @@ if [ "$1" = test ]; then
     [ -e /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a ] || optional="$optional libgoogle-perftools-dev"
     # For the file-system half of the kit.
     has_header urcu/urcu-memb.h || optional="$optional liburcu-dev"
+    # pahole, which `corefold layout` is compared with.
+    have pahole || optional="$optional dwarves"
     # Unpacks the source packages of public test suites, which apt-get downloads.
     have dpkg-source || optional="$optional dpkg-dev"
     # Test programs are built with gcc and with these.
@@ -62,6 +64,9 @@ if [ "$1" = install ]; then
 fi
 if [ "$1" = bench ]; then
     have bc || need bc
+    # bench/layout
+    have pahole || optional="$optional dwarves"
+    [ -x /usr/bin/time ] || optional="$optional time"
 fi
 
 as_root=
