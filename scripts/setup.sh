@@ -16,8 +16,10 @@ packages=
 optional=
 need() { packages="$packages $1"; }
 
+has_header() { echo "#include <$1>" | gcc -fsyntax-only -x c - 2>/dev/null; }
+
 have gcc || need gcc
-echo '#include <pthread.h>' | gcc -fsyntax-only -x c - 2>/dev/null || need libc6-dev
+has_header pthread.h || need libc6-dev
 if [ "$1" = test ]; then
     have g++ || need g++
     have cmake || need cmake
@@ -27,7 +29,9 @@ if [ "$1" = test ]; then
     [ -e /usr/lib/x86_64-linux-gnu/libjemalloc.a ] || optional="$optional libjemalloc-dev"
     [ -e /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a ] || optional="$optional libgoogle-perftools-dev"
     # For the file-system half of the kit.
-    ls /usr/include/urcu/urcu-memb.h /usr/include/*/urcu/urcu-memb.h >/dev/null 2>&1 || optional="$optional liburcu-dev"
+    has_header urcu/urcu-memb.h || optional="$optional liburcu-dev"
+    # pahole, which `corefold layout` is compared with.
+    have pahole || optional="$optional dwarves"
     # Unpacks the source packages of public test suites, which apt-get downloads.
     have dpkg-source || optional="$optional dpkg-dev"
     # Test programs are built with gcc and with these.
@@ -40,7 +44,7 @@ if [ "$1" = test ]; then
 fi
 if [ "$1" = test-all ]; then
     # corefold-fs, and the programs that are run on it.
-    ls /usr/include/urcu/urcu-bp.h /usr/include/*/urcu/urcu-bp.h >/dev/null 2>&1 || optional="$optional liburcu-dev"
+    has_header urcu/urcu-bp.h || optional="$optional liburcu-dev"
     [ -e /usr/include/fuse3/fuse.h ] || optional="$optional libfuse3-dev"
     have pkg-config || optional="$optional pkg-config"
     have fusermount3 || optional="$optional fuse3"
@@ -60,6 +64,9 @@ if [ "$1" = install ]; then
 fi
 if [ "$1" = bench ]; then
     have bc || need bc
+    # bench/layout
+    have pahole || optional="$optional dwarves"
+    [ -x /usr/bin/time ] || optional="$optional time"
 fi
 
 as_root=

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * slab.h: between the two halves of a cache: magazines and depot (slab.c), slabs in regions (slab_pages.c).
+ * slab.h: between the parts of a cache: magazines and depot (slab.c, slab_magazines.c), slabs in regions (slab_pages.c), their
+ * size (slab_plan.c).
  * Order of locks: a CPU's, the depot's, the pages'.
  */
 #ifndef KIT_SRC_SLAB_H

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { REGION = 1 << 20, PAGE = 4096, MOST_PAGES = 8, KEPT_UNUSED = 4 };
+enum { REGION = 1 << 20, PAGE = 4096, KEPT_UNUSED = 4 };
 
 struct cf_slab_page {
 	struct cf_slab_page *next, *prev; // in one of the cache's lists
@@ -23,59 +23,9 @@ struct cf_slab_region {
 	struct cf_slab_region *next, *prev;
 	uint32_t mapped; // slabs with memory
 	uint32_t first;  // the first slab behind this head
+	uint32_t lowest; // none before this one is without memory
 	struct cf_slab_page pages[];
 };
-
-// ---- the size of a slab
-
-static uint32_t objects_in(uint32_t pages, uint32_t stride)
-{
-	return pages * PAGE / stride;
-}
-
-// The fewest pages with so many objects of which at most one part in `fraction` is wasted; more than MOST_PAGES: none.
-static uint32_t pages_for(uint32_t stride, uint32_t objects, uint32_t fraction)
-{
-	uint32_t pages = 1;
-	while (pages <= MOST_PAGES && (objects_in(pages, stride) < objects || pages * PAGE % stride > pages * PAGE / fraction))
-		pages *= 2;
-	return pages;
-}
-
-static uint32_t slab_pages(uint32_t stride, uint32_t cpus)
-{
-	uint32_t objects = 4, most = objects_in(MOST_PAGES, stride);
-	for (objects = 8; cpus > 1; cpus /= 2) // 4 x (log2(CPUs) + 2)
-		objects += 4;
-	for (objects = objects < most ? objects : most; objects > 1; objects--)
-		for (uint32_t fraction = 16; fraction >= 4; fraction /= 2)
-			if (pages_for(stride, objects, fraction) <= MOST_PAGES)
-				return pages_for(stride, objects, fraction);
-	return pages_for(stride, 1, 1);
-}
-
-static uint32_t round_up(uint32_t n, uint32_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
-void slab_plan(struct cf_slab *s, size_t align, uint32_t cpus)
-{
-	uint32_t least = sizeof(void *);
-	if (s->flags & CF_SLAB_LINES)
-		for (least = CF_LINE; s->size <= least / 2 && least > sizeof(void *);)
-			least /= 2;
-	align = align > least ? align : least;
-	s->stride = round_up(s->size, sizeof(void *));
-	s->link = 0;
-	if (s->constructor || (s->flags & CF_SLAB_TYPE_STABLE)) {
-		s->link = s->stride;
-		s->stride += (uint32_t)sizeof(void *);
-	}
-	s->stride = round_up(s->stride, (uint32_t)align);
-	s->slab_bytes = slab_pages(s->stride, cpus) * PAGE;
-	s->objects = s->slab_bytes / s->stride;
-}
 
 // ---- lists of slabs, and of objects in them; all under the pages' lock
 
@@ -159,7 +109,7 @@ static struct cf_slab_region *new_region__(struct cf_slab *s)
 		charge__(s, -(int64_t)head_bytes(s));
 		return NULL;
 	}
-	region->first = (uint32_t)((head_bytes(s) + s->slab_bytes - 1) / s->slab_bytes);
+	region->first = region->lowest = (uint32_t)((head_bytes(s) + s->slab_bytes - 1) / s->slab_bytes);
 	region->next = s->regions;
 	if (region->next)
 		region->next->prev = region;
@@ -187,10 +137,9 @@ static struct cf_slab_page *unmapped_page__(struct cf_slab *s)
 		region = region->next;
 	if (!region && !(region = new_region__(s)))
 		return NULL;
-	for (uint32_t i = region->first; i < slabs; i++)
-		if (!region->pages[i].mapped)
-			return &region->pages[i];
-	return NULL; // never: one was left
+	while (region->pages[region->lowest].mapped) // ends: one is left
+		region->lowest++;
+	return &region->pages[region->lowest];
 }
 
 static void free_region_if_unused__(struct cf_slab *s, struct cf_slab_region *region)
@@ -199,18 +148,32 @@ static void free_region_if_unused__(struct cf_slab *s, struct cf_slab_region *re
 		free_region__(s, region);
 }
 
-// A slab of free objects, the first in memory first.
-static struct cf_slab_page *new_page__(struct cf_slab *s)
+// Slabs for so many objects, through their `next`: on no list, the caller's alone, and not linked yet. Null: no memory.
+static struct cf_slab_page *claim__(struct cf_slab *s, uint32_t objects)
 {
-	struct cf_slab_page *page = unmapped_page__(s);
-	char *memory;
-	if (!page)
-		return NULL;
-	if (!charge__(s, s->slab_bytes)) {
-		free_region_if_unused__(s, region_of(page));
-		return NULL;
+	struct cf_slab_page *claimed = NULL, **end = &claimed;
+	for (int64_t missing = objects; missing > 0; missing -= s->objects) {
+		struct cf_slab_page *page = unmapped_page__(s);
+		if (!page)
+			break;
+		if (!charge__(s, s->slab_bytes)) {
+			free_region_if_unused__(s, region_of(page));
+			break;
+		}
+		page->mapped = 1;
+		page->next = NULL;
+		*end = page;
+		end = &page->next;
+		region_of(page)->mapped++;
+		s->slabs++;
 	}
-	memory = memory_of(s, page);
+	return claimed;
+}
+
+// All objects free, the first in memory first. Without the lock: this touches every line of the slab.
+static void link_objects(struct cf_slab *s, struct cf_slab_page *page)
+{
+	char *memory = memory_of(s, page);
 	CF_LABEL(memory, s->slab_bytes, s->name);
 	page->free = NULL;
 	for (uint32_t i = s->objects; i-- > 0; page->free = memory + (size_t)i * s->stride) {
@@ -220,33 +183,37 @@ static struct cf_slab_page *new_page__(struct cf_slab *s)
 		slab_poison(s, memory + (size_t)i * s->stride);
 	}
 	page->free_count = s->objects;
-	page->mapped = 1;
-	region_of(page)->mapped++;
-	s->slabs++;
-	s->unused_count++;
-	list_add(&s->unused, page);
-	return page;
 }
 
 // The slab is on no list.
 static void free_page__(struct cf_slab *s, struct cf_slab_page *page)
 {
+	struct cf_slab_region *region = region_of(page);
+	uint32_t index = (uint32_t)(page - region->pages);
 	page->mapped = 0;
+	region->lowest = index < region->lowest ? index : region->lowest;
 	slab_unpoison(memory_of(s, page), s->slab_bytes);
 	madvise(memory_of(s, page), s->slab_bytes, MADV_DONTNEED);
 	s->slabs--;
 	charge__(s, -(int64_t)s->slab_bytes);
-	region_of(page)->mapped--;
-	free_region_if_unused__(s, region_of(page));
+	region->mapped--;
+	free_region_if_unused__(s, region);
 }
 
 // ---- what the other half calls
 
-static void *take_one__(struct cf_slab *s, struct cf_slab_page *page)
+static void *take_one(struct cf_slab *s, struct cf_slab_page *page)
 {
 	void *object = page->free;
 	page->free = *link_of(s, object);
-	if (page->free_count-- == s->objects) {
+	page->free_count--;
+	return object;
+}
+
+static void *take_one__(struct cf_slab *s, struct cf_slab_page *page)
+{
+	void *object = take_one(s, page);
+	if (page->free_count + 1 == s->objects) {
 		list_remove(&s->unused, page);
 		s->unused_count--;
 		if (page->free_count)
@@ -257,19 +224,45 @@ static void *take_one__(struct cf_slab *s, struct cf_slab_page *page)
 	return object;
 }
 
-uint32_t slab_take(struct cf_slab *s, void **objects, uint32_t count)
+// From slabs that are there; `fresh`: new ones for what these have not.
+static uint32_t take_free(struct cf_slab *s, void **objects, uint32_t count, struct cf_slab_page **fresh)
 {
 	struct cf_mcs_node node;
 	uint32_t taken = 0;
 	cf_mcs_lock(&s->pages, &node);
-	while (taken < count) {
-		struct cf_slab_page *page = s->partial.first ? s->partial.first : s->unused.first;
-		if (!page && !(page = new_page__(s)))
-			break;
-		objects[taken++] = take_one__(s, page);
-	}
+	while (taken < count && (s->partial.first || s->unused.first))
+		objects[taken++] = take_one__(s, s->partial.first ? s->partial.first : s->unused.first);
+	*fresh = claim__(s, count - taken);
 	s->refills++;
 	cf_mcs_unlock(&s->pages, &node);
+	return taken;
+}
+
+// From slabs of the caller's alone. What they have more is everybody's then.
+static uint32_t take_fresh(struct cf_slab *s, void **objects, uint32_t count, struct cf_slab_page *fresh)
+{
+	struct cf_slab_page *page = fresh, *last = fresh;
+	struct cf_mcs_node node;
+	uint32_t taken = 0;
+	for (; page; last = page, page = page->next) {
+		link_objects(s, page);
+		while (taken < count && page->free_count)
+			objects[taken++] = take_one(s, page);
+	}
+	if (last->free_count) { // full slabs are on no list
+		cf_mcs_lock(&s->pages, &node);
+		list_add(&s->partial, last);
+		cf_mcs_unlock(&s->pages, &node);
+	}
+	return taken;
+}
+
+uint32_t slab_take(struct cf_slab *s, void **objects, uint32_t count)
+{
+	struct cf_slab_page *fresh;
+	uint32_t taken = take_free(s, objects, count, &fresh);
+	if (fresh)
+		taken += take_fresh(s, objects + taken, count - taken, fresh);
 	for (uint32_t i = 0; i < taken / 2; i++) { // the first in memory is handed out first
 		void *object = objects[i];
 		objects[i] = objects[taken - 1 - i];

@@ -179,7 +179,7 @@ static inline double now_seconds(void)
 static inline int run_tests(void)
 {
 	const char *only = getenv("CF_TEST_ONLY");
-	int failed = 0;
+	int failed = 0, run = 0;
 	sched_getaffinity(0, sizeof allowed_cpus, &allowed_cpus);
 	if (getenv("CF_TEST_ATOMICS") && cf_cpu_use_atomics())
 		return 2;
@@ -188,10 +188,15 @@ static inline int run_tests(void)
 		if (only && !strstr(test->name, only))
 			continue;
 		failures = 0;
+		run++;
 		test->run();
 		printf("%s %s (%.2f s)\n", failures ? "FAILED" : "ok    ", test->name, now_seconds() - begin);
 		fflush(stdout);
 		failed |= failures != 0;
+	}
+	if (only && !run) {
+		fprintf(stderr, "no test's name contains \"%s\"\n", only);
+		return 2;
 	}
 	return failed;
 }

@@ -100,6 +100,36 @@ TEST("objects do not overlap, and lie where the packing says")
 	}
 }
 
+static uint64_t bytes_for(uint32_t objects)
+{
+	uint32_t slabs = (objects + slab.magazine + slab.objects - 1) / slab.objects;
+	return (uint64_t)slabs * slab.slab_bytes;
+}
+
+TEST("slabs are filled before others are mapped, and where some were given back they are used again")
+{
+	enum { MANY = 12000, HEAD = 16384 };
+	static void *objects[MANY];
+	begin((struct cf_slab_options){ .size = 600 }); // several regions
+	pin(0);
+	for (int i = 0; i < MANY; i++)
+		objects[i] = cf_slab_alloc(&slab);
+	CHECK(cf_slab_bytes(&slab) <= bytes_for(MANY) + 4 * HEAD);
+	for (int turn = 0; turn < 3; turn++) {
+		for (int i = MANY / 4; i < MANY / 2; i++)
+			cf_slab_free(&slab, objects[i]);
+		cf_slab_shrink(&slab);
+		CHECK(cf_slab_bytes(&slab) <= bytes_for(MANY * 3 / 4) + 4 * HEAD);
+		for (int i = MANY / 4; i < MANY / 2; i++)
+			objects[i] = cf_slab_alloc(&slab);
+		CHECK(cf_slab_bytes(&slab) <= bytes_for(MANY) + 4 * HEAD);
+	}
+	unpin();
+	for (int i = 0; i < MANY; i++)
+		cf_slab_free(&slab, objects[i]);
+	end_empty();
+}
+
 TEST("constructed once, and a free object stays as it was left")
 {
 	for (unsigned flags = 0; flags <= CF_SLAB_TYPE_STABLE; flags++) {

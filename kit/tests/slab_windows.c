@@ -122,6 +122,49 @@ TEST("who drains waits for sequences that are under way")
 	end();
 }
 
+// One thread is in a sequence when another begins to drain, in every round unless one of the two is preempted.
+enum { ROUNDS = 60 };
+static uint32_t begun, drained;
+
+static void take_slowly(void)
+{
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		cf_slab_test_delay = 0;
+		cf_slab_free(&slab, cf_slab_alloc(&slab)); // loads a magazine
+		cf_slab_test_delay = 300000;
+		__atomic_store_n(&begun, round, __ATOMIC_RELEASE);
+		use(1);
+		while (__atomic_load_n(&drained, __ATOMIC_ACQUIRE) != round)
+			sched_yield();
+	}
+}
+
+static void drain_meanwhile(void)
+{
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) != round)
+			;
+		for (uint32_t i = 0; i < 20000; i++) // until it is in the sequence
+			__asm__ volatile("");
+		cf_slab_shrink(&slab);
+		__atomic_store_n(&drained, round, __ATOMIC_RELEASE);
+	}
+}
+
+TEST("who drains waits for one sequence that is under way")
+{
+	struct actor taker = { .act = take_slowly, .cpu = 0 }, drainer = { .act = drain_meanwhile, .cpu = 1 };
+	if (!two_cpus() || cf_cpu_state.mode != CF_CPU_RSEQ)
+		return;
+	begin(16);
+	begun = drained = 0;
+	actor_start(&taker);
+	actor_start(&drainer);
+	actor_end(&taker);
+	actor_end(&drainer);
+	end();
+}
+
 static pthread_t receivers[CREW_MAX];
 static long received;
 

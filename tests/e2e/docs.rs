@@ -61,6 +61,7 @@ fn paths_exist() {
         "docs/model.md",
         "docs/running.md",
         "docs/limits.md",
+        "docs/layout.md",
         "docs/lmdb.md",
         "docs/leveldb.md",
         "docs/xz.md",

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Files of the kit whose functions are locks or lists of them: their caller counts.
-const PRIMITIVES: [&str; 9] =
-    ["lru.c", "rhash.c", "rcu.c", "wait.c", "lock.c", "mutex.c", "rwsem.c", "brlock.c", "osq.c"];
+const PRIMITIVES: [&str; 10] =
+    ["lru.c", "rhash.c", "rhash_resize.c", "rcu.c", "wait.c", "lock.c", "mutex.c", "rwsem.c", "brlock.c", "osq.c"];
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Releases {

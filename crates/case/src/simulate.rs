@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Of the host, for one run that says nothing else.
-const TIMEOUT: u64 = 900;
+const TIMEOUT: u64 = 3600;
 
 #[derive(Clone)]
 pub struct Request {

@@ -18,6 +18,7 @@ Examples:
   corefold run --cpus 1,8-80:8 --json - -- ./bench {cpus} > curve.json
   corefold report corefold.rec                    print the last report again
   corefold explore --seeds 1-10000 -- ./test      try many schedules of one program until one fails
+  corefold layout ./bench 'conn*' --stride slab   structures on cache lines, in a slab object by object
   corefold case run percpu-limit                  reproduce a published result in simulation
   corefold machine show skylake-2s-80             a machine's parameters, each with its source";
 
@@ -31,6 +32,19 @@ Examples:
 A schedule fails if the program exits with a status other than 0, crashes, uses memory after freeing it, deadlocks,
 or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if none failed but some did not finish within
 --timeout, 6 if the program cannot be simulated, others as for `corefold run`.";
+
+const LAYOUT: &str = "\
+Examples:
+  corefold layout /sys/kernel/btf/vmlinux inode              one structure of the running kernel
+  corefold layout ./server 'conn*' --expand                  some of a program's (built with -g), with those inside
+  corefold layout ./server conn --stride slab                on which line each field is, object by object in a slab
+  corefold layout ./server inode --stride 592 --fields count,owner
+  corefold layout --diff ./old ./new --stride slab           what changed between two builds
+  corefold layout --diff ./old ./new --hot corefold.rec      ranked by what a recording waited for
+  corefold layout ./server --json - | jq '.structures[] | select(.hole_bytes > 32) | .name'
+
+Exit codes: 0; 2 if a file cannot be read or has no such structure, or if some of its debug information is damaged (the
+rest is printed).";
 
 /// Finds and explains multicore scaling collapses: runs a real program on a simulated machine with as many CPUs as you choose.
 #[derive(Parser)]
@@ -66,6 +80,9 @@ pub enum Command {
     Explore(ExploreArgs),
     /// Print the report of a recording.
     Report(ReportArgs),
+    /// Show structures on cache lines: offsets, holes, line boundaries; in an array, slot by slot; between two builds.
+    #[command(after_help = LAYOUT)]
+    Layout(crate::layout::LayoutArgs),
     /// Reproduce published results in simulation.
     #[command(subcommand)]
     Case(crate::case::Command),

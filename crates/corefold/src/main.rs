@@ -4,6 +4,7 @@ mod case;
 mod cli;
 mod explore;
 mod host;
+mod layout;
 mod machine;
 mod replay;
 mod run;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Explore(args) => explore::explore(args),
         Command::Case(command) => case::case(command),
+        Command::Layout(args) => layout::layout(&args),
         Command::Report(args) => show::report(&args),
         Command::Machine(machine::Command::List) => machine::list(),
         Command::Machine(machine::Command::Show { name }) => machine::show(&name),

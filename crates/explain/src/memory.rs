@@ -147,7 +147,7 @@ impl<'a> Memory<'a> {
             spot.image.debug.as_ref().and_then(|debug| Some((debug, debug.index().variable_at(debug, spot.address)?)));
         match variable {
             Some((debug, variable)) => {
-                let name = variable.full_name(debug);
+                let name = debug.full_name(variable);
                 Thing::variable(debug, variable.die, name, spot.module.base + variable.address)
             }
             None => self.symbol(spot),

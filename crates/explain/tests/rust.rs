@@ -21,6 +21,39 @@ fn main() {
 }
 "#;
 
+const ENUMS: &str = r#"
+#![allow(dead_code)]
+use std::sync::atomic::{AtomicU64, Ordering};
+pub enum State { Idle, Busy { since: AtomicU64, worker: u32 }, Done(AtomicU64, [u8; 24]) }
+pub struct Job { pub state: State, pub next: Option<&'static Job>, pub uses: AtomicU64 }
+pub static JOB: Job = Job { state: State::Busy { since: AtomicU64::new(1), worker: 3 }, next: None, uses: AtomicU64::new(0) };
+pub static ONE: Option<AtomicU64> = Some(AtomicU64::new(1));
+fn main() {
+    if let State::Busy { since, .. } = &JOB.state { since.fetch_add(1, Ordering::Relaxed); }
+    if let Some(one) = &ONE { one.fetch_add(JOB.uses.load(Ordering::Relaxed), Ordering::Relaxed); }
+    std::hint::black_box((&JOB, &ONE));
+}
+"#;
+
+/// Offsets are of the type as rustc laid it out: rows are found by what they must be, not where.
+#[test]
+fn fields_of_variants() {
+    let program = Program::rust("jobs.rs", ENUMS);
+    let (job, one) = (program.symbol_with("JOB"), program.symbol_with("ONE"));
+    let at = |address: u64, bytes: u8| global_fields(&program, &[(address, bytes)]).remove(0).1;
+    let of_job: Vec<String> = (0..7).map(|word| at(job + 8 * word, 8)).collect();
+    for expected in ["jobs::JOB.uses", "jobs::JOB.next", "jobs::JOB.state.{Busy.since|Done.0}"] {
+        assert!(of_job.iter().any(|name| name == expected), "{expected}: {of_job:?}");
+    }
+    let small: Vec<String> = (0..56).map(|byte| at(job + byte, 1)).collect();
+    for expected in ["jobs::JOB.state.(tag)", "jobs::JOB.state.Done.1[0]"] {
+        assert!(small.iter().any(|name| name == expected), "{expected}: {small:?}");
+    }
+    assert!(small.iter().any(|name| name.contains("Busy.worker")), "{small:?}");
+    assert_eq!(at(one + 8, 8), "jobs::ONE.Some.0");
+    assert_eq!(at(one, 8), "jobs::ONE.(tag)");
+}
+
 fn program() -> Program {
     Program::rust("slots.rs", RUST)
 }

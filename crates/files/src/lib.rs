@@ -27,6 +27,13 @@ pub fn read_regular(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     regular(&file, &meta, most)
 }
 
+/// A regular file, opened, for those who read parts of it.
+pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
+    let (file, meta) = open(path.as_ref())?;
+    regular_kind(&meta)?;
+    Ok(file)
+}
+
 /// [`read`], as text.
 pub fn read_text(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -40,16 +47,21 @@ fn open(path: &Path) -> io::Result<(File, Metadata)> {
 }
 
 fn regular(mut file: &File, meta: &Metadata, most: u64) -> io::Result<Vec<u8>> {
+    regular_kind(meta)?;
+    if meta.len() > most {
+        return Err(too_large(most));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve(meta.len() as usize).map_err(|_| io::Error::from(ErrorKind::OutOfMemory))?;
+    // Files of /proc have no length, and others may grow meanwhile.
+    file.by_ref().take(most + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn regular_kind(meta: &Metadata) -> io::Result<()> {
     let kind = meta.file_type();
     let what = match () {
-        () if kind.is_file() && meta.len() > most => return Err(too_large(most)),
-        () if kind.is_file() => {
-            let mut bytes = Vec::new();
-            bytes.try_reserve(meta.len() as usize).map_err(|_| io::Error::from(ErrorKind::OutOfMemory))?;
-            // Files of /proc have no length, and others may grow meanwhile.
-            file.by_ref().take(most + 1).read_to_end(&mut bytes)?;
-            return Ok(bytes);
-        }
+        () if kind.is_file() => return Ok(()),
         () if kind.is_dir() => "a directory",
         () if kind.is_fifo() => "a pipe",
         () if kind.is_socket() => "a socket",

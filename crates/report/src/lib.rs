@@ -13,6 +13,7 @@ mod host;
 mod hot;
 mod json;
 mod law;
+pub mod layout;
 mod locks;
 mod pace;
 mod place;

@@ -177,18 +177,18 @@ static double batch_rate(long threads, long batch)
 	return rate;
 }
 
-/* The rates of the batches, or only their mean. */
+/* The rates of the batches, or only that of the run: all operations over all time, so that stalls count in full. */
 static void collect(const struct settings *settings, struct outcome *outcome)
 {
-	double mean = 0;
+	double time = 0;
 	for (long batch = 0; batch < run.batches; batch++) {
 		double rate = batch_rate(settings->threads, batch);
-		mean += rate / (double)run.batches;
+		time += 1 / rate;
 		if (settings->repetitions == 1)
 			outcome->rates[outcome->count++] = rate;
 	}
 	if (settings->repetitions > 1)
-		outcome->rates[outcome->count++] = mean;
+		outcome->rates[outcome->count++] = (double)run.batches / time;
 	outcome->operations += run.batches * run.batch * settings->threads;
 }
 
@@ -239,7 +239,7 @@ bool bench_run(const struct fs_calls *calls, const struct workload *workload, co
 		fine = workers_run(calls, fs, settings, outcome);
 		calls->stop(fs);
 	}
-	outcome->rate = interval_of(outcome->rates, outcome->count);
+	outcome->rate = interval_of_rates(outcome->rates, outcome->count);
 	return fine;
 }
 

@@ -3,8 +3,8 @@
  * bench.h: one workload on so many threads, and how fast it was.
  *
  * Each thread does the same number of operations, in batches. A batch's rate is the sum, over threads, of operations over
- * the time that the thread took for its batch of that number. The figures of the interval are the batches' rates (the method
- * of batch means), or with several repetitions the repetitions' means.
+ * the time that the thread took for its batch of that number. The rate of all is the harmonic mean, and its interval comes from
+ * the batches (the method of batch means), or with several repetitions from the repetitions.
  */
 #ifndef BENCH_VFS_BENCH_H
 #define BENCH_VFS_BENCH_H

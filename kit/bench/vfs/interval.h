@@ -44,6 +44,23 @@ static inline struct interval interval_of(const double *figures, size_t count)
 	return (struct interval){ mean, mean - half, mean + half, count };
 }
 
+/*
+ * Of rates at which equal amounts of work were done, one after another: all work over all time, so the harmonic mean. Its
+ * interval is that of the times, relative to their mean.
+ */
+static inline struct interval interval_of_rates(const double *rates, size_t count)
+{
+	double sum = 0, squares = 0, half;
+	for (size_t i = 0; i < count; i++)
+		sum += 1 / rates[i];
+	double time = count ? sum / (double)count : NAN;
+	for (size_t i = 0; i < count; i++)
+		squares += (1 / rates[i] - time) * (1 / rates[i] - time);
+	half = count > 1 ? interval_student(count - 1) * sqrt(squares / (double)(count - 1) / (double)count) : INFINITY;
+	half /= time * time;
+	return (struct interval){ 1 / time, 1 / time - half, 1 / time + half, count };
+}
+
 /* Between each figure and the next, -1 to 1. */
 static inline double interval_autocorrelation(const double *figures, size_t count)
 {

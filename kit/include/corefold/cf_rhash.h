@@ -6,7 +6,9 @@
  * it; it needs nothing of theirs.
  *
  * Cost: a lookup reads the table's line, one bucket word and the entries of one chain. A change locks one bucket (one bit
- * of its word) by a compare-and-swap. Memory: 8 bytes a bucket, 24 an entry; a resize holds both tables for a grace period.
+ * of its word) by a compare-and-swap. While the table is resized each change also moves 16 buckets; the sizes are counted by
+ * cf_percpu_counter, whose sum is asked for by one change in 64 at most. Memory: 8 bytes a bucket, 24 an entry; a resize
+ * holds both tables from its first change to a grace period after its last.
  *
  *   operation                          may overlap                             the caller holds
  *   find, next                         everything                              a read section (cf_rcu.h)
@@ -61,12 +63,12 @@ struct cf_rhash_entry {
 struct cf_rhash_table {
 	uint32_t mask;                    /* constant: buckets - 1 */
 	uint32_t link;                    /* constant: which next[] its chains use */
-	struct cf_rhash_table *successor; /* set before the first bucket says MOVED */
+	struct cf_rhash_table *successor; /* set while it is resized: before the first bucket says MOVED */
 	struct cf_rhash *owner;           /* constant */
 	struct cf_rcu_head rcu;
-	/* Behind it the buckets: first entry or end, with CF_RHASH_LOCKED and CF_RHASH_MOVED in bits 1 and 2 (entries are
-	 * aligned to 8). */
-};
+	/* Behind it, on lines of their own, the buckets: first entry or end, with CF_RHASH_LOCKED and CF_RHASH_MOVED in bits 1
+	 * and 2 (entries are aligned to 8). */
+} CF_LINE_ALIGNED;
 
 static inline uintptr_t *cf_rhash_bucket(const struct cf_rhash_table *t, uint32_t number)
 {
@@ -94,6 +96,7 @@ struct cf_rhash {
 	uint64_t pad[5];
 	uint32_t resizing CF_LINE_ALIGNED; /* 1: from the start of a resize to the end of its grace period */
 	uint32_t resizes;                  /* how many there were */
+	uint32_t claimed, moved;           /* buckets that somebody moves or has moved; that have moved. Atomic */
 	struct cf_percpu_counter count;
 };
 

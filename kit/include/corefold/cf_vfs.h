@@ -14,6 +14,7 @@
  * directory in memory lock one of its 16 parts by a hash of the name, readdir and rmdir all; below other backends they hold the
  * directory's semaphore. stat of a directory in memory reads a line of each part. Dentries in the
  * cache, of which there are 2^20 before unused ones are dropped, are charged to `bytes`, and freed when others need the room.
+ * Open files are not charged: a full file system can be opened, to be read or to make room; a task's descriptors limit them.
  *
  *   operation                      may overlap                                  progress
  *   cf_vfs_new, cf_vfs_free        nothing; free: no task of it is left         as malloc

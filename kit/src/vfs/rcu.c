@@ -181,6 +181,7 @@ void cf_rcu_call(struct cf_rcu_head *head, void (*callback)(struct cf_rcu_head *
 	pthread_once(&once, start);
 	head->callback = callback;
 	head->next = NULL;
+	CF_TEST_POINT("rcu: to be queued");
 	batch = lock_batch(cf_cpu_current());
 	append(&batch->filling, &one);
 	if (batch->filling.count >= CF_RCU_BATCH) {

@@ -168,7 +168,7 @@ static void move__(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 {
 	struct cf_rhash *names = &d->super->names;
 	struct cf_lock_node nodes[2];
-	bool hashed = d->flags & CF_DENTRY_HASHED;
+	bool hashed = cf_dentry_flags(d) & CF_DENTRY_HASHED;
 	cf_dentry_leave(d);
 	cf_dentry_leave(target);
 	lock_two(d, target, nodes);
@@ -244,7 +244,7 @@ int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 	struct cf_lock_node rename_node, node;
 	struct cf_dentry *left = d->parent; // stands still: its sem is held
 	// What only files do needs no order among all renames. Linux of 2010 took the lock for every rename.
-	bool ordered = !CF_VFS_RCU_WALK || ((d->flags | (exchange ? target->flags : 0)) & CF_DENTRY_DIRECTORY);
+	bool ordered = !CF_VFS_RCU_WALK || ((cf_dentry_flags(d) | (exchange ? cf_dentry_flags(target) : 0)) & CF_DENTRY_DIRECTORY);
 	int result = 0;
 	if (ordered)
 		cf_vfs_lock_take(&s->rename_lock, &rename_node);

@@ -39,6 +39,17 @@ TEST("an interval by hand")
 	CHECK(isnan(interval_of(figures, 0).mean));
 }
 
+TEST("equal amounts of work at several rates: all work over all time")
+{
+	static const double rates[] = { 1, 4, 2, 4 }, same[] = { 3, 3 };
+	struct interval got = interval_of_rates(rates, 4); /* times 1, 1/4, 1/2, 1/4: mean 1/2, standard deviation sqrt(1/8) */
+	CHECK(close_to(got.mean, 2, 1e-12));
+	CHECK(close_to(got.high, 2 + 4 * sqrt(1 / 8.0) / 2 * 3.1824, 1e-4));
+	CHECK(close_to(got.low, 4 - got.high, 1e-12));
+	CHECK(close_to(interval_of_rates(same, 2).high, 3, 1e-12));
+	CHECK(isinf(interval_of_rates(rates, 1).high));
+}
+
 /* Roughly normal: the sum of twelve uniform figures. */
 static double draw(uint64_t *random)
 {

@@ -106,6 +106,24 @@ TEST("a directory of a removed one's name keeps its names in the cache")
 	end();
 }
 
+TEST("a directory that is removed or replaced goes at once, whatever was looked up in it")
+{
+	struct cf_stat s;
+	begin(0, 4);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_stat(task, "/d/missing", &s), -ENOENT);
+	CHECK_EQUAL(free_inodes(), 2);
+	CHECK_EQUAL(cf_vfs_rmdir(task, "/d"), 0);
+	CHECK_EQUAL(free_inodes(), 3);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/e", 0755), 0);
+	CHECK_EQUAL(cf_vfs_stat(task, "/e/missing", &s), -ENOENT);
+	CHECK_EQUAL(cf_vfs_rename(task, "/d", "/e"), 0);
+	CHECK_EQUAL(free_inodes(), 2);
+	CHECK_EQUAL(cf_vfs_rmdir(task, "/e"), 0);
+	end();
+}
+
 TEST("no inode is left, and none is lost")
 {
 	begin(100, 3);

@@ -384,6 +384,28 @@ TEST("nodes of the tree are there for as long as a reader is in them")
 	cut_under_reader(0, CF_PAGE);
 }
 
+static void cut_all(void)
+{
+	cf_rcu_register_thread();
+	cf_mapping_truncate(&map, 0);
+	cf_rcu_unregister_thread();
+}
+
+TEST("a page is out of its tree before it is queued to be freed")
+{
+	const int64_t pages[] = { 0, 64 };
+	for (int i = 0; i < 2; i++) {
+		struct actor cutter = { .act = cut_all, .stop_at = "rcu: to be queued", .skip = 2 * i };
+		begin(); // a node is queued between them
+		cf_mapping_write(&map, "x", 1, 0);
+		cf_mapping_write(&map, "x", 1, 64 * CF_PAGE);
+		hold(&cutter);
+		CHECK(cf_mapping_next(&map, pages[i], false) != pages[i]);
+		actor_end(&cutter);
+		end();
+	}
+}
+
 static void remove_under_reader(const char *stop_at)
 {
 	struct actor reader = { .act = read_there, .stop_at = stop_at };

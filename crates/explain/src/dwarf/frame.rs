@@ -73,7 +73,7 @@ impl Debug {
         match self.value(die, c::DW_AT_location)? {
             AttributeValue::Exprloc(expression) => Some((self.address(die, expression, frame)?, true)),
             list => {
-                let mut entries = self.dwarf.attr_locations(self.unit(die), list).ok()??;
+                let mut entries = self.dwarf().attr_locations(self.unit(die).ok()?, list).ok()??;
                 let mut elsewhen = None;
                 while let Ok(Some(entry)) = entries.next() {
                     let Some(address) = self.address(die, entry.data, frame) else {
@@ -110,7 +110,7 @@ impl Debug {
 
     /// `None` where there are more: the value is computed or in pieces.
     fn only_operation(&self, die: Die, expression: Expression<Reader>) -> Option<Operation<Reader>> {
-        let mut operations = expression.operations(self.unit(die).encoding());
+        let mut operations = expression.operations(self.encoding(die));
         let first = operations.next().ok()??;
         operations.next().ok()?.is_none().then_some(first)
     }
@@ -126,7 +126,8 @@ impl Debug {
 
     fn ranges(&self, die: Die) -> Vec<gimli::Range> {
         let mut found = Vec::new();
-        if let Some(Ok(mut ranges)) = self.entry(die).map(|entry| self.dwarf.die_ranges(self.unit(die), &entry)) {
+        let ranges = |entry| self.dwarf().die_ranges(self.unit(die)?, &entry);
+        if let Some(Ok(mut ranges)) = self.entry(die).map(ranges) {
             while let Ok(Some(range)) = ranges.next() {
                 found.push(range);
             }

@@ -33,7 +33,8 @@ impl Debug {
     /// Types whose members are internal to the library: the lock, atomic or container is the field.
     pub(super) fn is_opaque(&self, kind: Die) -> bool {
         let mut kind = kind;
-        loop {
+        // No chain of typedefs is longer, but damaged debug information may have circles.
+        for _ in 0..32 {
             if self.text(kind, c::DW_AT_name).is_some_and(|name| self.is_library_type(kind, &name)) {
                 return true;
             }
@@ -42,6 +43,7 @@ impl Debug {
                 _ => return false,
             }
         }
+        false
     }
 
     fn is_library_type(&self, kind: Die, name: &str) -> bool {
@@ -54,7 +56,7 @@ impl Debug {
         let container = CONTAINERS
             .iter()
             .any(|container| name.strip_prefix(container).is_some_and(|rest| rest.is_empty() || rest.starts_with('<')));
-        let rust = name.starts_with("Atomic") && self.members(kind).iter().any(|m| m.name.as_deref() == Some("v"));
+        let rust = name.starts_with("Atomic") && self.member_type(kind, "v").is_some();
         posix || rust || ((standard || container) && self.is_from_libstdcxx(kind))
     }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an offset in an object to the field there: `.slots[3].delta`.
-use super::member::Member;
 use super::{Debug, Die};
+use corefold_dwarf::Record;
 use gimli::constants as c;
+use std::cell::Cell;
+
+type Member = corefold_dwarf::Member<Die>;
 
 /// The smallest part of an object that holds all bytes of an access.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,10 +37,16 @@ enum Step {
 impl Debug {
     /// The part of a `kind` that an access of `bytes` at `offset` touches.
     pub fn part_at(&self, kind: Die, offset: u64, bytes: u64) -> Part {
+        self.part_within(kind, offset, bytes, &Cell::new(MOST_STEPS))
+    }
+
+    fn part_within(&self, kind: Die, offset: u64, bytes: u64, left: &Cell<u32>) -> Part {
         let mut walk = Walk { path: String::new(), kind, offset: 0, size: self.size_of(kind).unwrap_or(0) };
         // Deeper nesting than this is a type that contains itself: broken debug information.
         for _ in 0..24 {
-            let step = if self.is_opaque(walk.kind) { Step::End } else { self.step(&walk, offset, bytes.max(1)) };
+            left.set(left.get().saturating_sub(1));
+            let ends = left.get() == 0 || self.is_opaque(walk.kind);
+            let step = if ends { Step::End } else { self.step(&walk, offset, bytes.max(1), left) };
             match step {
                 Step::Into(next) => walk = next,
                 Step::Across(names) => {
@@ -52,22 +61,28 @@ impl Debug {
         Part { path, type_name: self.type_name(kind), offset, size, kind }
     }
 
-    fn step(&self, walk: &Walk, offset: u64, bytes: u64) -> Step {
+    fn step(&self, walk: &Walk, offset: u64, bytes: u64, left: &Cell<u32>) -> Step {
         let kind = self.strip(walk.kind);
         let from = offset - walk.offset;
         match self.tag(kind) {
-            Some(c::DW_TAG_structure_type | c::DW_TAG_class_type) => self.step_struct(walk, kind, from, bytes),
-            Some(c::DW_TAG_union_type) => self.step_union(walk, kind, from, bytes),
+            Some(c::DW_TAG_structure_type | c::DW_TAG_class_type) => self.step_struct(walk, kind, from, bytes, left),
+            Some(c::DW_TAG_union_type) => self.step_union(walk, kind, from, bytes, left),
             Some(c::DW_TAG_array_type) => self.step_array(walk, kind, from, bytes),
             _ => Step::End,
         }
     }
 
-    fn step_struct(&self, walk: &Walk, kind: Die, from: u64, bytes: u64) -> Step {
+    fn step_struct(&self, walk: &Walk, kind: Die, from: u64, bytes: u64, left: &Cell<u32>) -> Step {
         if let Some(stored) = self.stored_type(kind) {
             return Step::Into(self.stored(walk, stored));
         }
-        let mut members = self.members(kind);
+        let Some(record) = self.record(kind) else {
+            return Step::End;
+        };
+        if record.variants.is_some() {
+            return self.step_variants(walk, &record, from, bytes, left);
+        }
+        let mut members: Vec<Member> = self.occupied(&record).cloned().collect();
         // Only an object as a whole can be longer than its type.
         let beyond = walk.offset == 0 && from + bytes > walk.size && self.is_flexible(kind);
         if let Some(last) = members.last_mut().filter(|_| beyond) {
@@ -76,16 +91,50 @@ impl Debug {
         let met: Vec<&Member> = members.iter().filter(|member| member.meets(from, bytes)).collect();
         match met.as_slice() {
             [] if from == 0 && bytes >= walk.size => Step::End,
-            // Past the type's end, or in a variant of a Rust enumeration.
-            [] if from >= walk.size || self.has_variants(kind) => Step::Across(format!("+{from:#x}")),
+            [] if from >= walk.size => Step::Across(format!("+{from:#x}")),
             [] => Step::Across(format!("+{from:#x} (padding)")),
-            [member] if member.holds(from, bytes) || member.is_bits => {
+            [member] if member.holds(from, bytes) || member.bits.is_some() => {
                 Step::Into(self.step_into(walk, member, self.is_transparent(kind)))
             }
             // The whole structure is copied or cleared at once.
             _ if from == 0 && bytes >= walk.size => Step::End,
             several => Step::Across(span_name(several)),
         }
+    }
+
+    /// In a Rust enumeration: the field of the only variant that has one there, or all that it may be.
+    fn step_variants(&self, walk: &Walk, record: &Record<Die>, from: u64, bytes: u64, left: &Cell<u32>) -> Step {
+        let Some(variants) = &record.variants else {
+            return Step::End;
+        };
+        if from == 0 && bytes >= record.size && record.size > 0 {
+            return Step::End;
+        }
+        let all = variants.list.iter().flat_map(|variant| &variant.members);
+        let there =
+            |member: &&Member| member.holds(from, bytes) && self.has_field(member.kind, from - member.offset, bytes);
+        let found: Vec<&Member> = all.filter(there).collect();
+        match found.as_slice() {
+            [member] => Step::Into(self.step_into(walk, member, false)),
+            [] if variants.tag.as_ref().is_some_and(|tag| tag.holds(from, bytes)) => Step::Across(".(tag)".to_owned()),
+            [] if from >= record.size => Step::Across(format!("+{from:#x}")),
+            [] => Step::Across(format!("+{from:#x} (padding)")),
+            several => {
+                let one = |member: &&Member| {
+                    let part = self.part_within(member.kind, from - member.offset, bytes, left);
+                    format!("{}{}", member.name.as_deref().unwrap_or("{…}"), part.path)
+                };
+                let shown: Vec<String> = several.iter().take(MOST_VARIANTS).map(one).collect();
+                let more = if several.len() > MOST_VARIANTS { "|…" } else { "" };
+                Step::Across(format!(".{{{}{more}}}", shown.join("|")))
+            }
+        }
+    }
+
+    /// Whether a variant's structure has a field where the access is.
+    fn has_field(&self, kind: Die, offset: u64, bytes: u64) -> bool {
+        let record = self.record(self.strip(kind));
+        record.is_none_or(|record| record.variants.is_some() || self.occupied(&record).any(|m| m.meets(offset, bytes)))
     }
 
     /// The value in raw storage, without the library's wrappers.
@@ -95,15 +144,17 @@ impl Debug {
         Walk { path, kind, offset: walk.offset, size }
     }
 
-    fn step_union(&self, walk: &Walk, kind: Die, from: u64, bytes: u64) -> Step {
-        let members = self.members(kind);
-        let all = || members.iter().filter(|member| member.holds(from, bytes));
+    fn step_union(&self, walk: &Walk, kind: Die, from: u64, bytes: u64, left: &Cell<u32>) -> Step {
+        let Some(record) = self.record(kind) else {
+            return Step::End;
+        };
+        let all = || self.occupied(&record).filter(|member| member.holds(from, bytes));
         // Bytes beside a structure are there to pad it, not to be used.
         let is_structure = |member: &&Member| self.tag(self.strip(member.kind)) == Some(c::DW_TAG_structure_type);
         let has_structure = all().any(|member| is_structure(&member));
         let holding = || all().filter(|member| !has_structure || !self.is_bytes(member.kind));
         let exact = |member: &&Member| {
-            let part = self.part_at(member.kind, from - member.offset, bytes);
+            let part = self.part_within(member.kind, from - member.offset, bytes, left);
             part.offset + member.offset == from && part.size == bytes
         };
         match holding().find(exact).or_else(|| holding().next()) {
@@ -144,10 +195,16 @@ impl Debug {
     }
 }
 
+/// Where all members of a union are looked into, a union that contains itself would never end.
+const MOST_STEPS: u32 = 10_000;
+
+/// So many are named of the variants of a Rust enumeration that an access may be to.
+const MOST_VARIANTS: usize = 3;
+
 /// `.first…last`, or `.{a,b}` for bits that share bytes.
 fn span_name(members: &[&Member]) -> String {
     let names: Vec<&str> = members.iter().map(|member| member.name.as_deref().unwrap_or("{…}")).collect();
-    if members.iter().all(|member| member.is_bits) {
+    if members.iter().all(|member| member.bits.is_some()) {
         return format!(".{{{}}}", names.join(","));
     }
     format!(".{}…{}", names[0], names[names.len() - 1])

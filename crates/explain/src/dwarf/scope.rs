@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a name in a function's source means: its variables, and those outside of it.
-use super::index::LAMBDA;
 use super::{Debug, Die};
 use crate::symbols::demangle;
+use corefold_dwarf::{LAMBDA, Variable};
 use gimli::constants as c;
 
 /// A variable or parameter of a function.
@@ -12,6 +12,17 @@ pub struct Local {
 }
 
 impl Debug {
+    /// A variable's name: `counter`, `ns::counter`, `function::counter`.
+    pub fn full_name(&self, variable: &Variable) -> String {
+        let name = self.name(variable.die).unwrap_or_default();
+        if !variable.scope.is_empty() {
+            return format!("{}::{name}", variable.scope);
+        }
+        // A member of a namespace or class may be defined outside of it; its mangled name knows where it belongs.
+        let linkage = self.inherited(variable.die, |die| self.text(die, c::DW_AT_linkage_name));
+        linkage.map_or(name, |linkage| demangle(&linkage))
+    }
+
     /// The function as it was written, from one of its instances.
     pub fn written_function(&self, function: Die) -> Die {
         self.link(function, c::DW_AT_abstract_origin).unwrap_or(function)
@@ -79,7 +90,7 @@ impl Debug {
     }
 
     fn root(&self, die: Die) -> Option<Die> {
-        let mut entries = self.unit(die).entries_raw(None).ok()?;
+        let mut entries = self.unit(die).ok()?.entries_raw(None).ok()?;
         let offset = entries.next_offset().0;
         entries.read_abbreviation().ok()??;
         Some(Die { unit: die.unit, offset })

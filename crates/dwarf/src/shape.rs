@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What types are called, how large they are, and what they are beneath their qualifiers.
-use super::{Debug, Die};
+use crate::{Die, Info};
 use gimli::{DwTag, constants as c};
 
 /// A guard against debug information that refers to itself.
 const DEEPEST: usize = 32;
 
-impl Debug {
+impl Info {
     /// The type without typedefs and qualifiers, and a definition where it was only a declaration.
     pub fn strip(&self, kind: Die) -> Die {
         let mut kind = kind;
@@ -30,13 +30,16 @@ impl Debug {
         self.definition(kind)
     }
 
-    fn definition(&self, kind: Die) -> Die {
+    /// Of a declaration, what it declares: in a type unit, or by its name.
+    pub fn definition(&self, kind: Die) -> Die {
+        if let Some(definition) = self.link(kind, c::DW_AT_signature) {
+            return definition;
+        }
         if !self.flag(kind, c::DW_AT_declaration) {
             return kind;
         }
-        self.link(kind, c::DW_AT_signature)
-            .or_else(|| self.index().type_named(&self.text(kind, c::DW_AT_name)?, self.tag(kind), Some(kind)))
-            .unwrap_or(kind)
+        let named = self.text(kind, c::DW_AT_name);
+        named.and_then(|name| self.index().type_named(&name, self.tag(kind), Some(kind))).unwrap_or(kind)
     }
 
     /// What a pointer or reference points to; `None` also for `void *`.
@@ -60,34 +63,30 @@ impl Debug {
 
     /// `None` for functions, incomplete types and arrays without a bound.
     pub fn size_of(&self, kind: Die) -> Option<u64> {
+        self.size_within(kind, DEEPEST)
+    }
+
+    fn size_within(&self, kind: Die, depth: usize) -> Option<u64> {
         let kind = self.strip(kind);
         if let Some(bytes) = self.number(kind, c::DW_AT_byte_size) {
             return Some(bytes);
         }
         match self.tag(kind)? {
             c::DW_TAG_array_type => {
-                let element = self.size_of(self.link(kind, c::DW_AT_type)?)?;
+                let element = self.size_within(self.link(kind, c::DW_AT_type)?, depth.checked_sub(1)?)?;
                 self.bounds(kind).into_iter().try_fold(element, |bytes, bound| bytes.checked_mul(bound?))
             }
             c::DW_TAG_pointer_type | c::DW_TAG_reference_type | c::DW_TAG_rvalue_reference_type => {
-                Some(u64::from(self.unit(kind).encoding().address_size))
+                Some(u64::from(self.encoding(kind).address_size))
+            }
+            // An offset; of a function, its address and what to add to `this`.
+            c::DW_TAG_ptr_to_member_type => {
+                let target = self.link(kind, c::DW_AT_type).and_then(|target| self.tag(self.strip(target)));
+                let words = if target == Some(c::DW_TAG_subroutine_type) { 2 } else { 1 };
+                Some(words * u64::from(self.encoding(kind).address_size))
             }
             _ => None,
         }
-    }
-
-    /// An array's number of elements, a dimension at a time; `None` where it is open.
-    pub fn bounds(&self, array: Die) -> Vec<Option<u64>> {
-        self.children(array)
-            .into_iter()
-            .filter(|child| child.0 == c::DW_TAG_subrange_type)
-            .map(|(_, range)| {
-                let last = self.number(range, c::DW_AT_upper_bound);
-                // `T[0]` has an upper bound of -1.
-                self.number(range, c::DW_AT_count).or_else(|| last.map(|last| last.wrapping_add(1)))
-            })
-            .map(|bound| bound.filter(|bound| *bound != 0 && *bound <= u64::from(u32::MAX)))
-            .collect()
     }
 
     /// As its user would write it: `struct foo`, `unsigned long`, `node *[8]`.

@@ -2,8 +2,8 @@
 //! One quick pass over all debug information: types by name, variables by address.
 //!
 //! Only names and addresses are kept; everything else is read from the entry when it is wanted.
-use super::{Debug, Die, Reader};
-use crate::symbols::demangle;
+use crate::info::Reader;
+use crate::{Die, Info};
 use gimli::{Attribute, AttributeValue, DwTag, constants as c};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,19 +16,6 @@ pub struct Variable {
     pub die: Die,
     /// Names of the namespaces, classes or function around it, joined by `::`.
     pub scope: Arc<str>,
-}
-
-impl Variable {
-    /// `counter`, `ns::counter`, `function::counter`.
-    pub fn full_name(&self, debug: &Debug) -> String {
-        let name = debug.name(self.die).unwrap_or_default();
-        if !self.scope.is_empty() {
-            return format!("{}::{name}", self.scope);
-        }
-        // A member of a namespace or class may be defined outside of it; its mangled name knows where it belongs.
-        let linkage = debug.inherited(self.die, |die| debug.text(die, c::DW_AT_linkage_name));
-        linkage.map_or(name, |linkage| demangle(&linkage))
-    }
 }
 
 /// A definition of a type.
@@ -50,22 +37,22 @@ pub struct Index {
 }
 
 impl Index {
-    pub fn build(debug: &Debug) -> Index {
+    pub fn build(info: &Info) -> Index {
         let mut index = Index::default();
-        for unit in 0..debug.units.len() {
+        for unit in 0..info.units() {
             // Of a damaged unit, the entries before the damage are used.
-            let _ = Scan { debug, unit, scopes: Vec::new(), index: &mut index }.run();
+            let _ = Scan { info, unit, scopes: Vec::new(), index: &mut index }.run();
         }
         index.variables.sort_by_key(|variable| variable.address);
         index
     }
 
     /// The variable whose bytes `address` is among.
-    pub fn variable_at(&self, debug: &Debug, address: u64) -> Option<&Variable> {
+    pub fn variable_at(&self, info: &Info, address: u64) -> Option<&Variable> {
         let end = self.variables.partition_point(|variable| variable.address <= address);
         // Enough to step over an alias or a variable of size zero at the same place.
         self.variables[..end].iter().rev().take(4).find(|variable| {
-            let bytes = debug.type_of(variable.die).and_then(|kind| debug.size_of(kind)).unwrap_or(1);
+            let bytes = info.type_of(variable.die).and_then(|kind| info.size_of(kind)).unwrap_or(1);
             address < variable.address + bytes
         })
     }
@@ -126,7 +113,7 @@ enum Scope {
 }
 
 struct Scan<'a> {
-    debug: &'a Debug,
+    info: &'a Info,
     unit: usize,
     scopes: Vec<(isize, Rc<Scope>)>,
     index: &'a mut Index,
@@ -143,7 +130,7 @@ struct Facts {
 
 impl Scan<'_> {
     fn run(&mut self) -> gimli::Result<()> {
-        let unit = &self.debug.units[self.unit];
+        let unit = self.info.unit_numbered(self.unit)?;
         let mut entries = unit.entries_raw(None)?;
         while !entries.is_empty() {
             let (offset, depth) = (entries.next_offset(), entries.next_depth());
@@ -179,11 +166,11 @@ impl Scan<'_> {
     }
 
     fn fixed_address(&self, value: AttributeValue<Reader>) -> Option<u64> {
-        let unit = &self.debug.units[self.unit];
+        let unit = self.info.unit_numbered(self.unit).ok()?;
         let mut operations = value.exprloc_value()?.operations(unit.encoding());
         let address = match operations.next().ok()?? {
             gimli::Operation::Address { address } => address,
-            gimli::Operation::AddressIndex { index } => self.debug.dwarf.address(unit, index).ok()?,
+            gimli::Operation::AddressIndex { index } => self.info.dwarf().address(unit, index).ok()?,
             _ => return None,
         };
         // More operations: not simply an address (a thread-local variable, a constant).
@@ -217,7 +204,7 @@ impl Scan<'_> {
     }
 
     fn define(&mut self, tag: DwTag, die: Die, name: AttributeValue<Reader>) {
-        let Some(name) = self.debug.string(self.unit, name) else {
+        let Some(name) = self.info.string(self.unit, name) else {
             return;
         };
         let scope = self.scope_name();
@@ -234,7 +221,7 @@ impl Scan<'_> {
     fn open(&mut self, tag: DwTag, die: Die, name: Option<AttributeValue<Reader>>, depth: Option<isize>) {
         let Some(depth) = depth else { return };
         let outer = self.scope_name();
-        let mut name = name.and_then(|name| self.debug.string(self.unit, name));
+        let mut name = name.and_then(|name| self.info.string(self.unit, name));
         if tag == c::DW_TAG_subprogram && name.as_deref() == Some("operator()") && self.is_in_nameless() {
             name = Some(LAMBDA.to_owned());
         }
@@ -264,7 +251,7 @@ impl Scan<'_> {
             Scope::Named(name) => return name.clone(),
             Scope::Instance { outer, die } => (outer, *die),
         };
-        let name: Arc<str> = match self.debug.name(die) {
+        let name: Arc<str> = match self.info.name(die) {
             Some(name) if outer.is_empty() => name.into(),
             Some(name) => format!("{outer}::{name}").into(),
             None => outer.clone(),

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files made to use up memory or time: circles, types that contain each other many times, names that share bytes,
+//! entries of one byte.
+use super::built::Built;
+use super::fuzz::{peak_memory, use_all};
+use corefold_dwarf::{Request, Source, Types};
+use std::time::{Duration, Instant};
+
+/// Encodes BTF, a type at a time.
+#[derive(Default)]
+struct Btf {
+    words: Vec<u32>,
+    types: u32,
+    strings: Vec<u8>,
+}
+
+const INT: u32 = 1;
+const POINTER: u32 = 2;
+const ARRAY: u32 = 3;
+const STRUCT: u32 = 4;
+const UNION: u32 = 5;
+const TYPEDEF: u32 = 8;
+const CONST: u32 = 10;
+const FUNCTION: u32 = 13;
+
+impl Btf {
+    fn new() -> Btf {
+        Btf { strings: vec![0], ..Btf::default() }
+    }
+
+    fn name(&mut self, text: &str) -> u32 {
+        self.strings.extend(text.bytes().chain([0]));
+        (self.strings.len() - text.len() - 1) as u32
+    }
+
+    /// Returns the type's number.
+    fn add(&mut self, name: u32, kind: u32, entries: u32, rest: u32, more: &[u32]) -> u32 {
+        self.words.extend([name, kind << 24 | entries, rest]);
+        self.words.extend(more);
+        self.types += 1;
+        self.types
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let types = self.words.len() as u32 * 4;
+        let header: [u32; 6] = [0x0001_eb9f, 24, 0, types, types, self.strings.len() as u32];
+        let words = header.iter().chain(&self.words);
+        words.flat_map(|word| word.to_le_bytes()).chain(self.strings.iter().copied()).collect()
+    }
+}
+
+const LONGEST: Duration = Duration::from_secs(30);
+
+#[track_caller]
+fn survives(what: &str, read: impl FnOnce() -> anyhow::Result<Types>) {
+    let begun = Instant::now();
+    let printed = read().map(|types| use_all(&types));
+    eprintln!("{what}: {:?}, {} MB", begun.elapsed(), peak_memory() >> 20);
+    assert!(begun.elapsed() < LONGEST, "{what}: {:?} for {printed:?}", begun.elapsed());
+    assert!(peak_memory() < 2 << 30, "{what}: {} bytes", peak_memory());
+}
+
+fn btf(what: &str, make: impl FnOnce(&mut Btf)) {
+    let mut file = Btf::new();
+    make(&mut file);
+    let bytes = file.bytes();
+    survives(what, || Types::from_btf(Source { bytes: &bytes, pointer_bytes: 8 }, None));
+}
+
+#[test]
+fn circles_of_types() {
+    for kind in [STRUCT, UNION] {
+        btf("a structure of many of itself", |file| {
+            let name = file.name("self");
+            let members: Vec<u32> = (0..300).flat_map(|_| [name, 1, 0]).collect();
+            file.add(name, kind, 300, 8, &members);
+        });
+        btf("two structures of many of each other, without names", |file| {
+            let name = file.name("outer");
+            for (own, other) in [(name, 2), (0, 1)] {
+                let members: Vec<u32> = (0..100).flat_map(|at| [0, other, at * 8]).collect();
+                file.add(own, kind, 100, 8, &members);
+            }
+        });
+    }
+    btf("a typedef, qualifier, pointer and array of itself", |file| {
+        let name = file.name("t");
+        for kind in [TYPEDEF, CONST, POINTER] {
+            let own = file.types + 1;
+            file.add(name, kind, 0, own, &[]);
+        }
+        let own = file.types + 1;
+        file.add(0, ARRAY, 0, 0, &[own, own, u32::MAX]);
+        let members: Vec<u32> = (1..=own).flat_map(|kind| [name, kind, 0]).collect();
+        file.add(name, STRUCT, own, 8, &members);
+    });
+    btf("functions that take functions", |file| {
+        let many: Vec<u32> = (0..60_000).flat_map(|_| [0, 1]).collect();
+        file.add(0, FUNCTION, 60_000, 1, &many);
+        let (pointer, name) = (file.add(0, POINTER, 0, 1, &[]), file.name("calls"));
+        file.add(name, STRUCT, 1, 8, &[name, pointer, 0]);
+    });
+}
+
+#[test]
+fn names_that_share_their_bytes() {
+    btf("one long name for all members", |file| {
+        let (int, name) = (file.name("int"), file.name(&"x".repeat(1 << 20)));
+        file.add(int, INT, 0, 4, &[32]);
+        for _ in 0..5 {
+            let members: Vec<u32> = (0..60_000).flat_map(|at| [name + at % 1000, 1, at * 32]).collect();
+            file.add(name, STRUCT, 60_000, 240_000, &members);
+        }
+    });
+    btf("one long type name for all members", |file| {
+        let (long, name) = (file.name(&"x".repeat(1 << 20)), file.name("s"));
+        file.add(long, INT, 0, 4, &[32]);
+        let members: Vec<u32> = (0..5_000).flat_map(|at| [name, 1, at * 32]).collect();
+        file.add(name, STRUCT, 5_000, 20_000, &members);
+    });
+}
+
+/// Head of a unit of DWARF 4, and the abbreviations that `entries` use.
+fn dwarf(what: &str, entries: &str, options: &[&str]) {
+    let source = format!(
+        "    .section .debug_info,\"\",@progbits
+    .long 9f - 1f
+1:  .short 4
+    .long 0
+    .byte 8
+0:  .uleb128 1
+{entries}
+    .byte 0
+9:  .section .debug_abbrev,\"\",@progbits
+    .uleb128 1, 0x11
+    .byte 1, 0, 0
+    .uleb128 2, 0x13 /* structure: byte size, name */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x03, 0x08
+    .byte 0, 0
+    .uleb128 3, 0x0d /* member: type */
+    .byte 0
+    .uleb128 0x49, 0x13
+    .byte 0, 0
+    .uleb128 4, 0x0d /* member, without anything */
+    .byte 0
+    .byte 0, 0
+    .uleb128 5, 0x16 /* typedef: name, type */
+    .byte 0
+    .uleb128 0x03, 0x08, 0x49, 0x13
+    .byte 0, 0
+    .uleb128 6, 0x17 /* union: byte size, name */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x03, 0x08
+    .byte 0, 0
+    .uleb128 7, 0x13 /* structure, without anything */
+    .byte 1
+    .byte 0, 0
+    .byte 0
+"
+    );
+    let built = Built::new("gcc", "hostile.s", &source, &[&["-c"], options].concat());
+    survives(what, || Types::open(&Request { path: built.path.clone(), ..Request::default() }));
+}
+
+#[test]
+fn entries_that_no_compiler_writes() {
+    dwarf("members of one byte", ".uleb128 2\n .byte 8\n .asciz \"s\"\n .fill 8000000, 1, 4\n .byte 0", &[]);
+    dwarf("the same, compressed", ".uleb128 2\n .byte 8\n .asciz \"s\"\n .fill 8000000, 1, 4\n .byte 0", &["-gz=zlib"]);
+    dwarf("nested without end", ".fill 100000, 1, 7\n .fill 100000, 1, 0", &[]);
+    dwarf("nested without an end", ".fill 300, 1, 7", &[]);
+    let own = "2: .uleb128 CODE\n .byte 8\n .asciz \"s\"\n .uleb128 3\n .long 2b - 1b + 4\n .uleb128 3\n .long 2b - 1b + 4\n .byte 0";
+    dwarf("a structure of two of itself", &own.replace("CODE", "2"), &[]);
+    dwarf("a union of two of itself", &own.replace("CODE", "6"), &[]);
+    dwarf(
+        "a typedef of itself",
+        "2: .uleb128 5\n .asciz \"t\"\n .long 2b - 1b + 4\n .uleb128 2\n .byte 8\n .asciz \"s\"\n .uleb128 3\n .long 2b - 1b + 4\n .byte 0",
+        &[],
+    );
+    dwarf(
+        "members of no type",
+        ".uleb128 2\n .byte 8\n .asciz \"s\"\n .uleb128 3\n .long 0x7fffffff\n .uleb128 3\n .long 1\n .byte 0",
+        &[],
+    );
+}
