@@ -124,8 +124,10 @@ fn nobody_starves_while_another_thread_polls_a_queue() {
             assert_eq!(run.said.code, Some(0), "{what}: {}{}", run.said.out, run.said.err);
             for line in run.printed().lines() {
                 let longest = line.split_whitespace().skip(1).filter_map(|word| word.parse::<u32>().ok()).max();
-                // Sleepers wake after 3 µs, and may find the lock taken once more.
-                assert!(longest.is_some_and(|ns| ns < 20_000), "{what}: {line}");
+                // Sleepers wake after 3 µs, and may find the lock taken once more. Where a pause takes 140 cycles, as on
+                // Skylake, whoever has released a test-and-set lock is likely to have it again: published runs of two
+                // threads take 21 ns an operation, which is less than a transfer.
+                assert!(longest.is_some_and(|ns| ns < 100_000), "{what}: {line}");
             }
         }
     }
