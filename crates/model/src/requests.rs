@@ -5,7 +5,7 @@ use crate::costs::Legs;
 use crate::line::{Grant, NOBODY, Times, When};
 use crate::model::Model;
 use crate::places::{ANYWHERE, Distance};
-use crate::{Tag, Ticks, ticks};
+use crate::{Tag, Ticks};
 
 impl Model {
     /// When a line arrives that another core sends, and for which nobody else has asked.
@@ -58,12 +58,8 @@ impl Model {
             request: leaves + legs.request,
             snoop_leg: legs.snoop,
             data_leg: legs.data,
-            hold: match access.kind {
-                Kind::Rmw => self.costs.rmw,
-                // The store that it came for commits before a snoop takes it away.
-                Kind::Store | Kind::AtomicStore => ticks(1),
-                Kind::Load | Kind::LoadAwaited => 0,
-            },
+            // A store's line may be taken away before it commits: then it is asked for again.
+            hold: if access.kind == Kind::Rmw { self.costs.rmw } else { 0 },
             times: Times::default(),
         };
         let arrival = self.lines.push(index, ahead, grant, self.costs.home);

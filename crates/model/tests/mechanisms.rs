@@ -117,24 +117,6 @@ fn where_data_goes_by_way_of_the_home_the_next_snoop_is_right_behind_it() {
     }
 }
 
-/// Whoever asks right behind a store takes the line once the store has committed.
-#[test]
-fn a_store_commits_when_its_line_is_here() {
-    let mut lab = lab(|m| {
-        (m.latency.request_percent, m.latency.snoop_percent, m.latency.data_by_home) = (25, 25, true);
-    });
-    for cpu in [0, NEAR] {
-        lab.access(cpu, 0, Kind::Rmw);
-        lab.rest();
-    }
-    let commit = lab.access(0, 0, Kind::AtomicStore).effect;
-    // Its snoop has been there.
-    lab.clocks[NEAR as usize] = commit - ticks(30);
-    lab.access(NEAR, 0, Kind::LoadAwaited);
-    assert!(lab.model.commits(lab.tags[&0], 0, commit));
-    assert!(!lab.model.commits(lab.tags[&0], 0, commit + ticks(1)));
-}
-
 #[test]
 fn requests_of_one_cluster_follow_each_other() {
     let by_home = |m: &mut Machine| {
