@@ -257,9 +257,11 @@ impl Sim {
         effects: &mut Effects,
     ) -> Part {
         let Access { cpu, address, origin, kind, .. } = event.access;
-        while event.waits {
-            let tag = *world.tag(address);
-            let Some(until) = self.model.postponed(tag, cpu, lease.clock) else { break };
+        if !event.waits {
+            return Part::Over;
+        }
+        let tag = *world.tag(address);
+        while let Some(until) = self.model.postponed(tag, cpu, lease.clock) {
             let stall = until - lease.clock;
             lease.clock = until;
             self.wait(world, Blame { address, origin, stall }, effects);
