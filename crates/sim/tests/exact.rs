@@ -3,13 +3,13 @@
 //! same times as without either.
 mod common;
 
-use common::{Lab, Op, Op::*, Results, run};
+use common::{Bytes, Lab, Op, Op::*, Results, run};
 use corefold_sim::Options;
 use proptest::prelude::*;
 
 fn op() -> impl Strategy<Value = Op> {
     // Two words on each of three lines.
-    let word = || (0u64..3, 0u64..2).prop_map(|(line, word)| 0x1000 + line * 64 + word * 8);
+    let word = || (0u64..3, 0u64..2).prop_map(|(line, word)| Bytes::word(0x1000 + line * 64 + word * 8));
     prop_oneof![
         3 => (0u32..300).prop_map(Compute),
         3 => word().prop_map(Load),
@@ -48,7 +48,7 @@ fn waiting() -> impl Strategy<Value = Vec<Vec<Op>>> {
         .prop_map(|(before, period, rest)| [vec![Compute(before), Await(FLAG, 1, period)], rest].concat());
     let writer = (prop::collection::vec(op(), 0..6), 0u32..20_000, prop::collection::vec(op(), 0..6), 0u32..9_000)
         .prop_map(|(first, later, then, last)| {
-            let near = vec![Compute(later), AtomicStore(FLAG + 8, 7), Compute(last), AtomicStore(FLAG, 2)];
+            let near = vec![Compute(later), AtomicStore(NEXT, 7), Compute(last), AtomicStore(FLAG, 2)];
             [first, near, then, vec![Compute(last / 2), AtomicStore(FLAG, 1)]].concat()
         });
     (prop::collection::vec(waiter, 3), writer).prop_map(|(mut lists, writer)| {
@@ -57,7 +57,8 @@ fn waiting() -> impl Strategy<Value = Vec<Vec<Op>>> {
     })
 }
 
-const FLAG: u64 = 0x8000;
+const FLAG: Bytes = Bytes::word(0x8000);
+const NEXT: Bytes = Bytes::word(0x8008);
 
 fn waited(skips_after: u32, lists: &[Vec<Op>]) -> (Results, u64) {
     let mut lab = Lab::new(Options::new(4), lists);

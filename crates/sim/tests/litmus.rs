@@ -1,103 +1,91 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Store buffering and message passing, without a compiled program: what x86-TSO allows is seen, and nothing else.
+//! Litmus tests (`litmus/`), without a compiled program, against an independent machine of x86-TSO (`common/tso.rs`).
 mod common;
 
-use common::{Lab, Op, Op::*, run};
-use corefold_sim::Options;
-use std::collections::BTreeSet;
+use common::program::{Litmus, Pattern};
+use common::schedule::Schedule;
+use common::walker::{Start, walk};
+use common::{in_time, tso};
+use std::path::Path;
 
-/// Two words on two lines that both CPUs have read.
-const X: u64 = 0x1000;
-const Y: u64 = 0x2000;
+fn tests() -> Vec<Litmus> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus");
+    let mut files: Vec<_> = folder.read_dir().expect("a folder").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    let read = |path: &std::path::PathBuf| std::fs::read_to_string(path).expect("a text");
+    files.iter().map(|path| Litmus::parse(&path.file_stem().expect("a name").to_string_lossy(), &read(path))).collect()
+}
 
-/// All that two programs can find, over delays before each of them and between their operations, on siblings, on one
-/// socket and on two.
-fn outcomes(first: &[Op], second: &[Op]) -> BTreeSet<(u64, u64)> {
-    let mut seen = BTreeSet::new();
-    for other in [4, 1, 2] {
-        for (before, between) in (0..40).flat_map(|before| [0, 7, 50, 400].map(|between| (before * 12, between))) {
-            for swapped in [false, true] {
-                let padded = |ops: &[Op], wait: u32| {
-                    let mut list = vec![AtomicLoad(X), AtomicLoad(Y), Compute(2000 + wait)];
-                    list.extend(ops.iter().flat_map(|op| [*op, Compute(between)]));
-                    list
-                };
-                let mut lists = vec![vec![]; 8];
-                lists[0] = padded(first, if swapped { before } else { 0 });
-                lists[other] = padded(second, if swapped { 0 } else { before });
-                let found = run(Options::new(8), &lists).found;
-                let last =
-                    |cpu: usize, back: usize| found[cpu].get(2..).and_then(|own| own.iter().nth_back(back)).copied();
-                // Results of the first, or both of the second.
-                seen.insert(match last(0, 0) {
-                    Some(value) => (value, last(other, 0).expect("a result")),
-                    None => (last(other, 1).expect("a result"), last(other, 0).expect("a result")),
-                });
-            }
-        }
+/// All atomic, all plain, and every other one.
+const PLAIN: [u32; 4] = [0, !0, 0x5555_5555, 0xaaaa_aaaa];
+const STARTS: [Start; 4] = [Start::Shared, Start::Untouched, Start::Owned(0), Start::Owned(1)];
+
+#[test]
+fn the_oracle_allows_what_the_files_say() {
+    for test in tests() {
+        let outcomes = tso::outcomes(&test, true);
+        let seen = |pattern: &Pattern| outcomes.iter().any(|outcome| pattern.matches(outcome));
+        let wrong = test.allowed.iter().filter(|p| !seen(p)).chain(test.forbidden.iter().filter(|p| seen(p)));
+        let wrong: Vec<&str> = wrong.map(|pattern| &pattern.text[..]).collect();
+        assert!(wrong.is_empty(), "{}: {wrong:?}; {outcomes:x?}", test.name);
     }
-    seen
 }
 
 #[test]
-fn store_buffering_is_seen_without_fences_and_not_with_them() {
-    let plain = outcomes(&[AtomicStore(X, 1), AtomicLoad(Y)], &[AtomicStore(Y, 1), AtomicLoad(X)]);
-    assert!(plain.contains(&(0, 0)) && plain.contains(&(1, 0)) && plain.contains(&(0, 1)), "{plain:?}");
-    let fenced = outcomes(&[AtomicStore(X, 1), Fence, AtomicLoad(Y)], &[AtomicStore(Y, 1), Fence, AtomicLoad(X)]);
-    assert_eq!(fenced, BTreeSet::from([(0, 1), (1, 0), (1, 1)]));
-    let locked = outcomes(&[Exchange(X, 1), AtomicLoad(Y)], &[Exchange(Y, 1), AtomicLoad(X)]);
-    assert!(!locked.contains(&(0, 0)), "{locked:?}");
-}
-
-#[test]
-fn message_passing_never_shows_the_flag_without_the_data() {
-    let (atomic, plain) = (|address| AtomicStore(address, 1), |address| Store(address, 1));
-    for stores in [[atomic(X), atomic(Y)], [plain(X), atomic(Y)], [atomic(X), plain(Y)]] {
-        for load in [AtomicLoad, Load] {
-            let seen = outcomes(&stores, &[load(Y), load(X)]);
-            assert_eq!(seen, BTreeSet::from([(0, 0), (0, 1), (1, 1)]), "{stores:?}");
+fn the_orders_of_atomic_accesses_have_the_outcomes_that_the_oracle_allows() {
+    for test in tests().iter().filter(|test| !test.has_await()) {
+        for (start, together) in [(Start::Shared, false), (Start::Untouched, true)] {
+            let variant = test.variant(0, together);
+            assert_eq!(walk(&variant, start), tso::outcomes(&variant, true), "{}, {start:?}", test.name);
         }
     }
 }
 
-/// Every order of the events and of the stores' taking effect, by hand.
+/// A plain store does not wait unless an older store of its CPU does. That is part of what x86-TSO allows.
 #[test]
-fn a_walker_reaches_all_of_store_buffering() {
-    let lists = [vec![AtomicStore(X, 1), AtomicLoad(Y)], vec![AtomicStore(Y, 1), AtomicLoad(X)]];
-    let mut seen = BTreeSet::new();
-    let mut orders = vec![vec![]];
-    while let Some(order) = orders.pop() {
-        let mut lab = Lab::new(Options { by_hand: true, ..Options::new(2) }, &lists);
-        for step in &order {
-            walk(&mut lab, *step);
+fn the_orders_of_plain_accesses_have_the_outcomes_of_stores_that_only_wait_behind_others() {
+    for test in tests().iter().filter(|test| !test.has_await()) {
+        for plain in &PLAIN[1..] {
+            let variant = test.variant(*plain, false);
+            assert_eq!(walk(&variant, Start::Shared), tso::outcomes(&variant, false), "{}, {plain:x}", test.name);
         }
-        let next = steps(&lab, &lists);
-        if next.is_empty() {
-            seen.insert((lab.results.found[0][0], lab.results.found[1][0]));
-        }
-        orders.extend(next.into_iter().map(|step| order.iter().copied().chain([step]).collect::<Vec<_>>()));
     }
-    assert_eq!(seen, BTreeSet::from([(0, 0), (0, 1), (1, 0), (1, 1)]));
 }
 
-#[derive(Clone, Copy)]
-enum Step {
-    Run(usize),
-    Commit(u32),
-}
-
-fn steps(lab: &Lab, lists: &[Vec<Op>]) -> Vec<Step> {
-    let runs = (0..lists.len()).filter(|cpu| lab.results.times[*cpu].len() < lists[*cpu].len()).map(Step::Run);
-    runs.chain((0..lists.len() as u32).filter(|cpu| lab.sim.stores.any_of(*cpu)).map(Step::Commit)).collect()
-}
-
-fn walk(lab: &mut Lab, step: Step) {
-    match step {
-        Step::Run(cpu) => {
-            let clock = lab.lease.clock;
-            lab.sim.switch(&mut lab.lease, &mut lab.world, cpu, clock);
-            assert!(lab.go_on(cpu));
+/// Another CPU's first look at a line that its owner has modified commits the owner's stores: not all orders are left.
+#[test]
+fn the_orders_on_lines_that_a_cpu_owns_have_only_outcomes_that_the_oracle_allows() {
+    for test in tests().iter().filter(|test| !test.has_await() && test.cpus.len() < 4) {
+        let allowed = tso::outcomes(test, true);
+        for (plain, owner) in PLAIN.into_iter().flat_map(|plain| [(plain, 0), (plain, 1)]) {
+            let seen = walk(&test.variant(plain, false), Start::Owned(owner));
+            assert!(seen.is_subset(&allowed), "{}, {plain:x}, {owner}: {seen:x?}", test.name);
         }
-        Step::Commit(cpu) => lab.sim.stores.commit_first_of(&mut lab.world, cpu, lab.sim.cpu as u32),
+    }
+}
+
+#[test]
+fn schedules_have_no_outcomes_that_the_oracle_forbids() {
+    for test in tests() {
+        let allowed = tso::outcomes(&test, true);
+        for number in 0..200 {
+            let (plain, start) = (PLAIN[number as usize % 4], STARTS[number as usize / 4 % 4]);
+            let variant = test.variant(plain, number % 7 == 0);
+            let (outcome, done) = Schedule::new(&variant, start, number).run(&variant);
+            assert!(allowed.contains(&outcome), "{}, schedule {number}, {start:?}: {outcome:x?}\n{done:#?}", test.name);
+        }
+    }
+}
+
+/// Of atomic accesses to lines that all have seen: the first look at a line that nobody or one CPU has is exempt.
+#[test]
+fn schedules_show_stores_in_the_order_of_time() {
+    for test in tests() {
+        for number in 0..200 {
+            let variant = test.variant(0, number % 7 == 0);
+            let (_, done) = Schedule::new(&variant, Start::Shared, number).run(&variant);
+            let breach = in_time::breach(&done);
+            assert_eq!(breach, None, "{}, schedule {number}: {done:#?}", test.name);
+        }
     }
 }

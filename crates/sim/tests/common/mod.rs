@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A front end without a program: each CPU does a list of operations, over a memory that is a map.
 #![allow(dead_code)]
+pub mod in_time;
 mod machine;
+pub mod program;
+pub mod schedule;
+pub mod tso;
+pub mod walker;
 
+use Op::*;
 use corefold_model::{Tag, Ticks, ticks};
 use corefold_sim::{Effects, Event, Lease, Memory, Options, Sim, Tags, Turn, What};
 pub use machine::machine;
+pub use program::{Bytes, Op};
 use std::collections::HashMap;
 
 /// Memory by byte, and the tags of lines.
@@ -31,24 +38,6 @@ impl Tags for World {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub enum Op {
-    /// Cycles of computation.
-    Compute(u32),
-    /// The value that is found is a result.
-    Load(u64),
-    AtomicLoad(u64),
-    Store(u64, u64),
-    AtomicStore(u64, u64),
-    /// A locked exchange; its old value is a result.
-    Exchange(u64, u64),
-    Fence,
-    /// An atomic load, again and again, each with so many cycles of computation, until it finds this.
-    Await(u64, u64, u32),
-}
-use Op::*;
-
-const SIZE: u32 = 8;
 const LONGEST_SKIP: Ticks = ticks(10_000);
 
 /// What the CPUs did, and when.
@@ -84,6 +73,8 @@ pub struct Lab {
     pub world: World,
     threads: Vec<Thread>,
     pub results: Results,
+    /// Plain accesses that the lease covers are no events.
+    pub inline: bool,
     /// A spin is skipped after so many reads that found the same; 0: never.
     pub skips_after: u32,
     pub skipped: Ticks,
@@ -99,6 +90,7 @@ impl Lab {
             world: World::default(),
             threads: lists.iter().map(thread).collect(),
             results: Results { found: vec![vec![]; lists.len()], times: vec![vec![]; lists.len()] },
+            inline: false,
             skips_after: 0,
             skipped: 0,
         };
@@ -164,61 +156,92 @@ impl Lab {
         true
     }
 
+    /// These words, when all stores have committed.
+    pub fn read(&self, words: &[u64]) -> Vec<u64> {
+        words.iter().map(|address| self.world.read(*address, 8)).collect()
+    }
+
     /// Returns whether its operation is over.
     pub fn go_on(&mut self, cpu: usize) -> bool {
         let op = self.threads[cpu].ops[self.threads[cpu].at];
-        let event = |what, address| Event::new(what, cpu as u32, address, SIZE, 0);
-        let new = match op {
-            Compute(cycles) => {
-                self.lease.clock += ticks(cycles);
-                return self.over(cpu, None);
-            }
-            Load(address) => event(What::Load, address),
-            AtomicLoad(address) => event(What::AtomicLoad, address),
-            Await(address, ..) => {
-                let mut look = event(What::AtomicLoad, address);
-                look.awaited = self.threads[cpu].last.1 > 0;
-                look
-            }
-            Store(address, _) => event(What::Store, address),
-            AtomicStore(address, value) => event(What::AtomicStore(value), address),
-            Exchange(address, _) => event(What::Update, address),
-            Fence => Event::fence(cpu as u32),
-        };
-        let mut event = self.threads[cpu].event.take().unwrap_or(new);
+        if let Compute(cycles) = op {
+            self.lease.clock += ticks(cycles);
+            return self.over(cpu, None);
+        }
+        if self.inline && self.threads[cpu].event.is_none() && self.is_leased(op) {
+            let found = self.carry_out(op);
+            return self.over(cpu, found);
+        }
+        let mut event = self.threads[cpu].event.take().unwrap_or_else(|| self.begin(cpu, op));
         let effects = self.sim.event(&mut self.lease, &mut self.world, &mut event);
         self.drop_accounts();
         if effects.has(Effects::OTHERS) {
             self.threads[cpu].event = Some(event);
             return false;
         }
+        if let Await(_, value, cycles) = op
+            && effects.value != value
+        {
+            return self.again(cpu, op, cycles, effects.value);
+        }
+        let carried_out = self.carry_out(op);
+        let found = if effects.has(Effects::VALUE) { Some(effects.value) } else { carried_out };
+        self.over(cpu, found.filter(|_| !matches!(op, Store(..) | AtomicStore(..) | Fence)))
+    }
+
+    /// Does the lease let the program do this without an event?
+    fn is_leased(&mut self, op: Op) -> bool {
         match op {
-            // The program's own store, or its load of a line that nobody shares.
-            Store(address, value) | Exchange(address, value) => self.world.write(address, SIZE as u8, value),
-            Await(address, value, cycles) if effects.value != value => {
-                return self.again(cpu, address, cycles, effects.value);
+            Load(place) => self.world.tag(place.address).bits() & !3 == self.lease.tag,
+            Store(place, _) => self.world.tag(place.address).bits() == self.lease.tag_dirty,
+            _ => false,
+        }
+    }
+
+    fn begin(&self, cpu: usize, op: Op) -> Event {
+        let event = |what, place: Bytes| Event::new(what, cpu as u32, place.address, place.size.into(), 0);
+        let mut begun = match op {
+            Compute(_) => unreachable!("no event"),
+            Load(place) => event(What::Load, place),
+            AtomicLoad(place) | Await(place, ..) => event(What::AtomicLoad, place),
+            Store(place, _) => event(What::Store, place),
+            AtomicStore(place, value) => event(What::AtomicStore(value), place),
+            Exchange(place, _) | Add(place, _) => event(What::Update, place),
+            Fence => Event::fence(cpu as u32),
+        };
+        begun.may_be_old = matches!(op, Load(_));
+        begun.awaited = self.threads[cpu].last.1 > 0;
+        begun
+    }
+
+    /// What the program does itself, its event being over.
+    fn carry_out(&mut self, op: Op) -> Option<u64> {
+        let found = match op {
+            Load(place) | Exchange(place, _) | Add(place, _) => Some(self.world.read(place.address, place.size)),
+            _ => None,
+        };
+        match op {
+            Store(place, value) | Exchange(place, value) => self.world.write(place.address, place.size, value),
+            Add(place, value) => {
+                self.world.write(place.address, place.size, value.wrapping_add(found.unwrap_or_default()))
             }
             _ => {}
         }
-        let found = match op {
-            Load(address) => Some(self.world.read(address, SIZE as u8)).filter(|_| !effects.has(Effects::VALUE)),
-            _ => None,
-        };
-        let value = effects.has(Effects::VALUE).then_some(effects.value).or(found);
-        let result = value.filter(|_| matches!(op, Load(_) | AtomicLoad(_) | Exchange(..) | Await(..)));
-        let result = if let Exchange(..) = op { Some(effects.value) } else { result };
-        self.over(cpu, result)
+        found
     }
 
     /// The awaited word has another value.
-    fn again(&mut self, cpu: usize, address: u64, cycles: u32, value: u64) -> bool {
+    fn again(&mut self, cpu: usize, op: Op, cycles: u32, value: u64) -> bool {
         let thread = &mut self.threads[cpu];
         let steady = thread.last == (value, self.lease.clock.saturating_sub(ticks(cycles)));
         thread.same = if steady { thread.same + 1 } else { 0 };
         thread.last = (value, self.lease.clock);
-        if self.skips_after > 0 && self.threads[cpu].same > self.skips_after {
+        if let Await(place, ..) = op
+            && self.skips_after > 0
+            && self.threads[cpu].same > self.skips_after
+        {
             let mut lines = [corefold_sim::Watched::default(); corefold_sim::LOOKS];
-            lines[0].line = self.sim.line_start(address);
+            lines[0].line = self.sim.line_start(place.address);
             let spin = corefold_sim::Spin { period: ticks(cycles), lines, read: Default::default() };
             self.threads[cpu].skipping = self.sim.skip(&mut self.lease, &mut self.world, spin, LONGEST_SKIP);
         }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All orders of a test's operations and of its stores' commits, one run for each. Stores commit by hand
+//! ([`Options::by_hand`]), and before a fence or a locked operation of their CPU.
+use super::Lab;
+use super::program::{Litmus, Op, Outcome};
+use corefold_sim::Options;
+use std::collections::BTreeSet;
+
+/// Who has the variables' lines at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    Untouched,
+    /// All CPUs.
+    Shared,
+    /// This CPU has them alone and has modified them.
+    Owned(usize),
+}
+
+impl Start {
+    /// What `cpu` does at first.
+    pub fn ops(self, cpu: usize, test: &Litmus) -> Vec<Op> {
+        let places = test.variables.iter().map(|address| super::Bytes::word(*address));
+        match self {
+            Start::Shared => places.map(Op::AtomicLoad).collect(),
+            Start::Owned(owner) if owner == cpu => places.map(|place| Op::Store(place, 0)).collect(),
+            _ => vec![],
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Run(usize),
+    Commit(u32),
+}
+
+/// One run.
+struct Walk<'a> {
+    test: &'a Litmus,
+    lab: Lab,
+    /// Operations and results of each CPU at the start.
+    first: Vec<(usize, usize)>,
+}
+
+/// The outcomes of all orders.
+pub fn walk(test: &Litmus, start: Start) -> BTreeSet<Outcome> {
+    let (mut outcomes, mut prefix) = (BTreeSet::new(), Some(vec![]));
+    while let Some(choices) = prefix {
+        let mut walk = Walk::new(test, start);
+        let taken = walk.follow(&choices);
+        outcomes.insert(walk.outcome());
+        prefix = after(taken);
+    }
+    outcomes
+}
+
+/// The next order: the last choice that was not the last of its kind is the next of its kind.
+fn after(mut taken: Vec<(usize, usize)>) -> Option<Vec<usize>> {
+    while taken.pop_if(|(choice, of)| *choice + 1 == *of).is_some() {}
+    taken.last_mut()?.0 += 1;
+    Some(taken.into_iter().map(|(choice, _)| choice).collect())
+}
+
+impl Walk<'_> {
+    fn new(test: &Litmus, start: Start) -> Walk<'_> {
+        let at_first: Vec<Vec<Op>> = (0..test.cpus.len()).map(|cpu| start.ops(cpu, test)).collect();
+        let lists: Vec<Vec<Op>> =
+            at_first.iter().zip(&test.cpus).map(|(first, rest)| [&first[..], rest].concat()).collect();
+        let mut lab = Lab::new(Options { by_hand: true, ..Options::new(lists.len() as u32) }, &lists);
+        lab.inline = true;
+        let mut walk = Walk { test, lab, first: vec![] };
+        for (cpu, ops) in at_first.iter().enumerate() {
+            ops.iter().for_each(|_| walk.step(Step::Run(cpu)));
+            walk.first.push((ops.len(), walk.lab.results.found[cpu].len()));
+        }
+        walk
+    }
+
+    /// Takes these choices, and then the first ones. Returns all that were taken, each with how many there were.
+    fn follow(&mut self, choices: &[usize]) -> Vec<(usize, usize)> {
+        let mut taken = vec![];
+        loop {
+            let steps = self.steps();
+            if steps.is_empty() {
+                return taken;
+            }
+            let choice = choices.get(taken.len()).copied().unwrap_or(0);
+            taken.push((choice, steps.len()));
+            self.step(steps[choice]);
+        }
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let waits = |cpu: usize| self.lab.sim.stores.any_of(cpu as u32);
+        let runs = |cpu: &usize| {
+            let at = self.lab.results.times[*cpu].len() - self.first[*cpu].0;
+            self.test.cpus[*cpu].get(at).is_some_and(|op| !waits(*cpu) || !(op.is_locked() || *op == Op::Fence))
+        };
+        let cpus = 0..self.test.cpus.len();
+        let commits = cpus.clone().filter(|cpu| waits(*cpu)).map(|cpu| Step::Commit(cpu as u32));
+        cpus.filter(runs).map(Step::Run).chain(commits).collect()
+    }
+
+    fn step(&mut self, step: Step) {
+        let lab = &mut self.lab;
+        match step {
+            Step::Run(cpu) => {
+                let clock = lab.lease.clock;
+                lab.sim.switch(&mut lab.lease, &mut lab.world, cpu, clock);
+                assert!(lab.go_on(cpu), "nobody is behind");
+            }
+            Step::Commit(cpu) => lab.sim.stores.commit_first_of(&mut lab.world, cpu, lab.sim.cpu as u32),
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let found = self.lab.results.found.iter().zip(&self.first).map(|(found, (_, first))| found[*first..].to_vec());
+        Outcome { found: found.collect(), memory: self.lab.read(&self.test.variables) }
+    }
+}
