@@ -38,7 +38,7 @@ impl Schedule {
         let mut places: Vec<usize> = (0..CPUS).collect();
         (1..CPUS).for_each(|at| places.swap(at, random.between(0, at as u64) as usize));
         let longest = 3 * random.between(1, 9);
-        let mut pause = move || Op::Compute((1 << random.between(0, longest) / 3) * random.between(0, 3) as u32);
+        let mut pause = move || Op::Compute((1 << (random.between(0, longest) / 3)) * random.between(0, 3) as u32);
         let mut lists = vec![vec![]; CPUS];
         for (cpu, ops) in test.cpus.iter().enumerate() {
             lists[places[cpu]] = [start.ops(cpu, test), vec![Op::Compute(SETTLED)]].concat();
@@ -50,7 +50,7 @@ impl Schedule {
             lists[places[test.cpus.len()]] = [Op::Compute(SETTLED)].into_iter().chain(beside).collect();
         }
         let slack = if number % 4 < 2 { SLACK } else { 0 };
-        let seed = if number % 3 == 0 { number + 1 } else { 0 };
+        let seed = if number.is_multiple_of(3) { number + 1 } else { 0 };
         places.truncate(test.cpus.len());
         Schedule { lists, options: Options { slack, seed, ..Options::new(CPUS as u32) }, places }
     }
