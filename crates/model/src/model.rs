@@ -134,18 +134,30 @@ impl Model {
         self.cpus[access.cpu as usize].hold(access, line, mask, until)
     }
 
-    /// Would this access be served from the CPU's own cache?
-    pub fn hits(&mut self, tag: Tag, access: &Access, now: Ticks) -> bool {
+    /// Is this access, made at `now`, served from the copy that the CPU's core has at `others`, whatever other cores request
+    /// from then on? No access that is still to come is earlier than `others`, and none of them may have any effect on this
+    /// one, nor this one on them. So
+    /// - the core has the line at `others`, and no snoop arrives there until `now`;
+    /// - whoever had it before had lost it before `others`;
+    /// - a write finds the line modified: a request takes another time for a clean one.
+    pub fn holds(&mut self, tag: Tag, access: &Access, others: Ticks, now: Ticks) -> bool {
         let core = self.core_of(access.cpu);
         if let Some(set) = tag.readers() {
             return !access.kind.writes() && self.readers.has(set, core);
         }
         let Some(index) = tag.record_index() else { return tag.private_cpu() == Some(access.cpu) };
         let index = index as usize;
-        self.lines.settle(index, now + self.exposed(access));
+        let needed_until = now + self.exposed(access);
         let line = self.lines.get(index);
-        let owns = line.now.owner == core && (!line.now.dirty || line.now.writer == access.cpu as u16);
-        owns || (!access.kind.writes() && line.now.owner == NOBODY && self.lines.has(index, When::Now, core))
+        if line.next_snoop <= needed_until || line.now.since >= others {
+            return false;
+        }
+        let owns = line.now.owner == core;
+        if access.kind.writes() {
+            return owns && line.now.dirty && line.now.writer == access.cpu as u16;
+        }
+        let mine = owns && (!line.now.dirty || line.now.writer == access.cpu as u16);
+        mine || (line.now.owner == NOBODY && self.lines.has(index, When::Now, core))
     }
 
     /// How much later than it begins the access has to find the line still there.

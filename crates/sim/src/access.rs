@@ -140,7 +140,7 @@ impl Sim {
     }
 
     fn may_go_first(&mut self, tag: Tag, access: &Access, clock: Ticks) -> bool {
-        self.is_last(clock) || self.may_run_ahead(tag, clock, |model| model.hits(tag, access, clock))
+        self.is_last(clock) || self.may_run_ahead(tag, access, clock)
     }
 
     /// Completes the CPU's outstanding accesses as far as this one has to wait for them.

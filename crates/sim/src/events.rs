@@ -76,7 +76,7 @@ impl Sim {
         if !self.model.quiet_read(tag, cpu, lease.clock) {
             return Some(false);
         }
-        if may_be_old || self.may_run_ahead(tag, lease.clock, |_| true) || self.is_last(lease.clock) {
+        if may_be_old || self.is_last(lease.clock) || self.may_run_ahead(tag, &event.access, lease.clock) {
             return Some(true);
         }
         event.phase = Phase::Quiet;
@@ -281,7 +281,7 @@ impl Sim {
         }
         lease.clock += event.mark;
         event.phase = Phase::Over;
-        self.flush(world, lease.clock, effects);
+        self.flush(world, self.shown(lease.clock), effects);
         self.found(world, event, effects);
         Part::Over
     }
@@ -308,7 +308,6 @@ impl Sim {
         }
         event.phase = Phase::Over;
         lease.clock += self.fence;
-        self.flush(world, lease.clock, effects);
         Part::Over
     }
 }

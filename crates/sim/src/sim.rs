@@ -10,7 +10,7 @@ use crate::spin_skip::SpinSkips;
 use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use corefold_model::{Machine, Model, Tag, Ticks, ticks};
+use corefold_model::{Access, Machine, Model, Tag, Ticks, ticks};
 
 /// Cycles of one CPU that are counted for the predictor's checks at once. Not with the samples: how often those are taken
 /// must change nothing but the profile.
@@ -181,19 +181,21 @@ impl Sim {
         self.others() > clock && self.timers.next() > clock
     }
 
-    /// May the running CPU access a line now that it `has`, though other CPUs are behind it? Only if none of them can still
-    /// change what it reads, or see too early what it writes. Others act at the smallest clock or later, so three things
-    /// must hold:
+    /// May the running CPU make this access now, though other CPUs are behind it? Only if none of them can still change what
+    /// it finds, or see too early what it writes. Others act at the smallest clock or later, so these must hold:
     /// - no other core gets the line before now: one that asks at the smallest clock gets it a lookahead later;
-    /// - who had the line before had lost it by the smallest clock: until the snoop comes, its core reads and writes it;
+    /// - the core has the line since before the smallest clock ([`Model::holds`]);
+    /// - no store that waits is due by now: it takes effect first;
     /// - no other hardware thread of the CPU's own core is behind: it has the line as well, and need not ask.
     #[inline]
-    pub fn may_run_ahead(&mut self, tag: Tag, clock: Ticks, has: impl FnOnce(&mut Model) -> bool) -> bool {
+    pub(crate) fn may_run_ahead(&mut self, tag: Tag, access: &Access, clock: Ticks) -> bool {
         let others = self.others();
         others.saturating_add(self.lookahead) > clock
             && self.timers.next() > clock
-            && (others > clock || self.model.since(tag) <= others && self.siblings_are_ahead(clock))
-            && has(&mut self.model)
+            && !self.stores.is_due(clock)
+            && !access.kind.writes()
+            && self.siblings_are_ahead(clock)
+            && self.model.holds(tag, access, others, clock)
     }
 
     /// May the running CPU do what other CPUs cannot observe?

@@ -166,6 +166,7 @@ impl Lab {
         let op = self.threads[cpu].ops[self.threads[cpu].at];
         if let Compute(cycles) = op {
             self.lease.clock += ticks(cycles);
+            self.catch_up(cpu);
             return self.over(cpu, None);
         }
         if self.inline && self.threads[cpu].event.is_none() && self.is_leased(op) {
@@ -228,6 +229,14 @@ impl Lab {
             _ => {}
         }
         found
+    }
+
+    /// Before other CPUs run by this clock, which must not go back: the part of the computation that was hidden behind a
+    /// wait has taken no time, and loads that the CPU has run too far past are here.
+    fn catch_up(&mut self, cpu: usize) {
+        let run_ahead = &mut self.sim.cpus[cpu].run_ahead;
+        self.lease.clock = self.sim.model.retire(cpu as u32, run_ahead.catch_up(self.lease.clock));
+        run_ahead.passed(self.lease.clock);
     }
 
     /// The awaited word has another value.
