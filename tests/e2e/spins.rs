@@ -45,6 +45,15 @@ fn a_flag_that_is_not_aligned_is_waited_for_as_well() {
     assert!(late < 2000, "{late} ns");
 }
 
+/// Beside a busy sibling, a system call takes longer than a few pauses: yielding is waiting all the same, and no computing.
+#[test]
+fn a_waiter_that_yields_spins() {
+    let program = program_with("truths/spins.c", &["-DYIELDS"]);
+    let report = Simulation::of(&program).option("--machine", "xeon-4s-80").cpus("80").args("70 2000000").report();
+    let spin = report.at(80).share("spin");
+    assert!(spin > 0.9, "{spin}");
+}
+
 /// Readers of a seqlock look at what it protects, too, but it is the sequence number that they wait for. And
 /// no cycle counts twice, however many words a loop looks at.
 #[test]

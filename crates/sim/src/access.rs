@@ -260,8 +260,10 @@ impl Sim {
         if !event.waits {
             return Part::Over;
         }
-        let tag = *world.tag(address);
-        while let Some(until) = self.model.postponed(tag, cpu, lease.clock) {
+        loop {
+            // Stores that are due commit before the line's state of later is looked at.
+            self.flush(world, self.shown(lease.clock), effects);
+            let Some(until) = self.model.postponed(*world.tag(address), cpu, lease.clock) else { return Part::Over };
             let stall = until - lease.clock;
             lease.clock = until;
             self.wait(world, Blame { address, origin, stall }, effects);
@@ -273,7 +275,6 @@ impl Sim {
                 return Part::Others;
             }
         }
-        Part::Over
     }
 
     /// Waits until all stores of the running CPU have committed, however often their lines have to be requested again.

@@ -18,7 +18,8 @@ fn tests() -> Vec<Litmus> {
 
 /// All atomic, all plain, and every other one.
 const PLAIN: [u32; 4] = [0, !0, 0x5555_5555, 0xaaaa_aaaa];
-const STARTS: [Start; 4] = [Start::Shared, Start::Untouched, Start::Owned(0), Start::Owned(1)];
+const STARTS: [Start; 5] = [Start::Shared, Start::Untouched, Start::Owned(0), Start::Owned(1), Start::Held(0)];
+const SKIPS_AFTER: u32 = 3;
 
 #[test]
 fn the_oracle_allows_what_the_files_say() {
@@ -69,9 +70,9 @@ fn schedules_have_no_outcomes_that_the_oracle_forbids() {
     for test in tests() {
         let allowed = tso::outcomes(&test, true);
         for number in 0..200 {
-            let (plain, start) = (PLAIN[number as usize % 4], STARTS[number as usize / 4 % 4]);
+            let (plain, start) = (PLAIN[number as usize % 4], STARTS[number as usize / 4 % 5]);
             let variant = test.variant(plain, number % 7 == 0);
-            let (outcome, done) = Schedule::new(&variant, start, number).run(&variant);
+            let (outcome, done) = Schedule::new(&variant, start, number).run(&variant, SKIPS_AFTER);
             assert!(allowed.contains(&outcome), "{}, schedule {number}, {start:?}: {outcome:x?}\n{done:#?}", test.name);
         }
     }
@@ -83,9 +84,10 @@ fn schedules_show_stores_in_the_order_of_time() {
     for test in tests() {
         for number in 0..200 {
             let variant = test.variant(0, number % 7 == 0);
-            let (_, done) = Schedule::new(&variant, Start::Shared, number).run(&variant);
+            let start = [Start::Shared, Start::Held(0), Start::Held(1)][number as usize % 3];
+            let (_, done) = Schedule::new(&variant, start, number / 3).run(&variant, SKIPS_AFTER);
             let breach = in_time::breach(&done);
-            assert_eq!(breach, None, "{}, schedule {number}: {done:#?}", test.name);
+            assert_eq!(breach, None, "{}, schedule {number}, {start:?}: {done:#?}", test.name);
         }
     }
 }

@@ -58,11 +58,12 @@ fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
 }
 
 fn give_way() -> c_int {
-    let called = hot!().called;
+    let (called, begin) = (hot!().called, hot!().clock);
     sched::enter_kernel();
     if engine().sim.cpus[engine().sim.cpu].ready.is_empty() {
         // Nothing but time has passed: a spin that does this at each turn is steady, and may be skipped.
         hot!().called = called;
+        current().spins.rested(begin, hot!().clock);
     }
     sched::give_way(usize::MAX);
     0

@@ -84,6 +84,8 @@ pub struct Spins {
     counted: (Ticks, Ticks),
     /// Stall that counts as spinning.
     converted: Ticks,
+    /// When the fiber last yielded its CPU to nobody, and for how long.
+    rested: (Ticks, Ticks),
     /// Lines that plain reads of one iteration touched.
     read: [Watched; LOOKS],
     /// What ended the current spin: a word that changed. No place: nothing yet.
@@ -106,6 +108,7 @@ impl Default for Spins {
             any: false,
             counted: (0, 0),
             converted: 0,
+            rested: (0, 0),
             read: [Watched::default(); LOOKS],
             ended: NOTHING,
             started: 0,
@@ -150,7 +153,8 @@ impl Spins {
             (look.at, look.stall, self.spinning) = (found.at, stalled, false);
             return None;
         }
-        let spun = same && time.saturating_sub(stall) <= longest;
+        let rested = if self.rested.0 > look.at { self.rested.1 } else { 0 };
+        let spun = same && time.saturating_sub(stall + rested) <= longest;
         self.spinning = spun;
         if !spun {
             self.turns.end();
@@ -265,6 +269,11 @@ impl Spins {
         word.spent(all.time - (all.stall - relieved));
     }
 
+    /// The fiber has yielded its CPU to nobody from `begin` to `end`: that is no computing, however long it takes.
+    pub fn rested(&mut self, begin: Ticks, end: Ticks) {
+        self.rested = (end, end.saturating_sub(begin));
+    }
+
     /// Would every further iteration be like the last, as far as this thread goes? Called after a read from `pc`.
     #[inline(always)]
     pub fn is_steady(&mut self, pc: u64) -> bool {
@@ -339,6 +348,8 @@ impl Spins {
             }
         }
         self.counted.0 += time;
+        // The next read is one turn later, which is skipped as well.
+        self.rested.0 += time + self.turns.period;
         self.turns.same = Turns::TRIED - 2;
         self.turns.steady = 0;
         self.turns.skips = self.turns.skips.saturating_add(1);

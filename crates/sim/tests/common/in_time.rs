@@ -6,10 +6,13 @@
 //!    over;
 //! 3. who looks after another that saw it sees it.
 //!
-//! A load looks when it is over, a locked operation at some time between its begin and its end.
+//! A load looks when it is over, or until its line has arrived if it asked for one; a locked operation at some time between its begin and its end.
 use super::program::{Bytes, Op};
 use super::schedule::Done;
-use corefold_model::Ticks;
+use corefold_model::{Ticks, ticks};
+
+/// In which a line arrives, at the latest.
+const ARRIVAL: Ticks = ticks(500);
 
 /// An operation's look at a byte.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +66,8 @@ fn look(done: &Done, byte: u64) -> Option<Look> {
         _ => return None,
     };
     let found = bytes(place).any(|its| its == byte).then_some(done.found?)?;
-    Some(Look { earliest, latest: done.end, sees: byte_of(place, byte, found) != 0 })
+    let latest = done.end + if done.asked { ARRIVAL } else { 0 };
+    Some(Look { earliest, latest, sees: byte_of(place, byte, found) != 0 })
 }
 
 fn stored(op: Op) -> Option<(Bytes, u64)> {

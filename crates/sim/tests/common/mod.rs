@@ -54,6 +54,8 @@ struct Thread {
     at: usize,
     /// Others ran in the midst of it.
     event: Option<Event>,
+    /// It has asked for a line.
+    asked: bool,
     /// Of the word that it awaits: the last value and when that was read, and reads since that were one period apart.
     last: (u64, Ticks),
     same: u32,
@@ -73,6 +75,8 @@ pub struct Lab {
     pub world: World,
     threads: Vec<Thread>,
     pub results: Results,
+    /// By CPU: which operations asked for a line.
+    pub asked: Vec<Vec<bool>>,
     /// Plain accesses that the lease covers are no events.
     pub inline: bool,
     /// A spin is skipped after so many reads that found the same; 0: never.
@@ -82,14 +86,22 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(options: Options, lists: &[Vec<Op>]) -> Lab {
-        let thread =
-            |ops: &Vec<Op>| Thread { ops: ops.clone(), at: 0, event: None, last: (0, 0), same: 0, skipping: false };
+        let thread = |ops: &Vec<Op>| Thread {
+            ops: ops.clone(),
+            at: 0,
+            event: None,
+            asked: false,
+            last: (0, 0),
+            same: 0,
+            skipping: false,
+        };
         let mut lab = Lab {
             sim: Sim::new(&machine(), options),
             lease: Lease::default(),
             world: World::default(),
             threads: lists.iter().map(thread).collect(),
             results: Results { found: vec![vec![]; lists.len()], times: vec![vec![]; lists.len()] },
+            asked: vec![vec![]; lists.len()],
             inline: false,
             skips_after: 0,
             skipped: 0,
@@ -176,6 +188,7 @@ impl Lab {
         let mut event = self.threads[cpu].event.take().unwrap_or_else(|| self.begin(cpu, op));
         let effects = self.sim.event(&mut self.lease, &mut self.world, &mut event);
         self.drop_accounts();
+        self.threads[cpu].asked |= effects.has(Effects::ACCESSED) && effects.outcome.transfer.is_some();
         if effects.has(Effects::OTHERS) {
             self.threads[cpu].event = Some(event);
             return false;
@@ -264,6 +277,7 @@ impl Lab {
         self.results.found[cpu].extend(result);
         self.results.times[cpu].push(self.lease.clock);
         self.threads[cpu].at += 1;
+        self.asked[cpu].push(std::mem::take(&mut self.threads[cpu].asked));
         (self.threads[cpu].same, self.threads[cpu].last) = (0, (0, 0));
         true
     }

@@ -11,17 +11,19 @@ use corefold_sim::random::Stream;
 /// CPUs of the machine.
 const CPUS: usize = 8;
 /// Cycles until lines are where the start has them.
-const SETTLED: u32 = 4_000;
+const SETTLED: u32 = 5_000;
 const SLACK: u32 = 1_000;
 
 /// An operation that was done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Done {
     pub cpu: usize,
     pub op: Op,
     /// When the operation before it was over.
     pub begin: Ticks,
     pub end: Ticks,
+    /// It asked for a line, which may arrive after it is over.
+    pub asked: bool,
     pub found: Option<u64>,
 }
 
@@ -55,10 +57,11 @@ impl Schedule {
         Schedule { lists, options: Options { slack, seed, ..Options::new(CPUS as u32) }, places }
     }
 
-    pub fn run(&self, test: &Litmus) -> (Outcome, Vec<Done>) {
+    /// Spins are skipped after so many looks; 0: never.
+    pub fn run(&self, test: &Litmus, skips_after: u32) -> (Outcome, Vec<Done>) {
         let mut lab = Lab::new(self.options, &self.lists);
         lab.inline = true;
-        lab.skips_after = 3;
+        lab.skips_after = skips_after;
         while lab.step() {}
         let done: Vec<Done> =
             self.places.iter().enumerate().flat_map(|(cpu, place)| self.done(&lab, cpu, *place)).collect();
@@ -69,13 +72,13 @@ impl Schedule {
     /// What a CPU of the test did, from [`SETTLED`] on.
     fn done(&self, lab: &Lab, cpu: usize, place: usize) -> Vec<Done> {
         let (mut found, mut done, mut begin) = (lab.results.found[place].iter(), vec![], None);
-        for (op, end) in self.lists[place].iter().zip(&lab.results.times[place]) {
+        for ((op, end), asked) in self.lists[place].iter().zip(&lab.results.times[place]).zip(&lab.asked[place]) {
             let found = op.has_result().then(|| *found.next().expect("a result"));
             match (op, begin) {
                 (Op::Compute(SETTLED), _) => begin = Some(*end),
                 (Op::Compute(_), _) | (_, None) => {}
                 (_, Some(before)) => {
-                    done.push(Done { cpu, op: *op, begin: before, end: *end, found });
+                    done.push(Done { cpu, op: *op, begin: before, end: *end, asked: *asked, found });
                     begin = Some(*end);
                 }
             }

@@ -14,7 +14,12 @@ pub enum Start {
     Shared,
     /// This CPU has them alone and has modified them.
     Owned(usize),
+    /// The same, but others have had them before.
+    Held(usize),
 }
+
+/// Cycles until all CPUs have had a line.
+const SHARED: u32 = 3_000;
 
 impl Start {
     /// What `cpu` does at first.
@@ -22,6 +27,10 @@ impl Start {
         let places = test.variables.iter().map(|address| super::Bytes::word(*address));
         match self {
             Start::Shared => places.map(Op::AtomicLoad).collect(),
+            Start::Held(owner) => {
+                let load = places.clone().map(Op::AtomicLoad).chain([Op::Compute(SHARED)]);
+                load.chain(places.filter(|_| owner == cpu).map(|place| Op::AtomicStore(place, 0))).collect()
+            }
             Start::Owned(owner) if owner == cpu => places.map(|place| Op::Store(place, 0)).collect(),
             _ => vec![],
         }
