@@ -82,3 +82,43 @@ fn a_loop_that_computes_is_no_spin() {
         assert!(run.at(8).share("spin") > 0.5, "{how}: {}", run.at(8).0["time"]);
     }
 }
+
+fn neighbours(how: &str) -> Report {
+    Simulation::of(&program("truths/neighbours.c")).cpus("8").args(&format!("{{cpus}} 2000 {how}")).report()
+}
+
+/// Between the fields of each element, padding would separate nothing of this.
+#[test]
+fn elements_that_belong_to_one_thread_each_are_to_be_aligned() {
+    let report = neighbours("own");
+    let said = text(&report);
+    assert!(said.contains("elements of one array, each used by one CPU, share lines; aligning struct both (16 bytes) to 64 bytes would separate the elements"), "{said}");
+    assert!(!said.contains("padding would separate"), "{said}");
+    let line = line(&report, 8, "own (");
+    assert!(line.text("verdict").contains("aligning struct both (16 bytes) to 64 bytes"), "{}", line.text("verdict"));
+}
+
+#[test]
+fn heap_objects_that_belong_to_one_thread_each_need_lines_of_their_own() {
+    let report = neighbours("objects");
+    let said = text(&report);
+    let words = "separate heap objects, each used by one CPU, share lines; allocating struct both (16 bytes) on lines of \
+                 its own, aligned to 64 bytes, would separate them";
+    assert!(said.contains(words), "{said}");
+}
+
+#[test]
+fn fields_of_one_element_that_two_threads_use_are_to_be_padded() {
+    let report = neighbours("crossed");
+    let said = text(&report);
+    assert!(said.contains("different CPUs write different fields of one line; padding would separate"), "{said}");
+    assert!(said.contains("both.reads") && said.contains("both.writes") && !said.contains("aligning"), "{said}");
+}
+
+#[test]
+fn a_reader_that_takes_the_lines_from_their_writers_is_named() {
+    let report = neighbours("monitor");
+    let said = text(&report);
+    assert!(said.contains("count (neighbours.c:") && said.contains("which add_up (neighbours.c:"), "{said}");
+    assert!(said.contains("reads on other CPUs; each is used by at most 2 CPUs"), "{said}");
+}

@@ -8,6 +8,7 @@
 //! In order: `images` loads files (`symbols`, `dwarf`), `space` lays them out as the run had them,
 //! `code` names code addresses, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
 //! `verdict`), `locks` and `ending` each make one part of the [`Explained`] from these.
+mod beside;
 mod code;
 mod dwarf;
 mod ending;
@@ -27,6 +28,7 @@ mod types;
 mod verdict;
 mod wrapper;
 
+pub use beside::{Uses, users};
 pub use fields::{listed, merged, one_name, pattern};
 pub use images::Images;
 pub use places::places;

@@ -3,7 +3,7 @@
 use crate::functions::percent;
 use crate::memory::{Field, Memory};
 use crate::space::Space;
-use crate::types::{ConflictUse, FieldUse, HotLine, ObjectUse, SiteUse, UNKNOWN_OBJECT};
+use crate::types::{Beside, ConflictUse, Element, FieldUse, HotLine, Neighbours, ObjectUse, SiteUse, Storage, UNKNOWN_OBJECT};
 use crate::verdict::judge;
 use corefold_recording::{AccessKind, Conflict, CpuSet, Line, Run, Site};
 use std::cmp::Reverse;
@@ -81,7 +81,7 @@ impl<'a, 'b> Teller<'a, 'b> {
         field.transfers += site.transfers;
         field.stall += site.stall;
         field.spin += site.spin;
-        let field = field.name.clone();
+        let (field, address) = (field.name.clone(), self.line.address.wrapping_add_signed(field.offset_in_line));
         let frames = self.space.callers_at(site.pc);
         let conflicts = site.conflicts.iter().map(|conflict| self.conflict(site, field_index, conflict)).collect();
         self.sites.push(SiteUse {
@@ -92,6 +92,7 @@ impl<'a, 'b> Teller<'a, 'b> {
             kind: site.kind,
             field,
             field_index,
+            address,
             transfers: site.transfers,
             stall: site.stall,
             spin: site.spin,
@@ -106,7 +107,42 @@ impl<'a, 'b> Teller<'a, 'b> {
         let bytes = u64::from(site.offset)..u64::from(site.offset) + u64::from(site.size);
         let same = own == other || bytes.contains(&u64::from(conflict.offset));
         let field = self.fields[if same { own } else { other }].name.clone();
-        ConflictUse { field, same, wrote: conflict.wrote, count: conflict.count }
+        let beside = if same { None } else { self.beside(own, other) };
+        ConflictUse { field, same, wrote: conflict.wrote, count: conflict.count, beside }
+    }
+
+    /// Two fields of different heap objects, or of different elements of one array.
+    fn beside(&self, own: usize, other: usize) -> Option<Beside> {
+        let (own, other) = (&self.fields[own], &self.fields[other]);
+        let object_of = |field: &FieldUse| field.object.map(|number| &self.objects[number]);
+        let (object, neighbour) = (object_of(own)?, object_of(other)?);
+        let (line_bytes, is_heap) = (self.line.bytes, object.storage == Storage::Heap);
+        if own.object != other.object {
+            return (is_heap && neighbour.storage == Storage::Heap).then(|| Beside {
+                kind: Neighbours::Objects,
+                name: object.name.clone(),
+                type_name: object.type_name.clone(),
+                other_type: neighbour.type_name.clone(),
+                address: object.address,
+                size: object.bytes,
+                line_bytes,
+                is_heap,
+            });
+        }
+        let differ = |(own, other): &(&Element, &Element)| own.address != other.address;
+        let (element, neighbour) = own.elements.iter().zip(&other.elements).find(differ)?;
+        // Numbers have no fields that could be meant.
+        let is_structure = own.name != element.name || other.name != neighbour.name;
+        is_structure.then(|| Beside {
+            kind: Neighbours::Elements,
+            name: element.name.clone(),
+            type_name: Some(element.type_name.clone()),
+            other_type: Some(neighbour.type_name.clone()),
+            address: element.address,
+            size: element.size,
+            line_bytes,
+            is_heap,
+        })
     }
 
     /// The number of the field that an access at `offset` of the line touches.
@@ -132,6 +168,7 @@ impl<'a, 'b> Teller<'a, 'b> {
                 offset_in_object: field.offset,
                 offset_in_line: address.wrapping_sub(self.line.address) as i64,
                 size: field.size,
+                elements: field.elements,
                 ..FieldUse::default()
             });
             self.fields.len() - 1

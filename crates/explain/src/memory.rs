@@ -5,7 +5,7 @@ use crate::heap::{Heap, Layout};
 use crate::space::{Space, Spot};
 use crate::stack::{StackSpot, Stacks};
 use crate::symbols::demangle;
-use crate::types::{Note, ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
+use crate::types::{Element, Note, ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
 use corefold_recording::{Label, Mapping, Object, Run};
 
 /// What lies at an address.
@@ -31,6 +31,8 @@ pub(crate) struct Field {
     /// In the object.
     pub offset: u64,
     pub size: u64,
+    /// The elements of arrays that it lies in, outer before inner.
+    pub elements: Vec<Element>,
 }
 
 /// Everything that gives names to the data of one run.
@@ -221,7 +223,15 @@ impl<'a> Thing<'a> {
         match &self.layout {
             Some((debug, layout)) => {
                 let part = layout.part(debug, offset, bytes);
+                let elements = part.elements.iter().map(|element| Element {
+                    name: format!("{}{}", self.base, &part.path[..element.path_length]),
+                    type_name: debug.type_name(element.kind),
+                    address: self.object.address + element.offset,
+                    size: element.size,
+                });
+                let elements = elements.collect();
                 Field {
+                    elements,
                     name: format!("{}{}", self.base, part.path),
                     type_name: Some(part.type_name),
                     offset: part.offset,
@@ -232,7 +242,7 @@ impl<'a> Thing<'a> {
                 let whole = offset + self.first_offset == 0 && !self.base.is_empty();
                 let shown = offset + self.first_offset;
                 let name = if whole { self.base.clone() } else { format!("{}+{shown:#x}", self.base) };
-                Field { name, type_name: None, offset, size: bytes }
+                Field { name, type_name: None, offset, size: bytes, elements: Vec::new() }
             }
         }
     }

@@ -222,6 +222,18 @@ pub struct FieldUse {
     pub transfers: u64,
     pub stall: u64,
     pub spin: u64,
+    /// The elements of arrays that it lies in, outer before inner.
+    pub elements: Vec<Element>,
+}
+
+/// An element of an array.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Element {
+    /// `pcc.counters[3]`.
+    pub name: String,
+    pub type_name: String,
+    pub address: u64,
+    pub size: u64,
 }
 
 /// Why a line moves.
@@ -236,8 +248,13 @@ pub struct Verdict {
     pub only_read: Vec<String>,
     /// CPUs that use those that are written; those that are read, if none is.
     pub users: u32,
+    /// CPUs that use one of them, at most: fewer than `users` where they are elements of an array, or fields of several
+    /// objects.
+    pub users_each: u32,
     /// Share of the wait that is for bytes beside those that another CPU used.
     pub false_share: f64,
+    /// What lies beside what, of false sharing: `different CPUs write different fields of one line`.
+    pub reason: String,
     /// What padding would separate: `padding would separate a from b`; empty where that is not known.
     pub padding: String,
 }
@@ -280,9 +297,10 @@ pub struct SiteUse {
     /// The functions that it is inlined into, inner before outer.
     pub inlined_into: Vec<Place>,
     pub kind: AccessKind,
-    /// Name of the field, as in [`HotLine::fields`], and its index there.
+    /// Name of the field, as in [`HotLine::fields`], its index there, and its address.
     pub field: String,
     pub field_index: usize,
+    pub address: u64,
     pub transfers: u64,
     pub stall: u64,
     pub spin: u64,
@@ -308,6 +326,31 @@ pub struct ConflictUse {
     pub same: bool,
     pub wrote: bool,
     pub count: u64,
+    /// Where the two lie in different elements of an array, or in different heap objects.
+    pub beside: Option<Beside>,
+}
+
+/// An element of an array, or a heap object, which lies beside another one on the line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beside {
+    pub kind: Neighbours,
+    /// `pcc.counters[3]`; of an object, its name.
+    pub name: String,
+    /// Its type, where that is known, and that of the other one.
+    pub type_name: Option<String>,
+    pub other_type: Option<String>,
+    pub address: u64,
+    pub size: u64,
+    pub line_bytes: u32,
+    /// Whether it lies in a heap object, whose address decides how elements lie on lines.
+    pub is_heap: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Neighbours {
+    /// Structures in an array: the two accesses are to fields of two of them.
+    Elements,
+    Objects,
 }
 
 /// `atomic load`, as a table has it.

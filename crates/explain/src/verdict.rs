@@ -4,6 +4,7 @@
 //! The recording says of each access that had to fetch its line which access of another CPU that was because of.
 //! Where both touch the same field, it is true sharing, else false sharing; each place in the code counts by the
 //! cycles that it waited.
+use crate::beside::{self, Apart, Said, Uses};
 use crate::fields::{listed, merged};
 use crate::lines::{reads, writes};
 use crate::types::{Sharing, SiteUse, Verdict};
@@ -17,7 +18,7 @@ const PARTY: f64 = 0.01;
 
 /// A field as far as the verdict needs it.
 #[derive(Default)]
-struct Part {
+struct Part<'a> {
     name: String,
     cost: f64,
     /// Of this, by reads.
@@ -25,13 +26,15 @@ struct Part {
     /// Times that a line was fetched for a write to it, or because of one.
     writes: u64,
     users: CpuSet,
+    /// By address: objects of one type have the same names of fields.
+    uses: BTreeMap<u64, Uses<'a>>,
 }
 
 /// The verdict on what these places in the code touch. `own` tells those whose waiting is judged; the others lie on
 /// the same lines, and may be why.
 pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(&SiteUse) -> bool) -> Verdict {
     let mut parts: Vec<Part> = Vec::new();
-    let (mut true_cost, mut false_cost) = (0.0, 0.0);
+    let (mut true_cost, mut false_cost, mut apart) = (0.0, 0.0, Apart::default());
     for site in sites.clone() {
         let cost = (site.stall + site.spin + site.transfers) as f64;
         add(&mut parts, site, cost);
@@ -39,6 +42,9 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
         if own(site) && same + other > 0 {
             true_cost += cost * same as f64 / (same + other) as f64;
             false_cost += cost * other as f64 / (same + other) as f64;
+            for (conflict, beside) in site.conflicts.iter().filter_map(|c| Some((c, c.beside.as_ref()?))) {
+                apart.add(site, beside, cost * conflict.count as f64 / (same + other) as f64);
+            }
         }
     }
     let written_at_all = parts.iter().any(|part| part.writes > 0) || sites.clone().any(|site| writes(site.kind));
@@ -52,10 +58,10 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
         share if share > 1.0 - NEGLIGIBLE => Sharing::True,
         _ => Sharing::Both,
     };
-    verdict(sharing, &parts, true_share)
+    verdict(sharing, &parts, true_share, apart.said(false_cost))
 }
 
-fn add(parts: &mut Vec<Part>, site: &SiteUse, cost: f64) {
+fn add<'a>(parts: &mut Vec<Part<'a>>, site: &'a SiteUse, cost: f64) {
     let mut part = |name: &str| {
         parts.iter().position(|part| part.name == name).unwrap_or_else(|| {
             parts.push(Part { name: name.to_owned(), ..Part::default() });
@@ -71,6 +77,7 @@ fn add(parts: &mut Vec<Part>, site: &SiteUse, cost: f64) {
     let part = &mut parts[at];
     part.cost += cost;
     part.users.add(&site.cpus);
+    part.uses.entry(site.address).or_default().push((cost, &site.cpus));
     if reads(site.kind) {
         part.read_cost += cost;
     }
@@ -79,7 +86,7 @@ fn add(parts: &mut Vec<Part>, site: &SiteUse, cost: f64) {
     }
 }
 
-fn verdict(sharing: Sharing, parts: &[Part], true_share: f64) -> Verdict {
+fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, said: Option<Said>) -> Verdict {
     // The elements of an array together, or there would be no minor field beside those of a large one.
     let mut by_array: BTreeMap<String, u64> = BTreeMap::new();
     parts.iter().for_each(|part| *by_array.entry(without_indices(&part.name)).or_default() += part.writes);
@@ -106,7 +113,9 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64) -> Verdict {
     let used = if sharing == Sharing::ReadOnly { &only_read } else { &written };
     used.iter().for_each(|part| users.add(&part.users));
     verdict.users = users.len();
-    verdict.padding = padding(&verdict);
+    let pieces = used.iter().flat_map(|part| part.uses.values());
+    verdict.users_each = pieces.map(|uses| beside::users(uses).len()).max().unwrap_or(0);
+    advise(&mut verdict, said);
     verdict.sentence = sentence(&verdict);
     verdict
 }
@@ -116,6 +125,24 @@ fn without_indices(name: &str) -> String {
     let mut parts = name.split('[');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |all, part| all + "[" + part.trim_start_matches(|c: char| c != ']'))
+}
+
+/// Why lines are shared falsely, and what would separate what lies on them. Of elements and heap objects that lie beside
+/// each other it is said only where their fields alone do not say it.
+fn advise(verdict: &mut Verdict, said: Option<Said>) {
+    verdict.reason = match verdict.only_read.is_empty() {
+        true => "different CPUs write different fields of one line",
+        false => "a read-mostly word beside a written one",
+    }
+    .to_owned();
+    verdict.padding = padding(verdict);
+    let elements_alone = quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
+    let is_false = matches!(verdict.sharing, Sharing::False | Sharing::Both);
+    match said.filter(|_| is_false && !elements_alone) {
+        Some(said) if said.alone => (verdict.reason, verdict.padding) = (said.reason, said.cure),
+        Some(said) => verdict.padding += &format!(", and {}", said.cure),
+        None => {}
+    }
 }
 
 /// What would lie on lines of their own if there were room between them.
@@ -151,16 +178,16 @@ fn list(names: &[String]) -> String {
 
 fn sentence(verdict: &Verdict) -> String {
     let (written, read, cpus) = (list(&verdict.written), list(&verdict.only_read), verdict.users);
-    let padding = &verdict.padding;
+    let (padding, reason) = (&verdict.padding, &verdict.reason);
     match verdict.sharing {
         Sharing::False if verdict.only_read.is_empty() => {
-            format!("different CPUs write different fields of one line, {written}; {padding}")
+            format!("{reason}, {written}; {padding}")
         }
         Sharing::False => format!(
-            "a read-mostly word beside a written one: each write to {written} takes the line from readers of {read}; \
+            "{reason}: each write to {written} takes the line from readers of {read}; \
              {padding}"
         ),
-        Sharing::True => format!("{cpus} CPUs use {written}, written by some of them; {padding}"),
+        Sharing::True => format!("{cpus} CPUs use {written}{}, written by some of them; {padding}", each(verdict)),
         Sharing::Both => format!(
             "{:.0}% of the wait is for fields that other CPUs use as well, the rest for what lies beside them: {written} \
              written{}; {padding}",
@@ -169,5 +196,13 @@ fn sentence(verdict: &Verdict) -> String {
         ),
         Sharing::ReadOnly => format!("{cpus} CPUs read {read}; no write was recorded"),
         Sharing::Unknown => "too few conflicts between CPUs were recorded to tell who disturbs whom".to_owned(),
+    }
+}
+
+/// ` (at most 2 of them each)`, where not all CPUs use the same.
+fn each(verdict: &Verdict) -> String {
+    match verdict.users_each {
+        each if each == 0 || each >= verdict.users => String::new(),
+        each => format!(" (at most {each} of them each)"),
     }
 }

@@ -25,6 +25,10 @@ impl CpuSet {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
+    pub fn meets(&self, other: &CpuSet) -> bool {
+        self.0.iter().zip(&other.0).any(|(mine, theirs)| mine & theirs != 0)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -52,6 +56,7 @@ mod tests {
         set.add(&(64..70).collect());
         set.add(&CpuSet::default());
         assert_eq!((set.len(), set.contains(64), set.contains(1), set.contains(4095)), (8, true, false, false));
+        assert!(set.meets(&[1, 64].into_iter().collect()) && !set.meets(&[1, 62].into_iter().collect()));
         assert_eq!(set, [0, 63, 64, 65, 66, 67, 68, 69].into_iter().collect());
     }
 }

@@ -4,7 +4,7 @@
 //! An array of per-CPU counters that share lines by mistake lies on ten lines, and is one mistake: its
 //! lines are one row of the report, with the places that touch them added up.
 use crate::place::in_program;
-use corefold_explain::{Explained, HotLine, Place, SiteUse, Storage, Verdict, judge, one_name, pattern};
+use corefold_explain::{Explained, HotLine, Place, SiteUse, Storage, Uses, Verdict, judge, one_name, pattern, users};
 use corefold_recording::{AccessKind, CLASSES, CpuSet};
 use std::collections::{HashMap, HashSet};
 
@@ -57,6 +57,8 @@ pub struct Spot<'a> {
     pub stall: u64,
     pub spin: u64,
     pub cpus: CpuSet,
+    /// Of the transfers, those of reads on CPUs that do not write there.
+    pub read_elsewhere: u64,
 }
 
 /// Cycles waited by field, the most first; elements of an array are one field.
@@ -90,8 +92,12 @@ impl Spot<'_> {
     }
 
     pub fn writes(&self) -> bool {
-        matches!(self.kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw | AccessKind::SplitLock)
+        writes(self.kind)
     }
+}
+
+fn writes(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw | AccessKind::SplitLock)
 }
 
 /// The groups of a run, by cycles waited, the most first.
@@ -161,7 +167,22 @@ fn group(mut lines: Vec<&HotLine>) -> Group<'_> {
     }
 }
 
+/// A field at its address: objects of one type have the same names of fields.
+fn field(site: &SiteUse) -> (u64, &str) {
+    (site.address, &site.field)
+}
+
+/// The CPUs that write each field, but for rare writes, as of its first value.
+fn writers<'a>(lines: &[&'a HotLine]) -> HashMap<(u64, &'a str), CpuSet> {
+    let mut uses: HashMap<_, Uses> = HashMap::new();
+    for site in lines.iter().flat_map(|line| &line.sites).filter(|site| writes(site.kind)) {
+        uses.entry(field(site)).or_default().push((site.transfers as f64, &site.cpus));
+    }
+    uses.into_iter().map(|(field, uses)| (field, users(&uses))).collect()
+}
+
 fn spots<'a>(lines: &[&'a HotLine]) -> Vec<Spot<'a>> {
+    let writers = writers(lines);
     let mut index = HashMap::new();
     let mut spots: Vec<Spot> = Vec::new();
     for site in lines.iter().flat_map(|l| &l.sites) {
@@ -176,16 +197,22 @@ fn spots<'a>(lines: &[&'a HotLine]) -> Vec<Spot<'a>> {
                 stall: 0,
                 spin: 0,
                 cpus: CpuSet::default(),
+                read_elsewhere: 0,
             });
         }
-        spots[at].add(site);
+        spots[at].add(site, writers.get(&field(site)));
     }
     spots.sort_by_key(|s| std::cmp::Reverse(s.wait()));
     spots
 }
 
 impl<'a> Spot<'a> {
-    fn add(&mut self, site: &'a SiteUse) {
+    /// Adds a place; `writers`: the CPUs that write its field.
+    fn add(&mut self, site: &'a SiteUse, writers: Option<&CpuSet>) {
+        let by_a_writer = writers.is_some_and(|writers| writers.meets(&site.cpus));
+        if !self.writes() && !by_a_writer {
+            self.read_elsewhere += site.transfers;
+        }
         self.fields.push((&site.field, wait(site)));
         self.transfers += site.transfers;
         self.stall += site.stall;

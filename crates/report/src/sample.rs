@@ -97,6 +97,7 @@ pub fn site(place: &Place, kind: AccessKind, field: &str, stall: u64, spin: u64)
         kind,
         field: field.into(),
         field_index: 0,
+        address: 0,
         transfers: (stall + spin) / 200,
         stall,
         spin,
@@ -108,7 +109,7 @@ pub fn site(place: &Place, kind: AccessKind, field: &str, stall: u64, spin: u64)
 /// The site, with its fetches because of what other CPUs wrote to a field: its own, or another.
 pub fn against(mut site: SiteUse, field: &str) -> SiteUse {
     let same = site.field == field;
-    site.conflicts.push(ConflictUse { field: field.into(), same, wrote: true, count: site.transfers });
+    site.conflicts.push(ConflictUse { field: field.into(), same, wrote: true, count: site.transfers, beside: None });
     site
 }
 

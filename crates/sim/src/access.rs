@@ -286,7 +286,7 @@ impl Sim {
         cpu: u32,
         effects: &mut Effects,
     ) -> bool {
-        while let Some(store) = self.stores.youngest(cpu) {
+        while let Some(store) = self.stores.last(cpu) {
             self.await_store(lease, world, &store, effects);
             if !self.is_last(lease.clock) {
                 return false;

@@ -10,7 +10,7 @@
 //! overtake them.
 use crate::Memory;
 use crate::memory::overlap;
-use crate::origin::{STORED, origin};
+use crate::origin::{STORED, WRITTEN, origin};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -40,7 +40,7 @@ pub struct Store {
 impl Store {
     /// What a wait for it is accounted to.
     pub fn origin(&self) -> u64 {
-        origin(self.pc, STORED, self.size.into())
+        origin(self.pc, if self.plain { WRITTEN } else { STORED }, self.size.into())
     }
 
     fn bytes(&self) -> Range<u64> {
@@ -94,6 +94,13 @@ impl StoreBuffers {
     #[inline]
     pub fn youngest(&self, cpu: u32) -> Option<Store> {
         self.buffers[cpu as usize].back().copied()
+    }
+
+    /// The store that all of `cpu` wait for: the oldest of those that take effect last. Younger ones wait behind it.
+    pub fn last(&self, cpu: u32) -> Option<Store> {
+        let buffer = &self.buffers[cpu as usize];
+        let last = buffer.back()?.effect;
+        buffer.iter().rev().take_while(|store| store.effect == last).last().copied()
     }
 
     /// The store that another of this CPU has to wait for, as there is no room for one more.

@@ -16,6 +16,18 @@ pub struct Part {
     pub offset: u64,
     pub size: u64,
     pub kind: Die,
+    /// The elements of arrays that it lies in, outer before inner.
+    pub elements: Vec<Element>,
+}
+
+/// An element of an array on the way from an object to a part of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// So much of the path names it.
+    pub path_length: usize,
+    pub kind: Die,
+    pub offset: u64,
+    pub size: u64,
 }
 
 /// A walk from an object's type down to a part of it.
@@ -42,13 +54,20 @@ impl Debug {
 
     fn part_within(&self, kind: Die, offset: u64, bytes: u64, left: &Cell<u32>) -> Part {
         let mut walk = Walk { path: String::new(), kind, offset: 0, size: self.size_of(kind).unwrap_or(0) };
+        let mut elements = Vec::new();
         // Deeper nesting than this is a type that contains itself: broken debug information.
         for _ in 0..24 {
             left.set(left.get().saturating_sub(1));
             let ends = left.get() == 0 || self.is_opaque(walk.kind);
             let step = if ends { Step::End } else { self.step(&walk, offset, bytes.max(1), left) };
             match step {
-                Step::Into(next) => walk = next,
+                Step::Into(next) => {
+                    if self.tag(self.strip(walk.kind)) == Some(c::DW_TAG_array_type) {
+                        let Walk { kind, offset, size, .. } = next;
+                        elements.push(Element { path_length: next.path.len(), kind, offset, size });
+                    }
+                    walk = next;
+                }
                 Step::Across(names) => {
                     walk.path.push_str(&names);
                     (walk.offset, walk.size) = (offset, bytes);
@@ -58,7 +77,7 @@ impl Debug {
             }
         }
         let Walk { path, kind, offset, size } = walk;
-        Part { path, type_name: self.type_name(kind), offset, size, kind }
+        Part { path, type_name: self.type_name(kind), offset, size, kind, elements }
     }
 
     fn step(&self, walk: &Walk, offset: u64, bytes: u64, left: &Cell<u32>) -> Step {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How an object is made up: one value of a type, or a row of them.
-use crate::dwarf::path::Part;
+use crate::dwarf::path::{self, Part};
 use crate::dwarf::{Debug, Die};
 
 /// The make-up of an object.
@@ -51,7 +51,8 @@ impl Layout {
             Element::Value(kind) => (kind, debug.size_of(kind).unwrap_or(0)),
             Element::Pointer(kind) => (kind, 8),
         };
-        let whole = || Part { path: String::new(), type_name: self.type_name(debug), offset: 0, size: 0, kind };
+        let (path, elements) = (String::new(), Vec::new());
+        let whole = || Part { path, type_name: self.type_name(debug), offset: 0, size: 0, kind, elements };
         let Some(from) = offset.checked_sub(self.start) else {
             return Part { path: format!("+{offset:#x} (array length)"), offset, size: bytes, ..whole() };
         };
@@ -63,8 +64,7 @@ impl Layout {
             let (offset, size) = (self.start + first * size, (last - first + 1) * size);
             return Part { path: format!("[{first}-{last}]"), offset, size, ..whole() };
         }
-        let part = self.element_part(debug, from % size, bytes);
-        Part { path: format!("[{first}]{}", part.path), offset: self.start + first * size + part.offset, ..part }
+        self.element_part(debug, from % size, bytes).within(format!("[{first}]"), kind, self.start + first * size, size)
     }
 
     fn element_part(&self, debug: &Debug, offset: u64, bytes: u64) -> Part {
@@ -72,8 +72,20 @@ impl Layout {
             Element::Value(kind) => debug.part_at(kind, offset, bytes),
             Element::Pointer(kind) => {
                 let type_name = format!("{} *", debug.type_name(kind));
-                Part { path: String::new(), type_name, offset: 0, size: 8, kind }
+                Part { path: String::new(), type_name, offset: 0, size: 8, kind, elements: Vec::new() }
             }
         }
+    }
+}
+
+impl Part {
+    /// The same as a part of an array, whose element at `offset` it was a part of.
+    fn within(mut self, index: String, kind: Die, offset: u64, size: u64) -> Part {
+        for element in &mut self.elements {
+            element.path_length += index.len();
+            element.offset += offset;
+        }
+        self.elements.insert(0, path::Element { path_length: index.len(), kind, offset, size });
+        Part { path: index + &self.path, offset: self.offset + offset, ..self }
     }
 }

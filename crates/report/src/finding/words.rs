@@ -136,16 +136,15 @@ fn sharing(group: &Group) -> String {
     let padding = verdict.padding.replace('`', "");
     match verdict.sharing {
         Sharing::False if readers.is_empty() => {
-            format!(" False sharing: {who}: different CPUs write different fields of one line; {padding}.")
+            format!(" False sharing: {who}: {}; {padding}.", verdict.reason)
         }
         Sharing::False => format!(
-            " False sharing: {who}, and so {} the line from {}: a read-mostly word beside a written one; {padding}.",
+            " False sharing: {who}, and so {} the line from {}: {}; {padding}.",
             verb(&writers, "take"),
             places(&readers),
+            verdict.reason,
         ),
-        Sharing::True => {
-            format!(" True sharing: {who}, which {} use; {padding}.", units::counted(verdict.users, "CPU"))
-        }
+        Sharing::True => format!(" True sharing: {who}, which {}; {padding}.", used(group)),
         Sharing::Both => format!(
             " True and false sharing: {who}; {} of the wait is for fields that other CPUs use as well, the rest for \
              what lies beside them; {padding}.",
@@ -154,6 +153,31 @@ fn sharing(group: &Group) -> String {
         Sharing::ReadOnly | Sharing::Unknown => format!(" {who}."),
     }
 }
+
+/// Who else uses what is written: `sum (stats.c:9) reads on other CPUs; each is used by at most 2 CPUs`, `8 CPUs use`.
+fn used(group: &Group) -> String {
+    let verdict = &group.verdict;
+    let cpus = units::counted(verdict.users, "CPU");
+    let each = match verdict.users_each {
+        each if each > 0 && each < verdict.users => format!("; each is used by at most {}", units::counted(each, "CPU")),
+        _ => String::new(),
+    };
+    let readers: Vec<&Spot> = group.sites.iter().filter(|spot| reads_elsewhere(spot, group)).collect();
+    match (readers.is_empty(), each.is_empty()) {
+        (true, _) => format!("{cpus} use{each}"),
+        (false, true) => format!("{} {} on other CPUs; {cpus} use it", places(&readers), verb(&readers, "read")),
+        (false, false) => format!("{} {} on other CPUs{each}", places(&readers), verb(&readers, "read")),
+    }
+}
+
+/// Reads that take the lines from the CPUs that write there.
+fn reads_elsewhere(spot: &Spot, group: &Group) -> bool {
+    let of_written = spot.fields.iter().any(|field| group.verdict.written.iter().any(|name| name == field.0));
+    of_written && units::share(spot.read_elsewhere, group.transfers) >= READER
+}
+
+/// A place that reads what others write is named from this share of the transfers on.
+const READER: f64 = 0.1;
 
 /// Places shown on either side.
 const PARTIES: usize = 2;

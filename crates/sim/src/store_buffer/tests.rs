@@ -188,3 +188,17 @@ fn a_full_buffer_names_its_oldest_store_and_plain_ones_take_no_room() {
     assert_eq!(buffers.youngest(0).map(|store| store.pc), Some(9));
     assert_eq!(buffers.make_certain(0, 4), 10);
 }
+
+/// A plain store that is ready waits for the atomic one before it, and is no atomic store.
+#[test]
+fn a_wait_for_all_stores_is_for_the_one_that_holds_up_the_others() {
+    let (mut buffers, mut memory) = (StoreBuffers::new(1, 4), Bytes::default());
+    buffers.defer(&mut memory, 0, (0, 8), 1, 10, 7);
+    buffers.defer(&mut memory, 0, (8, 8), 1, 50, 8);
+    buffers.defer_plain(&memory, 0, 16..24, 20, 9);
+    let kind = |store: Option<Store>| store.map(|store| (store.pc, crate::parts(store.origin()).1));
+    assert_eq!(kind(buffers.last(0)), Some((8, STORED)));
+    assert_eq!(kind(buffers.youngest(0)), Some((9, WRITTEN)));
+    buffers.defer_plain(&memory, 0, 0..8, 60, 10);
+    assert_eq!(kind(buffers.last(0)), Some((10, WRITTEN)), "its own line comes later");
+}

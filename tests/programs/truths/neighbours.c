@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Structures that share lines with others of their kind, or not: neighbours THREADS ROUNDS WAY. */
+#include "team.h"
+#include <string.h>
+
+struct both {
+	atomic_long reads, writes;
+};
+
+/* own: each thread has an element of its own, and uses both fields of it. */
+static _Alignas(64) struct both own[64];
+
+/* crossed: of each element, one thread uses one field, and another thread the other; elements have lines of their own. */
+static _Alignas(64) struct lined {
+	_Alignas(64) struct both both;
+} lined[64];
+
+/* objects: each thread has a heap object of its own; they lie on lines as malloc makes them. */
+static struct both *objects[64];
+
+/* monitor: thread 0 adds up what the others count, each on a line of its own. */
+static int rounds;
+static const char *way;
+static atomic_int done;
+static long sum;
+
+static void use(struct both *both)
+{
+	for (int i = 0; i < rounds; i++) {
+		atomic_fetch_add(&both->reads, 1);
+		if (i % 4 == 0)
+			atomic_fetch_add(&both->writes, 1);
+	}
+}
+
+static void cross(int thread)
+{
+	struct both *both = &lined[thread / 2].both;
+	atomic_long *field = thread % 2 ? &both->reads : &both->writes;
+
+	for (int i = 0; i < rounds; i++)
+		atomic_fetch_add(field, 1);
+}
+
+static void count(int thread)
+{
+	for (int i = 0; i < rounds; i++)
+		atomic_fetch_add(&lined[thread].both.reads, 1);
+	atomic_fetch_add(&done, 1);
+}
+
+static void add_up(int others)
+{
+	while (atomic_load(&done) < others)
+		for (int i = 1; i <= others; i++)
+			sum += atomic_load_explicit(&lined[i].both.reads, memory_order_relaxed);
+}
+
+static int threads;
+
+static void work(int thread)
+{
+	if (!strcmp(way, "own"))
+		use(&own[thread]);
+	else if (!strcmp(way, "objects"))
+		use(objects[thread]);
+	else if (!strcmp(way, "crossed"))
+		cross(thread);
+	else if (thread == 0)
+		add_up(threads - 1);
+	else
+		count(thread);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 4)
+		return 2;
+	threads = atoi(argv[1]);
+	rounds = atoi(argv[2]);
+	way = argv[3];
+	if (threads > 64)
+		return 2;
+	for (int i = 0; i < threads; i++) {
+		objects[i] = calloc(1, sizeof(struct both));
+		if (!objects[i])
+			return 3;
+	}
+	team_run(threads, work);
+	return sum < 0;
+}
