@@ -122,3 +122,17 @@ fn a_reader_that_takes_the_lines_from_their_writers_is_named() {
     assert!(said.contains("count (neighbours.c:") && said.contains("which add_up (neighbours.c:"), "{said}");
     assert!(said.contains("reads on other CPUs; each is used by at most 2 CPUs"), "{said}");
 }
+
+/// The wait for such a store is for the lock's, whose line others have taken.
+#[test]
+fn a_plain_store_behind_an_atomic_one_is_a_write_with_transfers() {
+    let report = neighbours("behind");
+    let run = report.at(8);
+    let on_plain = run.lines().filter(|line| line.text("object").starts_with("plain ("));
+    let sites: Vec<_> = on_plain.flat_map(|line| line.sites()).collect();
+    assert!(!sites.is_empty());
+    for site in sites {
+        assert_eq!(site["kind"], "write", "{site}");
+        assert!(site["transfers"].as_u64() > Some(0) || site["stall_cycles"] == 0, "{site}");
+    }
+}

@@ -50,8 +50,7 @@ pub(crate) struct Said {
 impl<'a> Apart<'a> {
     /// A place in the code waited for so long because of what lies beside.
     pub fn add(&mut self, site: &'a SiteUse, beside: &'a Beside, cost: f64) {
-        let key =
-            (beside.kind, beside.type_name.as_deref(), beside.other_type.as_deref(), pattern(&beside.name));
+        let key = (beside.kind, beside.type_name.as_deref(), beside.other_type.as_deref(), pattern(&beside.name));
         let row = self.rows.entry(key).or_default();
         row.cost += cost;
         row.uses.entry(beside.address).or_default().push((cost, &site.cpus));
@@ -81,7 +80,8 @@ fn cure(first: &Beside) -> String {
             format!("aligning {what} ({bytes} bytes){array} to {line} bytes would separate the elements")
         }
         (Neighbours::Objects, Some(what), other) => {
-            let from = other.filter(|other| *other != what).map_or("them".to_owned(), |other| format!("it from {other}"));
+            let from =
+                other.filter(|other| *other != what).map_or("them".to_owned(), |other| format!("it from {other}"));
             format!(
                 "allocating {what} ({bytes} bytes) on lines of its own, aligned to {line} bytes, would separate {from}"
             )

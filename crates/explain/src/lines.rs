@@ -3,7 +3,9 @@
 use crate::functions::percent;
 use crate::memory::{Field, Memory};
 use crate::space::Space;
-use crate::types::{Beside, ConflictUse, Element, FieldUse, HotLine, Neighbours, ObjectUse, SiteUse, Storage, UNKNOWN_OBJECT};
+use crate::types::{
+    Beside, ConflictUse, Element, FieldUse, HotLine, Neighbours, ObjectUse, SiteUse, Storage, UNKNOWN_OBJECT,
+};
 use crate::verdict::judge;
 use corefold_recording::{AccessKind, Conflict, CpuSet, Line, Run, Site};
 use std::cmp::Reverse;

@@ -136,7 +136,8 @@ fn advise(verdict: &mut Verdict, said: Option<Said>) {
     }
     .to_owned();
     verdict.padding = padding(verdict);
-    let elements_alone = quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
+    let elements_alone =
+        quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
     let is_false = matches!(verdict.sharing, Sharing::False | Sharing::Both);
     match said.filter(|_| is_false && !elements_alone) {
         Some(said) if said.alone => (verdict.reason, verdict.padding) = (said.reason, said.cure),

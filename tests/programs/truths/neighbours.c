@@ -19,10 +19,17 @@ static _Alignas(64) struct lined {
 static struct both *objects[64];
 
 /* monitor: thread 0 adds up what the others count, each on a line of its own. */
-static int rounds;
+static _Alignas(64) atomic_int done;
+
+/* behind: a plain store waits in the store buffer behind that of an unlocked lock. */
+static _Alignas(64) atomic_int lock;
+static struct plain {
+	_Alignas(64) volatile long left;
+} plain[64];
+
+static _Alignas(64) int rounds;
+static int threads;
 static const char *way;
-static atomic_int done;
-static long sum;
 
 static void use(struct both *both)
 {
@@ -51,12 +58,31 @@ static void count(int thread)
 
 static void add_up(int others)
 {
+	long sum = 0;
+
 	while (atomic_load(&done) < others)
 		for (int i = 1; i <= others; i++)
 			sum += atomic_load_explicit(&lined[i].both.reads, memory_order_relaxed);
+	if (sum < 0)
+		exit(3);
 }
 
-static int threads;
+static void behind(int thread)
+{
+	for (int i = 0; i < rounds; i++) {
+		while (atomic_exchange(&lock, 1))
+			while (atomic_load_explicit(&lock, memory_order_relaxed))
+				__builtin_ia32_pause();
+		atomic_store_explicit(&lock, 0, memory_order_release);
+		plain[thread].left = i;
+		/* Waits for both. */
+		atomic_fetch_add(&lined[thread].both.reads, 1);
+		if (i % 16 == 0)
+			plain[(thread + 1) % threads].left = i;
+		for (volatile int k = 0; k < 20; k++)
+			;
+	}
+}
 
 static void work(int thread)
 {
@@ -66,6 +92,8 @@ static void work(int thread)
 		use(objects[thread]);
 	else if (!strcmp(way, "crossed"))
 		cross(thread);
+	else if (!strcmp(way, "behind"))
+		behind(thread);
 	else if (thread == 0)
 		add_up(threads - 1);
 	else
@@ -87,5 +115,5 @@ int main(int argc, char **argv)
 			return 3;
 	}
 	team_run(threads, work);
-	return sum < 0;
+	return 0;
 }

@@ -307,3 +307,5 @@ impl Sites {
 }
 
 const _: () = assert!(Class::Upgrade as usize == corefold_model::Class::Upgrade as usize);
+const _: () = assert!(matches!(KINDS[corefold_sim::STORED as usize], AccessKind::AtomicStore));
+const _: () = assert!(matches!(KINDS[corefold_sim::WRITTEN as usize], AccessKind::Write));

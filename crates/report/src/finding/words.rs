@@ -159,7 +159,9 @@ fn used(group: &Group) -> String {
     let verdict = &group.verdict;
     let cpus = units::counted(verdict.users, "CPU");
     let each = match verdict.users_each {
-        each if each > 0 && each < verdict.users => format!("; each is used by at most {}", units::counted(each, "CPU")),
+        each if each > 0 && each < verdict.users => {
+            format!("; each is used by at most {}", units::counted(each, "CPU"))
+        }
         _ => String::new(),
     };
     let readers: Vec<&Spot> = group.sites.iter().filter(|spot| reads_elsewhere(spot, group)).collect();
