@@ -45,6 +45,31 @@ fn start_up_waits_are_not_counted_against_a_lock() {
     }
 }
 
+/// A wait after a thread's work, or of a thread that never gets any, is for nothing to begin.
+#[test]
+fn idle_threads_at_the_end_are_no_start_up_waits() {
+    for how in ["after", "never"] {
+        let report =
+            Simulation::of(&program_with("truths/idle.c", &[])).cpus("1,8").args(&format!("{{cpus}} {how}")).report();
+        let (cause, text) = cause(&report);
+        assert_eq!(cause, "lock", "{how}: {text}");
+        assert!(text.contains("waits for the condition variable work, longest in worker (idle.c:"), "{how}: {text}");
+        let run = report.at(8);
+        let locks = run.0["locks"].as_array().expect("locks");
+        let work = locks.iter().find(|lock| lock["name"] == "work").expect("the condition variable");
+        let cycles = |key: &str| work[key].as_f64().expect("cycles");
+        assert!(cycles("start_cycles") < cycles("wait_cycles") * 0.1, "{how}: {work}");
+    }
+}
+
+#[test]
+fn sleeps_are_named_where_threads_slept_most() {
+    let report = Simulation::of(&program_with("truths/idle.c", &[])).cpus("1,16").args("{cpus} sleep").report();
+    let (cause, text) = cause(&report);
+    assert_eq!(cause, "idle", "{text}");
+    assert!(text.contains("as threads slept, longest in sleeper (idle.c:"), "{text}");
+}
+
 /// A workload of the accuracy suite, and where it runs there: machine (the host's is any), program, options, threads.
 type Private = (String, String, Vec<String>, u64);
 

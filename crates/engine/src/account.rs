@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is counted while the program runs, and the recording of it.
+pub mod early;
 pub mod host;
 pub mod locks;
 mod meetings;

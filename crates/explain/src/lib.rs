@@ -87,6 +87,7 @@ fn facts(run: &Run, space: &Space<'_>) -> RunFacts {
         transfers: run.transfers.iter().sum(),
         pace: run.pace,
         slept_at: space.call_place(run.pace.slept_at).filter(|_| run.pace.slept_at != 0),
+        sleeps_at: space.call_place(run.pace.sleeps_at),
         notes: Vec::new(),
     }
 }

@@ -62,6 +62,10 @@ fn used_as(meetings: &Meetings) -> Used {
     if meetings.rounds <= 1 || !nearly_all(meetings.rounds, meetings.wakes) || !nearly_all(go_on, meetings.waits) {
         return Used::Other;
     }
+    // Threads that begin and end together, by the order of one that does not wait for them, have met nowhere.
+    if meetings.rounds <= 2 && meetings.waiters < meetings.threads && meetings.last_rounds == meetings.rounds {
+        return Used::Other;
+    }
     if meetings.threads > 2 {
         return Used::Barrier;
     }
@@ -112,6 +116,14 @@ mod tests {
     fn two(last_rounds: u64, same_again: u64, handed_over: u64) -> Used {
         let counts = Meetings { threads: 2, waiters: 2, waits: 100, wakes: 100, rounds: 100, ..Meetings::default() };
         used_as(&Meetings { last_rounds, same_again, handed_over, ..counts })
+    }
+
+    #[test]
+    fn threads_that_one_starts_and_stops_meet_nowhere() {
+        let by_one = Meetings { threads: 9, waiters: 8, waits: 16, wakes: 2, rounds: 2, ..Meetings::default() };
+        assert_eq!(used_as(&Meetings { last_rounds: 2, ..by_one }), Used::Other);
+        assert_eq!(used_as(&Meetings { last_rounds: 1, waiters: 9, ..by_one }), Used::Barrier);
+        assert_eq!(used_as(&Meetings { last_rounds: 9, waits: 72, wakes: 9, rounds: 9, ..by_one }), Used::Barrier);
     }
 
     #[test]

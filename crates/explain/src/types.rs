@@ -44,6 +44,8 @@ pub struct RunFacts {
     /// What may have decided how long it took, and where the thread that slept longest did so.
     pub pace: Pace,
     pub slept_at: Option<Place>,
+    /// Where threads slept longest.
+    pub sleeps_at: Option<Place>,
     /// What could not be simulated, or is unknown because debug information is missing.
     pub notes: Vec<Note>,
 }
@@ -375,7 +377,7 @@ pub struct LockUse {
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_cycles: u64,
-    /// Of these, start-up waits: of threads that had hardly run before.
+    /// Of these, start-up waits: of threads before they had done any of their work.
     pub start_cycles: u64,
     pub hold_cycles: u64,
     /// Where it was waited for longest.

@@ -60,6 +60,9 @@ pub struct Pace {
     pub slept: u64,
     /// Where it called a long one; 0 if that is not known.
     pub slept_at: u64,
+    /// Cycles that all threads slept, and where the one that slept longest called a long sleep.
+    pub sleeps: u64,
+    pub sleeps_at: u64,
     /// How often the program read a clock, and timers that it had set came due.
     pub clock_reads: u64,
     pub alarms: u64,
@@ -393,7 +396,7 @@ pub struct Lock {
     /// Acquisitions that had to wait.
     pub contended: u64,
     pub wait_cycles: u64,
-    /// Of these, what threads waited that had done hardly anything before: for the order to begin.
+    /// Of these, start-up waits: what threads waited before they had done any of their work.
     pub start_cycles: u64,
     /// Zero where it cannot be known: condition variables, barriers, words that no thread holds.
     pub hold_cycles: u64,

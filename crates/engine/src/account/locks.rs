@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
+use crate::account::early::Wait;
 use crate::account::meetings::Meeting;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::hot::hot;
@@ -28,8 +29,6 @@ struct Counts {
     acquisitions: u64,
     contended: u64,
     wait: Ticks,
-    /// Of this, waits of threads at their start.
-    start: Ticks,
     hold: Ticks,
     longest_wait: Ticks,
     wait_pc: u64,
@@ -84,14 +83,14 @@ impl Locks {
         record
     }
 
-    /// A thread of this age has stopped spinning on this word; the word is recorded at its first spin.
-    pub fn spun(&mut self, address: u64, wait: Ticks, lived: Ticks, pc: u64) {
+    /// A thread has stopped spinning on this word; the word is recorded at its first spin.
+    pub fn spun(&mut self, address: u64, wait: Ticks, pc: u64) {
         let record = self.at(address, LockKind::SpunWord);
         if record.kind != LockKind::SpunWord {
             return;
         }
         let counts = &mut record.counts;
-        counts.waited(wait, lived, pc);
+        counts.waited(wait, pc);
         counts.acquisitions = counts.acquisitions.max(counts.contended);
         self.any_spun = true;
     }
@@ -154,11 +153,23 @@ impl Locks {
         self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
     }
 
-    /// In the order of their wait, the longest first.
-    pub fn all(&self) -> Vec<Lock> {
+    /// Objects that were at addresses where others are by now.
+    pub fn past_objects(&self) -> usize {
+        self.past.len()
+    }
+
+    /// In the order of their wait, the longest first. `early`: the start-up waits of all threads.
+    pub fn all(&self, early: impl Iterator<Item = Wait>) -> Vec<Lock> {
         let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0);
-        let mut locks: Vec<Lock> = used.map(|(address, r)| r.lock(*address)).collect();
-        locks.extend(self.past.iter().cloned());
+        let mut past = self.past.clone();
+        let mut records: HashMap<u64, Lock, FxBuildHasher> = used.map(|(a, r)| (*a, r.lock(*a))).collect();
+        for wait in early {
+            let replaced = past[wait.past..].iter_mut().find(|lock| lock.address == wait.address);
+            if let Some(lock) = replaced.or_else(|| records.get_mut(&wait.address)) {
+                lock.start_cycles = (lock.start_cycles + wait.ticks / TICKS_PER_CYCLE).min(lock.wait_cycles);
+            }
+        }
+        let mut locks: Vec<Lock> = records.into_values().chain(past).collect();
         locks.sort_by_key(|l| (core::cmp::Reverse(l.wait_cycles), l.address));
         locks
     }
@@ -169,13 +180,9 @@ fn object_at(address: u64) -> Option<Object> {
 }
 
 impl Counts {
-    /// By a thread that has lived so long.
-    fn waited(&mut self, wait: Ticks, lived: Ticks, pc: u64) {
+    fn waited(&mut self, wait: Ticks, pc: u64) {
         self.contended += 1;
         self.wait += wait;
-        if wait >= lived / 2 {
-            self.start += wait;
-        }
         if wait >= self.longest_wait {
             self.longest_wait = wait;
             self.wait_pc = pc;
@@ -193,7 +200,7 @@ impl Record {
             acquisitions: self.counts.acquisitions,
             contended: self.counts.contended,
             wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
-            start_cycles: self.counts.start / TICKS_PER_CYCLE,
+            start_cycles: 0,
             hold_cycles: self.counts.hold / TICKS_PER_CYCLE,
             wait_pc: self.counts.wait_pc,
             meetings: self.meeting.counts(),
@@ -210,7 +217,6 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
     let counted_from = engine().locks.counted_from;
-    let lived = now.saturating_sub(current().spins.started);
     let record = engine().locks.of_kind(address, kind);
     if record.has_holders() {
         if record.holders.is_empty() {
@@ -220,7 +226,9 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     }
     record.counts.acquisitions += 1;
     if let Some(since) = since {
-        record.counts.waited(now.saturating_sub(since.max(counted_from)), lived, pc);
+        let wait = now.saturating_sub(since.max(counted_from));
+        record.counts.waited(wait, pc);
+        current().waited(address, wait, now);
     }
 }
 

@@ -76,7 +76,7 @@ pub fn run(status: Status) -> Run {
         stacks: e.samples.stacks(),
         lines: e.sites.lines(MOST_LINES, line_bytes),
         passed: e.sites.passed_list(MOST_LINES),
-        locks: e.locks.all(),
+        locks: e.locks.all(e.fibers.iter().flat_map(|fiber| fiber.early.found(fiber.done(end)))),
         labels: e.labels.clone(),
         allocations: e.heap.sites.clone(),
         frames: e.frames.list(),
@@ -93,12 +93,16 @@ fn pace() -> Pace {
     let e = engine();
     let longest = (0..e.fibers.len()).rev().max_by_key(|fiber| e.fibers[*fiber].slept.lasted).unwrap_or(0);
     let slept = e.fibers[longest].slept;
+    let sleeps = e.fibers.iter().map(|fiber| fiber.sleeps);
+    let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
     Pace {
         blocks: e.samples.blocks(),
         sleeper: longest as u32,
         asked: cycles(slept.asked),
         slept: cycles(slept.lasted),
         slept_at: slept.pc,
+        sleeps: cycles(sleeps.map(|sleeps| sleeps.lasted).sum()),
+        sleeps_at: longest_sleep.pc,
         clock_reads: e.clock_reads,
         alarms: e.alarms,
     }

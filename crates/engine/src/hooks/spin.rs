@@ -94,7 +94,17 @@ pub struct Spins {
     pub started: Ticks,
     /// Counted as spinning, and found not to be.
     refused: Spun,
+    /// The last spin that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
+    pub settled: Settled,
     alike: Alike,
+}
+
+/// A spin that is over: the word that it waited for, for how long, and until when.
+#[derive(Clone, Copy, Default)]
+pub struct Settled {
+    pub address: u64,
+    pub time: Ticks,
+    pub at: Ticks,
 }
 
 impl Default for Spins {
@@ -113,6 +123,7 @@ impl Default for Spins {
             ended: NOTHING,
             started: 0,
             refused: Spun::default(),
+            settled: Settled::default(),
             alike: Alike::default(),
         }
     }
@@ -263,7 +274,8 @@ impl Spins {
             all.stall += spun.stall;
             relieved += look.relieve(spun.stall);
         }
-        engine().locks.spun(word.address, all.time, word.at.saturating_sub(self.started), word.pc);
+        engine().locks.spun(word.address, all.time, word.pc);
+        self.settled = Settled { address: word.address, time: all.time, at: word.at };
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));

@@ -87,8 +87,10 @@ pub struct Fiber {
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
     on_cpu_since: Ticks,
-    /// Its waits that ended by a timer.
+    /// Its waits that ended by a timer; of these, sleeps.
     pub slept: Slept,
+    pub sleeps: Slept,
+    pub early: crate::account::early::Early,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
     pub share: fair::Share,
@@ -162,6 +164,8 @@ impl Fiber {
             time: Time::default(),
             on_cpu_since: 0,
             slept: Slept::default(),
+            sleeps: Slept::default(),
+            early: Default::default(),
             ran: 0,
             share: Default::default(),
             frames_base: frames,
@@ -201,9 +205,13 @@ impl Fiber {
             self.time.block += away;
         }
         if self.woken == Woken::Timer && !matches!(self.wait, Wait::Nothing) {
-            let mut slept = self.slept;
-            slept.ended(away, || innermost::calling_from(self.sp as u64, self.calls(self.frames).next()));
-            self.slept = slept;
+            let (mut slept, mut sleeps) = (self.slept, self.sleeps);
+            let place = || innermost::calling_from(self.sp as u64, self.calls(self.frames).next());
+            slept.ended(away, place);
+            if matches!(self.wait, Wait::Sleep) {
+                sleeps.ended(away, place);
+            }
+            (self.slept, self.sleeps) = (slept, sleeps);
         }
         self.wait = Wait::Nothing;
         self.blocked_at = 0;
@@ -237,6 +245,23 @@ impl Fiber {
         let refused = self.spins.take_refused();
         self.time.spin -= refused.time;
         self.time.stall += refused.stall;
+        if self.spins.settled.time > 0 {
+            let settled = core::mem::take(&mut self.spins.settled);
+            self.waited(settled.address, settled.time, settled.at);
+        }
+    }
+
+    /// It has waited for so long, until `clock`.
+    pub fn waited(&mut self, address: u64, ticks: Ticks, clock: Ticks) {
+        let (lived, done) = (clock.saturating_sub(self.spins.started), self.done(clock));
+        self.early.waited(address, engine().locks.past_objects(), ticks, lived, done);
+    }
+
+    /// Ticks of computing and sleeping since its accounts began, until `clock`.
+    pub fn done(&self, clock: Ticks) -> Ticks {
+        let now = if self.state == State::Running { clock.saturating_sub(self.on_cpu_since) } else { 0 };
+        let waited = self.time.stall + self.time.spin;
+        (self.time.compute + now).saturating_sub(waited) + self.sleeps.lasted
     }
 
     /// Ticks that the fiber has spent on a CPU, at `clock`.
@@ -248,7 +273,8 @@ impl Fiber {
     /// Accounts begin anew at `clock`: the region of interest begins.
     pub fn restart_accounts(&mut self, clock: Ticks) {
         self.time = Time::default();
-        self.slept = Slept::default();
+        (self.slept, self.sleeps) = (Slept::default(), Slept::default());
+        self.early = Default::default();
         self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;

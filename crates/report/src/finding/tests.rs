@@ -183,6 +183,22 @@ fn waiting_for_the_order_to_begin_is_idleness() {
     assert!(said(&[held]).contains("50% of thread time waits for the spun word go"), "one after the other");
 }
 
+#[test]
+fn sleeps_are_named_where_they_are_more_than_start_up_waits() {
+    let slept = |sleeps, started| {
+        let mut run = spend(timed(8, 1_000_000), 10, 0, 0, 90);
+        (run.run.pace.sleeps, run.run.sleeps_at) = (sleeps, Some(place("nap", "nap.c", 6)));
+        let mut barrier = lock("start", LockKind::Barrier, 0x1000, started);
+        (barrier.start_cycles, barrier.hold_cycles) = (started, 0);
+        run.locks = vec![barrier];
+        said(&[timed(1, 500_000), run])
+    };
+    let text = slept(5_000_000, 1_000_000);
+    assert!(text.contains("had a thread to run, as threads slept, longest in nap (nap.c:6)."), "{text}");
+    let text = slept(1_000_000, 5_000_000);
+    assert!(text.contains("had a thread to run, as threads waited for start to begin."), "{text}");
+}
+
 /// Two functions that use a field each of one line; `against` tells which field the other CPU wrote.
 fn pair(right: AccessKind, against: [&str; 2]) -> Vec<Explained> {
     let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);

@@ -304,17 +304,26 @@ fn idleness(point: &Point) -> String {
     let few = match point.explained.run.threads {
         1 => ", as the program has one thread".into(),
         threads if threads < cpus => format!(", as the program has {threads} threads"),
-        _ => waiting_to_begin(point),
+        _ => not_running(point),
     };
     format!("on average only {busy} of the {cpus} CPUs had a thread to run{few}")
 }
 
-/// Those that wait for the order to begin count as having nothing to run.
-fn waiting_to_begin(point: &Point) -> String {
+/// What threads did instead of running: those that wait for the order to begin have nothing to run either.
+fn not_running(point: &Point) -> String {
     let run = &point.explained.run;
     let lock = point.explained.locks.iter().max_by_key(|lock| before_work(lock, run));
-    let lock = lock.filter(|lock| units::share(before_work(lock, run), run.time.total()) >= SIGNIFICANT);
-    lock.map_or(String::new(), |lock| format!(", as threads waited for {} to begin", lock.name))
+    let waited = lock.map_or(0, |lock| before_work(lock, run));
+    if units::share(waited.max(run.pace.sleeps), run.time.total()) < SIGNIFICANT {
+        return String::new();
+    }
+    match lock.filter(|_| waited >= run.pace.sleeps) {
+        Some(lock) => format!(", as threads waited for {} to begin", lock.name),
+        None => {
+            let place = run.sleeps_at.as_ref().map_or(String::new(), |place| format!(", longest in {place}"));
+            format!(", as threads slept{place}")
+        }
+    }
 }
 
 fn capitalized(sentence: &str) -> String {

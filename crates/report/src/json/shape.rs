@@ -227,7 +227,7 @@ pub struct Lock<'a> {
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_cycles: u64,
-    /// Of `wait_cycles`, what threads waited that had done hardly anything before: for the order to begin.
+    /// Of `wait_cycles`, what threads waited before they had done any of their work: for the order to begin.
     pub start_cycles: u64,
     pub hold_cycles: u64,
     /// Where it was waited for longest.
