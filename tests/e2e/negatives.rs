@@ -58,7 +58,8 @@ fn idle_threads_at_the_end_are_no_start_up_waits() {
         let locks = run.0["locks"].as_array().expect("locks");
         let work = locks.iter().find(|lock| lock["name"] == "work").expect("the condition variable");
         let cycles = |key: &str| work[key].as_f64().expect("cycles");
-        assert!(cycles("start_cycles") < cycles("wait_cycles") * 0.1, "{how}: {work}");
+        // Before its only job, a worker does wait to begin.
+        assert!(cycles("start_cycles") < cycles("wait_cycles") * 0.2, "{how}: {work}");
     }
 }
 

@@ -257,11 +257,14 @@ impl Fiber {
         self.early.waited(address, engine().locks.past_objects(), ticks, lived, done);
     }
 
-    /// Ticks of computing and sleeping since its accounts began, until `clock`.
+    /// Ticks of computing and sleeping since its accounts began, until `clock`: now, or before it last left its CPU.
     pub fn done(&self, clock: Ticks) -> Ticks {
-        let now = if self.state == State::Running { clock.saturating_sub(self.on_cpu_since) } else { 0 };
-        let waited = self.time.stall + self.time.spin;
-        (self.time.compute + now).saturating_sub(waited) + self.sleeps.lasted
+        let on_cpu = match clock.checked_sub(self.on_cpu_since) {
+            Some(now) if self.state == State::Running => self.time.compute + now,
+            Some(_) => self.time.compute,
+            None => self.time.compute.saturating_sub(self.off_cpu_since.saturating_sub(clock)),
+        };
+        on_cpu.saturating_sub(self.time.stall + self.time.spin) + self.sleeps.lasted
     }
 
     /// Ticks that the fiber has spent on a CPU, at `clock`.
