@@ -62,6 +62,16 @@ impl<'a> Heap<'a> {
         self.sites.get(object.site as usize)?.mapping.as_ref()
     }
 
+    /// Where a stream was opened, if the object is one: a `FILE`, whose layout is the C library's own.
+    pub fn stream(&self, object: &Object) -> Option<Place> {
+        let site = self.sites.get(object.site as usize).filter(|site| site.mapping.is_none())?;
+        let in_library = |pc: &&u64| self.space.spot(**pc).is_some_and(|spot| is_c_library(&spot.module.path));
+        let library: Vec<&u64> = site.stack.iter().take_while(in_library).collect();
+        let opens = |pc: &&u64| self.space.callers_at(**pc).iter().any(|frame| opens_stream(&frame.function));
+        let caller = site.stack.get(library.len())?;
+        library.iter().any(opens).then(|| self.space.callers_at(*caller)[0].place())
+    }
+
     /// What source was missing where a type was asked for.
     pub fn notes(&self) -> Vec<Note> {
         self.sources.notes()
@@ -138,6 +148,13 @@ impl<'a> Call<'a> {
 
 fn is_c_library(path: &str) -> bool {
     ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| base_name(path).starts_with(name))
+}
+
+/// `fopen`, `_IO_new_fdopen`, `__fopen_internal`.
+fn opens_stream(function: &str) -> bool {
+    let name = function.trim_start_matches("_IO_new_").trim_start_matches("_IO_").trim_start_matches("__");
+    let name = name.trim_end_matches("_internal").trim_end_matches("64");
+    ["fopen", "fdopen", "popen", "tmpfile", "fopencookie", "cookie_init", "fmemopen", "open_memstream"].contains(&name)
 }
 
 fn first_of_user<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> Option<Place> {

@@ -84,6 +84,8 @@ impl<'a, 'b> Teller<'a, 'b> {
         field.stall += site.stall;
         field.spin += site.spin;
         let (field, address) = (field.name.clone(), self.line.address.wrapping_add_signed(field.offset_in_line));
+        let object = self.fields[field_index].object.map(|number| self.objects[number].storage);
+        let of_library = object == Some(Storage::Library);
         let frames = self.space.callers_at(site.pc);
         let conflicts = site.conflicts.iter().map(|conflict| self.conflict(site, field_index, conflict)).collect();
         self.sites.push(SiteUse {
@@ -95,6 +97,7 @@ impl<'a, 'b> Teller<'a, 'b> {
             field,
             field_index,
             address,
+            of_library,
             transfers: site.transfers,
             stall: site.stall,
             spin: site.spin,

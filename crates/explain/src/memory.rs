@@ -102,6 +102,13 @@ impl<'a> Memory<'a> {
     }
 
     fn allocated(&self, object: &Object) -> Thing<'a> {
+        if let Some(place) = self.heap.stream(object) {
+            let name = format!("stream (FILE) opened at {} (heap, {} bytes)", spot_name(&place), object.bytes);
+            let (address, bytes) = (object.address, object.bytes);
+            let (storage, origin) = (Storage::Library, Some(place));
+            let object = ObjectUse { name, address, bytes, type_name: Some("FILE".into()), storage, origin };
+            return Thing { object, base: "FILE".into(), layout: None, first_offset: 0, function: None };
+        }
         let (typed, origin) = self.heap.object(object);
         let (type_name, base) = match &typed {
             Some((debug, layout)) => (Some(layout.type_name(debug)), layout.short_name(debug)),

@@ -200,6 +200,8 @@ pub enum Storage {
     Mapping,
     /// A thread's stack.
     Stack,
+    /// A heap object of the C library's own, as of a stream.
+    Library,
     /// None of these.
     #[default]
     Unknown,
@@ -303,6 +305,8 @@ pub struct SiteUse {
     pub field: String,
     pub field_index: usize,
     pub address: u64,
+    /// The object is the C library's own: its layout cannot be changed.
+    pub of_library: bool,
     pub transfers: u64,
     pub stall: u64,
     pub spin: u64,

@@ -47,6 +47,8 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
             }
         }
     }
+    let mut owned = sites.clone().filter(|site| own(site)).peekable();
+    let library = owned.peek().is_some() && owned.all(|site| site.of_library);
     let written_at_all = parts.iter().any(|part| part.writes > 0) || sites.clone().any(|site| writes(site.kind));
     parts
         .sort_by(|a, b| (b.cost, b.writes).partial_cmp(&(a.cost, a.writes)).expect("finite").then(a.name.cmp(&b.name)));
@@ -58,7 +60,12 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
         share if share > 1.0 - NEGLIGIBLE => Sharing::True,
         _ => Sharing::Both,
     };
-    verdict(sharing, &parts, true_share, apart.said(false_cost))
+    let mut verdict = verdict(sharing, &parts, true_share, apart.said(false_cost));
+    if library && !verdict.padding.is_empty() {
+        verdict.padding = "it is the C library's own and cannot be padded".to_owned();
+    }
+    verdict.sentence = sentence(&verdict);
+    verdict
 }
 
 fn add<'a>(parts: &mut Vec<Part<'a>>, site: &'a SiteUse, cost: f64) {
@@ -116,7 +123,6 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, said: Option<Said>
     let pieces = used.iter().flat_map(|part| part.uses.values());
     verdict.users_each = pieces.map(|uses| beside::users(uses).len()).max().unwrap_or(0);
     advise(&mut verdict, said);
-    verdict.sentence = sentence(&verdict);
     verdict
 }
 

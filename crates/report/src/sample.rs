@@ -98,6 +98,7 @@ pub fn site(place: &Place, kind: AccessKind, field: &str, stall: u64, spin: u64)
         field: field.into(),
         field_index: 0,
         address: 0,
+        of_library: false,
         transfers: (stall + spin) / 200,
         stall,
         spin,

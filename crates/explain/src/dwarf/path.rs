@@ -220,9 +220,12 @@ const MOST_STEPS: u32 = 10_000;
 /// So many are named of the variants of a Rust enumeration that an access may be to.
 const MOST_VARIANTS: usize = 3;
 
-/// `.first…last`, or `.{a,b}` for bits that share bytes.
+/// `.first…last`, or `.{a,b}` for bits that share bytes; `.only` of one member and the padding around it.
 fn span_name(members: &[&Member]) -> String {
     let names: Vec<&str> = members.iter().map(|member| member.name.as_deref().unwrap_or("{…}")).collect();
+    if let [only] = names.as_slice() {
+        return format!(".{}", only.trim_start_matches("__"));
+    }
     if members.iter().all(|member| member.bits.is_some()) {
         return format!(".{{{}}}", names.join(","));
     }

@@ -42,6 +42,9 @@ pub fn at(cpus: u32) -> String {
     format!("At {}", units::counted(cpus, "CPU"))
 }
 
+/// Less is no faster.
+const FASTER: f64 = 1.05;
+
 pub fn speed(curve: &Curve) -> String {
     let (Some(base), Some(last), Some(best)) = (curve.base(), curve.last(), curve.best()) else {
         return String::new();
@@ -52,7 +55,7 @@ pub fn speed(curve: &Curve) -> String {
     let gain = last.speedup.unwrap_or(0.0) / f64::from(base.cpus());
     let on = if base.cpus() == 1 { "on one".into() } else { format!("on {}", base.cpus()) };
     let compared = match gain {
-        g if g >= 1.05 => format!("{}× as fast as {on}", units::factor(g)),
+        g if g >= FASTER => format!("{}× as fast as {on}", units::factor(g)),
         g if g > 0.95 => format!("no faster than {on}"),
         g => format!("{}× slower than {on}", units::factor(1.0 / g)),
     };
@@ -62,10 +65,10 @@ pub fn speed(curve: &Curve) -> String {
 /// Where the curve was highest, if it fell by more than a little since.
 fn peak(best: &Point, base: &Point, last: &Point) -> String {
     let fallen = best.speedup.unwrap_or(0.0) > last.speedup.unwrap_or(0.0) * 1.05;
-    if !fallen || best.cpus() == base.cpus() {
+    let gain = best.speedup.unwrap_or(0.0) / f64::from(base.cpus());
+    if !fallen || best.cpus() == base.cpus() || gain < FASTER {
         return String::new();
     }
-    let gain = best.speedup.unwrap_or(0.0) / f64::from(base.cpus());
     format!("; it was fastest at {} CPUs, {}×", best.cpus(), units::factor(gain))
 }
 
