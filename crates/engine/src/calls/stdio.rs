@@ -4,7 +4,7 @@
 //! ready; after it the lock is released.
 use crate::calls::io;
 use crate::calls::library_locks::{self, Guarded, give, opened, take_library, take_stream};
-use crate::engine::charge;
+use crate::engine::{charge, current};
 use crate::holding::{holding, holding_any};
 use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
@@ -240,7 +240,9 @@ before! {
 /// A call that makes a stream, and puts it on libc's list of all.
 pub fn makes(pc: u64, name: impl FnOnce() -> Option<String>, make: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let mut held = 0;
+    current().opens_at = pc;
     let stream = make();
+    current().opens_at = 0;
     take_library(Guarded::Streams, pc, &mut held);
     charge(OPENED);
     give(held, pc);
