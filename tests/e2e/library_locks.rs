@@ -39,6 +39,16 @@ fn calls_of_one_stream_take_turns() {
     }
 }
 
+/// Nobody can pad what the C library lays out.
+#[test]
+fn a_stream_is_called_one_and_is_not_to_be_padded() {
+    let report = of("putc");
+    let run = report.at(8);
+    let stream = run.lines().find(|line| line.text("object").starts_with("stream (FILE) opened at library_locks.c:"));
+    let verdict = stream.unwrap_or_else(|| panic!("no line of a stream")).text("verdict");
+    assert!(verdict.ends_with("it is the C library's own and cannot be padded"), "{verdict}");
+}
+
 #[test]
 fn calls_that_share_a_variable_of_libc_take_turns() {
     takes_turns("rand", "lock of rand()");

@@ -2,7 +2,7 @@
 use super::*;
 use crate::Work;
 use crate::sample::*;
-use corefold_explain::{Explained, FieldUse, LockUse, SiteUse};
+use corefold_explain::{Beside, Explained, FieldUse, LockUse, Neighbours, SiteUse, judge};
 use corefold_recording::{AccessKind, Meetings, Time};
 
 fn said(runs: &[Explained]) -> String {
@@ -228,6 +228,42 @@ fn two_fields_of_one_line_are_both_named_with_their_writers() {
     assert!(text.contains("True sharing: ") && text.ends_with("padding would separate nothing."), "{text}");
 }
 
+/// Of the line's false sharing, this share of `left`'s and `right`'s is between elements of an array.
+fn beside(percent: u64) -> String {
+    let mut runs = pair(AccessKind::Rmw, ["pair.b", "pair.a"]);
+    for site in &mut runs[1].lines[0].sites {
+        let mut conflict = site.conflicts[0].clone();
+        conflict.beside = Some(Beside {
+            kind: Neighbours::Elements,
+            name: format!("pair[{}]", site.address),
+            type_name: Some("struct pair".into()),
+            other_type: None,
+            address: site.address,
+            size: 16,
+            line_bytes: 64,
+            is_heap: true,
+        });
+        conflict.count = percent;
+        site.conflicts[0].count = 100 - percent;
+        site.conflicts.push(conflict);
+    }
+    runs[1].lines[0].verdict = judge(runs[1].lines[0].sites.iter(), |_| true);
+    said(&runs)
+}
+
+#[test]
+fn elements_beside_each_other_are_told_from_fields_beside_each_other() {
+    let (fields, both, elements) = (beside(5), beside(50), beside(95));
+    let (padding, aligning) =
+        ("padding would separate pair.b from pair.a", "aligning struct pair (16 bytes), and the array, to 64 bytes");
+    assert!(fields.ends_with(&format!("{padding}.")), "{fields}");
+    assert!(both.ends_with(&format!("{padding}, and {aligning} would separate the elements.")), "{both}");
+    assert!(
+        elements.contains(": elements of one array share lines; aligning") && !elements.contains(padding),
+        "{elements}"
+    );
+}
+
 #[test]
 fn the_field_that_is_waited_for_longest_comes_first_with_its_share() {
     let mut runs = pair(AccessKind::Rmw, ["pair.a", "pair.b"]);
@@ -258,6 +294,14 @@ fn an_object_is_judged_by_all_its_lines_and_its_own_accesses() {
     runs[1].lines.push(hottest);
     let text = said(&runs);
     assert!(text.contains("and so take the line from own (pair.c:40): a read-mostly word"), "{text}");
+}
+
+#[test]
+fn a_fastest_point_that_is_no_faster_than_the_first_is_not_named() {
+    let runs = [timed(1, 1000), timed(2, 990), timed(8, 4000)];
+    assert!(said(&runs).starts_with("At 8 CPUs the program is 4.0× slower than on one."), "{}", said(&runs));
+    let runs = [timed(1, 1000), timed(2, 800), timed(8, 4000)];
+    assert!(said(&runs).contains("it was fastest at 2 CPUs, 1.2×"), "{}", said(&runs));
 }
 
 #[test]
