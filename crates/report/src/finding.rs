@@ -36,7 +36,7 @@ const LOCK_EXPLAINS_LINE: f64 = 0.5;
 #[derive(Debug)]
 pub enum Cause<'a> {
     /// Lines of one object.
-    Lines(Group<'a>),
+    Lines(Box<Group<'a>>),
     Lock(LockGroup<'a>),
     /// CPUs wait for lines, but for no single one.
     ManyLines,
@@ -123,7 +123,7 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let lock = lock.filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
     let costliest = match (group, lock) {
         (Some(group), Some(lock)) if leads(&lock, &group) => Cause::Lock(lock),
-        (Some(group), _) => Cause::Lines(group),
+        (Some(group), _) => Cause::Lines(Box::new(group)),
         (None, Some(lock)) => Cause::Lock(lock),
         (None, None) => return spread_out(curve, point),
     };
