@@ -98,8 +98,15 @@ fn split_qualified(name: &str) -> (&str, &str) {
     cut.map_or(("", name), |at| (&name[..at], &name[at + 2..]))
 }
 
-/// What the type of a lambda is called, in which its function is.
-pub const LAMBDA: &str = "{lambda}";
+/// What the type of a lambda is called, in which its function is: by its line, as a function may have several.
+fn lambda(line: u64) -> String {
+    if line == 0 { "{lambda}".to_owned() } else { format!("{{lambda:{line}}}") }
+}
+
+/// Is this scope the type of a lambda?
+pub fn is_lambda(scope: &str) -> bool {
+    scope.rsplit("::").next().is_some_and(|last| last.starts_with("{lambda"))
+}
 
 /// The scope that an entry opens for its children.
 #[derive(Clone)]
@@ -115,7 +122,8 @@ enum Scope {
 struct Scan<'a> {
     info: &'a Info,
     unit: usize,
-    scopes: Vec<(isize, Rc<Scope>)>,
+    /// The scopes around an entry: depth, name, and the line where a type is declared.
+    scopes: Vec<(isize, Rc<Scope>, u64)>,
     index: &'a mut Index,
 }
 
@@ -124,6 +132,7 @@ struct Scan<'a> {
 struct Facts {
     name: Option<AttributeValue<Reader>>,
     location: Option<u64>,
+    line: u64,
     declaration: bool,
     is_mangled: bool,
 }
@@ -159,6 +168,7 @@ impl Scan<'_> {
         match attribute.name() {
             c::DW_AT_name => facts.name = Some(attribute.value()),
             c::DW_AT_location => facts.location = self.fixed_address(attribute.value()),
+            c::DW_AT_decl_line => facts.line = attribute.udata_value().unwrap_or(0),
             c::DW_AT_declaration => facts.declaration = true,
             c::DW_AT_linkage_name => facts.is_mangled = true,
             _ => {}
@@ -185,20 +195,23 @@ impl Scan<'_> {
                     self.index.variables.push(Variable { address, die, scope });
                 }
             }
-            c::DW_TAG_namespace => self.open(tag, die, facts.name, depth_if_parent),
+            c::DW_TAG_namespace => self.open(tag, die, facts, depth_if_parent),
             c::DW_TAG_subprogram => {
                 let scope = self.scope_name();
                 if facts.name.is_some() && !facts.is_mangled && !scope.is_empty() {
-                    let scope = if self.is_in_nameless() { format!("{scope}::{LAMBDA}").into() } else { scope };
+                    let scope = match self.nameless() {
+                        Some(line) => format!("{scope}::{}", lambda(line)).into(),
+                        None => scope,
+                    };
                     self.index.scopes.insert(die, scope);
                 }
-                self.open(tag, die, facts.name, depth_if_parent);
+                self.open(tag, die, facts, depth_if_parent);
             }
             _ => {
                 if let (Some(name), false) = (&facts.name, facts.declaration) {
                     self.define(tag, die, name.clone());
                 }
-                self.open(tag, die, facts.name, depth_if_parent);
+                self.open(tag, die, facts, depth_if_parent);
             }
         }
     }
@@ -218,12 +231,15 @@ impl Scan<'_> {
         }
     }
 
-    fn open(&mut self, tag: DwTag, die: Die, name: Option<AttributeValue<Reader>>, depth: Option<isize>) {
+    fn open(&mut self, tag: DwTag, die: Die, facts: Facts, depth: Option<isize>) {
         let Some(depth) = depth else { return };
         let outer = self.scope_name();
-        let mut name = name.and_then(|name| self.info.string(self.unit, name));
-        if tag == c::DW_TAG_subprogram && name.as_deref() == Some("operator()") && self.is_in_nameless() {
-            name = Some(LAMBDA.to_owned());
+        let mut name = facts.name.and_then(|name| self.info.string(self.unit, name));
+        if tag == c::DW_TAG_subprogram
+            && name.as_deref() == Some("operator()")
+            && let Some(line) = self.nameless()
+        {
+            name = Some(lambda(line));
         }
         let scope = match name {
             Some(name) if outer.is_empty() => Scope::Named(name.into()),
@@ -231,20 +247,21 @@ impl Scan<'_> {
             None if tag == c::DW_TAG_subprogram => Scope::Instance { outer, die },
             None => Scope::Named(outer),
         };
-        self.scopes.push((depth, Rc::new(scope)));
+        self.scopes.push((depth, Rc::new(scope), facts.line));
     }
 
-    /// Whether the innermost type has no name: a lambda's, if it has functions.
-    fn is_in_nameless(&self) -> bool {
+    /// The line of the innermost type, if it has no name: a lambda's, if it has functions.
+    fn nameless(&self) -> Option<u64> {
         let around = |depth: usize| match &**self.scopes.get(self.scopes.len().checked_sub(depth)?).map(|s| &s.1)? {
             Scope::Named(name) => Some(name.clone()),
             Scope::Instance { .. } => None,
         };
-        around(1).is_some() && around(1) == around(2)
+        let is_nameless = around(1).is_some() && around(1) == around(2);
+        self.scopes.last().filter(|_| is_nameless).map(|scope| scope.2)
     }
 
     fn scope_name(&mut self) -> Arc<str> {
-        let Some((_, scope)) = self.scopes.last() else {
+        let Some((_, scope, _)) = self.scopes.last() else {
             return "".into();
         };
         let (outer, die) = match &**scope {
@@ -256,8 +273,8 @@ impl Scan<'_> {
             Some(name) => format!("{outer}::{name}").into(),
             None => outer.clone(),
         };
-        let depth = self.scopes.pop().map_or(0, |scope| scope.0);
-        self.scopes.push((depth, Rc::new(Scope::Named(name.clone()))));
+        let (depth, line) = self.scopes.pop().map_or((0, 0), |scope| (scope.0, scope.2));
+        self.scopes.push((depth, Rc::new(Scope::Named(name.clone())), line));
         name
     }
 }

@@ -20,7 +20,7 @@ mod shape;
 mod types;
 
 pub use btf::Source;
-pub use index::{Index, LAMBDA, TypeEntry, Variable};
+pub use index::{Index, TypeEntry, Variable, is_lambda};
 pub use info::{Die, Info, Reader};
 pub use kind::{Kind, Qualifier, Sign};
 pub use names::Declaration;

@@ -142,7 +142,7 @@ fn lambdas_are_called_after_the_function_that_they_stand_in() {
     let mut run = program.run();
     let inner = program.symbol_with("clEvENKUlvE_clEv");
     run.stacks = vec![stack(&[inner], 60, 0)];
-    assert_eq!(told(&run).functions[0].name, "main::{lambda}::{lambda}");
+    assert_eq!(told(&run).functions[0].name, "main::{lambda:5}::{lambda:6}");
 }
 
 const MAP: &str = r#"

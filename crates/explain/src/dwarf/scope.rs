@@ -2,7 +2,7 @@
 //! What a name in a function's source means: its variables, and those outside of it.
 use super::{Debug, Die};
 use crate::symbols::demangle;
-use corefold_dwarf::{LAMBDA, Variable};
+use corefold_dwarf::{Variable, is_lambda};
 use gimli::constants as c;
 
 /// A variable or parameter of a function.
@@ -36,7 +36,7 @@ impl Debug {
         }
         let named = self.inherited(function, |die| Some((die, self.text(die, c::DW_AT_name)?)));
         match named.map(|(die, name)| (self.index().scope_of(die), name)) {
-            Some((Some(scope), name)) if name == "operator()" && scope.ends_with(LAMBDA) => scope.to_owned(),
+            Some((Some(scope), name)) if name == "operator()" && is_lambda(scope) => scope.to_owned(),
             Some((Some(scope), name)) => format!("{scope}::{name}"),
             Some((None, name)) => name,
             None => String::new(),
