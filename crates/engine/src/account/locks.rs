@@ -164,7 +164,7 @@ impl Locks {
         let mut past = self.past.clone();
         let mut records: HashMap<u64, Lock, FxBuildHasher> = used.map(|(a, r)| (*a, r.lock(*a))).collect();
         for wait in early {
-            let replaced = past[wait.past..].iter_mut().find(|lock| lock.address == wait.address);
+            let replaced = past.iter_mut().skip(wait.past).find(|lock| lock.address == wait.address);
             if let Some(lock) = replaced.or_else(|| records.get_mut(&wait.address)) {
                 lock.start_cycles = (lock.start_cycles + wait.ticks / TICKS_PER_CYCLE).min(lock.wait_cycles);
             }
