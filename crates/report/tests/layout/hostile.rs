@@ -156,6 +156,14 @@ fn dwarf(what: &str, entries: &str, options: &[&str]) {
     .uleb128 7, 0x13 /* structure, without anything */
     .byte 1
     .byte 0, 0
+    .uleb128 8, 0x13 /* structure: byte size, specification */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x47, 0x13
+    .byte 0, 0
+    .uleb128 9, 0x13 /* declaration of a structure: name */
+    .byte 0
+    .uleb128 0x03, 0x08, 0x3c, 0x19
+    .byte 0, 0
     .byte 0
 "
     );
@@ -175,6 +183,11 @@ fn entries_that_no_compiler_writes() {
     dwarf(
         "a typedef of itself",
         "2: .uleb128 5\n .asciz \"t\"\n .long 2b - 1b + 4\n .uleb128 2\n .byte 8\n .asciz \"s\"\n .uleb128 3\n .long 2b - 1b + 4\n .byte 0",
+        &[],
+    );
+    dwarf(
+        "a definition whose declaration is inside it",
+        "2: .uleb128 8\n .byte 8\n .long 3f - 1b + 4\n3: .uleb128 9\n .asciz \"inner\"\n .byte 0",
         &[],
     );
     dwarf(
