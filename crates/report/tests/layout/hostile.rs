@@ -196,3 +196,54 @@ fn entries_that_no_compiler_writes() {
         &[],
     );
 }
+
+/// Each has a member of the next one's type, which is in a unit of its own.
+#[test]
+fn a_long_chain_of_type_units() {
+    let unit = |number: usize| {
+        format!(
+            "
+0:  .long 9f - 1f
+1:  .short 4
+    .long 0
+    .byte 8
+    .quad {number}
+    .long 2f - 0b
+    .uleb128 1
+2:  .uleb128 2
+    .byte 8
+    .asciz \"s{number}\"
+    .uleb128 3
+    .long 3f - 0b
+    .byte 0
+3:  .uleb128 4
+    .quad {number} + 1
+    .byte 0
+9:"
+        )
+    };
+    let source = format!(
+        "    .section .debug_abbrev,\"\",@progbits
+    .uleb128 1, 0x41
+    .byte 1, 0, 0
+    .uleb128 2, 0x13 /* structure: byte size, name */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x03, 0x08
+    .byte 0, 0
+    .uleb128 3, 0x0d /* member: type */
+    .byte 0
+    .uleb128 0x49, 0x13
+    .byte 0, 0
+    .uleb128 4, 0x13 /* structure in a unit of its own: signature, declaration */
+    .byte 0
+    .uleb128 0x69, 0x20, 0x3c, 0x19
+    .byte 0, 0
+    .byte 0
+    .section .debug_types,\"\",@progbits{}
+    .section .debug_info,\"\",@progbits
+",
+        (1..=5000).map(unit).collect::<String>()
+    );
+    let built = Built::new("gcc", "chain.s", &source, &["-c"]);
+    survives("a chain of type units", || Types::open(&Request { path: built.path.clone(), ..Request::default() }));
+}
