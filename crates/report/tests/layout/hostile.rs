@@ -247,3 +247,46 @@ fn a_long_chain_of_type_units() {
     let built = Built::new("gcc", "chain.s", &source, &["-c"]);
     survives("a chain of type units", || Types::open(&Request { path: built.path.clone(), ..Request::default() }));
 }
+
+/// Each of its members has a type that is declared here, and defined by that name many times elsewhere.
+#[test]
+fn many_declarations_of_one_name() {
+    const MANY: usize = 40_000;
+    let all = |line: &dyn Fn(usize) -> String| (0..MANY).map(line).collect::<String>();
+    let head = |number: usize, body: String| {
+        format!(
+            "\n8{number}: .long 7{number}f - 6{number}f\n6{number}: .short 4\n .long 0\n .byte 8\n .uleb128 1\n{body} .byte 0\n7{number}:"
+        )
+    };
+    let scope =
+        |i| format!(" .uleb128 2\n .byte 8\n .asciz \"s{i}\"\n .uleb128 2\n .byte 8\n .asciz \"x\"\n .byte 0, 0\n");
+    let definitions = head(0, all(&scope));
+    let declared = all(&|_| " .uleb128 4\n .asciz \"x\"\n".to_owned());
+    let members = all(&|i| format!(" .uleb128 3\n .long 12 + {i} * 3\n"));
+    let declarations = head(1, format!("{declared} .uleb128 2\n .byte 8\n .asciz \"big\"\n{members} .byte 0\n"));
+    let source = format!(
+        "    .section .debug_abbrev,\"\",@progbits
+    .uleb128 1, 0x11
+    .byte 1, 0, 0
+    .uleb128 2, 0x13 /* structure: byte size, name */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x03, 0x08
+    .byte 0, 0
+    .uleb128 3, 0x0d /* member: type */
+    .byte 0
+    .uleb128 0x49, 0x13
+    .byte 0, 0
+    .uleb128 4, 0x13 /* declaration: name */
+    .byte 0
+    .uleb128 0x03, 0x08, 0x3c, 0x19
+    .byte 0, 0
+    .byte 0
+    .section .debug_info,\"\",@progbits{definitions}{declarations}
+"
+    );
+    let built = Built::new("gcc", "declared.s", &source, &["-c"]);
+    let begun = Instant::now();
+    let types = Types::open(&Request { path: built.path.clone(), ..Request::default() }).unwrap();
+    assert!(types.structures().iter().any(|found| found.name == "big"));
+    assert!(begun.elapsed() < LONGEST / 5, "{:?}", begun.elapsed());
+}
