@@ -6,6 +6,7 @@ use crate::account::sites::Counts;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
+use crate::hooks::blocks;
 use crate::hooks::hot::{Captured, hot};
 use crate::scheduling::sched;
 use core::hash::Hasher;
@@ -293,6 +294,19 @@ impl Spins {
         true
     }
 
+    /// Is each block of the current iteration an event, to be passed to [`Spins::enters`]?
+    #[inline]
+    pub fn watches(&self) -> bool {
+        self.turns.watching
+    }
+
+    /// A block begins. Code that is not instrumented may count in memory that no hook sees.
+    pub fn enters(&mut self, pc: u64) {
+        if self.turns.watching && blocks::calls_unseen(pc) {
+            self.turns.is_impure();
+        }
+    }
+
     /// Other data that the loop reads has been written: it may behave differently now.
     pub fn disturbed(&mut self) {
         self.turns.end();
@@ -461,6 +475,7 @@ impl Turns {
             self.watching = true;
             *read = Default::default();
             sched::show_reads(true);
+            hot!().limit = 0;
         }
         self.pure
     }
@@ -481,11 +496,11 @@ pub fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
     own
 }
 
-/// Bytes of the stack that are compared: loops keep their counters no deeper.
-const STACK: u64 = 64 << 10;
+/// Bytes of stack that are compared at most.
+const STACK: u64 = 1 << 20;
 
 /// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
-/// not the thread's.
+/// not the thread's, or too deep: a loop may have its counter anywhere.
 fn image(registers: &[u64; 7]) -> Option<u64> {
     let stack = registers[6];
     if !current().thread.has_stack(stack) {
@@ -494,7 +509,10 @@ fn image(registers: &[u64; 7]) -> Option<u64> {
     let mut hash = FxHasher::default();
     registers.iter().for_each(|r| hash.write_u64(*r));
     let from = stack & !7;
-    let end = crate::threads::thread::stack_end(from).min(from + STACK);
+    let end = crate::threads::thread::stack_end(from);
+    if end - from > STACK {
+        return None;
+    }
     for address in (from..end).step_by(8) {
         hash.write_u64(read_value(address, 8));
     }
