@@ -76,7 +76,8 @@ const NOTHING: Look = Look {
 pub struct Spins {
     turns: Turns,
     pub captured: Captured,
-    last: (u64, u64),
+    /// What plain reads have read since the last store, by slot: 0, or a hash of place and address.
+    repeated: [u32; LOOKS],
     looks: [Look; LOOKS],
     spinning: bool,
     /// Is anything in `looks`?
@@ -103,7 +104,7 @@ impl Default for Spins {
         Spins {
             turns: Turns::default(),
             captured: Captured::default(),
-            last: (0, 0),
+            repeated: [0; LOOKS],
             looks: [NOTHING; LOOKS],
             spinning: false,
             any: false,
@@ -132,12 +133,11 @@ impl Spins {
         look.pc == pc && look.address == address
     }
 
-    /// Is this a repetition of the last read, with no store since? If not, it becomes the last.
+    /// Has the fiber read `address` from here before, with no store since? To be asked once for each read.
     #[inline]
     pub fn again(&mut self, pc: u64, address: u64) -> bool {
-        let same = self.last == (pc, address) && !crate::hooks::access::wrote();
-        self.last = (pc, address);
-        same
+        let read = ((pc ^ address.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1;
+        core::mem::replace(&mut self.repeated[Self::slot(pc)], read) == read
     }
 
     /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before. Where
@@ -233,6 +233,7 @@ impl Spins {
 
     /// The fiber did something that a spin does not do. To be called by [`crate::scheduling::fiber::Fiber::ends_spin`].
     pub fn forget(&mut self) {
+        self.repeated = [0; LOOKS];
         if core::mem::take(&mut self.any) {
             self.settle();
             self.looks.iter_mut().for_each(|look| look.pc = 0);
