@@ -4,10 +4,10 @@
 const KIND: u32 = 48;
 const SIZE: u32 = 52;
 
-/// The kinds under which a wait for a store in the store buffer is accounted, as the front end numbers them: an atomic
-/// one, and a plain one.
-pub const STORED: u8 = 3;
+/// The kinds under which waits for a plain and for an atomic store in the store buffer are accounted, as the front end
+/// numbers them.
 pub const WRITTEN: u8 = 1;
+pub const STORED: u8 = 3;
 
 pub fn origin(pc: u64, kind: u8, size: u32) -> u64 {
     pc | u64::from(kind) << KIND | u64::from(size.min(64)) << SIZE

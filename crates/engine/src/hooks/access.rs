@@ -34,9 +34,10 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let mut event = event(What::Load, address, size as u32, pc, AccessKind::Read);
     let tag = *tag_of(address);
     if !tag.is_untouched() && tag.private_cpu().is_none() {
+        ends_spin_by_store();
         let spins = &mut current().spins;
         event.may_be_old = !spins.again(pc, address);
-        event.awaited = !wrote() && spins.continues(pc, address);
+        event.awaited = spins.continues(pc, address);
     }
     let effects = issue(&mut event);
     if effects.has(Effects::VALUE) {
@@ -255,15 +256,21 @@ fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
     sched::sampled();
 }
 
-/// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
-pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
-    let engine = engine();
-    let fiber = &mut engine.fibers[engine.sched.fiber];
+/// A fiber that has stored something since it last looked does not spin.
+#[inline]
+fn ends_spin_by_store() {
     if wrote() {
-        fiber.ends_spin();
+        current().ends_spin();
         hot!().wrote = 0;
         perturb::worked();
     }
+}
+
+/// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
+pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
+    ends_spin_by_store();
+    let engine = engine();
+    let fiber = &mut engine.fibers[engine.sched.fiber];
     let cpu = engine.sim.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
