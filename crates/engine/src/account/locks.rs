@@ -224,6 +224,19 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     }
 }
 
+/// libc's own code has waited since `since` for one of its locks, and has it until it returns. The stand-ins may know
+/// the lock already, by its name; and no call of ours says when it is released.
+pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
+    let now = hot!().clock;
+    let counted_from = engine().locks.counted_from;
+    let lived = now.saturating_sub(current().spins.started);
+    let locks = &mut engine().locks;
+    let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
+    let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
+    counts.acquisitions += 1;
+    counts.waited(now.saturating_sub(since.max(counted_from)), lived, pc);
+}
+
 /// The running thread begins to wait at a barrier or condition variable.
 pub fn waits(address: u64, kind: LockKind) {
     let (again, woke) = (current().woken_at == address, current().woke_at == address);
