@@ -63,6 +63,10 @@ pub struct Pace {
     /// How often the program read a clock, and timers that it had set came due.
     pub clock_reads: u64,
     pub alarms: u64,
+    /// Cycles that the longest of these timers was set for.
+    pub timer: u64,
+    /// Cycles from the first to the last reading of the thread that read a clock most often.
+    pub watched: u64,
 }
 
 /// How work grows with the number of CPUs, where the program marks no progress.

@@ -140,7 +140,7 @@ fn forget_so_far() {
     e.sites.clear();
     e.locks.clear();
     e.progress.clear();
-    (e.clock_reads, e.alarms) = (0, 0);
+    (e.clock_reads, e.alarms, e.longest_alarm) = (0, 0, 0);
     e.region.coz.iter_mut().for_each(|point| point.before = coz_count(point.counter));
     for fiber in &mut e.fibers {
         let clock = if fiber.state == crate::scheduling::fiber::State::Running {

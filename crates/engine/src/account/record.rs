@@ -93,6 +93,7 @@ fn pace() -> Pace {
     let e = engine();
     let longest = (0..e.fibers.len()).rev().max_by_key(|fiber| e.fibers[*fiber].slept.lasted).unwrap_or(0);
     let slept = e.fibers[longest].slept;
+    let watched = e.fibers.iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
     Pace {
         blocks: e.samples.blocks(),
         sleeper: longest as u32,
@@ -101,6 +102,8 @@ fn pace() -> Pace {
         slept_at: slept.pc,
         clock_reads: e.clock_reads,
         alarms: e.alarms,
+        timer: cycles(e.longest_alarm),
+        watched: cycles(watched.map_or(0, |w| w.last - w.first)),
     }
 }
 

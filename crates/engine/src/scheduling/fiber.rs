@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
+use crate::calls::clock::Watched;
 use crate::calls::within::allocator;
 use crate::crash::innermost;
 use crate::engine::engine;
@@ -89,6 +90,7 @@ pub struct Fiber {
     on_cpu_since: Ticks,
     /// Its waits that ended by a timer.
     pub slept: Slept,
+    pub watched: Watched,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
     pub share: fair::Share,
@@ -162,6 +164,7 @@ impl Fiber {
             time: Time::default(),
             on_cpu_since: 0,
             slept: Slept::default(),
+            watched: Watched::default(),
             ran: 0,
             share: Default::default(),
             frames_base: frames,
@@ -249,6 +252,7 @@ impl Fiber {
     pub fn restart_accounts(&mut self, clock: Ticks) {
         self.time = Time::default();
         self.slept = Slept::default();
+        self.watched = Watched::default();
         self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
