@@ -393,8 +393,9 @@ pub struct Lock {
     pub name: String,
     /// The heap object that it lies in, if any.
     pub object: Option<Object>,
+    /// 0: not known, as of a flag.
     pub acquisitions: u64,
-    /// Acquisitions that had to wait.
+    /// Acquisitions that had to wait; waits, if acquisitions are not known.
     pub contended: u64,
     pub wait_cycles: u64,
     /// Of these, what threads waited that had done hardly anything before: for the order to begin.

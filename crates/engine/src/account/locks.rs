@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
 use crate::account::meetings::Meeting;
+use crate::account::takes::Takes;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::hot::hot;
 use alloc::string::String;
@@ -21,6 +22,8 @@ struct Record {
     /// Since when somebody has.
     held_since: Ticks,
     meeting: Meeting,
+    /// Of words that are spun on.
+    takes: Takes,
 }
 
 #[derive(Default)]
@@ -39,22 +42,26 @@ pub struct Locks {
     records: HashMap<u64, Record, FxBuildHasher>,
     /// Of objects that were at the same address before.
     past: Vec<Lock>,
-    any_spun: bool,
-    /// Words that are spun on and held now, by [`Locks::slot`]: a filter that most stores do not pass.
-    held: [u8; 64],
+    /// Words that are spun on, and those that may be held now, by [`Locks::slot`]: filters that most updates and stores
+    /// do not pass.
+    spun: [bool; SLOTS],
+    held: [bool; SLOTS],
     /// When the region of interest began: waits count from then on.
     counted_from: Ticks,
 }
 
 impl Default for Locks {
     fn default() -> Self {
-        Locks { records: HashMap::default(), past: Vec::new(), any_spun: false, held: [0; 64], counted_from: 0 }
+        let none = [false; SLOTS];
+        Locks { records: HashMap::default(), past: Vec::new(), spun: none, held: none, counted_from: 0 }
     }
 }
 
+const SLOTS: usize = 256;
+
 impl Locks {
     fn slot(address: u64) -> usize {
-        (address >> 2 ^ address >> 8) as usize % 64
+        (address >> 2 ^ address >> 8) as usize % SLOTS
     }
 
     fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
@@ -66,6 +73,7 @@ impl Locks {
             holders: Vec::new(),
             held_since: 0,
             meeting: Meeting::default(),
+            takes: Takes::default(),
         })
     }
 
@@ -80,55 +88,64 @@ impl Locks {
             record.counts = Counts::default();
             record.meeting = Meeting::default();
             record.holders.clear();
+            record.takes = Takes::default();
         }
         record
     }
 
-    /// A thread of this age has stopped spinning on this word; the word is recorded at its first spin.
-    pub fn spun(&mut self, address: u64, wait: Ticks, lived: Ticks, pc: u64) {
+    /// The running thread begins to spin on this word.
+    pub fn spins(&mut self, address: u64) {
+        let slot = Self::slot(address);
         let record = self.at(address, LockKind::SpunWord);
-        if record.kind != LockKind::SpunWord {
-            return;
+        if record.kind == LockKind::SpunWord {
+            record.takes.looks(engine().sched.fiber as u32);
+            self.spun[slot] = true;
         }
-        let counts = &mut record.counts;
-        counts.waited(wait, lived, pc);
-        counts.acquisitions = counts.acquisitions.max(counts.contended);
-        self.any_spun = true;
     }
 
-    /// A read-modify-write changed the word from zero: if threads spin on it, that is how it is taken.
+    /// The running thread looks at the word after it has updated it: the update has not taken it.
     #[inline]
-    pub fn taken(&mut self, address: u64) {
-        if self.any_spun
+    pub fn not_taken(&mut self, address: u64) {
+        if self.spun[Self::slot(address)]
+            && let Some(record) = self.records.get_mut(&address)
+        {
+            record.takes.looks(engine().sched.fiber as u32);
+        }
+    }
+
+    /// A thread of this age has waited for this word by spinning.
+    pub fn spun(&mut self, address: u64, wait: Ticks, lived: Ticks, pc: u64) {
+        let record = self.at(address, LockKind::SpunWord);
+        if record.kind == LockKind::SpunWord {
+            record.counts.waited(wait, lived, pc);
+        }
+    }
+
+    /// A read-modify-write of the running thread changed the word so: if threads spin on it, that may take or release it.
+    #[inline]
+    pub fn updated(&mut self, address: u64, change: (u64, u64)) {
+        let slot = Self::slot(address);
+        if self.spun[slot]
             && let Some(record) = self.records.get_mut(&address)
             && record.kind == LockKind::SpunWord
         {
-            record.counts.acquisitions += 1;
-            if record.holders.is_empty() {
-                let held = &mut self.held[Self::slot(address)];
-                *held = held.saturating_add(1);
-            }
-            record.holders = alloc::vec![engine().sched.fiber as u32];
-            record.held_since = hot!().clock;
+            // Two words of one slot: the filter lets stores to either pass.
+            self.held[slot] |= record.takes.updated(engine().sched.fiber as u32, change, hot!().clock);
         }
     }
 
-    /// The running thread has stored to the word, or set it to zero, which takes effect at `effect`: if it
-    /// holds it, that releases it.
+    /// The running thread has stored to the word, which takes effect at `effect`: if it holds it, that releases it.
     #[inline]
     pub fn stored(&mut self, address: u64, effect: Ticks) {
-        if self.held[Self::slot(address)] != 0 {
+        if self.held[Self::slot(address)] {
             self.let_go(address, effect);
         }
     }
 
     fn let_go(&mut self, address: u64, effect: Ticks) {
         let Some(record) = self.records.get_mut(&address) else { return };
-        if record.kind == LockKind::SpunWord && record.holders == [engine().sched.fiber as u32] {
-            record.holders.clear();
-            record.counts.hold += effect.saturating_sub(record.held_since);
-            let held = &mut self.held[Self::slot(address)];
-            *held = held.saturating_sub(1);
+        if record.kind == LockKind::SpunWord {
+            record.takes.stored(engine().sched.fiber as u32, effect);
         }
     }
 
@@ -137,8 +154,9 @@ impl Locks {
         let now = hot!().clock;
         self.counted_from = now;
         self.past.clear();
-        self.records.retain(|_, r| !r.holders.is_empty());
+        self.records.retain(|_, r| !r.holders.is_empty() || r.kind == LockKind::SpunWord);
         for record in self.records.values_mut() {
+            record.takes.clear(now);
             record.counts = Counts::default();
             record.meeting = Meeting::default();
             record.held_since = now;
@@ -156,7 +174,7 @@ impl Locks {
 
     /// In the order of their wait, the longest first.
     pub fn all(&self) -> Vec<Lock> {
-        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0);
+        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0 || r.counts.contended > 0);
         let mut locks: Vec<Lock> = used.map(|(address, r)| r.lock(*address)).collect();
         locks.extend(self.past.iter().cloned());
         locks.sort_by_key(|l| (core::cmp::Reverse(l.wait_cycles), l.address));
@@ -184,17 +202,28 @@ impl Counts {
 }
 
 impl Record {
+    /// Acquisitions, and ticks held. Of a word that is spun on, both are known if updates of it end all waits for it: not
+    /// if it is a flag, or says whose turn it is.
+    fn taken(&self) -> (u64, Ticks) {
+        match self.kind {
+            LockKind::SpunWord if self.takes.count < self.counts.contended => (0, 0),
+            LockKind::SpunWord => (self.takes.count, self.takes.held),
+            _ => (self.counts.acquisitions, self.counts.hold),
+        }
+    }
+
     fn lock(&self, address: u64) -> Lock {
+        let (acquisitions, hold) = self.taken();
         Lock {
             address,
             kind: self.kind,
             name: self.name.clone(),
             object: self.object.clone(),
-            acquisitions: self.counts.acquisitions,
+            acquisitions,
             contended: self.counts.contended,
             wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
             start_cycles: self.counts.start / TICKS_PER_CYCLE,
-            hold_cycles: self.counts.hold / TICKS_PER_CYCLE,
+            hold_cycles: hold / TICKS_PER_CYCLE,
             wait_pc: self.counts.wait_pc,
             meetings: self.meeting.counts(),
         }

@@ -135,7 +135,10 @@ fn forget_so_far() {
     let e = engine();
     crate::scheduling::spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
-    e.fibers.iter_mut().for_each(|fiber| fiber.ends_spin());
+    e.fibers.iter_mut().for_each(|fiber| {
+        fiber.ends_spin();
+        fiber.ends_wait();
+    });
     e.samples.clear();
     e.sites.clear();
     e.locks.clear();

@@ -53,7 +53,10 @@ fn all_modules() -> Vec<corefold_recording::Module> {
 /// The run's totals so far.
 pub fn run(status: Status) -> Run {
     let e = engine();
-    e.fibers.iter_mut().for_each(|f| f.ends_spin());
+    e.fibers.iter_mut().for_each(|fiber| {
+        fiber.ends_spin();
+        fiber.ends_wait();
+    });
     crate::scheduling::spin_skip::end_all(now());
     let unwritten = cycles(e.sites.take_unwritten_spins());
     e.locks.forget_unwritten();

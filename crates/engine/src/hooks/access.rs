@@ -3,7 +3,7 @@
 use crate::account::sites::line_shared;
 use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
-use crate::hooks::hot::hot;
+use crate::hooks::hot::{TRIED, hot};
 use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::store_buffer;
 use crate::hooks::{l1_refill, polls};
@@ -261,6 +261,10 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     let fiber = &mut engine.fibers[engine.sched.fiber];
     if wrote() {
         fiber.ends_spin();
+        match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
+            true => engine.locks.not_taken(address),
+            false => fiber.ends_wait(),
+        }
         hot!().wrote = 0;
         perturb::worked();
     }

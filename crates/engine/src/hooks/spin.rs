@@ -6,7 +6,8 @@ use crate::account::sites::Counts;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
-use crate::hooks::hot::{Captured, hot};
+use crate::hooks::hot::{Captured, TRIED, WROTE, hot};
+use crate::hooks::waits::{Instant, Spin, Waits};
 use crate::scheduling::sched;
 use core::hash::Hasher;
 use corefold_model::{Tag, Ticks};
@@ -82,6 +83,9 @@ pub struct Spins {
     any: bool,
     /// Until when spinning is counted, and the fiber's stall by then.
     counted: (Ticks, Ticks),
+    /// When the current one began.
+    begin: Instant,
+    pub waits: Waits,
     /// Stall that counts as spinning.
     converted: Ticks,
     /// When the fiber last yielded its CPU to nobody, and for how long.
@@ -107,6 +111,8 @@ impl Default for Spins {
             spinning: false,
             any: false,
             counted: (0, 0),
+            begin: Instant::default(),
+            waits: Waits::default(),
             converted: 0,
             rested: (0, 0),
             read: [Watched::default(); LOOKS],
@@ -167,6 +173,10 @@ impl Spins {
             self.replace(found, stalled, again);
             return None;
         }
+        if look.spun.time == 0 {
+            self.begins(found);
+        }
+        let look = &mut self.looks[Self::slot(found.pc)];
         let from = if self.counted.0 > look.at { self.counted } else { (look.at, look.stall) };
         let part = Spun { time: found.at.saturating_sub(from.0), stall: stalled.saturating_sub(from.1) };
         (look.at, look.stall) = (found.at, stalled);
@@ -183,6 +193,34 @@ impl Spins {
             self.spinning = false;
         }
         Some(part)
+    }
+
+    /// The first iteration of a spin, at one of the words that it reads.
+    fn begins(&mut self, found: &Found) {
+        let look = &self.looks[Self::slot(found.pc)];
+        if self.looks.iter().all(|look| look.spun.time == 0) {
+            self.begin = Instant { at: look.at, idle: look.stall };
+        }
+        engine().locks.spins(found.address);
+    }
+
+    /// The thread has changed this word by an update. If that is all that it has written since it looked at memory, the
+    /// update may have failed all the same.
+    #[inline]
+    pub fn tries(&mut self, address: u64) {
+        let only = !crate::hooks::access::wrote();
+        hot!().wrote = if only { TRIED } else { WROTE };
+        self.waits.tries(address);
+    }
+
+    /// A compare-and-swap has failed as it did when it was last tried: what the thread has stored in between does not
+    /// count.
+    #[inline]
+    pub fn failed(&mut self, pc: u64, address: u64, value: u64) {
+        if self.continues(pc, address) && self.looks[Self::slot(pc)].value == value {
+            hot!().wrote = 0;
+            self.turns.end();
+        }
     }
 
     /// What was counted as spinning since the last accounting is no spin.
@@ -263,7 +301,9 @@ impl Spins {
             all.stall += spun.stall;
             relieved += look.relieve(spun.stall);
         }
-        engine().locks.spun(word.address, all.time, word.at.saturating_sub(self.started), word.pc);
+        let end = Instant { at: word.at, idle: word.stall };
+        let spin = Spin { address: word.address, pc: word.pc, time: all.time, begin: self.begin, end };
+        self.waits.spun(spin, engine().sched.longest_spin, self.started);
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));

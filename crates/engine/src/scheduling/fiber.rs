@@ -234,6 +234,11 @@ impl Fiber {
         self.takes_back();
     }
 
+    /// It waits for no word any more.
+    pub fn ends_wait(&mut self) {
+        self.spins.waits.end(self.spins.started);
+    }
+
     /// Reverses time that was counted as spinning and was not.
     #[inline]
     pub fn takes_back(&mut self) {

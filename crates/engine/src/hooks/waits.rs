@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
+//! and spins again. It is one wait until the thread stores something, or computes.
+use crate::engine::engine;
+use corefold_model::Ticks;
+
+/// Where a thread was at some time, and for how long it had not computed by then.
+#[derive(Clone, Copy, Default)]
+pub struct Instant {
+    pub at: Ticks,
+    pub idle: Ticks,
+}
+
+/// One spin that is over: on which word, and where that was read last.
+#[derive(Clone, Copy)]
+pub struct Spin {
+    pub address: u64,
+    pub pc: u64,
+    pub time: Ticks,
+    pub begin: Instant,
+    pub end: Instant,
+}
+
+/// The wait of a thread that may go on.
+#[derive(Default)]
+pub struct Waits {
+    /// Not yet accounted for.
+    current: Option<Spin>,
+    /// The word of the last update that was the thread's only one since it looked at memory.
+    tried: u64,
+}
+
+impl Waits {
+    /// A spin is over. It continues the wait if the thread has computed for no longer than `longest` in between.
+    pub fn spun(&mut self, spin: Spin, longest: Ticks, started: Ticks) {
+        if let Some(wait) = &mut self.current
+            && wait.address == spin.address
+            && computed(wait.end, spin.begin) <= longest
+        {
+            (wait.time, wait.pc, wait.end) = (wait.time + spin.time, spin.pc, spin.end);
+            return;
+        }
+        self.end(started);
+        self.current = Some(spin);
+    }
+
+    /// The thread, which has stored nothing since it looked at memory, updates this word.
+    pub fn tries(&mut self, address: u64) {
+        self.tried = address;
+    }
+
+    /// Was it this one?
+    pub fn tried(&self, address: u64) -> bool {
+        self.tried == address
+    }
+
+    /// The thread, which began at `started`, waits no more.
+    pub fn end(&mut self, started: Ticks) {
+        if let Some(wait) = self.current.take() {
+            engine().locks.spun(wait.address, wait.time, wait.end.at.saturating_sub(started), wait.pc);
+        }
+    }
+}
+
+fn computed(from: Instant, to: Instant) -> Ticks {
+    to.at.saturating_sub(from.at).saturating_sub(to.idle.saturating_sub(from.idle))
+}
