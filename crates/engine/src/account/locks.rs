@@ -122,16 +122,22 @@ impl Locks {
     }
 
     /// A read-modify-write of the running thread changed the word so: if threads spin on it, that may take or release it.
+    /// `again`: it has stored nothing since its last update of the word. Returns whether this releases it.
     #[inline]
-    pub fn updated(&mut self, address: u64, change: (u64, u64)) {
+    pub fn updated(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
         let slot = Self::slot(address);
-        if self.spun[slot]
-            && let Some(record) = self.records.get_mut(&address)
-            && record.kind == LockKind::SpunWord
-        {
-            // Two words of one slot: the filter lets stores to either pass.
-            self.held[slot] |= record.takes.updated(engine().sched.fiber as u32, change, hot!().clock);
+        self.spun[slot] && self.takes_or_releases(address, change, again)
+    }
+
+    fn takes_or_releases(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
+        let Some(record) = self.records.get_mut(&address) else { return false };
+        if record.kind != LockKind::SpunWord {
+            return false;
         }
+        let released = record.takes.updated(engine().sched.fiber as u32, change, again, hot!().clock);
+        // Two words of one slot: the filter lets stores to either pass.
+        self.held[Self::slot(address)] |= record.takes.any();
+        released
     }
 
     /// The running thread has stored to the word, which takes effect at `effect`: if it holds it, that releases it.

@@ -22,25 +22,35 @@ struct Take {
 }
 
 impl Takes {
-    /// An update by the thread has changed the word. Returns whether some thread may hold it now.
-    pub fn updated(&mut self, thread: u32, change: (u64, u64), now: Ticks) -> bool {
+    /// An update by the thread has changed the word; `again`: since its last update of it, it has stored nothing. Returns
+    /// whether this releases it.
+    pub fn updated(&mut self, thread: u32, change: (u64, u64), again: bool, now: Ticks) -> bool {
+        let take = Take { thread, since: now, change };
         match self.of(thread) {
-            None => self.by.push(Take { thread, since: now, change }),
+            None => self.by.push(take),
+            Some(at) if again && !undoes(self.by[at].change, change) => self.by[at] = take,
             // The same once more: a store that was not seen, as no other CPU had the line, has released it.
             Some(at) if self.by[at].change == change => {
                 self.count += 1;
-                self.by[at].since = now;
+                self.by[at] = take;
             }
-            Some(at) => self.released(at, now),
+            Some(at) => {
+                self.released(at, now);
+                return true;
+            }
         }
-        !self.by.is_empty()
+        false
     }
 
     /// The thread has stored to the word, which takes effect at `effect`.
-    pub fn stored(&mut self, thread: u32, effect: Ticks) -> bool {
+    pub fn stored(&mut self, thread: u32, effect: Ticks) {
         if let Some(at) = self.of(thread) {
             self.released(at, effect);
         }
+    }
+
+    /// May a thread hold the word?
+    pub fn any(&self) -> bool {
         !self.by.is_empty()
     }
 
@@ -65,6 +75,11 @@ impl Takes {
     }
 }
 
+/// Does the second of two changes reverse the first? Others may have changed other parts of the word in between.
+fn undoes(first: (u64, u64), second: (u64, u64)) -> bool {
+    first.1.wrapping_sub(first.0) == second.0.wrapping_sub(second.1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,30 +89,44 @@ mod tests {
     #[test]
     fn a_store_or_an_update_releases() {
         let mut takes = Takes::default();
-        assert!(takes.updated(1, TAKE, 10) && !takes.stored(1, 15));
-        assert!(takes.updated(2, TAKE, 20) && !takes.updated(2, (1, 0), 40));
+        takes.updated(1, TAKE, false, 10);
+        takes.stored(1, 15);
+        assert!(!takes.updated(2, TAKE, false, 20) && takes.any());
+        assert!(takes.updated(2, (1, 0), false, 40) && !takes.any());
+        takes.stored(3, 50);
         assert_eq!((takes.count, takes.held), (2, 25));
-        assert!(!takes.stored(3, 50));
-        assert_eq!(takes.count, 2);
     }
 
+    /// As `lock dec` does, of a word that is 1 while it is free.
     #[test]
     fn an_update_after_which_its_thread_looks_takes_nothing() {
         let mut takes = Takes::default();
-        takes.updated(1, (1, 0), 10);
-        takes.updated(2, (0, u64::MAX), 12);
+        takes.updated(1, (1, 0), false, 10);
+        takes.updated(2, (0, 255), false, 12);
         takes.looks(2);
         takes.stored(1, 20);
         assert_eq!((takes.count, takes.held), (1, 10));
-        takes.updated(2, (1, 0), 30);
+        takes.updated(2, (1, 0), false, 30);
         takes.stored(2, 35);
+        assert_eq!((takes.count, takes.held), (2, 15));
+    }
+
+    #[test]
+    fn of_updates_with_nothing_in_between_the_last_takes_unless_it_undoes_the_first() {
+        let mut takes = Takes::default();
+        takes.updated(1, (0, 255), false, 10);
+        assert!(!takes.updated(1, (1, 0), true, 20));
+        takes.stored(1, 25);
+        assert_eq!((takes.count, takes.held), (1, 5));
+        takes.updated(1, (0, 32), false, 30);
+        assert!(takes.updated(1, (33, 1), true, 40));
         assert_eq!((takes.count, takes.held), (2, 15));
     }
 
     #[test]
     fn a_release_that_was_not_seen_counts_with_the_next_take() {
         let mut takes = Takes::default();
-        (0..3).for_each(|i| _ = takes.updated(1, TAKE, 10 * i));
+        (0..3).for_each(|i| _ = takes.updated(1, TAKE, false, 10 * i));
         takes.stored(1, 25);
         assert_eq!((takes.count, takes.held), (3, 5));
     }

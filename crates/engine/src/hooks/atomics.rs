@@ -4,7 +4,7 @@ use crate::account::trace;
 use crate::engine::{active, current, engine};
 use crate::entry::with_pc;
 use crate::hooks::access::{event, issue, looked, read_value, wrote};
-use crate::hooks::hot::{WROTE, hot, look_entry};
+use crate::hooks::hot::{TRIED, WROTE, hot, look_entry};
 use crate::hooks::{run_ahead, split, store_buffer};
 use crate::scheduling::perturb;
 use crate::scheduling::spin_skip::skip;
@@ -153,8 +153,14 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         hot!().wrote = WROTE;
         return;
     }
-    current().spins.tries(address);
-    engine().locks.updated(address, (old, read_value(address, size)));
+    let again = hot!().wrote == TRIED && current().spins.waits.tried(address);
+    if wrote() && !again {
+        current().ends_spin();
+        current().ends_wait();
+    }
+    let released = engine().locks.updated(address, (old, read_value(address, size)), again);
+    hot!().wrote = if released { WROTE } else { TRIED };
+    current().spins.waits.tries(address);
 }
 
 /// A full fence.

@@ -11,7 +11,8 @@ use core::mem::offset_of;
 use corefold_block::inline;
 use corefold_sim::Lease;
 
-/// In [`Hot::wrote`]: the thread has stored since it looked at memory; or it has made one read-modify-write, and no more.
+/// In [`Hot::wrote`]: the thread has stored since it looked at memory; or it has updated a word, which may have failed to
+/// take it, and done nothing since.
 pub const WROTE: u8 = 1;
 pub const TRIED: u8 = 2;
 

@@ -6,7 +6,7 @@ use crate::account::sites::Counts;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
-use crate::hooks::hot::{Captured, TRIED, WROTE, hot};
+use crate::hooks::hot::{Captured, hot};
 use crate::hooks::waits::{Instant, Spin, Waits};
 use crate::scheduling::sched;
 use core::hash::Hasher;
@@ -160,7 +160,11 @@ impl Spins {
             return None;
         }
         let rested = if self.rested.0 > look.at { self.rested.1 } else { 0 };
-        let spun = same && time.saturating_sub(stall + rested) <= longest;
+        let computes = time.saturating_sub(stall + rested) > longest;
+        let spun = same && !computes;
+        if again && !computes {
+            self.waits.go_on(found.address, Instant { at: found.at, idle: stalled });
+        }
         self.spinning = spun;
         if !spun {
             self.turns.end();
@@ -202,15 +206,6 @@ impl Spins {
             self.begin = Instant { at: look.at, idle: look.stall };
         }
         engine().locks.spins(found.address);
-    }
-
-    /// The thread has changed this word by an update. If that is all that it has written since it looked at memory, the
-    /// update may have failed all the same.
-    #[inline]
-    pub fn tries(&mut self, address: u64) {
-        let only = !crate::hooks::access::wrote();
-        hot!().wrote = if only { TRIED } else { WROTE };
-        self.waits.tries(address);
     }
 
     /// A compare-and-swap has failed as it did when it was last tried: what the thread has stored in between does not

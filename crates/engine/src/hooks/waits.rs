@@ -26,7 +26,7 @@ pub struct Spin {
 pub struct Waits {
     /// Not yet accounted for.
     current: Option<Spin>,
-    /// The word of the last update that was the thread's only one since it looked at memory.
+    /// The word that was last updated.
     tried: u64,
 }
 
@@ -44,7 +44,15 @@ impl Waits {
         self.current = Some(spin);
     }
 
-    /// The thread, which has stored nothing since it looked at memory, updates this word.
+    /// The thread has looked at the word again, and hardly computed since it last did.
+    #[inline]
+    pub fn go_on(&mut self, address: u64, now: Instant) {
+        if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == address) {
+            wait.end = now;
+        }
+    }
+
+    /// The thread has updated this word.
     pub fn tries(&mut self, address: u64) {
         self.tried = address;
     }
