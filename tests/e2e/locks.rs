@@ -69,8 +69,8 @@ fn number(lock: &Value, key: &str) -> f64 {
     lock[key].as_f64().unwrap_or_else(|| panic!("{key} of {lock}"))
 }
 
-/// Failed attempts are no acquisitions, and end no wait. (Only what is taken before the first thread spins is not counted,
-/// and a thread whose second attempt succeeds has not spun.)
+/// Failed attempts are no acquisitions, and end no wait. (What is taken before the first thread spins is not counted, and a
+/// thread whose second attempt succeeds at once has not spun.)
 #[test]
 fn acquisitions_of_a_spun_word_are_those_that_the_program_makes() {
     let locks =

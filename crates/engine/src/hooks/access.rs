@@ -271,8 +271,19 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     let cpu = engine.sim.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
-        fiber.time.stall -= spun.stall;
-        fiber.time.spin += spun.time;
+        fiber.spun(spun);
     }
     fiber.takes_back();
+}
+
+/// A read-modify-write has changed the word, where it failed to when it was last tried: did the thread back off in between?
+#[cold]
+pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
+    let engine = engine();
+    let fiber = &mut engine.fibers[engine.sched.fiber];
+    let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
+    let found = Found { cpu, pc, address, size, value, what, orders: true, at, stall };
+    if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {
+        fiber.spun(spun);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::account::trace;
 use crate::engine::{active, current, engine};
 use crate::entry::with_pc;
-use crate::hooks::access::{event, issue, looked, read_value, wrote};
+use crate::hooks::access::{event, issue, looked, read_value, succeeded, wrote};
 use crate::hooks::hot::{TRIED, WROTE, hot, look_entry};
 use crate::hooks::{run_ahead, split, store_buffer};
 use crate::scheduling::perturb;
@@ -93,7 +93,7 @@ fn update_as(what: Updates, address: u64, size: u8, pc: u64, f: impl FnOnce(u64)
         store_buffer::write_value(address, size, new);
     }
     if simulated {
-        let what = if what == Updates::Compares && new.is_some() { Updates::May } else { what };
+        let what = if what == Updates::Fails && new.is_some() { Updates::Swaps } else { what };
         settle_on(what, address, size, pc, old, new.is_some_and(|new| new != old));
     }
     old
@@ -131,8 +131,9 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 enum Updates {
     /// It may take a lock, and may have failed if it changed nothing.
     May,
-    /// A compare-and-swap that has failed.
-    Compares,
+    /// A compare-and-swap that has failed, or not.
+    Fails,
+    Swaps,
     /// A store.
     Stores,
 }
@@ -140,7 +141,7 @@ enum Updates {
 #[inline]
 fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
-        if what == Updates::Compares && wrote() {
+        if what == Updates::Fails && wrote() {
             // Such as the expected value, which it has overwritten.
             current().spins.failed(pc, address, old);
         }
@@ -152,6 +153,9 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
     if what == Updates::Stores {
         hot!().wrote = WROTE;
         return;
+    }
+    if (what == Updates::Swaps || !wrote()) && current().spins.continues(pc, address) {
+        succeeded(address, pc, size, old);
     }
     let again = hot!().wrote == TRIED && current().spins.waits.tried(address);
     if wrote() && !again {
@@ -244,7 +248,7 @@ macro_rules! atomic_hooks {
                     return native(at).compare_exchange(expected, value, SeqCst, SeqCst).unwrap_or_else(|found| found);
                 }
                 let swapped = |old| (old as $type == expected).then_some(value as u64);
-                update_as(Updates::Compares, at, $bytes, pc, swapped) as $type
+                update_as(Updates::Fails, at, $bytes, pc, swapped) as $type
             }
             extern "C" fn swap_if(at: u64, expected: *mut $type, value: $type, _ok: u32, _else: u32, pc: u64) -> i32 {
                 // SAFETY: the compiler passes the address of the expected value.

@@ -7,7 +7,7 @@ use crate::crash::innermost;
 use crate::engine::engine;
 use crate::hooks::polls::Polls;
 use crate::hooks::registers;
-use crate::hooks::spin::Spins;
+use crate::hooks::spin::{Spins, Spun};
 use crate::scheduling::{fair, placing};
 use crate::sys;
 use alloc::boxed::Box;
@@ -232,6 +232,13 @@ impl Fiber {
     pub fn ends_spin(&mut self) {
         self.spins.forget();
         self.takes_back();
+    }
+
+    /// It has spun, which counted as stall in part.
+    #[inline]
+    pub fn spun(&mut self, spun: Spun) {
+        self.time.stall -= spun.stall;
+        self.time.spin += spun.time;
     }
 
     /// It waits for no word any more.
