@@ -187,7 +187,8 @@ impl Spins {
         }
         if self.ended.pc == found.pc {
             self.settle();
-        } else if self.turns.pc == found.pc && !backs_off && self.alike.computes(found.pc, found.at, &mut self.captured) {
+        } else if self.turns.pc == found.pc && !backs_off && self.alike.computes(found.pc, found.at, &mut self.captured)
+        {
             self.looks.iter_mut().filter(|look| look.spun.time > 0).for_each(|look| look.computes = true);
             self.ended = NOTHING;
             self.refuse();
