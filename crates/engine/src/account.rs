@@ -8,6 +8,5 @@ pub mod progress;
 pub mod record;
 pub mod sample;
 pub mod sites;
-pub mod takes;
 pub mod trace;
 mod users;

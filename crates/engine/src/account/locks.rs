@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
 use crate::account::meetings::Meeting;
-use crate::account::takes::Takes;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::hot::hot;
 use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 use corefold_recording::{Lock, LockKind, Object};
+use corefold_sim::Takes;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
