@@ -49,6 +49,7 @@ pub use branch::ways as branch_ways;
 pub use predictor::{History, Predictor};
 pub use target::call_leaves;
 pub use trail::{Pairs, Trail};
+pub use walk::calls_unhooked;
 
 use path::Path;
 

@@ -96,7 +96,7 @@ impl<'a> Builder<'a> {
         let tag = row.map_or_else(|| self.info.tag(die), |row| Some(self.rows.row(row).tag));
         let record = tag.and_then(keyword);
         if let Some(keyword) = record
-            && let Some(declared) = self.by_name(die, row, keyword, whole, number)
+            && let Some(declared) = self.by_name(die, row, keyword, (whole, number), depth)
         {
             return declared;
         }
@@ -142,8 +142,8 @@ impl<'a> Builder<'a> {
         die: Die,
         row: Option<usize>,
         keyword: Keyword,
-        whole: bool,
-        number: u32,
+        (whole, number): (bool, u32),
+        depth: usize,
     ) -> Option<Kind<u32>> {
         let is_known = row.is_some_and(|row| !self.fresh.contains(&row) && self.rows.is_listed(row));
         // That a declaration's definition is elsewhere matters only where its members do, and finding it may take long.
@@ -152,7 +152,7 @@ impl<'a> Builder<'a> {
         let definition = if is_skeleton || (whole && is_declaration) { self.info.definition(die) } else { die };
         let name = self.info.name(definition)?;
         if whole && definition != die {
-            return self.info.record(definition).map(|record| self.copy(row, record, name));
+            return self.info.record(definition).map(|record| self.copy(row, record, name, depth));
         }
         if whole && !is_known && !is_declaration {
             return None;
@@ -164,9 +164,9 @@ impl<'a> Builder<'a> {
         Some(Kind::Declared { keyword, name: self.qualified(row, name), in_c: self.in_c })
     }
 
-    /// A definition of another unit, for a declaration of this.
-    fn copy(&mut self, row: Option<usize>, record: crate::Record<Die>, name: String) -> Kind<u32> {
-        let mut record = record.map(|target| self.kind(target, true, DEEPEST / 4));
+    /// A definition of another unit, for a declaration of this. Each unit copies it anew: not as deep as its own.
+    fn copy(&mut self, row: Option<usize>, record: crate::Record<Die>, name: String, depth: usize) -> Kind<u32> {
+        let mut record = record.map(|target| self.kind(target, true, depth.min(DEEPEST / 4)));
         record.name = Some(self.qualified(row, name));
         Kind::Record { record: Box::new(record), in_c: self.in_c }
     }

@@ -76,10 +76,13 @@ impl Index {
             };
             tag_fits && (scope.is_empty() || &*entry.scope == scope || entry.scope.ends_with(&format!("::{scope}")))
         };
-        let entries = || self.types.get(last).into_iter().flatten().filter(fits);
-        near.and_then(|near| entries().find(|entry| entry.die.unit == near.unit))
-            .or_else(|| entries().next())
-            .map(|entry| entry.die)
+        let all = self.types.get(last).map_or(&[][..], |entries| entries);
+        // Entries are in the order of units: many declarations of one name, and many definitions, take no square of that.
+        let near = near.and_then(|near| {
+            let own = &all[all.partition_point(|entry| entry.die.unit < near.unit)..];
+            own.iter().take_while(|entry| entry.die.unit == near.unit).find(fits)
+        });
+        near.or_else(|| all.iter().find(fits)).map(|entry| entry.die)
     }
 }
 

@@ -77,6 +77,8 @@ impl Rows {
             let here = self.rows.get(at as usize)?;
             Some((std::mem::replace(&mut at, here.parent) as usize, here.tag))
         })
+        // A definition's declaration may claim to be inside it.
+        .take(DEEPEST as usize)
         .filter(|(_, tag)| keyword(*tag).is_some() || *tag == c::DW_TAG_namespace)
         .map(|(row, _)| row)
     }

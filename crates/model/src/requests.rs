@@ -112,10 +112,13 @@ impl Model {
     pub fn ask_again(&mut self, tag: Tag, access: &Access, now: Ticks) -> Outcome {
         let index = tag.record_index().expect("a line that others have taken has a record") as usize;
         let core = self.core_of(access.cpu);
+        // The CPU itself may be waiting for another line meanwhile.
+        let waits_for = self.cpus[access.cpu as usize].waits_for;
         let (arrival, transfer) = match self.lines.coming(index, access.cpu as u16) {
             Some(arrival) => (arrival, None),
             None => self.request(index, access, core, now),
         };
+        self.cpus[access.cpu as usize].waits_for = waits_for;
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
         let effect = self.cpus[access.cpu as usize].store(access, line, mask, arrival);
         Outcome { done: now, effect, stall: 0, transfer, dirtied: false }

@@ -173,6 +173,24 @@ fn whom_others_go_ahead_of_learns_that_its_line_comes_later() {
     assert!(lab.access(NEAR, 0, Kind::Rmw).effect > told);
 }
 
+/// An older store of the same CPU asks for its own line once more meanwhile.
+#[test]
+fn whom_others_go_ahead_of_learns_that_whatever_else_it_asks_for() {
+    const OTHER: u64 = 640;
+    let mut lab = lab(|m| (m.latency.request_percent, m.latency.snoop_percent) = (25, 25));
+    for (cpu, address) in [(0, OTHER), (REMOTE, OTHER), (0, 0), (REMOTE, 0)] {
+        lab.access(cpu, address, Kind::Rmw);
+        lab.rest();
+    }
+    let begun = lab.clocks[0];
+    let told = lab.access(0, 0, Kind::LoadAwaited).done;
+    lab.clocks[REMOTE as usize + 1] = begun + ticks(80);
+    let ahead = lab.access(REMOTE + 1, 0, Kind::Rmw).effect;
+    let store = Access { cpu: 0, address: OTHER, size: 8, kind: Kind::AtomicStore, origin: 0 };
+    lab.model.ask_again(lab.tags[&(OTHER / 64)], &store, begun + ticks(90));
+    assert_eq!(lab.model.postponed(lab.tags[&0], 0, told), Some(ahead + ticks(20 + 100)));
+}
+
 #[test]
 fn a_store_buffer_hides_transfers_of_plain_stores() {
     let cost = |mut lab: Lab| {

@@ -31,7 +31,7 @@ pub use cpu::Cpu;
 pub use event::{Effects, Event, Retry, Wait, What};
 pub use lease::Lease;
 pub use memory::{Memory, Tags};
-pub use origin::{STORED, origin, parts};
+pub use origin::{STORED, WRITTEN, origin, parts};
 pub use run_ahead::RunAhead;
 pub use sim::{Options, Sim, Turn};
 pub use spin_skip::{LOOKS, Skipped, Spin, SpinSkips, Watched};

@@ -4,7 +4,9 @@
 const KIND: u32 = 48;
 const SIZE: u32 = 52;
 
-/// The kind under which a wait for a store in the store buffer is accounted, as the front end numbers them.
+/// The kinds under which waits for a plain and for an atomic store in the store buffer are accounted, as the front end
+/// numbers them.
+pub const WRITTEN: u8 = 1;
 pub const STORED: u8 = 3;
 
 pub fn origin(pc: u64, kind: u8, size: u32) -> u64 {

@@ -10,7 +10,7 @@
 //! overtake them.
 use crate::Memory;
 use crate::memory::overlap;
-use crate::origin::{STORED, origin};
+use crate::origin::{STORED, WRITTEN, origin};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -40,7 +40,7 @@ pub struct Store {
 impl Store {
     /// What a wait for it is accounted to.
     pub fn origin(&self) -> u64 {
-        origin(self.pc, STORED, self.size.into())
+        origin(self.pc, if self.plain { WRITTEN } else { STORED }, self.size.into())
     }
 
     fn bytes(&self) -> Range<u64> {

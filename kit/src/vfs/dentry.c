@@ -248,7 +248,8 @@ int cf_super_set_root(struct cf_super *super, struct cf_inode *inode)
 
 static uint32_t type_of(const struct cf_inode *inode)
 {
-	return !inode ? 0 : S_ISDIR(inode->mode) ? CF_DENTRY_DIRECTORY : S_ISLNK(inode->mode) ? CF_DENTRY_LINK : 0;
+	uint32_t mode = inode ? CF_INODE_LOAD(inode, mode) : 0;
+	return S_ISDIR(mode) ? CF_DENTRY_DIRECTORY : S_ISLNK(mode) ? CF_DENTRY_LINK : 0;
 }
 
 void cf_dentry_instantiate(struct cf_dentry *d, struct cf_inode *inode)

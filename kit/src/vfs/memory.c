@@ -99,8 +99,8 @@ int cf_memory_charged_inode(struct cf_inode *from, uint32_t mode, const char *te
 	(*made)->counted = CF_VFS_RCU_WALK && S_ISREG(mode);
 	(*made)->size = length;
 	(*made)->link = copy;
-	if (from->mode & S_ISGID) {
-		(*made)->gid = from->gid;
+	if (CF_INODE_LOAD(from, mode) & S_ISGID) {
+		(*made)->gid = CF_INODE_LOAD(from, gid);
 		if (S_ISDIR(mode))
 			(*made)->mode |= S_ISGID;
 	}

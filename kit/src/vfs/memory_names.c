@@ -83,7 +83,7 @@ static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf
 // The name has gone: the inode loses a link, a directory both.
 static void lose(struct cf_inode *dir, struct cf_inode *inode)
 {
-	if (S_ISDIR(inode->mode)) {
+	if (S_ISDIR(CF_INODE_LOAD(inode, mode))) {
 		cf_inode_add_links(inode, -(int)CF_INODE_LOAD(inode, nlink), false);
 		cf_inode_add_links(dir, -1, false);
 	} else {
@@ -133,7 +133,7 @@ static int remove_directory(struct cf_inode *dir, const struct cf_name *name, st
 static int rename_over(struct cf_inode *from, const struct cf_name *old_name, struct cf_inode *inode, struct cf_inode *to,
 		       const struct cf_name *new_name, struct cf_inode *target)
 {
-	bool directory = S_ISDIR(target->mode);
+	bool directory = S_ISDIR(CF_INODE_LOAD(target, mode));
 	if (directory) {
 		close_directory(target);
 		if (cf_memory_first(cf_memory_dir_of(target), 0)) {
@@ -180,7 +180,7 @@ static int rename_names(struct cf_inode *from, const struct cf_name *old_name, s
 	if (error)
 		return error;
 	cf_inode_touch_change(inode);
-	if (S_ISDIR(inode->mode)) {
+	if (S_ISDIR(CF_INODE_LOAD(inode, mode))) {
 		cf_inode_add_links(from, -1, false);
 		cf_inode_add_links(to, 1, false);
 	}
@@ -192,7 +192,7 @@ static int set_attributes(struct cf_inode *inode, const struct cf_attr *attr, co
 	(void)cred;
 	if (attr->valid & CF_ATTR_SIZE)
 		cf_memory_set_size(inode, attr->size);
-	if ((attr->valid & CF_ATTR_MTIME) && S_ISDIR(inode->mode))
+	if ((attr->valid & CF_ATTR_MTIME) && S_ISDIR(CF_INODE_LOAD(inode, mode)))
 		cf_memory_settle(inode, true);
 	return 0;
 }

@@ -237,6 +237,8 @@ static void storm(int id, void *shared)
 		random = random * 1103515245 + 12345;
 		snprintf(a, sizeof a, "/%c/%u", 'd' + (int)(random >> 16 & 1), random >> 17 & 3);
 		snprintf(b, sizeof b, "/%c/%u", 'd' + (int)(random >> 19 & 1), random >> 20 & 3);
+		if (!(random >> 26 & 3)) // attributes change beside names, under a lock of their own
+			(void)cf_vfs_fchmodat(task, CF_AT_FDCWD, random >> 25 & 1 ? "/d" : a, 0755);
 		switch (random >> 22 & 7) {
 		case 0: cf_vfs_close(task, cf_vfs_open(task, a, O_CREAT | O_RDWR | CF_O_ANYFD, 0644)); break;
 		case 1: cf_vfs_unlink(task, a); break;

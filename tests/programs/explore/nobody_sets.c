@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,6 +77,27 @@ static void *count(void *unused)
 	return unused;
 }
 
+/* These end by themselves: after 20 million draws, which libc counts in memory of its own, */
+static void *draw(void *unused)
+{
+	while (!apart.flag && lrand48() != 397298261)
+		;
+	return unused;
+}
+
+/* and here the counter is far from the top of the stack. */
+static void *count_below(void *unused)
+{
+	struct {
+		char far[100000];
+		volatile long looks;
+	} frame;
+
+	for (frame.looks = 0; !apart.flag && frame.looks < 20000000; frame.looks++)
+		;
+	return unused;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -90,6 +112,8 @@ int main(int argc, char **argv)
 		       : !strcmp(way, "own")   ? look_at_own
 		       : !strcmp(way, "spin")  ? take
 		       : !strcmp(way, "yield") ? yield
+		       : !strcmp(way, "draw")  ? draw
+		       : !strcmp(way, "below") ? count_below
 					       : count,
 		       NULL);
 	if (argc > 2) {

@@ -10,6 +10,8 @@ enum { TURNS = 400, MOST_THREADS = 80 };
 
 static _Alignas(64) unsigned next;
 static _Alignas(64) unsigned owner;
+/* A second word, which nobody writes but at first. */
+static _Alignas(64) unsigned stop;
 static _Alignas(64) long turns;
 static pthread_barrier_t start;
 
@@ -34,7 +36,7 @@ static void *take_turns(void *unused)
 	pthread_barrier_wait(&start);
 	for (int i = 0; i < TURNS; i++) {
 		unsigned me = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
-		while (look(&owner) != me)
+		while (look(&owner) != me && !look(&stop))
 			__builtin_ia32_pause();
 		turns++;
 		__atomic_store_n(&owner, me + 1, __ATOMIC_RELEASE);
@@ -50,6 +52,7 @@ int main(int argc, char **argv)
 
 	if (n < 1 || n > MOST_THREADS)
 		return 2;
+	stop = 0;
 	pthread_barrier_init(&start, NULL, n + 1);
 	for (int i = 0; i < n; i++)
 		pthread_create(&threads[i], NULL, take_turns, NULL);

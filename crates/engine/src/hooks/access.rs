@@ -34,9 +34,10 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let mut event = event(What::Load, address, size as u32, pc, AccessKind::Read);
     let tag = *tag_of(address);
     if !tag.is_untouched() && tag.private_cpu().is_none() {
+        ends_spin_by_store(address);
         let spins = &mut current().spins;
         event.may_be_old = !spins.again(pc, address);
-        event.awaited = !wrote() && spins.continues(pc, address);
+        event.awaited = spins.continues(pc, address);
     }
     let effects = issue(&mut event);
     if effects.has(Effects::VALUE) {
@@ -255,19 +256,27 @@ fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
     sched::sampled();
 }
 
-/// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
-pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
-    let engine = engine();
-    let fiber = &mut engine.fibers[engine.sched.fiber];
+/// A fiber that has stored something since it last looked does not spin, when it looks at `address` now. It may go on
+/// waiting, if it has only tried to take that word.
+#[inline]
+fn ends_spin_by_store(address: u64) {
     if wrote() {
+        let fiber = current();
         fiber.ends_spin();
         match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
-            true => engine.locks.not_taken(address),
+            true => engine().locks.not_taken(address),
             false => fiber.ends_wait(),
         }
         hot!().wrote = 0;
         perturb::worked();
     }
+}
+
+/// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
+pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
+    ends_spin_by_store(address);
+    let engine = engine();
+    let fiber = &mut engine.fibers[engine.sched.fiber];
     let cpu = engine.sim.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {

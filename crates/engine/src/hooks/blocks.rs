@@ -53,6 +53,12 @@ pub fn cost(pc: u64) -> u64 {
     u64::from(cost >> (hot!().cost_half * 8) & 0xffff)
 }
 
+/// Whether the block at `pc` calls code that is not instrumented. Not for hot paths.
+pub fn calls_unseen(pc: u64) -> bool {
+    let is_runtime = |target| !engine().modules.iter().any(|m| (m.start..m.end).contains(&target));
+    corefold_block::calls_unhooked(&Mapped, pc, is_runtime)
+}
+
 /// Any cost but 0: the block is known, and where nothing is simulated that is all that matters.
 const NATIVE: u32 = 0x0001_0001;
 

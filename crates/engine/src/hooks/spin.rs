@@ -6,6 +6,7 @@ use crate::account::sites::Counts;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
+use crate::hooks::blocks;
 use crate::hooks::hot::{Captured, hot};
 use crate::hooks::waits::{Instant, Spin, Waits};
 use crate::scheduling::sched;
@@ -78,7 +79,8 @@ const NOTHING: Look = Look {
 pub struct Spins {
     turns: Turns,
     pub captured: Captured,
-    last: (u64, u64),
+    /// What plain reads have read since the last store, by slot: 0, or a hash of place and address.
+    repeated: [u32; LOOKS],
     looks: [Look; LOOKS],
     spinning: bool,
     /// Is anything in `looks`?
@@ -110,7 +112,7 @@ impl Default for Spins {
         Spins {
             turns: Turns::default(),
             captured: Captured::default(),
-            last: (0, 0),
+            repeated: [0; LOOKS],
             looks: [NOTHING; LOOKS],
             spinning: false,
             any: false,
@@ -142,12 +144,11 @@ impl Spins {
         look.pc == pc && look.address == address
     }
 
-    /// Is this a repetition of the last read, with no store since? If not, it becomes the last.
+    /// Has the fiber read `address` from here before, with no store since? To be asked once for each read.
     #[inline]
     pub fn again(&mut self, pc: u64, address: u64) -> bool {
-        let same = self.last == (pc, address) && !crate::hooks::access::wrote();
-        self.last = (pc, address);
-        same
+        let read = ((pc ^ address.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1;
+        core::mem::replace(&mut self.repeated[Self::slot(pc)], read) == read
     }
 
     /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before: stall,
@@ -285,6 +286,7 @@ impl Spins {
 
     /// The fiber did something that a spin does not do. To be called by [`crate::scheduling::fiber::Fiber::ends_spin`].
     pub fn forget(&mut self) {
+        self.repeated = [0; LOOKS];
         if core::mem::take(&mut self.any) {
             self.settle();
             self.looks.iter_mut().for_each(|look| look.pc = 0);
@@ -352,6 +354,19 @@ impl Spins {
             None => self.turns.is_impure(),
         }
         true
+    }
+
+    /// Is each block of the current iteration an event, to be passed to [`Spins::enters`]?
+    #[inline]
+    pub fn watches(&self) -> bool {
+        self.turns.watching
+    }
+
+    /// A block begins. Code that is not instrumented may count in memory that no hook sees.
+    pub fn enters(&mut self, pc: u64) {
+        if self.turns.watching && blocks::calls_unseen(pc) {
+            self.turns.is_impure();
+        }
     }
 
     /// Other data that the loop reads has been written: it may behave differently now.
@@ -522,6 +537,7 @@ impl Turns {
             self.watching = true;
             *read = Default::default();
             sched::show_reads(true);
+            hot!().limit = 0;
         }
         self.pure
     }
@@ -542,11 +558,11 @@ pub fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
     own
 }
 
-/// Bytes of the stack that are compared: loops keep their counters no deeper.
-const STACK: u64 = 64 << 10;
+/// Bytes of stack that are compared at most.
+const STACK: u64 = 1 << 20;
 
 /// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
-/// not the thread's.
+/// not the thread's, or too deep: a loop may have its counter anywhere.
 fn image(registers: &[u64; 7]) -> Option<u64> {
     let stack = registers[6];
     if !current().thread.has_stack(stack) {
@@ -555,7 +571,10 @@ fn image(registers: &[u64; 7]) -> Option<u64> {
     let mut hash = FxHasher::default();
     registers.iter().for_each(|r| hash.write_u64(*r));
     let from = stack & !7;
-    let end = crate::threads::thread::stack_end(from).min(from + STACK);
+    let end = crate::threads::thread::stack_end(from);
+    if end - from > STACK {
+        return None;
+    }
     for address in (from..end).step_by(8) {
         hash.write_u64(read_value(address, 8));
     }

@@ -80,11 +80,21 @@ pub fn shows_reads() -> bool {
 pub fn set_limit() {
     let e = engine();
     e.sim.set_limit(hot!(), e.sched.signalled != 0 && signals::is_due());
+    watch();
+}
+
+/// Where the running thread's spin is looked into, each block is an event.
+#[inline]
+fn watch() {
+    if current().spins.watches() {
+        hot!().limit = 0;
+    }
 }
 
 /// A sample was taken: the next one may be due before anything else.
 pub fn sampled() {
     engine().sim.sampled(hot!());
+    watch();
 }
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
@@ -93,6 +103,7 @@ pub extern "C" fn at_limit(pc: u64) {
         return;
     }
     let cpu = engine().sim.cpu as u32;
+    current().spins.enters(pc);
     // Others have been scheduled by this clock: it must not go back.
     run_ahead::catch_up(cpu);
     crash::check_stop(pc);

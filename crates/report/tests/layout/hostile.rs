@@ -156,6 +156,14 @@ fn dwarf(what: &str, entries: &str, options: &[&str]) {
     .uleb128 7, 0x13 /* structure, without anything */
     .byte 1
     .byte 0, 0
+    .uleb128 8, 0x13 /* structure: byte size, specification */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x47, 0x13
+    .byte 0, 0
+    .uleb128 9, 0x13 /* declaration of a structure: name */
+    .byte 0
+    .uleb128 0x03, 0x08, 0x3c, 0x19
+    .byte 0, 0
     .byte 0
 "
     );
@@ -178,8 +186,107 @@ fn entries_that_no_compiler_writes() {
         &[],
     );
     dwarf(
+        "a definition whose declaration is inside it",
+        "2: .uleb128 8\n .byte 8\n .long 3f - 1b + 4\n3: .uleb128 9\n .asciz \"inner\"\n .byte 0",
+        &[],
+    );
+    dwarf(
         "members of no type",
         ".uleb128 2\n .byte 8\n .asciz \"s\"\n .uleb128 3\n .long 0x7fffffff\n .uleb128 3\n .long 1\n .byte 0",
         &[],
     );
+}
+
+/// Each has a member of the next one's type, which is in a unit of its own.
+#[test]
+fn a_long_chain_of_type_units() {
+    let unit = |number: usize| {
+        format!(
+            "
+0:  .long 9f - 1f
+1:  .short 4
+    .long 0
+    .byte 8
+    .quad {number}
+    .long 2f - 0b
+    .uleb128 1
+2:  .uleb128 2
+    .byte 8
+    .asciz \"s{number}\"
+    .uleb128 3
+    .long 3f - 0b
+    .byte 0
+3:  .uleb128 4
+    .quad {number} + 1
+    .byte 0
+9:"
+        )
+    };
+    let source = format!(
+        "    .section .debug_abbrev,\"\",@progbits
+    .uleb128 1, 0x41
+    .byte 1, 0, 0
+    .uleb128 2, 0x13 /* structure: byte size, name */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x03, 0x08
+    .byte 0, 0
+    .uleb128 3, 0x0d /* member: type */
+    .byte 0
+    .uleb128 0x49, 0x13
+    .byte 0, 0
+    .uleb128 4, 0x13 /* structure in a unit of its own: signature, declaration */
+    .byte 0
+    .uleb128 0x69, 0x20, 0x3c, 0x19
+    .byte 0, 0
+    .byte 0
+    .section .debug_types,\"\",@progbits{}
+    .section .debug_info,\"\",@progbits
+",
+        (1..=5000).map(unit).collect::<String>()
+    );
+    let built = Built::new("gcc", "chain.s", &source, &["-c"]);
+    survives("a chain of type units", || Types::open(&Request { path: built.path.clone(), ..Request::default() }));
+}
+
+/// Each of its members has a type that is declared here, and defined by that name many times elsewhere.
+#[test]
+fn many_declarations_of_one_name() {
+    const MANY: usize = 40_000;
+    let all = |line: &dyn Fn(usize) -> String| (0..MANY).map(line).collect::<String>();
+    let head = |number: usize, body: String| {
+        format!(
+            "\n8{number}: .long 7{number}f - 6{number}f\n6{number}: .short 4\n .long 0\n .byte 8\n .uleb128 1\n{body} .byte 0\n7{number}:"
+        )
+    };
+    let scope =
+        |i| format!(" .uleb128 2\n .byte 8\n .asciz \"s{i}\"\n .uleb128 2\n .byte 8\n .asciz \"x\"\n .byte 0, 0\n");
+    let definitions = head(0, all(&scope));
+    let declared = all(&|_| " .uleb128 4\n .asciz \"x\"\n".to_owned());
+    let members = all(&|i| format!(" .uleb128 3\n .long 12 + {i} * 3\n"));
+    let declarations = head(1, format!("{declared} .uleb128 2\n .byte 8\n .asciz \"big\"\n{members} .byte 0\n"));
+    let source = format!(
+        "    .section .debug_abbrev,\"\",@progbits
+    .uleb128 1, 0x11
+    .byte 1, 0, 0
+    .uleb128 2, 0x13 /* structure: byte size, name */
+    .byte 1
+    .uleb128 0x0b, 0x0b, 0x03, 0x08
+    .byte 0, 0
+    .uleb128 3, 0x0d /* member: type */
+    .byte 0
+    .uleb128 0x49, 0x13
+    .byte 0, 0
+    .uleb128 4, 0x13 /* declaration: name */
+    .byte 0
+    .uleb128 0x03, 0x08, 0x3c, 0x19
+    .byte 0, 0
+    .byte 0
+    .section .debug_info,\"\",@progbits{definitions}{declarations}
+"
+    );
+    let built = Built::new("gcc", "declared.s", &source, &["-c"]);
+    let begun = Instant::now();
+    let types = Types::open(&Request { path: built.path.clone(), ..Request::default() }).unwrap();
+    assert!(types.structures().iter().any(|found| found.name == "big"));
+    assert!(begun.elapsed() < LONGEST / 5, "{:?}", begun.elapsed());
 }
