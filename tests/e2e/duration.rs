@@ -45,6 +45,19 @@ fn one_that_scales_is_reported_so() {
     }
 }
 
+/// Creating the threads takes the longer, the more there are; what ends the run takes equally long.
+#[test]
+fn runs_differ_in_length_by_what_comes_before() {
+    for how in ["alarm", "each"] {
+        let said = Simulation::of(&program(PROGRAM)).cpus("1,32").args(&format!("{{cpus}} private {how}")).run();
+        let (report, rounds) = (said.report(), rounds(&said.said.err));
+        assert!(report.at(32).cycles() as f64 > report.at(1).cycles() as f64 * 1.06, "{how}: {}", said.said.out);
+        assert_eq!(report.0["speedup_from"], "blocks", "{how}: {}", said.said.out);
+        let ratio = speedup(&report, 32) / (rounds[&32] / rounds[&1]);
+        assert!((0.8..1.2).contains(&ratio), "{how}: {ratio}");
+    }
+}
+
 #[test]
 fn one_that_does_not_scale_is_reported_so() {
     for what in ["mutex sleep", "mutex poll"] {

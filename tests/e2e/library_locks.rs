@@ -49,6 +49,17 @@ fn a_stream_is_called_one_and_is_not_to_be_padded() {
     assert!(verdict.ends_with("it is the C library's own and cannot be padded"), "{verdict}");
 }
 
+/// libc's own code takes the lock of each stream when it flushes all: that is the lock which calls of the stream take.
+#[test]
+fn a_flush_of_all_streams_waits_for_the_lock_of_each() {
+    let report = of("fflush_all");
+    let locks = report.at(8).0["locks"].as_array().expect("locks");
+    let stream = locks.iter().find(|lock| lock["name"] == "lock of stream `null`").expect("the stream's");
+    assert!(stream["acquisitions"].as_u64() >= Some(8 * 1000), "{stream}");
+    assert!(stream["wait_cycles"].as_u64() > Some(report.at(8).cycles()), "{stream}");
+    assert!(locks.iter().all(|lock| lock["kind"] != "futex"), "{locks:?}");
+}
+
 #[test]
 fn calls_that_share_a_variable_of_libc_take_turns() {
     takes_turns("rand", "lock of rand()");

@@ -56,6 +56,45 @@ fn every_kind_of_lock_is_counted_and_named_by_field() {
     assert!(lock(report.at(8), "office.door")["hold_cycles"].as_u64() > Some(800 * 40));
 }
 
+/// What `truths/spun_locks.c` says of itself: how often its lock was taken, and found taken; the lock in the report, and
+/// what the report says.
+fn spun(how: &str, word: &str) -> (f64, f64, Value, String) {
+    let run = Simulation::of(&program("truths/spun_locks.c")).cpus("16").args(&format!("{{cpus}} {how}")).run();
+    assert_eq!(run.said.code, Some(0), "{how}: {}{}", run.said.out, run.said.err);
+    let said: Vec<f64> = run.printed().split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    (said[0], said[1], lock(run.report().at(16), word).clone(), run.said.out.clone())
+}
+
+fn number(lock: &Value, key: &str) -> f64 {
+    lock[key].as_f64().unwrap_or_else(|| panic!("{key} of {lock}"))
+}
+
+/// Failed attempts are no acquisitions, and end no wait. (What is taken before the first thread spins is not counted, and a
+/// thread whose second attempt succeeds at once has not spun.)
+#[test]
+fn acquisitions_of_a_spun_word_are_those_that_the_program_makes() {
+    let locks =
+        [("exchange", "word"), ("compare", "word"), ("backoff", "word"), ("bit", "bits"), ("decrement", "counter")];
+    for (how, word) in locks {
+        let (taken, waited, lock, out) = spun(how, word);
+        let counted = number(&lock, "acquisitions") / taken;
+        assert!((0.98..=1.0).contains(&counted), "{how}: {counted} of {taken}: {lock}");
+        let waits = number(&lock, "contended") / waited;
+        assert!((0.7..=1.02).contains(&waits), "{how}: {waits} of {waited}: {lock}");
+        assert!(out.contains("(spun word)"), "{how}: {out}");
+    }
+}
+
+/// Whoever reads that it is his turn makes no update by which he could be counted.
+#[test]
+fn of_a_word_that_nobody_takes_only_waits_are_known() {
+    let (_, waited, lock, out) = spun("ticket", "owner");
+    assert_eq!((&lock["acquisitions"], &lock["hold_cycles"]), (&0.into(), &0.into()), "{lock}");
+    let waits = number(&lock, "contended") / waited;
+    assert!((0.95..=1.02).contains(&waits), "{waits} of {waited}: {lock}");
+    assert!(out.contains("-  7.99k waits") && !out.contains("acquisitions had to wait"), "{out}");
+}
+
 fn met(cpus: u64, way: &str) -> Value {
     let args = format!("{{cpus}} 100 {way}");
     let report = Simulation::of(&program("names/meetings.c")).cpus(&cpus.to_string()).args(&args).report();

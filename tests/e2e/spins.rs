@@ -54,6 +54,14 @@ fn a_waiter_that_yields_spins() {
     assert!(spin > 0.9, "{spin}");
 }
 
+/// Whoever finds a lock taken and then pauses for longer and longer waits, and does not compute.
+#[test]
+fn a_waiter_that_backs_off_spins() {
+    let report = Simulation::of(&program("truths/spun_locks.c")).cpus("16").args("16 backoff").report();
+    let (spin, compute) = (report.at(16).share("spin"), report.at(16).share("compute"));
+    assert!(spin > 0.65 && compute < 0.2, "spin {spin}, compute {compute}");
+}
+
 /// Readers of a seqlock look at what it protects, too, but it is the sequence number that they wait for. And
 /// no cycle counts twice, however many words a loop looks at.
 #[test]

@@ -221,6 +221,11 @@ pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
     Found { cost, inner }
 }
 
+/// How many `pause` instructions the block at `head` has, up to the next block.
+pub fn pauses(code: &impl Code, head: u64) -> u32 {
+    walk::walk(code, head).steps.iter().map(walk::Step::pauses).sum()
+}
+
 /// The cost of instructions executed in the order of `addresses`, as single-stepping a program without
 /// hooks records them: the reference that [`cost`] is compared with.
 pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {

@@ -33,6 +33,14 @@ impl Step {
         }
     }
 
+    pub fn pauses(&self) -> u32 {
+        match self {
+            Step::Run(instruction, _) => u32::from(instruction.mnemonic() == Mnemonic::Pause),
+            Step::Call(_, steps) => steps.iter().map(Step::pauses).sum(),
+            Step::Announced(_) | Step::Hook(..) => 0,
+        }
+    }
+
     pub fn ip(&self) -> u64 {
         match self {
             Step::Run(instruction, _) | Step::Announced(instruction) | Step::Call(instruction, _) => instruction.ip(),

@@ -36,6 +36,8 @@ pub struct Engine {
     /// How often the program has read a clock, and timers of its own came due.
     pub clock_reads: u64,
     pub alarms: u64,
+    /// The longest time that one of these timers was set for.
+    pub longest_alarm: Ticks,
     pub labels: Vec<Label>,
     /// Frames of threads' stacks that something shared lies in.
     pub frames: crate::hooks::frames::Frames,
@@ -108,6 +110,7 @@ pub fn begin(launch: Launch) {
         progress: Vec::new(),
         clock_reads: 0,
         alarms: 0,
+        longest_alarm: 0,
         labels: Vec::new(),
         frames: crate::hooks::frames::Frames::default(),
         notes: Vec::new(),

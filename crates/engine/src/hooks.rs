@@ -20,4 +20,5 @@ pub mod split;
 pub mod store_buffer;
 mod tsan;
 mod unaligned;
+pub mod waits;
 pub mod wide;

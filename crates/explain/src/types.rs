@@ -378,6 +378,7 @@ pub struct LockUse {
     pub name: String,
     pub kind: LockKind,
     pub address: u64,
+    /// 0: not known, and `contended` is how many waits there were.
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_cycles: u64,

@@ -66,6 +66,10 @@ pub struct Pace {
     /// How often the program read a clock, and timers that it had set came due.
     pub clock_reads: u64,
     pub alarms: u64,
+    /// Cycles that the longest of these timers was set for.
+    pub timer: u64,
+    /// Cycles from the first to the last reading of the thread that read a clock most often.
+    pub watched: u64,
 }
 
 /// How work grows with the number of CPUs, where the program marks no progress.
@@ -392,8 +396,9 @@ pub struct Lock {
     pub name: String,
     /// The heap object that it lies in, if any.
     pub object: Option<Object>,
+    /// 0: not known, as of a flag.
     pub acquisitions: u64,
-    /// Acquisitions that had to wait.
+    /// Acquisitions that had to wait; waits, if acquisitions are not known.
     pub contended: u64,
     pub wait_cycles: u64,
     /// Of these, start-up waits: what threads waited before they had done any of their work.

@@ -161,7 +161,8 @@ fn waited_to_begin(point: &Point, chosen: impl Fn(&LockUse) -> bool) -> u64 {
 fn before_work(lock: &LockUse, run: &RunFacts) -> u64 {
     let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::Library];
     let is_held = held.contains(&lock.kind) || lock.hold_cycles > 0;
-    let once = lock.acquisitions <= u64::from(run.cpus.min(run.threads)) && lock.hold_cycles < run.cycles / 2;
+    let times = lock.acquisitions.max(lock.contended);
+    let once = times <= u64::from(run.cpus.min(run.threads)) && lock.hold_cycles < run.cycles / 2;
     match (is_held, once) {
         (false, _) => lock.start_cycles,
         (true, true) => lock.wait_cycles,

@@ -13,6 +13,7 @@ pub struct LockGroup<'a> {
     /// Those that were waited for longest first.
     pub locks: Vec<&'a LockUse>,
     pub kind: LockKind,
+    /// 0: not known of all.
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_cycles: u64,
@@ -80,8 +81,10 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
 
 impl<'a> LockGroup<'a> {
     fn add(&mut self, lock: &'a LockUse, run: &RunFacts) {
+        let known = |acquisitions: u64, contended: u64| acquisitions > 0 || contended == 0;
+        let all_known = known(self.acquisitions, self.contended) && known(lock.acquisitions, lock.contended);
+        self.acquisitions = if all_known { self.acquisitions + lock.acquisitions } else { 0 };
         self.locks.push(lock);
-        self.acquisitions += lock.acquisitions;
         self.contended += lock.contended;
         self.wait_cycles += lock.wait_cycles;
         self.hold_cycles += lock.hold_cycles;

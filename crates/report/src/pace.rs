@@ -11,16 +11,17 @@ use corefold_explain::{Explained, RunFacts};
 pub enum Fixed {
     /// A thread slept, or waited with a time-out, for the larger part of every run, and equally long in all.
     Sleep,
-    /// Timers of the program's own came due, and all runs took equally long.
+    /// Timers of the program's own came due: one that was set for the larger part of every run, and equally long in all,
+    /// or all runs took equally long.
     Alarm,
-    /// The program read clocks all the time, and all runs took equally long.
+    /// A thread read a clock for the larger part of every run, and equally long in all, or all runs took equally long.
     Clock,
 }
 
 /// Waits and runs that differ by no more are equally long.
 const EQUAL_WAITS: f64 = 1.02;
 const EQUAL_RUNS: f64 = 1.05;
-/// Share of every run that the sleep must be.
+/// Share of every run that the sleep, the timer or the reading must be.
 const MOSTLY: f64 = 0.5;
 /// Fewer clock readings in a run are a measurement or a time stamp.
 const WATCHES: u64 = 100;
@@ -38,11 +39,13 @@ pub fn fixed(runs: &[&Explained]) -> Option<Fixed> {
     };
     let all = |holds: &dyn Fn(&RunFacts) -> bool| finished.iter().all(|r| holds(r));
     let same_time = equal(&|r| r.cycles, EQUAL_RUNS);
-    if equal(&|r| r.pace.asked, EQUAL_WAITS) && all(&|r| r.pace.slept as f64 >= r.cycles as f64 * MOSTLY) {
+    let most = |of: &dyn Fn(&RunFacts) -> u64| all(&|r| of(r) as f64 >= r.cycles as f64 * MOSTLY);
+    let decides = |of: &dyn Fn(&RunFacts) -> u64| equal(of, EQUAL_WAITS) && most(of);
+    if equal(&|r| r.pace.asked, EQUAL_WAITS) && most(&|r| r.pace.slept) {
         Some(Fixed::Sleep)
-    } else if same_time && all(&|r| r.pace.alarms > 0) {
+    } else if all(&|r| r.pace.alarms > 0) && (same_time || decides(&|r| r.pace.timer)) {
         Some(Fixed::Alarm)
-    } else if same_time && all(&|r| r.pace.clock_reads >= WATCHES) {
+    } else if all(&|r| r.pace.clock_reads >= WATCHES) && (same_time || decides(&|r| r.pace.watched)) {
         Some(Fixed::Clock)
     } else {
         None
@@ -71,7 +74,7 @@ pub fn note(curve: &Curve) -> Option<String> {
                 Fixed::Sleep => slept(last),
                 Fixed::Alarm => "a timer of its own ends the run".into(),
                 Fixed::Clock => format!(
-                    "it watches a clock ({} readings), and every run took the same time",
+                    "it watches a clock ({} readings), for the same time in every run",
                     units::count(last.pace.clock_reads as f64)
                 ),
             };
@@ -165,6 +168,18 @@ mod tests {
         assert_eq!(speedups(&runs(&[(1, 1000, reads(50)), (8, 1000, reads(50))])), [Some(1.0), Some(1.0)]);
         let alarm = |blocks| Pace { alarms: 1, blocks, ..Pace::default() };
         assert_eq!(speedups(&runs(&[(1, 1000, alarm(50)), (8, 1000, alarm(25))])), [Some(1.0), Some(0.5)]);
+    }
+
+    #[test]
+    fn a_timer_and_readings_of_a_clock_are_as_good_as_a_sleep() {
+        let fixed = |runs: &[Explained]| fixed(&runs.iter().collect::<Vec<_>>());
+        let timer = |timer| Pace { alarms: 1, timer, ..Pace::default() };
+        assert_eq!(fixed(&runs(&[(1, 1000, timer(990)), (8, 1500, timer(990))])), Some(Fixed::Alarm));
+        assert_eq!(fixed(&runs(&[(1, 1000, timer(990)), (8, 1500, timer(1490))])), None);
+        assert_eq!(fixed(&runs(&[(1, 1000, timer(100)), (8, 1500, timer(100))])), None);
+        let reads = |watched| Pace { clock_reads: 100, watched, ..Pace::default() };
+        assert_eq!(fixed(&runs(&[(1, 1000, reads(990)), (8, 1500, reads(995))])), Some(Fixed::Clock));
+        assert_eq!(fixed(&runs(&[(1, 1000, reads(990)), (8, 1500, reads(1050))])), None);
     }
 
     #[test]

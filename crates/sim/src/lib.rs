@@ -23,6 +23,7 @@ mod run_ahead;
 mod sim;
 mod spin_skip;
 mod store_buffer;
+mod takes;
 mod timers;
 
 pub use clocks::Clocks;
@@ -35,4 +36,5 @@ pub use run_ahead::RunAhead;
 pub use sim::{Options, Sim, Turn};
 pub use spin_skip::{LOOKS, Skipped, Spin, SpinSkips, Watched};
 pub use store_buffer::{Store, StoreBuffers};
+pub use takes::Takes;
 pub use timers::{Due, Timers};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A benchmark of a fixed duration: threads do rounds of work until main, which sleeps, or the clock stops them.
- * fixed THREADS private | atomic | mutex [sleep | timed | alarm | poll | work | own]; with `work`, all threads
+ * fixed THREADS private | atomic | mutex [sleep | timed | alarm | poll | each | work | own]; with `each`, each thread
+ * watches the clock from when it begins; with `work`, all threads
  * together do the same number of rounds, and nothing stops them; with `own`, each does. Says how many were made.
  */
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #define MOST 128
 
 struct worker {
-	long rounds, most;
+	long rounds, most, until;
 	const char *what, *how;
 	pthread_t thread;
 } __attribute__((aligned(256)));
@@ -42,10 +43,10 @@ static int is_over(const struct worker *me)
 
 	if (me->how[0] == 'w' || me->how[0] == 'o')
 		return me->rounds >= me->most;
-	if (me->how[0] != 'p')
+	if (me->how[0] != 'p' && me->how[0] != 'e')
 		return atomic_load_explicit(&stop, memory_order_relaxed);
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return nanoseconds(now) >= nanoseconds(deadline);
+	return nanoseconds(now) >= (me->how[0] == 'e' ? me->until : nanoseconds(deadline));
 }
 
 static void round_of(const struct worker *me)
@@ -66,7 +67,10 @@ static void round_of(const struct worker *me)
 static void *work(void *worker)
 {
 	struct worker *me = worker;
+	struct timespec now;
 
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	me->until = nanoseconds(now) + MICROSECONDS * 1000;
 	while (!is_over(me)) {
 		round_of(me);
 		me->rounds++;

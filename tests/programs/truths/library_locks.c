@@ -58,7 +58,11 @@ static void once(long me, int i)
 		fwrite("0123456789", 1, 10, stream);
 	else if (!strcmp(how, "fputs"))
 		fputs("a line\n", stream);
-	else if (!strcmp(how, "putc"))
+	else if (!strcmp(how, "fflush_all")) {
+		fputs("a line\n", stream);
+		if (i % 10 == 0)
+			fflush(NULL);
+	} else if (!strcmp(how, "putc"))
 		putc('x', stream);
 	else if (!strcmp(how, "fgetc"))
 		fgetc(stream);

@@ -8,6 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 use corefold_recording::{Lock, LockKind, Object};
+use corefold_sim::Takes;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -22,6 +23,8 @@ struct Record {
     /// Since when somebody has.
     held_since: Ticks,
     meeting: Meeting,
+    /// Of words that are spun on.
+    takes: Takes,
 }
 
 #[derive(Default)]
@@ -38,22 +41,26 @@ pub struct Locks {
     records: HashMap<u64, Record, FxBuildHasher>,
     /// Of objects that were at the same address before.
     past: Vec<Lock>,
-    any_spun: bool,
-    /// Words that are spun on and held now, by [`Locks::slot`]: a filter that most stores do not pass.
-    held: [u8; 64],
+    /// Words that are spun on, and those that may be held now, by [`Locks::slot`]: filters that most updates and stores
+    /// do not pass.
+    spun: [bool; SLOTS],
+    held: [bool; SLOTS],
     /// When the region of interest began: waits count from then on.
     counted_from: Ticks,
 }
 
 impl Default for Locks {
     fn default() -> Self {
-        Locks { records: HashMap::default(), past: Vec::new(), any_spun: false, held: [0; 64], counted_from: 0 }
+        let none = [false; SLOTS];
+        Locks { records: HashMap::default(), past: Vec::new(), spun: none, held: none, counted_from: 0 }
     }
 }
 
+const SLOTS: usize = 256;
+
 impl Locks {
     fn slot(address: u64) -> usize {
-        (address >> 2 ^ address >> 8) as usize % 64
+        (address >> 2 ^ address >> 8) as usize % SLOTS
     }
 
     fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
@@ -65,6 +72,7 @@ impl Locks {
             holders: Vec::new(),
             held_since: 0,
             meeting: Meeting::default(),
+            takes: Takes::default(),
         })
     }
 
@@ -79,55 +87,70 @@ impl Locks {
             record.counts = Counts::default();
             record.meeting = Meeting::default();
             record.holders.clear();
+            record.takes = Takes::default();
         }
         record
     }
 
-    /// A thread has stopped spinning on this word; the word is recorded at its first spin.
+    /// The running thread begins to spin on this word.
+    pub fn spins(&mut self, address: u64) {
+        let slot = Self::slot(address);
+        let record = self.at(address, LockKind::SpunWord);
+        if record.kind == LockKind::SpunWord {
+            record.takes.looks(engine().sched.fiber as u32);
+            self.spun[slot] = true;
+        }
+    }
+
+    /// The running thread looks at the word after it has updated it: the update has not taken it.
+    #[inline]
+    pub fn not_taken(&mut self, address: u64) {
+        if self.spun[Self::slot(address)]
+            && let Some(record) = self.records.get_mut(&address)
+        {
+            record.takes.looks(engine().sched.fiber as u32);
+        }
+    }
+
+    /// A thread has waited for this word by spinning.
     pub fn spun(&mut self, address: u64, wait: Ticks, pc: u64) {
         let record = self.at(address, LockKind::SpunWord);
-        if record.kind != LockKind::SpunWord {
-            return;
+        if record.kind == LockKind::SpunWord {
+            record.counts.waited(wait, pc);
         }
-        let counts = &mut record.counts;
-        counts.waited(wait, pc);
-        counts.acquisitions = counts.acquisitions.max(counts.contended);
-        self.any_spun = true;
     }
 
-    /// A read-modify-write changed the word from zero: if threads spin on it, that is how it is taken.
+    /// A read-modify-write of the running thread changed the word so: if threads spin on it, that may take or release it.
+    /// `again`: it has stored nothing since its last update of the word. Returns whether this releases it.
     #[inline]
-    pub fn taken(&mut self, address: u64) {
-        if self.any_spun
-            && let Some(record) = self.records.get_mut(&address)
-            && record.kind == LockKind::SpunWord
-        {
-            record.counts.acquisitions += 1;
-            if record.holders.is_empty() {
-                let held = &mut self.held[Self::slot(address)];
-                *held = held.saturating_add(1);
-            }
-            record.holders = alloc::vec![engine().sched.fiber as u32];
-            record.held_since = hot!().clock;
-        }
+    pub fn updated(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
+        let slot = Self::slot(address);
+        self.spun[slot] && self.takes_or_releases(address, change, again)
     }
 
-    /// The running thread has stored to the word, or set it to zero, which takes effect at `effect`: if it
-    /// holds it, that releases it.
+    fn takes_or_releases(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
+        let Some(record) = self.records.get_mut(&address) else { return false };
+        if record.kind != LockKind::SpunWord {
+            return false;
+        }
+        let released = record.takes.updated(engine().sched.fiber as u32, change, again, hot!().clock);
+        // Two words of one slot: the filter lets stores to either pass.
+        self.held[Self::slot(address)] |= record.takes.any();
+        released
+    }
+
+    /// The running thread has stored to the word, which takes effect at `effect`: if it holds it, that releases it.
     #[inline]
     pub fn stored(&mut self, address: u64, effect: Ticks) {
-        if self.held[Self::slot(address)] != 0 {
+        if self.held[Self::slot(address)] {
             self.let_go(address, effect);
         }
     }
 
     fn let_go(&mut self, address: u64, effect: Ticks) {
         let Some(record) = self.records.get_mut(&address) else { return };
-        if record.kind == LockKind::SpunWord && record.holders == [engine().sched.fiber as u32] {
-            record.holders.clear();
-            record.counts.hold += effect.saturating_sub(record.held_since);
-            let held = &mut self.held[Self::slot(address)];
-            *held = held.saturating_sub(1);
+        if record.kind == LockKind::SpunWord {
+            record.takes.stored(engine().sched.fiber as u32, effect);
         }
     }
 
@@ -136,8 +159,9 @@ impl Locks {
         let now = hot!().clock;
         self.counted_from = now;
         self.past.clear();
-        self.records.retain(|_, r| !r.holders.is_empty());
+        self.records.retain(|_, r| !r.holders.is_empty() || r.kind == LockKind::SpunWord);
         for record in self.records.values_mut() {
+            record.takes.clear(now);
             record.counts = Counts::default();
             record.meeting = Meeting::default();
             record.held_since = now;
@@ -160,7 +184,7 @@ impl Locks {
 
     /// In the order of their wait, the longest first. `early`: the start-up waits of all threads.
     pub fn all(&self, early: impl Iterator<Item = Wait>) -> Vec<Lock> {
-        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0);
+        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0 || r.counts.contended > 0);
         let mut past = self.past.clone();
         let mut records: HashMap<u64, Lock, FxBuildHasher> = used.map(|(a, r)| (*a, r.lock(*a))).collect();
         for wait in early {
@@ -191,17 +215,28 @@ impl Counts {
 }
 
 impl Record {
+    /// Acquisitions, and ticks held. Of a word that is spun on, both are known if updates of it end all waits for it: not
+    /// if it is a flag, or says whose turn it is.
+    fn taken(&self) -> (u64, Ticks) {
+        match self.kind {
+            LockKind::SpunWord if self.takes.count < self.counts.contended => (0, 0),
+            LockKind::SpunWord => (self.takes.count, self.takes.held),
+            _ => (self.counts.acquisitions, self.counts.hold),
+        }
+    }
+
     fn lock(&self, address: u64) -> Lock {
+        let (acquisitions, hold) = self.taken();
         Lock {
             address,
             kind: self.kind,
             name: self.name.clone(),
             object: self.object.clone(),
-            acquisitions: self.counts.acquisitions,
+            acquisitions,
             contended: self.counts.contended,
             wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
             start_cycles: 0,
-            hold_cycles: self.counts.hold / TICKS_PER_CYCLE,
+            hold_cycles: hold / TICKS_PER_CYCLE,
             wait_pc: self.counts.wait_pc,
             meetings: self.meeting.counts(),
         }
@@ -230,6 +265,20 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
         record.counts.waited(wait, pc);
         current().waited(address, wait, now);
     }
+}
+
+/// libc's own code has waited since `since` for one of its locks, and has it until it returns. The stand-ins may know
+/// the lock already, by its name; and no call of ours says when it is released.
+pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
+    let now = hot!().clock;
+    let counted_from = engine().locks.counted_from;
+    let wait = now.saturating_sub(since.max(counted_from));
+    let locks = &mut engine().locks;
+    let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
+    let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
+    counts.acquisitions += 1;
+    counts.waited(wait, pc);
+    current().waited(address, wait, now);
 }
 
 /// The running thread begins to wait at a barrier or condition variable.

@@ -135,12 +135,15 @@ fn forget_so_far() {
     let e = engine();
     crate::scheduling::spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
-    e.fibers.iter_mut().for_each(|fiber| fiber.ends_spin());
+    e.fibers.iter_mut().for_each(|fiber| {
+        fiber.ends_spin();
+        fiber.ends_wait();
+    });
     e.samples.clear();
     e.sites.clear();
     e.locks.clear();
     e.progress.clear();
-    (e.clock_reads, e.alarms) = (0, 0);
+    (e.clock_reads, e.alarms, e.longest_alarm) = (0, 0, 0);
     e.region.coz.iter_mut().for_each(|point| point.before = coz_count(point.counter));
     for fiber in &mut e.fibers {
         let clock = if fiber.state == crate::scheduling::fiber::State::Running {

@@ -53,7 +53,10 @@ fn all_modules() -> Vec<corefold_recording::Module> {
 /// The run's totals so far.
 pub fn run(status: Status) -> Run {
     let e = engine();
-    e.fibers.iter_mut().for_each(|f| f.ends_spin());
+    e.fibers.iter_mut().for_each(|fiber| {
+        fiber.ends_spin();
+        fiber.ends_wait();
+    });
     crate::scheduling::spin_skip::end_all(now());
     let unwritten = cycles(e.sites.take_unwritten_spins());
     e.locks.forget_unwritten();
@@ -95,6 +98,7 @@ fn pace() -> Pace {
     let slept = e.fibers[longest].slept;
     let sleeps = e.fibers.iter().map(|fiber| fiber.sleeps);
     let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
+    let watched = e.fibers.iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
     Pace {
         blocks: e.samples.blocks(),
         sleeper: longest as u32,
@@ -105,6 +109,8 @@ fn pace() -> Pace {
         sleeps_at: longest_sleep.pc,
         clock_reads: e.clock_reads,
         alarms: e.alarms,
+        timer: cycles(e.longest_alarm),
+        watched: cycles(watched.map_or(0, |w| w.last - w.first)),
     }
 }
 

@@ -13,11 +13,31 @@ pub const EPOCH_SECONDS: i64 = 1_767_225_600;
 /// boot are past their first seconds.
 const UPTIME_SECONDS: u64 = 86_400;
 
+/// Readings of clocks: how many, and when the first and the last were.
+#[derive(Clone, Copy, Default)]
+pub struct Watched {
+    pub readings: u64,
+    pub first: Ticks,
+    pub last: Ticks,
+}
+
+impl Watched {
+    fn at(&mut self, now: Ticks) {
+        if self.readings == 0 {
+            self.first = now;
+        }
+        self.readings += 1;
+        self.last = now;
+    }
+}
+
 /// Nanoseconds since the run began.
 pub fn nanoseconds() -> u64 {
     hot!().called = 1;
     engine().clock_reads += 1;
-    nanoseconds_of(now())
+    let now = now();
+    current().watched.at(now);
+    nanoseconds_of(now)
 }
 
 /// Nanoseconds since the machine booted.

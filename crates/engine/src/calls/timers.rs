@@ -48,6 +48,8 @@ enum Event {
 struct Timer {
     counts: Counts,
     event: Event,
+    /// What it was set for, if it counts time.
+    asked: Ticks,
     /// When it fires next, by what it counts.
     next: Option<Ticks>,
     interval: Ticks,
@@ -81,7 +83,7 @@ fn get(timer: usize) -> Option<&'static mut Timer> {
 }
 
 fn create(counts: Counts, event: Event) -> usize {
-    let new = Timer { counts, event, next: None, interval: 0, alarm: 0, waits: false, overrun: 0 };
+    let new = Timer { counts, event, asked: 0, next: None, interval: 0, alarm: 0, waits: false, overrun: 0 };
     let all = &mut timers().all;
     let free = all.iter().position(Option::is_none).unwrap_or(all.len());
     if free == all.len() {
@@ -109,6 +111,7 @@ fn arm(timer: usize, next: Ticks, interval: Ticks) {
     disarm(timer);
     if let Some(t) = get(timer) {
         (t.next, t.interval, t.waits, t.overrun) = (Some(next), interval, false, 0);
+        t.asked = if matches!(t.counts, Counts::Time) { next.saturating_sub(now()) } else { 0 };
         schedule(timer, now());
     }
 }
@@ -182,6 +185,7 @@ pub fn fire(timer: usize, time: Ticks) {
     if counted < next {
         return schedule(timer, time);
     }
+    engine().longest_alarm = engine().longest_alarm.max(t.asked);
     let times = go_on(t, counted);
     act(timer, times, time);
     if get(timer).is_some_and(|t| !t.waits) {

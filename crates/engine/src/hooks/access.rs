@@ -3,7 +3,7 @@
 use crate::account::sites::line_shared;
 use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
-use crate::hooks::hot::hot;
+use crate::hooks::hot::{TRIED, hot};
 use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::store_buffer;
 use crate::hooks::{l1_refill, polls};
@@ -34,7 +34,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let mut event = event(What::Load, address, size as u32, pc, AccessKind::Read);
     let tag = *tag_of(address);
     if !tag.is_untouched() && tag.private_cpu().is_none() {
-        ends_spin_by_store();
+        ends_spin_by_store(address);
         let spins = &mut current().spins;
         event.may_be_old = !spins.again(pc, address);
         event.awaited = spins.continues(pc, address);
@@ -256,11 +256,17 @@ fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
     sched::sampled();
 }
 
-/// A fiber that has stored something since it last looked does not spin.
+/// A fiber that has stored something since it last looked does not spin, when it looks at `address` now. It may go on
+/// waiting, if it has only tried to take that word.
 #[inline]
-fn ends_spin_by_store() {
+fn ends_spin_by_store(address: u64) {
     if wrote() {
-        current().ends_spin();
+        let fiber = current();
+        fiber.ends_spin();
+        match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
+            true => engine().locks.not_taken(address),
+            false => fiber.ends_wait(),
+        }
         hot!().wrote = 0;
         perturb::worked();
     }
@@ -268,14 +274,25 @@ fn ends_spin_by_store() {
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
 pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
-    ends_spin_by_store();
+    ends_spin_by_store(address);
     let engine = engine();
     let fiber = &mut engine.fibers[engine.sched.fiber];
     let cpu = engine.sim.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
-        fiber.time.stall -= spun.stall;
-        fiber.time.spin += spun.time;
+        fiber.spun(spun);
     }
     fiber.takes_back();
+}
+
+/// A read-modify-write has changed the word, where it failed to when it was last tried: did the thread back off in between?
+#[cold]
+pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
+    let engine = engine();
+    let fiber = &mut engine.fibers[engine.sched.fiber];
+    let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
+    let found = Found { cpu, pc, address, size, value, what, orders: true, at, stall };
+    if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {
+        fiber.spun(spun);
+    }
 }

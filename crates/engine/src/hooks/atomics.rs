@@ -3,8 +3,8 @@
 use crate::account::trace;
 use crate::engine::{active, current, engine};
 use crate::entry::with_pc;
-use crate::hooks::access::{event, issue, looked, read_value};
-use crate::hooks::hot::{hot, look_entry};
+use crate::hooks::access::{event, issue, looked, read_value, succeeded, wrote};
+use crate::hooks::hot::{TRIED, WROTE, hot, look_entry};
 use crate::hooks::{run_ahead, split, store_buffer};
 use crate::scheduling::perturb;
 use crate::scheduling::spin_skip::skip;
@@ -64,14 +64,25 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     }
     let what = What::AtomicStore(value);
     let effects = issue(&mut event(what, address, u32::from(size), pc, AccessKind::AtomicStore));
-    if value == 0 {
-        engine().locks.stored(address, effects.outcome.effect);
+    engine().locks.stored(address, effects.outcome.effect);
+}
+
+/// A store of sequential consistency, which is an exchange whose old value nobody looks at: it takes no lock.
+fn store_in_order(address: u64, size: u8, value: u64, pc: u64) {
+    let old = update_as(Updates::Stores, address, size, pc, |_| Some(value));
+    if old != value && active() {
+        engine().locks.stored(address, hot!().clock);
     }
 }
 
 /// A simulated read-modify-write: `f` gets the old value and gives the new one, if there is to be one.
 /// Returns the old value.
 pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64>) -> u64 {
+    update_as(Updates::May, address, size, pc, f)
+}
+
+#[inline]
+fn update_as(what: Updates, address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64>) -> u64 {
     let simulated = active() && !is_ours(address);
     if simulated {
         arrive_on(address, size, pc);
@@ -82,7 +93,8 @@ pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64
         store_buffer::write_value(address, size, new);
     }
     if simulated {
-        settle_on(address, size, pc, old, new.is_some_and(|new| new != old));
+        let what = if what == Updates::Fails && new.is_some() { Updates::Swaps } else { what };
+        settle_on(what, address, size, pc, old, new.is_some_and(|new| new != old));
     }
     old
 }
@@ -97,7 +109,7 @@ pub fn arrive(address: u64, size: u8, pc: u64) {
 /// The program has carried it out.
 pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !is_ours(address) {
-        settle_on(address, size, pc, old, changed);
+        settle_on(Updates::May, address, size, pc, old, changed);
     }
 }
 
@@ -114,20 +126,45 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
     issue(&mut event(What::Update, address, u32::from(size), pc, AccessKind::Rmw));
 }
 
+/// What an update is to the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Updates {
+    /// It may take a lock, and may have failed if it changed nothing.
+    May,
+    /// A compare-and-swap that has failed, or not.
+    Fails,
+    Swaps,
+    /// A store.
+    Stores,
+}
+
 #[inline]
-fn settle_on(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
+fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: bool) {
     if !changed {
+        if what == Updates::Fails && wrote() {
+            // Such as the expected value, which it has overwritten.
+            current().spins.failed(pc, address, old);
+        }
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
         run_ahead::lost(engine().sim.cpu as u32);
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
-    hot!().wrote = 1;
-    if old == 0 {
-        engine().locks.taken(address);
-    } else if read_value(address, size) == 0 {
-        engine().locks.stored(address, hot!().clock);
+    if what == Updates::Stores {
+        hot!().wrote = WROTE;
+        return;
     }
+    if (what == Updates::Swaps || !wrote()) && current().spins.continues(pc, address) {
+        succeeded(address, pc, size, old);
+    }
+    let again = hot!().wrote == TRIED && current().spins.waits.tried(address);
+    if wrote() && !again {
+        current().ends_spin();
+        current().ends_wait();
+    }
+    let released = engine().locks.updated(address, (old, read_value(address, size)), again);
+    hot!().wrote = if released { WROTE } else { TRIED };
+    current().spins.waits.tries(address);
 }
 
 /// A full fence.
@@ -154,7 +191,7 @@ macro_rules! atomic_hooks {
                     return native(at).store(value, SeqCst);
                 }
                 if order == SEQ_CST {
-                    update(at, $bytes, pc, |_| Some(value as u64));
+                    super::store_in_order(at, $bytes, value as u64, pc);
                 } else {
                     super::store(at, $bytes, value as u64, pc);
                 }
@@ -210,7 +247,8 @@ macro_rules! atomic_hooks {
                 if !active() {
                     return native(at).compare_exchange(expected, value, SeqCst, SeqCst).unwrap_or_else(|found| found);
                 }
-                update(at, $bytes, pc, |old| (old as $type == expected).then_some(value as u64)) as $type
+                let swapped = |old| (old as $type == expected).then_some(value as u64);
+                update_as(Updates::Fails, at, $bytes, pc, swapped) as $type
             }
             extern "C" fn swap_if(at: u64, expected: *mut $type, value: $type, _ok: u32, _else: u32, pc: u64) -> i32 {
                 // SAFETY: the compiler passes the address of the expected value.

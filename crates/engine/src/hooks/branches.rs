@@ -6,7 +6,7 @@
 //!
 //! All threads share the predictor's tables, as if each core's were warm; each thread has its own history. Branches are
 //! numbered in the order in which they were first met.
-use crate::engine::{current, engine};
+use crate::engine::{computed, current, engine};
 use crate::hooks::blocks::{Mapped, core};
 use crate::hooks::hot::hot;
 use crate::hooks::rounds;
@@ -55,8 +55,11 @@ struct Block {
     /// Packed; 0 while it depends on trip counts. At first without mispredictions.
     base: u32,
     cost: u32,
-    /// It is in `entry`.
+    /// It is in `entry`, unless the block pauses.
     known: bool,
+    /// Its `pause` instructions, once they have been counted. All visits of a block that has some come here: what the
+    /// thread does in them is no computing.
+    pauses: Option<u32>,
     /// How many pending branches may lead here, and visits since one did.
     awaited: u32,
     others: u16,
@@ -74,6 +77,7 @@ const BLANK: Block = Block {
     base: 0,
     cost: 0,
     known: false,
+    pauses: None,
     awaited: 0,
     others: 0,
     ways: None,
@@ -106,6 +110,14 @@ pub struct Own {
 pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     let penalty = engine().launch.machine.core.mispredict;
     let at = engine().branches.number(pc);
+    let block = engine().branches.block(at);
+    let pauses = *block.pauses.get_or_insert_with(|| corefold_block::pauses(&Mapped, pc));
+    if pauses > 0 {
+        current().spins.pauses(computed(pauses * engine().launch.machine.core.pause));
+        if block.known {
+            return (block.cost, false);
+        }
+    }
     engine().branches.arrive(at, &mut current().branches);
     engine().branches.meet(at, entry, pc);
     let cost = match engine().branches.block(at).cost {
@@ -120,7 +132,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     engine().branches.depart(at, &mut current().branches, penalty);
     let block = engine().branches.block(at);
     block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
-    (if block.cost == 0 { cost } else { block.cost }, block.known)
+    (if block.cost == 0 { cost } else { block.cost }, block.known && pauses == 0)
 }
 
 /// What the block costs as far as is known, its branch aside.

@@ -11,6 +11,11 @@ use core::mem::offset_of;
 use corefold_block::inline;
 use corefold_sim::Lease;
 
+/// In [`Hot::wrote`]: the thread has stored since it looked at memory; or it has updated a word, which may have failed to
+/// take it, and done nothing since.
+pub const WROTE: u8 = 1;
+pub const TRIED: u8 = 2;
+
 #[repr(C)]
 pub struct Hot {
     /// The simulator's part.
@@ -19,7 +24,7 @@ pub struct Hot {
     pub frames: *mut u64,
     /// 8, or 0 while nothing is simulated: threads may then run at once, and must not move `frames`.
     pub frame_step: u64,
-    /// Set by every store: a loop that stores is working, not spinning.
+    /// Set by every store: a loop that stores is working, not spinning. [`WROTE`] or [`TRIED`], or 0.
     pub wrote: u8,
     /// Set by whatever the runtime does for the program between two reads of a spin, except its hooks.
     pub called: u8,

@@ -8,6 +8,7 @@ use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
 use crate::hooks::blocks;
 use crate::hooks::hot::{Captured, hot};
+use crate::hooks::waits::{Instant, Spin, Waits};
 use crate::scheduling::sched;
 use core::hash::Hasher;
 use corefold_model::{Tag, Ticks};
@@ -45,8 +46,9 @@ struct Look {
     address: u64,
     value: u64,
     at: Ticks,
-    /// The fiber's stall by then.
+    /// The fiber's stall by then, and its pauses.
     stall: Ticks,
+    paused: Ticks,
     size: u8,
     what: AccessKind,
     orders: bool,
@@ -63,6 +65,7 @@ const NOTHING: Look = Look {
     value: 0,
     at: 0,
     stall: 0,
+    paused: 0,
     size: 0,
     what: AccessKind::Read,
     orders: false,
@@ -84,8 +87,13 @@ pub struct Spins {
     any: bool,
     /// Until when spinning is counted, and the fiber's stall by then.
     counted: (Ticks, Ticks),
+    /// When the current one began.
+    begin: Instant,
+    pub waits: Waits,
     /// Stall that counts as spinning.
     converted: Ticks,
+    /// Ticks that the fiber has spent in `pause` instructions.
+    paused: Ticks,
     /// When the fiber last yielded its CPU to nobody, and for how long.
     rested: (Ticks, Ticks),
     /// Lines that plain reads of one iteration touched.
@@ -96,17 +104,7 @@ pub struct Spins {
     pub started: Ticks,
     /// Counted as spinning, and found not to be.
     refused: Spun,
-    /// The last spin that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
-    pub settled: Settled,
     alike: Alike,
-}
-
-/// A spin that is over: the word that it waited for, for how long, and until when.
-#[derive(Clone, Copy, Default)]
-pub struct Settled {
-    pub address: u64,
-    pub time: Ticks,
-    pub at: Ticks,
 }
 
 impl Default for Spins {
@@ -119,13 +117,15 @@ impl Default for Spins {
             spinning: false,
             any: false,
             counted: (0, 0),
+            begin: Instant::default(),
+            waits: Waits::default(),
             converted: 0,
+            paused: 0,
             rested: (0, 0),
             read: [Watched::default(); LOOKS],
             ended: NOTHING,
             started: 0,
             refused: Spun::default(),
-            settled: Settled::default(),
             alike: Alike::default(),
         }
     }
@@ -151,8 +151,8 @@ impl Spins {
         core::mem::replace(&mut self.repeated[Self::slot(pc)], read) == read
     }
 
-    /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before. Where
-    /// a loop reads several words, each counts the time since the one before.
+    /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before: stall,
+    /// pauses and yields are none. Where a loop reads several words, each counts the time since the one before.
     #[inline]
     pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
         let stalled = found.stall + self.converted;
@@ -162,11 +162,16 @@ impl Spins {
         let stall = stalled.saturating_sub(look.stall);
         let same = again && look.value == found.value;
         if same && look.computes {
-            (look.at, look.stall, self.spinning) = (found.at, stalled, false);
+            (look.at, look.stall, look.paused, self.spinning) = (found.at, stalled, self.paused, false);
             return None;
         }
         let rested = if self.rested.0 > look.at { self.rested.1 } else { 0 };
-        let spun = same && time.saturating_sub(stall + rested) <= longest;
+        let paused = self.paused - look.paused;
+        let computes = time.saturating_sub(stall + rested + paused) > longest;
+        let spun = same && !computes;
+        if again && !computes {
+            self.waits.go_on(found.address, Instant { at: found.at, idle: stalled + self.paused });
+        }
         self.spinning = spun;
         if !spun {
             self.turns.end();
@@ -175,26 +180,62 @@ impl Spins {
         } else if self.turns.pc == 0 && look.pc != self.turns.impure {
             self.turns.begin(look.pc);
         }
+        let backs_off = paused > time / 2;
+        let part = (spun || again && backs_off && !computes).then(|| self.goes_on_until(found, stalled));
         if !spun {
             self.replace(found, stalled, again);
-            return None;
+            return part;
         }
-        let from = if self.counted.0 > look.at { self.counted } else { (look.at, look.stall) };
-        let part = Spun { time: found.at.saturating_sub(from.0), stall: stalled.saturating_sub(from.1) };
-        (look.at, look.stall) = (found.at, stalled);
-        look.spun.time += part.time;
-        look.spun.stall += part.stall;
-        self.counted = (found.at, stalled);
-        self.converted += part.stall;
         if self.ended.pc == found.pc {
             self.settle();
-        } else if self.turns.pc == found.pc && self.alike.computes(found.pc, found.at, &mut self.captured) {
+        } else if self.turns.pc == found.pc && !backs_off && self.alike.computes(found.pc, found.at, &mut self.captured)
+        {
             self.looks.iter_mut().filter(|look| look.spun.time > 0).for_each(|look| look.computes = true);
             self.ended = NOTHING;
             self.refuse();
             self.spinning = false;
         }
-        Some(part)
+        part
+    }
+
+    /// The thread has spun since it last read from there. Returns what of that was not counted before.
+    fn goes_on_until(&mut self, found: &Found, stalled: Ticks) -> Spun {
+        let is_first = self.looks.iter().all(|look| look.spun.time == 0);
+        let look = &mut self.looks[Self::slot(found.pc)];
+        if is_first {
+            self.begin = Instant { at: look.at, idle: look.stall + look.paused };
+        }
+        if look.spun.time == 0 {
+            engine().locks.spins(found.address);
+        }
+        let from = if self.counted.0 > look.at { self.counted } else { (look.at, look.stall) };
+        let part = Spun { time: found.at.saturating_sub(from.0), stall: stalled.saturating_sub(from.1) };
+        (look.at, look.stall, look.paused) = (found.at, stalled, self.paused);
+        look.spun.time += part.time;
+        look.spun.stall += part.stall;
+        self.counted = (found.at, stalled);
+        self.converted += part.stall;
+        part
+    }
+
+    /// An update has succeeded where it had failed before. If the thread has mostly paused in between, it has waited.
+    #[cold]
+    pub fn succeeds(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
+        let stalled = found.stall + self.converted;
+        let look = &self.looks[Self::slot(found.pc)];
+        let (time, paused) = (found.at.saturating_sub(look.at), self.paused - look.paused);
+        let computed = time.saturating_sub(stalled.saturating_sub(look.stall) + paused);
+        (paused > time / 2 && computed <= longest).then(|| self.goes_on_until(found, stalled))
+    }
+
+    /// A compare-and-swap has failed as it did when it was last tried: what the thread has stored in between does not
+    /// count.
+    #[inline]
+    pub fn failed(&mut self, pc: u64, address: u64, value: u64) {
+        if self.continues(pc, address) && self.looks[Self::slot(pc)].value == value {
+            hot!().wrote = 0;
+            self.turns.end();
+        }
     }
 
     /// What was counted as spinning since the last accounting is no spin.
@@ -224,7 +265,8 @@ impl Spins {
         let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
         let changed = again && self.looks[slot].value != value;
         let spun = self.looks[slot].spun;
-        let look = Look { cpu, pc, address, value, at, stall: stalled, size, what, orders, computes: false, spun };
+        let (stall, paused) = (stalled, self.paused);
+        let look = Look { cpu, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun };
         if changed && self.looks.iter().any(|look| look.spun.time > 0) {
             self.ends(look);
         }
@@ -276,11 +318,18 @@ impl Spins {
             all.stall += spun.stall;
             relieved += look.relieve(spun.stall);
         }
-        engine().locks.spun(word.address, all.time, word.pc);
-        self.settled = Settled { address: word.address, time: all.time, at: word.at };
+        let end = Instant { at: word.at, idle: word.stall + word.paused };
+        let spin = Spin { address: word.address, pc: word.pc, time: all.time, begin: self.begin, end };
+        self.waits.spun(spin, engine().sched.longest_spin);
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));
+    }
+
+    /// The fiber has paused for so long: that is no computing, nor is a loop that mostly does that.
+    #[inline]
+    pub fn pauses(&mut self, time: Ticks) {
+        self.paused += time;
     }
 
     /// The fiber has yielded its CPU to nobody from `begin` to `end`: that is no computing, however long it takes.

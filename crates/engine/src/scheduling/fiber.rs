@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
+use crate::calls::clock::Watched;
 use crate::calls::within::allocator;
 use crate::crash::innermost;
 use crate::engine::engine;
 use crate::hooks::polls::Polls;
 use crate::hooks::registers;
-use crate::hooks::spin::Spins;
+use crate::hooks::spin::{Spins, Spun};
 use crate::scheduling::{fair, placing};
 use crate::sys;
 use alloc::boxed::Box;
@@ -93,6 +94,7 @@ pub struct Fiber {
     pub slept: Slept,
     pub sleeps: Slept,
     pub early: crate::account::early::Early,
+    pub watched: Watched,
     /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
     ran: Ticks,
     pub share: fair::Share,
@@ -169,6 +171,7 @@ impl Fiber {
             slept: Slept::default(),
             sleeps: Slept::default(),
             early: Default::default(),
+            watched: Watched::default(),
             ran: 0,
             share: Default::default(),
             frames_base: frames,
@@ -242,15 +245,33 @@ impl Fiber {
         self.takes_back();
     }
 
+    /// It has spun, which counted as stall in part.
+    #[inline]
+    pub fn spun(&mut self, spun: Spun) {
+        self.time.stall -= spun.stall;
+        self.time.spin += spun.time;
+    }
+
+    /// It waits for no word any more.
+    pub fn ends_wait(&mut self) {
+        self.spins.waits.end();
+        self.notes_wait();
+    }
+
     /// Reverses time that was counted as spinning and was not.
     #[inline]
     pub fn takes_back(&mut self) {
         let refused = self.spins.take_refused();
         self.time.spin -= refused.time;
         self.time.stall += refused.stall;
-        if self.spins.settled.time > 0 {
-            let settled = core::mem::take(&mut self.spins.settled);
-            self.waited(settled.address, settled.time, settled.at);
+        self.notes_wait();
+    }
+
+    #[inline]
+    fn notes_wait(&mut self) {
+        if self.spins.waits.over.time > 0 {
+            let wait = core::mem::take(&mut self.spins.waits.over);
+            self.waited(wait.address, wait.time, wait.at);
         }
     }
 
@@ -281,6 +302,7 @@ impl Fiber {
         self.time = Time::default();
         (self.slept, self.sleeps) = (Slept::default(), Slept::default());
         self.early = Default::default();
+        self.watched = Watched::default();
         self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;

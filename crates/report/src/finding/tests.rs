@@ -175,9 +175,12 @@ fn waiting_for_the_order_to_begin_is_idleness() {
     assert!(text.contains("only 4.0 of the 8 CPUs had a thread to run, as threads waited for go to begin."), "{text}");
     assert!(said(&[beginning(0, 0)]).contains("50% of thread time waits for the spun word go"), "waited for later");
     // Held words are locks: those that each CPU takes once, and that are mostly free, are part of the beginning.
+    let mut unknown = beginning(0, 0);
+    unknown.locks[0].acquisitions = 0;
+    assert!(said(&[unknown]).ends_with("the spun word go, longest in push (queue.c:18): 970k waits."), "acquisitions");
     let mut held = beginning(100, 9);
     assert!(said(&[held.clone()]).contains("50% of thread time waits for the spun word go"));
-    held.locks[0].acquisitions = 8;
+    (held.locks[0].acquisitions, held.locks[0].contended) = (8, 8);
     assert_eq!(said(&[held.clone()]), "No line, lock or function stands out.");
     held.locks[0].hold_cycles = 900_000;
     assert!(said(&[held]).contains("50% of thread time waits for the spun word go"), "one after the other");

@@ -143,8 +143,10 @@ fn all_locks(point: &Point, lock: &LockGroup) -> String {
 }
 
 fn taken(lock: &LockGroup) -> String {
-    if lock.acquisitions == 0 {
-        return ".".into();
+    match (lock.acquisitions, lock.contended) {
+        (0, 0) => return ".".into(),
+        (0, waits) => return format!(": {} waits.", units::count(waits as f64)),
+        _ => {}
     }
     let contended = units::about(units::share(lock.contended, lock.acquisitions));
     format!(": {contended} of its {} acquisitions had to wait.", units::count(lock.acquisitions as f64))

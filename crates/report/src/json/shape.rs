@@ -224,6 +224,7 @@ pub struct Lock<'a> {
     pub name: &'a str,
     pub kind: &'static str,
     pub address: u64,
+    /// 0: not known, and `contended` is how many waits there were.
     pub acquisitions: u64,
     pub contended: u64,
     pub wait_cycles: u64,

@@ -58,14 +58,22 @@ fn row(lock: &LockGroup, point: &Point) -> Vec<String> {
     };
     vec![
         units::percent(units::share(lock.wait_cycles, run.time.total())),
-        units::count(lock.acquisitions as f64),
-        if lock.acquisitions == 0 { "-".into() } else { units::about(units::share(lock.contended, lock.acquisitions)) },
+        if lock.acquisitions == 0 { "-".into() } else { units::count(lock.acquisitions as f64) },
+        contended(lock),
         seconds(lock.wait_cycles, lock.contended),
         seconds(lock.hold_cycles, lock.acquisitions),
         name(lock),
         place.map_or(String::new(), |p| p.function.clone()),
         place.map_or(String::new(), |p| source(p.file.as_deref(), p.line)),
     ]
+}
+
+/// The share of acquisitions that had to wait; where those are not known, how many waits there were.
+fn contended(lock: &LockGroup) -> String {
+    match lock.acquisitions {
+        0 => format!("{} waits", units::count(lock.contended as f64)),
+        all => units::about(units::share(lock.contended, all)),
+    }
 }
 
 /// The kind is said unless the name says it, and how many there are.

@@ -13,7 +13,6 @@ use crate::threads::object::Object;
 use crate::threads::{futex, once as objects, rwlock};
 use core::arch::naked_asm;
 use core::ffi::c_int;
-use corefold_recording::LockKind;
 
 const WORD: u64 = 0;
 const NAME: &str = "a lock of the C library";
@@ -32,7 +31,7 @@ extern "C" fn wait_for(word: u64, pc: u64, sp: u64) {
     let lock = object(word, innermost::calling(pc, sp).unwrap_or(pc));
     let begin = now();
     wait_for_word(lock, WORD);
-    locks::acquired(word, LockKind::Futex, Some(begin), lock.call.pc);
+    locks::acquired_within(word, begin, lock.call.pc);
 }
 
 /// libc's `__lll_lock_wake_private`: the lock is free, and somebody waits for it.

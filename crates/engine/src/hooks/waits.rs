@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
+//! and spins again. It is one wait until the thread stores something, or computes.
+use crate::engine::engine;
+use corefold_model::Ticks;
+
+/// Where a thread was at some time, and for how long it had not computed by then.
+#[derive(Clone, Copy, Default)]
+pub struct Instant {
+    pub at: Ticks,
+    pub idle: Ticks,
+}
+
+/// One spin that is over: on which word, and where that was read last.
+#[derive(Clone, Copy)]
+pub struct Spin {
+    pub address: u64,
+    pub pc: u64,
+    pub time: Ticks,
+    pub begin: Instant,
+    pub end: Instant,
+}
+
+/// A wait that is over: for which word, for how long, and until when.
+#[derive(Clone, Copy, Default)]
+pub struct Over {
+    pub address: u64,
+    pub time: Ticks,
+    pub at: Ticks,
+}
+
+/// The wait of a thread that may go on.
+#[derive(Default)]
+pub struct Waits {
+    /// Not yet accounted for.
+    current: Option<Spin>,
+    /// The last that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
+    pub over: Over,
+    /// The word that was last updated.
+    tried: u64,
+}
+
+impl Waits {
+    /// A spin is over. It continues the wait if the thread has computed for no longer than `longest` in between.
+    pub fn spun(&mut self, spin: Spin, longest: Ticks) {
+        if let Some(wait) = &mut self.current
+            && wait.address == spin.address
+            && computed(wait.end, spin.begin) <= longest
+        {
+            (wait.time, wait.pc, wait.end) = (wait.time + spin.time, spin.pc, spin.end);
+            return;
+        }
+        self.end();
+        self.current = Some(spin);
+    }
+
+    /// The thread has looked at the word again, and hardly computed since it last did.
+    #[inline]
+    pub fn go_on(&mut self, address: u64, now: Instant) {
+        if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == address) {
+            wait.end = now;
+        }
+    }
+
+    /// The thread has updated this word.
+    pub fn tries(&mut self, address: u64) {
+        self.tried = address;
+    }
+
+    /// Was it this one?
+    pub fn tried(&self, address: u64) -> bool {
+        self.tried == address
+    }
+
+    /// The thread waits no more.
+    pub fn end(&mut self) {
+        if let Some(wait) = self.current.take() {
+            engine().locks.spun(wait.address, wait.time, wait.pc);
+            self.over = Over { address: wait.address, time: wait.time, at: wait.end.at };
+        }
+    }
+}
+
+fn computed(from: Instant, to: Instant) -> Ticks {
+    to.at.saturating_sub(from.at).saturating_sub(to.idle.saturating_sub(from.idle))
+}
