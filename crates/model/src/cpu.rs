@@ -12,7 +12,7 @@ pub struct Load {
     pub address: u64,
     pub line: u64,
     origin: u64,
-    /// When the CPU issued it, moved on by the stalls that came after.
+    /// When the CPU issued it, less how long it had stood still by then.
     issued: Ticks,
     pub done: Ticks,
 }
@@ -48,6 +48,8 @@ pub(crate) struct Cpu {
     loaded: Ticks,
     /// A load is under way that the CPU may have to wait for at the end of its window.
     outlasts: bool,
+    /// How long the CPU has stood still, of all its time: then it does not run further past its loads.
+    stood_still: Ticks,
     /// When the lines that other cores send to this one arrive, in the order of its requests.
     transfers: VecDeque<Ticks>,
     /// The last store to a line that was here, and until when it had not left the buffer: that counts for loads
@@ -86,6 +88,7 @@ impl Cpu {
             last_commit: 0,
             loaded: 0,
             outlasts: false,
+            stood_still: 0,
             transfers: VecDeque::new(),
             recent: (0, 0, 0),
             fresh: (0, 0),
@@ -121,10 +124,11 @@ impl Cpu {
     fn retire_each(&mut self, now: Ticks, window: Ticks) -> Ticks {
         let mut now = now;
         while let Some(load) = self.loads.front() {
-            if now <= load.issued + window && now < load.done {
+            let furthest = load.issued.wrapping_add(self.stood_still) + window;
+            if now <= furthest && now < load.done {
                 break;
             }
-            let stall = load.done.saturating_sub(load.issued + window);
+            let stall = load.done.saturating_sub(furthest);
             if stall == 0 {
                 self.loads.pop_front();
                 continue;
@@ -132,7 +136,7 @@ impl Cpu {
             let Some(load) = self.loads.pop_front() else { break };
             now += stall;
             self.blame(load.address, load.origin, stall);
-            self.loads.iter_mut().for_each(|l| l.issued += stall);
+            self.stands_still(stall);
         }
         self.outlasts &= !self.loads.is_empty();
         while self.stores.front().is_some_and(|s| s.commit <= now) {
@@ -171,8 +175,23 @@ impl Cpu {
 
     /// Waits until `done`, for a load that delivers an address that is needed.
     pub fn await_load(&mut self, load: &Load, now: Ticks) -> Ticks {
-        self.blame(load.address, load.origin, load.done.saturating_sub(now));
-        now.max(load.done)
+        let stall = load.done.saturating_sub(now);
+        self.blame(load.address, load.origin, stall);
+        self.stands_still(stall);
+        now + stall
+    }
+
+    /// The CPU waits for so long, whatever for. What it issues after that comes later.
+    #[inline]
+    pub fn stands_still(&mut self, stall: Ticks) {
+        self.stood_still += stall;
+    }
+
+    /// The same for an access that is over and takes effect at `until`: [`crate::Outcome`]'s done, effect and stall.
+    #[inline]
+    pub fn waits(&mut self, now: Ticks, until: Ticks) -> (Ticks, Ticks, Ticks) {
+        self.stands_still(until - now);
+        (until, until, until - now)
     }
 
     /// Before this no store commits that is made now.
@@ -192,7 +211,7 @@ impl Cpu {
         self.loaded = self.loaded.max(done);
         self.outlasts |= done > now + room.window;
         let Access { address, origin, .. } = *access;
-        self.loads.push_back(Load { address, line, origin, issued: now, done });
+        self.loads.push_back(Load { address, line, origin, issued: now.wrapping_sub(self.stood_still), done });
         now
     }
 
@@ -275,8 +294,10 @@ impl Cpu {
             return now;
         }
         let Some(oldest) = self.stores.pop_front() else { return now };
-        self.blame(oldest.address, oldest.origin, oldest.commit.saturating_sub(now));
-        now.max(oldest.commit)
+        let stall = oldest.commit.saturating_sub(now);
+        self.blame(oldest.address, oldest.origin, stall);
+        self.stands_still(stall);
+        now + stall
     }
 
     /// Keeps the youngest store, which may be in the buffer already, until `until` at least.

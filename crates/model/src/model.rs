@@ -232,6 +232,11 @@ impl Model {
         self.cpus[cpu as usize].blamed.pop()
     }
 
+    /// `cpu` waits for so long, which the model does not know of.
+    pub fn stands_still(&mut self, cpu: u32, stall: Ticks) {
+        self.cpus[cpu as usize].stands_still(stall);
+    }
+
     /// Waits for one of [`Model::loads`], whose value is needed.
     pub fn await_load(&mut self, cpu: u32, load: &Load, now: Ticks) -> Ticks {
         self.cpus[cpu as usize].await_load(load, now)
@@ -442,6 +447,7 @@ impl Model {
     fn second_sends(&mut self, access: &Access, now: Ticks) -> Outcome {
         let stores = access.kind.stores();
         let (from, begun) = self.cpus[access.cpu as usize].port.bring(stores, now, &self.costs.port);
+        self.cpus[access.cpu as usize].stands_still(from - now);
         let mut outcome = self.arrives(access, from, begun + self.caches.second_hit, None);
         outcome.stall += from - now;
         outcome
@@ -498,7 +504,7 @@ impl Model {
             done = cpu.room(now, self.costs.store_buffer);
             effect = cpu.store(access, line, mask, done);
         }
-        Outcome { done, effect, stall: done - now, transfer: None, dirtied: false }
+        Outcome { done, effect, stall: 0, transfer: None, dirtied: false }
     }
 
     /// The CPU's side of a line's arrival: what waits, and for how long.
@@ -516,8 +522,10 @@ impl Model {
                 let done = self.cpus[access.cpu as usize].load(access, line, now, arrival, room);
                 (done, done, 0)
             }
-            Kind::LoadAwaited | Kind::Rmw => (arrival, arrival, arrival - now),
-            Kind::Store | Kind::AtomicStore if self.costs.store_buffer == 0 => (arrival, arrival, arrival - now),
+            Kind::LoadAwaited | Kind::Rmw => self.cpus[access.cpu as usize].waits(now, arrival),
+            Kind::Store | Kind::AtomicStore if self.costs.store_buffer == 0 => {
+                self.cpus[access.cpu as usize].waits(now, arrival)
+            }
             Kind::Store | Kind::AtomicStore => {
                 let mask = self.mask(access);
                 let cpu = &mut self.cpus[access.cpu as usize];
@@ -541,6 +549,7 @@ impl Model {
         if owns || (!access.kind.writes() && self.lines.has(index, When::Now, core)) {
             // A copy that is still on its way to a sibling's access is there for both when it arrives.
             let here = if owns { now.max(state.settled) } else { now };
+            self.cpus[access.cpu as usize].stands_still(here - now);
             let mut outcome = self.hit_of_shared(tag, access, here);
             outcome.stall += here - now;
             return outcome;
@@ -572,29 +581,29 @@ impl Model {
         let line = access.address >> self.line_shift;
         let (mask, room) = (self.mask(access), self.room());
         let cpu = &mut self.cpus[access.cpu as usize];
-        let at = |done, effect| Some(Outcome { done, effect, stall: done - now, transfer: None, dirtied: false });
+        let outcome = |(done, effect, stall)| Some(Outcome { done, effect, stall, transfer: None, dirtied: false });
         if !access.kind.writes() && cpu.has_just_stored(line, mask, now) {
-            return at(now, now);
+            return outcome((now, now, 0));
         }
         if cpu.idle() {
             return None;
         }
         match access.kind {
             Kind::Load | Kind::LoadAwaited => match cpu.forward(line, mask) {
-                Forward::All => at(now, now),
-                Forward::Part(commit) => at(commit, commit),
+                Forward::All => outcome((now, now, 0)),
+                Forward::Part(commit) => outcome(cpu.waits(now, commit)),
                 Forward::None => {
                     let arrival = cpu.awaited(line, now)?;
                     if access.kind == Kind::LoadAwaited {
-                        return at(arrival, arrival);
+                        return outcome(cpu.waits(now, arrival));
                     }
                     let done = cpu.load(access, line, now, arrival, room);
-                    Some(Outcome { done, effect: done, stall: 0, transfer: None, dirtied: false })
+                    outcome((done, done, 0))
                 }
             },
             Kind::Store | Kind::AtomicStore => {
                 let commit = cpu.merge(line, mask)?;
-                at(now, commit)
+                outcome((now, commit, 0))
             }
             Kind::Rmw => None,
         }

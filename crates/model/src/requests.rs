@@ -101,11 +101,13 @@ impl Model {
     }
 
     /// When the line arrives that `cpu` has asked for and has been told to arrive at `now`: later, if requests of other
-    /// CPUs have gone ahead since.
+    /// CPUs have gone ahead since. It waits until then.
     pub fn postponed(&mut self, tag: Tag, cpu: u32, now: Ticks) -> Option<Ticks> {
         let index = tag.record_index()? as usize;
         self.lines.settle(index, now);
-        self.lines.awaited(index, cpu as u16, self.cpus[cpu as usize].waits_for, now)
+        let until = self.lines.awaited(index, cpu as u16, self.cpus[cpu as usize].waits_for, now)?;
+        self.cpus[cpu as usize].stands_still(until - now);
+        Some(until)
     }
 
     /// Asks once more for the line of a store whose turn to commit it is, at `now`. Returns when it does.

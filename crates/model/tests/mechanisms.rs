@@ -177,18 +177,23 @@ fn whom_others_go_ahead_of_learns_that_its_line_comes_later() {
 #[test]
 fn whom_others_go_ahead_of_learns_that_whatever_else_it_asks_for() {
     const OTHER: u64 = 640;
-    let mut lab = lab(|m| (m.latency.request_percent, m.latency.snoop_percent) = (25, 25));
+    let mut lab = lab(|m| {
+        (m.latency.request_percent, m.latency.snoop_percent, m.latency.memory) = (25, 25, 270);
+    });
     for (cpu, address) in [(0, OTHER), (REMOTE, OTHER), (0, 0), (REMOTE, 0)] {
         lab.access(cpu, address, Kind::Rmw);
         lab.rest();
     }
     let begun = lab.clocks[0];
+    lab.access(0, 4096, Kind::Load);
     let told = lab.access(0, 0, Kind::LoadAwaited).done;
     lab.clocks[REMOTE as usize + 1] = begun + ticks(80);
     let ahead = lab.access(REMOTE + 1, 0, Kind::Rmw).effect;
     let store = Access { cpu: 0, address: OTHER, size: 8, kind: Kind::AtomicStore, origin: 0 };
     lab.model.ask_again(lab.tags[&(OTHER / 64)], &store, begun + ticks(90));
-    assert_eq!(lab.model.postponed(lab.tags[&0], 0, told), Some(ahead + ticks(20 + 100)));
+    let later = ahead + ticks(20 + 100);
+    assert_eq!(lab.model.postponed(lab.tags[&0], 0, told), Some(later));
+    assert_eq!(lab.model.retire(0, later), later, "that it waits is no part of its window for the load");
 }
 
 #[test]
@@ -226,6 +231,50 @@ fn independent_loads_overlap_up_to_a_limit_and_awaited_ones_do_not() {
     assert_eq!(sum(&mut with, Kind::Load), 3 * 180);
     assert_eq!(sum(&mut without, Kind::Load), 9 * 180);
     assert_eq!(sum(&mut chain, Kind::LoadAwaited), 9 * 180);
+}
+
+/// A CPU that waits does not run further past its loads: what it has waited for is not paid again.
+#[test]
+fn a_wait_is_paid_once() {
+    // The window is 50 cycles, and a line comes from memory in 180.
+    type Then = fn(&mut Lab) -> Ticks;
+    let ways: [(&str, Then); 6] = [
+        ("for a load that delivers an address", |lab| {
+            let load = *lab.model.loads(0).next().unwrap();
+            lab.model.await_load(0, &load, 0)
+        }),
+        ("for a value", |lab| lab.access(0, 4096, Kind::LoadAwaited).done),
+        ("for room among the loads", |lab| {
+            lab.access(0, 4096, Kind::Load);
+            lab.access(0, 8192, Kind::Load);
+            lab.access(0, 12288, Kind::Load).done
+        }),
+        ("for room among the stores", |lab| {
+            (1..5).for_each(|line| _ = lab.access(0, line * 4096, Kind::Store));
+            lab.access(0, 5 * 4096, Kind::Store).done
+        }),
+        ("for what a sibling asked for", |lab| {
+            lab.access(4, 4096, Kind::LoadAwaited);
+            lab.access(0, 4096, Kind::Load).done
+        }),
+        ("for what only its caller knows of", |lab| {
+            lab.model.stands_still(0, ticks(180));
+            ticks(180)
+        }),
+    ];
+    for (what, wait) in ways {
+        let mut lab = lab(|_| ());
+        assert_eq!(lab.access(0, 0, Kind::Load).done, 0);
+        let waited = wait(&mut lab);
+        assert_eq!((waited, lab.model.retire(0, waited)), (ticks(180), ticks(180)), "{what}");
+    }
+    let mut lab = lab(|_| ());
+    (0..2).for_each(|line| _ = lab.access(0, line * 4096, Kind::Load));
+    assert_eq!(
+        lab.model.retire(0, ticks(60)),
+        ticks(60 + 130),
+        "the first load's wait at the window's end is the second's"
+    );
 }
 
 #[test]
@@ -436,6 +485,22 @@ fn the_second_level_sends_line_after_line_and_takes_back_modified_ones() {
         assert!(line_by_line(kinds, |m| (m.caches.line, m.caches.stored_line) = (0, 0)) < 1.0);
         near(line_by_line(kinds, |m| m.caches.l1.bytes = 0), 0.0);
     }
+}
+
+/// What a CPU waits for that port does not make it run further past its loads.
+#[test]
+fn a_wait_for_the_second_level_is_paid_once() {
+    let mut lab = lab(|m| {
+        small_caches(m);
+        (m.core.misses, m.caches.line) = (20, 64);
+    });
+    (0..20).for_each(|line| _ = lab.cycles(0, line * 64, Kind::Load));
+    let begun = lab.clocks[0];
+    lab.access(0, 0x10000, Kind::Load);
+    // Lines of 4 cycles, of which 50 cycles' worth may be under way.
+    (0..15).for_each(|line| _ = lab.access(0, line * 64, Kind::Load));
+    assert!(lab.clocks[0] > begun + ticks(50), "no wait");
+    assert!(lab.clocks[0] < begun + ticks(80), "the load from memory was waited for as well");
 }
 
 /// A line that a store modified and a load brought again is modified, and as it is below.

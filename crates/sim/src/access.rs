@@ -244,6 +244,7 @@ impl Sim {
     ) {
         let stall = store.effect.saturating_sub(lease.clock);
         lease.clock += stall;
+        self.model.stands_still(self.cpu as u32, stall);
         self.wait(world, Blame { address: store.address, origin: store.origin(), stall }, effects);
     }
 

@@ -38,6 +38,17 @@ proptest! {
     }
 }
 
+/// A store waits for room in the store buffer behind four whose lines come from memory, in 180 cycles, as the line of a
+/// load does that the CPU has run past. The next load waits for nothing more.
+#[test]
+fn a_wait_for_room_in_the_store_buffer_is_paid_once() {
+    let word = |line: u64| Bytes::word(0x1000 + line * 64);
+    let mut list: Vec<Op> = (0..4).map(|line| AtomicStore(word(line), 1)).collect();
+    list.extend([Load(word(4)), AtomicStore(word(5), 1), AtomicLoad(word(6))]);
+    let results = run(Options::new(1), &[list]);
+    assert_eq!(results.times[0][5..], [180 * 16; 2]);
+}
+
 /// Waiters on one word or two, which others write after a while.
 fn waiting() -> impl Strategy<Value = Vec<Vec<Op>>> {
     // Few different times, so that many events fall together.
