@@ -5,7 +5,7 @@ use crate::replay;
 use crate::screen;
 use crate::show::Json;
 use anyhow::Result;
-use corefold_driver::exit;
+use corefold_driver::{cpus, exit};
 use corefold_driver::run::Options;
 use corefold_driver::run::explore::{Search, Searched, explore as search};
 use corefold_driver::seeds::Seeds;
@@ -44,6 +44,13 @@ fn code(found: &Searched) -> u8 {
 
 fn most(args: &ExploreArgs) -> usize {
     if args.keep_going { usize::MAX } else { args.stop_after.get() }
+}
+
+/// Refuses what would be refused before the first run, whatever the program is.
+pub fn check(args: &ExploreArgs) -> Result<()> {
+    let options = options(args)?;
+    Seeds::parse(&args.seeds)?;
+    cpus::check(&options.cpus, &options.machine)
 }
 
 fn options(args: &ExploreArgs) -> Result<Options> {

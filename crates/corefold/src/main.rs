@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `corefold` command: argument parsing, and which crate does what in which order.
+mod cargo;
 mod case;
 mod cli;
 mod explore;
@@ -26,10 +27,13 @@ fn main() -> ExitCode {
         return failed("corefold cc", &cc::compile(language, args));
     }
     if let Some(args) = cli::assembler_call(std::env::args_os()) {
-        return match cc::assemble(args) {
-            Ok(code) => ExitCode::from(code),
-            Err(error) => failed("corefold cc", &error),
-        };
+        return ended("corefold cc", cc::assemble(args));
+    }
+    if let Some(args) = corefold_driver::cargo::rustc_called(std::env::args_os()) {
+        return failed("corefold", &corefold_driver::cargo::rustc(&args));
+    }
+    if let Some(args) = cargo::called(std::env::args_os(), std::env::current_exe().ok().as_deref()) {
+        return ended("cargo corefold", cargo::cargo(args));
     }
     signals::ignore_file_limit();
     let done = match parsed().command {
@@ -43,9 +47,13 @@ fn main() -> ExitCode {
         Command::Machine(machine::Command::Show { name }) => machine::show(&name),
         Command::Machine(machine::Command::Calibrate { output }) => machine::calibrate(output),
     };
+    ended("corefold", done)
+}
+
+fn ended(who: &str, done: anyhow::Result<u8>) -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(code),
-        Err(error) => failed("corefold", &error),
+        Err(error) => failed(who, &error),
     }
 }
 

@@ -32,6 +32,12 @@ pub fn run(args: RunArgs) -> Result<u8> {
     Ok(exit::of_runs(&finished.runs))
 }
 
+/// Refuses what would be refused before the first run, whatever the program is.
+pub fn check(args: &RunArgs) -> Result<()> {
+    let options = options(args)?;
+    cpus::check(&options.cpus, &options.machine)
+}
+
 fn options(args: &RunArgs) -> Result<Options> {
     let machine = crate::machine::of(&args.limits)?;
     let (program, rest) = args.program.split_first().expect("clap wants one");

@@ -21,7 +21,7 @@ mod unseen;
 pub use assembler::assemble;
 
 use crate::exit::bad_input;
-use crate::runtime;
+use crate::{cargo, runtime};
 use anyhow::{Context, Result};
 use arguments::Arguments;
 use std::ffi::{OsStr, OsString};
@@ -86,10 +86,14 @@ pub fn compile(language: Language, args: Vec<OsString>) -> anyhow::Error {
 fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
     let named = language.named();
     let words: Vec<&str> = named.split_whitespace().collect();
-    let args = Arguments::check(args)?;
-    let own = corefold()?;
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
+    if cargo::is_for_host() {
+        command.args(args);
+        return Ok(command);
+    }
+    let args = Arguments::check(args)?;
+    let own = corefold()?;
     if clang::is_clang(&words) {
         let runtime = args.links.then(runtime::find).transpose()?;
         command.args(clang::arguments(&own, runtime.as_deref(), args.cleaned)?);
@@ -104,9 +108,9 @@ fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
 }
 
 /// The file of the command `corefold`, which compilers call in place of `as`: this program, or the one beside it.
-fn corefold() -> Result<PathBuf> {
+pub(crate) fn corefold() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
-    if own.file_name().and_then(wrapper).is_none() {
+    if !own.file_name().is_some_and(|name| name == cargo::NAME || wrapper(name).is_some()) {
         return Ok(own);
     }
     let beside = own.with_file_name("corefold");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a program can be simulated, said before it is started.
 use crate::exit::bad_input;
+use crate::{cargo, rust};
 use anyhow::Result;
 use object::elf::{ET_DYN, ET_EXEC, PT_INTERP};
 use object::read::elf::{ElfFile64, ElfSection64, FileHeader, ProgramHeader};
@@ -124,6 +125,11 @@ fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
             "{shown} has TSan's own runtime linked into it, which cannot be replaced: link it with the shared one (gcc \
              without -static-libtsan, clang with -shared-libsan), or {COMPILE}"
         ));
+    }
+    if let Some(rustc) = rust::version(elf)
+        && !(imports(&|name| name == rust::HOOK) || hooks && !cargo::is_at_work())
+    {
+        return Err(rust::without_hooks(shown, &rustc));
     }
     if !hooks {
         return Err(bad_input!("{shown} is not instrumented, so its memory accesses cannot be seen: {COMPILE}"));

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+static long mixed;
+
+long mix(long by)
+{
+	return __atomic_add_fetch(&mixed, by, __ATOMIC_RELAXED);
+}
