@@ -15,9 +15,9 @@ build:
 	$(CARGO) build --locked --release $(ENGINE)
 	@$(MAKE) --no-print-directory wrappers
 
-# `corefold cc` and `corefold c++` in one word: the command by other names. No symbolic links: some build systems
+# `corefold cc`, `corefold c++` and cargo's subcommand: the command by other names. No symbolic links: some build systems
 # resolve these.
-WRAPPERS = corefold-cc corefold-c++
+WRAPPERS = corefold-cc corefold-c++ cargo-corefold
 wrappers:
 	@cd "$(BUILT)" && for name in $(WRAPPERS); do ln -f corefold $$name || exit 1; done
 

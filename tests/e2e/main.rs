@@ -4,6 +4,7 @@ mod harness;
 
 mod allocators;
 mod assembly;
+mod cargo;
 mod case;
 mod compilers;
 mod conflict_free;

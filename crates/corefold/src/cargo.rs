@@ -50,6 +50,15 @@ pub fn called(args: impl IntoIterator<Item = OsString>, own: Option<&Path>) -> O
     Some(args.collect())
 }
 
+/// Programs of the build itself are not simulated, and that is said.
+pub fn leaves_out(program: &[OsString]) -> bool {
+    let found = program.first().filter(|program| cargo::is_of_build(program));
+    if let Some(program) = found {
+        screen::note(&format!("corefold: left out: {}, which runs in the compiler", program.display()));
+    }
+    found.is_some()
+}
+
 pub fn cargo(mut args: Vec<OsString>) -> Result<u8> {
     if args.is_empty() || args.iter().take_while(|word| *word != "--").any(|word| word == "--help" || word == "-h") {
         screen::print(&format!("{HELP}\n"))?;
@@ -62,7 +71,9 @@ pub fn cargo(mut args: Vec<OsString>) -> Result<u8> {
         Some("test") => simulate("test", "run", args),
         Some("bench") => simulate("bench", "run", args),
         Some("explore") => simulate(explored(&args), "explore", args),
-        Some("--version" | "-V") => screen::print(&format!("corefold {}\n", env!("CARGO_PKG_VERSION"))).map(|()| exit::FINE),
+        Some("--version" | "-V") => {
+            screen::print(&format!("corefold {}\n", env!("CARGO_PKG_VERSION"))).map(|()| exit::FINE)
+        }
         _ => {
             screen::note(&format!("cargo corefold: error: no such command: {}\n\n{HELP}", command.display()));
             Ok(exit::BAD_INPUT)
@@ -112,7 +123,17 @@ fn simulate(subcommand: &'static str, runner: &str, args: Vec<OsString>) -> Resu
 }
 
 const SELECTIONS: &[&str] = &[
-    "--lib", "--bin", "--bins", "--example", "--examples", "--test", "--tests", "--bench", "--benches", "--all-targets", "--doc",
+    "--lib",
+    "--bin",
+    "--bins",
+    "--example",
+    "--examples",
+    "--test",
+    "--tests",
+    "--bench",
+    "--benches",
+    "--all-targets",
+    "--doc",
 ];
 
 /// The options of `corefold RUNNER`, but for those that cargo has too.
@@ -121,13 +142,18 @@ fn flags(runner: &str) -> Vec<Flag> {
     let command = command.find_subcommand(runner).expect("it is a command");
     let named = command.get_arguments().filter_map(|arg| Some((arg, arg.get_long()?)));
     let ours = named.filter(|(_, long)| !["jobs", "help"].contains(long));
-    ours.map(|(arg, long)| Flag { long: long.into(), short: arg.get_short(), takes_value: arg.get_action().takes_values() })
-        .collect()
+    ours.map(|(arg, long)| Flag {
+        long: long.into(),
+        short: arg.get_short(),
+        takes_value: arg.get_action().takes_values(),
+    })
+    .collect()
 }
 
 /// The options as words, with files named from the root: cargo starts tests and benchmarks in their package's directory.
 fn placed(subcommand: &str, runner: &str, own: Vec<Own>, options: &[OsString]) -> Result<Vec<OsString>> {
-    let absolute = |path: &OsStr| std::path::absolute(path).with_context(|| format!("no such path: {}", path.display()));
+    let absolute =
+        |path: &OsStr| std::path::absolute(path).with_context(|| format!("no such path: {}", path.display()));
     let names_output = own.iter().any(|own| own.name == "output");
     let mut words = Vec::new();
     for Own { name, value } in own {

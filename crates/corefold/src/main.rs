@@ -14,7 +14,7 @@ mod show;
 mod size;
 
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, Command, ExploreArgs, RunArgs};
 use corefold_driver::run::signals;
 use corefold_driver::{cc, exit};
 use std::ffi::OsString;
@@ -38,6 +38,11 @@ fn main() -> ExitCode {
     signals::ignore_file_limit();
     let done = match parsed().command {
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("taken above"),
+        Command::Run(RunArgs { program, .. }) | Command::Explore(ExploreArgs { program, .. })
+            if cargo::leaves_out(&program) =>
+        {
+            Ok(exit::FINE)
+        }
         Command::Run(args) => run::run(args),
         Command::Explore(args) => explore::explore(args),
         Command::Case(command) => case::case(command),

@@ -22,7 +22,7 @@ use crate::exit::bad_input;
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The name by which cargo finds its subcommand.
@@ -47,6 +47,11 @@ pub fn is_for_host() -> bool {
     is_at_work() && std::env::var_os("CARGO_CFG_TARGET_OS").is_some() && std::env::var_os(HOOKED).is_none()
 }
 
+/// Is the program a part of the build, which cargo starts as it starts the target's? Tests of procedural macros are.
+pub fn is_of_build(program: &OsStr) -> bool {
+    is_at_work() && !Path::new(program).components().any(|part| part.as_os_str() == TRIPLE)
+}
+
 /// What cargo is asked to do.
 pub struct Request {
     /// `build`, `run`, `test` or `bench`.
@@ -62,7 +67,7 @@ pub fn build(request: &Request) -> Result<(u8, Vec<Built>)> {
     let (status, built) = messages::read(&mut cargo)?;
     let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::exit::INTERNAL);
     for program in built.iter().filter(|_| code == 0) {
-        crate::program::check(program.path.as_os_str())?;
+        crate::program::check_built(&program.path)?;
     }
     Ok((code, built))
 }

@@ -24,11 +24,20 @@ pub struct Program {
 
 /// The program if it can be simulated. A name without a slash is looked up in `PATH`, as a shell does.
 pub fn check(name: &OsStr) -> Result<Program> {
+    examine(name, cargo::is_at_work())
+}
+
+/// The same, for a program that `cargo corefold` has built: hooks in its C alone do not do.
+pub fn check_built(path: &Path) -> Result<Program> {
+    examine(path.as_os_str(), true)
+}
+
+fn examine(name: &OsStr, by_cargo: bool) -> Result<Program> {
     let path = resolve(name)?;
     executable(&path)?;
     let bytes = corefold_files::read_regular(&path, MOST_BYTES)
         .map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
-    let needs_tsan = contents(&path.display().to_string(), &bytes)?;
+    let needs_tsan = contents(&path.display().to_string(), &bytes, by_cargo)?;
     Ok(Program { path, needs_tsan })
 }
 
@@ -66,7 +75,7 @@ fn executable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn contents(shown: &str, bytes: &[u8]) -> Result<Vec<String>> {
+fn contents(shown: &str, bytes: &[u8], by_cargo: bool) -> Result<Vec<String>> {
     if bytes.starts_with(b"#!") {
         return Err(bad_input!("{shown} is a script: name the program that it starts"));
     }
@@ -77,7 +86,7 @@ fn contents(shown: &str, bytes: &[u8]) -> Result<Vec<String>> {
     };
     let elf = elf.map_err(|e| bad_input!("{shown} is a damaged ELF file: {e}"))?;
     header(shown, &elf)?;
-    instrumented(shown, &elf)?;
+    instrumented(shown, &elf, by_cargo)?;
     let needed = needed(&elf).unwrap_or_default();
     let names = needed.iter().map(|name| String::from_utf8_lossy(name).into_owned());
     Ok(names.filter(|name| ["libtsan.so", "libclang_rt.tsan"].iter().any(|tsan| name.starts_with(tsan))).collect())
@@ -107,7 +116,7 @@ fn wrong_architecture(shown: &str, what: &str) -> anyhow::Error {
 /// Of the names that inlined hooks called once.
 const OLDER: &str = "corefold_slow_";
 
-fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
+fn instrumented(shown: &str, elf: &ElfFile64, by_cargo: bool) -> Result<()> {
     let hook = |name: &str| {
         name.starts_with("__tsan_") || ["__sanitizer_cov_trace_pc", "corefold_block_unknown"].contains(&name)
     };
@@ -127,9 +136,9 @@ fn instrumented(shown: &str, elf: &ElfFile64) -> Result<()> {
         ));
     }
     if let Some(rustc) = rust::version(elf)
-        && !(imports(&|name| name == rust::HOOK) || hooks && !cargo::is_at_work())
+        && !(imports(&|name| name == rust::HOOK) || hooks && !by_cargo)
     {
-        return Err(rust::without_hooks(shown, &rustc));
+        return Err(rust::without_hooks(shown, &rustc, by_cargo));
     }
     if !hooks {
         return Err(bad_input!("{shown} is not instrumented, so its memory accesses cannot be seen: {COMPILE}"));

@@ -17,9 +17,9 @@ pub fn version(elf: &ElfFile64<Endianness>) -> Option<String> {
 }
 
 /// Why a program of Rust cannot be simulated.
-pub fn without_hooks(shown: &str, rustc: &str) -> anyhow::Error {
+pub fn without_hooks(shown: &str, rustc: &str, by_cargo: bool) -> anyhow::Error {
     let tested = cargo::TESTED.join(", ");
-    match cargo::is_at_work() {
+    match by_cargo {
         false => bad_input!(
             "{shown} is a Rust program without instrumentation, so its memory accesses cannot be seen: build it with `cargo corefold`"
         ),

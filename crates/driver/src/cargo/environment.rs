@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A compiler's variable, ours in place of it, and where ours finds the one to call.
-const COMPILERS: [(&str, &str, &str); 2] = [("CC", "corefold-cc", "COREFOLD_CC"), ("CXX", "corefold-c++", "COREFOLD_CXX")];
+const COMPILERS: [(&str, &str, &str); 2] =
+    [("CC", "corefold-cc", "COREFOLD_CC"), ("CXX", "corefold-c++", "COREFOLD_CXX")];
 
 pub fn set(cargo: &mut Command, target_directory: Option<PathBuf>) -> Result<()> {
     let corefold = crate::cc::corefold()?;
@@ -28,7 +29,8 @@ fn compilers(cargo: &mut Command, corefold: &Path, (name, ours, calls): &(&str, 
     if !compiler.is_file() {
         return Err(bad_input!("cargo corefold needs {ours} beside {}, as `make install` puts it", corefold.display()));
     }
-    let names = [format!("{name}_{TRIPLE}"), format!("{name}_{}", underlined()), format!("TARGET_{name}"), (*name).into()];
+    let names =
+        [format!("{name}_{TRIPLE}"), format!("{name}_{}", underlined()), format!("TARGET_{name}"), (*name).into()];
     if let Some(users) = users(&names).filter(|_| std::env::var_os(calls).is_none()) {
         cargo.env(calls, users);
     }

@@ -20,5 +20,8 @@ pub fn target_directory(options: &[OsString]) -> Result<PathBuf> {
         std::process::exit(output.status.code().unwrap_or(1));
     }
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("reading cargo metadata")?;
-    metadata["target_directory"].as_str().map(PathBuf::from).ok_or_else(|| bad_input!("cargo metadata names no target_directory"))
+    metadata["target_directory"]
+        .as_str()
+        .map(PathBuf::from)
+        .ok_or_else(|| bad_input!("cargo metadata names no target_directory"))
 }

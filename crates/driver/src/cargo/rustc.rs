@@ -20,7 +20,16 @@ const LLVM: &str = "llvm-args=-force-attribute=sanitize_thread -tsan-instrument-
 
 /// Debug information as reports need it, whatever the profile says; `cfg(corefold)`, also for build scripts.
 const OTHERS: [&str; 10] = [
-    "-C", "debuginfo=2", "-C", "strip=none", "-C", "split-debuginfo=off", "--cfg", "corefold", "--check-cfg", "cfg(corefold)",
+    "-C",
+    "debuginfo=2",
+    "-C",
+    "strip=none",
+    "-C",
+    "split-debuginfo=off",
+    "--cfg",
+    "corefold",
+    "--check-cfg",
+    "cfg(corefold)",
 ];
 
 /// Does cargo call this program for rustc? Then it names rustc, or a wrapper, first.
@@ -65,9 +74,13 @@ fn version(rustc: &mut Command) -> Result<()> {
 
 /// cargo names the target for what goes into programs, and not for build scripts and procedural macros.
 fn is_for_target(args: &[OsString]) -> bool {
-    let in_file = |file: &[u8]| std::fs::read(OsStr::from_bytes(file)).is_ok_and(|text| {
-        is_for_target(&text.split(|&byte| byte == b'\n').map(|line| OsStr::from_bytes(line).into()).collect::<Vec<_>>())
-    });
+    let in_file = |file: &[u8]| {
+        std::fs::read(OsStr::from_bytes(file)).is_ok_and(|text| {
+            is_for_target(
+                &text.split(|&byte| byte == b'\n').map(|line| OsStr::from_bytes(line).into()).collect::<Vec<_>>(),
+            )
+        })
+    };
     let after = |word: &OsString| word == "--target";
     args.windows(2).any(|pair| after(&pair[0]) && pair[1] == TRIPLE)
         || args.iter().any(|word| match word.as_bytes() {

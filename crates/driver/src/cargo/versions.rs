@@ -12,20 +12,31 @@ pub const TESTED: &[&str] = &["1.95"];
 /// have hooks is checked before they are run.
 pub fn note() -> Result<()> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(&rustc).arg("-vV").output().with_context(|| format!("cannot start {}", rustc.display()))?;
+    let output =
+        Command::new(&rustc).arg("-vV").output().with_context(|| format!("cannot start {}", rustc.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("unknown");
     if line("host: ") != TRIPLE {
-        return Err(bad_input!("rustc of {} builds for {}: only {TRIPLE} can be simulated", rustc.display(), line("host: ")));
+        return Err(bad_input!(
+            "rustc of {} builds for {}: only {TRIPLE} can be simulated",
+            rustc.display(),
+            line("host: ")
+        ));
     }
     if !is_tested(line("release: ")) {
-        eprintln!("corefold: rustc {} has not been tested with corefold ({}): trying it", line("release: "), TESTED.join(", "));
+        eprintln!(
+            "corefold: rustc {} has not been tested with corefold ({}): trying it",
+            line("release: "),
+            TESTED.join(", ")
+        );
     }
     Ok(())
 }
 
 pub fn is_tested(release: &str) -> bool {
-    let is = |tested: &&str| release.strip_prefix(*tested).is_some_and(|patch| patch.starts_with('.') && !patch.contains('-'));
+    let is = |tested: &&str| {
+        release.strip_prefix(*tested).is_some_and(|patch| patch.starts_with('.') && !patch.contains('-'))
+    };
     TESTED.iter().any(is)
 }
 

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn corefolds_options_are_told_from_cargos() {
-        let words = of("-p pool --cpus 1,8 --release --cpus=2 -o a.rec --no-host-time --features cpus -ob -- -o --cpus");
+        let words =
+            of("-p pool --cpus 1,8 --release --cpus=2 -o a.rec --no-host-time --features cpus -ob -- -o --cpus");
         let expected =
             [own("cpus", "1,8"), own("cpus", "2"), own("output", "a.rec"), own("no-host-time", ""), own("output", "b")];
         assert_eq!(words.own, expected);
