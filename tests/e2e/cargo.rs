@@ -111,6 +111,18 @@ fn a_workspace_is_built_and_simulated() {
     assert_eq!(natively.out, "counted 30000, mixed 4950, flags: build\n", "{}", natively.err);
 }
 
+/// What another installation has built is built again: its flags may be others, and its runtime lies elsewhere.
+#[test]
+fn another_installation_builds_again() {
+    let workspace = Workspace::new();
+    workspace.corefold("build");
+    workspace.0.sh("mkdir -p lib/corefold; mv bin/*.so lib/corefold/; for f in bin/*; do cp $f new; mv new $f; done");
+    let again = workspace.corefold("build");
+    assert!(again.err.contains("Compiling tally"), "{}", again.err);
+    let natively = said(workspace.0.command(again.out.trim()).arg("1").env_remove("LD_LIBRARY_PATH"));
+    assert_eq!(natively.code, Some(0), "{}", natively.err);
+}
+
 #[test]
 fn what_runs_in_the_build_has_no_hooks() {
     let workspace = Workspace::new();

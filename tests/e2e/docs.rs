@@ -60,6 +60,7 @@ fn paths_exist() {
         "CONTRIBUTING.md",
         "docs/model.md",
         "docs/running.md",
+        "docs/rust.md",
         "docs/limits.md",
         "docs/layout.md",
         "docs/lmdb.md",

@@ -48,6 +48,7 @@ fn what_is_installed_is_found_and_runs() {
         PATH=$PWD/usr/bin:$PATH
         export PKG_CONFIG_PATH=$(find $PWD/usr -name pkgconfig)
         corefold --version
+        cargo corefold --help | grep -q Examples:
         with_pkg_config() { # PROGRAM PACKAGE
             command -v pkg-config >log || { echo "left out: pkg-config is not installed"; return; }
             cc $1.c $(pkg-config --cflags --libs $2) -o $1
