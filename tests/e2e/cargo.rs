@@ -98,10 +98,10 @@ fn a_workspace_is_built_and_simulated() {
     assert!(workspace.0.path("kept.rec").is_file());
     let report = Report::read(&workspace.0.path("out.json"));
     let line = report.at(4).lines().next().expect("a line");
-    assert!(line.text("object").contains("ArcInner<tally::Tally> at lib.rs:"), "{}", line.text("object"));
-    assert_eq!(line.fields()[0], "ArcInner<tally::Tally>.data.hits");
+    assert!(line.text("object").contains("ArcInner<Tally> at lib.rs:"), "{}", line.text("object"));
+    assert_eq!(line.fields()[0], "ArcInner<Tally>.data.hits");
     let finding = report.0["finding"]["text"].as_str().expect("a finding");
-    assert!(finding.contains("100% of it for ArcInner<tally::Tally>.data.hits"), "{finding}");
+    assert!(finding.contains("100% of it for ArcInner<Tally>.data.hits"), "{finding}");
     assert_eq!(line.sites()[0]["function"], "pool::count::{{closure}}", "{}", line.0);
     // Once more, nothing is compiled; and by itself the program runs natively.
     let again = workspace.corefold("run --release --cpus 2 -- {cpus}");
@@ -167,6 +167,7 @@ fn tests_benchmarks_and_schedules() {
     let all = workspace.corefold("test --workspace --cpus 1");
     assert!(all.err.contains("derive-") && all.err.contains("left out: "), "{}", all.err);
     assert_eq!(all.err.matches("3 passed").count(), 1, "{}", all.err);
+    assert!(!all.err.contains("Doc-tests"), "{}", all.err);
     let bench = workspace.corefold("bench --bench rate --cpus 2");
     assert!(bench.err.contains("benchmark counted 20000"), "{}", bench.err);
     let explored = said(&mut workspace.cargo("corefold explore --release --example lost --seeds 1-400"));

@@ -9,11 +9,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub struct Code {
     begin: AtomicU64,
     bytes: AtomicU64,
+    /// Where the file's last part ends, which may be data.
+    end: AtomicU64,
 }
 
 impl Code {
     const fn unknown() -> Self {
-        Code { begin: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Code { begin: AtomicU64::new(0), bytes: AtomicU64::new(0), end: AtomicU64::new(0) }
     }
 
     /// Takes the file that is loaded at `base`.
@@ -29,6 +31,8 @@ impl Code {
             self.begin.store(base + code.p_vaddr, Ordering::Relaxed);
             self.bytes.store(code.p_memsz, Ordering::Relaxed);
         }
+        let ends = headers.iter().filter(|h| h.p_type == libc::PT_LOAD).map(|h| base + h.p_vaddr + h.p_memsz);
+        self.end.store(ends.max().unwrap_or(0), Ordering::Relaxed);
     }
 
     fn holds(&self, pc: u64) -> bool {
@@ -39,6 +43,7 @@ impl Code {
 /// The runtime's; its address is known to assembly, the size 8 bytes behind it.
 pub static OWN: Code = Code::unknown();
 static LIBC: Code = Code::unknown();
+static PROGRAM: Code = Code::unknown();
 static LIBC_BASE: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {
@@ -46,7 +51,7 @@ unsafe extern "C" {
     static __ehdr_start: libc::Elf64_Ehdr;
 }
 
-/// Learns where the runtime's and libc's code lie.
+/// Learns where the runtime's, libc's and the program's code lie.
 pub fn find() {
     OWN.learn(&raw const __ehdr_start as u64);
     // SAFETY: the result is plain data; only libc has that function.
@@ -56,6 +61,9 @@ pub fn find() {
         if libc::dladdr(function, &mut found) != 0 {
             LIBC.learn(found.dli_fbase as u64);
             LIBC_BASE.store(found.dli_fbase as u64, Ordering::Relaxed);
+        }
+        if libc::dladdr(libc::getauxval(libc::AT_ENTRY) as *const c_void, &mut found) != 0 {
+            PROGRAM.learn(found.dli_fbase as u64);
         }
         let version = core::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(function);
         single::learn(CStr::from_ptr(version()).to_bytes());
@@ -74,6 +82,17 @@ pub fn libc_image() -> Option<(u64, &'static [[u64; 2]])> {
         let entries = (base + dynamic.p_vaddr) as *const [u64; 2];
         Some((base, core::slice::from_raw_parts(entries, (dynamic.p_memsz / 16) as usize)))
     }
+}
+
+/// The program's own file, without its libraries.
+pub fn is_program(pc: u64) -> bool {
+    PROGRAM.holds(pc)
+}
+
+/// Is the word in the program's file as it is loaded, behind the code, where its data is?
+pub fn is_loaded(word: u64) -> bool {
+    let (begin, end) = (PROGRAM.begin.load(Ordering::Relaxed), PROGRAM.end.load(Ordering::Relaxed));
+    (begin..end.saturating_sub(7)).contains(&word)
 }
 
 pub fn is_own(pc: u64) -> bool {

@@ -11,3 +11,4 @@ pub mod mapping;
 pub mod places;
 pub mod ranges;
 pub mod shared;
+mod shim;

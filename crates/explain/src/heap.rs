@@ -118,7 +118,7 @@ impl<'a> Heap<'a> {
 
     fn layout(&self, scope: Scope<'a>, call: &Call<'a>, bytes: u64) -> Option<Layout> {
         if call.frame.is_standard_library() {
-            return fit::choose(scope.debug, &library_guesses(scope), bytes);
+            return fit::choose(scope.debug, &library_guesses(scope, &call.frame), bytes);
         }
         let (file, line) = call.frame.file.as_deref().zip(call.frame.line)?;
         let place = Spelt { file, line, column: call.frame.column, built: call.spot?.image.modified };
@@ -162,12 +162,14 @@ fn first_of_user<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> Option<
     user.or_else(|| frames.clone().next()).map(Frame::place)
 }
 
-/// A C++ allocator returns a `T *`; Rust's allocating functions are generic over `T`.
-fn library_guesses(scope: Scope<'_>) -> Vec<Guess> {
+/// A C++ allocator returns a `T *`; the functions of Rust's `alloc` are generic over `T`. Those of `core` and `std`
+/// only call what allocates.
+fn library_guesses(scope: Scope<'_>, frame: &Frame) -> Vec<Guess> {
+    let allocates = frame.file.as_ref().is_some_and(|file| file.contains("/library/alloc/src/"));
     let name = scope.debug.name(scope.function).unwrap_or_default();
     let kind = match name.as_str() {
         "allocate" | "_M_allocate" => scope.debug.type_of(scope.function).and_then(|kind| scope.debug.pointee(kind)),
-        _ if scope.debug.is_rust(scope.function) => {
+        _ if allocates && scope.debug.is_rust(scope.function) => {
             scope.debug.first_type_argument(scope.debug.written_function(scope.function))
         }
         _ => None,

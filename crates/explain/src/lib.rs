@@ -6,7 +6,7 @@
 //! never an error.
 //!
 //! In order: `images` loads files (`symbols`, `dwarf`), `space` lays them out as the run had them,
-//! `code` names code addresses, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
+//! `code` names code addresses, `rust` shortens types' names, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
 //! `verdict`), `locks` and `ending` each make one part of the [`Explained`] from these.
 mod beside;
 mod code;
@@ -21,6 +21,7 @@ mod locks;
 mod memory;
 mod passed;
 mod places;
+mod rust;
 mod space;
 mod stack;
 mod symbols;

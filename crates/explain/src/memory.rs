@@ -2,6 +2,7 @@
 //! From a data address to the object and field there: labels, heap objects, stacks, variables, symbols.
 use crate::dwarf::{Debug, Die};
 use crate::heap::{Heap, Layout};
+use crate::rust;
 use crate::space::{Space, Spot};
 use crate::stack::{StackSpot, Stacks};
 use crate::symbols::demangle;
@@ -232,7 +233,7 @@ impl<'a> Thing<'a> {
                 let part = layout.part(debug, offset, bytes);
                 let elements = part.elements.iter().map(|element| Element {
                     name: format!("{}{}", self.base, &part.path[..element.path_length]),
-                    type_name: debug.type_name(element.kind),
+                    type_name: rust::type_name(debug, element.kind),
                     address: self.object.address + element.offset,
                     size: element.size,
                 });

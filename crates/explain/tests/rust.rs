@@ -78,7 +78,17 @@ fn objects_behind_smart_pointers() {
     // The call before it is the allocator's marker that it is linked in.
     is(found("boxed", 1, 32, 16), "slots::Pair at slots.rs:9 (heap, 32 bytes)", "Pair.second.delta");
     is(found("vector", 0, 160, 24), "slots::Slot[10] at slots.rs:10 (heap, 160 bytes)", "Slot[1].spare");
-    let shared = "alloc::sync::ArcInner<slots::Slot> at slots.rs:11 (heap, 32 bytes)";
-    is(found("shared", 1, 32, 0), shared, "ArcInner<slots::Slot>.strong");
-    is(found("shared", 1, 32, 16), shared, "ArcInner<slots::Slot>.data.delta");
+    let shared = "ArcInner<Slot> at slots.rs:11 (heap, 32 bytes)";
+    is(found("shared", 1, 32, 0), shared, "ArcInner<Slot>.strong");
+    is(found("shared", 1, 32, 16), shared, "ArcInner<Slot>.data.delta");
+}
+
+/// `core` and `std` are generic over what they call, here `fn()`: that is no type of the memory allocated below them.
+#[test]
+fn what_the_library_calls_is_no_type_of_an_object() {
+    let program = program();
+    let begins = program.name_with("__rust_begin_short_backtrace");
+    let calls_main = program.indirect_calls(&begins)[0];
+    let (object, field) = heap_field(&program, &[calls_main], 640, 0x80, 8);
+    assert!(object.starts_with("object at ") && field == "+0x80", "{object}: {field}");
 }

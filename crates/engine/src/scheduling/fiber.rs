@@ -78,8 +78,9 @@ pub struct Fiber {
     pub woken_at: u64,
     /// The object that it last woke others at, until it releases a lock.
     pub woke_at: u64,
-    /// Where it called the C library to open a stream, while it is there; or 0.
-    pub opens_at: u64,
+    /// Where it called what allocates memory on its behalf, while that runs and is no hooked function: to open a stream, or
+    /// Rust's allocator; or 0.
+    pub called_at: u64,
     pub timer: u64,
     /// The CPU it runs or last ran on.
     pub cpu: usize,
@@ -160,7 +161,7 @@ impl Fiber {
             blocked_at: 0,
             woken_at: 0,
             woke_at: 0,
-            opens_at: 0,
+            called_at: 0,
             timer: 0,
             cpu,
             affinity: Vec::new(),

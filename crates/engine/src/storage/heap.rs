@@ -176,8 +176,8 @@ fn release_large(address: u64, pc: u64) -> bool {
 pub fn site_number(pc: u64, size: u64, mapping: Option<Mapping>) -> u32 {
     let mut stack = [0; SITE_DEPTH];
     stack[0] = pc;
-    let opens_at = Some(current().opens_at).filter(|pc| *pc != 0);
-    let callers = opens_at.into_iter().chain(current().calls(hot!().frames));
+    let called_at = Some(current().called_at).filter(|pc| *pc != 0);
+    let callers = called_at.into_iter().chain(current().calls(hot!().frames));
     stack[1..].iter_mut().zip(callers).for_each(|(slot, pc)| *slot = pc);
     let heap = heap();
     let next = heap.sites.len() as u32;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! malloc and its family, C++ operators included: their own entry points, as the report names an object
 //! by the place that called them.
-use crate::engine::active;
+use crate::engine::{active, current};
 use crate::entry::with_pc;
 use crate::storage::heap::{self, Request};
+use crate::storage::shim;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 
@@ -89,11 +90,19 @@ extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_voi
     heap::allocate(Request { align, cached: align == heap::ALIGNED, ..Request::of(size as u64) }, pc).0 as *mut c_void
 }
 
-extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, pc: u64) -> c_int {
+extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, returns: *const u64) -> c_int {
     if !align.is_power_of_two() || !align.is_multiple_of(8) {
         return libc::EINVAL;
     }
+    // SAFETY: the caller's return address.
+    let pc = unsafe { *returns };
+    if active() {
+        current().called_at = shim::caller(returns).unwrap_or(0);
+    }
     let got = allocate_aligned(align, size, pc);
+    if active() {
+        current().called_at = 0;
+    }
     if got.is_null() {
         return libc::ENOMEM;
     }
@@ -157,9 +166,16 @@ pub extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
     if at.is_null() || !heap::is_ours(address) { 0 } else { heap::size_of(address) as usize }
 }
 
+/// Told where its return address is.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn posix_memalign() {
+    core::arch::naked_asm!("mov rcx, rsp", "jmp {into}", into = sym allocate_into)
+}
+
 with_pc! {
     malloc "rsi" allocate; calloc "rdx" allocate_zeroed; realloc "rdx" reallocate; memalign "rdx" allocate_aligned;
-    aligned_alloc "rdx" allocate_aligned; posix_memalign "rcx" allocate_into; free "rsi" release; cfree "rsi" release;
+    aligned_alloc "rdx" allocate_aligned; free "rsi" release; cfree "rsi" release;
     _Znwm "rsi" allocate_new; _Znam "rsi" allocate_new; _ZnwmRKSt9nothrow_t "rdx" allocate_nothrow;
     _ZnamRKSt9nothrow_t "rdx" allocate_nothrow; _ZnwmSt11align_val_t "rdx" allocate_new_aligned;
     _ZnamSt11align_val_t "rdx" allocate_new_aligned; _ZdlPv "rsi" release; _ZdaPv "rsi" release; _ZdlPvm "rsi" release;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an offset in an object to the field there: `.slots[3].delta`.
 use super::{Debug, Die};
+use crate::rust;
 use corefold_dwarf::Record;
 use gimli::constants as c;
 use std::cell::Cell;
@@ -77,7 +78,7 @@ impl Debug {
             }
         }
         let Walk { path, kind, offset, size } = walk;
-        Part { path, type_name: self.type_name(kind), offset, size, kind, elements }
+        Part { path, type_name: rust::type_name(self, kind), offset, size, kind, elements }
     }
 
     fn step(&self, walk: &Walk, offset: u64, bytes: u64, left: &Cell<u32>) -> Step {

@@ -2,6 +2,7 @@
 //! How an object is made up: one value of a type, or a row of them.
 use crate::dwarf::path::{self, Part};
 use crate::dwarf::{Debug, Die};
+use crate::rust;
 
 /// The make-up of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,9 +31,9 @@ impl Layout {
         let element = match self.element {
             Element::Value(kind) => match debug.shared_value(kind) {
                 Some(value) => format!("{} (shared)", debug.type_name(value)),
-                None => debug.type_name(kind),
+                None => rust::type_name(debug, kind),
             },
-            Element::Pointer(kind) => format!("{} *", debug.type_name(kind)),
+            Element::Pointer(kind) => format!("{} *", rust::type_name(debug, kind)),
         };
         self.count.map_or(element.clone(), |count| format!("{element}[{count}]"))
     }
@@ -40,8 +41,8 @@ impl Layout {
     /// What the names of its fields begin with: `slot`.
     pub fn short_name(&self, debug: &Debug) -> String {
         match self.element {
-            Element::Value(kind) => debug.short_name(debug.shared_value(kind).unwrap_or(kind)),
-            Element::Pointer(kind) => format!("({} *)", debug.short_name(kind)),
+            Element::Value(kind) => rust::short_name(debug, debug.shared_value(kind).unwrap_or(kind)),
+            Element::Pointer(kind) => format!("({} *)", rust::short_name(debug, kind)),
         }
     }
 

@@ -83,6 +83,14 @@ impl Program {
         BASE + found.unwrap_or_else(|| panic!("no symbol {name}")).address()
     }
 
+    /// The mangled name that contains `part`.
+    pub fn name_with(&self, part: &str) -> String {
+        let bytes = std::fs::read(&self.path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let mut names = file.symbols().filter_map(|symbol| symbol.name().ok());
+        names.find(|name| name.contains(part)).unwrap_or_else(|| panic!("no symbol with {part}")).to_owned()
+    }
+
     /// Address in the run of the one symbol whose mangled name contains `part`.
     pub fn symbol_with(&self, part: &str) -> u64 {
         let bytes = std::fs::read(&self.path).unwrap();
