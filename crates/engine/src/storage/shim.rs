@@ -28,13 +28,23 @@ fn is_call(back: u64, pc: u64) -> bool {
         return false;
     }
     // SAFETY: the program's code is readable.
-    let (code, distance) = unsafe { (*((back - 6) as *const [u8; 2]), ((back - 4) as *const i32).read_unaligned()) };
-    let to = back.wrapping_add_signed(distance.into());
+    let code = unsafe { *((back - 6) as *const [u8; 2]) };
+    let to = operand(back);
     let target = match code {
         [_, 0xe8] => to,
         // SAFETY: a word of the program's file, as it is loaded.
         [0xff, 0x15] if is_loaded(to) => unsafe { (to as *const u64).read_unaligned() },
         _ => return false,
     };
-    pc.wrapping_sub(target) < LONGEST
+    // Without link-time optimisation, `__rust_alloc` only jumps to the allocator that the program uses.
+    let after = target.wrapping_add(5);
+    // SAFETY: as above.
+    let jumps = is_program(target) && is_program(after) && unsafe { *(target as *const u8) } == 0xe9;
+    pc.wrapping_sub(if jumps { operand(after) } else { target }) < LONGEST
+}
+
+/// What the instruction that ends before `next`, in the program's code, names by its distance.
+fn operand(next: u64) -> u64 {
+    // SAFETY: the program's code is readable.
+    next.wrapping_add_signed(unsafe { ((next - 4) as *const i32).read_unaligned() }.into())
 }
