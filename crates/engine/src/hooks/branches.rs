@@ -9,9 +9,9 @@
 use crate::engine::{computed, current, engine};
 use crate::hooks::blocks::{Mapped, core};
 use crate::hooks::hot::hot;
-use crate::hooks::rounds;
+use crate::hooks::{rounds, unhooked};
 use alloc::vec::Vec;
-use corefold_block::{History, Lean, Predictor, branch_ways};
+use corefold_block::{History, Lean, Predictor, Unhooked, branch_ways};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -60,6 +60,8 @@ struct Block {
     /// Its `pause` instructions, once they have been counted. All visits of a block that has some come here: what the
     /// thread does in them is no computing.
     pauses: Option<u32>,
+    /// How it may call code without hooks, once that is known. All visits of a block that may come here as well.
+    unhooked: Option<Unhooked>,
     /// How many pending branches may lead here, and visits since one did.
     awaited: u32,
     others: u16,
@@ -78,6 +80,7 @@ const BLANK: Block = Block {
     cost: 0,
     known: false,
     pauses: None,
+    unhooked: None,
     awaited: 0,
     others: 0,
     ways: None,
@@ -118,6 +121,13 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
             return (block.cost, false);
         }
     }
+    let unhooked = *block.unhooked.get_or_insert_with(|| unhooked::learn(pc));
+    if unhooked != Unhooked::Never {
+        unhooked::calls(unhooked);
+        if block.known {
+            return (block.cost, false);
+        }
+    }
     engine().branches.arrive(at, &mut current().branches);
     engine().branches.meet(at, entry, pc);
     let cost = match engine().branches.block(at).cost {
@@ -132,7 +142,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     engine().branches.depart(at, &mut current().branches, penalty);
     let block = engine().branches.block(at);
     block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
-    (if block.cost == 0 { cost } else { block.cost }, block.known && pauses == 0)
+    (if block.cost == 0 { cost } else { block.cost }, block.known && pauses == 0 && unhooked == Unhooked::Never)
 }
 
 /// What the block costs as far as is known, its branch aside.
