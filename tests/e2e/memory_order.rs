@@ -51,7 +51,7 @@ fn what_is_stored_before_code_without_hooks_runs_is_seen() {
     let (at, run_at) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
     for define in ["-DATOMIC", "-DPLAIN"] {
         let options = [define, "-Wl,--no-as-needed", &at, &run_at, "-lturn"];
-        for way in ["call", "later", "pointer", "a-pointer-later", "return"] {
+        for way in ["call", "pointer", "later", "by-a-pointer", "return", "twice", "more"] {
             passes("litmus/unhooked.c", &options, "2", way, "0 stale\n");
         }
     }
