@@ -19,13 +19,7 @@ static _Alignas(64) volatile unsigned counter = 1;
 static _Alignas(64) volatile unsigned long bits;
 static _Alignas(64) long taken, waited;
 static pthread_barrier_t begin;
-static const char *how;
 static int threads;
-
-static int is(const char *name)
-{
-	return !strcmp(how, name);
-}
 
 static void pauses(int times)
 {
@@ -74,6 +68,23 @@ static int back_off(void)
 	}
 }
 
+/* Pauses for a time that it draws, which may be twice as long after each attempt. */
+static int back_off_by_chance(void)
+{
+	unsigned chance = (unsigned)taken, most = 2;
+	int waits = 0;
+
+	while (atomic_exchange(&word, 1)) {
+		waits = 1;
+		do {
+			chance = chance * 1664525 + 1013904223;
+			pauses((int)(chance >> 16) % most + 1);
+			most = most < 32 ? most * 2 : most;
+		} while (atomic_load_explicit(&word, memory_order_relaxed));
+	}
+	return waits;
+}
+
 static int set_bit(void)
 {
 	int waits = 0;
@@ -118,44 +129,73 @@ static int take_ticket(void)
 	return waits;
 }
 
-static int take(void)
+/* The longer the queue, the later the next look: most find another owner. */
+static int take_ticket_and_back_off(void)
 {
-	if (is("exchange"))
-		return exchange_then_read();
-	if (is("compare"))
-		return compare();
-	if (is("backoff"))
-		return back_off();
-	if (is("bit"))
-		return set_bit();
-	if (is("decrement"))
-		return decrement();
-	return take_ticket();
+	unsigned mine = atomic_fetch_add(&next, 1), now;
+	int waits = 0;
+
+	while ((now = atomic_load(&owner)) != mine) {
+		waits = 1;
+		pauses((int)(mine - now) * 8);
+	}
+	return waits;
 }
 
-static void release(void)
+static void clear_bit(void)
 {
-	if (is("bit"))
-		__asm__ volatile("lock btrq $5, %0" : "+m"(bits)::"memory", "cc");
-	else if (is("decrement"))
-		__asm__ volatile("movb $1, %0" : "+m"(counter)::"memory");
-	else if (is("ticket"))
-		atomic_store_explicit(&owner, owner + 1, memory_order_release);
-	else
-		atomic_store_explicit(&word, 0, memory_order_release);
+	__asm__ volatile("lock btrq $5, %0" : "+m"(bits)::"memory", "cc");
 }
+
+static void store_one(void)
+{
+	__asm__ volatile("movb $1, %0" : "+m"(counter)::"memory");
+}
+
+static void call_next(void)
+{
+	atomic_store_explicit(&owner, owner + 1, memory_order_release);
+}
+
+static void store_zero(void)
+{
+	atomic_store_explicit(&word, 0, memory_order_release);
+}
+
+static void store_zero_in_order(void)
+{
+	atomic_store(&word, 0);
+}
+
+static const struct way {
+	const char *name;
+	int (*take)(void);
+	void (*release)(void);
+} ways[] = {
+	{ "exchange", exchange_then_read, store_zero },
+	{ "ordered", exchange_then_read, store_zero_in_order },
+	{ "compare", compare, store_zero },
+	{ "backoff", back_off, store_zero },
+	{ "chance", back_off_by_chance, store_zero },
+	{ "bit", set_bit, clear_bit },
+	{ "decrement", decrement, store_one },
+	{ "ticket", take_ticket, call_next },
+	{ "proportional", take_ticket_and_back_off, call_next },
+	{ 0 },
+};
+static const struct way *way = ways;
 
 static void *work(void *argument)
 {
 	pthread_barrier_wait(&begin);
 	for (int i = 0; i < TURNS; i++) {
-		int waits = take();
+		int waits = way->take();
 
 		for (volatile int k = 0; k < 100; k++)
 			;
 		taken++;
 		waited += waits;
-		release();
+		way->release();
 		for (volatile int k = 0; k < 500; k++)
 			;
 	}
@@ -167,7 +207,10 @@ int main(int count, char **arguments)
 	pthread_t thread[MOST];
 
 	threads = count > 1 ? atoi(arguments[1]) : 1;
-	how = count > 2 ? arguments[2] : "exchange";
+	while (count > 2 && way->name && strcmp(way->name, arguments[2]))
+		way++;
+	if (!way->name)
+		return 2;
 	pthread_barrier_init(&begin, NULL, threads);
 	for (int i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, work, NULL);

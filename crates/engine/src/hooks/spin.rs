@@ -87,8 +87,6 @@ pub struct Spins {
     any: bool,
     /// Until when spinning is counted, and the fiber's stall by then.
     counted: (Ticks, Ticks),
-    /// When the current one began.
-    begin: Instant,
     pub waits: Waits,
     /// Stall that counts as spinning.
     converted: Ticks,
@@ -117,7 +115,6 @@ impl Default for Spins {
             spinning: false,
             any: false,
             counted: (0, 0),
-            begin: Instant::default(),
             waits: Waits::default(),
             converted: 0,
             paused: 0,
@@ -152,7 +149,8 @@ impl Spins {
     }
 
     /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before: stall,
-    /// pauses and yields are none. Where a loop reads several words, each counts the time since the one before.
+    /// pauses and yields are none. Where a loop reads several words, each counts the time since the one before. A loop whose
+    /// iterations are not alike computes, unless it pauses for most of its time, or updates the word and fails.
     #[inline]
     pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
         let stalled = found.stall + self.converted;
@@ -169,7 +167,7 @@ impl Spins {
         let paused = self.paused - look.paused;
         let computes = time.saturating_sub(stall + rested + paused) > longest;
         let spun = same && !computes;
-        if again && !computes {
+        if again && !spun && !computes {
             self.waits.go_on(found.address, Instant { at: found.at, idle: stalled + self.paused });
         }
         self.spinning = spun;
@@ -188,7 +186,10 @@ impl Spins {
         }
         if self.ended.pc == found.pc {
             self.settle();
-        } else if self.turns.pc == found.pc && !backs_off && self.alike.computes(found.pc, found.at, &mut self.captured)
+        } else if self.turns.pc == found.pc
+            && !backs_off
+            && found.what != AccessKind::Rmw
+            && self.alike.computes(found.pc, found.at, &mut self.captured)
         {
             self.looks.iter_mut().filter(|look| look.spun.time > 0).for_each(|look| look.computes = true);
             self.ended = NOTHING;
@@ -203,7 +204,8 @@ impl Spins {
         let is_first = self.looks.iter().all(|look| look.spun.time == 0);
         let look = &mut self.looks[Self::slot(found.pc)];
         if is_first {
-            self.begin = Instant { at: look.at, idle: look.stall + look.paused };
+            let begin = Instant { at: look.at, idle: look.stall + look.paused };
+            self.waits.begins(begin, engine().sched.longest_spin);
         }
         if look.spun.time == 0 {
             engine().locks.spins(found.address);
@@ -319,8 +321,7 @@ impl Spins {
             relieved += look.relieve(spun.stall);
         }
         let end = Instant { at: word.at, idle: word.stall + word.paused };
-        let spin = Spin { address: word.address, pc: word.pc, time: all.time, begin: self.begin, end };
-        self.waits.spun(spin, engine().sched.longest_spin);
+        self.waits.spun(Spin { address: word.address, pc: word.pc, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));

@@ -17,7 +17,6 @@ pub struct Spin {
     pub address: u64,
     pub pc: u64,
     pub time: Ticks,
-    pub begin: Instant,
     pub end: Instant,
 }
 
@@ -41,12 +40,16 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// A spin is over. It continues the wait if the thread has computed for no longer than `longest` in between.
-    pub fn spun(&mut self, spin: Spin, longest: Ticks) {
-        if let Some(wait) = &mut self.current
-            && wait.address == spin.address
-            && computed(wait.end, spin.begin) <= longest
-        {
+    /// A spin begins. It may continue the wait if the thread has computed for no longer than `longest` in between.
+    pub fn begins(&mut self, begin: Instant, longest: Ticks) {
+        if self.current.is_some_and(|wait| computed(wait.end, begin) > longest) {
+            self.end();
+        }
+    }
+
+    /// A spin is over.
+    pub fn spun(&mut self, spin: Spin) {
+        if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == spin.address) {
             (wait.time, wait.pc, wait.end) = (wait.time + spin.time, spin.pc, spin.end);
             return;
         }
@@ -54,7 +57,7 @@ impl Waits {
         self.current = Some(spin);
     }
 
-    /// The thread has looked at the word again, and hardly computed since it last did.
+    /// The thread has looked at the word again, which has changed, and has hardly computed since it last did.
     #[inline]
     pub fn go_on(&mut self, address: u64, now: Instant) {
         if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == address) {
