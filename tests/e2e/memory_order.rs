@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores become visible in the order of the program, whatever mixture of plain, volatile, atomic and assembly accesses
 //! makes them: what a run shows is what x86-TSO allows.
-use crate::harness::{Place, Simulation, program, program_with, stress};
+use crate::harness::{Place, Simulation, program, program_with, said, stress};
+use std::process::Command;
 
 #[track_caller]
 fn passes(source: &str, options: &[&str], cpus: &str, args: &str, expected: &str) {
@@ -34,6 +35,24 @@ fn a_queue_lock_of_assembly_excludes() {
     for options in [&["-O0"][..], &["-O2"], &["-O2", "-DHEAP"], &["-O2", "-DBUILTIN_UNLOCK"]] {
         for cpus in ["2", "8"] {
             passes("litmus/queue_lock.c", options, cpus, cpus, "passed\n");
+        }
+    }
+}
+
+/// A library without hooks passes a turn on, which is in memory at once: so is what the program has stored before.
+#[test]
+fn what_is_stored_before_code_without_hooks_runs_is_seen() {
+    let place = Place::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/litmus/unhooked.c");
+    let library = place.path("libturn.so");
+    let built = said(Command::new("gcc").args(["-O2", "-DLIBRARY", "-shared", "-fPIC", source, "-o"]).arg(&library));
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    let folder = place.directory().display().to_string();
+    let (at, run_at) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
+    for define in ["-DATOMIC", "-DPLAIN"] {
+        let options = [define, "-Wl,--no-as-needed", &at, &run_at, "-lturn"];
+        for way in ["call", "pointer", "later", "by-a-pointer", "return", "twice", "more"] {
+            passes("litmus/unhooked.c", &options, "2", way, "0 stale\n");
         }
     }
 }

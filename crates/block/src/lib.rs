@@ -40,6 +40,7 @@ mod success;
 mod target;
 mod trail;
 mod tries;
+mod unhooked;
 mod values;
 mod walk;
 mod ways;
@@ -49,7 +50,7 @@ pub use branch::ways as branch_ways;
 pub use predictor::{History, Predictor};
 pub use target::call_leaves;
 pub use trail::{Pairs, Trail};
-pub use walk::calls_unhooked;
+pub use unhooked::{Unhooked, calls_unhooked, comes_by_a_hook, unhooked_calls};
 
 use path::Path;
 

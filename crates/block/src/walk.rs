@@ -206,19 +206,6 @@ fn prologue(code: &impl Code, target: Option<u64>) -> Option<Vec<Step>> {
     walk.next.map(|_| walk.steps)
 }
 
-/// Whether the block whose hook returns to `head` calls code without hooks, which may store anywhere. `is_runtime`: of the
-/// runtime's own functions, which are no such code.
-pub fn calls_unhooked(code: &impl Code, head: u64, is_runtime: impl Fn(u64) -> bool) -> bool {
-    let is_known = |to: &Instruction| target(code, to).is_some_and(&is_runtime);
-    walk(code, head).steps.iter().any(|step| match step {
-        Step::Call(call, prologue) => prologue.is_empty() && !is_known(call),
-        Step::Run(jump, true) if jump.flow_control() == FlowControl::UnconditionalBranch => {
-            leaves_module(code, jump) && !is_known(jump)
-        }
-        _ => false,
-    })
-}
-
 /// The steps of instructions executed one after another.
 pub fn follow(code: &impl Code, addresses: &[u64]) -> Vec<Step> {
     let next = addresses.iter().skip(1).copied().map(Some).chain([None]);

@@ -48,6 +48,7 @@ pub struct Engine {
     pub hooks: Vec<(u64, corefold_block::Hook)>,
     /// Estimated time between two hooks, in code whose blocks have none.
     pub estimates: crate::hooks::estimate::Known,
+    pub unhooked: crate::hooks::unhooked::Known,
     pub rounds: crate::hooks::rounds::Rounds,
     pub branches: crate::hooks::branches::Branches,
     pub region: crate::account::progress::Region,
@@ -118,6 +119,7 @@ pub fn begin(launch: Launch) {
         modules_as_of: 0,
         hooks: Vec::new(),
         estimates: Default::default(),
+        unhooked: Default::default(),
         rounds: Default::default(),
         branches: Default::default(),
         region: crate::account::progress::Region::default(),

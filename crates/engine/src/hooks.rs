@@ -20,5 +20,6 @@ pub mod split;
 pub mod store_buffer;
 mod tsan;
 mod unaligned;
+pub mod unhooked;
 pub mod waits;
 pub mod wide;

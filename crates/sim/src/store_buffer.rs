@@ -84,6 +84,11 @@ impl StoreBuffers {
         !self.buffers[cpu as usize].is_empty()
     }
 
+    /// Has it stored once only?
+    pub fn is_alone(&self, cpu: u32) -> bool {
+        self.buffers[cpu as usize].len() == 1
+    }
+
     /// Is there a value for these bytes that others cannot see yet?
     pub fn any_on(&self, bytes: &Range<u64>) -> bool {
         let hits = |cpu: u32| self.buffers[cpu as usize].iter().any(|store| overlap(&store.bytes(), bytes));

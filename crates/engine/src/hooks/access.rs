@@ -63,6 +63,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
         return;
     }
     let effects = issue(&mut event(What::Store, address, size as u32, pc, AccessKind::Write));
+    store_buffer::note(pc);
     if effects.has(Effects::WAS_SHARED) {
         // Others see the value from then on: at once, if no older store waits, whenever the line arrives.
         engine().locks.stored(address, effects.value);

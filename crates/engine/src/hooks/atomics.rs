@@ -64,6 +64,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     }
     let what = What::AtomicStore(value);
     let effects = issue(&mut event(what, address, u32::from(size), pc, AccessKind::AtomicStore));
+    store_buffer::note(pc);
     engine().locks.stored(address, effects.outcome.effect);
 }
 

@@ -9,13 +9,14 @@
 use crate::engine::{computed, current, engine};
 use crate::hooks::blocks::{Mapped, core};
 use crate::hooks::hot::hot;
-use crate::hooks::rounds;
+use crate::hooks::{rounds, unhooked};
 use alloc::vec::Vec;
-use corefold_block::{History, Lean, Predictor, branch_ways};
+use corefold_block::{History, Lean, Predictor, Unhooked, branch_ways};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+const RECENT: usize = 32;
 /// Visits of a block until its branch is known; fewer for a branch that always goes the same way.
 const VISITS: u16 = 4096;
 const FEWER: u16 = 1024;
@@ -43,6 +44,8 @@ pub struct Branches {
     predictor: Predictor,
     blocks: Vec<Block>,
     by_pc: HashMap<u64, u32, FxBuildHasher>,
+    /// Of some blocks, by a part of the address: blocks that never leave the slow path look here first.
+    numbers: [(u64, u32); RECENT],
     /// Since branches were last checked.
     cycles: u64,
     visits: u64,
@@ -57,9 +60,8 @@ struct Block {
     cost: u32,
     /// It is in `entry`, unless the block pauses.
     known: bool,
-    /// Its `pause` instructions, once they have been counted. All visits of a block that has some come here: what the
-    /// thread does in them is no computing.
-    pauses: Option<u32>,
+    /// Why all its visits come here.
+    slow: Slow,
     /// How many pending branches may lead here, and visits since one did.
     awaited: u32,
     others: u16,
@@ -71,13 +73,31 @@ struct Block {
     learnt: Option<Branch>,
 }
 
+/// What has to be done at each visit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Slow {
+    /// `pause` instructions: what the thread does in them is no computing.
+    pauses: u32,
+    unhooked: Unhooked,
+}
+
+impl Slow {
+    const UNKNOWN: Slow = Slow { pauses: u32::MAX, unhooked: Unhooked::Never };
+    const NO: Slow = Slow { pauses: 0, unhooked: Unhooked::Never };
+
+    #[cold]
+    fn of(pc: u64) -> Slow {
+        Slow { pauses: corefold_block::pauses(&Mapped, pc), unhooked: unhooked::learn(pc) }
+    }
+}
+
 const BLANK: Block = Block {
     pc: 0,
     entry: core::ptr::null_mut(),
     base: 0,
     cost: 0,
     known: false,
-    pauses: None,
+    slow: Slow::UNKNOWN,
     awaited: 0,
     others: 0,
     ways: None,
@@ -107,17 +127,33 @@ pub struct Own {
 }
 
 /// The packed cost of a visit of the block at `pc`, whose `entry` is empty, and whether it is known now.
+#[inline]
 pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
-    let penalty = engine().launch.machine.core.mispredict;
     let at = engine().branches.number(pc);
+    if engine().branches.block(at).slow == Slow::UNKNOWN {
+        engine().branches.block(at).slow = Slow::of(pc);
+    }
     let block = engine().branches.block(at);
-    let pauses = *block.pauses.get_or_insert_with(|| corefold_block::pauses(&Mapped, pc));
-    if pauses > 0 {
-        current().spins.pauses(computed(pauses * engine().launch.machine.core.pause));
-        if block.known {
-            return (block.cost, false);
+    let (known, slow) = (block.known, block.slow != Slow::NO);
+    if slow {
+        let pauses = block.slow.pauses;
+        if pauses > 0 {
+            current().spins.pauses(computed(pauses * engine().launch.machine.core.pause));
+        }
+        if block.slow.unhooked != Unhooked::Never {
+            unhooked::calls(block.slow.unhooked);
+        }
+        if known {
+            return (engine().branches.block(at).cost, false);
         }
     }
+    let (cost, known) = visit_unknown(entry, at, pc);
+    (cost, known && !slow)
+}
+
+#[inline(never)]
+fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
+    let penalty = engine().launch.machine.core.mispredict;
     engine().branches.arrive(at, &mut current().branches);
     engine().branches.meet(at, entry, pc);
     let cost = match engine().branches.block(at).cost {
@@ -132,7 +168,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     engine().branches.depart(at, &mut current().branches, penalty);
     let block = engine().branches.block(at);
     block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
-    (if block.cost == 0 { cost } else { block.cost }, block.known && pauses == 0)
+    (if block.cost == 0 { cost } else { block.cost }, block.known)
 }
 
 /// What the block costs as far as is known, its branch aside.
@@ -171,12 +207,22 @@ impl Branches {
     /// Code has been unmapped: other code, with cells elsewhere, may come to lie there.
     pub fn forget(&mut self, gone: impl Fn(u64) -> bool) {
         self.by_pc.retain(|pc, _| !gone(*pc));
+        self.numbers = [(0, 0); RECENT];
         for block in self.blocks.iter_mut().filter(|block| gone(block.pc)) {
             *block = Block { pc: block.pc, ..BLANK };
         }
     }
 
+    #[inline]
     fn number(&mut self, pc: u64) -> u32 {
+        let place = (pc ^ pc >> 6) as usize % RECENT;
+        if self.numbers[place].0 != pc {
+            self.numbers[place] = (pc, self.look_up(pc));
+        }
+        self.numbers[place].1
+    }
+
+    fn look_up(&mut self, pc: u64) -> u32 {
         let next = self.blocks.len() as u32;
         let number = *self.by_pc.entry(pc).or_insert(next);
         if number == next {

@@ -5,6 +5,7 @@
 //! them before asking for the line, and then the CPU's stores commit first.
 use crate::engine::engine;
 use crate::hooks::access::charge_retries;
+use crate::hooks::unhooked;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::sched;
 use corefold_model::Ticks;
@@ -35,6 +36,14 @@ pub fn change_view(cpu: usize) {
 /// all have, if that is after `clock`.
 pub fn make_certain(cpu: u32, clock: Ticks) -> Ticks {
     stores().make_certain(cpu, clock)
+}
+
+/// The running thread has stored at `pc`.
+#[inline]
+pub fn note(pc: u64) {
+    if any_of(running()) {
+        unhooked::stored(running(), pc);
+    }
 }
 
 /// Writes `size` (1, 2, 4, 8) bytes of `value`.
@@ -70,6 +79,11 @@ pub fn flush_range(address: u64, size: u64) {
 #[cold]
 pub fn commit_all(cpu: u32) {
     stores().commit_all_of(&mut ProgramMemory, cpu, running());
+}
+
+/// Is it one store that waits?
+pub fn is_alone(cpu: u32) -> bool {
+    stores().is_alone(cpu)
 }
 
 /// Has `cpu` stored what others cannot see yet?

@@ -8,6 +8,7 @@ use crate::engine::engine;
 use crate::hooks::polls::Polls;
 use crate::hooks::registers;
 use crate::hooks::spin::{Spins, Spun};
+use crate::hooks::unhooked;
 use crate::scheduling::{fair, placing};
 use crate::sys;
 use alloc::boxed::Box;
@@ -110,6 +111,7 @@ pub struct Fiber {
     pub branches: crate::hooks::branches::Own,
     /// The hooks it called last, in code whose blocks have none.
     pub trail: corefold_block::Trail,
+    pub unhooked: crate::hooks::unhooked::Own,
     /// The real thread's side.
     pub real: libc::pthread_t,
     parked: AtomicU32,
@@ -182,6 +184,7 @@ impl Fiber {
             last_unknown: 0,
             branches: Default::default(),
             trail: corefold_block::Trail::default(),
+            unhooked: Default::default(),
             real: 0,
             parked: AtomicU32::new(0),
             released: AtomicU32::new(0),
@@ -314,7 +317,7 @@ impl Fiber {
         let depth = (top as usize).saturating_sub(self.frames_base as usize) / 8;
         let base = self.frames_base;
         // SAFETY: the slots between base and top were written by the function-entry hook.
-        (0..depth).rev().map(move |i| unsafe { *base.add(i) })
+        (0..depth).rev().map(move |i| unhooked::address(unsafe { *base.add(i) }))
     }
 }
 

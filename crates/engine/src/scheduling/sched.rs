@@ -11,7 +11,7 @@ use crate::engine::{current, engine};
 use crate::hooks::branches;
 use crate::hooks::hot::hot;
 use crate::hooks::run_ahead;
-use crate::hooks::store_buffer;
+use crate::hooks::{store_buffer, unhooked};
 use crate::scheduling::fair::{self, Share};
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::neutral_stack;
@@ -192,6 +192,10 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     let from = e.sched.fiber;
     let to = e.sim.cpus[cpu].thread.expect("a CPU in the heap has a fiber");
     let hot = hot!();
+    let left = e.sim.cpu as u32;
+    if store_buffer::any_of(left) {
+        unhooked::others_run(left);
+    }
     e.fibers[from].frames = hot.frames;
     e.fibers[from].wrote = hot.wrote;
     e.sched.fiber = to;

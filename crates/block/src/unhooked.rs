@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the program reaches code without hooks.
+use crate::Code;
+use crate::target::{leaves_module, target};
+use crate::walk::{Step, Walk, walk};
+use alloc::vec::Vec;
+use iced_x86::FlowControl;
+
+/// Sides of branches that are followed, at most.
+const MOST_WAYS: usize = 16;
+
+/// How a block may call code without hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unhooked {
+    Never,
+    /// By one call whose target is not known before; it returns here.
+    ByPointer(u64),
+    Surely,
+}
+
+/// Whether the block whose hook returns to `head` calls code without hooks, which may store anywhere. `is_known`: of
+/// functions that are no such code.
+pub fn calls_unhooked(code: &impl Code, head: u64, is_known: impl Fn(u64) -> bool) -> bool {
+    of_steps(code, &walk(code, head).steps, &is_known) != Unhooked::Never
+}
+
+/// The same of every way from there to the next blocks, and how. `before` gets the return addresses of the hooks that
+/// come before such a call.
+pub fn unhooked_calls(code: &impl Code, head: u64, is_known: impl Fn(u64) -> bool, before: &mut Vec<u64>) -> Unhooked {
+    let mut found = Unhooked::Never;
+    each_way(code, head, |way| {
+        let how = of_steps(code, &way.steps, &is_known);
+        if how != Unhooked::Never {
+            let last = way.steps.iter().rposition(|step| of_step(code, step, &is_known) != Unhooked::Never);
+            let hook = |step: &Step| if let Step::Hook(_, last_byte) = step { Some(last_byte + 1) } else { None };
+            before.extend(way.steps.iter().take(last.unwrap_or(0)).filter_map(hook));
+        }
+        found = found.or(how);
+        false
+    });
+    found
+}
+
+/// Whether a function that goes on at `pc` comes by a hook.
+pub fn comes_by_a_hook(code: &impl Code, pc: u64) -> bool {
+    let mut found = false;
+    each_way(code, pc, |way| {
+        found |= way.next.is_some() || way.steps.iter().any(|step| matches!(step, Step::Hook(..)));
+        found
+    });
+    found
+}
+
+/// Follows the code from `start`, and from the other sides of its branches, until `visit` has seen enough. What comes
+/// before a branch is part of either way.
+fn each_way(code: &impl Code, start: u64, mut visit: impl FnMut(&Walk) -> bool) {
+    let mut ways = alloc::vec![(start, Vec::new())];
+    let mut at = 0;
+    while at < ways.len() && at < MOST_WAYS {
+        let mut way = walk(code, ways[at].0);
+        let before = core::mem::take(&mut ways[at].1);
+        for exit in &way.exits {
+            if !ways.iter().any(|(begin, _)| *begin == exit.address) {
+                ways.push((exit.address, [&before[..], &way.steps[..exit.steps]].concat()));
+            }
+        }
+        way.steps.splice(0..0, before);
+        if visit(&way) {
+            return;
+        }
+        at += 1;
+    }
+}
+
+fn of_steps(code: &impl Code, steps: &[Step], is_known: &impl Fn(u64) -> bool) -> Unhooked {
+    steps.iter().map(|step| of_step(code, step, is_known)).fold(Unhooked::Never, Unhooked::or)
+}
+
+fn of_step(code: &impl Code, step: &Step, is_known: &impl Fn(u64) -> bool) -> Unhooked {
+    match step {
+        Step::Call(call, prologue) if prologue.is_empty() => match target(code, call) {
+            Some(target) if is_known(target) => Unhooked::Never,
+            Some(_) => Unhooked::Surely,
+            None => Unhooked::ByPointer(call.next_ip()),
+        },
+        Step::Run(jump, true)
+            if jump.flow_control() == FlowControl::UnconditionalBranch
+                && leaves_module(code, jump)
+                && !target(code, jump).is_some_and(is_known) =>
+        {
+            Unhooked::Surely
+        }
+        _ => Unhooked::Never,
+    }
+}
+
+impl Unhooked {
+    /// Of two calls by pointers, nothing tells which has left.
+    fn or(self, other: Unhooked) -> Unhooked {
+        match (self, other) {
+            (Unhooked::Never, other) => other,
+            (this, Unhooked::Never) => this,
+            (this, other) if this == other => this,
+            _ => Unhooked::Surely,
+        }
+    }
+}

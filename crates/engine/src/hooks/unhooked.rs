@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Code without hooks between the program's own: a library, or a part of the program that another compiler made.
+//!
+//! What it stores is in memory at once, so what its CPU has stored before must have taken effect by then: a store buffer
+//! may drain as early as it likes. Nothing tells when it runs, but only code with hooks runs others; so it is enough to
+//! know, before others run, whether it has run since the CPU's oldest waiting store:
+//! - It was called. Blocks that do so are known, and are never off the slow path ([`calls`]); so are the hooks before such a
+//!   call in its block ([`stored`]). Of a call by a pointer,
+//!   the callee tells: one with hooks leaves its return address in the next slot of the thread's stack of calls.
+//! - A function that it had called returned to it. The slot of that function's return address is marked when the thread
+//!   stores; the mark is gone once the function has returned and another has been called.
+use crate::code;
+use crate::engine::{current, engine};
+use crate::hooks::blocks::Mapped;
+use crate::hooks::hot::hot;
+use crate::hooks::store_buffer;
+use alloc::vec::Vec;
+use corefold_block::{Unhooked, comes_by_a_hook, unhooked_calls};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// In a slot of a stack of calls: it returns to code with hooks; it returns to code without.
+const HOOKED: u64 = 1 << 62;
+const UNHOOKED: u64 = 1 << 63;
+
+/// The return address in a slot of a stack of calls.
+#[inline]
+pub fn address(slot: u64) -> u64 {
+    slot & !(HOOKED | UNHOOKED)
+}
+
+/// Of one thread, while stores of its CPU wait.
+pub struct Own {
+    /// The innermost function that returns to code without hooks, as of the last store: its slot.
+    callback: *mut u64,
+    /// The slot of a function that was called by a pointer, and what it returns to if it has hooks.
+    called: *mut u64,
+    returns_to: u64,
+}
+
+impl Default for Own {
+    fn default() -> Own {
+        Own { callback: core::ptr::null_mut(), called: core::ptr::null_mut(), returns_to: 0 }
+    }
+}
+
+/// What is known of the program's code.
+#[derive(Default)]
+pub struct Known {
+    /// Return addresses, and whether the code there has hooks.
+    hooked: HashMap<u64, bool, FxBuildHasher>,
+    /// Hooks, by their return addresses, that code without hooks may be called after in the same block.
+    before: HashMap<u64, Unhooked, FxBuildHasher>,
+}
+
+fn has_hooks(pc: u64) -> bool {
+    let find = || comes_by_a_hook(&Mapped, pc);
+    is_known(pc) || *engine().unhooked.hooked.entry(pc).or_insert_with(find)
+}
+
+/// The C library waits, and tells others, by calls that are the runtime's.
+fn is_known(pc: u64) -> bool {
+    code::is_own(pc) || code::is_libc(pc)
+}
+
+/// How the block at `pc` may call code without hooks.
+pub fn learn(pc: u64) -> Unhooked {
+    let mut before = Vec::new();
+    let found = unhooked_calls(&Mapped, pc, is_known, &mut before);
+    engine().unhooked.before.extend(before.into_iter().map(|hook| (hook, found)));
+    found
+}
+
+/// The running thread is about to call so.
+#[inline]
+pub fn calls(how: Unhooked) {
+    let cpu = engine().sim.cpu as u32;
+    if store_buffer::any_of(cpu) {
+        others_run(cpu);
+        may_leave(cpu, how);
+    }
+}
+
+#[cold]
+fn may_leave(cpu: u32, how: Unhooked) {
+    match how {
+        Unhooked::Never => {}
+        Unhooked::Surely => store_buffer::commit_all(cpu),
+        Unhooked::ByPointer(returns_to) => {
+            let slot = hot!().frames;
+            // SAFETY: the slot above the top, which the next function's entry overwrites.
+            unsafe { slot.write(0) };
+            let own = &mut current().unhooked;
+            (own.called, own.returns_to) = (slot, returns_to);
+        }
+    }
+}
+
+/// The running thread has stored at the hook that returns to `pc`, what others on `cpu` do not see yet.
+#[cold]
+pub fn stored(cpu: u32, pc: u64) {
+    match store_buffer::is_alone(cpu) {
+        true => current().unhooked = Own::default(),
+        false => others_run(cpu),
+    }
+    current().unhooked.callback = callback();
+    if let Some(how) = engine().unhooked.before.get(&pc) {
+        may_leave(cpu, *how);
+    }
+}
+
+/// The slot of the innermost function that returns to code without hooks; null if there is none.
+fn callback() -> *mut u64 {
+    let (mut slot, base) = (hot!().frames, current().frames_base);
+    while slot > base {
+        // SAFETY: a slot that a function's entry has written.
+        let value = unsafe {
+            slot = slot.sub(1);
+            &mut *slot
+        };
+        if *value & (HOOKED | UNHOOKED) == 0 {
+            *value |= if has_hooks(*value) { HOOKED } else { UNHOOKED };
+        }
+        if *value & UNHOOKED != 0 {
+            return slot;
+        }
+    }
+    core::ptr::null_mut()
+}
+
+/// Others are about to run, while stores of `cpu`, which the running thread is on, may wait.
+pub fn others_run(cpu: u32) {
+    let own = core::mem::take(&mut current().unhooked);
+    let top = hot!().frames;
+    // SAFETY: a slot of the thread's stack of calls, which stays mapped.
+    let read = |slot: *mut u64| unsafe { slot.read() };
+    let returned = !own.callback.is_null() && (top <= own.callback || read(own.callback) & UNHOOKED == 0);
+    let left = !own.called.is_null() && address(read(own.called)) != own.returns_to;
+    if returned || left {
+        return store_buffer::commit_all(cpu);
+    }
+    current().unhooked.callback = own.callback;
+}
