@@ -19,7 +19,13 @@ static _Alignas(64) volatile unsigned counter = 1;
 static _Alignas(64) volatile unsigned long bits;
 static _Alignas(64) long taken, waited;
 static pthread_barrier_t begin;
+static const char *how;
 static int threads;
+
+static int is(const char *name)
+{
+	return !strcmp(how, name);
+}
 
 static void pauses(int times)
 {
@@ -142,60 +148,52 @@ static int take_ticket_and_back_off(void)
 	return waits;
 }
 
-static void clear_bit(void)
+static int take(void)
 {
-	__asm__ volatile("lock btrq $5, %0" : "+m"(bits)::"memory", "cc");
+	if (is("exchange"))
+		return exchange_then_read();
+	if (is("compare"))
+		return compare();
+	if (is("backoff"))
+		return back_off();
+	if (is("bit"))
+		return set_bit();
+	if (is("decrement"))
+		return decrement();
+	if (is("ticket"))
+		return take_ticket();
+	if (is("chance"))
+		return back_off_by_chance();
+	if (is("proportional"))
+		return take_ticket_and_back_off();
+	return exchange_then_read();
 }
 
-static void store_one(void)
+static void release(void)
 {
-	__asm__ volatile("movb $1, %0" : "+m"(counter)::"memory");
+	if (is("bit"))
+		__asm__ volatile("lock btrq $5, %0" : "+m"(bits)::"memory", "cc");
+	else if (is("decrement"))
+		__asm__ volatile("movb $1, %0" : "+m"(counter)::"memory");
+	else if (is("ticket") || is("proportional"))
+		atomic_store_explicit(&owner, owner + 1, memory_order_release);
+	else if (is("ordered"))
+		atomic_store(&word, 0);
+	else
+		atomic_store_explicit(&word, 0, memory_order_release);
 }
-
-static void call_next(void)
-{
-	atomic_store_explicit(&owner, owner + 1, memory_order_release);
-}
-
-static void store_zero(void)
-{
-	atomic_store_explicit(&word, 0, memory_order_release);
-}
-
-static void store_zero_in_order(void)
-{
-	atomic_store(&word, 0);
-}
-
-static const struct way {
-	const char *name;
-	int (*take)(void);
-	void (*release)(void);
-} ways[] = {
-	{ "exchange", exchange_then_read, store_zero },
-	{ "ordered", exchange_then_read, store_zero_in_order },
-	{ "compare", compare, store_zero },
-	{ "backoff", back_off, store_zero },
-	{ "chance", back_off_by_chance, store_zero },
-	{ "bit", set_bit, clear_bit },
-	{ "decrement", decrement, store_one },
-	{ "ticket", take_ticket, call_next },
-	{ "proportional", take_ticket_and_back_off, call_next },
-	{ 0 },
-};
-static const struct way *way = ways;
 
 static void *work(void *argument)
 {
 	pthread_barrier_wait(&begin);
 	for (int i = 0; i < TURNS; i++) {
-		int waits = way->take();
+		int waits = take();
 
 		for (volatile int k = 0; k < 100; k++)
 			;
 		taken++;
 		waited += waits;
-		way->release();
+		release();
 		for (volatile int k = 0; k < 500; k++)
 			;
 	}
@@ -207,10 +205,7 @@ int main(int count, char **arguments)
 	pthread_t thread[MOST];
 
 	threads = count > 1 ? atoi(arguments[1]) : 1;
-	while (count > 2 && way->name && strcmp(way->name, arguments[2]))
-		way++;
-	if (!way->name)
-		return 2;
+	how = count > 2 ? arguments[2] : "exchange";
 	pthread_barrier_init(&begin, NULL, threads);
 	for (int i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, work, NULL);
