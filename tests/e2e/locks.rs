@@ -115,6 +115,27 @@ fn awaited(how: &str) -> (Value, f64) {
     (lock(run.report().at(2), "flag").clone(), run.printed().trim().parse().expect("a number"))
 }
 
+/// Whoever reads an unchanged word again and again, and goes on, has not waited for it. But pauses and yields say that it
+/// has, and so do an update of the word, and sleep.
+#[test]
+fn a_loop_that_no_word_ends_is_a_wait_if_the_thread_does_what_waiters_do() {
+    let waits = |how: &str| {
+        let run = Simulation::of(&program("truths/flags.c")).cpus("2").args(how).run();
+        assert_eq!(run.said.code, Some(0), "{how}: {}{}", run.said.out, run.said.err);
+        let rounds: f64 = run.printed().trim().parse().expect("a number");
+        let report = run.report();
+        let locks = report.at(2).0["locks"].as_array().expect("locks").clone();
+        locks.iter().find(|lock| lock["name"] == "flag").map_or(0.0, |flag| number(flag, "contended")) / rounds
+    };
+    let read = waits("read");
+    // In one of six loops the word changes.
+    assert!(read < 0.2, "{read}");
+    for how in ["pauses", "yields", "tries", "sleeps"] {
+        let waits = waits(how);
+        assert!(waits > 0.8, "{how}: {waits}");
+    }
+}
+
 #[test]
 fn a_flag_that_stores_of_sequential_consistency_raise_and_lower_is_no_lock() {
     let (flag, _) = awaited("signal");

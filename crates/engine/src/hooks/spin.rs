@@ -88,6 +88,8 @@ pub struct Spins {
     /// Until when spinning is counted, and the fiber's stall by then.
     counted: (Ticks, Ticks),
     pub waits: Waits,
+    /// When the current spin began, and the fiber's pauses by then.
+    began: (Ticks, Ticks),
     /// Stall that counts as spinning.
     converted: Ticks,
     /// Ticks that the fiber has spent in `pause` instructions.
@@ -116,6 +118,7 @@ impl Default for Spins {
             any: false,
             counted: (0, 0),
             waits: Waits::default(),
+            began: (0, 0),
             converted: 0,
             paused: 0,
             rested: (0, 0),
@@ -185,7 +188,7 @@ impl Spins {
             return part;
         }
         if self.ended.pc == found.pc {
-            self.settle();
+            self.settle(true);
         } else if self.turns.pc == found.pc
             && !backs_off
             && found.what != AccessKind::Rmw
@@ -205,6 +208,7 @@ impl Spins {
         let look = &mut self.looks[Self::slot(found.pc)];
         if is_first {
             let begin = Instant { at: look.at, idle: look.stall + look.paused };
+            self.began = (look.at, look.paused);
             self.waits.begins(begin, engine().sched.longest_spin);
         }
         if look.spun.time == 0 {
@@ -262,7 +266,7 @@ impl Spins {
         let slot = Self::slot(found.pc);
         let elsewhere = !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0);
         if elsewhere || self.ended.pc == found.pc {
-            self.settle();
+            self.settle(true);
         }
         let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
         let changed = again && self.looks[slot].value != value;
@@ -286,26 +290,35 @@ impl Spins {
         }
     }
 
-    /// The fiber did something that a spin does not do. To be called by [`crate::scheduling::fiber::Fiber::ends_spin`].
-    pub fn forget(&mut self) {
+    /// The fiber did something that a spin does not do, or (if not `over`) something was done to it. To be called by
+    /// [`crate::scheduling::fiber::Fiber`].
+    pub fn forget(&mut self, over: bool) {
         self.repeated = [0; LOOKS];
         if core::mem::take(&mut self.any) {
-            self.settle();
+            self.settle(over);
             self.looks.iter_mut().for_each(|look| look.pc = 0);
         }
         self.spinning = false;
         self.turns.end();
     }
 
-    /// Charges a spin that is over to the word that it waited for.
-    fn settle(&mut self) {
+    /// Has the fiber paused or yielded in the current spin, or updated a word of it after that?
+    fn has_waited(&self) -> bool {
+        let tried = |look: &Look| look.spun.time > 0 && self.waits.tried_since(look.address, self.began.0);
+        self.paused > self.began.1 || self.rested.0 > self.began.0 || self.looks.iter().any(tried)
+    }
+
+    /// Charges a spin to the word that it waited for. If it is over, and no word has changed, it was none: a thread has read
+    /// statistics, say. But who tries to take the word by an update has waited, or pauses in between, or leaves the CPU
+    /// before anything else.
+    fn settle(&mut self, over: bool) {
         let ended = core::mem::replace(&mut self.ended, NOTHING);
         let looks = self.looks.iter().filter(|look| look.spun.time > 0);
         // An update that failed again and again has succeeded, if nothing was seen to change.
         let likely = looks.max_by_key(|look| (look.what == AccessKind::Rmw, look.spun.time)).copied();
         let Some(likely) = likely else { return };
         let spun = self.looks.iter().filter(|look| look.spun.time > 0);
-        let doubtful = self.alike.takes_doubt(spun.map(|look| look.pc));
+        let doubtful = self.alike.takes_doubt(spun.map(|look| look.pc)) || over && !self.has_waited();
         if doubtful && ended.pc == 0 && !self.turns.pure && likely.what != AccessKind::Rmw {
             return self.refuse();
         }

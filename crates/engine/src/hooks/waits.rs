@@ -35,8 +35,9 @@ pub struct Waits {
     current: Option<Spin>,
     /// The last that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
     pub over: Over,
-    /// The word that was last updated.
+    /// The word that was last updated, and when.
     tried: u64,
+    tried_at: Ticks,
 }
 
 impl Waits {
@@ -66,13 +67,18 @@ impl Waits {
     }
 
     /// The thread has updated this word.
-    pub fn tries(&mut self, address: u64) {
-        self.tried = address;
+    pub fn tries(&mut self, address: u64, now: Ticks) {
+        (self.tried, self.tried_at) = (address, now);
     }
 
     /// Was it this one?
     pub fn tried(&self, address: u64) -> bool {
         self.tried == address
+    }
+
+    /// And was that after `time`?
+    pub fn tried_since(&self, address: u64, time: Ticks) -> bool {
+        self.tried(address) && self.tried_at > time
     }
 
     /// The thread waits no more.
