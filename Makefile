@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build wrappers demo test test-all corefold-fs kit-test kit-mutants kit-bench grid stress accuracy bench install clean
+.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress accuracy bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -68,9 +68,16 @@ kit-bench:
 grid: build
 	$(BUILT)/corefold case grid --page docs/counters.md
 
+# The property tests with ten times the cases, and new ones at each run; PROPTEST_RNG_SEED repeats a run.
+test-properties:
+	@scripts/setup.sh test
+	@export PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-$$(date +%s)} PROPTEST_CASES=$${PROPTEST_CASES:-2560}; \
+		again="make test-properties PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED PROPTEST_CASES=$$PROPTEST_CASES"; echo "$$again"; \
+		$(CARGO) test --locked && $(CARGO) test --locked -p corefold-tests --test heap || { echo "failed; again: $$again"; exit 1; }
+
 # What `make test` does a few times, many times.
 stress:
-	@scripts/setup.sh test
+	$(MAKE) test-properties
 	$(MAKE) build
 	COREFOLD_STRESS=1 $(E2E)
 	$(KIT) stress

@@ -73,9 +73,8 @@ fn number(lock: &Value, key: &str) -> f64 {
 /// thread whose second attempt succeeds at once has not spun.)
 #[test]
 fn acquisitions_of_a_spun_word_are_those_that_the_program_makes() {
-    let locks =
-        [("exchange", "word"), ("compare", "word"), ("backoff", "word"), ("bit", "bits"), ("decrement", "counter")];
-    for (how, word) in locks {
+    let of_word = ["exchange", "ordered", "compare", "backoff", "chance"].map(|how| (how, "word"));
+    for (how, word) in of_word.into_iter().chain([("bit", "bits"), ("decrement", "counter")]) {
         let (taken, waited, lock, out) = spun(how, word);
         let counted = number(&lock, "acquisitions") / taken;
         assert!((0.98..=1.0).contains(&counted), "{how}: {counted} of {taken}: {lock}");
@@ -93,6 +92,64 @@ fn of_a_word_that_nobody_takes_only_waits_are_known() {
     let waits = number(&lock, "contended") / waited;
     assert!((0.95..=1.02).contains(&waits), "{waits} of {waited}: {lock}");
     assert!(out.contains("-  7.99k waits") && !out.contains("acquisitions had to wait"), "{out}");
+    let (_, waited, lock, _) = spun("proportional", "owner");
+    let waits = number(&lock, "contended") / waited;
+    assert!((0.95..=1.02).contains(&waits), "{waits} of {waited}: {lock}");
+}
+
+/// By a store of sequential consistency, which is an exchange for the CPU, as by any other.
+#[test]
+fn whoever_stores_to_a_spun_word_that_it_holds_releases_it() {
+    let hold = |how: &str| {
+        let (.., lock, _) = spun(how, "word");
+        number(&lock, "hold_cycles") / number(&lock, "acquisitions")
+    };
+    let (released, ordered) = (hold("exchange"), hold("ordered"));
+    assert!(released > 100.0 && (0.7..1.4).contains(&(ordered / released)), "{released}, {ordered}");
+}
+
+/// The word that a thread of `truths/flags.c` waits for, and the rounds.
+fn awaited(how: &str) -> (Value, f64) {
+    let run = Simulation::of(&program("truths/flags.c")).cpus("2").args(how).run();
+    assert_eq!(run.said.code, Some(0), "{how}: {}{}", run.said.out, run.said.err);
+    (lock(run.report().at(2), "flag").clone(), run.printed().trim().parse().expect("a number"))
+}
+
+/// Whoever reads an unchanged word again and again, and goes on, has not waited for it. But pauses and yields say that it
+/// has, and so do an update of the word, and sleep.
+#[test]
+fn a_loop_that_no_word_ends_is_a_wait_if_the_thread_does_what_waiters_do() {
+    let waits = |how: &str| {
+        let run = Simulation::of(&program("truths/flags.c")).cpus("2").args(how).run();
+        assert_eq!(run.said.code, Some(0), "{how}: {}{}", run.said.out, run.said.err);
+        let rounds: f64 = run.printed().trim().parse().expect("a number");
+        let report = run.report();
+        let locks = report.at(2).0["locks"].as_array().expect("locks").clone();
+        locks.iter().find(|lock| lock["name"] == "flag").map_or(0.0, |flag| number(flag, "contended")) / rounds
+    };
+    let read = waits("read");
+    // In one of six loops the word changes.
+    assert!(read < 0.2, "{read}");
+    for how in ["pauses", "yields", "tries", "sleeps"] {
+        let waits = waits(how);
+        assert!(waits > 0.8, "{how}: {waits}");
+    }
+}
+
+#[test]
+fn a_flag_that_stores_of_sequential_consistency_raise_and_lower_is_no_lock() {
+    let (flag, _) = awaited("signal");
+    assert_eq!(flag["acquisitions"], 0, "{flag}");
+}
+
+/// The thread stores nothing from wait to wait. Or it waits with one look at each value: that is no computing.
+#[test]
+fn computing_ends_a_wait_and_looking_does_not() {
+    for how in ["signal", "work", "busy"] {
+        let (flag, rounds) = awaited(how);
+        let waits = number(&flag, "contended") / rounds;
+        assert!((0.98..=1.02).contains(&waits), "{how}: {waits} of {rounds}: {flag}");
+    }
 }
 
 fn met(cpus: u64, way: &str) -> Value {

@@ -57,9 +57,11 @@ fn a_waiter_that_yields_spins() {
 /// Whoever finds a lock taken and then pauses for longer and longer waits, and does not compute.
 #[test]
 fn a_waiter_that_backs_off_spins() {
-    let report = Simulation::of(&program("truths/spun_locks.c")).cpus("16").args("16 backoff").report();
-    let (spin, compute) = (report.at(16).share("spin"), report.at(16).share("compute"));
-    assert!(spin > 0.65 && compute < 0.2, "spin {spin}, compute {compute}");
+    for how in ["backoff", "chance", "proportional"] {
+        let report = Simulation::of(&program("truths/spun_locks.c")).cpus("16").args(&format!("16 {how}")).report();
+        let (spin, compute) = (report.at(16).share("spin"), report.at(16).share("compute"));
+        assert!(spin > 0.65 && compute < 0.2, "{how}: spin {spin}, compute {compute}");
+    }
 }
 
 /// Readers of a seqlock look at what it protects, too, but it is the sequence number that they wait for. And

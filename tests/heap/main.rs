@@ -119,7 +119,6 @@ fn check(steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn no_two_objects_share_a_byte(steps in prop::collection::vec(step(), 1..80)) {
         check(steps);

@@ -21,17 +21,25 @@ pub struct Variable {
 /// A definition of a type.
 #[derive(Clone, Debug)]
 pub struct TypeEntry {
-    pub tag: DwTag,
     pub die: Die,
     pub scope: Arc<str>,
 }
+
+const TYPES: [DwTag; 6] = [
+    c::DW_TAG_structure_type,
+    c::DW_TAG_class_type,
+    c::DW_TAG_union_type,
+    c::DW_TAG_enumeration_type,
+    c::DW_TAG_typedef,
+    c::DW_TAG_base_type,
+];
 
 #[derive(Default)]
 pub struct Index {
     /// By address.
     variables: Vec<Variable>,
-    /// By unqualified name.
-    types: HashMap<String, Vec<TypeEntry>>,
+    /// Of each tag in [`TYPES`], by unqualified name; those of one name in the order of units.
+    types: [HashMap<String, Vec<TypeEntry>>; TYPES.len()],
     /// Of types inside of something, and of functions there that have no mangled name to say so.
     scopes: HashMap<Die, Arc<str>>,
 }
@@ -67,22 +75,24 @@ impl Index {
     pub fn type_named(&self, name: &str, tag: Option<DwTag>, near: Option<Die>) -> Option<Die> {
         let (scope, last) = split_qualified(name);
         let fits = |entry: &&TypeEntry| {
-            let tag_fits = match tag {
-                Some(c::DW_TAG_structure_type) => {
-                    matches!(entry.tag, c::DW_TAG_structure_type | c::DW_TAG_class_type)
-                }
-                Some(tag) => entry.tag == tag,
-                None => true,
-            };
-            tag_fits && (scope.is_empty() || &*entry.scope == scope || entry.scope.ends_with(&format!("::{scope}")))
+            scope.is_empty() || &*entry.scope == scope || entry.scope.ends_with(&format!("::{scope}"))
         };
-        let all = self.types.get(last).map_or(&[][..], |entries| entries);
-        // Entries are in the order of units: many declarations of one name, and many definitions, take no square of that.
-        let near = near.and_then(|near| {
-            let own = &all[all.partition_point(|entry| entry.die.unit < near.unit)..];
-            own.iter().take_while(|entry| entry.die.unit == near.unit).find(fits)
-        });
-        near.or_else(|| all.iter().find(fits)).map(|entry| entry.die)
+        let with_tag = |kind: DwTag| match tag {
+            Some(c::DW_TAG_structure_type) => matches!(kind, c::DW_TAG_structure_type | c::DW_TAG_class_type),
+            Some(tag) => kind == tag,
+            None => true,
+        };
+        // Many declarations of one name, and many definitions of it or of others with another tag, take no square of that.
+        let lists = || {
+            let kinds = TYPES.iter().zip(&self.types).filter(|(kind, _)| with_tag(**kind));
+            kinds.filter_map(|(_, types)| types.get(last))
+        };
+        let own = |all: &Vec<TypeEntry>, unit: u32| {
+            let own = &all[all.partition_point(|entry| entry.die.unit < unit)..];
+            own.iter().take_while(|entry| entry.die.unit == unit).find(fits).map(|entry| entry.die)
+        };
+        let near = near.and_then(|near| lists().filter_map(|all| own(all, near.unit)).min());
+        near.or_else(|| lists().filter_map(|all| all.iter().find(fits)).map(|entry| entry.die).min())
     }
 }
 
@@ -223,14 +233,17 @@ impl Scan<'_> {
         let Some(name) = self.info.string(self.unit, name) else {
             return;
         };
+        let Some(kind) = TYPES.iter().position(|kind| *kind == tag) else {
+            return;
+        };
         let scope = self.scope_name();
         if !scope.is_empty() {
             self.index.scopes.insert(die, scope.clone());
         }
-        let entries = self.index.types.entry(name).or_default();
+        let entries = self.index.types[kind].entry(name).or_default();
         // A type used inside many function scopes or headers: one entry a unit and scope is enough.
-        if !entries.iter().rev().take(4).any(|e| e.die.unit == die.unit && e.tag == tag && e.scope == scope) {
-            entries.push(TypeEntry { tag, die, scope });
+        if !entries.iter().rev().take(4).any(|e| e.die.unit == die.unit && e.scope == scope) {
+            entries.push(TypeEntry { die, scope });
         }
     }
 
@@ -283,23 +296,29 @@ impl Scan<'_> {
 }
 
 fn is_wanted(tag: DwTag) -> bool {
-    matches!(
-        tag,
-        c::DW_TAG_variable
-            | c::DW_TAG_namespace
-            | c::DW_TAG_subprogram
-            | c::DW_TAG_structure_type
-            | c::DW_TAG_class_type
-            | c::DW_TAG_union_type
-            | c::DW_TAG_enumeration_type
-            | c::DW_TAG_typedef
-            | c::DW_TAG_base_type
-    )
+    matches!(tag, c::DW_TAG_variable | c::DW_TAG_namespace | c::DW_TAG_subprogram) || TYPES.contains(&tag)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::split_qualified;
+    use super::*;
+
+    #[test]
+    fn a_name_means_the_first_definition_that_fits_in_its_unit_or_in_any() {
+        let mut index = Index::default();
+        let die = |unit, offset| Die { unit, offset };
+        for (kind, scope, die) in
+            [(0, "a", die(1, 9)), (1, "a", die(1, 8)), (2, "b", die(1, 4)), (3, "b", die(0, 5)), (4, "b", die(1, 7))]
+        {
+            index.types[kind].entry("x".into()).or_default().push(TypeEntry { die, scope: scope.into() });
+        }
+        let named = |name, tag, unit| index.type_named(name, tag, Some(die(unit, 0)));
+        assert_eq!((named("x", None, 1), named("x", None, 2)), (Some(die(1, 4)), Some(die(0, 5))));
+        assert_eq!(named("a::x", None, 0), Some(die(1, 8)));
+        assert_eq!(named("x", Some(c::DW_TAG_structure_type), 0), Some(die(1, 8)));
+        assert_eq!(named("x", Some(c::DW_TAG_typedef), 0), Some(die(1, 7)));
+        assert_eq!((named("x", Some(c::DW_TAG_base_type), 0), named("c::x", None, 0)), (None, None));
+    }
 
     #[test]
     fn a_qualified_name_is_cut_outside_of_template_arguments() {

@@ -96,7 +96,7 @@ fn core(cpu: u32) -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2))]
 
     #[test]
     fn clocks_never_go_back(programs in programs()) {

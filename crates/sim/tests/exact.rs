@@ -6,6 +6,7 @@ mod common;
 use common::{Bytes, Lab, Op, Op::*, Results, run};
 use corefold_sim::Options;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 fn op() -> impl Strategy<Value = Op> {
     // Two words on each of three lines.
@@ -25,12 +26,21 @@ fn lists(most: usize) -> impl Strategy<Value = Vec<Vec<Op>>> {
     prop::collection::vec(prop::collection::vec(op(), 0..most), 8)
 }
 
-fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(count) }
+/// So many times the cases that other tests get (`PROPTEST_CASES`).
+fn times(factor: u32) -> ProptestConfig {
+    ProptestConfig::with_cases(ProptestConfig::default().cases * factor)
+}
+
+/// `make test` must not fail by luck: `.cargo/config.toml` names the seed.
+#[test]
+fn property_tests_draw_the_same_cases_at_each_run() {
+    let config = ProptestConfig::default();
+    assert!(matches!(config.rng_seed, RngSeed::Fixed(_)), "no PROPTEST_RNG_SEED: is this cargo, in the repository?");
+    assert!(config.failure_persistence.is_none(), "failures of earlier runs would be tried first");
 }
 
 proptest! {
-    #![proptest_config(cases(10_000))]
+    #![proptest_config(times(40))]
     #[test]
     fn run_ahead_on_held_lines(lists in lists(14)) {
         let steps = run(Options { step_by_step: true, ..Options::new(8) }, &lists);
@@ -77,7 +87,7 @@ fn waited(skips_after: u32, lists: &[Vec<Op>]) -> (Results, u64) {
 }
 
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(times(2))]
     #[test]
     fn skipped_spins(lists in waiting()) {
         prop_assert_eq!(waited(3, &lists).0, waited(0, &lists).0);

@@ -74,6 +74,23 @@ static int back_off(void)
 	}
 }
 
+/* Pauses for a time that it draws, which may be twice as long after each attempt. */
+static int back_off_by_chance(void)
+{
+	unsigned chance = (unsigned)taken, most = 2;
+	int waits = 0;
+
+	while (atomic_exchange(&word, 1)) {
+		waits = 1;
+		do {
+			chance = chance * 1664525 + 1013904223;
+			pauses((int)(chance >> 16) % most + 1);
+			most = most < 32 ? most * 2 : most;
+		} while (atomic_load_explicit(&word, memory_order_relaxed));
+	}
+	return waits;
+}
+
 static int set_bit(void)
 {
 	int waits = 0;
@@ -118,6 +135,19 @@ static int take_ticket(void)
 	return waits;
 }
 
+/* The longer the queue, the later the next look: most find another owner. */
+static int take_ticket_and_back_off(void)
+{
+	unsigned mine = atomic_fetch_add(&next, 1), now;
+	int waits = 0;
+
+	while ((now = atomic_load(&owner)) != mine) {
+		waits = 1;
+		pauses((int)(mine - now) * 8);
+	}
+	return waits;
+}
+
 static int take(void)
 {
 	if (is("exchange"))
@@ -130,7 +160,13 @@ static int take(void)
 		return set_bit();
 	if (is("decrement"))
 		return decrement();
-	return take_ticket();
+	if (is("ticket"))
+		return take_ticket();
+	if (is("chance"))
+		return back_off_by_chance();
+	if (is("proportional"))
+		return take_ticket_and_back_off();
+	return exchange_then_read();
 }
 
 static void release(void)
@@ -139,8 +175,10 @@ static void release(void)
 		__asm__ volatile("lock btrq $5, %0" : "+m"(bits)::"memory", "cc");
 	else if (is("decrement"))
 		__asm__ volatile("movb $1, %0" : "+m"(counter)::"memory");
-	else if (is("ticket"))
+	else if (is("ticket") || is("proportional"))
 		atomic_store_explicit(&owner, owner + 1, memory_order_release);
+	else if (is("ordered"))
+		atomic_store(&word, 0);
 	else
 		atomic_store_explicit(&word, 0, memory_order_release);
 }

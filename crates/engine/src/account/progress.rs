@@ -136,7 +136,7 @@ fn forget_so_far() {
     crate::scheduling::spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
     e.fibers.iter_mut().for_each(|fiber| {
-        fiber.ends_spin();
+        fiber.leaves_spin();
         fiber.ends_wait();
     });
     e.samples.clear();

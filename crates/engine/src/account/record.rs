@@ -54,7 +54,7 @@ fn all_modules() -> Vec<corefold_recording::Module> {
 pub fn run(status: Status) -> Run {
     let e = engine();
     e.fibers.iter_mut().for_each(|fiber| {
-        fiber.ends_spin();
+        fiber.leaves_spin();
         fiber.ends_wait();
     });
     crate::scheduling::spin_skip::end_all(now());

@@ -165,7 +165,7 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
     }
     let released = engine().locks.updated(address, (old, read_value(address, size)), again);
     hot!().wrote = if released { WROTE } else { TRIED };
-    current().spins.waits.tries(address);
+    current().spins.waits.tries(address, hot!().clock);
 }
 
 /// A full fence.

@@ -87,9 +87,9 @@ pub struct Spins {
     any: bool,
     /// Until when spinning is counted, and the fiber's stall by then.
     counted: (Ticks, Ticks),
-    /// When the current one began.
-    begin: Instant,
     pub waits: Waits,
+    /// When the current spin began, and the fiber's pauses by then.
+    began: (Ticks, Ticks),
     /// Stall that counts as spinning.
     converted: Ticks,
     /// Ticks that the fiber has spent in `pause` instructions.
@@ -117,8 +117,8 @@ impl Default for Spins {
             spinning: false,
             any: false,
             counted: (0, 0),
-            begin: Instant::default(),
             waits: Waits::default(),
+            began: (0, 0),
             converted: 0,
             paused: 0,
             rested: (0, 0),
@@ -152,7 +152,8 @@ impl Spins {
     }
 
     /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before: stall,
-    /// pauses and yields are none. Where a loop reads several words, each counts the time since the one before.
+    /// pauses and yields are none. Where a loop reads several words, each counts the time since the one before. A loop whose
+    /// iterations are not alike computes, unless it pauses for most of its time, or updates the word and fails.
     #[inline]
     pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
         let stalled = found.stall + self.converted;
@@ -169,7 +170,7 @@ impl Spins {
         let paused = self.paused - look.paused;
         let computes = time.saturating_sub(stall + rested + paused) > longest;
         let spun = same && !computes;
-        if again && !computes {
+        if again && !spun && !computes {
             self.waits.go_on(found.address, Instant { at: found.at, idle: stalled + self.paused });
         }
         self.spinning = spun;
@@ -187,8 +188,11 @@ impl Spins {
             return part;
         }
         if self.ended.pc == found.pc {
-            self.settle();
-        } else if self.turns.pc == found.pc && !backs_off && self.alike.computes(found.pc, found.at, &mut self.captured)
+            self.settle(true);
+        } else if self.turns.pc == found.pc
+            && !backs_off
+            && found.what != AccessKind::Rmw
+            && self.alike.computes(found.pc, found.at, &mut self.captured)
         {
             self.looks.iter_mut().filter(|look| look.spun.time > 0).for_each(|look| look.computes = true);
             self.ended = NOTHING;
@@ -203,7 +207,9 @@ impl Spins {
         let is_first = self.looks.iter().all(|look| look.spun.time == 0);
         let look = &mut self.looks[Self::slot(found.pc)];
         if is_first {
-            self.begin = Instant { at: look.at, idle: look.stall + look.paused };
+            let begin = Instant { at: look.at, idle: look.stall + look.paused };
+            self.began = (look.at, look.paused);
+            self.waits.begins(begin, engine().sched.longest_spin);
         }
         if look.spun.time == 0 {
             engine().locks.spins(found.address);
@@ -260,7 +266,7 @@ impl Spins {
         let slot = Self::slot(found.pc);
         let elsewhere = !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0);
         if elsewhere || self.ended.pc == found.pc {
-            self.settle();
+            self.settle(true);
         }
         let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
         let changed = again && self.looks[slot].value != value;
@@ -284,26 +290,35 @@ impl Spins {
         }
     }
 
-    /// The fiber did something that a spin does not do. To be called by [`crate::scheduling::fiber::Fiber::ends_spin`].
-    pub fn forget(&mut self) {
+    /// The fiber did something that a spin does not do, or (if not `over`) something was done to it. To be called by
+    /// [`crate::scheduling::fiber::Fiber`].
+    pub fn forget(&mut self, over: bool) {
         self.repeated = [0; LOOKS];
         if core::mem::take(&mut self.any) {
-            self.settle();
+            self.settle(over);
             self.looks.iter_mut().for_each(|look| look.pc = 0);
         }
         self.spinning = false;
         self.turns.end();
     }
 
-    /// Charges a spin that is over to the word that it waited for.
-    fn settle(&mut self) {
+    /// Has the fiber paused or yielded in the current spin, or updated a word of it after that?
+    fn has_waited(&self) -> bool {
+        let tried = |look: &Look| look.spun.time > 0 && self.waits.tried_since(look.address, self.began.0);
+        self.paused > self.began.1 || self.rested.0 > self.began.0 || self.looks.iter().any(tried)
+    }
+
+    /// Charges a spin to the word that it waited for. If it is over, and no word has changed, it was none: a thread has read
+    /// statistics, say. But who tries to take the word by an update has waited, or pauses in between, or leaves the CPU
+    /// before anything else.
+    fn settle(&mut self, over: bool) {
         let ended = core::mem::replace(&mut self.ended, NOTHING);
         let looks = self.looks.iter().filter(|look| look.spun.time > 0);
         // An update that failed again and again has succeeded, if nothing was seen to change.
         let likely = looks.max_by_key(|look| (look.what == AccessKind::Rmw, look.spun.time)).copied();
         let Some(likely) = likely else { return };
         let spun = self.looks.iter().filter(|look| look.spun.time > 0);
-        let doubtful = self.alike.takes_doubt(spun.map(|look| look.pc));
+        let doubtful = self.alike.takes_doubt(spun.map(|look| look.pc)) || over && !self.has_waited();
         if doubtful && ended.pc == 0 && !self.turns.pure && likely.what != AccessKind::Rmw {
             return self.refuse();
         }
@@ -319,8 +334,7 @@ impl Spins {
             relieved += look.relieve(spun.stall);
         }
         let end = Instant { at: word.at, idle: word.stall + word.paused };
-        let spin = Spin { address: word.address, pc: word.pc, time: all.time, begin: self.begin, end };
-        self.waits.spun(spin, engine().sched.longest_spin);
+        self.waits.spun(Spin { address: word.address, pc: word.pc, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));

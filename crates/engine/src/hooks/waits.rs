@@ -17,7 +17,6 @@ pub struct Spin {
     pub address: u64,
     pub pc: u64,
     pub time: Ticks,
-    pub begin: Instant,
     pub end: Instant,
 }
 
@@ -36,17 +35,22 @@ pub struct Waits {
     current: Option<Spin>,
     /// The last that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
     pub over: Over,
-    /// The word that was last updated.
+    /// The word that was last updated, and when.
     tried: u64,
+    tried_at: Ticks,
 }
 
 impl Waits {
-    /// A spin is over. It continues the wait if the thread has computed for no longer than `longest` in between.
-    pub fn spun(&mut self, spin: Spin, longest: Ticks) {
-        if let Some(wait) = &mut self.current
-            && wait.address == spin.address
-            && computed(wait.end, spin.begin) <= longest
-        {
+    /// A spin begins. It may continue the wait if the thread has computed for no longer than `longest` in between.
+    pub fn begins(&mut self, begin: Instant, longest: Ticks) {
+        if self.current.is_some_and(|wait| computed(wait.end, begin) > longest) {
+            self.end();
+        }
+    }
+
+    /// A spin is over.
+    pub fn spun(&mut self, spin: Spin) {
+        if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == spin.address) {
             (wait.time, wait.pc, wait.end) = (wait.time + spin.time, spin.pc, spin.end);
             return;
         }
@@ -54,7 +58,7 @@ impl Waits {
         self.current = Some(spin);
     }
 
-    /// The thread has looked at the word again, and hardly computed since it last did.
+    /// The thread has looked at the word again, which has changed, and has hardly computed since it last did.
     #[inline]
     pub fn go_on(&mut self, address: u64, now: Instant) {
         if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == address) {
@@ -63,13 +67,18 @@ impl Waits {
     }
 
     /// The thread has updated this word.
-    pub fn tries(&mut self, address: u64) {
-        self.tried = address;
+    pub fn tries(&mut self, address: u64, now: Ticks) {
+        (self.tried, self.tried_at) = (address, now);
     }
 
     /// Was it this one?
     pub fn tried(&self, address: u64) -> bool {
         self.tried == address
+    }
+
+    /// And was that after `time`?
+    pub fn tried_since(&self, address: u64, time: Ticks) -> bool {
+        self.tried(address) && self.tried_at > time
     }
 
     /// The thread waits no more.

@@ -231,7 +231,7 @@ impl Fiber {
         self.on_cpu_since = clock;
         self.cpu = cpu;
         self.state = State::Running;
-        self.ends_spin();
+        self.leaves_spin();
         write_cpu_id(self.fs, cpu as u32);
     }
 
@@ -245,7 +245,13 @@ impl Fiber {
 
     /// It did something that a spin does not do.
     pub fn ends_spin(&mut self) {
-        self.spins.forget();
+        self.spins.forget(true);
+        self.takes_back();
+    }
+
+    /// It has left its CPU, or accounts are made: that ends a spin which may go on.
+    pub fn leaves_spin(&mut self) {
+        self.spins.forget(false);
         self.takes_back();
     }
 

@@ -102,7 +102,7 @@ fn commit_on(machine: &mut Machine, bytes: &Range<u64>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 8))]
     #[test]
     fn each_cpu_sees_what_is_committed_and_its_own_stores(events in prop::collection::vec(event(), 1..60)) {
         let (mut buffers, mut memory, mut machine) = (StoreBuffers::new(CPUS, 4), Bytes::default(), Machine::default());
