@@ -21,17 +21,23 @@ pub enum Unhooked {
 /// Whether the block whose hook returns to `head` calls code without hooks, which may store anywhere. `is_known`: of
 /// functions that are no such code.
 pub fn calls_unhooked(code: &impl Code, head: u64, is_known: impl Fn(u64) -> bool) -> bool {
-    of_steps(code, &walk(code, head).steps, &is_known) != Unhooked::Never
+    of_steps(code, &walk(code, head).steps, &is_known, true) != Unhooked::Never
 }
 
-/// The same of every way from there to the next blocks, and how. `before` gets the return addresses of the hooks that
-/// come before such a call.
-pub fn unhooked_calls(code: &impl Code, head: u64, is_known: impl Fn(u64) -> bool, before: &mut Vec<u64>) -> Unhooked {
+/// The same of every way from there to the next blocks, and how; calls by pointers count if `pointers`. `before` gets the
+/// return addresses of the hooks that come before such a call.
+pub fn unhooked_calls(
+    code: &impl Code,
+    head: u64,
+    is_known: impl Fn(u64) -> bool,
+    pointers: bool,
+    before: &mut Vec<u64>,
+) -> Unhooked {
     let mut found = Unhooked::Never;
     each_way(code, head, |way| {
-        let how = of_steps(code, &way.steps, &is_known);
+        let how = of_steps(code, &way.steps, &is_known, pointers);
         if how != Unhooked::Never {
-            let last = way.steps.iter().rposition(|step| of_step(code, step, &is_known) != Unhooked::Never);
+            let last = way.steps.iter().rposition(|step| of_step(code, step, &is_known, pointers) != Unhooked::Never);
             let hook = |step: &Step| if let Step::Hook(_, last_byte) = step { Some(last_byte + 1) } else { None };
             before.extend(way.steps.iter().take(last.unwrap_or(0)).filter_map(hook));
         }
@@ -72,16 +78,17 @@ fn each_way(code: &impl Code, start: u64, mut visit: impl FnMut(&Walk) -> bool) 
     }
 }
 
-fn of_steps(code: &impl Code, steps: &[Step], is_known: &impl Fn(u64) -> bool) -> Unhooked {
-    steps.iter().map(|step| of_step(code, step, is_known)).fold(Unhooked::Never, Unhooked::or)
+fn of_steps(code: &impl Code, steps: &[Step], is_known: &impl Fn(u64) -> bool, pointers: bool) -> Unhooked {
+    steps.iter().map(|step| of_step(code, step, is_known, pointers)).fold(Unhooked::Never, Unhooked::or)
 }
 
-fn of_step(code: &impl Code, step: &Step, is_known: &impl Fn(u64) -> bool) -> Unhooked {
+fn of_step(code: &impl Code, step: &Step, is_known: &impl Fn(u64) -> bool, pointers: bool) -> Unhooked {
     match step {
         Step::Call(call, prologue) if prologue.is_empty() => match target(code, call) {
             Some(target) if is_known(target) => Unhooked::Never,
             Some(_) => Unhooked::Surely,
-            None => Unhooked::ByPointer(call.next_ip()),
+            None if pointers => Unhooked::ByPointer(call.next_ip()),
+            None => Unhooked::Never,
         },
         Step::Run(jump, true)
             if jump.flow_control() == FlowControl::UnconditionalBranch

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A ticket lock whose waiters look at its word by one kind of access: handover THREADS prints nanoseconds a turn.
-   Natively all kinds are one load instruction: so they must cost the same. */
+   Natively all kinds are one load instruction: so they must cost the same, and so must a lock with POINTERS to its
+   functions. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +32,37 @@ static inline unsigned look(unsigned *word)
 #endif
 }
 
+static void take(unsigned me)
+{
+	while (look(&owner) != me && !look(&stop))
+		__builtin_ia32_pause();
+}
+
+static void release(unsigned me)
+{
+	__atomic_store_n(&owner, me + 1, __ATOMIC_RELEASE);
+}
+
+static struct {
+	void (*take)(unsigned me), (*release)(unsigned me);
+} volatile lock = { take, release };
+
+#ifdef POINTERS
+#define TAKE lock.take
+#define RELEASE lock.release
+#else
+#define TAKE take
+#define RELEASE release
+#endif
+
 static void *take_turns(void *unused)
 {
 	pthread_barrier_wait(&start);
 	for (int i = 0; i < TURNS; i++) {
 		unsigned me = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
-		while (look(&owner) != me && !look(&stop))
-			__builtin_ia32_pause();
+		TAKE(me);
 		turns++;
-		__atomic_store_n(&owner, me + 1, __ATOMIC_RELEASE);
+		RELEASE(me);
 	}
 	return unused;
 }

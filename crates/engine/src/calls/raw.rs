@@ -10,6 +10,7 @@ mod filter;
 use crate::calls::{system_call, within};
 use crate::crash::innermost;
 use crate::engine::{active, engine, note};
+use crate::hooks::unhooked;
 use crate::{code, crash, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -33,12 +34,14 @@ struct Files {
     known: Vec<Range>,
     /// Those whose system calls come here.
     caught: Vec<Range>,
+    /// The C and C++ libraries', but for libc itself.
+    systems: Vec<Range>,
 }
 
 struct Slot(UnsafeCell<Files>);
 // SAFETY: only the carrier uses it.
 unsafe impl Sync for Slot {}
-static FILES: Slot = Slot(UnsafeCell::new(Files { known: Vec::new(), caught: Vec::new() }));
+static FILES: Slot = Slot(UnsafeCell::new(Files { known: Vec::new(), caught: Vec::new(), systems: Vec::new() }));
 
 fn files() -> &'static mut Files {
     // SAFETY: as above; no reference outlives its function, and none of them waits.
@@ -65,19 +68,27 @@ pub fn catches(pc: u64) -> bool {
     })
 }
 
+/// Is it in a library of the C or C++ language, which waits, and tells others, by calls that are the runtime's?
+pub fn is_system(pc: u64) -> bool {
+    code::is_libc(pc) || files().systems.iter().any(|range| (range.begin..range.end).contains(&pc))
+}
+
 /// Scans the files that are new.
 extern "C" fn look() {
     if !active() {
         return;
     }
-    let mut loaded: Vec<Range> = Vec::new();
-    // SAFETY: the callback gets the vector back as its argument.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut loaded).cast()) };
+    let mut found = Found::default();
+    // SAFETY: the callback gets them back as its argument.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };
+    let Found { mut loaded, systems } = found;
+    files().systems = systems;
     let known = core::mem::replace(&mut files().known, loaded.clone());
     let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
     engine().branches.forget(gone);
     loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
     innermost::files_changed();
+    unhooked::files_changed(files().known.iter().any(|range| !innermost::is_programs(range.begin)));
     for range in loaded.into_iter().filter(makes_calls) {
         if filter::send_signals(range.begin, range.end) {
             handle();
@@ -90,24 +101,29 @@ extern "C" fn look() {
     }
 }
 
-/// Adds the code of a file, unless the simulation stands in for its functions or it is our own. Other libraries
-/// of the compiler's have bytes that only look like such instructions.
+#[derive(Default)]
+struct Found {
+    loaded: Vec<Range>,
+    systems: Vec<Range>,
+}
+
+/// Adds the code of a file, unless it is our own or libc's. Of the other libraries of the language, the simulation stands in
+/// for functions, or they have bytes that only look like such instructions.
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
     const SYSTEMS: [&[u8]; 8] =
         [b"ld-linux", b"linux-vdso", b"libpthread", b"librt.", b"libanl.", b"libm.", b"libgcc_s.", b"libstdc++."];
     // SAFETY: as dl_iterate_phdr documents; the loader's own tables.
     unsafe {
-        let (info, into) = (&*info, &mut *into.cast::<Vec<Range>>());
+        let (info, into) = (&*info, &mut *into.cast::<Found>());
         let path = CStr::from_ptr(info.dlpi_name).to_bytes();
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if SYSTEMS.iter().any(|known| name.starts_with(known)) {
-            return 0;
-        }
+        let is_system = SYSTEMS.iter().any(|known| name.starts_with(known));
+        let list = if is_system { &mut into.systems } else { &mut into.loaded };
         let headers = core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
         for h in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
             let begin = info.dlpi_addr + h.p_vaddr;
             if !code::is_own(begin) && !code::is_libc(begin) {
-                into.push(Range { begin, end: begin + h.p_memsz });
+                list.push(Range { begin, end: begin + h.p_memsz });
             }
         }
     }

@@ -213,6 +213,14 @@ impl Branches {
         }
     }
 
+    /// All that is known of blocks is to be learnt again.
+    pub fn start_anew(&mut self) {
+        for block in &mut self.blocks {
+            block.open();
+            *block = Block { pc: block.pc, ..BLANK };
+        }
+    }
+
     #[inline]
     fn number(&mut self, pc: u64) -> u32 {
         let place = (pc ^ pc >> 6) as usize % RECENT;

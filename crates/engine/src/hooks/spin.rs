@@ -79,8 +79,10 @@ const NOTHING: Look = Look {
 pub struct Spins {
     turns: Turns,
     pub captured: Captured,
-    /// What plain reads have read since the last store, by slot: 0, or a hash of place and address.
-    repeated: [u32; LOOKS],
+    /// What plain reads have read since the last store: hashes of place and address, or 0.
+    repeated: [u32; REPEATED],
+    /// Where the next one goes.
+    oldest: usize,
     looks: [Look; LOOKS],
     spinning: bool,
     /// Is anything in `looks`?
@@ -112,7 +114,8 @@ impl Default for Spins {
         Spins {
             turns: Turns::default(),
             captured: Captured::default(),
-            repeated: [0; LOOKS],
+            repeated: [0; REPEATED],
+            oldest: 0,
             looks: [NOTHING; LOOKS],
             spinning: false,
             any: false,
@@ -131,6 +134,9 @@ impl Default for Spins {
     }
 }
 
+/// Reads of a loop that are known to be repeated, at most.
+const REPEATED: usize = 16;
+
 impl Spins {
     #[inline]
     fn slot(pc: u64) -> usize {
@@ -148,7 +154,13 @@ impl Spins {
     #[inline]
     pub fn again(&mut self, pc: u64, address: u64) -> bool {
         let read = ((pc ^ address.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1;
-        core::mem::replace(&mut self.repeated[Self::slot(pc)], read) == read
+        // All are compared at once: no branches.
+        if self.repeated.iter().fold(false, |any, known| any | (*known == read)) {
+            return true;
+        }
+        self.repeated[self.oldest % REPEATED] = read;
+        self.oldest += 1;
+        false
     }
 
     /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before: stall,
@@ -293,7 +305,7 @@ impl Spins {
     /// The fiber did something that a spin does not do, or (if not `over`) something was done to it. To be called by
     /// [`crate::scheduling::fiber::Fiber`].
     pub fn forget(&mut self, over: bool) {
-        self.repeated = [0; LOOKS];
+        self.repeated = [0; REPEATED];
         if core::mem::take(&mut self.any) {
             self.settle(over);
             self.looks.iter_mut().for_each(|look| look.pc = 0);

@@ -9,6 +9,7 @@
 //!   the callee tells: one with hooks leaves its return address in the next slot of the thread's stack of calls.
 //! - A function that it had called returned to it. The slot of that function's return address is marked when the thread
 //!   stores; the mark is gone once the function has returned and another has been called.
+use crate::calls::raw;
 use crate::code;
 use crate::engine::{current, engine};
 use crate::hooks::blocks::Mapped;
@@ -47,6 +48,8 @@ impl Default for Own {
 /// What is known of the program's code.
 #[derive(Default)]
 pub struct Known {
+    /// There is code without hooks that a call by a pointer may lead to.
+    by_pointer: bool,
     /// Return addresses, and whether the code there has hooks.
     hooked: HashMap<u64, bool, FxBuildHasher>,
     /// Hooks, by their return addresses, that code without hooks may be called after in the same block.
@@ -58,15 +61,23 @@ fn has_hooks(pc: u64) -> bool {
     is_known(pc) || *engine().unhooked.hooked.entry(pc).or_insert_with(find)
 }
 
-/// The C library waits, and tells others, by calls that are the runtime's.
 fn is_known(pc: u64) -> bool {
-    code::is_own(pc) || code::is_libc(pc)
+    code::is_own(pc) || raw::is_system(pc)
+}
+
+/// Files have come or gone; is there one without hooks, besides the libraries of the language?
+pub fn files_changed(any_without: bool) {
+    let known = &mut engine().unhooked;
+    if known.by_pointer != any_without {
+        *known = Known { by_pointer: any_without, ..Known::default() };
+        engine().branches.start_anew();
+    }
 }
 
 /// How the block at `pc` may call code without hooks.
 pub fn learn(pc: u64) -> Unhooked {
     let mut before = Vec::new();
-    let found = unhooked_calls(&Mapped, pc, is_known, &mut before);
+    let found = unhooked_calls(&Mapped, pc, is_known, engine().unhooked.by_pointer, &mut before);
     engine().unhooked.before.extend(before.into_iter().map(|hook| (hook, found)));
     found
 }
