@@ -68,7 +68,7 @@ fn a_hand_over_costs_the_same_by_any_kind_of_load() {
             run.printed().trim().parse().expect("nanoseconds")
         };
         let atomic = cost("-DATOMIC");
-        for define in ["-DVOLATILE", "-DPLAIN", "-DASSEMBLY", "-DPOINTERS"] {
+        for define in ["-DVOLATILE", "-DPLAIN", "-DASSEMBLY", "-DCALLS", "-DPOINTERS"] {
             let ratio = cost(define) / atomic;
             assert!((0.9..1.1).contains(&ratio), "{define}, {threads} threads: {ratio:.2}");
         }

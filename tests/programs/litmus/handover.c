@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A ticket lock whose waiters look at its word by one kind of access: handover THREADS prints nanoseconds a turn.
-   Natively all kinds are one load instruction: so they must cost the same, and so must a lock with POINTERS to its
-   functions. */
+   Natively all kinds are one load instruction: so they must cost the same, and so must a lock with CALLS of its
+   functions, or POINTERS to them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,13 +32,19 @@ static inline unsigned look(unsigned *word)
 #endif
 }
 
-static void take(unsigned me)
+#ifdef CALLS
+#define FUNCTION static __attribute__((noinline)) void
+#else
+#define FUNCTION static void
+#endif
+
+FUNCTION take(unsigned me)
 {
 	while (look(&owner) != me && !look(&stop))
 		__builtin_ia32_pause();
 }
 
-static void release(unsigned me)
+FUNCTION release(unsigned me)
 {
 	__atomic_store_n(&owner, me + 1, __ATOMIC_RELEASE);
 }

@@ -77,7 +77,7 @@ pub fn files_changed(any_without: bool) {
 /// How the block at `pc` may call code without hooks.
 pub fn learn(pc: u64) -> Unhooked {
     let mut before = Vec::new();
-    let found = unhooked_calls(&Mapped, pc, is_known, engine().unhooked.by_pointer, &mut before);
+    let found = unhooked_calls(&Mapped, pc, has_hooks, engine().unhooked.by_pointer, &mut before);
     engine().unhooked.before.extend(before.into_iter().map(|hook| (hook, found)));
     found
 }
