@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long spins are not simulated look by look; a program must not be able to tell.
-use crate::harness::{Program, Simulation, program, program_with};
+use crate::harness::{Program, Simulation, program};
 use std::time::Duration;
 
 /// What `spins THREADS STEPS` prints: how late a flag was seen, and how often one looked that gives up.
@@ -92,5 +92,16 @@ fn what_a_spin_reads_beside_its_word_ends_it_at_once() {
     for line in run.printed().lines() {
         let late: i64 = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("a number");
         assert!(late < 1000, "{line}");
+    }
+}
+
+/// A loop that looks at two words spins wherever in the code its loads are.
+#[test]
+fn two_words_are_spun_on_wherever_their_loads_are() {
+    for function in 0..16 {
+        let args = format!("8 {function}");
+        let report = Simulation::of(&program("truths/two_words.c")).cpus("8").args(&args).report();
+        let spin = report.at(8).share("spin");
+        assert!(spin > 0.3, "function {function}: {spin}");
     }
 }

@@ -83,6 +83,8 @@ pub struct Spins {
     repeated: [u32; REPEATED],
     /// Where the next one goes.
     oldest: usize,
+    /// The places of `looks`, close together; 0: none.
+    places: [u64; LOOKS],
     looks: [Look; LOOKS],
     spinning: bool,
     /// Is anything in `looks`?
@@ -116,6 +118,7 @@ impl Default for Spins {
             captured: Captured::default(),
             repeated: [0; REPEATED],
             oldest: 0,
+            places: [0; LOOKS],
             looks: [NOTHING; LOOKS],
             spinning: false,
             any: false,
@@ -138,15 +141,22 @@ impl Default for Spins {
 const REPEATED: usize = 16;
 
 impl Spins {
+    /// Where a read from this place is, or goes.
     #[inline]
-    fn slot(pc: u64) -> usize {
-        ((pc >> 2) ^ (pc >> 7)) as usize & (LOOKS - 1)
+    fn slot(&self, pc: u64) -> usize {
+        self.places.iter().position(|place| *place == pc).unwrap_or_else(|| self.room())
+    }
+
+    #[cold]
+    fn room(&self) -> usize {
+        let free = self.places.iter().position(|place| *place == 0);
+        free.unwrap_or_else(|| (0..LOOKS).min_by_key(|slot| self.looks[*slot].at).unwrap_or(0))
     }
 
     /// Would another read of `address` from here continue a spin?
     #[inline]
     pub fn continues(&self, pc: u64, address: u64) -> bool {
-        let look = &self.looks[Self::slot(pc)];
+        let look = &self.looks[self.slot(pc)];
         look.pc == pc && look.address == address
     }
 
@@ -169,7 +179,8 @@ impl Spins {
     #[inline]
     pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
         let stalled = found.stall + self.converted;
-        let look = &mut self.looks[Self::slot(found.pc)];
+        let slot = self.slot(found.pc);
+        let look = &mut self.looks[slot];
         let again = look.pc == found.pc && look.address == found.address;
         let time = found.at.saturating_sub(look.at);
         let stall = stalled.saturating_sub(look.stall);
@@ -217,7 +228,8 @@ impl Spins {
     /// The thread has spun since it last read from there. Returns what of that was not counted before.
     fn goes_on_until(&mut self, found: &Found, stalled: Ticks) -> Spun {
         let is_first = self.looks.iter().all(|look| look.spun.time == 0);
-        let look = &mut self.looks[Self::slot(found.pc)];
+        let slot = self.slot(found.pc);
+        let look = &mut self.looks[slot];
         if is_first {
             let begin = Instant { at: look.at, idle: look.stall + look.paused };
             self.began = (look.at, look.paused);
@@ -240,7 +252,7 @@ impl Spins {
     #[cold]
     pub fn succeeds(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
         let stalled = found.stall + self.converted;
-        let look = &self.looks[Self::slot(found.pc)];
+        let look = &self.looks[self.slot(found.pc)];
         let (time, paused) = (found.at.saturating_sub(look.at), self.paused - look.paused);
         let computed = time.saturating_sub(stalled.saturating_sub(look.stall) + paused);
         (paused > time / 2 && computed <= longest).then(|| self.goes_on_until(found, stalled))
@@ -250,7 +262,7 @@ impl Spins {
     /// count.
     #[inline]
     pub fn failed(&mut self, pc: u64, address: u64, value: u64) {
-        if self.continues(pc, address) && self.looks[Self::slot(pc)].value == value {
+        if self.continues(pc, address) && self.looks[self.slot(pc)].value == value {
             hot!().wrote = 0;
             self.turns.end();
         }
@@ -275,7 +287,7 @@ impl Spins {
 
     /// A read that is no spin: the word has changed, or it is the first such read.
     fn replace(&mut self, found: &Found, stalled: Ticks, again: bool) {
-        let slot = Self::slot(found.pc);
+        let slot = self.slot(found.pc);
         let elsewhere = !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0);
         if elsewhere || self.ended.pc == found.pc {
             self.settle(true);
@@ -289,6 +301,7 @@ impl Spins {
             self.ends(look);
         }
         self.looks[slot] = look;
+        self.places[slot] = pc;
         self.any = true;
     }
 
@@ -309,6 +322,7 @@ impl Spins {
         if core::mem::take(&mut self.any) {
             self.settle(over);
             self.looks.iter_mut().for_each(|look| look.pc = 0);
+            self.places = [0; LOOKS];
         }
         self.spinning = false;
         self.turns.end();
@@ -374,7 +388,7 @@ impl Spins {
         if !self.turns.watching {
             return false;
         }
-        let after = hot!().clock.saturating_sub(self.looks[Self::slot(self.turns.pc)].at);
+        let after = hot!().clock.saturating_sub(self.looks[self.slot(self.turns.pc)].at);
         match self.read.iter_mut().find(|slot| matches!(slot.line, 0) || slot.line == line) {
             Some(slot) => *slot = Watched { line, after },
             None => self.turns.is_impure(),
@@ -432,7 +446,7 @@ impl Spins {
 
     /// The lines of the words that the steady spin waits for, after a read from its first place.
     pub fn lines(&self) -> [Watched; LOOKS] {
-        let now = self.looks[Self::slot(self.turns.pc)].at;
+        let now = self.looks[self.slot(self.turns.pc)].at;
         let line = |look: &Look| {
             let part = look.pc != 0 && look.at + self.turns.period >= now;
             let after = if look.pc == self.turns.pc { 0 } else { (look.at + self.turns.period).saturating_sub(now) };
