@@ -3,6 +3,7 @@
 use crate::exit::bad_input;
 use anyhow::{Context, Result};
 use corefold_launch::RUNTIME;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Environment variable that names the runtime library, instead of looking for it.
@@ -26,6 +27,19 @@ pub fn find() -> Result<PathBuf> {
             executable.display()
         )
     })
+}
+
+/// The linker's options for the runtime, whether or not anything calls it, and where to find it again.
+pub fn linked(runtime: &Path) -> [&OsStr; 6] {
+    let directory = runtime.parent().unwrap_or(Path::new("/"));
+    [
+        "--push-state".as_ref(),
+        "--no-as-needed".as_ref(),
+        runtime.as_ref(),
+        "--pop-state".as_ref(),
+        "-rpath".as_ref(),
+        directory.as_ref(),
+    ]
 }
 
 fn beside(executable: &Path) -> Option<PathBuf> {

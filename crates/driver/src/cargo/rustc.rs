@@ -90,18 +90,9 @@ fn is_for_target(args: &[OsString]) -> bool {
 }
 
 fn flags(runtime: &Path) -> Vec<OsString> {
-    let directory = runtime.parent().unwrap_or(Path::new("/"));
     let mut flags: Vec<OsString> = ["-C", PASSES, "-C", LLVM].iter().chain(&OTHERS).map(OsString::from).collect();
-    let linker: [&OsStr; 6] = [
-        "--push-state".as_ref(),
-        "--no-as-needed".as_ref(),
-        runtime.as_ref(),
-        "--pop-state".as_ref(),
-        "-rpath".as_ref(),
-        directory.as_ref(),
-    ];
     // Each for itself: a path may hold commas and blanks.
-    for word in linker {
+    for word in runtime::linked(runtime) {
         let mut flag = OsString::from("link-arg=");
         flag.push(word);
         flags.extend(["-C".into(), "link-arg=-Xlinker".into(), "-C".into(), flag]);

@@ -8,9 +8,10 @@ use super::assembler::OF_CLANG;
 use super::features;
 use super::installed::{self, File};
 use super::joined;
+use crate::runtime;
 use anyhow::Result;
 use corefold_block::clang;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 
 /// What goes after the user's options, and so holds whatever they say:
@@ -64,19 +65,9 @@ pub fn arguments(own: &Path, runtime: Option<&Path>, user: Vec<OsString>) -> Res
     Ok(all)
 }
 
-/// The runtime, whether or not anything calls it, and where to find it again. All as options for the
-/// linker: after `-x c`, a file of its own would be taken for C.
+/// After `-x c`, a file of its own would be taken for C.
 fn link(runtime: &Path) -> Vec<OsString> {
-    let directory = runtime.parent().unwrap_or(Path::new("/"));
-    let words: [&OsStr; 6] = [
-        "--push-state".as_ref(),
-        "--no-as-needed".as_ref(),
-        runtime.as_ref(),
-        "--pop-state".as_ref(),
-        "-rpath".as_ref(),
-        directory.as_ref(),
-    ];
-    words.iter().flat_map(|word| ["-Xlinker".into(), OsString::from(word)]).collect()
+    runtime::linked(runtime).into_iter().flat_map(|word| ["-Xlinker".into(), word.into()]).collect()
 }
 
 #[cfg(test)]
