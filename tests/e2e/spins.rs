@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long spins are not simulated look by look; a program must not be able to tell.
-use crate::harness::{Program, Simulation, program};
+use crate::harness::{Program, Simulation, program, program_with};
 use std::time::Duration;
 
 /// What `spins THREADS STEPS` prints: how late a flag was seen, and how often one looked that gives up.
