@@ -21,7 +21,7 @@ pub enum Unhooked {
 /// Whether the block whose hook returns to `head` calls code without hooks, which may store anywhere. `is_known`: of
 /// functions that are no such code.
 pub fn calls_unhooked(code: &impl Code, head: u64, is_known: impl Fn(u64) -> bool) -> bool {
-    of_steps(code, &walk(code, head).steps, &is_known, true) != Unhooked::Never
+    walk(code, head).steps.iter().any(|step| of_step(code, step, &is_known, true) != Unhooked::Never)
 }
 
 /// The same of every way from there to the next blocks, and how; calls by pointers count if `pointers`. `before` gets the
@@ -35,13 +35,12 @@ pub fn unhooked_calls(
 ) -> Unhooked {
     let mut found = Unhooked::Never;
     each_way(code, head, |way| {
-        let how = of_steps(code, &way.steps, &is_known, pointers);
-        if how != Unhooked::Never {
-            let last = way.steps.iter().rposition(|step| of_step(code, step, &is_known, pointers) != Unhooked::Never);
+        let calls: Vec<Unhooked> = way.steps.iter().map(|step| of_step(code, step, &is_known, pointers)).collect();
+        if let Some(last) = calls.iter().rposition(|call| *call != Unhooked::Never) {
             let hook = |step: &Step| if let Step::Hook(_, last_byte) = step { Some(last_byte + 1) } else { None };
-            before.extend(way.steps.iter().take(last.unwrap_or(0)).filter_map(hook));
+            before.extend(way.steps[..last].iter().filter_map(hook));
+            found = calls.into_iter().fold(found, Unhooked::or);
         }
-        found = found.or(how);
         false
     });
     found
@@ -76,10 +75,6 @@ fn each_way(code: &impl Code, start: u64, mut visit: impl FnMut(&Walk) -> bool) 
         }
         at += 1;
     }
-}
-
-fn of_steps(code: &impl Code, steps: &[Step], is_known: &impl Fn(u64) -> bool, pointers: bool) -> Unhooked {
-    steps.iter().map(|step| of_step(code, step, is_known, pointers)).fold(Unhooked::Never, Unhooked::or)
 }
 
 fn of_step(code: &impl Code, step: &Step, is_known: &impl Fn(u64) -> bool, pointers: bool) -> Unhooked {

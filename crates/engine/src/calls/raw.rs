@@ -86,6 +86,7 @@ extern "C" fn look() {
     let known = core::mem::replace(&mut files().known, loaded.clone());
     let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
     engine().branches.forget(gone);
+    unhooked::forget(gone);
     loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
     innermost::files_changed();
     unhooked::files_changed(files().known.iter().any(|range| !innermost::is_programs(range.begin)));

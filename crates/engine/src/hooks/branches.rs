@@ -16,6 +16,7 @@ use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+/// Blocks whose numbers are at hand without a look-up, at most.
 const RECENT: usize = 32;
 /// Visits of a block until its branch is known; fewer for a branch that always goes the same way.
 const VISITS: u16 = 4096;
@@ -58,7 +59,7 @@ struct Block {
     /// Packed; 0 while it depends on trip counts. At first without mispredictions.
     base: u32,
     cost: u32,
-    /// It is in `entry`, unless the block pauses.
+    /// It is in `entry`, unless all visits come here (`slow`).
     known: bool,
     /// Why all its visits come here.
     slow: Slow,

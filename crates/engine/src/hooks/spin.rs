@@ -144,7 +144,12 @@ impl Spins {
     /// Where a read from this place is, or goes.
     #[inline]
     fn slot(&self, pc: u64) -> usize {
-        self.places.iter().position(|place| *place == pc).unwrap_or_else(|| self.room())
+        self.find(pc).unwrap_or_else(|| self.room())
+    }
+
+    #[inline]
+    fn find(&self, pc: u64) -> Option<usize> {
+        self.places.iter().position(|place| *place == pc)
     }
 
     #[cold]
@@ -156,8 +161,7 @@ impl Spins {
     /// Would another read of `address` from here continue a spin?
     #[inline]
     pub fn continues(&self, pc: u64, address: u64) -> bool {
-        let look = &self.looks[self.slot(pc)];
-        look.pc == pc && look.address == address
+        self.find(pc).is_some_and(|slot| self.looks[slot].address == address)
     }
 
     /// Has the fiber read `address` from here before, with no store since? To be asked once for each read.

@@ -65,6 +65,13 @@ fn is_known(pc: u64) -> bool {
     code::is_own(pc) || raw::is_system(pc)
 }
 
+/// Code has been unmapped: other code may come to lie there.
+pub fn forget(gone: impl Fn(u64) -> bool) {
+    let known = &mut engine().unhooked;
+    known.hooked.retain(|pc, _| !gone(*pc));
+    known.before.retain(|pc, _| !gone(*pc));
+}
+
 /// Files have come or gone; is there one without hooks, besides the libraries of the language?
 pub fn files_changed(any_without: bool) {
     let known = &mut engine().unhooked;
