@@ -70,6 +70,7 @@ pub fn cargo(mut args: Vec<OsString>) -> Result<u8> {
         Some("run") => simulate("run", "run", args),
         Some("test") => simulate("test", "run", args),
         Some("bench") => simulate("bench", "run", args),
+        Some("scaling") => scaling(args),
         Some("explore") => simulate(explored(&args), "explore", args),
         Some("--version" | "-V") => {
             screen::print(&format!("corefold {}\n", env!("CARGO_PKG_VERSION"))).map(|()| exit::FINE)
@@ -106,9 +107,32 @@ fn build(args: Vec<OsString>) -> Result<u8> {
     Ok(code)
 }
 
+/// The curve of one target by its name alone, of whatever kind it is: what the crate's `scaling` calls.
+fn scaling(args: Vec<OsString>) -> Result<u8> {
+    let cargo::Words { mut own, cargo: mut options, program } = cargo::split(args, &flags("run"));
+    if options.first().is_none_or(|name| name.as_encoded_bytes().starts_with(b"-")) {
+        screen::note("cargo corefold: error: scaling: the name of a benchmark, example or binary comes first");
+        return Ok(exit::BAD_INPUT);
+    }
+    let name = options.remove(0);
+    let named = cargo::named(&name, &options)?;
+    if !own.iter().any(|own| own.name == "output") {
+        own.push(Own { name: "output".into(), value: Some(named.recording.into()) });
+    }
+    let chosen = |word: &OsString| is_one_of(word, &["--release", "-r", "--profile"]);
+    if named.subcommand == "run" && !options.iter().any(chosen) {
+        options.push("--release".into());
+    }
+    options.extend([named.option.into(), name]);
+    start(named.subcommand, "run", cargo::Words { own, cargo: options, program })
+}
+
 /// `cargo SUBCOMMAND`, whose programs are started by `corefold RUNNER`.
 fn simulate(subcommand: &'static str, runner: &str, args: Vec<OsString>) -> Result<u8> {
-    let words = cargo::split(args, &flags(runner));
+    start(subcommand, runner, cargo::split(args, &flags(runner)))
+}
+
+fn start(subcommand: &'static str, runner: &str, words: cargo::Words) -> Result<u8> {
     let mut options = words.cargo;
     let own = placed(subcommand, runner, words.own, &options)?;
     check(runner, &own)?;

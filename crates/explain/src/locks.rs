@@ -4,12 +4,13 @@ use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{LockUse, Place, base_name, lock_kind_name};
-use crate::wrapper::is_wrapper;
-use corefold_recording::{Lock, LockKind, Meetings, Run};
+use crate::wrapper::{called_by, is_wrapper};
+use corefold_recording::{Lock, LockKind, Meetings, Run, Stack};
+use std::collections::BTreeMap;
 
 /// The locks of a run, those that were waited for longest first.
 pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<LockUse> {
-    let mut locks: Vec<LockUse> = run.locks.iter().map(|lock| lock_use(lock, space, memory)).collect();
+    let mut locks: Vec<LockUse> = run.locks.iter().map(|lock| lock_use(lock, &run.stacks, space, memory)).collect();
     locks.sort_by(|a, b| {
         let order = |lock: &LockUse| (lock.wait_cycles, lock.contended, lock.acquisitions);
         order(b).cmp(&order(a)).then(a.address.cmp(&b.address))
@@ -17,12 +18,13 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
     locks
 }
 
-fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
-    let waited_at = (lock.wait_pc != 0).then(|| in_program(&space.callers_at(lock.wait_pc)));
-    let given = (!lock.name.is_empty()).then(|| lock.name.clone());
-    let name = given.or_else(|| openmp_name(lock, space)).or_else(|| memory_name(lock, memory)).unwrap_or_else(|| {
+fn lock_use(lock: &Lock, stacks: &[Stack], space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
+    let waited_at = (lock.wait_pc != 0).then(|| waited_at(lock.wait_pc, stacks, space));
+    let given = (!lock.name.is_empty()).then(|| (lock.name.clone(), None));
+    let named = given.or_else(|| Some((openmp_name(lock, space)?, None))).or_else(|| memory_name(lock, memory));
+    let (name, type_name) = named.unwrap_or_else(|| {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
-        format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
+        (format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address), None)
     });
     let used = (lock.kind == LockKind::CondVar).then(|| used_as(&lock.meetings));
     let made = used == Some(Used::Barrier);
@@ -30,6 +32,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     LockUse {
         name,
         kind,
+        type_name,
         address: lock.address,
         acquisitions: lock.acquisitions,
         contended: lock.contended,
@@ -90,21 +93,44 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
     is_openmp.then(|| format!("futex of OpenMP threads without work ({:#x})", lock.address))
 }
 
-/// Where the program calls, if that is in the same function; else where its library does. Functions that
-/// only wrap a lock stand for their callers, as far as these are known.
-fn in_program(frames: &[Frame]) -> Place {
-    let own = frames.iter().position(|frame| !frame.is_standard_library()).unwrap_or(frames.len() - 1);
-    let wraps = |frame: &&Frame| is_wrapper(&frame.function, frame.file.as_deref());
-    let wrappers = frames[own..frames.len() - 1].iter().take_while(wraps).count();
-    frames[own + wrappers].place()
+/// Where the program waits: in the function of `pc`, or in one that calls it by the stacks of blocked threads, the one
+/// where they were blocked longest.
+fn waited_at(pc: u64, stacks: &[Stack], space: &Space<'_>) -> Place {
+    let frames = space.callers_at(pc);
+    let of_rust = frames[0].file.as_deref().is_some_and(|file| file.ends_with(".rs"));
+    if !of_rust || frames.iter().any(|frame| !is_library(frame)) {
+        return in_program(&frames);
+    }
+    let mut blocked: BTreeMap<Place, u64> = BTreeMap::new();
+    for stack in stacks.iter().filter(|stack| stack.time.block > 0) {
+        let outward = stack.frames.iter().skip_while(|frame| **frame != pc);
+        let all: Vec<Frame> = outward.flat_map(|frame| space.callers_at(*frame).to_vec()).collect();
+        if all.iter().any(|frame| !is_library(frame)) {
+            *blocked.entry(in_program(&all)).or_default() += stack.time.block;
+        }
+    }
+    let longest = blocked.into_iter().max_by_key(|(_, cycles)| *cycles);
+    longest.map_or_else(|| in_program(&frames), |(place, _)| place)
 }
 
-/// What the memory it lies in is called; `None` where that has no name.
-fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<String> {
+/// Where the program calls, if that is known; else where its library does. Functions that only wrap a lock stand for
+/// their callers, as far as these are known; a caller of Rust's names the function that it calls, in brackets.
+fn in_program(frames: &[Frame]) -> Place {
+    let own = frames.iter().position(|frame| !is_library(frame)).unwrap_or(frames.len() - 1);
+    let called = own.checked_sub(1).map(|at| frames[at].place());
+    called_by(frames[own].place(), called.as_ref())
+}
+
+fn is_library(frame: &Frame) -> bool {
+    frame.is_standard_library() || is_wrapper(&frame.function, frame.file.as_deref())
+}
+
+/// What the memory it lies in is called, and the type of a lock of Rust; `None` where that has no name.
+fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<(String, Option<String>)> {
     Some(match memory.at(lock.address, 1, lock.object.as_slice()).spoken()? {
-        Spoken::Field { name, function: Some(function) } => format!("{name} in {function}"),
-        Spoken::Field { name, function: None } => name,
-        Spoken::Place(place) => format!("{} {place}", lock_kind_name(lock.kind)),
+        Spoken::Field { name, function: Some(function), lock } => (format!("{name} in {function}"), lock),
+        Spoken::Field { name, function: None, lock } => (name, lock),
+        Spoken::Place(place) => (format!("{} {place}", lock_kind_name(lock.kind)), None),
     })
 }
 
