@@ -14,6 +14,7 @@ Builds Rust programs with cargo for simulation, and simulates them.
 
 Usage: cargo corefold build [CARGO'S OPTIONS]
        cargo corefold run|test|bench [CARGO'S OPTIONS] [OPTIONS OF `corefold run`] [-- PROGRAM'S ARGUMENTS]
+       cargo corefold scaling NAME [CARGO'S OPTIONS] [OPTIONS OF `corefold run`] [-- PROGRAM'S ARGUMENTS]
        cargo corefold explore [CARGO'S OPTIONS] [OPTIONS OF `corefold explore`] [-- PROGRAM'S ARGUMENTS]
 
 Commands:
@@ -21,6 +22,7 @@ Commands:
   run      Simulate a binary or example at several numbers of CPUs, and print a report
   test     The same with tests; documentation tests are left out
   bench    The same with benchmarks
+  scaling  The same with a benchmark, example or binary by its name alone, with optimisation; see --at-least
   explore  Run a binary, example, test or benchmark under many schedules, until one fails
 
 cargo's options select and build as for `cargo run`, `cargo test` and `cargo bench`; `explore` takes those of `cargo test`

@@ -93,17 +93,19 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
     is_openmp.then(|| format!("futex of OpenMP threads without work ({:#x})", lock.address))
 }
 
-/// Where the program waits: in the function of `pc`, or in one that calls it by the stacks of blocked threads, the one
-/// where they were blocked longest.
+/// Where the program waits: in the function of `pc`, or, where that is a library's of Rust, in the one of its callers where
+/// threads were blocked longest: their stacks were sampled.
 fn waited_at(pc: u64, stacks: &[Stack], space: &Space<'_>) -> Place {
     let frames = space.callers_at(pc);
     let of_rust = frames[0].file.as_deref().is_some_and(|file| file.ends_with(".rs"));
     if !of_rust || frames.iter().any(|frame| !is_library(frame)) {
         return in_program(&frames);
     }
+    let function = |pc: u64| space.callers_at(pc).last().map(|frame| frame.function.clone());
+    let waits = function(pc);
     let mut blocked: BTreeMap<Place, u64> = BTreeMap::new();
     for stack in stacks.iter().filter(|stack| stack.time.block > 0) {
-        let outward = stack.frames.iter().skip_while(|frame| **frame != pc);
+        let outward = stack.frames.iter().skip_while(|frame| function(**frame) != waits);
         let all: Vec<Frame> = outward.flat_map(|frame| space.callers_at(*frame).to_vec()).collect();
         if all.iter().any(|frame| !is_library(frame)) {
             *blocked.entry(in_program(&all)).or_default() += stack.time.block;

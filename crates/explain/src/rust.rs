@@ -49,8 +49,12 @@ pub(crate) fn short_function(name: &str) -> String {
     owner + &own.join("::")
 }
 
-/// What stands between the `::` of a path; not of those in brackets.
+/// What stands between the `::` of a path; not of those in brackets, nor of the one in `f::<T>`.
 fn parts(name: &str) -> Vec<&str> {
+    let is_path = |rest: &str| {
+        let next = rest.strip_prefix("::");
+        next.is_some_and(|next| !next.starts_with('<') || next.starts_with("<impl "))
+    };
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, byte) in name.bytes().enumerate() {
         match byte {
@@ -58,7 +62,7 @@ fn parts(name: &str) -> Vec<&str> {
             // The arrow of a function's type is no bracket.
             b'>' if name[..at].ends_with('-') => {}
             b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b':' if depth == 0 && name[at..].starts_with("::") => {
+            b':' if depth == 0 && is_path(&name[at..]) => {
                 parts.push(&name[start..at]);
                 start = at + 2;
             }
@@ -93,7 +97,7 @@ fn plain(path: &str) -> String {
 fn function_name(part: &str) -> String {
     const LONGEST: usize = 32;
     let (own, arguments) = part.split_at(part.find('<').unwrap_or(part.len()));
-    let arguments = without_paths(arguments);
+    let (own, arguments) = (own.trim_end_matches("::"), without_paths(arguments));
     if arguments.len() > LONGEST { format!("{own}<…>") } else { own.to_owned() + &arguments }
 }
 
@@ -138,6 +142,7 @@ mod tests {
             ("core::iter::range::<impl core::iter::traits::iterator::Iterator for A>::next", "Iterator::next"),
             ("core::iter::range::<impl core::iter::Step for core::ops::Range<u8>>::next", "Range::next"),
             ("core::ptr::drop_in_place<std::sync::poison::mutex::MutexGuard<u64>>", "ptr::drop_in_place<MutexGuard<u64>>"),
+            ("<std::sync::poison::condvar::Condvar>::wait_while::<u8, a::b>", "Condvar::wait_while<u8, b>"),
             ("alloc::sync::{impl#12}::drop<[u8], a::B>", "sync::drop<[u8], B>"),
             ("std::thread::scoped::<impl std::thread::scoped::Scope<T>>::spawn_scoped", "Scope::spawn_scoped"),
         ];

@@ -2,12 +2,15 @@
 //! Without the simulator: nothing.
 use core::ffi::CStr;
 
+/// What `progress!` calls.
 #[inline(always)]
 pub fn progress(_name: &'static CStr) {}
 
+/// What `begin!` calls.
 #[inline(always)]
 pub fn begin() {}
 
+/// What `end!` calls.
 #[inline(always)]
 pub fn end() {}
 

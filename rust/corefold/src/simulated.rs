@@ -10,18 +10,21 @@ extern "C" {
     fn corefold_label(address: *const c_void, bytes: usize, name: *const c_char);
 }
 
+/// What `progress!` calls.
 #[inline(always)]
 pub fn progress(name: &'static CStr) {
     // SAFETY: the name is terminated and lives as long as the program.
     unsafe { corefold_progress(name.as_ptr()) }
 }
 
+/// What `begin!` calls.
 #[inline(always)]
 pub fn begin() {
     // SAFETY: it takes nothing, and may be called at any time.
     unsafe { corefold_region_begin() }
 }
 
+/// What `end!` calls.
 #[inline(always)]
 pub fn end() {
     // SAFETY: it takes nothing, and may be called at any time.
