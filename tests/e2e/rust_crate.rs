@@ -83,7 +83,8 @@ fn the_workflow_names_what_exists() {
     let workflow = read("rust/example/.github/workflows/scaling.yml");
     assert!(workflow.contains("cargo corefold --version") && workflow.contains("cargo test --locked"), "{workflow}");
     assert!(read("rust/example/Cargo.lock").contains("name = \"request-pool\""), "--locked needs it");
-    let version = read("rust/corefold/Cargo.toml").lines().find_map(|line| line.strip_prefix("version = ").map(String::from));
+    let version =
+        read("rust/corefold/Cargo.toml").lines().find_map(|line| line.strip_prefix("version = ").map(String::from));
     let version = version.expect("a version");
     assert_eq!(version.trim_matches('"'), env!("CARGO_PKG_VERSION"), "of the crate, and of the command");
     assert!(workflow.contains(&format!("COREFOLD: v{}\n", version.trim_matches('"'))), "{workflow}");

@@ -93,26 +93,28 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
     is_openmp.then(|| format!("futex of OpenMP threads without work ({:#x})", lock.address))
 }
 
-/// Where the program waits: in the function of `pc`, or, where that is a library's of Rust, in the one of its callers where
-/// threads were blocked longest: their stacks were sampled.
+/// Where the program waits: in the function of `pc`; or, where that is a library's of Rust, in the one of its callers that
+/// most time was sampled in, for what a wait costs before and after it blocks is time on a CPU.
 fn waited_at(pc: u64, stacks: &[Stack], space: &Space<'_>) -> Place {
     let frames = space.callers_at(pc);
     let of_rust = frames[0].file.as_deref().is_some_and(|file| file.ends_with(".rs"));
     if !of_rust || frames.iter().any(|frame| !is_library(frame)) {
         return in_program(&frames);
     }
-    let function = |pc: u64| space.callers_at(pc).last().map(|frame| frame.function.clone());
-    let waits = function(pc);
-    let mut blocked: BTreeMap<Place, u64> = BTreeMap::new();
-    for stack in stacks.iter().filter(|stack| stack.time.block > 0) {
-        let outward = stack.frames.iter().skip_while(|frame| function(**frame) != waits);
-        let all: Vec<Frame> = outward.flat_map(|frame| space.callers_at(*frame).to_vec()).collect();
-        if all.iter().any(|frame| !is_library(frame)) {
-            *blocked.entry(in_program(&all)).or_default() += stack.time.block;
+    let function = |frames: &[Frame]| frames.last().map(|frame| frame.function.clone());
+    let mut sampled: BTreeMap<Place, u64> = BTreeMap::new();
+    for stack in stacks {
+        // All but the innermost are return addresses.
+        let inner = stack.frames.iter().take(1).map(|pc| space.frames_at(*pc));
+        let all = inner.chain(stack.frames.iter().skip(1).map(|pc| space.callers_at(*pc)));
+        let outward: Vec<Frame> =
+            all.skip_while(|own| function(own) != function(&frames)).flat_map(|f| f.to_vec()).collect();
+        if outward.iter().any(|frame| !is_library(frame)) {
+            *sampled.entry(in_program(&outward)).or_default() += stack.time.total();
         }
     }
-    let longest = blocked.into_iter().max_by_key(|(_, cycles)| *cycles);
-    longest.map_or_else(|| in_program(&frames), |(place, _)| place)
+    let most = sampled.into_iter().max_by_key(|(_, cycles)| *cycles);
+    most.map_or_else(|| in_program(&frames), |(place, _)| place)
 }
 
 /// Where the program calls, if that is known; else where its library does. Functions that only wrap a lock stand for

@@ -141,7 +141,10 @@ mod tests {
             ("<&mut I as core::iter::traits::iterator::Iterator>::next", "Iterator::next"),
             ("core::iter::range::<impl core::iter::traits::iterator::Iterator for A>::next", "Iterator::next"),
             ("core::iter::range::<impl core::iter::Step for core::ops::Range<u8>>::next", "Range::next"),
-            ("core::ptr::drop_in_place<std::sync::poison::mutex::MutexGuard<u64>>", "ptr::drop_in_place<MutexGuard<u64>>"),
+            (
+                "core::ptr::drop_in_place<std::sync::poison::mutex::MutexGuard<u64>>",
+                "ptr::drop_in_place<MutexGuard<u64>>",
+            ),
             ("<std::sync::poison::condvar::Condvar>::wait_while::<u8, a::b>", "Condvar::wait_while<u8, b>"),
             ("alloc::sync::{impl#12}::drop<[u8], a::B>", "sync::drop<[u8], B>"),
             ("std::thread::scoped::<impl std::thread::scoped::Scope<T>>::spawn_scoped", "Scope::spawn_scoped"),

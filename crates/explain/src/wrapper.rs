@@ -69,9 +69,8 @@ fn is_of_lock_crate(file: &str) -> bool {
 
 /// A place of the program with the library's function of Rust that it calls there: `Pool::push [Mutex::lock]`.
 pub fn called_by(place: Place, called: Option<&Place>) -> Place {
-    let named = called.filter(|called| {
-        called.file.as_deref().is_some_and(|file| file.ends_with(".rs") && !file.ends_with(ATOMIC))
-    });
+    let named = called
+        .filter(|called| called.file.as_deref().is_some_and(|file| file.ends_with(".rs") && !file.ends_with(ATOMIC)));
     match named {
         Some(called) => Place { function: format!("{} [{}]", place.function, called.function), ..place },
         None => place,
@@ -145,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_caller_names_the_library_function_that_it_calls() {
-        let place = |function: &str, file: &str| Place { function: function.into(), file: Some(file.into()), line: Some(1) };
+        let place =
+            |function: &str, file: &str| Place { function: function.into(), file: Some(file.into()), line: Some(1) };
         let push = || place("Pool::push", "pool.rs");
         let after = |called: Place| called_by(push(), Some(&called)).function;
         assert_eq!(after(place("Mutex::lock", "/rustc/1/library/std/src/sync/mutex.rs")), "Pool::push [Mutex::lock]");

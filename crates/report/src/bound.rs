@@ -15,7 +15,11 @@ pub fn below(runs: &[Explained], options: &Options, least: f64) -> Option<String
     let said = match last.speedup {
         Some(speedup) if speedup >= least => return None,
         Some(speedup) => {
-            format!("the speed-up from {from} to {cpus} is {}×, below {}×", units::factor(speedup), units::factor(least))
+            format!(
+                "the speed-up from {from} to {cpus} is {}×, below {}×",
+                units::factor(speedup),
+                units::factor(least)
+            )
         }
         None => format!("the speed-up from {from} to {cpus} is not known"),
     };

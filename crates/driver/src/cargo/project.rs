@@ -86,6 +86,9 @@ mod tests {
             target("e", "example"), target("e", "bench"),
         ]});
         let found = |name: &str| kind_of(&package, name.as_ref()).map(|found| found.1);
-        assert_eq!(["a", "b", "c", "d", "e"].map(found), [None, Some("--bin"), Some("--example"), None, Some("--bench")]);
+        assert_eq!(
+            ["a", "b", "c", "d", "e"].map(found),
+            [None, Some("--bin"), Some("--example"), None, Some("--bench")]
+        );
     }
 }
