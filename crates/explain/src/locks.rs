@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks by name.
+use crate::callers;
 use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
@@ -101,16 +102,10 @@ fn waited_at(pc: u64, stacks: &[Stack], space: &Space<'_>) -> Place {
     if !of_rust || frames.iter().any(|frame| !is_library(frame)) {
         return in_program(&frames);
     }
-    let function = |frames: &[Frame]| frames.last().map(|frame| frame.function.clone());
     let mut sampled: BTreeMap<Place, u64> = BTreeMap::new();
-    for stack in stacks {
-        // All but the innermost are return addresses.
-        let inner = stack.frames.iter().take(1).map(|pc| space.frames_at(*pc));
-        let all = inner.chain(stack.frames.iter().skip(1).map(|pc| space.callers_at(*pc)));
-        let outward: Vec<Frame> =
-            all.skip_while(|own| function(own) != function(&frames)).flat_map(|f| f.to_vec()).collect();
+    for (outward, cycles) in callers::of_function(pc, stacks, space) {
         if outward.iter().any(|frame| !is_library(frame)) {
-            *sampled.entry(in_program(&outward)).or_default() += stack.time.total();
+            *sampled.entry(in_program(&outward)).or_default() += cycles;
         }
     }
     let most = sampled.into_iter().max_by_key(|(_, cycles)| *cycles);
