@@ -39,8 +39,8 @@ fn short_type(name: &str) -> String {
 /// `Queue::push::{{closure}}`, and `pool::work::run` is `work::run`: the type, or else the module, and the function.
 pub(crate) fn short_function(name: &str) -> String {
     let parts = parts(name);
-    let is_named = |part: &&str| !part.starts_with('{');
-    let Some(function) = parts.iter().rposition(|part| is_named(&part)) else {
+    let is_named = |part: &str| !part.starts_with('{');
+    let Some(function) = parts.iter().rposition(|part| is_named(part)) else {
         return name.to_owned();
     };
     let owner = parts[..function].iter().rev().find(|part| is_named(part));
