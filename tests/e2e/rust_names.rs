@@ -32,11 +32,11 @@ fn lock<'a>(report: &'a Report, name: &str) -> (&'a str, &'a str) {
 fn locks_are_named_by_what_they_are() {
     let workspace = Workspace::of("programs/rust_locks", "");
     let expected = [
-        ("mutex", "queue", "Mutex", "Pool::push [Mutex::lock"),
-        ("rwlock", "config", "RwLock", "Pool::reconfigure [RwLock::write"),
-        ("condvar", "turn.passed", "Condvar", "Pool::take_turn [Condvar::wait"),
-        ("barrier", "all_here", "Barrier", "Pool::meet [Barrier::wait"),
-        ("once", "ready", "Once", "Pool::prepare [Once::call"),
+        ("mutex", "queue", "Mutex", "Mutex::lock_contended"),
+        ("rwlock", "config", "RwLock", "RwLock::write_contended"),
+        ("condvar", "turn.passed", "Condvar", "Condvar::wait"),
+        ("barrier", "all_here", "Barrier", "Barrier::wait"),
+        ("once", "ready", "Once", "Once::call"),
     ];
     for (kind, field, type_name, place) in expected {
         let (report, _) = report(&workspace, "std_locks", kind);
@@ -50,8 +50,8 @@ fn locks_are_named_by_what_they_are() {
         assert!(named || ["rwlock", "once"].contains(&kind), "{kind}: {finding}");
     }
     let shown = |options: &str| workspace.0.corefold(&format!("report corefold.rec --json - {options}")).out;
-    assert!(shown("").contains("\"Pool::prepare [") && !shown("").contains("std_locks::Pool"), "{}", shown(""));
-    assert!(shown("--full-names").contains("std_locks::Pool::prepare"), "{}", shown("--full-names"));
+    let whole = "std::sys::sync::once::futex::Once";
+    assert!(!shown("").contains(whole) && shown("--full-names").contains(whole), "{}", shown("--full-names"));
     // Locks of crates: lines name them, waits the place.
     for (kind, field) in [("mutex", "queue (parking_lot Mutex)"), ("rwlock", "config (parking_lot RwLock)")] {
         let (report, _) = report(&workspace, "crate_locks", kind);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks by name.
-use crate::callers;
 use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{LockUse, Place, base_name, lock_kind_name};
 use crate::wrapper::{called_by, is_wrapper};
-use corefold_recording::{Lock, LockKind, Meetings, Run, Stack};
-use std::collections::BTreeMap;
+use corefold_recording::{Lock, LockKind, Meetings, Run};
 
 /// The locks of a run, those that were waited for longest first.
 pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<LockUse> {
-    let mut locks: Vec<LockUse> = run.locks.iter().map(|lock| lock_use(lock, &run.stacks, space, memory)).collect();
+    let mut locks: Vec<LockUse> = run.locks.iter().map(|lock| lock_use(lock, space, memory)).collect();
     locks.sort_by(|a, b| {
         let order = |lock: &LockUse| (lock.wait_cycles, lock.contended, lock.acquisitions);
         order(b).cmp(&order(a)).then(a.address.cmp(&b.address))
@@ -19,8 +17,8 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
     locks
 }
 
-fn lock_use(lock: &Lock, stacks: &[Stack], space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
-    let waited_at = (lock.wait_pc != 0).then(|| waited_at(lock.wait_pc, stacks, space));
+fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
+    let waited_at = (lock.wait_pc != 0).then(|| in_program(&space.callers_at(lock.wait_pc)));
     let given = (!lock.name.is_empty()).then(|| (lock.name.clone(), None));
     let named = given.or_else(|| Some((openmp_name(lock, space)?, None))).or_else(|| memory_name(lock, memory));
     let (name, type_name) = named.unwrap_or_else(|| {
@@ -92,24 +90,6 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
     let file = base_name(&spot.module.path);
     let is_openmp = RUNTIMES.iter().any(|name| file.starts_with(name));
     is_openmp.then(|| format!("futex of OpenMP threads without work ({:#x})", lock.address))
-}
-
-/// Where the program waits: in the function of `pc`; or, where that is a library's of Rust, in the one of its callers that
-/// most time was sampled in, for what a wait costs before and after it blocks is time on a CPU.
-fn waited_at(pc: u64, stacks: &[Stack], space: &Space<'_>) -> Place {
-    let frames = space.callers_at(pc);
-    let of_rust = frames[0].file.as_deref().is_some_and(|file| file.ends_with(".rs"));
-    if !of_rust || frames.iter().any(|frame| !is_library(frame)) {
-        return in_program(&frames);
-    }
-    let mut sampled: BTreeMap<Place, u64> = BTreeMap::new();
-    for (outward, cycles) in callers::of_function(pc, stacks, space) {
-        if outward.iter().any(|frame| !is_library(frame)) {
-            *sampled.entry(in_program(&outward)).or_default() += cycles;
-        }
-    }
-    let most = sampled.into_iter().max_by_key(|(_, cycles)| *cycles);
-    most.map_or_else(|| in_program(&frames), |(place, _)| place)
 }
 
 /// Where the program calls, if that is known; else where its library does. Functions that only wrap a lock stand for

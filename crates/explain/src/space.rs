@@ -62,22 +62,6 @@ impl<'a> Space<'a> {
         (pc != 0).then(|| self.callers_at(pc)[0].place())
     }
 
-    /// Where the function at `pc` begins.
-    pub fn entry(&self, pc: u64) -> Option<u64> {
-        let spot = self.spot(pc)?;
-        Some(spot.module.base.wrapping_add(spot.image.symbols.code_at(spot.address)?.address))
-    }
-
-    /// What the call that returns to `pc` calls; `None` if that is not in the instruction.
-    pub fn call_target(&self, pc: u64) -> Option<u64> {
-        const CALL: u8 = 0xe8;
-        let spot = self.spot(pc.checked_sub(5)?)?;
-        match *spot.image.debug.as_ref()?.code().from(spot.address) {
-            [CALL, a, b, c, d, ..] => Some(pc.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into())),
-            _ => None,
-        }
-    }
-
     fn find_frames(&self, pc: u64) -> Vec<Frame> {
         let Some(spot) = self.spot(pc) else {
             return vec![Frame::named(format!("{pc:#x}"))];
