@@ -169,11 +169,13 @@ fn the_users_flags_are_kept() {
 fn tests_benchmarks_and_schedules() {
     let workspace = Workspace::new();
     let tests = workspace.corefold("test --cpus 1,2 --test counts -- --test-threads {cpus}");
-    assert!(tests.err.contains("3 passed"), "{}", tests.err);
+    assert!(tests.err.contains("4 passed"), "{}", tests.err);
     assert!(tests.out.contains("2 CPUs") && workspace.0.path("corefold.rec").is_file(), "{}", tests.out);
+    let alone = workspace.corefold("test --cpus 2 --test counts -- a_fence --test-threads 1");
+    assert!(alone.err.contains("1 passed"), "{}", alone.err);
     let all = workspace.corefold("test --workspace --cpus 1");
     assert!(all.err.contains("derive-") && all.err.contains("left out: "), "{}", all.err);
-    assert_eq!(all.err.matches("3 passed").count(), 1, "{}", all.err);
+    assert_eq!(all.err.matches("4 passed").count(), 1, "{}", all.err);
     assert!(!all.err.contains("Doc-tests"), "{}", all.err);
     let bench = workspace.corefold("bench --bench rate --cpus 2");
     assert!(bench.err.contains("benchmark counted 20000"), "{}", bench.err);

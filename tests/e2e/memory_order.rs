@@ -39,6 +39,14 @@ fn a_queue_lock_of_assembly_excludes() {
     }
 }
 
+/// Compilers have no hooks for what intrinsics become (fences, halves of vectors, masked stores) and for assembly.
+#[test]
+fn what_no_hook_of_the_compilers_tells_of_keeps_its_order() {
+    for how in ["fence", "halves", "masked", "bytes"] {
+        passes("litmus/intrinsics.c", &["-O2"], "2", how, "kept\n");
+    }
+}
+
 /// A library without hooks passes a turn on, which is in memory at once: so is what the program has stored before.
 #[test]
 fn what_is_stored_before_code_without_hooks_runs_is_seen() {

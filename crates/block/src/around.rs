@@ -92,6 +92,8 @@ const COUNTED: u32 = 1 << 16;
 /// The number of the register that holds a bit's number, plus one.
 const BIT_SHIFT: u32 = 17;
 const BIT: u32 = 0x1f << BIT_SHIFT;
+/// Not all bytes of the operand are written: a mask says which.
+const PARTLY: u32 = 1 << 22;
 
 const TOP_AHEAD: u32 = 0x40 << 24;
 const TOP_BESIDE: u32 = 0x41 << 24;
@@ -114,6 +116,10 @@ impl Word {
     /// The operand is the beginning of a row of bits, and this register (0 is `rax`) says which is meant.
     pub fn with_bit_in(self, register: u32) -> Word {
         Word(self.0 & !BIT | (register + 1) << BIT_SHIFT)
+    }
+
+    pub fn partly(self) -> Word {
+        Word(self.0 | PARTLY)
     }
 
     pub fn string(size: u32, from: bool, to: bool, counted: bool) -> Word {
@@ -143,6 +149,10 @@ impl Word {
 
     pub fn bit_register(self) -> Option<u32> {
         (self.0 >> BIT_SHIFT & 0x1f).checked_sub(1)
+    }
+
+    pub fn is_partly(self) -> bool {
+        self.0 & PARTLY != 0
     }
 
     pub fn reads_string(self) -> bool {
@@ -209,7 +219,7 @@ mod tests {
         assert!(word.has_operand() && word.is_in_thread());
         let plain = Word::new(Kind::Read, 64).with_operand(false);
         assert_eq!((plain.kind(), plain.size(), plain.bit_register()), (Kind::Read, 64, None));
-        assert!(!plain.is_in_thread());
+        assert!(!plain.is_in_thread() && !plain.is_partly() && plain.partly().is_partly());
         let string = Word::string(4, true, false, true);
         assert!(string.reads_string() && !string.writes_string() && string.is_counted() && !string.has_operand());
         assert_eq!(

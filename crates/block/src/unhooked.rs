@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the program reaches code without hooks.
+//! Where the program reaches code without hooks, or a fence that has none.
 use crate::Code;
 use crate::target::{leaves_module, target};
 use crate::walk::{Step, Walk, walk};
 use alloc::vec::Vec;
-use iced_x86::FlowControl;
+use iced_x86::{FlowControl, Mnemonic};
 
 /// Sides of branches that are followed, at most.
 const MOST_WAYS: usize = 16;
@@ -92,6 +92,8 @@ fn of_step(code: &impl Code, step: &Step, is_known: &impl Fn(u64) -> bool, point
         {
             Unhooked::Surely
         }
+        // An intrinsic of a compiler whose assembly nobody has read, as rustc's.
+        Step::Run(fence, _) if fence.mnemonic() == Mnemonic::Mfence => Unhooked::Surely,
         _ => Unhooked::Never,
     }
 }

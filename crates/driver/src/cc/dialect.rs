@@ -26,6 +26,9 @@ const SECTION_TYPES: [(&str, &str); 4] = [
     ("@llvm_bb_addr_map", "@0x6fff4c0a"),
 ];
 
+/// GNU's assembler takes their size from the register, and knows no suffix.
+const RANDOM: [&str; 2] = ["rdrand", "rdseed"];
+
 pub fn adapt(assembly: &str) -> String {
     let mut out = String::with_capacity(assembly.len());
     let mut size = None;
@@ -35,6 +38,7 @@ pub fn adapt(assembly: &str) -> String {
         match call {
             Some((name, hook)) => out += &line.replacen(name, hook, 1),
             None if line.contains("@llvm_") => out += &section(line),
+            None if RANDOM.iter().any(|name| line.trim_start().starts_with(name)) => out += &without_suffix(line),
             None => out += line,
         }
     }
@@ -67,9 +71,19 @@ fn section(line: &str) -> String {
     SECTION_TYPES.iter().fold(line.to_owned(), |line, (name, number)| line.replace(name, number))
 }
 
+fn without_suffix(line: &str) -> String {
+    let (mnemonic, rest) = line.trim_start().split_once(char::is_whitespace).unwrap_or((line, ""));
+    format!("\t{}\t{rest}", mnemonic.trim_end_matches(['w', 'l', 'q']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn random_numbers_have_the_size_of_their_register() {
+        assert_eq!(adapt("\trdrandl\t%eax\n\trdseed\t%rcx\n"), "\trdrand\t%eax\n\trdseed\t%rcx\n");
+    }
 
     #[test]
     fn small_copies_are_no_calls() {

@@ -42,6 +42,8 @@ pub struct Statements<'a> {
     compiler: Compiler,
     /// Statements outside of functions touch memory.
     unseen_outside: bool,
+    /// [`vectors::is_hooked`].
+    hooked: bool,
 }
 
 impl<'a> Statements<'a> {
@@ -54,6 +56,7 @@ impl<'a> Statements<'a> {
             region: None,
             compiler,
             unseen_outside: false,
+            hooked: false,
         }
     }
 
@@ -79,9 +82,10 @@ impl<'a> Statements<'a> {
         true
     }
 
-    /// The compiler's own instruction: whether it accesses memory without a hook, and so is written here.
+    /// The compiler's own instruction: whether no hook tells what it does, and so it is written here.
     fn own(&mut self, line: &str, out: &mut String) -> bool {
-        let effect = vectors::without_hook(line, self.compiler);
+        let effect = vectors::without_hook(line, self.compiler, self.hooked);
+        self.hooked = vectors::is_hooked(line, self.hooked);
         let Some(effect) = effect.filter(|_| self.functions.is_within() && !self.functions.is_annotated()) else {
             return false;
         };

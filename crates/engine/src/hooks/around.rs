@@ -6,7 +6,7 @@
 //! runs between the two calls. `registers` has their entry.
 use crate::calls::raw;
 use crate::calls::string::work;
-use crate::engine::note;
+use crate::engine::{engine, note};
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
 use crate::hooks::hot::hot;
 use crate::hooks::{atomics, blocks, store_buffer, wide};
@@ -83,6 +83,11 @@ fn announce(word: Word, address: u64, pc: u64) {
             atomics::arrive(address, size.min(8) as u8, pc);
             remember(Kind::Atomic, address, size, pc);
         }
+        Kind::Write if word.is_partly() => {
+            // The bytes between are others' to write: none may wait with these.
+            stored_at_once();
+            range_write(address, pc, size);
+        }
         Kind::Write if whole && size <= 8 => remember(Kind::Write, address, size, pc),
         Kind::Read if whole && size <= 8 => {
             atomics::load(address, size as u8, true, pc);
@@ -139,9 +144,9 @@ fn unseen(what: u32, pc: u64) {
             "inline assembly accesses memory unseen (COREFOLD_ACCESS_READ, _WRITE or _RMW beside it says what it does)",
         ),
         (Unseen::SystemCall, "inline assembly makes a system call, which is not simulated (libc's syscall() is)"),
-        (Unseen::Random, "inline assembly reads the host's random numbers (rdrand), so runs differ"),
-        (Unseen::Transaction, "inline assembly begins a hardware transaction, whose conflicts are not simulated"),
-        (Unseen::Processor, "inline assembly asks what the processor is (cpuid) and gets the host's answer"),
+        (Unseen::Random, "an instruction reads the host's random numbers (rdrand), so runs differ"),
+        (Unseen::Transaction, "an instruction begins a hardware transaction, whose conflicts are not simulated"),
+        (Unseen::Processor, "an instruction asks what the processor is (cpuid, rdpid) and gets the host's answer"),
         (
             Unseen::Bytes,
             "inline assembly consists of bytes, whose accesses are not known (declare them with COREFOLD_ACCESS_READ, \
@@ -152,7 +157,16 @@ fn unseen(what: u32, pc: u64) {
     let is_caught = what == Unseen::SystemCall as u32 && raw::catches(pc);
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
+        stored_at_once();
     }
     // It may have stored: not counted as a spin.
     hot!().wrote = 1;
+}
+
+/// What comes stores at once, so what the CPU has stored before takes effect first.
+fn stored_at_once() {
+    let cpu = engine().sim.cpu as u32;
+    if store_buffer::any_of(cpu) {
+        store_buffer::commit_all(cpu);
+    }
 }

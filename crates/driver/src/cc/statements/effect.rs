@@ -23,7 +23,7 @@ pub fn effect(instruction: &Instruction) -> Effect {
     match mnemonic {
         "mfence" => return Effect::Told(Word::new(Kind::Fence, 0)),
         "syscall" | "sysenter" | "int" => return Effect::Unseen(Unseen::SystemCall),
-        "cpuid" => return Effect::Unseen(Unseen::Processor),
+        "cpuid" | "rdpid" => return Effect::Unseen(Unseen::Processor),
         "xbegin" => return Effect::Unseen(Unseen::Transaction),
         _ if mnemonic.starts_with("rdrand") || mnemonic.starts_with("rdseed") => return Effect::Unseen(Unseen::Random),
         _ => {}
@@ -237,6 +237,7 @@ mod tests {
         assert_eq!(of("int $0x80"), Effect::Unseen(Unseen::SystemCall));
         assert_eq!(of("cpuid"), Effect::Unseen(Unseen::Processor));
         assert_eq!(of("xbegin 1f"), Effect::Unseen(Unseen::Transaction));
+        assert_eq!(of("rdpid %rax"), Effect::Unseen(Unseen::Processor));
         assert_eq!(of("rdrandq %rax"), Effect::Unseen(Unseen::Random));
     }
 }

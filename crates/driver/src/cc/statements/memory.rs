@@ -114,6 +114,11 @@ fn are_wide(registers: &str) -> bool {
 }
 
 impl Memory {
+    /// Where the register points to.
+    pub fn at(register: &str) -> Memory {
+        Memory { thread: false, displacement: String::new(), registers: format!("({register})") }
+    }
+
     pub fn is_on_stack(&self) -> bool {
         !self.thread && self.base() == "%rsp"
     }
