@@ -66,7 +66,7 @@ fn marks_cost_nothing_natively() {
     let marks =
         ["corefold::begin!();", "corefold::label(all, \"all\");", "corefold::progress!(\"one\");", "corefold::end!();"];
     let code = |name: &str, marks: [&str; 4]| {
-        place.file(&format!("{name}.rs"), &source(marks));
+        place.file(&format!("{name}.rs"), source(marks));
         rustc(&format!("--crate-name program --extern corefold=libcorefold.rlib --emit asm={name}.s {name}.rs"));
         let text = std::fs::read_to_string(place.path(&format!("{name}.s"))).unwrap();
         let body = text.split("\nwork:\n").nth(1).expect("the function").split("\n.Lfunc_end").next().unwrap();
