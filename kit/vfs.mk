@@ -39,7 +39,7 @@ vfs_asan_TESTS = $(filter-out kernel_compare,$(VFS_TESTS))
 # The model needs no sanitiser that looks for races.
 vfs_tsan_TESTS = $(filter-out kernel_compare property hostile,$(VFS_TESTS))
 # What a policy has to show: that the caches work. The blocks they are built from do not ask for it.
-$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache dcache_ops dcache_windows icache rename walk property calls one_limit,$(VFS_TESTS))))
+$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache dcache_ops dcache_windows icache rename walk property calls descriptors storms one_limit,$(VFS_TESTS))))
 
 # Where the other half is built in the same way already.
 vfs_plain_KIT = plain/points

@@ -10,13 +10,20 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const USERS: &[&str] =
     &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "RUSTC_WRAPPER", "CC", "CXX", "LD_LIBRARY_PATH"];
 
-/// A copy of the workspace, and the commands as `make install` puts them.
-struct Workspace(Place);
+/// A copy of a workspace, and the commands as `make install` puts them.
+pub struct Workspace(pub Place);
 
 impl Workspace {
     fn new() -> Workspace {
+        Workspace::of("programs/cargo", "")
+    }
+
+    /// Of what lies in a folder beside this package's files, in a folder of the place.
+    pub fn of(folder: &str, within: &str) -> Workspace {
         let place = Place::new();
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/cargo"), place.directory());
+        let to = place.path(within);
+        std::fs::create_dir_all(&to).unwrap();
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &to);
         std::fs::create_dir(place.path("bin")).unwrap();
         for name in ["corefold", "corefold-cc", "corefold-c++", "cargo-corefold"] {
             link(corefold(), &place.path("bin").join(name));
@@ -26,7 +33,7 @@ impl Workspace {
     }
 
     /// `cargo` with the words of a line.
-    fn cargo(&self, line: &str) -> Command {
+    pub fn cargo(&self, line: &str) -> Command {
         let mut cargo = self.0.command(env!("CARGO"));
         USERS.iter().for_each(|name| _ = cargo.env_remove(name));
         let path = std::env::var("PATH").unwrap();
@@ -35,7 +42,7 @@ impl Workspace {
     }
 
     #[track_caller]
-    fn corefold(&self, line: &str) -> Said {
+    pub fn corefold(&self, line: &str) -> Said {
         let done = said(&mut self.cargo(&format!("corefold {line}")));
         assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
         done

@@ -33,10 +33,11 @@ fn borrowed(options: &[String]) -> Vec<&str> {
 
 /// Runs one candidate of `every` under a locking policy. `None` without liburcu's source.
 fn share(policy: u32, every: u32) -> Option<Share> {
-    let mut sources = options(&["run", "trace", "plan"]);
+    let mut sources = options(&["run", "trace", "plan", "world"]);
     sources.push(kit("tests/vfs/model/ours.c"));
     let program = cache_program("tests/conflict_free/main.c", policy, &borrowed(&sources))?;
-    let candidates = native_with(&kit("tests/conflict_free/candidates.c"), &borrowed(&options(&["plan", "commute"])));
+    let candidates =
+        native_with(&kit("tests/conflict_free/candidates.c"), &borrowed(&options(&["plan", "world", "commute"])));
     let place = Place::new();
     let plan = said(Command::new(candidates).arg(every.to_string()));
     assert_eq!(plan.code, Some(0), "{}", plan.err);

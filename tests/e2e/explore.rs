@@ -262,6 +262,12 @@ fn a_wait_for_a_word_that_nobody_sets_is_a_livelock() {
         assert_eq!(said.code, Some(10), "{way}: {}{}", said.out, said.err);
         assert!(said.out.starts_with("seed 0: livelock: threads poll memory"), "{}", said.out);
     }
+    // Of two threads one is between two turns of its CPU: behind a call of a hook, or behind an inline one.
+    for (way, at) in [("look", "look"), ("plain", "look_plainly")] {
+        let run = Simulation::of(&program).cpus("2").args(way).args("twice").run();
+        let said = format!("spins at {at} (nobody_sets.c:");
+        assert_eq!(run.said.out.matches(&said).count(), 2, "{}", run.said.out);
+    }
 }
 
 /// A thread that gives up at a known time, or after so many looks, is no livelock to a plain run, wherever it counts them.

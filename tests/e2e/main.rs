@@ -36,6 +36,8 @@ mod openmp;
 mod programs;
 mod progress;
 mod projects;
+mod rust_crate;
+mod rust_names;
 mod scaling;
 mod sharing;
 mod spins;

@@ -14,6 +14,7 @@ Builds Rust programs with cargo for simulation, and simulates them.
 
 Usage: cargo corefold build [CARGO'S OPTIONS]
        cargo corefold run|test|bench [CARGO'S OPTIONS] [OPTIONS OF `corefold run`] [-- PROGRAM'S ARGUMENTS]
+       cargo corefold scaling NAME [CARGO'S OPTIONS] [OPTIONS OF `corefold run`] [-- PROGRAM'S ARGUMENTS]
        cargo corefold explore [CARGO'S OPTIONS] [OPTIONS OF `corefold explore`] [-- PROGRAM'S ARGUMENTS]
 
 Commands:
@@ -21,6 +22,7 @@ Commands:
   run      Simulate a binary or example at several numbers of CPUs, and print a report
   test     The same with tests; documentation tests are left out
   bench    The same with benchmarks
+  scaling  The same with a benchmark, example or binary by its name alone, with optimisation; see --at-least
   explore  Run a binary, example, test or benchmark under many schedules, until one fails
 
 cargo's options select and build as for `cargo run`, `cargo test` and `cargo bench`; `explore` takes those of `cargo test`
@@ -70,6 +72,7 @@ pub fn cargo(mut args: Vec<OsString>) -> Result<u8> {
         Some("run") => simulate("run", "run", args),
         Some("test") => simulate("test", "run", args),
         Some("bench") => simulate("bench", "run", args),
+        Some("scaling") => scaling(args),
         Some("explore") => simulate(explored(&args), "explore", args),
         Some("--version" | "-V") => {
             screen::print(&format!("corefold {}\n", env!("CARGO_PKG_VERSION"))).map(|()| exit::FINE)
@@ -106,9 +109,32 @@ fn build(args: Vec<OsString>) -> Result<u8> {
     Ok(code)
 }
 
+/// The curve of one target by its name alone, of whatever kind it is: what the crate's `scaling` calls.
+fn scaling(args: Vec<OsString>) -> Result<u8> {
+    let cargo::Words { mut own, cargo: mut options, program } = cargo::split(args, &flags("run"));
+    if options.first().is_none_or(|name| name.as_encoded_bytes().starts_with(b"-")) {
+        screen::note("cargo corefold: error: scaling: the name of a benchmark, example or binary comes first");
+        return Ok(exit::BAD_INPUT);
+    }
+    let name = options.remove(0);
+    let named = cargo::named(&name, &options)?;
+    if !own.iter().any(|own| own.name == "output") {
+        own.push(Own { name: "output".into(), value: Some(named.recording.into()) });
+    }
+    let chosen = |word: &OsString| is_one_of(word, &["--release", "-r", "--profile"]);
+    if named.subcommand == "run" && !options.iter().any(chosen) {
+        options.push("--release".into());
+    }
+    options.extend([named.option.into(), name]);
+    start(named.subcommand, "run", cargo::Words { own, cargo: options, program })
+}
+
 /// `cargo SUBCOMMAND`, whose programs are started by `corefold RUNNER`.
 fn simulate(subcommand: &'static str, runner: &str, args: Vec<OsString>) -> Result<u8> {
-    let words = cargo::split(args, &flags(runner));
+    start(subcommand, runner, cargo::split(args, &flags(runner)))
+}
+
+fn start(subcommand: &'static str, runner: &str, words: cargo::Words) -> Result<u8> {
     let mut options = words.cargo;
     let own = placed(subcommand, runner, words.own, &options)?;
     check(runner, &own)?;

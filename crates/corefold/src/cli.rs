@@ -106,6 +106,9 @@ pub struct RunArgs {
     /// File to write the recording to.
     #[arg(short, long, value_name = "FILE", default_value = "corefold.rec")]
     pub output: PathBuf,
+    /// Fail with exit code 11 if the speed-up at the largest number of CPUs is below this.
+    #[arg(long, value_name = "FACTOR", value_parser = factor())]
+    pub at_least: Option<f64>,
     #[command(flatten)]
     pub report: ReportOptions,
     #[command(flatten)]
@@ -188,6 +191,9 @@ pub struct ReportOptions {
     /// Also write the report as JSON; - means standard output, instead of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+    /// Name functions by their whole paths, with what they are generic over.
+    #[arg(long)]
+    pub full_names: bool,
     /// Do not measure or report the host time spent in uninstrumented code and in the kernel.
     ///
     /// This is the only part of a report that differs from run to run.
@@ -221,6 +227,13 @@ fn seconds() -> impl TypedValueParser<Value = Duration> {
     clap::builder::NonEmptyStringValueParser::new().try_map(|text| {
         let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
         seconds.filter(|s| !s.is_zero()).ok_or("must be a number of seconds, more than 0")
+    })
+}
+
+/// A speed-up: a number above 0.
+fn factor() -> impl TypedValueParser<Value = f64> {
+    clap::builder::NonEmptyStringValueParser::new().try_map(|text| {
+        text.parse().ok().filter(|f: &f64| f.is_finite() && *f > 0.0).ok_or("must be a number above 0, such as 12.5")
     })
 }
 
@@ -281,6 +294,14 @@ mod tests {
         assert_eq!(run("corefold run --timeout 0.5 ./a").unwrap().limits.timeout, Some(Duration::from_millis(500)));
         for bad in ["0", "-1", "x", "nan", "inf", "1e300"] {
             assert!(run(&format!("corefold run --timeout={bad} ./a")).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_least_speed_up_is_a_number_above_0() {
+        assert_eq!(run("corefold run --at-least 12.5 ./a").unwrap().at_least, Some(12.5));
+        for bad in ["0", "-1", "x", "nan", "inf"] {
+            assert!(run(&format!("corefold run --at-least={bad} ./a")).is_err(), "{bad}");
         }
     }
 

@@ -26,10 +26,16 @@ pub fn run(args: RunArgs) -> Result<u8> {
         interrupted(&finished, &options, &args.output);
         return Ok(128 + signal as u8);
     }
-    let shown = show::show(&finished.runs, &args.report, &args.output, json);
-    kept.and(shown)?;
+    let shown = show::show(&finished.runs, &args.report, &args.output, json, args.at_least);
+    let below = kept.and(shown)?;
     screen::note(&format!("recording: {}", args.output.display()));
-    Ok(exit::of_runs(&finished.runs))
+    match (exit::of_runs(&finished.runs), below) {
+        (exit::FINE, Some(said)) => {
+            screen::note(&format!("corefold: {said}"));
+            Ok(exit::BELOW)
+        }
+        (code, _) => Ok(code),
+    }
 }
 
 /// Refuses what would be refused before the first run, whatever the program is.

@@ -13,7 +13,7 @@ use std::path::Path;
 /// `corefold report`. That the recorded program failed does not make the report fail.
 pub fn report(args: &ReportArgs) -> Result<u8> {
     let json = Json::create(args.options.json.as_deref())?;
-    show(&save::load(&args.recording)?, &args.options, &args.recording, json)?;
+    show(&save::load(&args.recording)?, &args.options, &args.recording, json, None)?;
     Ok(exit::FINE)
 }
 
@@ -44,12 +44,20 @@ impl Json {
     }
 }
 
-/// Explains the runs, and prints them as the options say.
-pub fn show(runs: &[Run], options: &ReportOptions, recording: &Path, to: Json) -> Result<()> {
-    let mut images = Images::new();
+/// Explains the runs, and prints them as the options say. What comes back is to be said if their speed-up is below
+/// `least`.
+pub fn show(
+    runs: &[Run],
+    options: &ReportOptions,
+    recording: &Path,
+    to: Json,
+    least: Option<f64>,
+) -> Result<Option<String>> {
+    let mut images = Images::with_full_names(options.full_names);
     let explained = runs.iter().map(|run| explain(run, &mut images)).collect::<Result<Vec<_>>>()?;
     let recorded = runs.first().map(|run| run.work).unwrap_or_default();
     let host = if options.no_host_time { Vec::new() } else { host::load(recording, runs) };
     let look = Options { host, ..screen::options(options.work.map_or(recorded, Into::into)) };
-    to.print(|| corefold_report::json(&explained, &look), || corefold_report::text(&explained, &look))
+    to.print(|| corefold_report::json(&explained, &look), || corefold_report::text(&explained, &look))?;
+    Ok(least.and_then(|least| corefold_report::below(&explained, &look, least)))
 }

@@ -14,6 +14,7 @@ mod versions;
 mod words;
 
 pub use messages::Built;
+pub use project::{Named, named};
 pub use rustc::{called as rustc_called, compile as rustc};
 pub use versions::{TESTED, is_tested};
 pub use words::{Flag, Own, Words, split, value};

@@ -145,8 +145,14 @@ fn running(pc: u64) -> Vec<Running> {
     let mut running: Vec<Running> =
         (0..e.fibers.len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
     for r in &mut running {
-        if r.thread as usize == e.sched.fiber {
-            r.stack.insert(0, pc);
+        let fiber = &e.fibers[r.thread as usize];
+        let place = match r.thread as usize == e.sched.fiber {
+            true => Some(pc),
+            // It has left its CPU's turn in a hook that the program called.
+            false => innermost::calling_from(fiber.saved_sp(), r.stack.first().copied()).map(innermost::in_line),
+        };
+        if let Some(place) = place {
+            r.stack.insert(0, place);
         }
     }
     running

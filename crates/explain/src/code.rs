@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a code address to the functions it belongs to, inlined ones first.
 use crate::dwarf::{Debug, Die};
+use crate::rust;
 use crate::symbols::demangle;
 use crate::types::Place;
 
@@ -54,7 +55,12 @@ pub fn frames(debug: &Debug, address: u64, symbol: Option<String>) -> Vec<Frame>
         // Code that the compiler found equal to another function's has a symbol and lines, but no entry.
         let die = die.or_else(|| debug.function_named(unit?, &function));
         let whole = die.filter(|_| raw_is_plain).map(|die| debug.function_name(die));
-        let function = shorten(whole.filter(|name| !name.is_empty()).unwrap_or(function));
+        let function = whole.filter(|name| !name.is_empty()).unwrap_or(function);
+        let function = match (debug.full_names, die.is_some_and(|die| debug.is_rust(die))) {
+            (true, _) => function,
+            (false, true) => rust::short_function(&function),
+            (false, false) => shorten(function),
+        };
         let location = frame.location.as_ref();
         frames.push(Frame {
             function,

@@ -5,6 +5,7 @@ mod frame;
 mod library;
 pub mod path;
 mod registers;
+mod rust_lock;
 pub mod scope;
 
 pub use corefold_dwarf::{Die, Reader};
@@ -19,6 +20,8 @@ pub struct Debug {
     info: Info,
     lines: addr2line::Context<Reader>,
     code: Code,
+    /// Functions are to be named by their whole paths.
+    pub full_names: bool,
 }
 
 impl Deref for Debug {
@@ -36,7 +39,7 @@ impl Debug {
             return Ok(None);
         };
         let lines = addr2line::Context::from_arc_dwarf(info.dwarf().clone())?;
-        Ok(Some(Debug { info, lines, code: Code::read(file) }))
+        Ok(Some(Debug { info, lines, code: Code::read(file), full_names: false }))
     }
 
     pub fn lines(&self) -> &addr2line::Context<Reader> {

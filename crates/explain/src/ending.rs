@@ -228,12 +228,13 @@ impl Teller<'_, '_> {
             return ("a time to come".to_owned(), false);
         }
         match object_kind(&waiter.call) {
-            Some(kind) => (format!("{kind} {}", self.object_name(waiter.on)), false),
+            Some(kind) => (self.object_name(kind, waiter.on), false),
             None => (format!("file descriptor {}", waiter.on), false),
         }
     }
 
-    fn object_name(&self, address: u64) -> String {
+    /// With its kind, or what it is in Rust.
+    fn object_name(&self, kind: &str, address: u64) -> String {
         let inside = |object: &&corefold_recording::Object| {
             (object.address..object.address + object.bytes.max(1)).contains(&address)
         };
@@ -241,10 +242,12 @@ impl Teller<'_, '_> {
         let object = objects.chain(self.run.lines.iter().flat_map(|line| &line.objects)).find(inside);
         let found = self.memory.at(address, 1, object.map_or(&[], std::slice::from_ref));
         match found.spoken() {
-            Some(Spoken::Field { name, function: Some(function) }) => format!("`{name}` in {function}"),
-            Some(Spoken::Field { name, function: None }) => format!("`{name}`"),
-            Some(Spoken::Place(place)) => place,
-            None => format!("at {address:#x}"),
+            Some(Spoken::Field { name, function, lock }) => {
+                let function = function.map(|function| format!(" in {function}")).unwrap_or_default();
+                format!("{} `{name}`{function}", lock.as_deref().unwrap_or(kind))
+            }
+            Some(Spoken::Place(place)) => format!("{kind} {place}"),
+            None => format!("{kind} at {address:#x}"),
         }
     }
 }

@@ -16,6 +16,7 @@ pub struct Images {
     by_path: HashMap<String, Image>,
     /// Stands for files that are not those of the run.
     nothing: Image,
+    full_names: bool,
 }
 
 impl Images {
@@ -23,10 +24,20 @@ impl Images {
         Images::default()
     }
 
+    /// Names functions by their whole paths, with all that they are generic over.
+    pub fn with_full_names(full_names: bool) -> Images {
+        Images { full_names, ..Images::default() }
+    }
+
     /// Loads what is not loaded yet; a file that cannot be read becomes an empty image.
     pub(crate) fn load(&mut self, modules: &[Module]) {
         for module in modules {
-            self.by_path.entry(module.path.clone()).or_insert_with(|| Image::open(&module.path));
+            let full_names = self.full_names;
+            self.by_path.entry(module.path.clone()).or_insert_with(|| {
+                let mut image = Image::open(&module.path);
+                image.debug.iter_mut().for_each(|debug| debug.full_names = full_names);
+                image
+            });
         }
     }
 

@@ -35,7 +35,7 @@ pub use images::Images;
 pub use places::places;
 pub use types::*;
 pub use verdict::judge;
-pub use wrapper::is_wrapper;
+pub use wrapper::{called_by, is_wrapper};
 
 use corefold_recording::Run;
 use space::Space;

@@ -152,7 +152,11 @@ impl<'a, 'b> Teller<'a, 'b> {
 
     /// The number of the field that an access at `offset` of the line touches.
     fn field_at(&mut self, offset: u64, bytes: u64) -> usize {
-        let found = self.memory.at(self.line.address + offset, bytes, &self.line.objects);
+        let mut found = self.memory.at(self.line.address + offset, bytes, &self.line.objects);
+        // Beside the lock there may be accesses to what it guards.
+        if let Some(lock) = &found.field.lock {
+            found.field.name += &format!(" ({lock})");
+        }
         self.field(found.object, found.field)
     }
 

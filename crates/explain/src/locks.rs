@@ -4,7 +4,7 @@ use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{LockUse, Place, base_name, lock_kind_name};
-use crate::wrapper::is_wrapper;
+use crate::wrapper::{called_by, is_wrapper};
 use corefold_recording::{Lock, LockKind, Meetings, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -19,10 +19,11 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
 
 fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     let waited_at = (lock.wait_pc != 0).then(|| in_program(&space.callers_at(lock.wait_pc)));
-    let given = (!lock.name.is_empty()).then(|| lock.name.clone());
-    let name = given.or_else(|| openmp_name(lock, space)).or_else(|| memory_name(lock, memory)).unwrap_or_else(|| {
+    let given = (!lock.name.is_empty()).then(|| (lock.name.clone(), None));
+    let named = given.or_else(|| Some((openmp_name(lock, space)?, None))).or_else(|| memory_name(lock, memory));
+    let (name, type_name) = named.unwrap_or_else(|| {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
-        format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address)
+        (format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address), None)
     });
     let used = (lock.kind == LockKind::CondVar).then(|| used_as(&lock.meetings));
     let made = used == Some(Used::Barrier);
@@ -30,6 +31,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     LockUse {
         name,
         kind,
+        type_name,
         address: lock.address,
         acquisitions: lock.acquisitions,
         contended: lock.contended,
@@ -90,21 +92,24 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
     is_openmp.then(|| format!("futex of OpenMP threads without work ({:#x})", lock.address))
 }
 
-/// Where the program calls, if that is in the same function; else where its library does. Functions that
-/// only wrap a lock stand for their callers, as far as these are known.
+/// Where the program calls, if that is known; else where its library does. Functions that only wrap a lock stand for
+/// their callers, as far as these are known; a caller of Rust's names the function that it calls, in brackets.
 fn in_program(frames: &[Frame]) -> Place {
-    let own = frames.iter().position(|frame| !frame.is_standard_library()).unwrap_or(frames.len() - 1);
-    let wraps = |frame: &&Frame| is_wrapper(&frame.function, frame.file.as_deref());
-    let wrappers = frames[own..frames.len() - 1].iter().take_while(wraps).count();
-    frames[own + wrappers].place()
+    let own = frames.iter().position(|frame| !is_library(frame)).unwrap_or(frames.len() - 1);
+    let called = own.checked_sub(1).map(|at| frames[at].place());
+    called_by(frames[own].place(), called.as_ref())
 }
 
-/// What the memory it lies in is called; `None` where that has no name.
-fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<String> {
+fn is_library(frame: &Frame) -> bool {
+    frame.is_standard_library() || is_wrapper(&frame.function, frame.file.as_deref())
+}
+
+/// What the memory it lies in is called, and the type of a lock of Rust; `None` where that has no name.
+fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<(String, Option<String>)> {
     Some(match memory.at(lock.address, 1, lock.object.as_slice()).spoken()? {
-        Spoken::Field { name, function: Some(function) } => format!("{name} in {function}"),
-        Spoken::Field { name, function: None } => name,
-        Spoken::Place(place) => format!("{} {place}", lock_kind_name(lock.kind)),
+        Spoken::Field { name, function: Some(function), lock } => (format!("{name} in {function}"), lock),
+        Spoken::Field { name, function: None, lock } => (name, lock),
+        Spoken::Place(place) => (format!("{} {place}", lock_kind_name(lock.kind)), None),
     })
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct Found {
 
 /// The name of memory that nothing else names.
 pub(crate) enum Spoken {
-    /// A field, and the function whose variable it is in.
-    Field { name: String, function: Option<String> },
+    /// A field, the function whose variable it is in, and what it is called if it is a lock of Rust.
+    Field { name: String, function: Option<String>, lock: Option<String> },
     /// `at +0x8 of object at x.c:12 (heap, 48 bytes)`.
     Place(String),
 }
@@ -34,6 +34,8 @@ pub(crate) struct Field {
     pub size: u64,
     /// The elements of arrays that it lies in, outer before inner.
     pub elements: Vec<Element>,
+    /// What it is called if it is a lock of Rust: `Mutex`, `parking_lot RwLock`.
+    pub lock: Option<String>,
 }
 
 /// Everything that gives names to the data of one run.
@@ -65,7 +67,7 @@ impl Found {
             _ if !object.is_known() => None,
             _ if nameless => Some(Spoken::Place(format!("on {}", object.name))),
             name if name.starts_with('+') => Some(Spoken::Place(format!("at {name} of {}", object.name))),
-            name => Some(Spoken::Field { name, function }),
+            name => Some(Spoken::Field { name, function, lock: field.lock }),
         }
     }
 }
@@ -244,13 +246,14 @@ impl<'a> Thing<'a> {
                     type_name: Some(part.type_name),
                     offset: part.offset,
                     size: part.size,
+                    lock: part.lock,
                 }
             }
             None => {
                 let whole = offset + self.first_offset == 0 && !self.base.is_empty();
                 let shown = offset + self.first_offset;
                 let name = if whole { self.base.clone() } else { format!("{}+{shown:#x}", self.base) };
-                Field { name, type_name: None, offset, size: bytes, elements: Vec::new() }
+                Field { name, type_name: None, offset, size: bytes, elements: Vec::new(), lock: None }
             }
         }
     }

@@ -35,6 +35,72 @@ fn short_type(name: &str) -> String {
     path + &without_paths(arguments)
 }
 
+/// `<alloc::sync::Arc<T> as core::ops::drop::Drop>::drop` is `Arc::drop`, `pool::work::Queue<T>::push::{{closure}}` is
+/// `Queue::push::{{closure}}`, and `pool::work::run` is `work::run`: the type, or else the module, and the function.
+pub(crate) fn short_function(name: &str) -> String {
+    let parts = parts(name);
+    let is_named = |part: &str| !part.starts_with('{');
+    let Some(function) = parts.iter().rposition(|part| is_named(part)) else {
+        return name.to_owned();
+    };
+    let owner = parts[..function].iter().rev().find(|part| is_named(part));
+    let owner = owner.map(|owner| owner_name(owner) + "::").unwrap_or_default();
+    let own: Vec<String> = parts[function..].iter().map(|part| function_name(part)).collect();
+    owner + &own.join("::")
+}
+
+/// What stands between the `::` of a path; not of those in brackets, nor of the one in `f::<T>`.
+fn parts(name: &str) -> Vec<&str> {
+    let is_path = |rest: &str| {
+        let next = rest.strip_prefix("::");
+        next.is_some_and(|next| !next.starts_with('<') || next.starts_with("<impl "))
+    };
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            // The arrow of a function's type is no bracket.
+            b'>' if name[..at].ends_with('-') => {}
+            b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && is_path(&name[at..]) => {
+                parts.push(&name[start..at]);
+                start = at + 2;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&name[start..]);
+    parts
+}
+
+/// A type without what it is generic over, or a module. Of `<&mut T as Iterator>` it is the trait that tells something.
+fn owner_name(part: &str) -> String {
+    let Some(inner) = part.strip_prefix('<').and_then(|part| part.strip_suffix('>')) else {
+        return plain(part);
+    };
+    let inner = inner.strip_prefix("impl ").unwrap_or(inner);
+    let (kind, of) = match inner.split_once(" as ") {
+        Some((kind, of)) => (kind, of),
+        None => inner.split_once(" for ").map_or((inner, inner), |(of, kind)| (kind, of)),
+    };
+    let kind = plain(kind);
+    let is_type = kind.len() > 1 && kind.starts_with(|first: char| first.is_uppercase());
+    if is_type { kind } else { plain(of) }
+}
+
+/// `Arc` of `alloc::sync::Arc<T>`.
+fn plain(path: &str) -> String {
+    last(path.split('<').next().unwrap_or(path)).to_owned()
+}
+
+/// `drop_in_place<MutexGuard<u64>>`: the last part says what a generic function is for, unless it is long.
+fn function_name(part: &str) -> String {
+    const LONGEST: usize = 32;
+    let (own, arguments) = part.split_at(part.find('<').unwrap_or(part.len()));
+    let (own, arguments) = (own.trim_end_matches("::"), without_paths(arguments));
+    if arguments.len() > LONGEST { format!("{own}<…>") } else { own.to_owned() + &arguments }
+}
+
 fn without_paths(text: &str) -> String {
     let mut short = String::new();
     let mut path = String::new();
@@ -59,7 +125,32 @@ fn last(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::short_type;
+    use super::{short_function, short_type};
+
+    #[test]
+    fn functions_are_told_by_their_type_or_module() {
+        let names = [
+            ("main", "main"),
+            ("pool::main", "pool::main"),
+            ("pool::count::{{closure}}", "pool::count::{{closure}}"),
+            ("std_locks::main::{{closure}}::{{closure}}", "std_locks::main::{{closure}}::{{closure}}"),
+            ("pool::work::Queue<T>::push", "Queue::push"),
+            ("pool::work::Queue<T>::push::{closure#0}", "Queue::push::{closure#0}"),
+            ("<alloc::sync::Arc<T,A> as core::ops::drop::Drop>::drop", "Arc::drop"),
+            ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "Mutex::lock_contended"),
+            ("<&mut I as core::iter::traits::iterator::Iterator>::next", "Iterator::next"),
+            ("core::iter::range::<impl core::iter::traits::iterator::Iterator for A>::next", "Iterator::next"),
+            ("core::iter::range::<impl core::iter::Step for core::ops::Range<u8>>::next", "Range::next"),
+            (
+                "core::ptr::drop_in_place<std::sync::poison::mutex::MutexGuard<u64>>",
+                "ptr::drop_in_place<MutexGuard<u64>>",
+            ),
+            ("<std::sync::poison::condvar::Condvar>::wait_while::<u8, a::b>", "Condvar::wait_while<u8, b>"),
+            ("alloc::sync::{impl#12}::drop<[u8], a::B>", "sync::drop<[u8], B>"),
+            ("std::thread::scoped::<impl std::thread::scoped::Scope<T>>::spawn_scoped", "Scope::spawn_scoped"),
+        ];
+        names.iter().for_each(|(long, short)| assert_eq!(short_function(long), *short));
+    }
 
     #[test]
     fn paths_and_defaults_are_left_out() {

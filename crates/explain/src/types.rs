@@ -377,6 +377,8 @@ pub struct LockUse {
     /// A label, a variable, or a field of an object; else `mutex at 0x… waited for in f`.
     pub name: String,
     pub kind: LockKind,
+    /// Its type, where it is a lock of Rust: `Mutex`, `parking_lot RwLock`.
+    pub type_name: Option<String>,
     pub address: u64,
     /// 0: not known, and `contended` is how many waits there were.
     pub acquisitions: u64,

@@ -194,6 +194,7 @@ fn lock(lock: &explain::LockUse) -> Lock<'_> {
     Lock {
         name: &lock.name,
         kind: lock_kind_name(lock.kind),
+        type_name: lock.type_name.as_deref(),
         address: lock.address,
         acquisitions: lock.acquisitions,
         contended: lock.contended,

@@ -5,6 +5,7 @@
 //! run time where it does not. Failed runs are in the table with their reason and in no
 //! figure. What is named as a cause, and from what cost on, is decided in `finding` alone.
 mod accuracy;
+mod bound;
 mod curve;
 mod finding;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod units;
 mod usl;
 
 pub use accuracy::{CodeKind, Expected};
+pub use bound::below;
 pub use corefold_recording::Work;
 pub use host::{HostLibrary, HostRun};
 pub use json::json;

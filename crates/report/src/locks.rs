@@ -35,8 +35,8 @@ impl<'a> LockGroup<'a> {
     }
 
     /// What it is, unless the name says it.
-    pub fn kind_name(&self) -> Option<&'static str> {
-        let kind = lock_kind_name(self.kind);
+    pub fn kind_name(&self) -> Option<&'a str> {
+        let kind = self.worst().type_name.as_deref().unwrap_or(lock_kind_name(self.kind));
         (!self.worst().name.contains(kind)).then_some(kind)
     }
 

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose code a place is.
-use corefold_explain::{Place, SiteUse, is_wrapper};
+use corefold_explain::{Place, SiteUse, called_by, is_wrapper};
 
 /// Where standard libraries keep what is inlined into the program: an atomic add of C++ or Rust is in one
 /// of these files, and its caller is what the reader looks for.
-const LIBRARY_PATHS: [&str; 6] =
-    ["/include/c++/", "/usr/include/", "/usr/lib/gcc", "/rustc/", "/library/core/src/", "/library/std/src/"];
+const LIBRARY_PATHS: [&str; 7] = [
+    "/include/c++/",
+    "/usr/include/",
+    "/usr/lib/gcc",
+    "/rustc/",
+    "/library/alloc/src/",
+    "/library/core/src/",
+    "/library/std/src/",
+];
 
 fn is_library(file: Option<&str>) -> bool {
     file.is_some_and(|file| LIBRARY_PATHS.iter().any(|path| file.contains(path)))
@@ -13,15 +20,19 @@ fn is_library(file: Option<&str>) -> bool {
 
 /// The innermost of the functions inlined at `site` that is neither a standard library's nor a lock's
 /// wrapper; the function that all are inlined into, if that is the program's; the innermost of all where
-/// there is no other.
+/// there is no other. Of Rust, with the library's function that it calls in brackets.
 pub fn in_program(site: &SiteUse) -> Place {
     let innermost = Place { function: site.function.clone(), file: site.file.clone(), line: site.line };
     let Some(outermost) = site.inlined_into.last() else { return innermost };
     let own = |place: &&Place| place.file.is_some() && !is_library(place.file.as_deref());
     let wraps = |place: &Place| is_wrapper(&place.function, place.file.as_deref());
-    let all = || std::iter::once(&innermost).chain(&site.inlined_into).filter(own);
-    let found = all().find(|place| !wraps(place) || std::ptr::eq(*place, outermost));
-    found.or(all().next()).cloned().unwrap_or(innermost)
+    let frames: Vec<&Place> = std::iter::once(&innermost).chain(&site.inlined_into).collect();
+    let all = || frames.iter().enumerate().filter(|(_, place)| own(place));
+    let found = all().find(|(_, place)| !wraps(place) || std::ptr::eq(**place, outermost)).or(all().next());
+    match found {
+        Some((at, place)) => called_by((*place).clone(), at.checked_sub(1).map(|inner| frames[inner])),
+        None => innermost,
+    }
 }
 
 #[cfg(test)]
@@ -42,6 +53,19 @@ mod tests {
         let operator = Place { line: Some(390), ..atomic.clone() };
         touched.inlined_into = vec![operator, place("add", "counter.cc", 9), place("main", "main.cc", 1)];
         assert_eq!(in_program(&touched), place("add", "counter.cc", 9));
+    }
+
+    #[test]
+    fn of_rust_the_library_function_is_named_too() {
+        let lock = |function: &str, file: &str| Place { function: function.into(), ..place("", file, 490) };
+        let exchange = lock("AtomicU32::compare_exchange", "/rustc/1/library/core/src/sync/atomic.rs");
+        let mut touched = site(&exchange, AccessKind::Rmw, "queue", 1, 0);
+        touched.inlined_into = vec![
+            lock("Mutex::lock", "/rustc/1/library/std/src/sys/sync/mutex/futex.rs"),
+            lock("Mutex::lock", "/rustc/1/library/std/src/sync/poison/mutex.rs"),
+            place("Pool::push", "pool.rs", 9),
+        ];
+        assert_eq!(in_program(&touched), place("Pool::push [Mutex::lock]", "pool.rs", 9));
     }
 
     #[test]

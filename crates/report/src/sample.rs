@@ -135,6 +135,7 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
     LockUse {
         name: name.into(),
         kind,
+        type_name: None,
         address,
         acquisitions: 1_000_000,
         contended: 970_000,

@@ -10,9 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef CF_CONFLICT_SECOND // the CPU of the second call; the first one's is 0
+#define CF_CONFLICT_SECOND 1
+#endif
+
 enum {
 	CALLERS = 2,
-	MAKER_CPU = 2,
+	MAKER_CPU = CF_CONFLICT_SECOND == 2 ? 3 : 2,
 	RENEWED = 256,  // tests on one file system
 	WARM_UP = 128,  // files that each caller makes on it before
 	FDS = 64,       // numbers of descriptors in plans
@@ -28,7 +32,7 @@ struct caller {
 	struct result result;
 	char paths[2][64];
 	struct trace trace;
-	int cpu;
+	int number, cpu;
 	bool warms, ends, complete;
 } __attribute__((aligned(4096)));
 
@@ -53,17 +57,17 @@ static void pin(int cpu)
 // A file system in use: this CPU has its share of memory, space and numbers.
 static void warm_up(struct caller *c)
 {
-	struct ours *ours = &c->runner->ours[1 + c->cpu];
+	struct ours *ours = &c->runner->ours[1 + c->number];
 	struct result result;
 	char path[32];
-	snprintf(path, sizeof path, "/warm%d", c->cpu);
+	snprintf(path, sizeof path, "/warm%d", c->number);
 	for (int i = 0; i < WARM_UP; i++) {
-		ours_call(ours, &(struct call){ .op = OP_OPEN, .task = c->cpu, .fd = AT_FDCWD, .path = path, .flags = O_CREAT | O_RDWR,
+		ours_call(ours, &(struct call){ .op = OP_OPEN, .task = c->number, .fd = AT_FDCWD, .path = path, .flags = O_CREAT | O_RDWR,
 						.mode = 0644 }, &result);
 		int fd = (int)result.value;
-		ours_call(ours, &(struct call){ .op = OP_PWRITE, .task = c->cpu, .fd = fd, .size = 2 * CF_PAGE }, &result);
-		ours_call(ours, &(struct call){ .op = OP_CLOSE, .task = c->cpu, .fd = fd }, &result);
-		ours_call(ours, &(struct call){ .op = OP_UNLINK, .task = c->cpu, .fd = AT_FDCWD, .path = path }, &result);
+		ours_call(ours, &(struct call){ .op = OP_PWRITE, .task = c->number, .fd = fd, .size = 2 * CF_PAGE }, &result);
+		ours_call(ours, &(struct call){ .op = OP_CLOSE, .task = c->number, .fd = fd }, &result);
+		ours_call(ours, &(struct call){ .op = OP_UNLINK, .task = c->number, .fd = AT_FDCWD, .path = path }, &result);
 	}
 }
 
@@ -82,7 +86,7 @@ static void *serve(void *argument)
 			continue;
 		}
 		trace_begin(&c->trace);
-		ours_call(&c->runner->ours[1 + c->cpu], &c->call, &c->result);
+		ours_call(&c->runner->ours[1 + c->number], &c->call, &c->result);
 		c->complete = trace_end(&c->trace);
 		sem_post(&c->done);
 	}
@@ -119,7 +123,8 @@ struct runner *runner_new(void)
 	for (int i = 0; i < CALLERS; i++) {
 		struct caller *c = &r->callers[i];
 		c->runner = r;
-		c->cpu = i;
+		c->number = i;
+		c->cpu = i ? CF_CONFLICT_SECOND : 0;
 		sem_init(&c->go, 0, 0);
 		sem_init(&c->done, 0, 0);
 		if (pthread_create(&c->thread, NULL, serve, c))

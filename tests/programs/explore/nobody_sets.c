@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A thread waits for a flag that nobody sets, in one of the ways to wait, while main joins it. As it might, if
- * "late" is said: then main sets the flag after 40 ms.
+ * "late" is said: then main sets the flag after 40 ms. "twice": two threads wait.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -105,18 +105,21 @@ int main(int argc, char **argv)
 
 	pthread_spin_init(&spin, 0);
 	pthread_spin_lock(&spin);
-	pthread_create(&thread, NULL,
-		       !strcmp(way, "look")    ? look
-		       : !strcmp(way, "plain") ? look_plainly
-		       : !strcmp(way, "apart") ? look_apart
-		       : !strcmp(way, "own")   ? look_at_own
-		       : !strcmp(way, "spin")  ? take
-		       : !strcmp(way, "yield") ? yield
-		       : !strcmp(way, "draw")  ? draw
-		       : !strcmp(way, "below") ? count_below
-					       : count,
-		       NULL);
-	if (argc > 2) {
+	void *(*wait)(void *) = !strcmp(way, "look")    ? look
+				: !strcmp(way, "plain") ? look_plainly
+				: !strcmp(way, "apart") ? look_apart
+				: !strcmp(way, "own")   ? look_at_own
+				: !strcmp(way, "spin")  ? take
+				: !strcmp(way, "yield") ? yield
+				: !strcmp(way, "draw")  ? draw
+				: !strcmp(way, "below") ? count_below
+							: count;
+	pthread_create(&thread, NULL, wait, NULL);
+	if (argc > 2 && !strcmp(argv[2], "twice")) {
+		pthread_t second;
+
+		pthread_create(&second, NULL, wait, NULL);
+	} else if (argc > 2) {
 		usleep(40000);
 		atomic_store(&flag, 1);
 		plain = 1;

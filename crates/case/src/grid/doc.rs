@@ -28,7 +28,8 @@ pub fn table(cells: &[Cell]) -> String {
         let best = (0..KINDS.len()).find(|&kind| cell.loses(kind) == 1.0).map_or("-", |kind| KINDS[kind]);
         let mark = if cell.adaptive() < 0.9 { " **misses**" } else { "" };
         let (cpus, headroom, load, adaptive) = (cell.cpus, headroom(cell), &cell.load, cell.adaptive());
-        let _ = write!(text, "| {cpus} | {headroom} | {load} | {adaptive:.2}{mark} | {best} |");
+        let adaptive = ratio(adaptive);
+        let _ = write!(text, "| {cpus} | {headroom} | {load} | {adaptive}{mark} | {best} |");
         for kind in 0..ADAPTIVE {
             let _ = write!(text, " {} |", ratio(cell.loses(kind)));
         }
@@ -67,13 +68,14 @@ fn place_of(row: &str) -> Option<(u32, i64, String)> {
 fn parsed(row: &str) -> Option<Cell> {
     let (cpus, headroom, load) = place_of(row)?;
     let columns: Vec<&str> = row.trim_end_matches(" |").split(" | ").collect();
-    let adaptive: f64 = columns.get(3)?.split(' ').next()?.parse().ok()?;
+    let adaptive = columns.get(3)?.split(' ').next()?;
     let mut rates = [None; KINDS.len()];
     for (rate, column) in rates[..ADAPTIVE].iter_mut().zip(columns.get(5..)?) {
         *rate = column.parse().ok().map(|loses: f64| 1.0 / loses);
     }
     let others = rates.iter().flatten().copied().fold(0.0, f64::max);
-    rates[ADAPTIVE] = Some(adaptive * others);
+    // Where all others were cut off, nothing is known but that it was the fastest.
+    rates[ADAPTIVE] = Some(if adaptive.starts_with('>') { 1.0 } else { adaptive.parse::<f64>().ok()? * others });
     Some(Cell { cpus, headroom, load, rates })
 }
 
@@ -123,6 +125,14 @@ mod tests {
     fn a_cell_that_misses_says_so() {
         let text = table(&[cell([Some(1.0), Some(1.0), Some(1.0), Some(1.0), Some(0.8)])]);
         assert!(text.contains("| 0.80 **misses** | global |"), "{text}");
+    }
+
+    #[test]
+    fn the_adaptive_one_alone_may_end() {
+        let text = table(&[cell([None, None, None, None, Some(2.0)])]);
+        let row = text.lines().last().expect("a row");
+        assert_eq!(row, "| 80 | unlimited | add | >4 | adaptive | >4 | >4 | >4 | >4 |");
+        assert_eq!(parsed(row).expect("a cell").loses(ADAPTIVE), 1.0);
     }
 
     #[test]

@@ -9,13 +9,13 @@ mod cfa;
 mod effect;
 mod function;
 mod instruction;
+mod intrinsics;
 mod memory;
 mod sequence;
 mod split;
 mod statement;
 mod stretch;
 mod suffix;
-mod vectors;
 
 use cfa::Cfa;
 use corefold_block::around::{Kind, Word};
@@ -42,7 +42,7 @@ pub struct Statements<'a> {
     compiler: Compiler,
     /// Statements outside of functions touch memory.
     unseen_outside: bool,
-    /// [`vectors::is_hooked`].
+    /// [`intrinsics::is_hooked`].
     hooked: bool,
 }
 
@@ -84,8 +84,8 @@ impl<'a> Statements<'a> {
 
     /// The compiler's own instruction: whether no hook tells what it does, and so it is written here.
     fn own(&mut self, line: &str, out: &mut String) -> bool {
-        let effect = vectors::without_hook(line, self.compiler, self.hooked);
-        self.hooked = vectors::is_hooked(line, self.hooked);
+        let effect = intrinsics::without_hook(line, self.compiler, self.hooked);
+        self.hooked = intrinsics::is_hooked(line, self.hooked);
         let Some(effect) = effect.filter(|_| self.functions.is_within() && !self.functions.is_annotated()) else {
             return false;
         };

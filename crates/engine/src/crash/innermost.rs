@@ -80,6 +80,17 @@ pub fn calling_from(sp: u64, outer: Option<u64>) -> Option<u64> {
     first_call(sp, outer.unwrap_or(0))
 }
 
+/// Where in a function the hook belongs whose call returns to `pc`: the function's end has calls for its inline hooks, each
+/// with the place that it is for (`lea PLACE(%rip), …; call HOOK; jmp PLACE`).
+pub fn in_line(pc: u64) -> u64 {
+    // SAFETY: within a module's code, which neither begins nor ends with a call.
+    let code = unsafe { core::slice::from_raw_parts((pc - 12) as *const u8, 17) };
+    let number = |at: usize| i32::from_le_bytes([code[at], code[at + 1], code[at + 2], code[at + 3]]);
+    let (place, next) = (pc.wrapping_sub(5).wrapping_add_signed(number(3).into()), pc + 5);
+    let is_one = code[..2] == [0x48, 0x8d] && matches!(code[2], 0x35 | 0x3d) && (code[7], code[12]) == (0xe8, 0xe9);
+    if is_one && next.wrapping_add_signed(number(13).into()) == place { place } else { pc }
+}
+
 /// Adds to `stack`, a thread's place and its calls from the innermost on, where the program called what the
 /// place belongs to. The thread's stack pointer is `sp`.
 pub fn complete(stack: &mut Vec<u64>, sp: u64) {

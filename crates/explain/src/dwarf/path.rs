@@ -19,6 +19,8 @@ pub struct Part {
     pub kind: Die,
     /// The elements of arrays that it lies in, outer before inner.
     pub elements: Vec<Element>,
+    /// What the part is called if it is a lock of Rust, whose own parts are internal: `Mutex`.
+    pub lock: Option<String>,
 }
 
 /// An element of an array on the way from an object to a part of it.
@@ -56,10 +58,12 @@ impl Debug {
     fn part_within(&self, kind: Die, offset: u64, bytes: u64, left: &Cell<u32>) -> Part {
         let mut walk = Walk { path: String::new(), kind, offset: 0, size: self.size_of(kind).unwrap_or(0) };
         let mut elements = Vec::new();
+        let mut lock = None;
         // Deeper nesting than this is a type that contains itself: broken debug information.
         for _ in 0..24 {
             left.set(left.get().saturating_sub(1));
-            let ends = left.get() == 0 || self.is_opaque(walk.kind);
+            lock = self.rust_lock(walk.kind).filter(|_| !self.is_guarded(walk.kind, offset - walk.offset, bytes));
+            let ends = left.get() == 0 || lock.is_some() || self.is_opaque(walk.kind);
             let step = if ends { Step::End } else { self.step(&walk, offset, bytes.max(1), left) };
             match step {
                 Step::Into(next) => {
@@ -78,7 +82,7 @@ impl Debug {
             }
         }
         let Walk { path, kind, offset, size } = walk;
-        Part { path, type_name: rust::type_name(self, kind), offset, size, kind, elements }
+        Part { path, type_name: rust::type_name(self, kind), offset, size, kind, elements, lock }
     }
 
     fn step(&self, walk: &Walk, offset: u64, bytes: u64, left: &Cell<u32>) -> Step {

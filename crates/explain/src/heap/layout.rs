@@ -53,7 +53,7 @@ impl Layout {
             Element::Pointer(kind) => (kind, 8),
         };
         let (path, elements) = (String::new(), Vec::new());
-        let whole = || Part { path, type_name: self.type_name(debug), offset: 0, size: 0, kind, elements };
+        let whole = || Part { path, type_name: self.type_name(debug), offset: 0, size: 0, kind, elements, lock: None };
         let Some(from) = offset.checked_sub(self.start) else {
             return Part { path: format!("+{offset:#x} (array length)"), offset, size: bytes, ..whole() };
         };
@@ -73,7 +73,7 @@ impl Layout {
             Element::Value(kind) => debug.part_at(kind, offset, bytes),
             Element::Pointer(kind) => {
                 let type_name = format!("{} *", debug.type_name(kind));
-                Part { path: String::new(), type_name, offset: 0, size: 8, kind, elements: Vec::new() }
+                Part { path: String::new(), type_name, offset: 0, size: 8, kind, elements: Vec::new(), lock: None }
             }
         }
     }

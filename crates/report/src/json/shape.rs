@@ -223,6 +223,9 @@ pub struct Site<'a> {
 pub struct Lock<'a> {
     pub name: &'a str,
     pub kind: &'static str,
+    /// Its type, where it is a lock of Rust: `Mutex`, `parking_lot RwLock`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<&'a str>,
     pub address: u64,
     /// 0: not known, and `contended` is how many waits there were.
     pub acquisitions: u64,
