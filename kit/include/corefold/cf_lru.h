@@ -67,7 +67,7 @@ enum cf_lru_answer {
 	CF_LRU_KEEP,   /* stays where it is */
 	CF_LRU_ROTATE, /* goes to the young end */
 	CF_LRU_REMOVE, /* off the list, into what scan hands out: the callback has made sure that nobody adds it again */
-	CF_LRU_GONE,   /* the callback has taken it off itself, by cf_lru_isolate__ */
+	CF_LRU_GONE,   /* the callback has taken it off itself, by cf_lru_isolate__, and not put it back */
 	CF_LRU_BUSY,   /* its lock is taken: left for the next scan */
 	CF_LRU_STOP,   /* stays where it is, and the scan ends */
 };
@@ -89,7 +89,7 @@ size_t cf_lru_scan(struct cf_lru *lru, size_t most, cf_lru_callback *callback, v
 		   struct cf_lru_link **gone);
 
 /* For callbacks, which hold the list's lock: takes the object off, or puts it back at the young end. */
-void cf_lru_isolate__(struct cf_lru_list *list, struct cf_lru_link *link);
+void cf_lru_isolate__(struct cf_lru_link *link);
 void cf_lru_restore__(struct cf_lru *lru, struct cf_lru_list *list, struct cf_lru_link *link);
 
 size_t cf_lru_count(const struct cf_lru *lru);

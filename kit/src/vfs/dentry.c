@@ -116,11 +116,9 @@ void cf_dentry_uncharge__(struct cf_dentry *d)
 		(void)d->super->ops->charge(d->super, -(int64_t)d->lru.own);
 }
 
-// False: its charge was refused.
+// It is on none. False: its charge was refused.
 static bool list__(struct cf_dentry *d)
 {
-	if (cf_lru_listed(&d->lru))
-		return true;
 	if (!charge__(d))
 		return false;
 	cf_lru_add(&d->super->unused, &d->lru);
@@ -346,20 +344,34 @@ static bool worth_keeping(const struct cf_dentry *d)
 	       !(__atomic_load_n(&directory->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_REMOVED);
 }
 
+// On the LRU, and marked as used. False: its charge was refused, or its directory was removed meanwhile.
+static bool keep__(struct cf_dentry *d)
+{
+	bool listed = cf_lru_listed(&d->lru);
+	CF_TEST_POINT("dentry: to be listed");
+	if (!listed && !list__(d))
+		return false;
+	// A full barrier between the list's count and the look at REMOVED, also when it is marked already: pairs with
+	// cf_dentry_drop_names, which sets REMOVED and then looks at the lists. Without it both could miss the other, and the name
+	// would keep the directory.
+	if (!listed || !(d->flags & CF_DENTRY_REFERENCED))
+		cf_dentry_set_flags__(d, CF_DENTRY_REFERENCED, 0);
+	return worth_keeping(d);
+}
+
 // The count was 0 a moment ago; the lock is held. True: the caller finishes it.
 static bool unused__(struct cf_dentry *d)
 {
 	if (reference_count(&d->count))
 		return false;
-	if (!worth_keeping(d) || ((d->flags & CF_DENTRY_OP_DISCARD) && d->ops->discard(d)) || !list__(d)) {
+	if (!worth_keeping(d) || ((d->flags & CF_DENTRY_OP_DISCARD) && d->ops->discard(d)) || !keep__(d)) {
 		if (!cf_dentry_kill__(d)) // a reader has just taken a reference: its put comes here again
 			return false;
 		if (cf_lru_remove(&d->super->unused, &d->lru))
 			cf_dentry_uncharge__(d);
 		return true;
 	}
-	if (!(d->flags & CF_DENTRY_REFERENCED))
-		cf_dentry_set_flags__(d, CF_DENTRY_REFERENCED, 0);
+	CF_TEST_POINT("dentry: kept");
 	return false;
 }
 

@@ -348,10 +348,11 @@ static enum cf_lru_answer age__(struct cf_lru_list *list, struct cf_inode *inode
 {
 	if (reference_count(&inode->count) > 0) {
 		CF_TEST_POINT("inode: isolating");
-		cf_lru_isolate__(list, &inode->unused);
-		if (reference_count(&inode->count) <= 0) // invariant B
-			cf_lru_restore__(&inode->cache->unused, list, &inode->unused);
-		return CF_LRU_GONE;
+		cf_lru_isolate__(&inode->unused);
+		if (reference_count(&inode->count) > 0) // invariant B
+			return CF_LRU_GONE;
+		cf_lru_restore__(&inode->cache->unused, list, &inode->unused);
+		return CF_LRU_BUSY;
 	}
 	if (inode->state & (CF_INODE_REFERENCED | CF_INODE_DIRTY)) {
 		set_state__(inode, 0, CF_INODE_REFERENCED);
@@ -437,17 +438,20 @@ static enum cf_lru_answer collect(struct cf_lru_list *list, struct cf_lru_link *
 	struct dirty_inodes *dirty = argument;
 	struct cf_inode *inode = INODE_OF(link, dirty);
 	struct cf_lock_node node;
+	enum cf_lru_answer answer = CF_LRU_KEEP;
+	(void)list;
 	if (dirty->count == dirty->most)
 		return CF_LRU_STOP;
 	if (!try_lock(inode, &node))
 		return CF_LRU_BUSY;
 	if (cf_inode_grab(inode)) {
 		set_state__(inode, 0, CF_INODE_DIRTY);
-		cf_lru_isolate__(list, link);
+		cf_lru_isolate__(link);
 		dirty->inode[dirty->count++] = inode;
+		answer = CF_LRU_GONE;
 	}
 	drop_tried(inode, &node);
-	return CF_LRU_GONE;
+	return answer;
 }
 
 static size_t write_all(struct cf_icache *c, struct dirty_inodes *dirty)

@@ -63,15 +63,13 @@ static void push__(struct cf_lru_list *list, struct cf_lru_link *link, uint32_t 
 {
 	link_young__(list, link);
 	__atomic_store_n(&link->list, number + 1, __ATOMIC_RELAXED); // relaxed: the object's lock orders
-	change_count__(list, 1);
 }
 
-static void unlink__(struct cf_lru_list *list, struct cf_lru_link *link)
+static void unlink__(struct cf_lru_link *link)
 {
 	unlink_only__(link);
 	// Sequentially consistent: pairs with cf_lru_listed. An exchange: in the lab a store is seen late.
 	__atomic_exchange_n(&link->list, 0, __ATOMIC_SEQ_CST);
-	change_count__(list, (uint64_t)-1);
 }
 
 bool cf_lru_add(struct cf_lru *lru, struct cf_lru_link *link)
@@ -84,6 +82,7 @@ bool cf_lru_add(struct cf_lru *lru, struct cf_lru_link *link)
 	list = &lru->lists[number];
 	lock_list(lru, list, &node);
 	push__(list, link, number);
+	change_count__(list, 1);
 	unlock_list(lru, list, &node);
 	return true;
 }
@@ -101,15 +100,17 @@ bool cf_lru_remove(struct cf_lru *lru, struct cf_lru_link *link)
 	CF_TEST_POINT("lru: removing");
 	lock_list(lru, list, &node);
 	listed = link->list == number;
-	if (listed)
-		unlink__(list, link);
+	if (listed) {
+		unlink__(link);
+		change_count__(list, (uint64_t)-1);
+	}
 	unlock_list(lru, list, &node);
 	return listed;
 }
 
-void cf_lru_isolate__(struct cf_lru_list *list, struct cf_lru_link *link)
+void cf_lru_isolate__(struct cf_lru_link *link)
 {
-	unlink__(list, link);
+	unlink__(link);
 }
 
 void cf_lru_restore__(struct cf_lru *lru, struct cf_lru_list *list, struct cf_lru_link *link)
@@ -125,9 +126,13 @@ static size_t obey__(struct cf_lru_list *list, struct cf_lru_link *link, enum cf
 		unlink_only__(link);
 		link_young__(list, link);
 	}
+	// An object that was isolated is counted until its answer: else a list whose only object is put back would look empty to
+	// another scan.
+	if (answer == CF_LRU_REMOVE || answer == CF_LRU_GONE)
+		change_count__(list, (uint64_t)-1);
 	if (answer != CF_LRU_REMOVE)
 		return 0;
-	unlink__(list, link);
+	unlink__(link);
 	link->next = *gone;
 	*gone = link;
 	return 1;
@@ -159,7 +164,9 @@ size_t cf_lru_scan(struct cf_lru *lru, size_t most, cf_lru_callback *callback, v
 	bool ends = most == 0;
 	for (uint32_t i = 0; i < lru->size && !ends; i++) {
 		struct cf_lru_list *list = &lru->lists[(first + i) % lru->size];
-		if (__atomic_load_n(&list->count, __ATOMIC_RELAXED)) // relaxed: a guess
+		// Sequentially consistent: what the caller stored so before the scan comes before this look. Pairs with an add that is
+		// followed by a sequentially consistent exchange and a look at what the caller stored: one of the two sees the other.
+		if (__atomic_load_n(&list->count, __ATOMIC_SEQ_CST))
 			ends = scan_list(lru, list, &left, callback, argument, gone);
 	}
 	return most - left;

@@ -39,11 +39,13 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 static enum cf_lru_answer isolate__(struct cf_lru_list *list, struct cf_dentry *d)
 {
 	CF_TEST_POINT("dentry: isolating");
-	cf_lru_isolate__(list, &d->lru);
-	if (reference_count(&d->count) <= 0) // invariant B
+	cf_lru_isolate__(&d->lru);
+	CF_TEST_POINT("dentry: isolated");
+	if (reference_count(&d->count) <= 0) { // invariant B
 		cf_lru_restore__(&d->super->unused, list, &d->lru);
-	else
-		cf_dentry_uncharge__(d);
+		return CF_LRU_BUSY;
+	}
+	cf_dentry_uncharge__(d);
 	return CF_LRU_GONE;
 }
 
@@ -89,19 +91,27 @@ static enum cf_lru_answer age(struct cf_lru_list *list, struct cf_lru_link *link
 	return answer;
 }
 
+struct removal {
+	struct cf_dentry *removed;
+	bool busy; // the lock of one of its names was taken, or a reference was taken meanwhile
+};
+
 // Only a removed directory's names, however young.
-static enum cf_lru_answer drop_name(struct cf_lru_list *list, struct cf_lru_link *link, void *removed)
+static enum cf_lru_answer drop_name(struct cf_lru_list *list, struct cf_lru_link *link, void *argument)
 {
 	struct cf_dentry *d = DENTRY_OF(link, lru);
+	struct removal *r = argument;
 	struct cf_lock_node node;
-	enum cf_lru_answer answer;
+	enum cf_lru_answer answer = CF_LRU_BUSY;
 	(void)list;
-	if (cf_dentry_parent(d) != removed)
+	// A name with a reference goes at its last put, which counts to 0 and then sees REMOVED: worth_keeping.
+	if (cf_dentry_parent(d) != r->removed || reference_count(&d->count) > 0)
 		return CF_LRU_KEEP;
-	if (!cf_vfs_lock_try(&d->lock, &node))
-		return CF_LRU_BUSY;
-	answer = kill__(d);
-	cf_vfs_lock_drop(&d->lock, &node);
+	if (cf_vfs_lock_try(&d->lock, &node)) {
+		answer = kill__(d);
+		cf_vfs_lock_drop(&d->lock, &node);
+	}
+	r->busy |= answer == CF_LRU_BUSY;
 	return answer;
 }
 
@@ -142,18 +152,23 @@ bool cf_dcache_reclaim(struct cf_super *s, size_t most)
 	return p.freed || p.busy;
 }
 
-// Those that are busy are about to be put, and go then: worth_keeping.
 void cf_dentry_drop_names(struct cf_dentry *removed)
 {
 	struct cf_dentry_locked l;
+	struct removal r = { removed, false };
 	cf_dentry_lock(removed, &l);
-	// Sequentially consistent: before counts and the list are looked at. A put does so the other way around; one of the two
-	// sees the other.
+	// Sequentially consistent: before counts and lists are looked at. A put counts and lists first, and looks then (unused__ and
+	// invariant B); one of the two sees the other.
 	cf_dentry_set_flags__(removed, CF_DENTRY_REMOVED, 0);
 	cf_dentry_unlock(removed, &l);
-	if (reference_count(&removed->count) > 1) // a name has a reference; others may have one, too
-		while (scan(removed->super, SIZE_MAX, drop_name, removed))
-			;
+	if (reference_count(&removed->count) <= 1) // no name has a reference, nor has anybody else
+		return;
+	(void)scan(removed->super, SIZE_MAX, drop_name, &r);
+	while (r.busy) { // its put may have looked at REMOVED before that was set, and not have dropped the lock yet
+		CF_LOCK_REST();
+		r.busy = false;
+		(void)scan(removed->super, SIZE_MAX, drop_name, &r);
+	}
 }
 
 size_t cf_dcache_unused(const struct cf_super *s)

@@ -71,14 +71,37 @@ static void replace(int id)
 	check(fs_rename(own, "/name") == 0, "a rename over a name fails");
 }
 
+// Renames of "/x" and "/y" that have begun, and that have ended.
+static long begun, ended;
+
+static int cross_rename(const char *from, const char *to)
+{
+	int result;
+	__atomic_fetch_add(&begun, 1, __ATOMIC_SEQ_CST);
+	result = fs_rename(from, to);
+	__atomic_fetch_add(&ended, 1, __ATOMIC_SEQ_CST);
+	return result;
+}
+
+// Four looks at four moments: each may come just after a rename, but then three have taken effect between the first and the last:
+// with x below y, x goes up, y goes down and up again.
 static void cross(uint64_t *random)
 {
+	long before;
 	if (below(random, 2))
-		(void)(fs_rename("/x", "/y/x") || fs_rename("/y/x", "/x"));
+		(void)(cross_rename("/x", "/y/x") || cross_rename("/y/x", "/x"));
 	else
-		(void)(fs_rename("/y", "/x/y") || fs_rename("/x/y", "/y"));
-	check((fs_stat("/x", 0) > 0 || fs_stat("/y/x", 0) > 0) || (fs_stat("/y", 0) > 0 || fs_stat("/x/y", 0) > 0),
+		(void)(cross_rename("/y", "/x/y") || cross_rename("/x/y", "/y"));
+	before = __atomic_load_n(&ended, __ATOMIC_SEQ_CST);
+	check((fs_stat("/x", 0) > 0 || fs_stat("/y/x", 0) > 0) || (fs_stat("/y", 0) > 0 || fs_stat("/x/y", 0) > 0) ||
+		      __atomic_load_n(&begun, __ATOMIC_SEQ_CST) - before >= 3,
 	      "both directories are gone");
+}
+
+static void check_crossed(void)
+{
+	int top = (fs_stat("/x", 0) > 0) + (fs_stat("/y", 0) > 0), below_other = (fs_stat("/y/x", 0) > 0) + (fs_stat("/x/y", 0) > 0);
+	check(top + below_other == 2 && top > 0, "a directory is gone, or twice there");
 }
 
 static void *thread(void *number)
@@ -137,6 +160,7 @@ int main(int argc, char **argv)
 		check(pthread_create(&threads[i], NULL, thread, (void *)i) == 0, "no thread");
 	for (long i = 0; i < cpus; i++)
 		pthread_join(threads[i], NULL);
+	check_crossed();
 	check(fs_end() == 0, "a reference is missing");
 	check(fs.charged == 0, "memory is missing");
 	cf_rcu_unregister_thread();

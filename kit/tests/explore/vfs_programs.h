@@ -101,18 +101,32 @@ static struct call call_on_fd(struct random *r, enum op op)
 	return c;
 }
 
-// Files, directories, links and contents.
+static bool draws(const struct random *r, const enum op *ops, uint32_t count, enum op op)
+{
+	for (int i = 0; i < 4; i++)
+		if (ops[r->calls[i] % count] == op)
+			return true;
+	return false;
+}
+
+// Files, directories, links and contents. Where links are made, and names go, no path is through a link.
 static struct call mixed_call(struct random *r)
 {
 	static const enum op ops[] = { OP_OPEN, OP_OPEN, OP_UNLINK, OP_RENAME, OP_RENAME, OP_LINK, OP_MKDIR, OP_UNLINK, OP_FSTATAT,
 				       OP_PREAD, OP_PWRITE, OP_TRUNCATE, OP_SYMLINK, OP_READLINK, OP_CLOSE, OP_FSTAT, OP_WRITE,
 				       OP_FTRUNCATE, OP_READ, OP_READDIR, OP_SHRINK };
 	static const char *const files[] = { "/a", "/b", "/d/a", "/d/b", "/l" };
+	const bool links_go = draws(r, ops, COUNT_OF(ops), OP_SYMLINK) &&
+			      (draws(r, ops, COUNT_OF(ops), OP_RENAME) || draws(r, ops, COUNT_OF(ops), OP_UNLINK));
 	struct call c = on_path(SOME_CALL(r, ops), SOME_PATH(r, shared_paths));
 	c.path2 = SOME_PATH(r, shared_paths);
 	data_of(r, &c);
+	if (c.op == OP_SYMLINK)
+		c.path = SOME_PATH(r, files); // not the directory in others' paths
+	if (c.op == OP_FSTATAT && links_go)
+		c.flags = AT_SYMLINK_NOFOLLOW;
 	if (c.op == OP_OPEN)
-		c.flags = open_flags(r);
+		c.flags = open_flags(r) | (links_go ? O_NOFOLLOW : 0);
 	if (c.op == OP_UNLINK)
 		c.flags = below(r, 3) ? 0 : AT_REMOVEDIR;
 	if (c.op == OP_RENAME) {

@@ -261,4 +261,95 @@ TEST("a put beside the shrinker leaves the dentry on the LRU")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+// --- A removed directory's names leave the cache, whatever else is under way with them.
+
+static struct cf_dentry *removed;
+
+static void drop_names(void)
+{
+	cf_rcu_register_thread();
+	cf_dentry_drop_names(removed);
+	cf_rcu_unregister_thread();
+}
+
+static struct cf_dentry *name_in(struct cf_dentry *directory)
+{
+	struct cf_name name = name_of("n");
+	struct cf_dentry *d = NULL;
+	CHECK_EQUAL(cf_dentry_find(directory, &name, false, &d), 0);
+	return d;
+}
+
+// `removed` is a directory and `held` a name in it, which is not there; the LRU is empty.
+static void begin_removed(void)
+{
+	int error;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/d"), 0);
+	removed = fs_get("/d", 0, &error);
+	cf_dcache_shrink(&fs.super, SIZE_MAX);
+	held = name_in(removed);
+	CHECK_EQUAL(fs_rmdir("/d"), 0); // without drop_names
+}
+
+// The root and the directory are left: the name did not stay to keep it.
+static void end_removed(void)
+{
+	CHECK_EQUAL(cf_dcache_count(&fs.super), 2);
+	cf_dentry_put(removed);
+	CHECK_EQUAL(fs_end(), 0);
+	CHECK_EQUAL(fs.charged, 0);
+}
+
+TEST("a name that is being listed when its directory is removed does not stay")
+{
+	struct actor putter = { .act = put_held, .cpu = 1, .stop_at = "dentry: to be listed" };
+	if (!two_cpus() || !CF_VFS_DENTRIES_SPLIT) // else both need the dcache lock
+		return;
+	begin_removed();
+	actor_start(&putter);
+	CHECK(actor_wait_held(&putter));
+	cf_dentry_drop_names(removed);
+	actor_end(&putter);
+	end_removed();
+}
+
+TEST("a name whose last put still has its lock when its directory is removed does not stay")
+{
+	struct actor putter = { .act = put_held, .cpu = 1, .stop_at = "dentry: kept" };
+	struct actor remover = { .act = drop_names, .cpu = 0 };
+	if (!two_cpus() || !CF_VFS_DENTRIES_SPLIT)
+		return;
+	begin_removed();
+	actor_start(&putter);
+	CHECK(actor_wait_held(&putter));
+	actor_start(&remover);
+	CHECK(!actor_finishes(&remover));
+	actor_end(&putter);
+	actor_end(&remover);
+	end_removed();
+}
+
+TEST("a name that the shrinker puts back when its directory is removed does not stay")
+{
+	struct actor shrinker = { .act = shrink_all, .cpu = 1, .stop_at = "dentry: isolating" };
+	struct actor remover = { .act = drop_names, .cpu = 0 };
+	if (!two_cpus() || !CF_VFS_RCU_WALK)
+		return;
+	begin_removed();
+	cf_dentry_put(held);
+	held = name_in(removed); // used before: its last put needs no lock
+	CHECK_EQUAL(cf_dcache_unused(&fs.super), 1);
+	hold(&shrinker);
+	cf_dentry_put(held);
+	__atomic_store_n(&shrinker.stop_at, "dentry: isolated", __ATOMIC_RELAXED);
+	sem_post(&shrinker.go_on);
+	CHECK(actor_wait_held(&shrinker));
+	actor_start(&remover);
+	CHECK(!actor_finishes(&remover));
+	actor_end(&shrinker);
+	actor_end(&remover);
+	end_removed();
+}
+
 VFS_MAIN

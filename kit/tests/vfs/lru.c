@@ -12,10 +12,11 @@ static void begin(bool one)
 
 static enum cf_lru_answer answer_own(struct cf_lru_list *list, struct cf_lru_link *link, void *seen)
 {
+	(void)list;
 	if (seen)
 		++*(size_t *)seen;
 	if (link->own == CF_LRU_GONE)
-		cf_lru_isolate__(list, link);
+		cf_lru_isolate__(link);
 	return (enum cf_lru_answer)link->own;
 }
 
