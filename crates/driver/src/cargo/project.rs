@@ -10,7 +10,10 @@ use std::process::{Command, Stdio};
 
 /// The target directory that cargo would use by itself, of these options.
 pub fn target_directory(options: &[OsString]) -> Result<PathBuf> {
-    let metadata = metadata(options)?;
+    directory_in(&metadata(options)?)
+}
+
+fn directory_in(metadata: &Value) -> Result<PathBuf> {
     let directory = metadata["target_directory"].as_str().map(PathBuf::from);
     directory.ok_or_else(|| bad_input!("cargo metadata names no target_directory"))
 }
@@ -41,7 +44,7 @@ pub fn named(name: &OsStr, options: &[OsString]) -> Result<Named> {
     };
     let directory = match words::value(options, "--target-dir") {
         Some(directory) => std::path::absolute(directory)?,
-        None => target_directory(options)?.join("corefold"),
+        None => directory_in(&metadata)?.join("corefold"),
     };
     Ok(Named { subcommand, option, recording: directory.join(name).with_added_extension("rec") })
 }

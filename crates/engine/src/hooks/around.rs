@@ -6,7 +6,7 @@
 //! runs between the two calls. `registers` has their entry.
 use crate::calls::raw;
 use crate::calls::string::work;
-use crate::engine::{engine, note};
+use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, read_value};
 use crate::hooks::hot::hot;
 use crate::hooks::{atomics, blocks, store_buffer, wide};
@@ -85,7 +85,7 @@ fn announce(word: Word, address: u64, pc: u64) {
         }
         Kind::Write if word.is_partly() => {
             // The bytes between are others' to write: none may wait with these.
-            stored_at_once();
+            store_buffer::commit_own();
             range_write(address, pc, size);
         }
         Kind::Write if whole && size <= 8 => remember(Kind::Write, address, size, pc),
@@ -157,16 +157,9 @@ fn unseen(what: u32, pc: u64) {
     let is_caught = what == Unseen::SystemCall as u32 && raw::catches(pc);
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
-        stored_at_once();
+        // What comes may store at once: what was stored before takes effect first.
+        store_buffer::commit_own();
     }
     // It may have stored: not counted as a spin.
     hot!().wrote = 1;
-}
-
-/// What comes stores at once, so what the CPU has stored before takes effect first.
-fn stored_at_once() {
-    let cpu = engine().sim.cpu as u32;
-    if store_buffer::any_of(cpu) {
-        store_buffer::commit_all(cpu);
-    }
 }

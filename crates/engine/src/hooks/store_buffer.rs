@@ -81,6 +81,15 @@ pub fn commit_all(cpu: u32) {
     stores().commit_all_of(&mut ProgramMemory, cpu, running());
 }
 
+/// What the running CPU has stored takes effect now, before its time.
+#[inline]
+pub fn commit_own() {
+    let cpu = running();
+    if any_of(cpu) {
+        commit_all(cpu);
+    }
+}
+
 /// Is it one store that waits?
 pub fn is_alone(cpu: u32) -> bool {
     stores().is_alone(cpu)

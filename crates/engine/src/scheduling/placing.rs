@@ -87,9 +87,7 @@ fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
 pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     let e = engine();
     // The woken thread sees all earlier stores of the waker, on whatever CPU and by whatever call.
-    if store_buffer::any_of(e.sim.cpu as u32) {
-        store_buffer::commit_all(e.sim.cpu as u32);
-    }
+    store_buffer::commit_own();
     perturb::worked();
     let latency = latency + perturb::late(fiber, at + latency);
     let home = e.fibers[fiber].cpu;

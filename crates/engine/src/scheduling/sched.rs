@@ -315,7 +315,7 @@ pub fn adopt_first() {
 pub fn finish_current() {
     drain();
     // Its stack may be unmapped before their time.
-    store_buffer::commit_all(engine().sim.cpu as u32);
+    store_buffer::commit_own();
     let e = engine();
     e.sched.leaving = Some(e.sched.fiber);
     current().state = State::Finished;
