@@ -299,7 +299,7 @@ impl Model {
                 return self.hand_over(tag, next, other, access, now);
             }
         }
-        *tag = self.share(access.address, owner, tag.is_dirty());
+        self.share(tag, access.address, owner);
         self.shared(tag, access, now)
     }
 
@@ -359,19 +359,19 @@ impl Model {
         Tag::record(self.lines.add_read(state, self.readers.get(set), self.homes.of(line)))
     }
 
-    /// A private line gets a record, its old one if it had one.
-    fn share(&mut self, address: u64, owner: u32, dirty: bool) -> Tag {
-        let line = address >> self.line_shift;
+    /// The private line of `owner` gets a record, its old one if it had one.
+    pub fn share(&mut self, tag: &mut Tag, address: u64, owner: u32) {
+        let (line, dirty) = (address >> self.line_shift, tag.is_dirty());
         let settled = self.cpus[owner as usize].owns_from(line);
         let state = State { owner: self.core_of(owner), writer: owner as u16, dirty, settled, since: 0 };
-        match self.resting.remove(&line) {
+        *tag = Tag::record(match self.resting.remove(&line) {
             Some(index) => {
                 self.lines.revive(index as usize, state);
                 self.lines.get(index as usize).home = self.homes.of(line);
-                Tag::record(index)
+                index
             }
-            None => Tag::record(self.lines.add(state, self.homes.of(line))),
-        }
+            None => self.lines.add(state, self.homes.of(line)),
+        });
     }
 
     /// A line that one CPU alone has used for a while is private again, and its hits cost nothing. Not one

@@ -56,13 +56,18 @@ impl Sim {
 
     fn ask_model<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, event: &Event, effects: &mut Effects) {
         let Access { cpu, address, kind, .. } = event.access;
+        // Stores that are due commit before it: whether they still have their lines is told by how things are now.
+        self.flush(world, self.shown(lease.clock), effects);
         effects.retries_before = self.retries.len() as u16;
         // Only now that the CPUs behind have run: until here the owner may have stored to it.
-        let tag = *world.tag(address);
-        self.reveal(world, tag, cpu);
         let shared = self.model.shared_lines();
+        self.reveal(world, address, cpu);
+        let before = *world.tag(address);
         // In place: a copy has to wait until its parts are stored.
         effects.outcome = self.model.access(world.tag(address), &event.access, lease.clock);
+        if before.record_index().is_some() && world.tag(address).private_cpu().is_some() {
+            self.keep_shared(world, address, cpu);
+        }
         if effects.outcome.transfer.is_some() || kind.writes() {
             self.requested(address, lease.clock, effects);
             if let Some(other) = self.model.pair_of(address, &effects.outcome) {
@@ -196,16 +201,29 @@ impl Sim {
         effects.set(Effects::WAITED);
     }
 
-    /// Another CPU than the owner asks for a private line that the owner has modified: its plain stores there were not put
-    /// off, so what it stored before them takes effect first.
+    /// Another CPU than the owner asks for a private line. If the owner has modified it, its plain stores there were not put
+    /// off, so what it stored before them takes effect first. If not, a store of its own may wait on it, and asks for it
+    /// again when it can commit.
     #[inline]
-    pub(crate) fn reveal(&mut self, world: &mut impl Memory, tag: Tag, asks: u32) {
+    pub(crate) fn reveal<W: Memory + Tags>(&mut self, world: &mut W, address: u64, asks: u32) {
+        let tag = *world.tag(address);
         if let Some(owner) = tag.private_cpu()
             && owner != asks
-            && tag.is_dirty()
             && self.stores.any_of(owner)
         {
-            self.stores.commit_all_of(world, owner, self.cpu as u32);
+            match tag.is_dirty() {
+                true => self.stores.commit_all_of(world, owner, self.cpu as u32),
+                false => self.keep_shared(world, address, owner),
+            }
+        }
+    }
+
+    /// While a store waits on a line, no CPU has it without others knowing.
+    #[cold]
+    fn keep_shared(&mut self, tags: &mut impl Tags, address: u64, owner: u32) {
+        let line = self.line_start(address);
+        if self.stores.any_on(&(line..line + self.line_bytes)) {
+            self.model.share(tags.tag(address), address, owner);
         }
     }
 
@@ -220,8 +238,7 @@ impl Sim {
     /// The adjacent-line prefetcher requests the other line of a pair.
     #[cold]
     fn prefetch<W: Memory + Tags>(&mut self, world: &mut W, address: u64, cpu: u32, now: Ticks, effects: &mut Effects) {
-        let tag = *world.tag(address);
-        self.reveal(world, tag, cpu);
+        self.reveal(world, address, cpu);
         self.model.prefetch(world.tag(address), cpu, address, now);
         self.requested(address, now, effects);
     }
@@ -273,6 +290,24 @@ impl Sim {
                 self.cpus[cpu as usize].run_ahead.waited(stall, window, until + event.mark);
             }
             if !self.is_last(until) {
+                return Part::Others;
+            }
+        }
+    }
+
+    /// Waits until the store buffer has room for one more store. What is in the way may have to ask for its line again.
+    pub(crate) fn await_room<W: Memory + Tags>(
+        &mut self,
+        lease: &mut Lease,
+        world: &mut W,
+        cpu: u32,
+        effects: &mut Effects,
+    ) -> Part {
+        loop {
+            self.flush(world, self.shown(lease.clock), effects);
+            let Some(store) = self.stores.in_the_way(cpu) else { return Part::Over };
+            self.await_store(lease, world, &store, effects);
+            if !self.is_last(lease.clock) {
                 return Part::Others;
             }
         }
@@ -336,7 +371,7 @@ impl Sim {
 }
 
 #[inline]
-fn others_know(tag: Tag, cpu: u32) -> bool {
+pub(crate) fn others_know(tag: Tag, cpu: u32) -> bool {
     !tag.is_untouched() && tag.private_cpu() != Some(cpu)
 }
 

@@ -56,7 +56,7 @@ pub struct Event {
     pub(crate) asked: Ticks,
     /// A load that nobody spins on: its value is not looked at.
     pub(crate) only_timed: bool,
-    /// Of a load: when it was ready to be made. Of an update: its time after its effect.
+    /// Of a load: when it was ready to be made. Of a plain store: when it takes effect. Of an update: its time after that.
     pub(crate) mark: Ticks,
     /// The tag before the access.
     pub(crate) before: Tag,

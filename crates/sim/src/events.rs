@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program does on a CPU, and what follows: the simulator's one entry for accesses and fences.
-use crate::access::Part;
+use crate::access::{Part, others_know};
 use crate::event::{Effects, Event, Phase, Retry, Wait, What};
 use crate::{Lease, Memory, Sim, Tags};
-use corefold_model::{Kind, Tag};
+use corefold_model::{Kind, Tag, Ticks};
 
 impl Sim {
     /// The running CPU does this. If the effects say that others come first ([`Effects::OTHERS`]), they are to be run
@@ -54,10 +54,10 @@ impl Sim {
     /// changes no state of the line. CPUs behind go first if they can change the value ([`Sim::may_run_ahead`]), but for a
     /// value that may be old: then `None`.
     #[inline]
-    fn is_quiet(
+    fn is_quiet<W: Memory + Tags>(
         &mut self,
         lease: &mut Lease,
-        world: &mut impl Tags,
+        world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
     ) -> Option<bool> {
@@ -72,6 +72,7 @@ impl Sim {
             self.cpus[cpu as usize].run_ahead.passed(lease.clock);
             self.collect_waits(world, cpu, effects);
         }
+        self.flush(world, self.shown(lease.clock), effects);
         let tag = *world.tag(address);
         if !self.model.quiet_read(tag, cpu, lease.clock) {
             return Some(false);
@@ -129,7 +130,6 @@ impl Sim {
                 None => return Part::Others,
                 Some(true) if event.may_be_old => {
                     event.phase = Phase::Over;
-                    self.flush(world, self.shown(lease.clock), effects);
                     return Part::Over;
                 }
                 Some(true) => event.phase = Phase::Over,
@@ -183,8 +183,14 @@ impl Sim {
             event.before = *world.tag(address);
             event.phase = Phase::Earlier;
         }
-        if let Part::Others = self.access(lease, world, event, effects) {
-            return Part::Others;
+        if event.phase != Phase::After {
+            if let Part::Others = self.access(lease, world, event, effects) {
+                return Part::Others;
+            }
+            event.mark = effects.outcome.effect;
+            if !Self::is_its_turn(lease.clock, event) && !self.is_last(lease.clock) {
+                return Part::Others;
+            }
         }
         // Stores that are due commit before it, also those to these bytes.
         self.flush(world, self.shown(lease.clock), effects);
@@ -192,7 +198,7 @@ impl Sim {
         if self.stores.any_of(cpu) {
             let bytes = address..address + u64::from(event.access.size);
             let (pc, ..) = crate::parts(event.access.origin);
-            self.stores.defer_plain(world, cpu, bytes, effects.outcome.effect, pc);
+            self.stores.defer_plain(world, cpu, bytes, event.mark, pc);
             seen = self.stores.youngest(cpu).map_or(seen, |store| store.effect);
         }
         effects.value = seen;
@@ -213,18 +219,12 @@ impl Sim {
         let (cpu, address, size) = (event.access.cpu, event.access.address, event.access.size as u8);
         if event.phase == Phase::Begin {
             self.catch_up(lease, cpu);
-            event.phase = Phase::Earlier;
-            // Waits until the store buffer has room for one more store.
-            if let Some(store) = self.stores.in_the_way(cpu) {
-                self.await_store(lease, world, &store, effects);
-                event.phase = Phase::Room;
-                if !self.is_last(lease.clock) {
-                    return Part::Others;
-                }
-            }
+            event.phase = Phase::Room;
         }
         if event.phase == Phase::Room {
-            self.flush(world, lease.clock, effects);
+            if let Part::Others = self.await_room(lease, world, cpu, effects) {
+                return Part::Others;
+            }
             event.phase = Phase::Earlier;
         }
         if event.phase == Phase::Earlier {
@@ -240,7 +240,7 @@ impl Sim {
             .and_then(|delays| delays.stored())
             .map_or(at, |longer| self.model.hold_store(&event.access, at.max(lease.clock) + longer));
         let effect = effect.max(self.stores.not_before);
-        if effect <= lease.clock && !self.stores.any_of(cpu) {
+        if effect <= lease.clock && !self.stores.any_of(cpu) && Self::is_its_turn(lease.clock, event) {
             world.write(address, size, value);
         } else {
             keep_clean(world.tag(address), cpu, event.before);
@@ -248,6 +248,12 @@ impl Sim {
             self.stores.defer(world, cpu, (address, size), value, effect, pc);
         }
         Part::Over
+    }
+
+    /// Is it the running CPU's turn to store? Not if it has waited since CPUs that are behind went first, and others see the
+    /// line: they may look before, or a sibling's store may come before.
+    fn is_its_turn(clock: Ticks, event: &Event) -> bool {
+        clock == event.asked || !others_know(event.before, event.access.cpu)
     }
 
     fn update<W: Memory + Tags>(
@@ -265,23 +271,21 @@ impl Sim {
                 return Part::Others;
             }
             let outcome = &effects.outcome;
-            event.mark = 0;
-            if outcome.transfer.is_some() || outcome.stall > 0 {
-                // It takes effect when the line has arrived; CPUs that are behind run first.
-                event.mark = outcome.done - outcome.effect;
-                event.waits = true;
-                lease.clock -= event.mark;
-                if !self.is_last(lease.clock) {
-                    return Part::Others;
-                }
+            event.mark = outcome.done - outcome.effect;
+            lease.clock -= event.mark;
+            // It takes effect when the line has arrived; CPUs that are behind run first.
+            event.waits = outcome.transfer.is_some() || outcome.stall > 0;
+            if event.waits && !self.is_last(lease.clock) {
+                return Part::Others;
             }
         }
         if let Part::Others = self.await_line(lease, world, event, effects) {
             return Part::Others;
         }
-        lease.clock += event.mark;
         event.phase = Phase::Over;
+        // It finds what has committed when it takes effect, not what commits while it holds the line: a sibling's store.
         self.flush(world, self.shown(lease.clock), effects);
+        lease.clock += event.mark;
         self.found(world, event, effects);
         Part::Over
     }

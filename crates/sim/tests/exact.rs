@@ -76,11 +76,17 @@ fn waiting() -> impl Strategy<Value = Vec<Vec<Op>>> {
     })
 }
 
+/// The same, and what their siblings do meanwhile, which may be nothing.
+fn waiting_beside() -> impl Strategy<Value = Vec<Vec<Op>>> {
+    (waiting(), prop::collection::vec(prop::collection::vec(op(), 0..20), 4))
+        .prop_map(|(first, then)| [first, then].concat())
+}
+
 const FLAG: Bytes = Bytes::word(0x8000);
 const NEXT: Bytes = Bytes::word(0x8008);
 
 fn waited(skips_after: u32, lists: &[Vec<Op>]) -> (Results, u64) {
-    let mut lab = Lab::new(Options::new(4), lists);
+    let mut lab = Lab::new(Options { step_by_step: skips_after == 0, ..Options::new(lists.len() as u32) }, lists);
     lab.skips_after = skips_after;
     while lab.step() {}
     (lab.results, lab.skipped)
@@ -90,6 +96,11 @@ proptest! {
     #![proptest_config(times(2))]
     #[test]
     fn skipped_spins(lists in waiting()) {
+        prop_assert_eq!(waited(3, &lists).0, waited(0, &lists).0);
+    }
+
+    #[test]
+    fn skipped_spins_beside_siblings(lists in waiting_beside()) {
         prop_assert_eq!(waited(3, &lists).0, waited(0, &lists).0);
     }
 }
