@@ -18,6 +18,7 @@ Examples:
   corefold run --cpus 1,8-80:8 --json - -- ./bench {cpus} > curve.json
   corefold report corefold.rec                    print the last report again
   corefold explore --seeds 1-10000 -- ./test      try many schedules of one program until one fails
+  corefold fix corefold.rec                       try other layouts of what it waited for, and rank them
   corefold layout ./bench 'conn*' --stride slab   structures on cache lines, in a slab object by object
   corefold case run percpu-limit                  reproduce a published result in simulation
   corefold machine show skylake-2s-80             a machine's parameters, each with its source";
@@ -32,6 +33,17 @@ Examples:
 A schedule fails if the program exits with a status other than 0, crashes, uses memory after freeing it, deadlocks,
 or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if none failed but some did not finish within
 --timeout, 6 if the program cannot be simulated, others as for `corefold run`.";
+
+const FIX: &str = "\
+Examples:
+  corefold fix corefold.rec                      what would padding gain at the largest number of CPUs, and where
+  corefold fix corefold.rec --cpus 16
+  corefold fix corefold.rec --also reads.rec     what the same layouts do to another recording of the program
+  corefold fix corefold.rec --json - | jq '.layouts[0]'
+
+The program is simulated again, once for each layout: its objects stay where they are in memory, and what a layout moves is
+simulated on cache lines of its own. So the figures hold for the workload, the machine and the schedule of the recording.
+Give --without, --slack and --memory again if the recording was made with them.";
 
 const LAYOUT: &str = "\
 Examples:
@@ -83,6 +95,9 @@ pub enum Command {
     /// Show structures on cache lines: offsets, holes, line boundaries; in an array, slot by slot; between two builds.
     #[command(after_help = LAYOUT)]
     Layout(crate::layout::LayoutArgs),
+    /// Try other layouts of the structures that a recording waited for, without recompiling, and rank them.
+    #[command(after_help = FIX)]
+    Fix(FixArgs),
     /// Reproduce published results in simulation.
     #[command(subcommand)]
     Case(crate::case::Command),
@@ -161,6 +176,40 @@ pub struct LimitArgs {
     /// End a run after this many seconds of virtual time.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub longest: Option<Duration>,
+    /// Memory limit for the program in one run, such as 512M [default: what the host can spare].
+    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    pub memory: Option<u64>,
+    /// Number of runs to simulate in parallel [default: one per host core].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZero<usize>>,
+    /// Cycles by which a CPU may run ahead of the others; 0 is exact but slower.
+    #[arg(long, value_name = "CYCLES", default_value_t = SLACK)]
+    pub slack: u64,
+}
+
+#[derive(Args)]
+pub struct FixArgs {
+    /// A recording written by `corefold run`, of a program that is still there.
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// Number of CPUs [default: the largest of the recording].
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+    /// Another recording of the same program: what do the layouts do to it?
+    #[arg(long, value_name = "FILE")]
+    pub also: Vec<PathBuf>,
+    /// Also write the result as JSON; - means standard output, instead of the text.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// The machine, if it is not one that comes with corefold [default: that of the recording].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// Parts of the model that were disabled.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mechanisms(), hide_possible_values = true)]
+    pub without: Vec<String>,
+    /// End a run after this many seconds of host time.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds())]
+    pub timeout: Option<Duration>,
     /// Memory limit for the program in one run, such as 512M [default: what the host can spare].
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub memory: Option<u64>,

@@ -70,6 +70,7 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         jobs: args.limits.jobs,
         work: Default::default(),
         measure_host: false,
+        relayouts: Vec::new(),
     })
 }
 

@@ -4,6 +4,7 @@ mod cargo;
 mod case;
 mod cli;
 mod explore;
+mod fix;
 mod host;
 mod layout;
 mod machine;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         }
         Command::Run(args) => run::run(args),
         Command::Explore(args) => explore::explore(args),
+        Command::Fix(args) => fix::fix(args),
         Command::Case(command) => case::case(command),
         Command::Layout(args) => layout::layout(&args),
         Command::Report(args) => show::report(&args),

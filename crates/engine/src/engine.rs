@@ -7,6 +7,7 @@ use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::scheduling::fiber::Fiber;
 use crate::scheduling::neutral_stack::NeutralStack;
 use crate::scheduling::sched::Scheduler;
+use crate::storage::relayout;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,6 +32,7 @@ pub struct Engine {
     pub heap: crate::storage::heap::Heap,
     pub freed: crate::storage::freed::Freed,
     pub mapped: crate::storage::mapped::Mapped,
+    pub relayouts: relayout::Relayouts,
     pub locks: crate::account::locks::Locks,
     pub progress: Vec<Progress>,
     /// How often the program has read a clock, and timers of its own came due.
@@ -107,6 +109,7 @@ pub fn begin(launch: Launch) {
         heap,
         freed: crate::storage::freed::Freed::default(),
         mapped: crate::storage::mapped::Mapped::default(),
+        relayouts: relayout::Relayouts::default(),
         locks: crate::account::locks::Locks::default(),
         progress: Vec::new(),
         clock_reads: 0,
@@ -166,6 +169,12 @@ pub fn beside_sibling(alone: Ticks) -> Ticks {
 /// hooks index it so; of a longer line the first is used, and the others always lead to the slow path.
 #[inline]
 pub fn tag_of(address: u64) -> &'static mut Tag {
+    slot_of(relayout::simulated(address))
+}
+
+/// The same for where `address` itself lies.
+#[inline]
+pub fn slot_of(address: u64) -> &'static mut Tag {
     let first = line_start(address) >> SHADOW_SHIFT;
     // SAFETY: the shadow covers every user address, and only the carrier touches it.
     unsafe { &mut *((SHADOW + first * 4) as *mut Tag) }

@@ -31,6 +31,9 @@ pub const ARGUMENTS_BYTES: u64 = 1 << 38;
 /// What the heap keeps of each of its arenas.
 pub const HEAP_ARENAS: u64 = 0x3980_0000_0000;
 pub const HEAP_ARENAS_BYTES: u64 = 16 << 20;
+/// Lines that stand for others: see [`crate::storage::relayout`]. Nothing is ever mapped there.
+pub const ELSEWHERE: u64 = 0x7000_0000_0000;
+pub const ELSEWHERE_BYTES: u64 = 1 << 42;
 /// The program's heap.
 pub const HEAP: u64 = 0x6000_0000_0000;
 pub const HEAP_BYTES: u64 = 1 << 42;

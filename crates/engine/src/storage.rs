@@ -10,5 +10,6 @@ pub mod mapped;
 pub mod mapping;
 pub mod places;
 pub mod ranges;
+pub mod relayout;
 pub mod shared;
 mod shim;

@@ -21,6 +21,8 @@ const LEFT: u32 = 1 << 29;
 
 impl Tag {
     pub const UNTOUCHED: Tag = Tag(0);
+    /// Of no line: a front end's own, for a place whose line is elsewhere.
+    pub const ELSEWHERE: Tag = Tag(!PRIVATE);
 
     /// The line is in this CPU's cache alone, unmodified.
     pub const fn private_clean(cpu: u32) -> Tag {
@@ -131,5 +133,7 @@ mod tests {
             assert_eq!((tag.readers(), tag.private_cpu(), tag.record_index()), (Some(index), None, None));
         }
         assert!(Tag::UNTOUCHED.is_untouched());
+        let elsewhere = Tag::ELSEWHERE;
+        assert_eq!((elsewhere.record_index(), elsewhere.private_cpu(), elsewhere.is_dirty()), (None, None, false));
     }
 }

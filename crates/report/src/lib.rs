@@ -8,6 +8,7 @@ mod accuracy;
 mod bound;
 mod curve;
 mod finding;
+pub mod fix;
 #[cfg(test)]
 mod golden;
 mod host;

@@ -154,6 +154,7 @@ mod tests {
             measure_host: false,
             explores: false,
             step_by_step: false,
+            relayouts: Vec::new(),
         }
     }
 

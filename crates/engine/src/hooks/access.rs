@@ -10,6 +10,7 @@ use crate::hooks::{l1_refill, polls};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{perturb, sched};
+use crate::storage::relayout::simulated;
 use corefold_model::{Access, Blame, Kind, Ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::{Effects, Event, Lease, Memory, Retry, What, origin, parts};
@@ -73,7 +74,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
 /// What the running CPU does, for [`issue`].
 #[inline(always)]
 pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> Event {
-    Event::new(what, engine().sim.cpu as u32, address, size, origin(pc, kind as u8, size))
+    Event::new(what, engine().sim.cpu as u32, simulated(address), size, origin(pc, kind as u8, size))
 }
 
 /// Passes the event to the simulator, runs others whenever they come first, and accounts for what follows. Returns the last

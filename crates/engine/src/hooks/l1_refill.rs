@@ -5,6 +5,7 @@ use crate::engine::{engine, tag_of};
 use crate::hooks::access::settle;
 use crate::hooks::hot::hot;
 use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::storage::relayout::{self, simulated};
 use corefold_model::{Access, Kind, Tag};
 use corefold_recording::AccessKind;
 use corefold_sim::{Effects, origin};
@@ -14,9 +15,10 @@ use corefold_sim::{Effects, origin};
 pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
     let tag = tag_of(address);
     if !tag.has_left_of(hot!().tag) {
-        return kind == Kind::Store && modified_again(tag);
+        return kind == Kind::Store && modified_again(tag) || relayout::is_leased(address, *tag, kind);
     }
     let (cpu, size) = (engine().sim.cpu as u32, size as u32);
+    let address = simulated(address);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
     let mut effects = Effects::default();
     let served = engine().sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects);

@@ -3,13 +3,14 @@
 //! stored nothing and computed little in between. Its iterations are alike, and the word that it waits for is written by
 //! some other thread.
 use crate::account::sites::Counts;
-use crate::engine::{current, engine, tag_of};
+use crate::engine::{current, engine, line_start, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
 use crate::hooks::blocks;
 use crate::hooks::hot::{Captured, hot};
 use crate::hooks::waits::{Instant, Spin, Waits};
 use crate::scheduling::sched;
+use crate::storage::relayout::simulated;
 use core::hash::Hasher;
 use corefold_model::{Tag, Ticks};
 use corefold_recording::AccessKind;
@@ -387,11 +388,12 @@ impl Spins {
         self.turns.steady == pc && self.turns.are_pure(&mut self.captured, &mut self.read)
     }
 
-    /// Records a line that is read, while the lines of an iteration are being collected. False: they are not.
-    pub fn note_read(&mut self, line: u64) -> bool {
+    /// Records a line that is read from, while the lines of an iteration are being collected. False: they are not.
+    pub fn note_read(&mut self, address: u64) -> bool {
         if !self.turns.watching {
             return false;
         }
+        let line = line_start(simulated(address));
         let after = hot!().clock.saturating_sub(self.looks[self.slot(self.turns.pc)].at);
         match self.read.iter_mut().find(|slot| matches!(slot.line, 0) || slot.line == line) {
             Some(slot) => *slot = Watched { line, after },
@@ -454,7 +456,7 @@ impl Spins {
         let line = |look: &Look| {
             let part = look.pc != 0 && look.at + self.turns.period >= now;
             let after = if look.pc == self.turns.pc { 0 } else { (look.at + self.turns.period).saturating_sub(now) };
-            if part { Watched { line: crate::engine::line_start(look.address), after } } else { Watched::default() }
+            if part { Watched { line: line_start(simulated(look.address)), after } } else { Watched::default() }
         };
         self.looks.each_ref().map(line)
     }
@@ -591,7 +593,7 @@ impl Turns {
 #[cold]
 pub fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
     let polls = current().polls.on();
-    if !current().spins.note_read(crate::engine::line_start(address)) && !polls {
+    if !current().spins.note_read(address) && !polls {
         sched::show_reads(false);
     }
     let cpu = engine().sim.cpu as u32;

@@ -72,6 +72,10 @@ fn carry_out(now: Ticks) {
 /// Carries out now what waits for any of these bytes, as they are about to be unmapped or used anew.
 #[inline]
 pub fn flush_range(address: u64, size: u64) {
+    if engine().relayouts.are_any() {
+        // Of these bytes some may be simulated elsewhere.
+        (0..engine().launch.cpus).for_each(commit_all);
+    }
     stores().commit_on(&mut ProgramMemory, &(address..address + size), running());
 }
 

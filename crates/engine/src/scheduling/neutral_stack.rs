@@ -6,6 +6,7 @@
 //! undone and put in while nobody runs on a stack of the program's; what they hid is there again before its owner goes on.
 use crate::engine::{engine, tag_of};
 use crate::scheduling::fiber;
+use crate::storage::relayout::stored;
 use alloc::boxed::Box;
 use core::mem::ManuallyDrop;
 use corefold_model::Tag;
@@ -48,6 +49,7 @@ pub struct ProgramMemory;
 impl Memory for ProgramMemory {
     #[inline]
     fn read(&self, address: u64, size: u8) -> u64 {
+        let address = stored(address);
         // SAFETY: the program is about to access the same bytes, or has.
         unsafe {
             match size {
@@ -62,6 +64,7 @@ impl Memory for ProgramMemory {
 
     #[inline]
     fn write(&mut self, address: u64, size: u8, value: u64) {
+        let address = stored(address);
         // SAFETY: a store of the program's own at this address is being carried out, or undone; what it unmaps has no
         // store waiting (`StoreBuffers::commit_on`).
         unsafe {

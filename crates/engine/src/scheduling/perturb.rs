@@ -72,7 +72,7 @@ pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     let (cpu, tag) = (engine().sim.cpu as u32, *tag_of(address));
     match what {
         AccessKind::Read => {
-            current().spins.note_read(crate::engine::line_start(address));
+            current().spins.note_read(address);
             tag.private_cpu() == Some(cpu)
         }
         _ => tag == Tag::private_dirty(cpu),

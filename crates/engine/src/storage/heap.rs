@@ -7,7 +7,7 @@ use crate::hooks::store_buffer;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
 use crate::scheduling::perturb;
 use crate::storage::places::{ARENAS_PER_CPU, GRAIN, HEADER, LARGE, PAGE, Places};
-use crate::storage::{arenas, freed, limit};
+use crate::storage::{arenas, freed, limit, relayout};
 use crate::{crash, sys};
 use alloc::vec::Vec;
 use corefold_recording::{AllocSite, Mapping, Object};
@@ -99,6 +99,7 @@ pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
     limit::take(size, pc);
     let Some((address, fresh)) = place(request, pc) else { crash::out_of_memory(size, pc) };
     let site = site_number(pc, size, None);
+    relayout::allocated(address, size, site);
     *header(address) = u64::from(site) << SIZE_BITS | size;
     if !places().is_large(address) {
         let (word, bit) = start_word(address);
@@ -131,6 +132,7 @@ pub fn release(address: u64, pc: u64) -> bool {
         return false;
     }
     store_buffer::flush_range(address, size.max(1));
+    relayout::freed(address);
     *header(address) = head | FREED;
     limit::give(size);
     if places().is_large(address) { release_large(address, pc) } else { release_small(address, size, pc) }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `corefold fix`: other layouts of the structures that a recording waited for, each tried by a run of its own.
+use crate::cli::FixArgs;
+use crate::screen;
+use crate::show::Json;
+use anyhow::{Context, Result, bail, ensure};
+use corefold_driver::run::trials::trials;
+use corefold_driver::run::{Options, SAMPLE_PERIOD};
+use corefold_driver::{exit, save};
+use corefold_explain::{Images, explain};
+use corefold_launch::{Objects, Part, Relayout};
+use corefold_recording::{Run, Status};
+use corefold_report::fix::{self, Candidate, Fixes, Other, Trial};
+use std::path::Path;
+
+pub fn fix(args: FixArgs) -> Result<u8> {
+    let to = Json::create(args.json.as_deref())?;
+    let recorded = chosen(&args.recording, args.cpus)?;
+    let candidates = fix::candidates(&explain(&recorded, &mut Images::new())?);
+    let found: Vec<(Candidate, Vec<Relayout>)> = candidates
+        .into_iter()
+        .filter_map(|candidate| relayout(&recorded, &candidate).map(|layout| (candidate, vec![layout])))
+        .collect();
+    if found.is_empty() {
+        let fixes = Fixes::none(&args.recording.to_string_lossy(), &recorded);
+        to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
+        return Ok(exit::FINE);
+    }
+    // The layout as it is comes first.
+    let layouts: Vec<Vec<Relayout>> =
+        [Vec::new()].into_iter().chain(found.iter().map(|(_, layout)| layout.clone())).collect();
+    let runs = tried(&args, &recorded, &layouts)?;
+    let Some(runs) = runs else { bail!("interrupted: nothing is known yet") };
+    let mut also = Vec::new();
+    for path in &args.also {
+        let other = chosen(path, args.cpus)?;
+        ensure!(
+            other.argv.first() == recorded.argv.first(),
+            "{} is a recording of another program ({})",
+            path.display(),
+            other.argv.first().map_or("none", |name| name)
+        );
+        let Some(runs) = tried(&args, &other, &layouts)? else { bail!("interrupted: nothing is known yet") };
+        also.push((path.to_string_lossy().into_owned(), runs));
+    }
+    let trial = |number: usize, candidate: Candidate| Trial {
+        candidate,
+        gain: fix::gain(&runs[0], &runs[number]),
+        seconds: fix::seconds(&runs[number]),
+        also: also
+            .iter()
+            .map(|(name, runs)| Other { recording: name.clone(), gain: fix::gain(&runs[0], &runs[number]) })
+            .collect(),
+    };
+    let trials = found.into_iter().enumerate().map(|(number, (candidate, _))| trial(number + 1, candidate)).collect();
+    let fixes = Fixes::new(&args.recording.to_string_lossy(), &recorded, &runs[0], trials);
+    to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
+    Ok(exit::FINE)
+}
+
+/// The run of the recording at that count, or at its largest.
+fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
+    let runs = save::load(path)?;
+    let ended = runs.into_iter().filter(|run| matches!(run.status, Status::Exited(_)));
+    let run = match cpus {
+        Some(cpus) => ended.into_iter().find(|run| run.cpus == cpus),
+        None => ended.max_by_key(|run| run.cpus),
+    };
+    let at = cpus.map(|cpus| format!(" at {cpus} CPUs")).unwrap_or_default();
+    run.with_context(|| format!("{} has no run{at} that ended by itself", path.display()))
+}
+
+/// All layouts, tried on what was recorded. None: a signal came before the last.
+fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<Option<Vec<Run>>> {
+    let name = args.machine.as_deref().unwrap_or(&recorded.machine);
+    let profile = corefold_machine::load(name)
+        .with_context(|| format!("the machine of the recording is {}: give its profile by --machine", recorded.machine))?;
+    let mut machine = profile.machine;
+    args.without.iter().for_each(|name| corefold_machine::without(&mut machine, name));
+    let (program, rest) = recorded.argv.split_first().context("the recording names no program")?;
+    let options = Options {
+        machine,
+        cpus: vec![recorded.cpus],
+        seed: recorded.seed,
+        slack: args.slack,
+        sample_period: recorded.sample_period.max(SAMPLE_PERIOD),
+        program: program.into(),
+        args: rest.iter().map(Into::into).collect(),
+        timeout: args.timeout,
+        longest: None,
+        memory_limit: args.memory,
+        jobs: args.jobs,
+        work: recorded.work,
+        measure_host: false,
+        relayouts: Vec::new(),
+    };
+    let runs = trials(&options, layouts)?;
+    if let Some(first) = runs.first()
+        && !matches!(first.status, Status::Exited(_))
+    {
+        bail!("the program did not end by itself this time: `corefold run` says more");
+    }
+    Ok((runs.len() == layouts.len()).then_some(runs))
+}
+
+/// What the engine is to do for it. A heap object is found by where it was allocated.
+fn relayout(run: &Run, candidate: &Candidate) -> Option<Relayout> {
+    let objects = match candidate.is_heap {
+        false => Objects::At(candidate.address, candidate.bytes),
+        true => {
+            let all = run.lines.iter().flat_map(|line| &line.objects);
+            let object = all.into_iter().find(|object| object.address == candidate.address)?;
+            Objects::Allocated(run.allocations.get(object.site as usize)?.stack.clone())
+        }
+    };
+    let parts = candidate.parts.iter().map(|&(from, bytes, to)| Part { from, bytes, to }).collect();
+    Some(Relayout { objects, stride: candidate.stride, new_stride: candidate.new_stride, parts })
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Trial layouts: objects stay where they are in memory, and some of their parts are simulated on lines of their own, as if
+//! the source had laid them out so.
+//!
+//! The simulator is told another address for such a part ([`simulated`]), in a region where nothing is mapped, and asks for
+//! the value there ([`stored`]). The tag of a line that holds such a part is [`Tag::ELSEWHERE`], which no inline code takes for its
+//! own, so that each access to it is an event; what else lies on that line is simulated on a line that stands for it.
+//!
+//! An access to bytes of several parts is simulated where the line itself is: its bytes are right, its time is not that of
+//! the new layout.
+use crate::engine::{engine, line_bytes, line_start, slot_of};
+use crate::hooks::hot::hot;
+use crate::layout::{ELSEWHERE, ELSEWHERE_BYTES};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use corefold_launch::{Objects, Part, Relayout};
+use corefold_model::{Kind, Tag};
+
+/// The objects that are there now, and the lines that stand for others.
+#[derive(Default)]
+pub struct Relayouts {
+    layouts: Vec<Relayout>,
+    /// By the site of an allocation: the number of its layout, if it has one.
+    by_site: BTreeMap<u32, Option<usize>>,
+    /// By address.
+    objects: BTreeMap<u64, Object>,
+    /// By the line they stand for.
+    stand_ins: BTreeMap<u64, u64>,
+    /// What each piece of the region stands for, by where it begins.
+    pieces: BTreeMap<u64, Piece>,
+    taken: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Object {
+    bytes: u64,
+    layout: usize,
+    /// Where its parts are simulated.
+    place: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Piece {
+    /// The line that begins there.
+    Line(u64),
+    /// The object that begins there, in this layout.
+    Object(u64, usize),
+}
+
+/// Where the simulator has what lies at `address`.
+#[inline]
+pub fn simulated(address: u64) -> u64 {
+    if *slot_of(address) == Tag::ELSEWHERE { engine().relayouts.simulated(address) } else { address }
+}
+
+/// The address of what the simulator has there.
+#[inline]
+pub fn stored(address: u64) -> u64 {
+    if address.wrapping_sub(ELSEWHERE) < ELSEWHERE_BYTES { engine().relayouts.stored(address) } else { address }
+}
+
+/// May the running CPU make this access, which is simulated elsewhere on a line with that tag, without an event?
+#[inline]
+pub fn is_leased(address: u64, tag: Tag, kind: Kind) -> bool {
+    let hot = hot!();
+    let leased = tag.bits() == hot.tag_dirty || kind == Kind::Load && tag.bits() & !3 == hot.tag;
+    leased && *slot_of(address) == Tag::ELSEWHERE
+}
+
+/// Lays out the objects that are there from the begin.
+pub fn begin() {
+    let layouts = engine().launch.relayouts.clone();
+    let first: Vec<(u64, u64, usize)> = layouts
+        .iter()
+        .enumerate()
+        .filter_map(|(number, layout)| match layout.objects {
+            Objects::At(address, bytes) => Some((address, bytes, number)),
+            Objects::Allocated(_) => None,
+        })
+        .collect();
+    engine().relayouts.layouts = layouts;
+    first.into_iter().for_each(|(address, bytes, layout)| engine().relayouts.add(address, bytes, layout));
+}
+
+/// An object was allocated at this site.
+#[inline]
+pub fn allocated(address: u64, bytes: u64, site: u32) {
+    if engine().relayouts.are_any() {
+        let stack = || engine().heap.sites[site as usize].stack.clone();
+        engine().relayouts.allocated(address, bytes, site, stack);
+    }
+}
+
+#[inline]
+pub fn freed(address: u64) {
+    if engine().relayouts.are_any() {
+        engine().relayouts.freed(address);
+    }
+}
+
+impl Relayouts {
+    #[inline]
+    pub fn are_any(&self) -> bool {
+        !self.layouts.is_empty()
+    }
+
+    fn allocated(&mut self, address: u64, bytes: u64, site: u32, stack: impl Fn() -> Vec<u64>) {
+        let layouts = &self.layouts;
+        let of_site = || {
+            let stack = stack();
+            layouts.iter().position(|layout| matches!(&layout.objects, Objects::Allocated(its) if *its == stack))
+        };
+        if let Some(layout) = *self.by_site.entry(site).or_insert_with(of_site) {
+            self.add(address, bytes, layout);
+        }
+    }
+
+    fn freed(&mut self, address: u64) {
+        if let Some(object) = self.objects.remove(&address) {
+            self.pieces.remove(&object.place);
+        }
+    }
+
+    /// So many bytes of the region, whole lines.
+    fn take(&mut self, bytes: u64) -> u64 {
+        let place = ELSEWHERE + self.taken;
+        self.taken += bytes.next_multiple_of(line_bytes());
+        place
+    }
+
+    fn add(&mut self, address: u64, bytes: u64, layout: usize) {
+        let Relayout { stride, new_stride, .. } = self.layouts[layout];
+        let count = bytes / stride;
+        let place = self.take(count * new_stride);
+        self.objects.insert(address, Object { bytes: count * stride, layout, place });
+        self.pieces.insert(place, Piece::Object(address, layout));
+        for element in 0..count {
+            for part in self.layouts[layout].parts.clone() {
+                let from = address + element * stride + part.from;
+                let mut line = line_start(from);
+                while line < from + part.bytes {
+                    self.leave(line);
+                    line += line_bytes();
+                }
+            }
+        }
+    }
+
+    /// Nothing is simulated on this line from now on, but on one that stands for it.
+    fn leave(&mut self, line: u64) {
+        let tag = slot_of(line);
+        if *tag == Tag::ELSEWHERE {
+            return;
+        }
+        *tag = Tag::ELSEWHERE;
+        if !self.stand_ins.contains_key(&line) {
+            let place = self.take(line_bytes());
+            self.stand_ins.insert(line, place);
+            self.pieces.insert(place, Piece::Line(line));
+        }
+    }
+
+    #[cold]
+    fn simulated(&self, address: u64) -> u64 {
+        if let Some((start, object)) = self.objects.range(..=address).next_back()
+            && address - start < object.bytes
+        {
+            let Relayout { stride, new_stride, parts, .. } = &self.layouts[object.layout];
+            let (element, offset) = ((address - start) / stride, (address - start) % stride);
+            if let Some(part) = parts.iter().find(|part| (part.from..part.from + part.bytes).contains(&offset)) {
+                return object.place + element * new_stride + part.to + (offset - part.from);
+            }
+        }
+        let line = line_start(address);
+        self.stand_ins.get(&line).map_or(address, |place| place + (address - line))
+    }
+
+    #[cold]
+    fn stored(&self, address: u64) -> u64 {
+        let Some((place, piece)) = self.pieces.range(..=address).next_back() else { return address };
+        let at = address - place;
+        match *piece {
+            Piece::Line(line) => line + at,
+            Piece::Object(start, layout) => {
+                let Relayout { stride, new_stride, parts, .. } = &self.layouts[layout];
+                let (element, offset) = (at / new_stride, at % new_stride);
+                let holds = |part: &&Part| (part.to..part.to + part.bytes).contains(&offset);
+                let part = parts.iter().find(holds).or(parts.last());
+                start + element * stride + part.map_or(offset, |part| part.from + offset - part.to)
+            }
+        }
+    }
+}

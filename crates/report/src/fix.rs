@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Other layouts of the structures that a run waited for, and what trials of them gained.
+//!
+//! Proposed is what separates: a written field, the elements of an array, what is only read, or the whole object from its
+//! neighbours. Nothing that packs two written fields onto one line.
+use crate::hot::{Group, groups};
+use crate::json::shape;
+use crate::style::{Style, escaped};
+use crate::table::{Align, Table};
+use crate::{Options, units};
+use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name};
+use corefold_recording::Run;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Objects that are looked at, and the least share of the wait that each must have.
+const OBJECTS: usize = 4;
+const LEAST: f64 = 0.03;
+/// Fields of one object, the most expensive, that are tried alone.
+const FIELDS: usize = 4;
+/// Elements of an array within an object.
+const ELEMENTS: u64 = 1024;
+
+/// A layout that separates something.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// The object, as reports name it.
+    pub object: String,
+    /// `shared.beside on a line of its own`
+    pub layout: String,
+    /// Of the objects one, as recorded.
+    pub address: u64,
+    pub bytes: u64,
+    pub is_heap: bool,
+    /// Bytes of the unit that is laid out, and of its parts in their new layout.
+    pub stride: u64,
+    pub new_stride: u64,
+    /// Offset, bytes, and new offset of each part, ascending.
+    pub parts: Vec<(u64, u64, u64)>,
+    /// What each object grows by, at most.
+    pub more_bytes: u64,
+}
+
+/// One layout, tried.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    #[serde(flatten)]
+    pub candidate: Candidate,
+    /// Throughput, relative to the layout as it is: 0.25 is a quarter more. None: the program failed.
+    pub gain: Option<f64>,
+    /// Virtual time.
+    pub seconds: f64,
+    pub also: Vec<Other>,
+}
+
+/// The same on another recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct Other {
+    pub recording: String,
+    pub gain: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Fixes {
+    pub recording: String,
+    pub program: Vec<String>,
+    pub machine: String,
+    pub cpus: u32,
+    /// Virtual time as recorded, and of the run that was just made with the layout as it is.
+    pub recorded_seconds: f64,
+    pub seconds: f64,
+    /// By gain, the most first.
+    pub layouts: Vec<Trial>,
+}
+
+impl Fixes {
+    pub fn new(recording: &str, recorded: &Run, again: &Run, mut layouts: Vec<Trial>) -> Fixes {
+        let gain = |trial: &Trial| trial.gain.unwrap_or(f64::NEG_INFINITY);
+        layouts.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        Fixes {
+            recording: recording.into(),
+            program: recorded.argv.clone(),
+            machine: recorded.machine.clone(),
+            cpus: recorded.cpus,
+            recorded_seconds: seconds(recorded),
+            seconds: seconds(again),
+            layouts,
+        }
+    }
+
+    /// Nothing is to be tried.
+    pub fn none(recording: &str, recorded: &Run) -> Fixes {
+        Fixes::new(recording, recorded, recorded, Vec::new())
+    }
+}
+
+/// Virtual time of the region of interest.
+pub fn seconds(run: &Run) -> f64 {
+    if run.clock_hz == 0 { 0.0 } else { run.cycles as f64 / run.clock_hz as f64 }
+}
+
+/// How much more throughput `new` has than `old`; none if it ended otherwise. Of programs that mark progress it is that,
+/// of others the time that they take.
+pub fn gain(old: &Run, new: &Run) -> Option<f64> {
+    let visits = |run: &Run| run.progress.iter().map(|point| point.visits).sum::<u64>().max(1) as f64;
+    let rate = |run: &Run| visits(run) / run.cycles.max(1) as f64;
+    (old.status == new.status).then(|| rate(new) / rate(old) - 1.0)
+}
+
+/// Layouts that are worth a trial, the object with the most wait first.
+pub fn candidates(explained: &Explained) -> Vec<Candidate> {
+    let all: u64 = explained.lines.iter().map(|line| line.stall + line.spin).sum();
+    let groups = groups(explained);
+    let hot = groups.iter().take(OBJECTS).filter(|group| units::share(group.wait(), all) >= LEAST);
+    let mut found: Vec<Candidate> = Vec::new();
+    for candidate in hot.flat_map(of_group) {
+        if !found.iter().any(|known| known.address == candidate.address && known.parts == candidate.parts) {
+            found.push(candidate);
+        }
+    }
+    found
+}
+
+/// A field of the unit that is laid out: of several objects or elements.
+#[derive(Default)]
+struct Part {
+    names: Vec<String>,
+    bytes: u64,
+    written: bool,
+    cost: u64,
+}
+
+/// The unit: an object, or an element of the array that an object is.
+struct Unit<'a> {
+    object: &'a ObjectUse,
+    line_bytes: u64,
+    stride: u64,
+    /// Fields by offset.
+    parts: BTreeMap<u64, Part>,
+    /// An object that does not begin on a line.
+    astride: bool,
+}
+
+fn of_group(group: &Group<'_>) -> Vec<Candidate> {
+    let hottest = group.hottest();
+    let Some(object) = main_object(hottest) else { return Vec::new() };
+    let unit = Unit::new(object, group);
+    let mut found = Vec::new();
+    found.extend(unit.elements(group));
+    found.extend(unit.fields_alone());
+    found.extend(unit.read_apart());
+    found.extend(unit.aligned());
+    found
+}
+
+/// The object that a line's group is named for, if it can be laid out.
+fn main_object(line: &HotLine) -> Option<&ObjectUse> {
+    let cost = |object: usize| -> u64 {
+        line.fields.iter().filter(|f| f.object == Some(object)).map(|f| f.stall + f.spin).sum()
+    };
+    let object = line.objects.get((0..line.objects.len()).rev().max_by_key(|&object| cost(object))?)?;
+    (matches!(object.storage, Storage::Heap | Storage::Global) && object.bytes > 0).then_some(object)
+}
+
+/// Its fields on these lines, with the object that each is of.
+fn fields<'a>(group: &'a Group<'_>, name: &'a str) -> impl Iterator<Item = (&'a ObjectUse, &'a FieldUse)> {
+    let of_line = |line: &'a HotLine| line.fields.iter().map(move |field| (line, field));
+    let with_object = |(line, field): (&'a HotLine, &'a FieldUse)| Some((line.objects.get(field.object?)?, field));
+    group.lines.iter().flat_map(move |line| of_line(line)).filter_map(with_object).filter(move |(o, _)| o.name == name)
+}
+
+impl<'a> Unit<'a> {
+    fn new(object: &'a ObjectUse, group: &'a Group<'_>) -> Unit<'a> {
+        let line_bytes = u64::from(group.hottest().bytes);
+        // An array from its begin on: each element is laid out alike.
+        let whole = fields(group, &object.name).map(|(object, field)| (object.address, field.elements.first()));
+        let mut strides = whole.map(|(begin, element)| {
+            element.filter(|e| e.size > 0 && (e.address - begin).is_multiple_of(e.size)).map(|e| e.size)
+        });
+        let first = strides.next().flatten();
+        let stride = first.filter(|first| strides.all(|size| size == Some(*first))).unwrap_or(object.bytes);
+        let mut parts: BTreeMap<u64, Part> = BTreeMap::new();
+        for (_, field) in fields(group, &object.name).filter(|(_, field)| field.size > 0) {
+            let part = parts.entry(field.offset_in_object % stride).or_default();
+            part.names.push(field.name.clone());
+            part.bytes = part.bytes.max(field.size).min(stride);
+            part.written |= field.writers > 0;
+            part.cost += field.stall + field.spin;
+        }
+        let astride =
+            fields(group, &object.name).any(|(object, _)| !object.address.is_multiple_of(line_bytes));
+        Unit { object, line_bytes, stride, parts, astride }
+    }
+
+    fn candidate(&self, layout: String, stride: u64, parts: Vec<(u64, u64, u64)>) -> Candidate {
+        let used = parts.last().map_or(0, |(_, bytes, to)| to + bytes);
+        let new_stride = used.next_multiple_of(self.line_bytes);
+        let moved: u64 = parts.iter().map(|(_, bytes, _)| bytes).sum();
+        Candidate {
+            object: self.object.name.clone(),
+            layout,
+            address: self.object.address,
+            bytes: self.object.bytes,
+            is_heap: self.object.storage == Storage::Heap,
+            stride,
+            new_stride,
+            more_bytes: (new_stride - moved.min(new_stride)) * (self.object.bytes / stride).max(1),
+            parts,
+        }
+    }
+
+    fn name(&self, part: &Part) -> String {
+        one_name(&part.names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Each element of the array on lines of its own.
+    fn elements(&self, group: &Group<'_>) -> Option<Candidate> {
+        if self.stride < self.object.bytes {
+            let names: Vec<&str> = fields(group, &self.object.name)
+                .filter_map(|(_, field)| Some(field.elements.first()?.name.as_str()))
+                .collect();
+            let layout = format!("each of {} on lines of its own", one_name(&names));
+            return (!self.stride.is_multiple_of(self.line_bytes) || self.astride)
+                .then(|| self.candidate(layout, self.stride, vec![(0, self.stride, 0)]));
+        }
+        // An array within the object.
+        let all: Vec<_> = fields(group, &self.object.name)
+            .filter_map(|(object, field)| field.elements.first().map(|element| (object.address, element)))
+            .collect();
+        let (begin, first) = all.first()?;
+        let size = first.size;
+        if size == 0 || size.is_multiple_of(self.line_bytes) {
+            return None;
+        }
+        let offsets: std::collections::BTreeSet<u64> =
+            all.iter().filter(|(_, e)| e.size == size).map(|(begin, e)| e.address - begin).collect();
+        let phase = (first.address - begin) % size;
+        let (low, high) = (*offsets.first()?, *offsets.last()?);
+        if offsets.len() < 2 || offsets.iter().any(|o| o % size != phase) || (high - low) / size >= ELEMENTS {
+            return None;
+        }
+        let names: Vec<&str> = all.iter().map(|(_, element)| element.name.as_str()).collect();
+        let padded = size.next_multiple_of(self.line_bytes);
+        let count = (high - low) / size + 1;
+        let parts = (0..count).map(|i| (low + i * size, size, i * padded)).collect();
+        Some(self.candidate(format!("each of {} on lines of its own", one_name(&names)), self.object.bytes, parts))
+    }
+
+    /// Each written field alone, those that cost most.
+    fn fields_alone(&self) -> Vec<Candidate> {
+        let mut written: Vec<(&u64, &Part)> = self.parts.iter().filter(|(_, part)| part.written).collect();
+        written.sort_by_key(|(_, part)| std::cmp::Reverse(part.cost));
+        let alone = written.into_iter().take(FIELDS).filter(|(_, part)| part.bytes < self.stride);
+        alone
+            .map(|(offset, part)| {
+                let layout = format!("{} on a line of its own", self.name(part));
+                self.candidate(layout, self.stride, vec![(*offset, part.bytes, 0)])
+            })
+            .collect()
+    }
+
+    /// What is only read, apart from what is written.
+    fn read_apart(&self) -> Option<Candidate> {
+        let (mut names, mut parts, mut to, mut end) = (Vec::new(), Vec::new(), 0, 0);
+        for (offset, part) in self.parts.iter().filter(|(_, part)| !part.written) {
+            if *offset < end {
+                continue;
+            }
+            names.push(self.name(part));
+            parts.push((*offset, part.bytes, to));
+            (to, end) = (to + part.bytes.next_multiple_of(8), offset + part.bytes);
+        }
+        let some = !parts.is_empty() && self.parts.values().any(|part| part.written);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let what = one_name(&names);
+        some.then(|| self.candidate(format!("{what} (only read) on lines apart from the rest"), self.stride, parts))
+    }
+
+    /// The whole object from the begin of a line on.
+    fn aligned(&self) -> Option<Candidate> {
+        let alone = !self.object.bytes.is_multiple_of(self.line_bytes) || self.astride;
+        let layout = "the object aligned to a line, and with its last line to itself".to_owned();
+        alone.then(|| self.candidate(layout, self.object.bytes, vec![(0, self.object.bytes, 0)]))
+    }
+}
+
+/// A gain as people write it: `+12.3%`.
+fn signed(gain: Option<f64>) -> String {
+    gain.map_or("failed".into(), |gain| format!("{:+.1}%", gain * 100.0))
+}
+
+pub fn text(fixes: &Fixes, options: &Options) -> String {
+    let style = Style { color: options.color };
+    let (cpus, machine) = (units::counted(fixes.cpus, "CPU"), &fixes.machine);
+    let mut out = format!("{}\n", fixes.program.join(" "));
+    if fixes.layouts.is_empty() {
+        out += &format!("At {cpus} of {machine} no structure waits for cache lines enough to be worth another layout.\n");
+        return style.finish(&out);
+    }
+    out += &format!("Other layouts at {cpus} of {machine}; as it is: {}", units::duration(fixes.seconds));
+    if (fixes.seconds - fixes.recorded_seconds).abs() > fixes.recorded_seconds * 1e-6 {
+        out += &format!(
+            " (recorded: {}; the program, its input or the options have changed)",
+            units::duration(fixes.recorded_seconds)
+        );
+    }
+    out += "\n\n";
+    let others: Vec<String> = fixes.layouts[0].also.iter().map(|other| other.recording.clone()).collect();
+    let mut columns = vec![("gain", Align::Right), ("time", Align::Right)];
+    columns.extend(others.iter().map(|name| (name.as_str(), Align::Right)));
+    columns.extend([("bytes", Align::Right), ("layout", Align::Left), ("object", Align::Left)]);
+    let last = columns.len() - 1;
+    let mut table = Table::new(&columns, &[last - 1, last]);
+    for trial in &fixes.layouts {
+        let mut cells = vec![signed(trial.gain), units::duration(trial.seconds)];
+        cells.extend(trial.also.iter().map(|other| signed(other.gain)));
+        cells.push(format!("+{}", trial.candidate.more_bytes));
+        cells.extend([trial.candidate.layout.clone(), trial.candidate.object.clone()]);
+        table.row(cells);
+    }
+    out += &table.print(options.width, style);
+    out += "\ngain: throughput in simulation; bytes: what an object grows by, at most\n";
+    style.finish(&out)
+}
+
+pub fn json(fixes: &Fixes) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: u32,
+        #[serde(flatten)]
+        fixes: &'a Fixes,
+    }
+    let document = Document { schema: shape::SCHEMA, fixes };
+    escaped(&serde_json::to_string_pretty(&document).expect("strings, numbers and lists")) + "\n"
+}
