@@ -62,12 +62,8 @@ impl Sim {
         // Only now that the CPUs behind have run: until here the owner may have stored to it.
         let shared = self.model.shared_lines();
         self.reveal(world, address, cpu);
-        let before = *world.tag(address);
         // In place: a copy has to wait until its parts are stored.
         effects.outcome = self.model.access(world.tag(address), &event.access, lease.clock);
-        if before.record_index().is_some() && world.tag(address).private_cpu().is_some() {
-            self.keep_shared(world, address, cpu);
-        }
         if effects.outcome.transfer.is_some() || kind.writes() {
             self.requested(address, lease.clock, effects);
             if let Some(other) = self.model.pair_of(address, &effects.outcome) {

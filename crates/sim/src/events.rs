@@ -3,7 +3,7 @@
 use crate::access::{Part, others_know};
 use crate::event::{Effects, Event, Phase, Retry, Wait, What};
 use crate::{Lease, Memory, Sim, Tags};
-use corefold_model::{Kind, Tag, Ticks};
+use corefold_model::{Kind, Tag};
 
 impl Sim {
     /// The running CPU does this. If the effects say that others come first ([`Effects::OTHERS`]), they are to be run
@@ -188,7 +188,9 @@ impl Sim {
                 return Part::Others;
             }
             event.mark = effects.outcome.effect;
-            if !Self::is_its_turn(lease.clock, event) && !self.is_last(lease.clock) {
+            // It has waited since CPUs that are behind went first, as for a line on its way to a sibling, who may have stored.
+            let waited = lease.clock > event.asked && others_know(event.before, cpu);
+            if waited && !self.is_last(lease.clock) {
                 return Part::Others;
             }
         }
@@ -240,7 +242,7 @@ impl Sim {
             .and_then(|delays| delays.stored())
             .map_or(at, |longer| self.model.hold_store(&event.access, at.max(lease.clock) + longer));
         let effect = effect.max(self.stores.not_before);
-        if effect <= lease.clock && !self.stores.any_of(cpu) && Self::is_its_turn(lease.clock, event) {
+        if effect <= lease.clock && !self.stores.any_of(cpu) {
             world.write(address, size, value);
         } else {
             keep_clean(world.tag(address), cpu, event.before);
@@ -248,12 +250,6 @@ impl Sim {
             self.stores.defer(world, cpu, (address, size), value, effect, pc);
         }
         Part::Over
-    }
-
-    /// Is it the running CPU's turn to store? Not if it has waited since CPUs that are behind went first, and others see the
-    /// line: they may look before, or a sibling's store may come before.
-    fn is_its_turn(clock: Ticks, event: &Event) -> bool {
-        clock == event.asked || !others_know(event.before, event.access.cpu)
     }
 
     fn update<W: Memory + Tags>(
