@@ -15,6 +15,7 @@ mod docs;
 mod duration;
 mod endings;
 mod explore;
+mod fix;
 mod host;
 mod install;
 mod json;

@@ -3,7 +3,7 @@
 use crate::cli::FixArgs;
 use crate::screen;
 use crate::show::Json;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use corefold_driver::run::trials::trials;
 use corefold_driver::run::{Options, SAMPLE_PERIOD};
 use corefold_driver::{exit, save};
@@ -30,31 +30,29 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     let layouts: Vec<Vec<Relayout>> =
         [Vec::new()].into_iter().chain(found.iter().map(|(_, layout)| layout.clone())).collect();
     let runs = tried(&args, &recorded, &layouts)?;
-    let Some(runs) = runs else { bail!("interrupted: nothing is known yet") };
+    let (again, rest) = runs.split_first().context("interrupted before the first layout was tried")?;
     let mut also = Vec::new();
     for path in &args.also {
         let other = chosen(path, args.cpus)?;
-        ensure!(
-            other.argv.first() == recorded.argv.first(),
-            "{} is a recording of another program ({})",
-            path.display(),
-            other.argv.first().map_or("none", |name| name)
-        );
-        let Some(runs) = tried(&args, &other, &layouts)? else { bail!("interrupted: nothing is known yet") };
-        also.push((path.to_string_lossy().into_owned(), runs));
+        let (program, own) = (other.argv.first(), recorded.argv.first());
+        ensure!(program == own, "{} is a recording of another program", path.display());
+        also.push((path.to_string_lossy().into_owned(), tried(&args, &other, &layouts)?));
     }
-    let trial = |number: usize, candidate: Candidate| Trial {
-        candidate,
-        gain: fix::gain(&runs[0], &runs[number]),
-        seconds: fix::seconds(&runs[number]),
-        also: also
-            .iter()
-            .map(|(name, runs)| Other { recording: name.clone(), gain: fix::gain(&runs[0], &runs[number]) })
-            .collect(),
+    let others = |number: usize| {
+        let gain = |runs: &[Run]| fix::gain(runs.first()?, runs.get(number)?);
+        also.iter().map(|(name, runs)| Other { recording: name.clone(), gain: gain(runs) }).collect()
     };
-    let trials = found.into_iter().enumerate().map(|(number, (candidate, _))| trial(number + 1, candidate)).collect();
-    let fixes = Fixes::new(&args.recording.to_string_lossy(), &recorded, &runs[0], trials);
+    let trials = found.into_iter().zip(rest).enumerate().map(|(number, ((candidate, _), run))| Trial {
+        candidate,
+        gain: fix::gain(again, run),
+        seconds: fix::seconds(run),
+        also: others(number + 1),
+    });
+    let fixes = Fixes::new(&args.recording.to_string_lossy(), &recorded, again, trials.collect());
     to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
+    if rest.len() < layouts.len() - 1 {
+        screen::note(&format!("corefold: interrupted; {} of {} layouts were tried", rest.len(), layouts.len() - 1));
+    }
     Ok(exit::FINE)
 }
 
@@ -70,11 +68,12 @@ fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
     run.with_context(|| format!("{} has no run{at} that ended by itself", path.display()))
 }
 
-/// All layouts, tried on what was recorded. None: a signal came before the last.
-fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<Option<Vec<Run>>> {
+/// All layouts, tried on what was recorded; fewer, if a signal came.
+fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<Vec<Run>> {
     let name = args.machine.as_deref().unwrap_or(&recorded.machine);
-    let profile = corefold_machine::load(name)
-        .with_context(|| format!("the machine of the recording is {}: give its profile by --machine", recorded.machine))?;
+    let profile = corefold_machine::load(name).with_context(|| {
+        format!("the machine of the recording is {}: give its profile by --machine", recorded.machine)
+    })?;
     let mut machine = profile.machine;
     args.without.iter().for_each(|name| corefold_machine::without(&mut machine, name));
     let (program, rest) = recorded.argv.split_first().context("the recording names no program")?;
@@ -95,12 +94,9 @@ fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<Op
         relayouts: Vec::new(),
     };
     let runs = trials(&options, layouts)?;
-    if let Some(first) = runs.first()
-        && !matches!(first.status, Status::Exited(_))
-    {
-        bail!("the program did not end by itself this time: `corefold run` says more");
-    }
-    Ok((runs.len() == layouts.len()).then_some(runs))
+    let ended = runs.first().is_none_or(|first| matches!(first.status, Status::Exited(_)));
+    ensure!(ended, "the program did not end by itself this time: `corefold run` says more");
+    Ok(runs)
 }
 
 /// What the engine is to do for it. A heap object is found by where it was allocated.

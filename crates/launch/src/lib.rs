@@ -8,8 +8,11 @@
 #![no_std]
 extern crate alloc;
 
+mod relayout;
+
 use alloc::{string::String, vec::Vec};
 use corefold_model::Machine;
+pub use relayout::{Objects, Part, Relayout};
 use serde::{Deserialize, Serialize};
 
 /// Path of the file that holds the encoded [`Launch`].
@@ -59,34 +62,6 @@ pub struct Launch {
     pub measure_host: bool,
     /// Objects that are simulated as if their types were laid out anew.
     pub relayouts: Vec<Relayout>,
-}
-
-/// Objects whose parts are simulated on lines of their own, while they stay where they are in memory. What no part names
-/// is simulated where it lies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Relayout {
-    pub objects: Objects,
-    /// Bytes of one object, or of an element where they are arrays: now, and of the parts in their new layout.
-    pub stride: u64,
-    pub new_stride: u64,
-    pub parts: Vec<Part>,
-}
-
-/// Which objects.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Objects {
-    /// The one at this address, of so many bytes.
-    At(u64, u64),
-    /// All that are allocated with this call stack: return addresses, the allocating call's first.
-    Allocated(Vec<u64>),
-}
-
-/// So many bytes of an object, and where they are in the new layout, which begins at the begin of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    pub from: u64,
-    pub bytes: u64,
-    pub to: u64,
 }
 
 impl Launch {

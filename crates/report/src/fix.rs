@@ -8,18 +8,20 @@ use crate::json::shape;
 use crate::style::{Style, escaped};
 use crate::table::{Align, Table};
 use crate::{Options, units};
-use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name};
-use corefold_recording::Run;
+use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name, pattern};
+use corefold_recording::{Run, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Objects that are looked at, and the least share of the wait that each must have.
+/// Objects that are looked at, and the least share of the CPU time that each must be waited for.
 const OBJECTS: usize = 4;
-const LEAST: f64 = 0.03;
+const LEAST: f64 = 0.02;
 /// Fields of one object, the most expensive, that are tried alone.
 const FIELDS: usize = 4;
-/// Elements of an array within an object.
+/// Elements of an array within an object, at most.
 const ELEMENTS: u64 = 1024;
+/// The least share of its object's wait that a field has which is tried apart from others.
+const LEAST_OF_FIELD: f64 = 0.01;
 
 /// A layout that separates something.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -109,7 +111,8 @@ pub fn gain(old: &Run, new: &Run) -> Option<f64> {
 
 /// Layouts that are worth a trial, the object with the most wait first.
 pub fn candidates(explained: &Explained) -> Vec<Candidate> {
-    let all: u64 = explained.lines.iter().map(|line| line.stall + line.spin).sum();
+    let Time { compute, stall, spin, .. } = explained.run.time;
+    let all = compute + stall + spin;
     let groups = groups(explained);
     let hot = groups.iter().take(OBJECTS).filter(|group| units::share(group.wait(), all) >= LEAST);
     let mut found: Vec<Candidate> = Vec::new();
@@ -187,8 +190,10 @@ impl<'a> Unit<'a> {
             part.written |= field.writers > 0;
             part.cost += field.stall + field.spin;
         }
-        let astride =
-            fields(group, &object.name).any(|(object, _)| !object.address.is_multiple_of(line_bytes));
+        // Who has read a sum once, after all was done, uses nothing.
+        let all: u64 = parts.values().map(|part| part.cost).sum();
+        parts.retain(|_, part| units::share(part.cost, all) >= LEAST_OF_FIELD);
+        let astride = fields(group, &object.name).any(|(object, _)| !object.address.is_multiple_of(line_bytes));
         Unit { object, line_bytes, stride, parts, astride }
     }
 
@@ -249,6 +254,11 @@ impl<'a> Unit<'a> {
     /// Each written field alone, those that cost most.
     fn fields_alone(&self) -> Vec<Candidate> {
         let mut written: Vec<(&u64, &Part)> = self.parts.iter().filter(|(_, part)| part.written).collect();
+        // One of an array's elements is no better than the others.
+        let like = |part: &Part| {
+            self.parts.values().filter(|other| pattern(&other.names[0]) == pattern(&part.names[0])).count()
+        };
+        written.retain(|(_, part)| like(part) == 1);
         written.sort_by_key(|(_, part)| std::cmp::Reverse(part.cost));
         let alone = written.into_iter().take(FIELDS).filter(|(_, part)| part.bytes < self.stride);
         alone
@@ -259,7 +269,7 @@ impl<'a> Unit<'a> {
             .collect()
     }
 
-    /// What is only read, apart from what is written.
+    /// What CPUs fetch the line for only to read it, apart from the rest.
     fn read_apart(&self) -> Option<Candidate> {
         let (mut names, mut parts, mut to, mut end) = (Vec::new(), Vec::new(), 0, 0);
         for (offset, part) in self.parts.iter().filter(|(_, part)| !part.written) {
@@ -273,20 +283,24 @@ impl<'a> Unit<'a> {
         let some = !parts.is_empty() && self.parts.values().any(|part| part.written);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let what = one_name(&names);
-        some.then(|| self.candidate(format!("{what} (only read) on lines apart from the rest"), self.stride, parts))
+        some.then(|| self.candidate(format!("{what} apart from what is written beside"), self.stride, parts))
     }
 
     /// The whole object from the begin of a line on.
     fn aligned(&self) -> Option<Candidate> {
         let alone = !self.object.bytes.is_multiple_of(self.line_bytes) || self.astride;
-        let layout = "the object aligned to a line, and with its last line to itself".to_owned();
+        let layout = format!("{} on lines of its own", self.object.name);
         alone.then(|| self.candidate(layout, self.object.bytes, vec![(0, self.object.bytes, 0)]))
     }
 }
 
-/// A gain as people write it: `+12.3%`.
+/// A gain as people write it: `+12.3%`; `2.4×` of what it was.
 fn signed(gain: Option<f64>) -> String {
-    gain.map_or("failed".into(), |gain| format!("{:+.1}%", gain * 100.0))
+    match gain {
+        None => "failed".into(),
+        Some(gain) if gain >= 1.0 => units::factor(1.0 + gain) + "×",
+        Some(gain) => format!("{:+.1}%", gain * 100.0),
+    }
 }
 
 pub fn text(fixes: &Fixes, options: &Options) -> String {
@@ -294,7 +308,8 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     let (cpus, machine) = (units::counted(fixes.cpus, "CPU"), &fixes.machine);
     let mut out = format!("{}\n", fixes.program.join(" "));
     if fixes.layouts.is_empty() {
-        out += &format!("At {cpus} of {machine} no structure waits for cache lines enough to be worth another layout.\n");
+        out +=
+            &format!("At {cpus} of {machine} no structure waits for cache lines enough to be worth another layout.\n");
         return style.finish(&out);
     }
     out += &format!("Other layouts at {cpus} of {machine}; as it is: {}", units::duration(fixes.seconds));
@@ -308,18 +323,18 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     let others: Vec<String> = fixes.layouts[0].also.iter().map(|other| other.recording.clone()).collect();
     let mut columns = vec![("gain", Align::Right), ("time", Align::Right)];
     columns.extend(others.iter().map(|name| (name.as_str(), Align::Right)));
-    columns.extend([("bytes", Align::Right), ("layout", Align::Left), ("object", Align::Left)]);
+    columns.extend([("bytes", Align::Right), ("layout", Align::Left)]);
     let last = columns.len() - 1;
-    let mut table = Table::new(&columns, &[last - 1, last]);
+    let mut table = Table::new(&columns, &[last]);
     for trial in &fixes.layouts {
         let mut cells = vec![signed(trial.gain), units::duration(trial.seconds)];
         cells.extend(trial.also.iter().map(|other| signed(other.gain)));
         cells.push(format!("+{}", trial.candidate.more_bytes));
-        cells.extend([trial.candidate.layout.clone(), trial.candidate.object.clone()]);
+        cells.push(trial.candidate.layout.clone());
         table.row(cells);
     }
     out += &table.print(options.width, style);
-    out += "\ngain: throughput in simulation; bytes: what an object grows by, at most\n";
+    out += "\ngain: of throughput, on this workload and machine; bytes: what an object grows by, at most\n";
     style.finish(&out)
 }
 
@@ -332,4 +347,104 @@ pub fn json(fixes: &Fixes) -> String {
     }
     let document = Document { schema: shape::SCHEMA, fixes };
     escaped(&serde_json::to_string_pretty(&document).expect("strings, numbers and lists")) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::run;
+    use corefold_explain::Element;
+    use corefold_recording::Status;
+
+    /// An object of so many bytes at 0x1000, and what was accessed there: name, offset, bytes, writers, cycles.
+    fn line(bytes: u64, storage: Storage, accessed: &[(&str, u64, u64, u32, u64)], element: u64) -> HotLine {
+        let object =
+            ObjectUse { name: "table (t.c:3)".into(), address: 0x1000, bytes, storage, ..ObjectUse::default() };
+        let field = |&(name, offset, size, writers, stall): &(&str, u64, u64, u32, u64)| FieldUse {
+            name: name.into(),
+            object: Some(0),
+            offset_in_object: offset,
+            size,
+            writers,
+            stall,
+            elements: (element > 0)
+                .then(|| Element {
+                    name: name.split('.').next().unwrap_or(name).into(),
+                    address: 0x1000 + offset / element * element,
+                    size: element,
+                    ..Element::default()
+                })
+                .into_iter()
+                .collect(),
+            ..FieldUse::default()
+        };
+        let fields: Vec<FieldUse> = accessed.iter().map(field).collect();
+        let stall = fields.iter().map(|field| field.stall).sum();
+        HotLine { address: 0x1000, bytes: 64, objects: vec![object], fields, stall, ..HotLine::default() }
+    }
+
+    fn proposed(line: HotLine) -> Vec<Candidate> {
+        let mut run = run(4);
+        (run.run.time.stall, run.lines) = (line.stall, vec![line]);
+        candidates(&run)
+    }
+
+    /// What it is called, and old and new size.
+    fn sizes(candidate: &Candidate) -> (&str, u64, u64) {
+        (&candidate.layout, candidate.stride, candidate.new_stride)
+    }
+
+    #[test]
+    fn a_written_field_is_parted_from_a_read_one() {
+        let fields = [("t.hits", 0, 8, 1, 90), ("t.limit", 8, 4, 0, 40), ("t.seldom", 16, 8, 1, 1)];
+        let all = proposed(line(64, Storage::Heap, &fields, 0));
+        let [alone, apart] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(sizes(alone), ("t.hits on a line of its own", 64, 64));
+        assert_eq!(sizes(apart), ("t.limit apart from what is written beside", 64, 64));
+        assert_eq!((&alone.parts[..], &apart.parts[..]), (&[(0, 8, 0)][..], &[(8, 4, 0)][..]));
+    }
+
+    #[test]
+    fn the_elements_of_an_array_are_parted_and_none_alone() {
+        let fields = [("t[0].n", 0, 8, 1, 50), ("t[1].n", 16, 8, 1, 50)];
+        let all = proposed(line(64, Storage::Global, &fields, 16));
+        assert_eq!(sizes(&all[0]), ("each of t[0-1] on lines of its own", 16, 64));
+        assert!(all[0].parts == [(0, 16, 0)] && all.iter().all(|one| !one.layout.contains("t[0]")), "{all:?}");
+    }
+
+    #[test]
+    fn two_written_fields_are_never_put_together() {
+        let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50), ("t.c", 16, 8, 0, 50), ("t.d", 24, 8, 0, 50)];
+        for Candidate { layout, parts, .. } in proposed(line(80, Storage::Global, &fields, 0)) {
+            let whole = parts == [(0, 80, 0)];
+            let written = parts.iter().filter(|(from, _, _)| *from < 16).count();
+            assert!(whole || written <= 1, "{layout}: {parts:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_proposed_for_stacks_and_for_what_costs_nothing() {
+        let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50)];
+        assert!(proposed(line(64, Storage::Stack, &fields, 0)).is_empty());
+        let mut idle = run(4);
+        (idle.run.time.compute, idle.lines) = (10_000, vec![line(64, Storage::Heap, &fields, 0)]);
+        assert!(candidates(&idle).is_empty());
+    }
+
+    #[test]
+    fn a_gain_is_of_progress_where_there_is_any() {
+        let timed = |cycles, visits: &[u64]| Run {
+            cycles,
+            progress: visits
+                .iter()
+                .map(|&visits| corefold_recording::Progress { name: "done".into(), visits })
+                .collect(),
+            ..Run::default()
+        };
+        assert_eq!(gain(&timed(200, &[]), &timed(100, &[])), Some(1.0));
+        assert_eq!(gain(&timed(128, &[16]), &timed(128, &[24])), Some(0.5));
+        let failed = Run { status: Status::Exited(1), ..timed(100, &[]) };
+        assert_eq!(gain(&timed(100, &[]), &failed), None);
+        assert_eq!([None, Some(0.25), Some(-0.031), Some(1.4)].map(signed), ["failed", "+25.0%", "-3.1%", "2.4×"]);
+    }
 }

@@ -32,6 +32,8 @@ pub struct Hot {
     pub captured: *mut Captured,
     /// 1 while the running thread is traced.
     pub traced: u8,
+    /// 1 if objects are simulated elsewhere than they lie ([`crate::storage::relayout`]).
+    pub relaid: u8,
 }
 
 impl core::ops::Deref for Hot {

@@ -5,6 +5,7 @@
 //! them before asking for the line, and then the CPU's stores commit first.
 use crate::engine::engine;
 use crate::hooks::access::charge_retries;
+use crate::hooks::hot::hot;
 use crate::hooks::unhooked;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::sched;
@@ -72,7 +73,7 @@ fn carry_out(now: Ticks) {
 /// Carries out now what waits for any of these bytes, as they are about to be unmapped or used anew.
 #[inline]
 pub fn flush_range(address: u64, size: u64) {
-    if engine().relayouts.are_any() {
+    if hot!().relaid != 0 {
         // Of these bytes some may be simulated elsewhere.
         (0..engine().launch.cpus).for_each(commit_all);
     }

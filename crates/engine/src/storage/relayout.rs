@@ -13,7 +13,7 @@ use crate::hooks::hot::hot;
 use crate::layout::{ELSEWHERE, ELSEWHERE_BYTES};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use corefold_launch::{Objects, Part, Relayout};
+use corefold_launch::{Objects, Relayout};
 use corefold_model::{Kind, Tag};
 
 /// The objects that are there now, and the lines that stand for others.
@@ -50,19 +50,22 @@ enum Piece {
 /// Where the simulator has what lies at `address`.
 #[inline]
 pub fn simulated(address: u64) -> u64 {
-    if *slot_of(address) == Tag::ELSEWHERE { engine().relayouts.simulated(address) } else { address }
+    if hot!().relaid == 0 { address } else { engine().relayouts.simulated(address) }
 }
 
 /// The address of what the simulator has there.
 #[inline]
 pub fn stored(address: u64) -> u64 {
-    if address.wrapping_sub(ELSEWHERE) < ELSEWHERE_BYTES { engine().relayouts.stored(address) } else { address }
+    if hot!().relaid == 0 { address } else { engine().relayouts.stored(address) }
 }
 
 /// May the running CPU make this access, which is simulated elsewhere on a line with that tag, without an event?
 #[inline]
 pub fn is_leased(address: u64, tag: Tag, kind: Kind) -> bool {
     let hot = hot!();
+    if hot.relaid == 0 {
+        return false;
+    }
     let leased = tag.bits() == hot.tag_dirty || kind == Kind::Load && tag.bits() & !3 == hot.tag;
     leased && *slot_of(address) == Tag::ELSEWHERE
 }
@@ -78,6 +81,7 @@ pub fn begin() {
             Objects::Allocated(_) => None,
         })
         .collect();
+    hot!().relaid = u8::from(!layouts.is_empty());
     engine().relayouts.layouts = layouts;
     first.into_iter().for_each(|(address, bytes, layout)| engine().relayouts.add(address, bytes, layout));
 }
@@ -85,7 +89,7 @@ pub fn begin() {
 /// An object was allocated at this site.
 #[inline]
 pub fn allocated(address: u64, bytes: u64, site: u32) {
-    if engine().relayouts.are_any() {
+    if hot!().relaid != 0 {
         let stack = || engine().heap.sites[site as usize].stack.clone();
         engine().relayouts.allocated(address, bytes, site, stack);
     }
@@ -93,17 +97,12 @@ pub fn allocated(address: u64, bytes: u64, site: u32) {
 
 #[inline]
 pub fn freed(address: u64) {
-    if engine().relayouts.are_any() {
+    if hot!().relaid != 0 {
         engine().relayouts.freed(address);
     }
 }
 
 impl Relayouts {
-    #[inline]
-    pub fn are_any(&self) -> bool {
-        !self.layouts.is_empty()
-    }
-
     fn allocated(&mut self, address: u64, bytes: u64, site: u32, stack: impl Fn() -> Vec<u64>) {
         let layouts = &self.layouts;
         let of_site = || {
@@ -129,14 +128,14 @@ impl Relayouts {
     }
 
     fn add(&mut self, address: u64, bytes: u64, layout: usize) {
-        let Relayout { stride, new_stride, .. } = self.layouts[layout];
-        let count = bytes / stride;
-        let place = self.take(count * new_stride);
-        self.objects.insert(address, Object { bytes: count * stride, layout, place });
+        let (stride, parts) = (self.layouts[layout].stride, self.layouts[layout].parts.clone());
+        let place = self.take(self.layouts[layout].new_bytes(bytes));
+        let bytes = bytes - bytes % stride;
+        self.objects.insert(address, Object { bytes, layout, place });
         self.pieces.insert(place, Piece::Object(address, layout));
-        for element in 0..count {
-            for part in self.layouts[layout].parts.clone() {
-                let from = address + element * stride + part.from;
+        for element in (address..address + bytes).step_by(stride as usize) {
+            for part in &parts {
+                let from = element + part.from;
                 let mut line = line_start(from);
                 while line < from + part.bytes {
                     self.leave(line);
@@ -162,14 +161,14 @@ impl Relayouts {
 
     #[cold]
     fn simulated(&self, address: u64) -> u64 {
+        if *slot_of(address) != Tag::ELSEWHERE {
+            return address;
+        }
         if let Some((start, object)) = self.objects.range(..=address).next_back()
             && address - start < object.bytes
+            && let Some(place) = self.layouts[object.layout].place(address - start)
         {
-            let Relayout { stride, new_stride, parts, .. } = &self.layouts[object.layout];
-            let (element, offset) = ((address - start) / stride, (address - start) % stride);
-            if let Some(part) = parts.iter().find(|part| (part.from..part.from + part.bytes).contains(&offset)) {
-                return object.place + element * new_stride + part.to + (offset - part.from);
-            }
+            return object.place + place;
         }
         let line = line_start(address);
         self.stand_ins.get(&line).map_or(address, |place| place + (address - line))
@@ -177,17 +176,14 @@ impl Relayouts {
 
     #[cold]
     fn stored(&self, address: u64) -> u64 {
+        if address.wrapping_sub(ELSEWHERE) >= ELSEWHERE_BYTES {
+            return address;
+        }
         let Some((place, piece)) = self.pieces.range(..=address).next_back() else { return address };
         let at = address - place;
         match *piece {
             Piece::Line(line) => line + at,
-            Piece::Object(start, layout) => {
-                let Relayout { stride, new_stride, parts, .. } = &self.layouts[layout];
-                let (element, offset) = (at / new_stride, at % new_stride);
-                let holds = |part: &&Part| (part.to..part.to + part.bytes).contains(&offset);
-                let part = parts.iter().find(holds).or(parts.last());
-                start + element * stride + part.map_or(offset, |part| part.from + offset - part.to)
-            }
+            Piece::Object(start, layout) => start + self.layouts[layout].offset(at),
         }
     }
 }

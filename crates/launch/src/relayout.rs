@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Objects that are simulated as if their types were laid out anew.
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Objects whose parts are simulated on lines of their own, while they stay where they are in memory. What no part names
+/// is simulated where it lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relayout {
+    pub objects: Objects,
+    /// Bytes of one object, or of an element where they are arrays: now, and of the parts in their new layout.
+    pub stride: u64,
+    pub new_stride: u64,
+    /// Ascending, in the object and in the new layout, and not empty.
+    pub parts: Vec<Part>,
+}
+
+/// Which objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Objects {
+    /// The one at this address, of so many bytes.
+    At(u64, u64),
+    /// All that are allocated with this call stack: return addresses, the allocating call's first.
+    Allocated(Vec<u64>),
+}
+
+/// So many bytes of an object, and where they are in the new layout, which begins at the begin of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub from: u64,
+    pub bytes: u64,
+    pub to: u64,
+}
+
+impl Relayout {
+    /// Bytes of the new layout of an object of so many, an array maybe; what is left of it beyond whole elements stays.
+    pub fn new_bytes(&self, bytes: u64) -> u64 {
+        bytes / self.stride * self.new_stride
+    }
+
+    /// Where the byte at this offset of an object is in the new layout; `None`: where it was.
+    pub fn place(&self, offset: u64) -> Option<u64> {
+        let (element, offset) = (offset / self.stride, offset % self.stride);
+        let part = self.parts[..self.parts.partition_point(|part| part.from <= offset)].last()?;
+        (offset < part.from + part.bytes).then(|| element * self.new_stride + part.to + (offset - part.from))
+    }
+
+    /// The offset in the object of what is at this place of the new layout.
+    pub fn offset(&self, place: u64) -> u64 {
+        let (element, place) = (place / self.new_stride, place % self.new_stride);
+        let after = self.parts.partition_point(|part| part.to <= place);
+        let part = &self.parts[after.saturating_sub(1)];
+        element * self.stride + part.from + place.saturating_sub(part.to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(stride: u64, new_stride: u64, parts: &[(u64, u64, u64)]) -> Relayout {
+        let parts = parts.iter().map(|&(from, bytes, to)| Part { from, bytes, to }).collect();
+        Relayout { objects: Objects::At(0x1000, 96), stride, new_stride, parts }
+    }
+
+    #[test]
+    fn elements_have_lines_of_their_own() {
+        let each = layout(24, 64, &[(0, 24, 0)]);
+        assert_eq!((each.new_bytes(96), each.new_bytes(100)), (256, 256));
+        assert_eq!([0, 23, 24, 95].map(|offset| each.place(offset)), [Some(0), Some(23), Some(64), Some(3 * 64 + 23)]);
+    }
+
+    #[test]
+    fn what_is_no_part_stays() {
+        let two = layout(96, 128, &[(8, 8, 0), (32, 16, 64)]);
+        assert_eq!(
+            [0, 8, 15, 16, 31, 32, 47, 48].map(|offset| two.place(offset)),
+            [None, Some(0), Some(7), None, None, Some(64), Some(79), None]
+        );
+    }
+
+    #[test]
+    fn every_byte_that_goes_comes_back() {
+        for layout in [layout(24, 64, &[(0, 24, 0)]), layout(48, 192, &[(0, 8, 0), (16, 8, 64), (24, 24, 128)])] {
+            let gone = (0..96).filter_map(|offset| Some((offset, layout.place(offset)?)));
+            let wrong: Vec<_> = gone.filter(|(offset, place)| layout.offset(*place) != *offset).collect();
+            assert!(wrong.is_empty(), "{wrong:?}");
+        }
+    }
+}

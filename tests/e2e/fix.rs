@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `corefold fix`: what a layout is said to gain is what it gains.
+use crate::harness::{Place, Program, corefold, program, program_with, said};
+use serde_json::Value;
+
+const PROGRAM: &str = "truths/layouts.c";
+
+/// Records the program into the place, and passes these arguments to `corefold fix`.
+struct Recorded {
+    place: Place,
+}
+
+impl Recorded {
+    fn new(program: &Program, args: &str) -> Recorded {
+        let place = Place::new();
+        record(&place, program, args, "a.rec");
+        Recorded { place }
+    }
+
+    fn fix(&self, options: &str) -> Value {
+        let said = self.place.corefold(&format!("fix a.rec --json - {options}"));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        serde_json::from_str(&said.out).expect("a JSON document")
+    }
+}
+
+/// Virtual seconds of the run.
+fn record(place: &Place, program: &Program, args: &str, name: &str) -> f64 {
+    let mut command = place.command(corefold());
+    command.args(["run", "--cpus", "8", "--no-host-time", "--json", "-", "-o", name, "--"]);
+    let said = said(command.arg(program).args(args.split(' ')));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).expect("a JSON document");
+    document["runs"][0]["seconds"].as_f64().expect("seconds")
+}
+
+fn layouts(document: &Value) -> Vec<(&str, f64)> {
+    let all = document["layouts"].as_array().expect("a list").iter();
+    all.map(|one| (one["layout"].as_str().expect("text"), one["gain"].as_f64().expect("a number"))).collect()
+}
+
+fn gain_of(document: &Value, layout: &str) -> f64 {
+    let all = layouts(document);
+    all.iter().find(|(name, _)| *name == layout).unwrap_or_else(|| panic!("{layout} is not in {all:?}")).1
+}
+
+#[test]
+fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
+    let mends = [
+        ("8 counters", "each of slot[0-7] on lines of its own", "-DSLOTS"),
+        ("8 statistics", "statistics.hits on a line of its own", "-DAPART"),
+    ];
+    for (args, layout, mend) in mends {
+        let recorded = Recorded::new(&program(PROGRAM), args);
+        let document = recorded.fix("");
+        assert_eq!(document["recorded_seconds"], document["seconds"], "the same program, the same run");
+        assert_eq!(recorded.fix(""), document, "the same each time");
+        let (first, promised) = layouts(&document)[0];
+        let mended = record(&recorded.place, &program_with(PROGRAM, &[mend]), args, "b.rec");
+        let gained = document["seconds"].as_f64().expect("seconds") / mended - 1.0;
+        assert_eq!(first, layout, "{document}");
+        assert!(promised > 0.2 && (promised - gained).abs() < 0.02, "{layout}: {promised} promised, {gained} gained");
+    }
+}
+
+/// Who has taken the lock has its line, and what it guards with it.
+#[test]
+fn a_lock_is_better_off_beside_what_it_guards() {
+    let recorded = Recorded::new(&program(PROGRAM), "8 queue");
+    let document = recorded.fix("");
+    assert!(gain_of(&document, "queue.lock on a line of its own") < -0.05, "{document}");
+    assert!(layouts(&document)[0].1 < 0.05, "{document}");
+}
+
+#[test]
+fn what_helps_one_recording_is_weighed_by_others() {
+    let recorded = Recorded::new(&program(PROGRAM), "8 counters");
+    record(&recorded.place, &program(PROGRAM), "8 queue", "other.rec");
+    let document = recorded.fix("--also other.rec");
+    let also = &document["layouts"][0]["also"][0];
+    assert_eq!(also["recording"], "other.rec");
+    assert!(also["gain"].as_f64().expect("a number").abs() < 0.01, "it uses none of these: {document}");
+    let said = recorded.place.corefold("fix a.rec --also other.rec");
+    assert!(said.out.contains("other.rec") && said.out.contains("on lines of its own"), "{}", said.out);
+}
+
+#[test]
+fn what_cannot_be_tried_is_said() {
+    let recorded = Recorded::new(&program(PROGRAM), "1 counters");
+    let said = recorded.place.corefold("fix a.rec");
+    assert!(said.code == Some(0) && said.out.contains("no structure waits for cache lines"), "{}", said.out);
+    let said = recorded.place.corefold("fix a.rec --cpus 9");
+    assert!(said.code != Some(0) && said.err.contains("a.rec has no run at 9 CPUs"), "{}", said.err);
+    let said = recorded.place.corefold("fix missing.rec");
+    assert!(said.code != Some(0) && said.err.contains("missing.rec"), "{}", said.err);
+}

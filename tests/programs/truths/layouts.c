@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Structures whose layout matters, and their mends as defines.
+ *
+ * layouts THREADS counters: an array of them (-DSLOTS).
+ * layouts THREADS statistics: a written word beside a read one (-DAPART).
+ * layouts THREADS queue: a lock beside what it guards, and beside a word that all look at.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 64, ROUNDS = 20000 };
+
+#ifdef APART
+#define LINE _Alignas(64)
+#else
+#define LINE
+#endif
+#ifdef SLOTS
+#define SLOT _Alignas(64)
+#else
+#define SLOT
+#endif
+
+struct statistics {
+	LINE _Atomic long hits;
+	LINE long limit;
+	char name[40];
+};
+
+struct queue {
+	pthread_mutex_t lock;
+	long head, pad[2];
+	_Atomic long stop;
+};
+
+static struct {
+	SLOT _Atomic long mine;
+} slot[MOST];
+static struct statistics *statistics;
+static struct queue *queue;
+static pthread_barrier_t begin;
+
+static void *count(void *number)
+{
+	pthread_barrier_wait(&begin);
+	for (int i = 0; i < ROUNDS; i++)
+		atomic_fetch_add(&slot[(long)number].mine, i);
+	return NULL;
+}
+
+static void *judge(void *number)
+{
+	long me = (long)number, x = 0;
+
+	pthread_barrier_wait(&begin);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (me == 0)
+			atomic_fetch_add(&statistics->hits, 1);
+		else
+			x += *(volatile long *)&statistics->limit;
+	}
+	return (void *)x;
+}
+
+static void *take(void *unused)
+{
+	long x = (long)unused;
+
+	pthread_barrier_wait(&begin);
+	for (int i = 0; i < ROUNDS / 20; i++) {
+		pthread_mutex_lock(&queue->lock);
+		queue->head++;
+		pthread_mutex_unlock(&queue->lock);
+		for (int look = 0; look < 20; look++)
+			x += atomic_load_explicit(&queue->stop, memory_order_relaxed);
+	}
+	return (void *)x;
+}
+
+int main(int argc, char **argv)
+{
+	long threads = argc > 1 ? atol(argv[1]) : 4, sum = 0;
+	const char *how = argc > 2 ? argv[2] : "counters";
+	void *(*work)(void *) = *how == 'q' ? take : *how == 's' ? judge : count;
+	pthread_t thread[MOST];
+
+	statistics = aligned_alloc(64, (sizeof *statistics + 63) / 64 * 64);
+	memset(statistics, 0, sizeof *statistics);
+	queue = calloc(1, sizeof *queue);
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_barrier_init(&begin, NULL, threads);
+	for (long i = 0; i < threads; i++)
+		pthread_create(&thread[i], NULL, work, (void *)i);
+	for (long i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	for (long i = 0; i < threads; i++)
+		sum += slot[i].mine;
+	printf("%ld %ld %ld\n", sum, statistics->hits, queue->head);
+	return 0;
+}
