@@ -20,7 +20,7 @@ const LEAST: f64 = 0.02;
 const FIELDS: usize = 4;
 /// Elements of an array within an object, at most.
 const ELEMENTS: u64 = 1024;
-/// The least share of its object's wait that a field has which is tried apart from others.
+/// The least share of its object's wait, or transfers, that a field has which is tried apart from others.
 const LEAST_OF_FIELD: f64 = 0.01;
 
 /// A layout that separates something.
@@ -131,6 +131,7 @@ struct Part {
     bytes: u64,
     written: bool,
     cost: u64,
+    transfers: u64,
 }
 
 /// The unit: an object, or an element of the array that an object is.
@@ -189,10 +190,14 @@ impl<'a> Unit<'a> {
             part.bytes = part.bytes.max(field.size).min(stride);
             part.written |= field.writers > 0;
             part.cost += field.stall + field.spin;
+            part.transfers += field.transfers;
         }
-        // Who has read a sum once, after all was done, uses nothing.
-        let all: u64 = parts.values().map(|part| part.cost).sum();
-        parts.retain(|_, part| units::share(part.cost, all) >= LEAST_OF_FIELD);
+        // Who has read a sum once, after all was done, uses nothing. Who stores may wait for nothing, but others do for the line.
+        let sum = |of: fn(&Part) -> u64| parts.values().map(of).sum::<u64>();
+        let (cost, transfers) = (sum(|part| part.cost), sum(|part| part.transfers));
+        parts.retain(|_, part| {
+            units::share(part.cost, cost).max(units::share(part.transfers, transfers)) >= LEAST_OF_FIELD
+        });
         let astride = fields(group, &object.name).any(|(object, _)| !object.address.is_multiple_of(line_bytes));
         Unit { object, line_bytes, stride, parts, astride }
     }
@@ -259,7 +264,7 @@ impl<'a> Unit<'a> {
             self.parts.values().filter(|other| pattern(&other.names[0]) == pattern(&part.names[0])).count()
         };
         written.retain(|(_, part)| like(part) == 1);
-        written.sort_by_key(|(_, part)| std::cmp::Reverse(part.cost));
+        written.sort_by_key(|(_, part)| std::cmp::Reverse((part.cost, part.transfers)));
         let alone = written.into_iter().take(FIELDS).filter(|(_, part)| part.bytes < self.stride);
         alone
             .map(|(offset, part)| {
@@ -367,6 +372,7 @@ mod tests {
             size,
             writers,
             stall,
+            transfers: stall,
             elements: (element > 0)
                 .then(|| Element {
                     name: name.split('.').next().unwrap_or(name).into(),

@@ -4,7 +4,7 @@
 //!
 //! A waiting store may lie on a stack where other frames are by now: the program's, or the runtime's own. So stores are
 //! undone and put in while nobody runs on a stack of the program's; what they hid is there again before its owner goes on.
-use crate::engine::{engine, tag_of};
+use crate::engine::{engine, slot_of};
 use crate::scheduling::fiber;
 use crate::storage::relayout::stored;
 use alloc::boxed::Box;
@@ -83,10 +83,10 @@ impl Memory for ProgramMemory {
     }
 }
 
-/// The table of lines' tags, by address.
+/// The table of lines' tags, by address: the simulator's own, whatever that stands for.
 impl Tags for ProgramMemory {
     #[inline]
     fn tag(&mut self, address: u64) -> &mut Tag {
-        tag_of(address)
+        slot_of(address)
     }
 }
