@@ -70,7 +70,6 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         jobs: args.limits.jobs,
         work: Default::default(),
         measure_host: false,
-        relayouts: Vec::new(),
     })
 }
 

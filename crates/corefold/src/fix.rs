@@ -91,7 +91,6 @@ fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<Ve
         jobs: args.jobs,
         work: recorded.work,
         measure_host: false,
-        relayouts: Vec::new(),
     };
     let runs = trials(&options, layouts)?;
     let ended = runs.first().is_none_or(|first| matches!(first.status, Status::Exited(_)));

@@ -65,7 +65,6 @@ fn options(args: &RunArgs) -> Result<Options> {
         longest: args.limits.longest,
         memory_limit: args.limits.memory,
         jobs: args.limits.jobs,
-        relayouts: Vec::new(),
         measure_host: !args.report.no_host_time,
         work: args.report.work.map(Into::into).unwrap_or_default(),
     })

@@ -19,7 +19,6 @@ use crate::scratch::Scratch;
 use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
-use corefold_launch::Relayout;
 use corefold_machine::Machine;
 use corefold_recording::{HostUse, Run, Work};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -56,8 +55,6 @@ pub struct Options {
     pub work: Work,
     /// Also measure what the runs take of the host.
     pub measure_host: bool,
-    /// Objects that are simulated as if their types were laid out anew.
-    pub relayouts: Vec<Relayout>,
 }
 
 pub struct Finished {

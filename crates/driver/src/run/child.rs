@@ -54,7 +54,7 @@ impl Launched<'_> {
             quiet: false,
             measure_host: options.measure_host,
             explores: false,
-            relayouts: options.relayouts.clone(),
+            relayouts: Vec::new(),
             step_by_step: std::env::var_os("COREFOLD_STEP_BY_STEP").is_some(),
         }
     }
