@@ -169,7 +169,7 @@ pub fn beside_sibling(alone: Ticks) -> Ticks {
 /// hooks index it so; of a longer line the first is used, and the others always lead to the slow path.
 #[inline]
 pub fn tag_of(address: u64) -> &'static mut Tag {
-    slot_of(relayout::simulated(address))
+    slot_of(relayout::simulated(address, 1))
 }
 
 /// The same for where `address` itself lies.

@@ -38,11 +38,12 @@ impl Relayout {
         bytes / self.stride * self.new_stride
     }
 
-    /// Where the byte at this offset of an object is in the new layout; `None`: where it was.
-    pub fn place(&self, offset: u64) -> Option<u64> {
+    /// Where so many bytes at this offset of an object are in the new layout; `None`: where they were, as they are not all of
+    /// one part.
+    pub fn place(&self, offset: u64, bytes: u64) -> Option<u64> {
         let (element, offset) = (offset / self.stride, offset % self.stride);
         let part = self.parts[..self.parts.partition_point(|part| part.from <= offset)].last()?;
-        (offset < part.from + part.bytes).then(|| element * self.new_stride + part.to + (offset - part.from))
+        (offset + bytes <= part.from + part.bytes).then(|| element * self.new_stride + part.to + (offset - part.from))
     }
 
     /// The offset in the object of what is at this place of the new layout.
@@ -67,22 +68,33 @@ mod tests {
     fn elements_have_lines_of_their_own() {
         let each = layout(24, 64, &[(0, 24, 0)]);
         assert_eq!((each.new_bytes(96), each.new_bytes(100)), (256, 256));
-        assert_eq!([0, 23, 24, 95].map(|offset| each.place(offset)), [Some(0), Some(23), Some(64), Some(3 * 64 + 23)]);
+        assert_eq!(
+            [0, 23, 24, 95].map(|offset| each.place(offset, 1)),
+            [Some(0), Some(23), Some(64), Some(3 * 64 + 23)]
+        );
     }
 
     #[test]
     fn what_is_no_part_stays() {
         let two = layout(96, 128, &[(8, 8, 0), (32, 16, 64)]);
         assert_eq!(
-            [0, 8, 15, 16, 31, 32, 47, 48].map(|offset| two.place(offset)),
+            [0, 8, 15, 16, 31, 32, 47, 48].map(|offset| two.place(offset, 1)),
             [None, Some(0), Some(7), None, None, Some(64), Some(79), None]
         );
     }
 
     #[test]
+    fn bytes_of_two_parts_stay_together() {
+        let packed = layout(32, 64, &[(0, 8, 0), (8, 8, 8), (24, 8, 16)]);
+        let places =
+            [(0, 8), (4, 4), (4, 8), (0, 16), (8, 9), (24, 8)].map(|(offset, bytes)| packed.place(offset, bytes));
+        assert_eq!(places, [Some(0), Some(4), None, None, None, Some(16)]);
+    }
+
+    #[test]
     fn every_byte_that_goes_comes_back() {
         for layout in [layout(24, 64, &[(0, 24, 0)]), layout(48, 192, &[(0, 8, 0), (16, 8, 64), (24, 24, 128)])] {
-            let gone = (0..96).filter_map(|offset| Some((offset, layout.place(offset)?)));
+            let gone = (0..96).filter_map(|offset| Some((offset, layout.place(offset, 1)?)));
             let wrong: Vec<_> = gone.filter(|(offset, place)| layout.offset(*place) != *offset).collect();
             assert!(wrong.is_empty(), "{wrong:?}");
         }

@@ -10,6 +10,12 @@ pub trait Memory {
     /// Writes as many bytes of `value`.
     fn write(&mut self, address: u64, size: u8, value: u64);
 
+    /// Where the bytes are kept that the simulator knows at `address`: two addresses may name the same ones.
+    #[inline]
+    fn held_at(&self, address: u64) -> u64 {
+        address
+    }
+
     /// Does work that undoes stores and puts them in again. Where the simulator's own stack lies in this memory, it has to
     /// be done on another one, and `work` must own what it uses or have it elsewhere.
     #[inline]

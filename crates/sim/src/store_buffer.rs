@@ -189,7 +189,12 @@ impl StoreBuffers {
             return;
         }
         // It is written beneath what the running CPU has stored there and others do not see yet.
-        if !self.of(running).iter().any(|other| overlap(&other.bytes(), &store.bytes())) {
+        let held = |store: &Store| {
+            let begin = memory.held_at(store.address);
+            begin..begin + u64::from(store.size)
+        };
+        let bytes = held(&store);
+        if !self.buffers[running as usize].iter().any(|other| overlap(&held(other), &bytes)) {
             return memory.write(store.address, store.size, store.value);
         }
         memory.apart(move |memory| {

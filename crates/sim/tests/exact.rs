@@ -98,7 +98,10 @@ proptest! {
     fn skipped_spins(lists in waiting()) {
         prop_assert_eq!(waited(3, &lists).0, waited(0, &lists).0);
     }
+}
 
+proptest! {
+    #![proptest_config(times(1))]
     #[test]
     fn skipped_spins_beside_siblings(lists in waiting_beside()) {
         prop_assert_eq!(waited(3, &lists).0, waited(0, &lists).0);

@@ -74,7 +74,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
 /// What the running CPU does, for [`issue`].
 #[inline(always)]
 pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> Event {
-    Event::new(what, engine().sim.cpu as u32, simulated(address), size, origin(pc, kind as u8, size))
+    Event::new(what, engine().sim.cpu as u32, simulated(address, u64::from(size)), size, origin(pc, kind as u8, size))
 }
 
 /// Passes the event to the simulator, runs others whenever they come first, and accounts for what follows. Returns the last

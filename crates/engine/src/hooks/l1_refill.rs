@@ -17,8 +17,8 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
     if !tag.has_left_of(hot!().tag) {
         return kind == Kind::Store && modified_again(tag) || relayout::is_leased(address, *tag, kind);
     }
+    let address = simulated(address, size);
     let (cpu, size) = (engine().sim.cpu as u32, size as u32);
-    let address = simulated(address);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
     let mut effects = Effects::default();
     let served = engine().sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects);

@@ -393,7 +393,7 @@ impl Spins {
         if !self.turns.watching {
             return false;
         }
-        let line = line_start(simulated(address));
+        let line = line_start(simulated(address, 1));
         let after = hot!().clock.saturating_sub(self.looks[self.slot(self.turns.pc)].at);
         match self.read.iter_mut().find(|slot| matches!(slot.line, 0) || slot.line == line) {
             Some(slot) => *slot = Watched { line, after },
@@ -456,7 +456,11 @@ impl Spins {
         let line = |look: &Look| {
             let part = look.pc != 0 && look.at + self.turns.period >= now;
             let after = if look.pc == self.turns.pc { 0 } else { (look.at + self.turns.period).saturating_sub(now) };
-            if part { Watched { line: line_start(simulated(look.address)), after } } else { Watched::default() }
+            if part {
+                Watched { line: line_start(simulated(look.address, look.size.into())), after }
+            } else {
+                Watched::default()
+            }
         };
         self.looks.each_ref().map(line)
     }

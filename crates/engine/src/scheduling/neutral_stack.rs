@@ -49,7 +49,7 @@ pub struct ProgramMemory;
 impl Memory for ProgramMemory {
     #[inline]
     fn read(&self, address: u64, size: u8) -> u64 {
-        let address = stored(address);
+        let address = self.held_at(address);
         // SAFETY: the program is about to access the same bytes, or has.
         unsafe {
             match size {
@@ -64,7 +64,7 @@ impl Memory for ProgramMemory {
 
     #[inline]
     fn write(&mut self, address: u64, size: u8, value: u64) {
-        let address = stored(address);
+        let address = self.held_at(address);
         // SAFETY: a store of the program's own at this address is being carried out, or undone; what it unmaps has no
         // store waiting (`StoreBuffers::commit_on`).
         unsafe {
@@ -75,6 +75,11 @@ impl Memory for ProgramMemory {
                 _ => (address as *mut u64).write_unaligned(value),
             }
         }
+    }
+
+    #[inline]
+    fn held_at(&self, address: u64) -> u64 {
+        stored(address)
     }
 
     #[inline]

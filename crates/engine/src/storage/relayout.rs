@@ -47,10 +47,10 @@ enum Piece {
     Object(u64, usize),
 }
 
-/// Where the simulator has what lies at `address`.
+/// Where the simulator has these bytes.
 #[inline]
-pub fn simulated(address: u64) -> u64 {
-    if hot!().relaid == 0 { address } else { engine().relayouts.simulated(address) }
+pub fn simulated(address: u64, bytes: u64) -> u64 {
+    if hot!().relaid == 0 { address } else { engine().relayouts.simulated(address, bytes) }
 }
 
 /// The address of what the simulator has there.
@@ -160,13 +160,13 @@ impl Relayouts {
     }
 
     #[cold]
-    fn simulated(&self, address: u64) -> u64 {
+    fn simulated(&self, address: u64, bytes: u64) -> u64 {
         if *slot_of(address) != Tag::ELSEWHERE {
             return address;
         }
         if let Some((start, object)) = self.objects.range(..=address).next_back()
             && address - start < object.bytes
-            && let Some(place) = self.layouts[object.layout].place(address - start)
+            && let Some(place) = self.layouts[object.layout].place(address - start, bytes)
         {
             return object.place + place;
         }
