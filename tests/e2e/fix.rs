@@ -94,3 +94,31 @@ fn what_cannot_be_tried_is_said() {
     let said = recorded.place.corefold("fix missing.rec");
     assert!(said.code != Some(0) && said.err.contains("missing.rec"), "{}", said.err);
 }
+
+/// Objects of two sizes from one place in the code: the smaller one has nothing to be laid out anew.
+#[test]
+fn objects_of_one_site_may_differ_in_size() {
+    let recorded = Recorded::new(&program(PROGRAM), "8 mixed");
+    let document = recorded.fix("");
+    let all = layouts(&document);
+    assert!(all.len() > 1 && all.iter().all(|(_, gain)| gain.is_finite()), "{document}");
+    assert!(all.iter().any(|(layout, _)| layout.starts_with("mixed.")), "{document}");
+}
+
+#[test]
+fn a_program_that_is_no_more_the_same_is_refused() {
+    let place = Place::new();
+    let build = |define: &str| {
+        let built = program_with(PROGRAM, &[define]);
+        std::fs::copy(&built, place.path("p")).expect("a copy");
+    };
+    build("-DSLOTS");
+    let script = "$corefold run --cpus 8 --no-host-time -o a.rec -- ./p 8 counters";
+    assert_eq!(place.sh(script).code, Some(0));
+    build("-DAPART");
+    let said = place.corefold("fix a.rec");
+    assert!(said.code != Some(0) && said.err.contains("p has changed since it was recorded"), "{}", said.err);
+    std::fs::remove_file(place.path("p")).expect("it is there");
+    let said = place.corefold("fix a.rec");
+    assert!(said.code != Some(0) && said.err.contains("./p does not exist"), "{}", said.err);
+}

@@ -43,7 +43,8 @@ Examples:
 
 The program is simulated again, once for each layout: its objects stay where they are in memory, and what a layout moves is
 simulated on cache lines of its own. So the figures hold for the workload, the machine and the schedule of the recording.
-Give --without, --slack and --memory again if the recording was made with them.";
+Give --slack and --memory again if the recording was made with them. Run it where the program was run: it runs once more for
+each layout, several at once, with whatever it does to files, and without standard input.";
 
 const LAYOUT: &str = "\
 Examples:
@@ -204,9 +205,6 @@ pub struct FixArgs {
     /// The machine, if it is not one that comes with corefold [default: that of the recording].
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// Parts of the model that were disabled.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mechanisms(), hide_possible_values = true)]
-    pub without: Vec<String>,
     /// End a run after this many seconds of host time.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub timeout: Option<Duration>,

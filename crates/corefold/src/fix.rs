@@ -3,10 +3,10 @@
 use crate::cli::FixArgs;
 use crate::screen;
 use crate::show::Json;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use corefold_driver::run::trials::trials;
 use corefold_driver::run::{Options, SAMPLE_PERIOD};
-use corefold_driver::{exit, save};
+use corefold_driver::{exit, program, save};
 use corefold_explain::{Images, explain};
 use corefold_launch::{Objects, Part, Relayout};
 use corefold_recording::{Run, Status};
@@ -16,7 +16,15 @@ use std::path::Path;
 pub fn fix(args: FixArgs) -> Result<u8> {
     let to = Json::create(args.json.as_deref())?;
     let recorded = chosen(&args.recording, args.cpus)?;
-    let candidates = fix::candidates(&explain(&recorded, &mut Images::new())?);
+    let name = recorded.argv.first().context("the recording names no program")?;
+    program::check(name.as_ref())?;
+    let mut images = Images::new();
+    let explained = explain(&recorded, &mut images)?;
+    let changed = recorded.modules.iter().find(|module| images.has_changed(module));
+    if let Some(module) = changed {
+        bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
+    }
+    let candidates = fix::candidates(&explained);
     let found: Vec<(Candidate, Vec<Relayout>)> = candidates
         .into_iter()
         .filter_map(|candidate| relayout(&recorded, &candidate).map(|layout| (candidate, vec![layout])))
@@ -29,14 +37,16 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     // The layout as it is comes first.
     let layouts: Vec<Vec<Relayout>> =
         [Vec::new()].into_iter().chain(found.iter().map(|(_, layout)| layout.clone())).collect();
-    let runs = tried(&args, &recorded, &layouts)?;
+    let (runs, mut signal) = tried(&args, &recorded, &layouts)?;
     let (again, rest) = runs.split_first().context("interrupted before the first layout was tried")?;
     let mut also = Vec::new();
     for path in &args.also {
         let other = chosen(path, args.cpus)?;
         let (program, own) = (other.argv.first(), recorded.argv.first());
         ensure!(program == own, "{} is a recording of another program", path.display());
-        also.push((path.to_string_lossy().into_owned(), tried(&args, &other, &layouts)?));
+        let (runs, interrupted) = tried(&args, &other, &layouts)?;
+        signal = signal.or(interrupted);
+        also.push((path.to_string_lossy().into_owned(), runs));
     }
     let others = |number: usize| {
         let gain = |runs: &[Run]| fix::gain(runs.first()?, runs.get(number)?);
@@ -50,8 +60,9 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     });
     let fixes = Fixes::new(&args.recording.to_string_lossy(), &recorded, again, trials.collect());
     to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
-    if rest.len() < layouts.len() - 1 {
+    if let Some(signal) = signal {
         screen::note(&format!("corefold: interrupted; {} of {} layouts were tried", rest.len(), layouts.len() - 1));
+        return Ok(128 + signal as u8);
     }
     Ok(exit::FINE)
 }
@@ -69,13 +80,16 @@ fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
 }
 
 /// All layouts, tried on what was recorded; fewer, if a signal came.
-fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<Vec<Run>> {
-    let name = args.machine.as_deref().unwrap_or(&recorded.machine);
-    let profile = corefold_machine::load(name).with_context(|| {
-        format!("the machine of the recording is {}: give its profile by --machine", recorded.machine)
-    })?;
+fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<(Vec<Run>, Option<i32>)> {
+    // A machine's name says which parts of the model were disabled.
+    let mut words = recorded.machine.split(" without ");
+    let name = args.machine.as_deref().or(words.next()).unwrap_or_default();
+    let profile = corefold_machine::load(name)
+        .with_context(|| format!("the machine of the recording is {name}: give its profile by --machine"))?;
     let mut machine = profile.machine;
-    args.without.iter().for_each(|name| corefold_machine::without(&mut machine, name));
+    let disabled = if args.machine.is_some() { Vec::new() } else { words.collect() };
+    let known = |name: &&&str| corefold_machine::MECHANISMS.iter().any(|mechanism| mechanism.name == **name);
+    disabled.iter().filter(known).for_each(|name| corefold_machine::without(&mut machine, name));
     let (program, rest) = recorded.argv.split_first().context("the recording names no program")?;
     let options = Options {
         machine,
@@ -92,10 +106,10 @@ fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<Ve
         work: recorded.work,
         measure_host: false,
     };
-    let runs = trials(&options, layouts)?;
-    let ended = runs.first().is_none_or(|first| matches!(first.status, Status::Exited(_)));
-    ensure!(ended, "the program did not end by itself this time: `corefold run` says more");
-    Ok(runs)
+    let (runs, signal) = trials(&options, layouts)?;
+    let same = runs.first().is_none_or(|first| first.status == recorded.status);
+    ensure!(same, "the program does not end as it did when it was recorded: `corefold run` again says how");
+    Ok((runs, signal))
 }
 
 /// What the engine is to do for it. A heap object is found by where it was allocated.

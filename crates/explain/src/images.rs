@@ -49,7 +49,7 @@ impl Images {
     }
 
     /// Whether the file has changed since the run.
-    pub(crate) fn has_changed(&self, module: &Module) -> bool {
+    pub fn has_changed(&self, module: &Module) -> bool {
         self.by_path.get(&module.path).is_some_and(|image| image.differs(module))
     }
 }

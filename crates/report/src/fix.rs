@@ -11,7 +11,7 @@ use crate::{Options, units};
 use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name, pattern};
 use corefold_recording::{Run, Time};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects that are looked at, and the least share of the CPU time that each must be waited for.
 const OBJECTS: usize = 4;
@@ -134,6 +134,13 @@ struct Part {
     transfers: u64,
 }
 
+impl Part {
+    /// One field, and not several that accesses span.
+    fn is_one(&self) -> bool {
+        self.names.iter().all(|name| pattern(name) == pattern(&self.names[0]) && !name.contains('…'))
+    }
+}
+
 /// The unit: an object, or an element of the array that an object is.
 struct Unit<'a> {
     object: &'a ObjectUse,
@@ -176,13 +183,20 @@ fn fields<'a>(group: &'a Group<'_>, name: &'a str) -> impl Iterator<Item = (&'a 
 impl<'a> Unit<'a> {
     fn new(object: &'a ObjectUse, group: &'a Group<'_>) -> Unit<'a> {
         let line_bytes = u64::from(group.hottest().bytes);
-        // An array from its begin on: each element is laid out alike.
+        // An array from its begin on, of which several elements are used: each is laid out alike.
         let whole = fields(group, &object.name).map(|(object, field)| (object.address, field.elements.first()));
         let mut strides = whole.map(|(begin, element)| {
-            element.filter(|e| e.size > 0 && (e.address - begin).is_multiple_of(e.size)).map(|e| e.size)
+            let size = element?.size;
+            let index = (element?.address - begin).checked_div(size)?;
+            (element?.name.ends_with(&format!("[{index}]")) && (element?.address - begin) == index * size)
+                .then_some(size)
         });
         let first = strides.next().flatten();
-        let stride = first.filter(|first| strides.all(|size| size == Some(*first))).unwrap_or(object.bytes);
+        let alike = first.filter(|first| strides.all(|size| size == Some(*first)));
+        let elements: BTreeSet<u64> = fields(group, &object.name)
+            .filter_map(|(object, field)| Some(field.elements.first()?.address - object.address))
+            .collect();
+        let stride = alike.filter(|_| elements.len() > 1).unwrap_or(object.bytes);
         let mut parts: BTreeMap<u64, Part> = BTreeMap::new();
         for (_, field) in fields(group, &object.name).filter(|(_, field)| field.size > 0) {
             let part = parts.entry(field.offset_in_object % stride).or_default();
@@ -242,8 +256,10 @@ impl<'a> Unit<'a> {
         if size == 0 || size.is_multiple_of(self.line_bytes) {
             return None;
         }
-        let offsets: std::collections::BTreeSet<u64> =
-            all.iter().filter(|(_, e)| e.size == size).map(|(begin, e)| e.address - begin).collect();
+        let offsets: BTreeSet<u64> = all.iter().map(|(begin, e)| e.address - begin).collect();
+        if all.iter().any(|(_, e)| e.size != size || pattern(&e.name) != pattern(&first.name)) {
+            return None;
+        }
         let phase = (first.address - begin) % size;
         let (low, high) = (*offsets.first()?, *offsets.last()?);
         if offsets.len() < 2 || offsets.iter().any(|o| o % size != phase) || (high - low) / size >= ELEMENTS {
@@ -263,7 +279,7 @@ impl<'a> Unit<'a> {
         let like = |part: &Part| {
             self.parts.values().filter(|other| pattern(&other.names[0]) == pattern(&part.names[0])).count()
         };
-        written.retain(|(_, part)| like(part) == 1);
+        written.retain(|(_, part)| like(part) == 1 && part.is_one());
         written.sort_by_key(|(_, part)| std::cmp::Reverse((part.cost, part.transfers)));
         let alone = written.into_iter().take(FIELDS).filter(|(_, part)| part.bytes < self.stride);
         alone
@@ -278,7 +294,7 @@ impl<'a> Unit<'a> {
     fn read_apart(&self) -> Option<Candidate> {
         let (mut names, mut parts, mut to, mut end) = (Vec::new(), Vec::new(), 0, 0);
         for (offset, part) in self.parts.iter().filter(|(_, part)| !part.written) {
-            if *offset < end {
+            if *offset < end || !part.is_one() {
                 continue;
             }
             names.push(self.name(part));
@@ -299,13 +315,9 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// A gain as people write it: `+12.3%`; `2.4×` of what it was.
+/// A gain as people write it: `+12.3%`.
 fn signed(gain: Option<f64>) -> String {
-    match gain {
-        None => "failed".into(),
-        Some(gain) if gain >= 1.0 => units::factor(1.0 + gain) + "×",
-        Some(gain) => format!("{:+.1}%", gain * 100.0),
-    }
+    gain.map_or("failed".into(), |gain| format!("{:+.1}%", gain * 100.0))
 }
 
 pub fn text(fixes: &Fixes, options: &Options) -> String {
@@ -340,6 +352,9 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     }
     out += &table.print(options.width, style);
     out += "\ngain: of throughput, on this workload and machine; bytes: what an object grows by, at most\n";
+    if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {
+        out += "failed: the program ended otherwise than as it is\n";
+    }
     style.finish(&out)
 }
 
@@ -375,7 +390,7 @@ mod tests {
             transfers: stall,
             elements: (element > 0)
                 .then(|| Element {
-                    name: name.split('.').next().unwrap_or(name).into(),
+                    name: name.split_inclusive(']').next().unwrap_or(name).into(),
                     address: 0x1000 + offset / element * element,
                     size: element,
                     ..Element::default()
@@ -419,6 +434,19 @@ mod tests {
     }
 
     #[test]
+    fn two_arrays_are_not_one_and_one_element_is_none() {
+        let arrays = [("t.a[0]", 8, 8, 1, 50), ("t.a[1]", 16, 8, 1, 50), ("t.b[0]", 40, 8, 1, 50)];
+        let all = proposed(line(72, Storage::Global, &arrays, 8));
+        assert!(all.iter().all(|one| !one.layout.starts_with("each")), "{all:?}");
+        let one = [("t[0].n", 0, 8, 1, 50), ("t[0].m", 8, 8, 1, 50)];
+        let all = proposed(line(64, Storage::Heap, &one, 24));
+        assert!(
+            !all.is_empty() && all.iter().all(|one| one.stride == 64 && !one.layout.starts_with("each")),
+            "{all:?}"
+        );
+    }
+
+    #[test]
     fn two_written_fields_are_never_put_together() {
         let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50), ("t.c", 16, 8, 0, 50), ("t.d", 24, 8, 0, 50)];
         for Candidate { layout, parts, .. } in proposed(line(80, Storage::Global, &fields, 0)) {
@@ -451,6 +479,6 @@ mod tests {
         assert_eq!(gain(&timed(128, &[16]), &timed(128, &[24])), Some(0.5));
         let failed = Run { status: Status::Exited(1), ..timed(100, &[]) };
         assert_eq!(gain(&timed(100, &[]), &failed), None);
-        assert_eq!([None, Some(0.25), Some(-0.031), Some(1.4)].map(signed), ["failed", "+25.0%", "-3.1%", "2.4×"]);
+        assert_eq!([None, Some(0.25), Some(-0.031), Some(1.4)].map(signed), ["failed", "+25.0%", "-3.1%", "+140.0%"]);
     }
 }

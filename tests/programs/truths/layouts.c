@@ -5,6 +5,7 @@
  * layouts THREADS counters: an array of them (-DSLOTS).
  * layouts THREADS statistics: a written word beside a read one (-DAPART).
  * layouts THREADS queue: a lock beside what it guards, and beside a word that all look at.
+ * layouts THREADS mixed: a spin lock in the larger of two objects that one call allocates; the smaller is freed.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,6 +38,13 @@ struct queue {
 	_Atomic long stop;
 };
 
+struct mixed {
+	volatile int lock;
+	int data;
+	long pad[4];
+};
+
+static struct mixed *mixed;
 static struct {
 	SLOT _Atomic long mine;
 } slot[MOST];
@@ -81,11 +89,30 @@ static void *take(void *unused)
 	return (void *)x;
 }
 
+static void *spin(void *unused)
+{
+	pthread_barrier_wait(&begin);
+	for (int i = 0; i < ROUNDS / 20; i++) {
+		while (__sync_lock_test_and_set(&mixed->lock, 1))
+			while (mixed->lock)
+				__builtin_ia32_pause();
+		mixed->data++;
+		__sync_lock_release(&mixed->lock);
+	}
+	return unused;
+}
+
 int main(int argc, char **argv)
 {
 	long threads = argc > 1 ? atol(argv[1]) : 4, sum = 0;
 	const char *how = argc > 2 ? argv[2] : "counters";
-	void *(*work)(void *) = *how == 'q' ? take : *how == 's' ? judge : count;
+	void *(*work)(void *) = *how == 'q' ? take : *how == 's' ? judge : *how == 'm' ? spin : count;
+	void *objects[2];
+
+	for (volatile int i = 0; i < 2; i++)
+		objects[i] = calloc(1, i ? sizeof *mixed : 8);
+	free(objects[0]);
+	mixed = objects[1];
 	pthread_t thread[MOST];
 
 	statistics = aligned_alloc(64, (sizeof *statistics + 63) / 64 * 64);
@@ -100,5 +127,5 @@ int main(int argc, char **argv)
 	for (long i = 0; i < threads; i++)
 		sum += slot[i].mine;
 	printf("%ld %ld %ld\n", sum, statistics->hits, queue->head);
-	return 0;
+	return mixed->data != (*how == 'm') * threads * (ROUNDS / 20);
 }

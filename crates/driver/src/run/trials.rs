@@ -12,9 +12,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Simulates `options` at the first of its counts, once for each of `layouts`; in their order. Fewer, if a signal ended it
-/// early. What the program prints is not shown.
-pub fn trials(options: &Options, layouts: &[Vec<Relayout>]) -> Result<Vec<Run>> {
+/// Simulates `options` at the first of its counts, once for each of `layouts`: the runs in their order, fewer if a signal
+/// ended it early, and that signal. What the program prints is not shown.
+pub fn trials(options: &Options, layouts: &[Vec<Relayout>]) -> Result<(Vec<Run>, Option<i32>)> {
     cpus::check(&options.cpus, &options.machine)?;
     let program = program::check(&options.program)?;
     let runtime = runtime::find()?;
@@ -52,10 +52,14 @@ pub fn trials(options: &Options, layouts: &[Vec<Relayout>]) -> Result<Vec<Run>> 
             return;
         }
         let run = one(number);
+        if interrupts.caught().is_some() {
+            return;
+        }
         done.lock().expect("no worker panics")[number] = Some(run);
         bar.inc(1);
     };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
     bar.finish_and_clear();
-    done.into_inner().expect("no worker panics").into_iter().map_while(|run| run).collect()
+    let runs = done.into_inner().expect("no worker panics").into_iter().map_while(|run| run);
+    Ok((runs.collect::<Result<_>>()?, interrupts.caught()))
 }

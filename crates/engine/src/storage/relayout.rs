@@ -129,6 +129,9 @@ impl Relayouts {
 
     fn add(&mut self, address: u64, bytes: u64, layout: usize) {
         let (stride, parts) = (self.layouts[layout].stride, self.layouts[layout].parts.clone());
+        if bytes < stride {
+            return;
+        }
         let place = self.take(self.layouts[layout].new_bytes(bytes));
         let bytes = bytes - bytes % stride;
         self.objects.insert(address, Object { bytes, layout, place });
