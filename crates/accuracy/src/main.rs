@@ -68,16 +68,17 @@ fn main() -> Result<()> {
         Ok(text) => serde_json::from_slice(&text).with_context(|| format!("in {}", saved.display()))?,
         Err(_) => Results::default(),
     };
-    let before = bounds::reached(&results);
+    results.sort(&suite);
+    let before = bounds::reached(&results)?;
     measure(&arguments, &suite, root, &mut results)?;
     results.sort(&suite);
-    let text = page::page(&results, &suite);
+    let text = page::page(&results, &suite)?;
     print!("{text}");
     if !arguments.keep {
         std::fs::write(&saved, serde_json::to_string_pretty(&results)? + "\n")?;
         std::fs::write(&page, text)?;
     }
-    let missed: Vec<String> = before.difference(&bounds::reached(&results)).cloned().collect();
+    let missed: Vec<String> = before.difference(&bounds::reached(&results)?).cloned().collect();
     ensure!(missed.is_empty(), "what was reached before is missed:\n  {}", missed.join("\n  "));
     Ok(())
 }
