@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// perfbook's "Pre-BSD" routing table under a reader-writer lock (route_rwlock.c): every look-up of every thread
+// perfbook's reader-writer lock scalability (rwlockscale.c), around the routing list of its route_*.c: every look-up
 // takes the lock for reading, and so writes to it, though the table never changes while packets are sent.
 // The twin looks up without a lock, as the table is complete before the threads start.
 #include <pthread.h>

@@ -15,6 +15,10 @@ struct Config {
 	uint32_t weight[64];
 };
 
+struct alignas(128) Holder {
+	std::shared_ptr<const Config> held;
+};
+
 static std::shared_ptr<const Config> config;
 static pthread_barrier_t start;
 
@@ -44,8 +48,9 @@ static void serve(long first, long end, uint64_t *result)
 {
 	uint64_t sum = 0;
 #ifdef TWIN
-	auto holder = std::make_shared<std::shared_ptr<const Config>>(config);
-	std::shared_ptr<const Config> current(holder, holder->get());
+	auto holder = std::make_shared<Holder>();
+	holder->held = config;
+	std::shared_ptr<const Config> current(holder, holder->held.get());
 #else
 	std::shared_ptr<const Config> &current = config;
 #endif
