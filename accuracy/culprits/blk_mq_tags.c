@@ -11,7 +11,7 @@
 #define WORDS 128
 
 struct blk_align_bitmap {
-	_Alignas(64) atomic_ulong word;
+	_Alignas(128) atomic_ulong word;
 	unsigned long depth;
 };
 
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 
 	bitmap_tags = malloc(sizeof *bitmap_tags);
 	bitmap_tags->nr_words = WORDS;
-	bitmap_tags->map = aligned_alloc(64, WORDS * sizeof *bitmap_tags->map);
+	bitmap_tags->map = aligned_alloc(128, WORDS * sizeof *bitmap_tags->map);
 	for (int i = 0; i < WORDS; i++)
 		bitmap_tags->map[i] = (struct blk_align_bitmap) { .depth = 64 };
 	pthread_barrier_init(&start, NULL, (unsigned)threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// A ticket spinlock around a tiny update, as in "Non-scalable locks are dangerous" (Boyd-Wickizer et al., OLS 2012):
-// each open and close of a file changes the reference count of its directory under the directory's d_lock, and all
-// threads use one directory. In the twin each thread works in a directory of its own.
+// A ticket spinlock around a tiny update, as in "Non-scalable locks are dangerous" (Boyd-Wickizer et al., OLS 2012),
+// benchmark FOPS: each open and close of a file changes the reference count of its dentry under d_lock, and all
+// threads open the same file. In the twin each thread opens a file of its own.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -21,8 +21,8 @@ struct dentry {
 
 struct process {
 	_Alignas(128) pthread_t id;
-	struct dentry *cwd;
-	long files;
+	struct dentry *file;
+	long opens;
 	uint32_t names;
 };
 
@@ -72,10 +72,10 @@ static void *open_and_close(void *argument)
 	struct process *self = argument;
 
 	pthread_barrier_wait(&start);
-	for (long i = 0; i < self->files; i++) {
-		dget(self->cwd);
+	for (long i = 0; i < self->opens; i++) {
+		dget(self->file);
 		self->names ^= hash_name(i);
-		dput(self->cwd);
+		dput(self->file);
 		self->names += hash_name(i + 1);
 	}
 	return NULL;
@@ -86,26 +86,26 @@ int main(int argc, char **argv)
 	int threads = argc > 1 ? atoi(argv[1]) : 2;
 	long work = argc > 2 ? atol(argv[2]) : 100000;
 	struct process *processes = aligned_alloc(128, (size_t)threads * sizeof *processes);
-	struct dentry *directories = aligned_alloc(128, (size_t)threads * sizeof *directories);
+	struct dentry *dentries = aligned_alloc(128, (size_t)threads * sizeof *dentries);
 	unsigned long opened = 0, count = 0;
 
 	pthread_barrier_init(&start, NULL, (unsigned)threads);
 	for (int t = 0; t < threads; t++) {
-		processes[t] = (struct process) { .files = work * (t + 1) / threads - work * t / threads };
-		directories[t] = (struct dentry) { .d_count = 1 };
+		processes[t] = (struct process) { .opens = work * (t + 1) / threads - work * t / threads };
+		dentries[t] = (struct dentry) { .d_count = 1 };
 #ifdef TWIN
-		processes[t].cwd = &directories[t];
+		processes[t].file = &dentries[t];
 #else
-		processes[t].cwd = &directories[0];
+		processes[t].file = &dentries[0];
 #endif
 		pthread_create(&processes[t].id, NULL, open_and_close, &processes[t]);
 	}
 	for (int t = 0; t < threads; t++)
 		pthread_join(processes[t].id, NULL);
 	for (int t = 0; t < threads; t++) {
-		opened += directories[t].opened;
-		count += directories[t].d_count;
+		opened += dentries[t].opened;
+		count += dentries[t].d_count;
 	}
-	printf("%lu files opened, %lu references left\n", opened, count);
+	printf("%lu opens, %lu references left\n", opened, count);
 	return opened != (unsigned long)work || count != (unsigned long)threads;
 }

@@ -21,7 +21,7 @@ struct queue {
 	int number;
 	long packets;
 	uint64_t bytes;
-	uint32_t checksum, header[16];
+	uint32_t checksum, header[32];
 };
 
 static _Alignas(128) atomic_ulong jiffies = 1;
@@ -45,7 +45,7 @@ __attribute__((noinline)) static void xmit(struct queue *queue, struct dst_entry
 	dst_use_noref(dst, atomic_load_explicit(&jiffies, memory_order_relaxed));
 	queue->header[1] = id;
 	queue->header[2] = dst->hop_limit << 8;
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 32; i++)
 		sum = (sum << 3 | sum >> 29) + queue->header[i];
 	queue->header[3] = sum;
 	queue->checksum ^= sum;
