@@ -11,7 +11,7 @@
 #define TICK 4096
 
 struct dst_entry {
-	_Alignas(128) uint32_t mtu, hop_limit;
+	uint32_t mtu, hop_limit;
 	_Alignas(128) atomic_ulong __use;
 	atomic_ulong lastuse;
 };

@@ -32,7 +32,7 @@ struct client {
 static struct hash_table h;
 static pthread_barrier_t start;
 #ifndef TWIN
-static pthread_mutex_t hash_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Alignas(64) pthread_mutex_t hash_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
 static struct node *hash_search(struct bucket *bucket, uint64_t key)
@@ -77,6 +77,8 @@ static void *run(void *argument)
 	struct client *self = argument;
 	uint64_t next = 88172645463325252u;
 
+	for (uint64_t key = 0; key < KEYS; key++)
+		hash_add(self->first_key + key, 0);
 	pthread_barrier_wait(&start);
 	for (long i = 0; i < self->operations; i++) {
 		for (int step = 0; step < 8; step++) {

@@ -6,13 +6,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ITEMS 64
 #define VALUE 192
 
 struct item {
-	_Alignas(64) struct item *next, *prev;
+	struct item *next, *prev;
 	uint64_t key;
 	_Alignas(64) unsigned char data[VALUE];
 };
@@ -75,7 +74,8 @@ static struct lru *lru_new(void)
 	lru->items = aligned_alloc(64, ITEMS * sizeof *lru->items);
 	for (uint64_t i = 0; i < ITEMS; i++) {
 		lru->items[i].key = i;
-		memset(lru->items[i].data, (int)i, VALUE);
+		for (int b = 0; b < VALUE; b++)
+			lru->items[i].data[b] = (unsigned char)i;
 		item_link_q(lru, &lru->items[i]);
 	}
 	return lru;

@@ -21,8 +21,8 @@ struct forwarder {
 	uint64_t sent[ROUTES];
 };
 
-static struct route_entry *route_list;
-static pthread_rwlock_t rtlock = PTHREAD_RWLOCK_INITIALIZER;
+static _Alignas(64) struct route_entry *route_list;
+static _Alignas(64) pthread_rwlock_t rtlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t start;
 
 __attribute__((noinline)) static uint64_t route_lookup(uint64_t addr)

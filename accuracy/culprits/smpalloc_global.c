@@ -24,45 +24,28 @@ struct user {
 	_Alignas(128) pthread_t id;
 	long allocations, failures;
 	uint64_t digest;
-#ifdef TWIN
-	int cur;
+	int cur;	/* the thread's own pool, used by the twin only */
 	struct memblock *pool[2 * TARGET_POOL_SIZE];
-#endif
 };
 
 static struct memblock memblocks[GLOBAL_POOL_SIZE];
 static _Alignas(128) struct globalmempool globalmem = { .mutex = PTHREAD_MUTEX_INITIALIZER, .cur = -1 };
 static pthread_barrier_t start;
 
-#ifdef TWIN
-static struct memblock *memblock_alloc(struct user *user)
-{
-	if (user->cur < 0) {
-		pthread_mutex_lock(&globalmem.mutex);
-		while (user->cur < TARGET_POOL_SIZE - 1 && globalmem.cur >= 0)
-			user->pool[++user->cur] = globalmem.pool[globalmem.cur--];
-		pthread_mutex_unlock(&globalmem.mutex);
-	}
-	return user->cur < 0 ? NULL : user->pool[user->cur--];
-}
-
-static void memblock_free(struct user *user, struct memblock *p)
-{
-	if (user->cur >= 2 * TARGET_POOL_SIZE - 1) {
-		pthread_mutex_lock(&globalmem.mutex);
-		while (user->cur >= TARGET_POOL_SIZE)
-			globalmem.pool[++globalmem.cur] = user->pool[user->cur--];
-		pthread_mutex_unlock(&globalmem.mutex);
-	}
-	user->pool[++user->cur] = p;
-}
-#else
 static struct memblock *memblock_alloc(struct user *user)
 {
 	struct memblock *p = NULL;
 
 	(void)user;
+#ifdef TWIN
+	if (user->cur >= 0)
+		return user->pool[user->cur--];
+#endif
 	pthread_mutex_lock(&globalmem.mutex);
+#ifdef TWIN
+	while (user->cur < TARGET_POOL_SIZE - 1 && globalmem.cur >= 0)
+		user->pool[++user->cur] = globalmem.pool[globalmem.cur--];
+#endif
 	if (globalmem.cur >= 0)
 		p = globalmem.pool[globalmem.cur--];
 	pthread_mutex_unlock(&globalmem.mutex);
@@ -72,11 +55,20 @@ static struct memblock *memblock_alloc(struct user *user)
 static void memblock_free(struct user *user, struct memblock *p)
 {
 	(void)user;
+#ifdef TWIN
+	if (user->cur < 2 * TARGET_POOL_SIZE - 1) {
+		user->pool[++user->cur] = p;
+		return;
+	}
+#endif
 	pthread_mutex_lock(&globalmem.mutex);
+#ifdef TWIN
+	while (user->cur >= TARGET_POOL_SIZE)
+		globalmem.pool[++globalmem.cur] = user->pool[user->cur--];
+#endif
 	globalmem.pool[++globalmem.cur] = p;
 	pthread_mutex_unlock(&globalmem.mutex);
 }
-#endif
 
 __attribute__((noinline)) static uint64_t use(struct memblock *p, uint64_t seed)
 {
@@ -116,10 +108,7 @@ int main(int argc, char **argv)
 		globalmem.pool[++globalmem.cur] = &memblocks[i];
 	pthread_barrier_init(&start, NULL, (unsigned)threads);
 	for (int t = 0; t < threads; t++) {
-		users[t] = (struct user) { .allocations = work * (t + 1) / threads - work * t / threads };
-#ifdef TWIN
-		users[t].cur = -1;
-#endif
+		users[t] = (struct user) { .allocations = work * (t + 1) / threads - work * t / threads, .cur = -1 };
 		pthread_create(&users[t].id, NULL, memblock_test, &users[t]);
 	}
 	for (int t = 0; t < threads; t++) {
