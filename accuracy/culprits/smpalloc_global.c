@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define TARGET_POOL_SIZE 3
-#define GLOBAL_POOL_SIZE 256
+#define GLOBAL_POOL_SIZE 512
 
 struct memblock {
 	_Alignas(128) uint64_t words[8];

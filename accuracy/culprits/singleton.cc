@@ -34,12 +34,12 @@ __attribute__((noinline)) Settings *Settings::instance()
 	return &settings;
 }
 #else
-static std::mutex instance_mutex;
+static std::mutex instance_lock;
 static Settings *settings;
 
 __attribute__((noinline)) Settings *Settings::instance()
 {
-	std::lock_guard<std::mutex> guard(instance_mutex);
+	std::lock_guard<std::mutex> guard(instance_lock);
 
 	if (!settings)
 		settings = new Settings;

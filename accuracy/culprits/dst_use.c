@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TICK 4096
+#define TICK 16384
 
 struct dst_entry {
 	uint32_t mtu, hop_limit;
