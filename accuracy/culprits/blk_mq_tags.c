@@ -66,7 +66,7 @@ static void *submit(void *argument)
 	for (long i = 0; i < ctx->requests; i++) {
 		unsigned tag = bt_get(bitmap_tags, ctx->last_tag);
 
-		ctx->sectors += issue((uint64_t)i);
+		ctx->sectors += issue(ctx->sectors + (uint64_t)i);
 #ifdef TWIN
 		ctx->last_tag = tag;
 #endif

@@ -74,9 +74,9 @@ static void *open_and_close(void *argument)
 	pthread_barrier_wait(&start);
 	for (long i = 0; i < self->opens; i++) {
 		dget(self->file);
-		self->names ^= hash_name(i);
+		self->names ^= hash_name(self->names + i);
 		dput(self->file);
-		self->names += hash_name(i + 1);
+		self->names += hash_name(self->names + i);
 	}
 	return NULL;
 }

@@ -40,7 +40,7 @@ static inline void dst_use_noref(struct dst_entry *dst, unsigned long time)
 
 __attribute__((noinline)) static void xmit(struct queue *queue, struct dst_entry *dst, uint32_t id)
 {
-	uint32_t sum = id;
+	uint32_t sum = id + queue->checksum;
 
 	dst_use_noref(dst, atomic_load_explicit(&jiffies, memory_order_relaxed));
 	queue->header[1] = id;

@@ -81,7 +81,7 @@ static void *run(void *argument)
 		hash_add(self->first_key + key, 0);
 	pthread_barrier_wait(&start);
 	for (long i = 0; i < self->operations; i++) {
-		for (int step = 0; step < 8; step++) {
+		for (int step = 0; step < 16; step++) {
 			next ^= next << 13;
 			next ^= next >> 7;
 			next ^= next << 17;

@@ -106,6 +106,7 @@ static void *run(void *argument)
 		while (!dequeue(self->queue, &data))
 			;
 		self->sum += data;
+		data += self->digest;
 		for (int step = 0; step < 24; step++)
 			data = (data ^ data >> 31) * 0x9e3779b97f4a7c15u;
 		self->digest ^= data;

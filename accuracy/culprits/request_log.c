@@ -40,7 +40,7 @@ static void *serve(void *argument)
 
 	pthread_barrier_wait(&start);
 	for (long i = 0; i < self->requests; i++) {
-		uint64_t answer = handle((uint64_t)i);
+		uint64_t answer = handle(self->digest + (uint64_t)i);
 
 		format_hex(line + 5, answer);
 		self->written += fputs(line, log) >= 0;

@@ -39,7 +39,7 @@ static void *serve(void *argument)
 
 		if (!words)
 			break;
-		self->digest ^= fill(words, (uint64_t)i);
+		self->digest ^= fill(words, self->digest + (uint64_t)i);
 		self->served++;
 		free(kept[i % KEPT]);
 		kept[i % KEPT] = words;

@@ -57,7 +57,7 @@ static void serve(long first, long end, uint64_t *result)
 
 	pthread_barrier_wait(&start);
 	for (long i = first; i < end; i++)
-		sum += handle(current, (uint64_t)i);
+		sum += handle(current, sum + (uint64_t)i);
 	*result = sum;
 }
 

@@ -64,7 +64,7 @@ static void sell(long first, long end, uint64_t *result)
 
 	pthread_barrier_wait(&start);
 	for (long i = first; i < end; i++)
-		sum += order((uint64_t)i);
+		sum += order(sum + (uint64_t)i);
 	*result = sum;
 }
 

@@ -88,7 +88,7 @@ static void *memblock_test(void *argument)
 		struct memblock *p = memblock_alloc(self);
 
 		if (p) {
-			self->digest += use(p, (uint64_t)i);
+			self->digest += use(p, self->digest + (uint64_t)i);
 			memblock_free(self, p);
 		} else {
 			self->failures++;

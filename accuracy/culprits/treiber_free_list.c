@@ -78,7 +78,7 @@ static void *send_all(void *argument)
 #endif
 	pthread_barrier_wait(&start);
 	for (long i = 0; i < self->messages; i++) {
-		uint64_t text = compose((uint64_t)i);
+		uint64_t text = compose(digest + (uint64_t)i);
 		struct buffer *buffer = buffer_alloc(self->list);
 
 		buffer->length = 16;
