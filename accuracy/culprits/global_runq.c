@@ -30,8 +30,10 @@ struct p {
 	long slices;
 };
 
-static struct sched runtime_sched = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static pthread_barrier_t start;
+#ifndef TWIN
+static struct sched runtime_sched = { .lock = PTHREAD_MUTEX_INITIALIZER };
+#endif
 
 static void put(struct runq *runq, struct g *g)
 {
