@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! docs/accuracy.md, of the results.
+use crate::bounds;
+use crate::culprits_page::culprits;
 use crate::results::{Curve, Group, Results};
 use crate::suite::Suite;
 use corefold_report::CodeKind;
 use std::fmt::Write;
-
-/// What is promised; a miss is called one.
-mod bounds {
-    pub const NATIVE_MEDIAN: f64 = 0.10;
-    pub const NATIVE_WORST: f64 = 0.35;
-    pub const PUBLISHED_MEDIAN: f64 = 0.20;
-    pub const PUBLISHED_FACTOR: f64 = 2.0;
-    pub const RANKS: f64 = 0.95;
-}
 
 const INTRODUCTION: &str = include_str!("introduction.md");
 
@@ -23,6 +16,7 @@ pub fn page(results: &Results, suite: &Suite) -> String {
     if !results.host.is_empty() {
         let _ = writeln!(page, "\nThe host of the native suite: {}.", results.host);
     }
+    culprits(&mut page, &results.culprits);
     expected(&mut page, results);
     for group in groups {
         details(&mut page, group);
@@ -32,7 +26,7 @@ pub fn page(results: &Results, suite: &Suite) -> String {
 }
 
 /// A verdict in one word.
-fn verdict(reached: bool) -> &'static str {
+pub fn verdict(reached: bool) -> &'static str {
     if reached { "reached" } else { "**missed**" }
 }
 
@@ -45,16 +39,9 @@ fn summary(page: &mut String, groups: &[&Group]) {
     row(page, &heads.map(String::from));
     row(page, &["---"; 9].map(String::from));
     for group in groups {
-        let native = group.machine == "host";
         let median = group.median_error();
-        let most = if native { bounds::NATIVE_MEDIAN } else { bounds::PUBLISHED_MEDIAN };
-        let worst_fits = if native {
-            group.worst_error().is_none_or(|error| error <= bounds::NATIVE_WORST)
-        } else {
-            group.worst_factor().is_none_or(|factor| factor <= bounds::PUBLISHED_FACTOR)
-        };
         let (bounded, of) = (group.count() > 0, |text: &'static str| text.to_owned());
-        let worst = match (native, group.worst_error(), group.worst_factor()) {
+        let worst = match (group.is_native(), group.worst_error(), group.worst_factor()) {
             (true, Some(error), _) => format!("{:.0} %", error * 100.0),
             (false, _, Some(factor)) => format!("{factor:.2} times"),
             _ => of("-"),
@@ -67,9 +54,9 @@ fn summary(page: &mut String, groups: &[&Group]) {
                 group.count().to_string(),
                 // To a tenth: some are within one percent of their bound.
                 median.map_or(of("-"), |share| format!("{:.1} %", share * 100.0)),
-                if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("no bound") },
+                if bounded { of(verdict(bounds::median_is_reached(group))) } else { of("no bound") },
                 worst,
-                if bounded { of(verdict(worst_fits)) } else { of("no bound") },
+                if bounded { of(verdict(bounds::worst_is_reached(group))) } else { of("no bound") },
                 shapes(group, |curve| curve.rank_correlation().map(|r| r >= bounds::RANKS)),
                 shapes(group, |curve| (curve.points.len() > 2).then(|| same_knee(curve))),
             ],
@@ -119,7 +106,7 @@ fn same_knee(curve: &Curve) -> bool {
 
 fn details(page: &mut String, group: &Group) {
     let _ = writeln!(page, "\n## {} (`{}`)\n\n{}.\n", group.title, group.machine, group.source);
-    let theirs = if group.machine == "host" { "native" } else { "published" };
+    let theirs = if group.is_native() { "native" } else { "published" };
     row(page, &["what", "threads", theirs, "simulated", "error", "note"].map(String::from));
     row(page, &["---", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for curve in &group.curves {
@@ -178,7 +165,7 @@ fn nanoseconds(value: f64) -> String {
     format!("{value:.digits$} ns")
 }
 
-fn row(page: &mut String, cells: &[String]) {
+pub fn row(page: &mut String, cells: &[String]) {
     let _ = writeln!(page, "| {} |", cells.join(" | "));
 }
 

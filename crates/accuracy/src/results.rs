@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as it is saved: figures only, so that the page can be made of it again.
+use crate::culprits::Score;
 use crate::statistics::{distinct, error, factor, knee, median, rank_correlation};
 use crate::suite::Suite;
 use corefold_report::{CodeKind, Expected};
@@ -91,6 +92,11 @@ pub struct Group {
 }
 
 impl Group {
+    /// Measured on this host, not published.
+    pub fn is_native(&self) -> bool {
+        self.machine == "host"
+    }
+
     fn bounded(&self) -> impl Iterator<Item = &Point> {
         self.curves.iter().flat_map(Curve::bounded)
     }
@@ -120,6 +126,8 @@ pub struct Results {
     pub expected: Vec<Expected>,
     pub native: Option<Group>,
     pub published: Vec<Group>,
+    #[serde(default)]
+    pub culprits: Vec<Score>,
 }
 
 impl Results {
@@ -128,6 +136,14 @@ impl Results {
         match self.published.iter_mut().find(|known| known.title == group.title) {
             Some(known) => *known = group,
             None => self.published.push(group),
+        }
+    }
+
+    /// The same for a culprit.
+    pub fn score(&mut self, score: Score) {
+        match self.culprits.iter_mut().find(|known| known.name == score.name) {
+            Some(known) => *known = score,
+            None => self.culprits.push(score),
         }
     }
 
