@@ -28,9 +28,10 @@ pub struct Culprit {
     pub source: String,
     /// A file of `accuracy/culprits`; `-DTWIN` makes the twin of it. With `suite`: a program of that public package.
     pub program: String,
-    /// Operations in all.
+    /// Operations in all; the twin's, which take less time, if they are more.
     #[serde(default)]
     work: u64,
+    twin_work: Option<u64>,
     /// Of `tests/suites`.
     suite: Option<String>,
     directory: Option<String>,
@@ -207,8 +208,9 @@ fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> 
     let source = format!("culprits/{}", culprit.program);
     let guilty = bench.build_simulated(&source, &[])?.path();
     let innocent = bench.build_simulated(&source, &["-DTWIN".into()])?.path();
-    let arguments = culprit.arguments.clone().unwrap_or_else(|| format!("{{cpus}} {}", culprit.work));
-    Ok([(guilty, arguments.clone()), (innocent, arguments)])
+    let arguments = |work| format!("{{cpus}} {work}");
+    let (work, twin_work) = (culprit.work, culprit.twin_work.unwrap_or(culprit.work));
+    Ok([(guilty, arguments(work)), (innocent, arguments(twin_work))])
 }
 
 #[cfg(test)]
