@@ -90,7 +90,7 @@ pub fn finding(curve: &Curve) -> Finding {
     let (name, kind, cause, remedy) = match curve.last() {
         Some(point) => {
             let cause = cause(curve, point);
-            (cause.name(), CodeKind::of(&cause), words::cause(curve, point, &cause), remedy::remedy(&cause))
+            (cause.name(), CodeKind::of(&cause), words::cause(curve, point, &cause), remedy::remedy(point, &cause))
         }
         None => ("unknown", None, String::new(), String::new()),
     };
@@ -195,6 +195,15 @@ fn leads(lock: &LockGroup, group: &Group) -> bool {
     let wait = lock.wait_cycles as f64;
     let cost = group.wait() as f64;
     if lock.locks.iter().any(|l| group.holds(l.address)) { wait >= cost * LOCK_EXPLAINS_LINE } else { wait > cost }
+}
+
+/// The lock whose own word is what CPUs wait for most of these lines, though nobody has to wait for the lock itself: readers
+/// of a reader-writer lock, or threads that take a lock that is free each time.
+fn lock_on<'a>(point: &Point<'a>, group: &Group) -> Option<&'a LockUse> {
+    let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::SpunWord];
+    let (field, _) = group.fields().into_iter().next()?;
+    let locks = point.explained.locks.iter().filter(|lock| held.contains(&lock.kind) && lock.acquisitions > 0);
+    locks.into_iter().find(|lock| group.holds(lock.address) && field.starts_with(&lock.name))
 }
 
 /// No line and no lock: idleness, waiting for many lines, or more work?

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What to try against a cause: what the field does about its kind. A direction, not a measurement.
-use super::Cause;
+use super::{Cause, lock_on};
+use crate::curve::Point;
 use crate::hot::{Group, Spot};
-use crate::locks::LockGroup;
 use corefold_explain::Sharing;
 use corefold_recording::{AccessKind, CpuSet, LockKind};
 
@@ -13,21 +13,24 @@ const HAND_OVER: &str = "hand over more at once";
 const STORES: &str = "a part for each CPU, or store only when the value changes";
 
 /// The sentence; empty where the cause says it already, or where nothing is known to help.
-pub fn remedy(cause: &Cause) -> String {
+pub fn remedy(point: &Point, cause: &Cause) -> String {
     let what = match cause {
-        Cause::Lock(lock) => of_lock(lock),
-        Cause::Lines(group) => of_lines(group),
-        Cause::Idle(Some(second)) => return remedy(second),
+        Cause::Lock(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name()),
+        Cause::Lines(group) => match lock_on(point, group).filter(|_| group.verdict.sharing != Sharing::False) {
+            Some(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name),
+            None => of_lines(group),
+        },
+        Cause::Idle(Some(second)) => return remedy(point, second),
         Cause::Idle(None) | Cause::ManyLines | Cause::Function(_) | Cause::Nothing => None,
     };
     what.map_or(String::new(), |what| format!("To try: {what}."))
 }
 
-fn of_lock(lock: &LockGroup) -> Option<&'static str> {
-    Some(match lock.kind {
+fn of_lock(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str> {
+    Some(match kind {
         LockKind::Mutex | LockKind::Spinlock => SPLIT,
         // A flag is spun on as well, and nobody takes it.
-        LockKind::SpunWord if lock.acquisitions > 0 => SPLIT,
+        LockKind::SpunWord if acquisitions > 0 => SPLIT,
         LockKind::SpunWord => {
             "if it is a lock, hold it for less time or split what it guards; if a flag, set it sooner"
         }
@@ -37,7 +40,7 @@ fn of_lock(lock: &LockGroup) -> Option<&'static str> {
         }
         LockKind::Semaphore => "more units, or some for each CPU",
         LockKind::Barrier => "even out the threads' shares of the work",
-        LockKind::Library => of_library(&lock.name()),
+        LockKind::Library => of_library(name),
         // Its sentence names both readings.
         LockKind::CondVar | LockKind::Futex => return None,
     })

@@ -404,3 +404,24 @@ fn what_to_try_depends_on_who_writes() {
     assert!(remedy(&pair(AccessKind::Rmw, ["pair.a", "pair.b"])).contains("a part for each CPU, added up"));
     assert!(remedy(&pair(AccessKind::Write, ["pair.a", "pair.b"])).contains("store only when the value changes"));
 }
+
+/// Readers of a reader-writer lock never wait for it, and all write its line.
+#[test]
+fn a_line_that_is_a_lock_is_called_one() {
+    let with = |kind, name: &str| {
+        let mut runs = pair(AccessKind::Rmw, ["pair.a", "pair.b"]);
+        let mut lock = lock(name, kind, 0x1000, 0);
+        (lock.acquisitions, lock.contended) = (1000, 0);
+        runs[1].locks = vec![lock];
+        said(&runs)
+    };
+    let readers = with(LockKind::RwLock, "pair.b");
+    assert!(
+        readers
+            .contains(" pair.b is a rwlock, which readers write to as well: 0% of its 1.00k acquisitions had to wait."),
+        "{readers}"
+    );
+    assert!(readers.contains("To try: for readers, a lock that they do not write to"), "{readers}");
+    assert!(with(LockKind::Mutex, "pair.b").contains("To try: hold it for less time"));
+    assert!(!with(LockKind::RwLock, "pair.a").contains("rwlock"), "the other field is what costs");
+}
