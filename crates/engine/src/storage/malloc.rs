@@ -5,7 +5,7 @@ use crate::engine::{active, current};
 use crate::entry::with_pc;
 use crate::storage::heap::{self, Request};
 use crate::storage::shim;
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 
 unsafe extern "C" {
@@ -14,6 +14,7 @@ unsafe extern "C" {
     fn __libc_realloc(at: *mut c_void, size: usize) -> *mut c_void;
     fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
     fn __libc_free(at: *mut c_void);
+    fn __libc_mallopt(setting: c_int, value: c_int) -> c_int;
 }
 
 /// No object is larger: what glibc refuses on every machine is refused here, and does not end the run.
@@ -157,6 +158,34 @@ fn free_at(address: u64, pc: u64) {
     crate::storage::freed::check_free(address, pc);
     if !heap::release(address, pc) {
         crate::engine::note("free() of an address that is not a live heap object: ignored", pc);
+    }
+}
+
+/// The number of arenas is the one setting that the heap has; glibc refuses no other known one.
+#[unsafe(no_mangle)]
+pub extern "C" fn mallopt(setting: c_int, value: c_int) -> c_int {
+    if !active() {
+        // SAFETY: libc's own function under its own name.
+        return unsafe { __libc_mallopt(setting, value) };
+    }
+    if setting == libc::M_ARENA_MAX && value > 0 {
+        heap::places().limit_arenas(value as usize);
+    }
+    1
+}
+
+/// The same by the environment, as glibc 2.36 reads it. What is no number sets nothing.
+pub fn read_settings() {
+    // SAFETY: a terminated string; the environment does not change before the program starts.
+    let of = |name: &CStr| unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_str().unwrap_or_default())
+    };
+    let tunables = of(c"GLIBC_TUNABLES").unwrap_or_default();
+    let tuned = tunables.split(':').find_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="));
+    let most = tuned.or_else(|| of(c"MALLOC_ARENA_MAX")).and_then(|text| text.parse().ok());
+    if let Some(most) = most.filter(|most| *most > 0) {
+        heap::places().limit_arenas(most);
     }
 }
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page's part on culprits.
+use crate::bounds;
+use crate::culprits::{Score, Verdict};
+use crate::page::{row, verdict};
+use std::fmt::Write;
+
+pub fn culprits(page: &mut String, scores: &[Score]) {
+    if scores.is_empty() {
+        return;
+    }
+    let (named, accused) =
+        (scores.iter().filter(|s| s.is_named()).count(), scores.iter().filter(|s| s.twin_is_accused()).count());
+    let of = scores.len();
+    let public = scores.iter().filter(|score| score.public).count();
+    let reached = verdict(named as f64 >= bounds::NAMED * of as f64);
+    let _ = writeln!(
+        page,
+        "\n## Culprits\n\n\
+         {of} programs with one known fault each, {public} of them unmodified programs of public packages, and as many innocent\n\
+         twins, at 8 and at 80 CPUs of `skylake-2s-80` (accuracy/culprits). Named: the headline has the right object or field, the\n\
+         kind of fault and what helps, at both numbers of CPUs; what it has to say was written down before it was run. Accused: the\n\
+         headline names a line, a lock or a function of the twin, at either.\n\n\
+         Named: {named} of {of}, {reached} (bound: 38 of 40). Twins accused: {accused} of {of}, {} (bound: none).\n",
+        verdict(accused == 0),
+    );
+    row(page, &["program", "fault", "missing in the headline", "twin"].map(String::from));
+    row(page, &["---"; 4].map(String::from));
+    for score in scores {
+        let (name, what) = (format!("`{}`", score.name), score.what.clone());
+        row(page, &[name, what, each(&score.at, missing), each(&score.at, accused_of)]);
+    }
+    let _ = writeln!(page, "\nSources:\n");
+    for score in scores {
+        let _ = writeln!(page, "- `{}`: {}", score.name, score.source);
+    }
+}
+
+/// What `of` says at each number of CPUs, or that it says nothing.
+fn each(at: &[Verdict], of: fn(&Verdict) -> Option<String>) -> String {
+    let said: Vec<String> =
+        at.iter().filter_map(|verdict| Some(format!("at {} CPUs: {}", verdict.cpus, of(verdict)?))).collect();
+    if said.is_empty() { "-".into() } else { said.join("; ") }
+}
+
+fn missing(verdict: &Verdict) -> Option<String> {
+    (!verdict.missing.is_empty()).then(|| verdict.missing.join(", ").replace('|', " or "))
+}
+
+fn accused_of(verdict: &Verdict) -> Option<String> {
+    verdict.accused.as_ref().map(|text| text.replace('|', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misses_are_counted_and_told() {
+        let at = |cpus, missing: &[&str], accused: Option<&str>| Verdict {
+            cpus,
+            missing: missing.iter().map(|s| s.to_string()).collect(),
+            headline: String::new(),
+            accused: accused.map(String::from),
+        };
+        let score = |name: &str, at| Score {
+            name: name.into(),
+            what: "what".into(),
+            source: "source".into(),
+            public: false,
+            at,
+        };
+        let mut page = String::new();
+        culprits(
+            &mut page,
+            &[
+                score("right", vec![at(8, &[], None), at(80, &[], None)]),
+                score("half", vec![at(8, &[], None), at(80, &["a|b"], Some("It is x."))]),
+            ],
+        );
+        assert!(page.contains("Named: 1 of 2, **missed**"), "{page}");
+        assert!(page.contains("Twins accused: 1 of 2, **missed**"), "{page}");
+        assert!(page.contains("| `right` | what | - | - |"), "{page}");
+        assert!(page.contains("| `half` | what | at 80 CPUs: a or b | at 80 CPUs: It is x. |"), "{page}");
+    }
+}
