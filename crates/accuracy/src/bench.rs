@@ -145,10 +145,10 @@ impl Bench {
     }
 
     /// A program of a public package, built by its own makefile; the package is unpacked and configured once.
-    pub fn build_public(&self, suite: &str, directory: &str, program: &str) -> Result<PathBuf> {
+    pub fn build_public(&self, suite: &str, prepare: Option<&str>, directory: &str, program: &str) -> Result<PathBuf> {
         let source = self.file(suite);
         if !source.exists() {
-            crate::packages::configure(&self.corefold, &self.sources, suite, &source)?;
+            crate::packages::configure(&self.corefold, &self.sources, suite, prepare, &source)?;
         }
         crate::packages::make(&self.corefold, &self.sources, suite, &source.join(directory), program)
     }

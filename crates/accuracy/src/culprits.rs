@@ -4,7 +4,9 @@
 use crate::bench::Bench;
 use crate::progress::Progress;
 use anyhow::{Context, Result, ensure};
+use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The numbers of CPUs that each program is simulated with; both have to name the culprit.
@@ -15,6 +17,9 @@ const MACHINE: &str = "skylake-2s-80";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
+    /// How suites are prepared, in place of what they say themselves.
+    #[serde(default)]
+    prepare: BTreeMap<String, String>,
     culprit: Vec<Culprit>,
 }
 
@@ -34,6 +39,9 @@ pub struct Culprit {
     twin_work: Option<u64>,
     /// Of `tests/suites`.
     suite: Option<String>,
+    /// What it is prepared with, if not with what the suite says.
+    #[serde(skip)]
+    prepare: BTreeMap<String, String>,
     directory: Option<String>,
     /// In place of the threads and `work`. `{cpus}` and `{half}` stand for the number of CPUs and half of it.
     arguments: Option<String>,
@@ -41,13 +49,14 @@ pub struct Culprit {
     /// What the headline has to say: all of these, of the words between bars one.
     named: Vec<String>,
     kind: String,
-    fix: Fix,
+    fix: Fixes,
 }
 
 /// The innocent program of a public package.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Twin {
+    suite: Option<String>,
     directory: Option<String>,
     program: String,
     arguments: String,
@@ -85,6 +94,19 @@ impl Fix {
             Fix::Own => has("for each thread"),
             Fix::Even => has("even out the threads' shares"),
         }
+    }
+}
+
+/// One of several, between bars.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct Fixes(Vec<Fix>);
+
+impl TryFrom<String> for Fixes {
+    type Error = serde::de::value::Error;
+
+    fn try_from(text: String) -> Result<Fixes, Self::Error> {
+        text.split('|').map(|fix| Fix::deserialize(fix.into_deserializer())).collect::<Result<_, _>>().map(Fixes)
     }
 }
 
@@ -129,8 +151,8 @@ impl Culprit {
         if !any(&self.kind) {
             missing.push(self.kind.clone());
         }
-        if !self.fix.is_in(headline) {
-            missing.push(format!("fix: {:?}", self.fix).to_lowercase());
+        if !self.fix.0.iter().any(|fix| fix.is_in(headline)) {
+            missing.push(format!("fix: {:?}", self.fix.0[0]).to_lowercase());
         }
         missing
     }
@@ -156,7 +178,8 @@ pub fn read(folder: &Path) -> Result<Vec<Culprit>> {
     for file in files {
         let text = std::fs::read_to_string(&file)?;
         let list: List = toml::from_str(&text).with_context(|| format!("in {}", file.display()))?;
-        for culprit in list.culprit {
+        for mut culprit in list.culprit {
+            culprit.prepare = list.prepare.clone();
             ensure!(all.iter().all(|other| other.name != culprit.name), "two culprits are called {}", culprit.name);
             ensure!(
                 culprit.suite.is_some() == culprit.twin.is_some(),
@@ -200,8 +223,12 @@ fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
 fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> {
     if let (Some(suite), Some(twin)) = (&culprit.suite, &culprit.twin) {
         let directory = culprit.directory.as_deref().unwrap_or(".");
-        let guilty = bench.build_public(suite, directory, &culprit.program)?;
-        let innocent = bench.build_public(suite, twin.directory.as_deref().unwrap_or(directory), &twin.program)?;
+        let build = |suite: &str, directory, program| {
+            bench.build_public(suite, culprit.prepare.get(suite).map(String::as_str), directory, program)
+        };
+        let guilty = build(suite, directory, &culprit.program)?;
+        let (of, at) = (twin.suite.as_ref().unwrap_or(suite), twin.directory.as_deref().unwrap_or(directory));
+        let innocent = build(of, at, &twin.program)?;
         let arguments = culprit.arguments.clone().context("a public program without arguments")?;
         return Ok([(guilty, arguments), (innocent, twin.arguments.clone())]);
     }

@@ -34,8 +34,9 @@ fn shell(corefold: &Path, sources: &Path, source: &Path, script: &str) -> Result
     finish(command).map(drop)
 }
 
-/// Downloads the package, if that was not done before, and unpacks and configures it in `source`.
-pub fn configure(corefold: &Path, sources: &Path, suite: &str, source: &Path) -> Result<()> {
+/// Downloads the package, if that was not done before, and unpacks and configures it in `source`: as the suite says, or by
+/// another script.
+pub fn configure(corefold: &Path, sources: &Path, suite: &str, prepare: Option<&str>, source: &Path) -> Result<()> {
     let package = read(sources, suite)?;
     let cache = corefold.with_file_name("packages");
     let mut unpack = Command::new(folder(sources)?.join("unpack"));
@@ -43,7 +44,8 @@ pub fn configure(corefold: &Path, sources: &Path, suite: &str, source: &Path) ->
         unpack.arg(suite).arg(cache).arg(source);
         unpack
     })?;
-    shell(corefold, sources, source, &package.prepare).with_context(|| format!("configuring {suite}"))
+    shell(corefold, sources, source, prepare.unwrap_or(&package.prepare))
+        .with_context(|| format!("configuring {suite}"))
 }
 
 /// Builds one program, whose path it returns.
