@@ -144,6 +144,23 @@ impl Bench {
         Ok((part("cause")?, part("text")?))
     }
 
+    /// The report of a program at one number of CPUs, and the recording.
+    pub fn run_once(&self, program: &Path, machine: &str, cpus: u32, arguments: &str) -> Result<(Value, PathBuf)> {
+        let recording = self.file(&format!("recording{}", self.built.fetch_add(1, Ordering::Relaxed)));
+        let mut command = Command::new(&self.corefold);
+        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
+        command.args(["--cpus", &cpus.to_string(), "--timeout", "300", "--"]).arg(program);
+        command.args(arguments.split_whitespace());
+        Ok((serde_json::from_slice(&finish(command)?.stdout)?, recording))
+    }
+
+    /// What `corefold fix` says of a recording.
+    pub fn fix(&self, recording: &Path) -> Result<Value> {
+        let mut command = Command::new(&self.corefold);
+        command.arg("fix").arg(recording).args(["--json", "-"]);
+        Ok(serde_json::from_slice(&finish(command)?.stdout)?)
+    }
+
     /// A program of a public package, built by its own makefile; the package is unpacked and configured once.
     pub fn build_public(&self, suite: &str, prepare: Option<&str>, directory: &str, program: &str) -> Result<PathBuf> {
         let source = self.file(suite);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is promised; a miss is called one.
+use crate::layouts::Layout;
 use crate::results::{Curve, Group, Point, Results};
 use crate::statistics::median;
 use anyhow::Result;
@@ -174,6 +175,18 @@ impl Shapes {
     }
 }
 
+/// Of the best layout: what it removes of the time beyond the twin's, and how far the promised gain is from the twin's.
+pub const REMOVED: f64 = 0.9;
+pub const PROMISED: f64 = 0.1;
+
+pub fn ends_it(layout: &Layout) -> bool {
+    layout.removed() >= REMOVED
+}
+
+pub fn is_kept(layout: &Layout) -> bool {
+    (layout.gain() - layout.gained()).abs() <= PROMISED
+}
+
 /// All that is reached, by name: what was once must not be missed again.
 pub fn reached(results: &Results) -> Result<BTreeSet<String>> {
     let mut reached = BTreeSet::new();
@@ -188,6 +201,12 @@ pub fn reached(results: &Results) -> Result<BTreeSet<String>> {
     let shapes = Shapes::of(results);
     reached.extend(shapes.ranks_are_reached().then(|| "rank correlation".into()));
     reached.extend(shapes.knees_are_reached().then(|| "knees".into()));
+    for score in results.culprits.iter().filter(|score| score.asked_for_layouts) {
+        let layout = score.layout.as_ref();
+        reached.extend(layout.is_some_and(ends_it).then(|| format!("a layout ends the fault of {}", score.name)));
+        reached
+            .extend(layout.is_some_and(is_kept).then(|| format!("a layout keeps what it promises for {}", score.name)));
+    }
     for score in &results.culprits {
         reached.extend(score.is_named().then(|| format!("the headline names {}", score.name)));
         reached.extend((!score.twin_is_accused()).then(|| format!("the twin of {} is not accused", score.name)));
@@ -204,7 +223,15 @@ mod tests {
         let missing = missing.iter().map(|text| text.to_string()).collect();
         let verdict = Verdict { cpus: 8, missing, headline: String::new(), accused: accused.map(String::from) };
         let [what, source] = [String::new(), String::new()];
-        let score = Score { name: "a".into(), what, source, public: false, at: vec![verdict] };
+        let score = Score {
+            name: "a".into(),
+            what,
+            source,
+            public: false,
+            at: vec![verdict],
+            layout: None,
+            asked_for_layouts: false,
+        };
         Results { culprits: vec![score], ..Results::default() }
     }
 

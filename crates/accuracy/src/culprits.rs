@@ -2,6 +2,7 @@
 //! Does the headline name the culprit? Programs with a known fault, and twins without it: what the headline has to name is
 //! written down in `accuracy/culprits`, before any result is seen.
 use crate::bench::Bench;
+use crate::layouts::{self, Layout};
 use crate::progress::Progress;
 use anyhow::{Context, Result, ensure};
 use serde::de::IntoDeserializer;
@@ -119,6 +120,11 @@ pub struct Score {
     /// A program of a public package, unmodified.
     pub public: bool,
     pub at: Vec<Verdict>,
+    /// Of false sharing: what `corefold fix` proposes first; `None`: nothing, or it was not asked.
+    #[serde(default)]
+    pub layout: Option<Layout>,
+    #[serde(default)]
+    pub asked_for_layouts: bool,
 }
 
 /// At one number of CPUs.
@@ -214,9 +220,15 @@ fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
         let (cause, text) = bench.headline(&innocent, MACHINE, cpus, &twin_arguments)?;
         at.push(Verdict { cpus, missing, headline, accused: accusation(&cause, &text) });
     }
+    // The twin of a public program is another program.
+    let asked_for_layouts = culprit.suite.is_none() && culprit.fix.0.iter().any(|fix| matches!(fix, Fix::Separate));
+    let layout = match asked_for_layouts {
+        true => layouts::try_layouts(bench, MACHINE, &guilty, &innocent, &arguments)?,
+        false => None,
+    };
     let Culprit { name, what, source, .. } = culprit;
     let (name, what, source) = (name.clone(), what.clone(), source.clone());
-    Ok(Score { name, what, source, public: culprit.suite.is_some(), at })
+    Ok(Score { name, what, source, public: culprit.suite.is_some(), at, layout, asked_for_layouts })
 }
 
 /// The program and its twin, built, with their arguments.
@@ -285,7 +297,15 @@ mod tests {
             headline: String::new(),
             accused: None,
         };
-        let score = |at| Score { name: String::new(), what: String::new(), source: String::new(), public: false, at };
+        let score = |at| Score {
+            name: String::new(),
+            what: String::new(),
+            source: String::new(),
+            public: false,
+            at,
+            layout: None,
+            asked_for_layouts: false,
+        };
         assert!(score(vec![at(&[]), at(&[])]).is_named());
         assert!(!score(vec![at(&[]), at(&["x"])]).is_named());
     }

@@ -6,6 +6,7 @@ mod culprits;
 mod culprits_page;
 mod data;
 mod expected;
+mod layouts;
 mod native;
 mod packages;
 mod page;
