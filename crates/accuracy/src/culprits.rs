@@ -3,6 +3,7 @@
 //! written down in `accuracy/culprits`, before any result is seen.
 use crate::bench::Bench;
 use crate::layouts::{self, Layout};
+use crate::packages::Unavailable;
 use crate::progress::Progress;
 use anyhow::{Context, Result, ensure};
 use serde::de::IntoDeserializer;
@@ -205,7 +206,11 @@ pub fn measure(bench: &Bench, only: Option<&str>) -> Result<Vec<Score>> {
     let mut scores = Vec::new();
     for culprit in chosen {
         progress.step(&culprit.name);
-        scores.push(score(bench, culprit).with_context(|| culprit.name.clone())?);
+        match score(bench, culprit).with_context(|| culprit.name.clone()) {
+            Ok(score) => scores.push(score),
+            Err(why) if why.is::<Unavailable>() => eprintln!("SKIPPED: {why:#}"),
+            Err(why) => return Err(why),
+        }
     }
     Ok(scores)
 }

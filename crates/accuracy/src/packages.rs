@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs of public packages, unmodified: `tests/suites/NAME.toml` says which, and how they are built.
 use crate::bench::finish;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What `tests/suites/unpack` exits with when the package cannot be had on this machine.
+const UNAVAILABLE: i32 = 75;
+
+/// Why it cannot be had.
+#[derive(Debug)]
+pub struct Unavailable(String);
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unavailable {}
 
 /// What is needed here of such a file.
 #[derive(Deserialize)]
@@ -40,10 +55,13 @@ pub fn configure(corefold: &Path, sources: &Path, suite: &str, prepare: Option<&
     let package = read(sources, suite)?;
     let cache = corefold.with_file_name("packages");
     let mut unpack = Command::new(folder(sources)?.join("unpack"));
-    finish({
-        unpack.arg(suite).arg(cache).arg(source);
-        unpack
-    })?;
+    let done = unpack.arg(suite).arg(cache).arg(source).output().context("cannot start tests/suites/unpack")?;
+    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    match done.status.code() {
+        Some(0) => {}
+        Some(UNAVAILABLE) => return Err(Unavailable(said).into()),
+        _ => bail!("unpacking {suite}: {said}"),
+    }
     shell(corefold, sources, source, prepare.unwrap_or(&package.prepare))
         .with_context(|| format!("configuring {suite}"))
 }
