@@ -183,8 +183,16 @@ fn fields<'a>(group: &'a Group<'_>, name: &'a str) -> impl Iterator<Item = (&'a 
 impl<'a> Unit<'a> {
     fn new(object: &'a ObjectUse, group: &'a Group<'_>) -> Unit<'a> {
         let line_bytes = u64::from(group.hottest().bytes);
-        // An array from its begin on, of which several elements are used: each is laid out alike.
-        let whole = fields(group, &object.name).map(|(object, field)| (object.address, field.elements.first()));
+        // An array from its begin on, of which several elements are used: each is laid out alike. Accesses that span elements,
+        // as who sets them up in a vectorised loop, are nothing to it as long as they cost nothing.
+        let worth = |field: &FieldUse| (field.stall + field.spin, field.transfers);
+        let add = |sum: (u64, u64), field: &FieldUse| (sum.0 + worth(field).0, sum.1 + worth(field).1);
+        let all = fields(group, &object.name).fold((0, 0), |sum, (_, field)| add(sum, field));
+        let spanning = fields(group, &object.name).filter(|(_, field)| field.elements.is_empty());
+        let spanning = spanning.fold((0, 0), |sum, (_, field)| add(sum, field));
+        let none = units::share(spanning.0, all.0).max(units::share(spanning.1, all.1)) < LEAST_OF_FIELD;
+        let whole = fields(group, &object.name).filter(|(_, field)| !none || !field.elements.is_empty());
+        let whole = whole.map(|(object, field)| (object.address, field.elements.first()));
         let mut strides = whole.map(|(begin, element)| {
             let size = element?.size;
             let index = (element?.address - begin).checked_div(size)?;
@@ -431,6 +439,19 @@ mod tests {
         let all = proposed(line(64, Storage::Global, &fields, 16));
         assert_eq!(sizes(&all[0]), ("each of t[0-1] on lines of its own", 16, 64));
         assert!(all[0].parts == [(0, 16, 0)] && all.iter().all(|one| !one.layout.contains("t[0]")), "{all:?}");
+    }
+
+    /// A vectorised loop that sets the elements up accesses two at once.
+    #[test]
+    fn who_sets_elements_up_does_not_hide_that_they_are_an_array() {
+        let with = |cost| {
+            let fields = [("t[0]", 0, 8, 1, 500), ("t[1]", 8, 8, 1, 500), ("t[0-1]", 0, 16, 1, cost)];
+            let mut line = line(64, Storage::Heap, &fields, 8);
+            line.fields[2].elements.clear();
+            proposed(line)
+        };
+        assert_eq!(sizes(&with(1)[0]), ("each of t[0-1] on lines of its own", 8, 64));
+        assert!(with(500).iter().all(|one| one.stride == 64), "it costs as much as the elements alone");
     }
 
     #[test]
