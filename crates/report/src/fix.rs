@@ -48,11 +48,26 @@ pub struct Candidate {
 pub struct Trial {
     #[serde(flatten)]
     pub candidate: Candidate,
+    /// Layouts of other objects that were tried together with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Candidate>,
     /// Throughput, relative to the layout as it is: 0.25 is a quarter more. None: the program failed.
     pub gain: Option<f64>,
     /// Virtual time.
     pub seconds: f64,
     pub also: Vec<Other>,
+}
+
+impl Trial {
+    /// `a on lines of its own; b apart from what is written beside`
+    fn layout(&self) -> String {
+        let all: Vec<&str> = [&self.candidate].into_iter().chain(&self.with).map(|one| one.layout.as_str()).collect();
+        all.join("; ")
+    }
+
+    fn more_bytes(&self) -> u64 {
+        [&self.candidate].into_iter().chain(&self.with).map(|one| one.more_bytes).sum()
+    }
 }
 
 /// The same on another recording.
@@ -79,6 +94,9 @@ impl Fixes {
     pub fn new(recording: &str, recorded: &Run, again: &Run, mut layouts: Vec<Trial>) -> Fixes {
         let gain = |trial: &Trial| trial.gain.unwrap_or(f64::NEG_INFINITY);
         layouts.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        // Of those that gain as much as the best, the smallest.
+        let as_good = layouts.iter().take_while(|trial| gain(&layouts[0]) - gain(trial) < ALIKE).count();
+        layouts[..as_good].sort_by_key(Trial::more_bytes);
         Fixes {
             recording: recording.into(),
             program: recorded.argv.clone(),
@@ -94,6 +112,24 @@ impl Fixes {
     pub fn none(recording: &str, recorded: &Run) -> Fixes {
         Fixes::new(recording, recorded, recorded, Vec::new())
     }
+}
+
+/// Gains that differ by less say nothing.
+const ALIKE: f64 = 0.02;
+
+/// What is worth a trial together: the best layout of each object, if several gain; by number of the trial.
+pub fn together(tried: &[Trial]) -> Vec<usize> {
+    let mut best: Vec<usize> = Vec::new();
+    for (number, trial) in tried.iter().enumerate().filter(|(_, trial)| trial.gain >= Some(ALIKE)) {
+        let of_same = |known: &&mut usize| tried[**known].candidate.object == trial.candidate.object;
+        match best.iter_mut().find(of_same) {
+            Some(known) if tried[*known].gain < trial.gain => *known = number,
+            Some(_) => {}
+            None => best.push(number),
+        }
+    }
+    best.sort_by(|a, b| tried[*b].gain.partial_cmp(&tried[*a].gain).expect("gains that were compared"));
+    if best.len() > 1 { best } else { Vec::new() }
 }
 
 /// Virtual time of the region of interest.
@@ -354,8 +390,8 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     for trial in &fixes.layouts {
         let mut cells = vec![signed(trial.gain), units::duration(trial.seconds)];
         cells.extend(trial.also.iter().map(|other| signed(other.gain)));
-        cells.push(format!("+{}", trial.candidate.more_bytes));
-        cells.push(trial.candidate.layout.clone());
+        cells.push(format!("+{}", trial.more_bytes()));
+        cells.push(trial.layout());
         table.row(cells);
     }
     out += &table.print(options.width, style);
@@ -484,6 +520,45 @@ mod tests {
         let mut idle = run(4);
         (idle.run.time.compute, idle.lines) = (10_000, vec![line(64, Storage::Heap, &fields, 0)]);
         assert!(candidates(&idle).is_empty());
+    }
+
+    fn trial(object: &str, layout: &str, more_bytes: u64, gain: Option<f64>) -> Trial {
+        let candidate = Candidate {
+            object: object.into(),
+            layout: layout.into(),
+            address: 0,
+            bytes: 8,
+            is_heap: false,
+            stride: 8,
+            new_stride: 64,
+            parts: Vec::new(),
+            more_bytes,
+        };
+        Trial { candidate, with: Vec::new(), gain, seconds: 1.0, also: Vec::new() }
+    }
+
+    #[test]
+    fn of_layouts_that_gain_alike_the_smallest_comes_first() {
+        let trials = vec![
+            trial("a", "large", 500, Some(0.51)),
+            trial("a", "less", 0, Some(0.4)),
+            trial("a", "small", 50, Some(0.5)),
+            trial("a", "failed", 1, None),
+        ];
+        let ranked = Fixes::new("", &Run::default(), &Run::default(), trials).layouts;
+        assert_eq!(ranked.iter().map(Trial::layout).collect::<Vec<_>>(), ["small", "large", "less", "failed"]);
+    }
+
+    #[test]
+    fn the_best_layouts_of_several_objects_are_tried_together() {
+        let a = [trial("a", "x", 1, Some(0.1)), trial("a", "y", 1, Some(0.3))];
+        assert!(together(&a).is_empty());
+        let both = [&a[..], &[trial("b", "z", 1, Some(0.01)), trial("b", "v", 1, Some(0.5)), trial("c", "w", 1, None)]]
+            .concat();
+        assert_eq!(together(&both), [3, 1]);
+        let [mut one, two] = [both[3].clone(), both[1].clone()];
+        one.with.push(two.candidate);
+        assert_eq!((one.layout().as_str(), one.more_bytes()), ("v; y", 2));
     }
 
     #[test]
