@@ -3,7 +3,7 @@
 //!
 //! Proposed is what separates: a written field, the elements of an array, what is only read, or the whole object from its
 //! neighbours. Nothing that packs two written fields onto one line.
-use crate::hot::{Group, groups};
+use crate::hot::{Group, groups, writes};
 use crate::json::shape;
 use crate::style::{Style, escaped};
 use crate::table::{Align, Table};
@@ -184,6 +184,8 @@ struct Unit<'a> {
     stride: u64,
     /// Fields by offset.
     parts: BTreeMap<u64, Part>,
+    /// Offset and end of all that is stored to, ascending.
+    written: Vec<(u64, u64)>,
     /// An object that does not begin on a line.
     astride: bool,
 }
@@ -214,6 +216,25 @@ fn fields<'a>(group: &'a Group<'_>, name: &'a str) -> impl Iterator<Item = (&'a 
     let of_line = |line: &'a HotLine| line.fields.iter().map(move |field| (line, field));
     let with_object = |(line, field): (&'a HotLine, &'a FieldUse)| Some((line.objects.get(field.object?)?, field));
     group.lines.iter().flat_map(move |line| of_line(line)).filter_map(with_object).filter(move |(o, _)| o.name == name)
+}
+
+/// Offset and end of each field that is stored to, ascending, in a unit of so many bytes: also of those whose line is there
+/// already whenever they are.
+fn written(group: &Group<'_>, name: &str, stride: u64) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for line in &group.lines {
+        let stores = |at: usize| line.sites.iter().any(|site| site.field_index == at && writes(site.kind));
+        for (at, field) in line.fields.iter().enumerate().filter(|(_, field)| field.size > 0) {
+            let object = field.object.and_then(|object| line.objects.get(object));
+            if object.is_some_and(|object| object.name == name) && (field.writers > 0 || stores(at)) {
+                let from = field.offset_in_object % stride;
+                all.push((from, from + field.size));
+            }
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 impl<'a> Unit<'a> {
@@ -257,7 +278,8 @@ impl<'a> Unit<'a> {
             units::share(part.cost, cost).max(units::share(part.transfers, transfers)) >= LEAST_OF_FIELD
         });
         let astride = fields(group, &object.name).any(|(object, _)| !object.address.is_multiple_of(line_bytes));
-        Unit { object, line_bytes, stride, parts, astride }
+        let written = written(group, &object.name, stride);
+        Unit { object, line_bytes, stride, parts, written, astride }
     }
 
     fn candidate(&self, layout: String, stride: u64, parts: Vec<(u64, u64, u64)>) -> Candidate {
@@ -334,21 +356,37 @@ impl<'a> Unit<'a> {
             .collect()
     }
 
-    /// What CPUs fetch the line for only to read it, apart from the rest.
+    /// Lines that CPUs fetch only to read, without what is written on them. What else is on them goes along: who finds one field
+    /// there reads the next one for nothing, and is not recorded.
     fn read_apart(&self) -> Option<Candidate> {
-        let (mut names, mut parts, mut to, mut end) = (Vec::new(), Vec::new(), 0, 0);
-        for (offset, part) in self.parts.iter().filter(|(_, part)| !part.written) {
-            if *offset < end || !part.is_one() {
-                continue;
+        let read: Vec<(&u64, &Part)> = self.parts.iter().filter(|(_, part)| !part.written && part.is_one()).collect();
+        let phase = if self.stride.is_multiple_of(self.line_bytes) || self.stride == self.object.bytes {
+            self.object.address % self.line_bytes
+        } else {
+            0
+        };
+        let lines: BTreeSet<u64> = read.iter().map(|(offset, _)| (*offset + phase) / self.line_bytes).collect();
+        let mut parts = Vec::new();
+        let mut beside = false;
+        for (number, line) in (0..).zip(&lines) {
+            let begin = (line * self.line_bytes).saturating_sub(phase);
+            let end = ((line + 1) * self.line_bytes - phase).min(self.stride);
+            let mut from = begin;
+            for &(written, until) in self.written.iter().filter(|(w, until)| *w < end && *until > begin) {
+                beside = true;
+                if from < written {
+                    parts.push((from, written - from, number * self.line_bytes + from - begin));
+                }
+                from = from.max(until);
             }
-            names.push(self.name(part));
-            parts.push((*offset, part.bytes, to));
-            (to, end) = (to + part.bytes.next_multiple_of(8), offset + part.bytes);
+            if from < end {
+                parts.push((from, end - from, number * self.line_bytes + from - begin));
+            }
         }
-        let some = !parts.is_empty() && self.parts.values().any(|part| part.written);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let what = one_name(&names);
-        some.then(|| self.candidate(format!("{what} apart from what is written beside"), self.stride, parts))
+        let names: Vec<String> = read.iter().map(|(_, part)| self.name(part)).collect();
+        let what = one_name(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        (beside && !parts.is_empty())
+            .then(|| self.candidate(format!("{what} apart from what is written beside"), self.stride, parts))
     }
 
     /// The whole object from the begin of a line on.
@@ -466,7 +504,8 @@ mod tests {
         let [alone, apart] = &all[..] else { panic!("{all:?}") };
         assert_eq!(sizes(alone), ("t.hits on a line of its own", 64, 64));
         assert_eq!(sizes(apart), ("t.limit apart from what is written beside", 64, 64));
-        assert_eq!((&alone.parts[..], &apart.parts[..]), (&[(0, 8, 0)][..], &[(8, 4, 0)][..]));
+        // What lies beside the read field goes along, but for what is written.
+        assert_eq!((&alone.parts[..], &apart.parts[..]), (&[(0, 8, 0)][..], &[(8, 8, 8), (24, 40, 24)][..]));
     }
 
     #[test]
