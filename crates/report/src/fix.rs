@@ -223,7 +223,11 @@ fn fields<'a>(group: &'a Group<'_>, name: &'a str) -> impl Iterator<Item = (&'a 
 fn written(group: &Group<'_>, name: &str, stride: u64) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     for line in &group.lines {
-        let stores = |at: usize| line.sites.iter().any(|site| site.field_index == at && writes(site.kind));
+        // Those that have taken the line from others are among the verdict's.
+        let stores = |at: usize| {
+            line.sites.iter().any(|site| site.field_index == at && writes(site.kind))
+                || group.verdict.written.contains(&line.fields[at].name)
+        };
         for (at, field) in line.fields.iter().enumerate().filter(|(_, field)| field.size > 0) {
             let object = field.object.and_then(|object| line.objects.get(object));
             if object.is_some_and(|object| object.name == name) && (field.writers > 0 || stores(at)) {
