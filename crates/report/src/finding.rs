@@ -202,7 +202,9 @@ fn leads(lock: &LockGroup, group: &Group) -> bool {
 fn lock_on<'a>(point: &Point<'a>, group: &Group) -> Option<&'a LockUse> {
     let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::SpunWord];
     let (field, _) = group.fields().into_iter().next()?;
-    let locks = point.explained.locks.iter().filter(|lock| held.contains(&lock.kind) && lock.acquisitions > 0);
+    // Of a ticket lock's word nobody knows the acquisitions; that it is spun on is enough.
+    let used = |lock: &&LockUse| lock.acquisitions > 0 || lock.kind == LockKind::SpunWord && lock.contended > 0;
+    let locks = point.explained.locks.iter().filter(|lock| held.contains(&lock.kind)).filter(used);
     locks.into_iter().find(|lock| group.holds(lock.address) && field.starts_with(&lock.name))
 }
 

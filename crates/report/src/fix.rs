@@ -65,6 +65,10 @@ impl Trial {
         all.join("; ")
     }
 
+    fn moved(&self) -> u64 {
+        [&self.candidate].into_iter().chain(&self.with).flat_map(|one| &one.parts).map(|(_, bytes, _)| bytes).sum()
+    }
+
     fn more_bytes(&self) -> u64 {
         [&self.candidate].into_iter().chain(&self.with).map(|one| one.more_bytes).sum()
     }
@@ -94,9 +98,9 @@ impl Fixes {
     pub fn new(recording: &str, recorded: &Run, again: &Run, mut layouts: Vec<Trial>) -> Fixes {
         let gain = |trial: &Trial| trial.gain.unwrap_or(f64::NEG_INFINITY);
         layouts.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
-        // Of those that gain as much as the best, the smallest.
+        // Of those that gain as much as the best, the one that moves least, then the smallest.
         let as_good = layouts.iter().take_while(|trial| gain(&layouts[0]) - gain(trial) < ALIKE).count();
-        layouts[..as_good].sort_by_key(Trial::more_bytes);
+        layouts[..as_good].sort_by_key(|trial| (trial.moved(), trial.more_bytes()));
         Fixes {
             recording: recording.into(),
             program: recorded.argv.clone(),
