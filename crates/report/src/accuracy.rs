@@ -58,7 +58,7 @@ impl CodeKind {
                 _ => CodeKind::BlockingLocks,
             }),
             Cause::ManyLines => None,
-            Cause::Idle(second) => second.as_ref().map_or(Some(CodeKind::BlockingLocks), |cause| CodeKind::of(cause)),
+            Cause::Idle(second) => second.as_ref().and_then(|cause| CodeKind::of(cause)),
             Cause::Function(_) | Cause::Nothing => Some(CodeKind::PrivateData),
         }
     }
@@ -130,7 +130,8 @@ pub(crate) fn expected<'a>(known: &'a [Expected], curve: &Curve, kind: Option<Co
     // One CPU says nothing of what several do to each other.
     let nearest =
         of_kind.find_map(|found| found.filter(|e| e.cpus.1 > 1 || cpus.1 == 1 || kind == Some(CodeKind::PrivateData)));
-    let nearest = nearest.or_else(|| smaller.clone().find_map(|range| of(range, None, None)))?;
+    let any = || smaller.clone().filter(|range| range.1 > 1 || cpus.1 == 1).find_map(|range| of(range, None, None));
+    let nearest = nearest.or_else(any)?;
     Some(Trust { kind, cpus, nearest })
 }
 
@@ -146,7 +147,10 @@ impl Trust<'_> {
         let name = |kind: Option<CodeKind>| kind.map_or("all kinds of code", CodeKind::name);
         let on = machine.as_ref().map_or("other machines", |machine| machine);
         let points = crate::units::counted(*points as u64, "point");
-        let measured = format!("median error {:.0}%, worst {:.0}% ({points})", 100.0 * median, 100.0 * worst);
+        let measured = match self.nearest.points {
+            1 => format!("error {:.0}% ({points})", 100.0 * median),
+            _ => format!("median error {:.0}%, worst {:.0}% ({points})", 100.0 * median, 100.0 * worst),
+        };
         let what = match self.is_measured() {
             true => format!("{} {}, {on}: {measured}", name(*kind), range_name(*cpus)),
             false => {

@@ -13,7 +13,7 @@ use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
 use crate::locks::{self, LockGroup};
 use crate::units;
-use corefold_explain::{Function, LockUse, RunFacts};
+use corefold_explain::{Function, LockUse, RunFacts, pattern};
 use corefold_recording::LockKind;
 use std::cmp::Reverse;
 
@@ -30,6 +30,9 @@ const MOSTLY_IDLE: f64 = 0.4;
 const LOCK_EXPLAINS_IDLE: f64 = 0.5;
 /// A function stands out when its share of CPU time rose by so much from the smallest count.
 const GROWN: f64 = 0.1;
+/// A word of which acquisitions are not known is a lock for what is said of its line if the spins on it are this share of the
+/// line's cost.
+const SPUN_ON: f64 = 0.1;
 /// A lock whose wait is this share of its line's cost is reported through the line.
 const LOCK_EXPLAINS_LINE: f64 = 0.5;
 
@@ -202,10 +205,16 @@ fn leads(lock: &LockGroup, group: &Group) -> bool {
 fn lock_on<'a>(point: &Point<'a>, group: &Group) -> Option<&'a LockUse> {
     let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::SpunWord];
     let (field, _) = group.fields().into_iter().next()?;
+    // The lock itself, a part of it, or one like it in an array; not what is merely called alike.
+    let field = pattern(&field).join("[]");
+    let is_of = |lock: &LockUse| {
+        let rest = field.strip_prefix(&pattern(&lock.name).join("[]"));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
     // Of a ticket lock's word nobody knows the acquisitions; that it is spun on is enough.
-    let used = |lock: &&LockUse| lock.acquisitions > 0 || lock.kind == LockKind::SpunWord && lock.contended > 0;
+    let used = |lock: &&LockUse| lock.acquisitions > 0 || units::share(lock.wait_cycles, group.wait()) >= SPUN_ON;
     let locks = point.explained.locks.iter().filter(|lock| held.contains(&lock.kind)).filter(used);
-    locks.into_iter().find(|lock| group.holds(lock.address) && field.starts_with(&lock.name))
+    locks.into_iter().find(|lock| group.holds(lock.address) && is_of(lock))
 }
 
 /// No line and no lock: idleness, waiting for many lines, or more work?

@@ -26,7 +26,7 @@ pub fn lines_sentence(point: &Point, group: &Group) -> String {
 /// What the field is, where it is a lock that is mostly free.
 fn is_a_lock(lock: &LockUse) -> String {
     let kind = lock.type_name.as_deref().unwrap_or(lock_kind_name(lock.kind));
-    let readers = if lock.kind == LockKind::RwLock { ", which readers write to as well" } else { "" };
+    let readers = if lock.kind == LockKind::RwLock { " (read locks write its line, too)" } else { "" };
     format!(" {} is a {kind}{readers}{}", lock.name, taken(lock.acquisitions, lock.contended))
 }
 
