@@ -20,8 +20,10 @@ pub fn culprits(page: &mut String, scores: &[Score]) {
         "\n## Culprits\n\n\
          {of} programs with one known fault each, {public} of them unmodified programs of public packages, and as many innocent\n\
          twins, at 8 and at 80 CPUs of `skylake-2s-80` (accuracy/culprits). Named: the headline has the right object or field, the\n\
-         kind of fault and what helps, at both numbers of CPUs; what it has to say was written down before it was run. Accused: the\n\
-         headline names a line, a lock or a function of the twin, at either.\n\n\
+         kind of fault and what helps, at both numbers of CPUs. What it has to say stands in accuracy/culprits, written from the source\n\
+         before the first run; after it two expectations became stricter, amounts of work smaller, and reports were mended where\n\
+         culprits had shown errors. Durations of public programs are cut by a header. Accused: the headline names a line, a lock or\n\
+         a function of the twin, at either.\n\n\
          Named: {named} of {of}, {reached} (bound: 38 of 40). Twins accused: {accused} of {of}, {} (bound: none).\n",
         verdict(accused == 0),
     );
@@ -49,7 +51,7 @@ fn layouts(page: &mut String, scores: &[Score]) {
     let _ = writeln!(
         page,
         "\nWhat `corefold fix` proposes first against false sharing, tried without recompiling at 8 CPUs, and the twin, whose\n\
-         source has the layout that ended it. It removes at least 90 % of the time beyond the twin's in {ended} of {of} ({}); the\n\
+         source has the layout that ended it. It removes at least 90 % of the excess over the twin's time in {ended} of {of} ({}); the\n\
          promised gain of throughput is within 10 points of the twin's in {kept} of {of} ({}).\n",
         verdict(ended == of),
         verdict(kept == of),

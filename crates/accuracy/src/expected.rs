@@ -6,7 +6,7 @@ use corefold_report::{CodeKind, Expected, range_of};
 use std::collections::BTreeMap;
 
 /// For each machine and for all, for each kind and for all, for each range of CPUs: what was measured of it, if anything
-/// was. `host` is the one of the native suite: no report is about it but by chance, so it has a name that no profile has.
+/// was. `host` is that of the native suite: its rows have a name that no profile has, so no report uses them.
 pub fn of(groups: &[&Group], host: &str) -> Vec<Expected> {
     let host = format!("host: {host}");
     let name = |group: &Group| if group.is_native() { host.clone() } else { group.machine.clone() };
@@ -43,7 +43,8 @@ pub fn of(groups: &[&Group], host: &str) -> Vec<Expected> {
 fn counted(curve: &Curve) -> impl Iterator<Item = (&Point, CodeKind)> {
     let blocks = curve.kind == Some(CodeKind::BlockingLocks) && curve.withheld.is_none();
     let kind = |point: &Point| if point.threads == 1 { Some(CodeKind::PrivateData) } else { curve.kind };
-    let counts = move |point: &&Point| blocks || curve.why_apart(point).is_none();
+    let single = |point: &Point| curve.not_counted.iter().any(|(threads, _)| *threads == point.threads);
+    let counts = move |point: &&Point| curve.why_apart(point).is_none() || blocks && !single(point);
     curve.points.iter().filter(counts).filter_map(move |point| Some((point, kind(point)?)))
 }
 

@@ -38,7 +38,7 @@ fn percent(share: Option<f64>) -> String {
 
 /// What is promised, and whether it is kept.
 fn bounds(page: &mut String, results: &Results) -> Result<()> {
-    row(page, &["points", "", "median error", "bound", "", "worst", "bound", ""].map(String::from));
+    row(page, &["class of points", "points", "median error", "bound", "", "worst", "bound", ""].map(String::from));
     row(page, &["---", "--:", "--:", "--:", "---", "--:", "--:", "---"].map(String::from));
     for found in bounds::rows(results)? {
         let (median, worst) = found.class.bounds();
@@ -46,7 +46,7 @@ fn bounds(page: &mut String, results: &Results) -> Result<()> {
             Worst::Error(most) => (percent(Some(found.worst)), percent(Some(most))),
             Worst::Factor(most) => (format!("{:.2} times", found.worst), format!("{most} times")),
             Worst::FactorBeyond(most) => {
-                (format!("{:.2} times beyond the spread", found.worst), format!("{most} times beyond it"))
+                (format!("{:.2} times outside the published range", found.worst), format!("{most} times"))
             }
         };
         let cells = [
@@ -66,7 +66,7 @@ fn bounds(page: &mut String, results: &Results) -> Result<()> {
     let _ = writeln!(
         page,
         "\nRank correlation of the {} curves of five points or more that are not flat: median {:.2}, least {:.2}: {} (bounds: 0.9 and \
-         0.8). Knee within one step: {} of the {} curves whose knee is not at the first point on both sides: {} (bound: nine of ten).",
+         0.8). Knee within one step: {} of the {} curves that are not flat and whose knee is not at the first or last point on both sides: {} (bound: nine of ten).",
         shapes.ranked,
         shapes.ranks_median,
         shapes.ranks_least,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as it is saved: figures only, so that the page can be made of it again.
-use crate::culprits::Score;
+use crate::culprits::{Culprit, Score};
 use crate::statistics::{distinct, error, factor, knee, median, rank_correlation};
 use crate::suite::Suite;
 use corefold_report::{CodeKind, Expected};
@@ -66,7 +66,7 @@ impl Curve {
         let single =
             self.not_counted.iter().find(|(threads, _)| *threads == point.threads).map(|(_, why)| why.as_str());
         let set = self.withheld.as_ref().filter(|_| point.threads == 1).map(|_| "a constant was set from it");
-        self.apart.as_deref().or(single).or(set)
+        single.or(self.apart.as_deref()).or(set)
     }
 
     /// `None`: flat, or too few points that differ by more than the published spread.
@@ -177,8 +177,18 @@ impl Results {
         self.host = host;
     }
 
-    /// Sorts what is saved by kind, as the suite has it now, and says what error to expect of each.
-    pub fn sort(&mut self, suite: &Suite) {
+    /// Sorts what is saved by kind, as the suite has it now, and says what error to expect of each. What the suite and the list of
+    /// culprits do not have any more is left out, and headlines are judged by what the list asks for now.
+    pub fn sort(&mut self, suite: &Suite, culprits: &[Culprit]) {
+        self.published.retain(|group| suite.group.iter().any(|known| known.title == group.title));
+        let of = |score: &Score| culprits.iter().position(|culprit| culprit.name == score.name);
+        self.culprits.retain(|score| of(score).is_some());
+        self.culprits.sort_by_key(of);
+        for score in &mut self.culprits {
+            if let Some(at) = of(score) {
+                score.judge(&culprits[at]);
+            }
+        }
         if let Some(native) = &mut self.native {
             let place = |curve: &Curve| suite.native.workload.iter().position(|w| w.title() == curve.name);
             native.curves.retain(|curve| place(curve).is_some());
@@ -259,7 +269,7 @@ mod tests {
         curve.not_counted = vec![(2, "why".into())];
         assert_eq!((curve.counted().count(), curve.why_apart(&curve.points[1])), (0, Some("why")));
         curve.apart = Some("kernel".into());
-        assert_eq!(curve.why_apart(&curve.points[1]), Some("kernel"));
+        assert_eq!([0, 1].map(|at| curve.why_apart(&curve.points[at])), [Some("kernel"), Some("why")]);
     }
 
     #[test]

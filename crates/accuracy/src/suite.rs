@@ -132,6 +132,12 @@ impl Suite {
     pub fn read(file: &Path) -> Result<Suite> {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let suite: Suite = toml::from_str(&text).with_context(|| format!("in {}", file.display()))?;
+        for group in &suite.group {
+            for points in &group.not_counted {
+                let known = suite.curves_of(group).iter().any(|curve| curve.name == points.curve);
+                ensure!(known, "in {}: {} has no curve {}", file.display(), group.title, points.curve);
+            }
+        }
         for list in suite.group.iter().filter_map(|group| group.curves.as_ref()) {
             ensure!(suite.curves.contains_key(list), "in {}: no list of curves is called {list}", file.display());
         }
