@@ -161,7 +161,7 @@ fn free_at(address: u64, pc: u64) {
     }
 }
 
-/// The number of arenas is the one setting that the heap has; glibc refuses no other known one.
+/// The number of arenas is the one setting that the heap has; the others are accepted, and change nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(setting: c_int, value: c_int) -> c_int {
     if !active() {
@@ -174,7 +174,7 @@ pub extern "C" fn mallopt(setting: c_int, value: c_int) -> c_int {
     1
 }
 
-/// The same by the environment, as glibc 2.36 reads it. What is no number sets nothing.
+/// The same by the environment: `GLIBC_TUNABLES`, whose last setting counts, before `MALLOC_ARENA_MAX`. Decimal numbers only.
 pub fn read_settings() {
     // SAFETY: a terminated string; the environment does not change before the program starts.
     let of = |name: &CStr| unsafe {
@@ -182,9 +182,10 @@ pub fn read_settings() {
         (!value.is_null()).then(|| CStr::from_ptr(value).to_str().unwrap_or_default())
     };
     let tunables = of(c"GLIBC_TUNABLES").unwrap_or_default();
-    let tuned = tunables.split(':').find_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="));
-    let most = tuned.or_else(|| of(c"MALLOC_ARENA_MAX")).and_then(|text| text.parse().ok());
-    if let Some(most) = most.filter(|most| *most > 0) {
+    let positive = |text: &str| text.trim_start().parse::<usize>().ok().filter(|most| *most > 0);
+    let tuned = tunables.split(':').filter_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="));
+    let most = tuned.last().and_then(positive).or_else(|| of(c"MALLOC_ARENA_MAX").and_then(positive));
+    if let Some(most) = most {
         heap::places().limit_arenas(most);
     }
 }
