@@ -183,8 +183,8 @@ pub fn read_settings() {
     };
     let tunables = of(c"GLIBC_TUNABLES").unwrap_or_default();
     let positive = |text: &str| text.trim_start().parse::<usize>().ok().filter(|most| *most > 0);
-    let tuned = tunables.split(':').filter_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="));
-    let most = tuned.last().and_then(positive).or_else(|| of(c"MALLOC_ARENA_MAX").and_then(positive));
+    let mut tuned = tunables.split(':').filter_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="));
+    let most = tuned.next_back().and_then(positive).or_else(|| of(c"MALLOC_ARENA_MAX").and_then(positive));
     if let Some(most) = most {
         heap::places().limit_arenas(most);
     }

@@ -19,7 +19,7 @@ pub fn lines_sentence(point: &Point, group: &Group) -> String {
         "" => format!("{:#x}", hottest.address),
         object => object.into(),
     };
-    let lock = lock_on(point, group).map_or(String::new(), |lock| is_a_lock(lock));
+    let lock = lock_on(point, group).map_or(String::new(), is_a_lock);
     format!("{share} of CPU time waits for {lines} of {object}{}.{lock}{}", waited_for(group), sharing(group))
 }
 
