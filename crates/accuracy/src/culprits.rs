@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The numbers of CPUs that each program is simulated with; both have to name the culprit.
 pub const CPUS: [u32; 2] = [8, 80];
-const MACHINE: &str = "skylake-2s-80";
+pub const MACHINE: &str = corefold_machine::DEFAULT;
 
 /// A file of `accuracy/culprits`.
 #[derive(Debug, Deserialize)]

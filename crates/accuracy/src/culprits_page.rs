@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page's part on culprits.
 use crate::bounds;
-use crate::culprits::{Score, Verdict};
+use crate::culprits::{MACHINE, Score, Verdict};
 use crate::layouts::Layout;
 use crate::page::{row, verdict};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub fn culprits(page: &mut String, scores: &[Score]) {
         page,
         "\n## Culprits\n\n\
          {of} programs with one known fault each, {public} of them unmodified programs of public packages, and as many innocent\n\
-         twins, at 8 and at 80 CPUs of `skylake-2s-80` (accuracy/culprits). Named: the headline has the right object or field, the\n\
+         twins, at 8 and at 80 CPUs of `{MACHINE}` (accuracy/culprits). Named: the headline has the right object or field, the\n\
          kind of fault and what helps, at both numbers of CPUs. What it has to say stands in accuracy/culprits, written from the source\n\
          before the first run; after it two expectations became stricter, amounts of work smaller, and reports were mended where\n\
          culprits had shown errors. Durations of public programs are cut by a header. Accused: the headline names a line, a lock or\n\
