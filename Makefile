@@ -84,6 +84,7 @@ stress:
 
 # How far simulated results are from native and published ones: docs/accuracy.md. Nothing else should run.
 accuracy: build
+	@scripts/setup.sh test
 	$(BUILT)/corefold-accuracy --corefold $(BUILT)/corefold
 
 # Simulation speed, as ratios and rates from one run on this host.

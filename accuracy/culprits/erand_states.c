@@ -37,7 +37,7 @@ static double height(double x)
 {
 	double sum = 1;
 
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 8; i++)
 		sum = 1 - sum * x * x;
 	return sum;
 }

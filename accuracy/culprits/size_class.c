@@ -66,7 +66,7 @@ static __attribute__((noinline)) void count_letters(struct word *w, unsigned lon
 		text = text * 6364136223846793005UL + 1442695040888963407UL;
 		text ^= text >> 31;
 		w->letters++;
-		if ((0x104111UL >> ((text >> 32) * 26 >> 32) & 1) != 0)
+		if ((0x104111UL >> (text % 26) & 1) != 0)
 			w->vowels++;
 	}
 	w->seen++;

@@ -16,15 +16,10 @@ static _Thread_local volatile unsigned long own;
 static volatile unsigned long sum_seen[MOST_THREADS][8];
 
 #if defined(LIMIT) || defined(LIMIT_ATOMIC) || defined(AT_THE_LIMIT)
-static pthread_spinlock_t lock;
-static void prepare(int threads)
-{
-	(void)threads;
-	pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE);
-}
-#else
-static void prepare(int threads) { (void)threads; }
+/* The source's spin locks are mutexes of pthreads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
+static void prepare(int threads) { (void)threads; }
 
 #if defined(SHARED)
 static void update(int thread, long turn) { (void)thread, (void)turn, shared++; }
@@ -76,13 +71,13 @@ static void settle(void)
 
 static __attribute__((noinline)) void slowly(long step)
 {
-	pthread_spin_lock(&lock);
+	pthread_mutex_lock(&lock);
 	settle();
 	if (step < 0 ? total > 0 : total + reserved < MOST) {
 		total += (unsigned long)step;
 		take_a_share(MOST - total - reserved);
 	}
-	pthread_spin_unlock(&lock);
+	pthread_mutex_unlock(&lock);
 }
 #if defined(LIMIT_ATOMIC)
 static void update(int thread, long turn)

@@ -32,10 +32,10 @@ fn takes_turns(call: &str, name: &str) {
 #[test]
 fn calls_of_one_stream_take_turns() {
     for call in ["fprintf", "vfprintf", "fwrite", "fputs", "putc"] {
-        takes_turns(call, "lock of stream `null`");
+        takes_turns(call, "lock of stream `/dev/null`");
     }
     for call in ["fgetc", "fgets", "fscanf"] {
-        takes_turns(call, "lock of stream `zero`");
+        takes_turns(call, "lock of stream `/dev/zero`");
     }
 }
 
@@ -54,7 +54,7 @@ fn a_stream_is_called_one_and_is_not_to_be_padded() {
 fn a_flush_of_all_streams_waits_for_the_lock_of_each() {
     let report = of("fflush_all");
     let locks = report.at(8).0["locks"].as_array().expect("locks");
-    let stream = locks.iter().find(|lock| lock["name"] == "lock of stream `null`").expect("the stream's");
+    let stream = locks.iter().find(|lock| lock["name"] == "lock of stream `/dev/null`").expect("the stream's");
     assert!(stream["acquisitions"].as_u64() >= Some(8 * 1000), "{stream}");
     assert!(stream["wait_cycles"].as_u64() > Some(report.at(8).cycles()), "{stream}");
     assert!(locks.iter().all(|lock| lock["kind"] != "futex"), "{locks:?}");
@@ -119,4 +119,21 @@ fn threads_that_free_what_others_took_meet_at_the_arena() {
     let report = calls(ARENAS, "others {cpus} 64");
     let line = &report.at(8).0["lines"][0];
     assert!(line.to_string().contains("malloc arena 0"), "{line}");
+}
+
+/// By the program's own setting, or by the environment's.
+#[test]
+fn threads_with_a_single_arena_wait_for_it() {
+    let waits = |report: &Report| {
+        let lock = &report.at(8).0["locks"][0];
+        lock["name"] == "malloc arena 0" && lock["contended"].as_u64() > Some(1000)
+    };
+    assert!(waits(&calls(ARENAS, "one {cpus} 4000")));
+    for (name, value) in
+        [("MALLOC_ARENA_MAX", "1"), ("GLIBC_TUNABLES", "glibc.malloc.arena_test=3:glibc.malloc.arena_max=1")]
+    {
+        let simulation = Simulation::of(&program(ARENAS)).cpus("1,8").option("--work", "per-cpu");
+        let simulation = simulation.args("own {cpus} 4000").with(|command| _ = command.env(name, value));
+        assert!(waits(&simulation.report()), "{name}");
+    }
 }

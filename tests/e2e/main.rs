@@ -9,6 +9,7 @@ mod case;
 mod compilers;
 mod conflict_free;
 mod conformance;
+mod culprits;
 mod demo;
 mod determinism;
 mod docs;

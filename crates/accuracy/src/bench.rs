@@ -44,6 +44,12 @@ pub struct Bench {
 /// One compiled workload.
 pub struct Program(PathBuf);
 
+impl Program {
+    pub fn path(self) -> PathBuf {
+        self.0
+    }
+}
+
 /// Trials at most, where others take a CPU.
 const MOST_TRIALS: usize = 5;
 /// For what share of a trial they may have it.
@@ -69,7 +75,7 @@ impl Bench {
 
     pub fn build_simulated(&self, source: &str, options: &[String]) -> Result<Program> {
         let mut command = Command::new(&self.corefold);
-        command.arg("cc");
+        command.arg(if source.ends_with(".cc") { "c++" } else { "cc" });
         self.build(command, source, options)
     }
 
@@ -120,6 +126,48 @@ impl Bench {
         let _ = std::fs::remove_file(&recording);
         // What the program prints goes where the document does not.
         Ok(Simulated { nanoseconds: time(&output.stderr, "ns_per_operation")?, blamed })
+    }
+}
+
+impl Bench {
+    /// The cause and the text of the finding on a program, from one CPU to so many.
+    pub fn headline(&self, program: &Path, machine: &str, cpus: u32, arguments: &str) -> Result<(String, String)> {
+        let recording = self.file(&format!("recording{}", self.built.fetch_add(1, Ordering::Relaxed)));
+        let mut command = Command::new(&self.corefold);
+        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
+        command.args(["--cpus", &format!("1,{cpus}"), "--timeout", "300", "--"]).arg(program);
+        command.args(arguments.split_whitespace().map(|word| word.replace("{half}", &(cpus / 2).to_string())));
+        let output = finish(command)?;
+        let report: Value = serde_json::from_slice(&output.stdout)?;
+        let _ = std::fs::remove_file(&recording);
+        let part = |key: &str| report["finding"][key].as_str().map(String::from).context("a report without a finding");
+        Ok((part("cause")?, part("text")?))
+    }
+
+    /// The report of a program at one number of CPUs, and the recording.
+    pub fn run_once(&self, program: &Path, machine: &str, cpus: u32, arguments: &str) -> Result<(Value, PathBuf)> {
+        let recording = self.file(&format!("recording{}", self.built.fetch_add(1, Ordering::Relaxed)));
+        let mut command = Command::new(&self.corefold);
+        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
+        command.args(["--cpus", &cpus.to_string(), "--timeout", "300", "--"]).arg(program);
+        command.args(arguments.split_whitespace());
+        Ok((serde_json::from_slice(&finish(command)?.stdout)?, recording))
+    }
+
+    /// What `corefold fix` says of a recording.
+    pub fn fix(&self, recording: &Path) -> Result<Value> {
+        let mut command = Command::new(&self.corefold);
+        command.arg("fix").arg(recording).args(["--json", "-"]);
+        Ok(serde_json::from_slice(&finish(command)?.stdout)?)
+    }
+
+    /// A program of a public package, built by its own makefile; the package is unpacked and configured once.
+    pub fn build_public(&self, suite: &str, prepare: Option<&str>, directory: &str, program: &str) -> Result<PathBuf> {
+        let source = self.file(suite);
+        if !source.exists() {
+            crate::packages::configure(&self.corefold, &self.sources, suite, prepare, &source)?;
+        }
+        crate::packages::make(&self.corefold, &self.sources, suite, &source.join(directory), program)
     }
 }
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the accuracy suites, saves their results, and generates docs/accuracy.md from them.
 mod bench;
+mod bounds;
+mod culprits;
+mod culprits_page;
 mod data;
 mod expected;
+mod layouts;
 mod native;
+mod packages;
 mod page;
 mod progress;
 mod published;
@@ -11,7 +16,7 @@ mod results;
 mod statistics;
 mod suite;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use results::Results;
 use std::path::{Path, PathBuf};
@@ -20,13 +25,13 @@ use suite::Suite;
 /// Compares simulated results with native and published ones.
 #[derive(Parser)]
 #[command(after_help = "Examples:\n  \
-    corefold-accuracy                            run both suites and generate docs/accuracy.md\n  \
+    corefold-accuracy                            run all suites and generate docs/accuracy.md\n  \
     corefold-accuracy --suite native             this host only\n  \
     corefold-accuracy --suite published --only skl --keep")]
 struct Arguments {
-    #[arg(long, value_enum, default_value = "both")]
+    #[arg(long, value_enum, default_value = "all")]
     suite: Which,
-    /// Only native workloads, and machines or programs of published results, whose name contains TEXT
+    /// Only workloads, machines, programs and culprits whose name contains TEXT
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// The checkout: programs are read from its accuracy/, results are written to its docs/
@@ -38,13 +43,21 @@ struct Arguments {
     /// Print the page only; write no files
     #[arg(long)]
     keep: bool,
+    /// Save the results even if a bound that was reached is missed
+    #[arg(long)]
+    accept: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Which {
+    /// All three.
+    All,
+    /// Native and published.
     Both,
     Native,
     Published,
+    /// Programs with known faults, and their twins without: does the headline name the fault?
+    Culprits,
     /// Measure nothing: generate the page from the saved results.
     None,
 }
@@ -59,26 +72,42 @@ fn main() -> Result<()> {
         Ok(text) => serde_json::from_slice(&text).with_context(|| format!("in {}", saved.display()))?,
         Err(_) => Results::default(),
     };
+    let culprits = culprits::read(&root.join("accuracy/culprits"))?;
+    results.sort(&suite, &culprits);
+    let before = bounds::reached(&results)?;
     measure(&arguments, &suite, root, &mut results)?;
-    results.sort(&suite);
-    let text = page::page(&results, &suite);
+    results.sort(&suite, &culprits);
+    let text = page::page(&results, &suite)?;
     print!("{text}");
-    if !arguments.keep {
+    let missed: Vec<String> = before.difference(&bounds::reached(&results)?).cloned().collect();
+    // Saved, a miss would be what the next run is compared with.
+    if !arguments.keep && (missed.is_empty() || arguments.accept) {
         std::fs::write(&saved, serde_json::to_string_pretty(&results)? + "\n")?;
         std::fs::write(&page, text)?;
     }
+    ensure!(
+        missed.is_empty(),
+        "bounds that held in {} do not hold any more (--accept saves the results nevertheless):\n  {}",
+        saved.display(),
+        missed.join("\n  ")
+    );
     Ok(())
 }
 
 fn measure(arguments: &Arguments, suite: &Suite, root: &Path, results: &mut Results) -> Result<()> {
     let only = arguments.only.as_deref();
     let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
-    if matches!(arguments.suite, Which::Both | Which::Native) {
+    if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
         results.renew_native(native::measure(&bench, suite, only)?, host());
     }
-    if matches!(arguments.suite, Which::Both | Which::Published) {
+    if matches!(arguments.suite, Which::All | Which::Both | Which::Published) {
         for group in published::measure(&bench, suite, &root.join("validation/curves"), only)? {
             results.publish(group);
+        }
+    }
+    if matches!(arguments.suite, Which::All | Which::Culprits) {
+        for score in culprits::measure(&bench, only)? {
+            results.score(score);
         }
     }
     Ok(())

@@ -62,8 +62,7 @@ impl Candidate<'_> {
             points.push(point);
         }
         let kind = Some(self.workload.kind);
-        let (name, apart) = (self.workload.title(), self.workload.apart_together.clone());
-        Ok(Curve { name, kind, points, apart, apart_from: 2, withheld: None, wrongly_blamed })
+        Ok(Curve { kind, points, wrongly_blamed, ..Curve::called(self.workload.title()) })
     }
 }
 
@@ -111,7 +110,7 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
         100.0 * passes.stolen,
         100.0 * MOST_STOLEN
     );
-    Ok(Group { title, source, machine: "host".into(), curves })
+    Ok(Group { title, source, machine: "host".into(), pinned: true, curves })
 }
 
 fn all<'a>(passes: impl Iterator<Item = &'a Times>) -> Times {

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! docs/accuracy.md, of the results.
+use crate::bounds::{self, Shapes, Worst};
+use crate::culprits_page::culprits;
 use crate::results::{Curve, Group, Results};
 use crate::suite::Suite;
-use corefold_report::CodeKind;
+use anyhow::Result;
+use corefold_report::{CodeKind, range_name};
 use std::fmt::Write;
-
-/// What is promised; a miss is called one.
-mod bounds {
-    pub const NATIVE_MEDIAN: f64 = 0.10;
-    pub const NATIVE_WORST: f64 = 0.35;
-    pub const PUBLISHED_MEDIAN: f64 = 0.20;
-    pub const PUBLISHED_FACTOR: f64 = 2.0;
-    pub const RANKS: f64 = 0.95;
-}
 
 const INTRODUCTION: &str = include_str!("introduction.md");
 
-pub fn page(results: &Results, suite: &Suite) -> String {
+pub fn page(results: &Results, suite: &Suite) -> Result<String> {
     let mut page = INTRODUCTION.to_owned();
-    let groups: Vec<&Group> = results.native.iter().chain(&results.published).collect();
+    let groups: Vec<&Group> = results.groups().collect();
+    bounds(&mut page, results)?;
+    culprits(&mut page, &results.culprits);
     summary(&mut page, &groups);
     if !results.host.is_empty() {
         let _ = writeln!(page, "\nThe host of the native suite: {}.", results.host);
@@ -28,11 +24,11 @@ pub fn page(results: &Results, suite: &Suite) -> String {
         details(&mut page, group);
     }
     known(&mut page, suite);
-    page
+    Ok(page)
 }
 
 /// A verdict in one word.
-fn verdict(reached: bool) -> &'static str {
+pub fn verdict(reached: bool) -> &'static str {
     if reached { "reached" } else { "**missed**" }
 }
 
@@ -40,38 +36,63 @@ fn percent(share: Option<f64>) -> String {
     share.map_or("-".into(), |share| format!("{:.0} %", share * 100.0))
 }
 
+/// What is promised, and whether it is kept.
+fn bounds(page: &mut String, results: &Results) -> Result<()> {
+    row(page, &["class of points", "points", "median error", "bound", "", "worst", "bound", ""].map(String::from));
+    row(page, &["---", "--:", "--:", "--:", "---", "--:", "--:", "---"].map(String::from));
+    for found in bounds::rows(results)? {
+        let (median, worst) = found.class.bounds();
+        let (far, most) = match worst {
+            Worst::Error(most) => (percent(Some(found.worst)), percent(Some(most))),
+            Worst::Factor(most) => (format!("{:.2} times", found.worst), format!("{most} times")),
+            Worst::FactorBeyond(most) => {
+                (format!("{:.2} times outside the published range", found.worst), format!("{most} times"))
+            }
+        };
+        let cells = [
+            found.class.name().into(),
+            found.points.to_string(),
+            // To a tenth: some are within one percent of their bound.
+            format!("{:.1} %", found.median * 100.0),
+            percent(Some(median)),
+            verdict(found.median_is_reached()).into(),
+            far,
+            most,
+            verdict(found.worst_is_reached()).into(),
+        ];
+        row(page, &cells);
+    }
+    let shapes = Shapes::of(results);
+    let _ = writeln!(
+        page,
+        "\nRank correlation of the {} curves of five points or more that are not flat: median {:.2}, least {:.2}: {} (bounds: 0.9 and \
+         0.8). Knee within one step: {} of the {} curves that are not flat and whose knee is not at the first or last point on both sides: {} (bound: nine of ten).",
+        shapes.ranked,
+        shapes.ranks_median,
+        shapes.ranks_least,
+        verdict(shapes.ranks_are_reached()),
+        shapes.same_knee,
+        shapes.bent,
+        verdict(shapes.knees_are_reached()),
+    );
+    Ok(())
+}
+
 fn summary(page: &mut String, groups: &[&Group]) {
-    let heads = ["machine", "what", "points", "median error", "", "worst", "", "rank correlation", "knee"];
+    let _ = writeln!(page, "\n## By source\n");
+    let heads = ["machine", "what", "pinned", "points", "median error", "worst"];
     row(page, &heads.map(String::from));
-    row(page, &["---"; 9].map(String::from));
+    row(page, &["---", "---", "---", "--:", "--:", "--:"].map(String::from));
     for group in groups {
-        let native = group.machine == "host";
-        let median = group.median_error();
-        let most = if native { bounds::NATIVE_MEDIAN } else { bounds::PUBLISHED_MEDIAN };
-        let worst_fits = if native {
-            group.worst_error().is_none_or(|error| error <= bounds::NATIVE_WORST)
-        } else {
-            group.worst_factor().is_none_or(|factor| factor <= bounds::PUBLISHED_FACTOR)
-        };
-        let (bounded, of) = (group.count() > 0, |text: &'static str| text.to_owned());
-        let worst = match (native, group.worst_error(), group.worst_factor()) {
-            (true, Some(error), _) => format!("{:.0} %", error * 100.0),
-            (false, _, Some(factor)) => format!("{factor:.2} times"),
-            _ => of("-"),
-        };
         row(
             page,
             &[
                 format!("`{}`", group.machine),
                 group.title.clone(),
+                if group.pinned { "yes" } else { "no" }.into(),
                 group.count().to_string(),
-                // To a tenth: some are within one percent of their bound.
-                median.map_or(of("-"), |share| format!("{:.1} %", share * 100.0)),
-                if bounded { of(verdict(median.is_some_and(|median| median <= most))) } else { of("no bound") },
-                worst,
-                if bounded { of(verdict(worst_fits)) } else { of("no bound") },
-                shapes(group, |curve| curve.rank_correlation().map(|r| r >= bounds::RANKS)),
-                shapes(group, |curve| (curve.points.len() > 2).then(|| same_knee(curve))),
+                percent(group.median_error()),
+                group.worst_factor().map_or("-".into(), |factor| format!("{factor:.2} times")),
             ],
         );
     }
@@ -82,12 +103,12 @@ fn expected(page: &mut String, results: &Results) {
     let _ = writeln!(
         page,
         "\n## By kind of code\n\n\
-         The error to expect. Each report prints the row of its own kind of code and machine, or of all machines where this one\n\
-         has no points. Counted are the points with bounds and, for blocking locks, also those with paths through the kernel;\n\
-         a point with one thread counts as private data.\n"
+         The error to expect. Each report prints the row of its own kind of code, number of CPUs and machine, or of all machines\n\
+         where this one has no points; where none has, it says so, and prints that of fewer CPUs. Counted are the points with\n\
+         bounds and, for blocking locks, also those with paths through the kernel; a point with one thread counts as private data.\n"
     );
-    row(page, &["kind of code", "machine", "points", "median error", "worst"].map(String::from));
-    row(page, &["---", "---", "--:", "--:", "--:"].map(String::from));
+    row(page, &["kind of code", "machine", "CPUs", "points", "median error", "worst"].map(String::from));
+    row(page, &["---", "---", "---", "--:", "--:", "--:"].map(String::from));
     for kind in CodeKind::ALL.map(Some).into_iter().chain([None]) {
         for (index, known) in results.expected.iter().filter(|known| known.kind == kind).enumerate() {
             let name = if index > 0 { "" } else { kind.map_or("all kinds", CodeKind::name) };
@@ -96,6 +117,7 @@ fn expected(page: &mut String, results: &Results) {
                 &[
                     name.to_owned(),
                     known.machine.as_ref().map_or("all".into(), |machine| format!("`{machine}`")),
+                    range_name(known.cpus).trim_start_matches("at ").into(),
                     known.points.to_string(),
                     percent(Some(known.median)),
                     percent(Some(known.worst)),
@@ -105,13 +127,6 @@ fn expected(page: &mut String, results: &Results) {
     }
 }
 
-/// Of the curves that the question can be asked of, how many have the right shape.
-fn shapes(group: &Group, question: impl Fn(&Curve) -> Option<bool>) -> String {
-    let answers: Vec<bool> = group.curves.iter().filter_map(question).collect();
-    let right = answers.iter().filter(|answer| **answer).count();
-    if answers.is_empty() { "-".into() } else { format!("{right} of {}", answers.len()) }
-}
-
 fn same_knee(curve: &Curve) -> bool {
     let (theirs, ours) = curve.knees();
     theirs.abs_diff(ours) <= 1
@@ -119,7 +134,7 @@ fn same_knee(curve: &Curve) -> bool {
 
 fn details(page: &mut String, group: &Group) {
     let _ = writeln!(page, "\n## {} (`{}`)\n\n{}.\n", group.title, group.machine, group.source);
-    let theirs = if group.machine == "host" { "native" } else { "published" };
+    let theirs = if group.is_native() { "native" } else { "published" };
     row(page, &["what", "threads", theirs, "simulated", "error", "note"].map(String::from));
     row(page, &["---", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for curve in &group.curves {
@@ -147,7 +162,7 @@ fn details(page: &mut String, group: &Group) {
     for curve in shaped {
         let (theirs, ours) = curve.knees();
         let ranks = curve.rank_correlation();
-        let right = ranks.is_none_or(|ranks| ranks >= bounds::RANKS) && same_knee(curve);
+        let right = ranks.is_none_or(|ranks| ranks >= bounds::RANKS_EACH) && same_knee(curve);
         row(
             page,
             &[
@@ -163,13 +178,12 @@ fn details(page: &mut String, group: &Group) {
 
 /// What a reader has to know of a point.
 fn note(curve: &Curve, index: usize) -> String {
-    let first = index == 0;
-    let first_apart = curve.points.iter().position(|point| curve.is_apart(point)) == Some(index);
-    match (&curve.apart, &curve.withheld, &curve.wrongly_blamed) {
-        (_, _, Some(blamed)) if first => format!("**wrongly blamed: {blamed}**"),
-        (_, Some((name, value)), _) if first => format!("{name} = {value} set from this point"),
-        (Some(why), _, _) if first_apart => format!("no bound: {why}"),
-        _ => String::new(),
+    let point = &curve.points[index];
+    let all_apart = index > 0 && curve.apart.is_some();
+    match (&curve.withheld, &curve.wrongly_blamed) {
+        (_, Some(blamed)) if index == 0 => format!("**wrongly blamed: {blamed}**"),
+        (Some((name, value)), _) if point.threads == 1 => format!("{name} = {value} set from this point"),
+        _ => curve.why_apart(point).filter(|_| !all_apart).map_or(String::new(), |why| format!("no bound: {why}")),
     }
 }
 
@@ -178,7 +192,7 @@ fn nanoseconds(value: f64) -> String {
     format!("{value:.digits$} ns")
 }
 
-fn row(page: &mut String, cells: &[String]) {
+pub fn row(page: &mut String, cells: &[String]) {
     let _ = writeln!(page, "| {} |", cells.join(" | "));
 }
 

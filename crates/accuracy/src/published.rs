@@ -20,7 +20,7 @@ pub fn measure(bench: &Bench, suite: &Suite, data: &Path, only: Option<&str>) ->
             of_group.push(measure_curve(bench, group, curve, data).with_context(|| curve.name.clone())?);
         }
         let (title, source, machine) = (group.title.clone(), group.source.clone(), group.machine.clone());
-        measured.push(Group { title, source, machine, curves: of_group });
+        measured.push(Group { title, source, machine, pinned: group.pinned, curves: of_group });
     }
     Ok(measured)
 }
@@ -52,16 +52,7 @@ fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, data
         let data::Point { threads, value, spread } = point;
         points.push(Point { threads, theirs: value, spread, ours: simulated.nanoseconds });
     }
-    let apart = curve.apart.clone().or(group.apart.clone());
-    Ok(Curve {
-        name: curve.name.clone(),
-        kind: Some(curve.kind),
-        points,
-        apart,
-        apart_from: 0,
-        withheld,
-        wrongly_blamed,
-    })
+    Ok(Curve { kind: Some(curve.kind), points, withheld, wrongly_blamed, ..Curve::called(curve.name.clone()) })
 }
 
 /// The constant with which one thread takes as long as was published: time grows in proportion to it.

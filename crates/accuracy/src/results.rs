@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as it is saved: figures only, so that the page can be made of it again.
+use crate::culprits::{Culprit, Score};
 use crate::statistics::{distinct, error, factor, knee, median, rank_correlation};
 use crate::suite::Suite;
 use corefold_report::{CodeKind, Expected};
@@ -16,6 +17,12 @@ pub struct Point {
 }
 
 impl Point {
+    /// How many times ours lies beyond what theirs varied by; 1: within.
+    pub fn factor_beyond(&self) -> f64 {
+        let (least, most) = self.spread;
+        if self.ours < least { least / self.ours } else { (self.ours / most).max(1.0) }
+    }
+
     /// Of throughput: below 0, we are slower than they were.
     pub fn error(&self) -> f64 {
         error(self.theirs, self.ours)
@@ -26,16 +33,17 @@ impl Point {
     }
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Curve {
     pub name: String,
     #[serde(default)]
     pub kind: Option<CodeKind>,
     pub points: Vec<Point>,
-    /// Why the points have no bound, and from how many threads on, if not from the first.
+    /// Why no point counts, and why single ones do not, by threads.
+    #[serde(default)]
     pub apart: Option<String>,
     #[serde(default)]
-    pub apart_from: u32,
+    pub not_counted: Vec<(u32, String)>,
     /// What was set from the point with one thread, which then does not count.
     pub withheld: Option<(String, u32)>,
     /// What a report blamed, where nothing is shared.
@@ -43,14 +51,22 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The points that are held to a bound.
-    pub fn bounded(&self) -> &[Point] {
-        let first_apart = self.points.iter().position(|point| self.is_apart(point)).unwrap_or(self.points.len());
-        if self.withheld.is_some() { &[] } else { &self.points[..first_apart] }
+    pub fn called(name: String) -> Curve {
+        let (kind, apart, withheld, wrongly_blamed) = (None, None, None, None);
+        Curve { name, kind, points: Vec::new(), apart, not_counted: Vec::new(), withheld, wrongly_blamed }
     }
 
-    pub fn is_apart(&self, point: &Point) -> bool {
-        self.apart.is_some() && point.threads >= self.apart_from
+    /// The points that are held to bounds.
+    pub fn counted(&self) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(|point| self.why_apart(point).is_none())
+    }
+
+    /// Why a point does not count.
+    pub fn why_apart(&self, point: &Point) -> Option<&str> {
+        let single =
+            self.not_counted.iter().find(|(threads, _)| *threads == point.threads).map(|(_, why)| why.as_str());
+        let set = self.withheld.as_ref().filter(|_| point.threads == 1).map(|_| "a constant was set from it");
+        single.or(self.apart.as_deref()).or(set)
     }
 
     /// `None`: flat, or too few points that differ by more than the published spread.
@@ -66,7 +82,7 @@ impl Curve {
     }
 
     /// Theirs varies by less than a tenth.
-    fn is_flat(&self) -> bool {
+    pub fn is_flat(&self) -> bool {
         let of = |pick: fn(f64, f64) -> f64| self.points.iter().map(|p| p.theirs).reduce(pick).unwrap_or(1.0);
         of(f64::max) < 1.1 * of(f64::min)
     }
@@ -87,47 +103,64 @@ pub struct Group {
     pub title: String,
     pub source: String,
     pub machine: String,
+    #[serde(default)]
+    pub pinned: bool,
     pub curves: Vec<Curve>,
 }
 
 impl Group {
-    fn bounded(&self) -> impl Iterator<Item = &Point> {
-        self.curves.iter().flat_map(Curve::bounded)
+    /// Measured on this host, not published.
+    pub fn is_native(&self) -> bool {
+        self.machine == "host"
+    }
+
+    fn counted(&self) -> impl Iterator<Item = &Point> {
+        self.curves.iter().flat_map(Curve::counted)
     }
 
     pub fn median_error(&self) -> Option<f64> {
-        median(&self.bounded().map(|point| point.error().abs()).collect::<Vec<f64>>())
-    }
-
-    pub fn worst_error(&self) -> Option<f64> {
-        self.bounded().map(|point| point.error().abs()).max_by(f64::total_cmp)
+        median(&self.counted().map(|point| point.error().abs()).collect::<Vec<f64>>())
     }
 
     pub fn worst_factor(&self) -> Option<f64> {
-        self.bounded().map(Point::factor).max_by(f64::total_cmp)
+        self.counted().map(Point::factor).max_by(f64::total_cmp)
     }
 
     pub fn count(&self) -> usize {
-        self.bounded().count()
+        self.counted().count()
     }
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Results {
     pub host: String,
-    /// What reports say of the error to expect.
-    #[serde(default)]
+    /// What reports say of the error to expect: follows from the rest.
+    #[serde(skip_deserializing)]
     pub expected: Vec<Expected>,
     pub native: Option<Group>,
     pub published: Vec<Group>,
+    #[serde(default)]
+    pub culprits: Vec<Score>,
 }
 
 impl Results {
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.native.iter().chain(&self.published)
+    }
+
     /// Takes a group in, in the place of what was measured of it before.
     pub fn publish(&mut self, group: Group) {
         match self.published.iter_mut().find(|known| known.title == group.title) {
             Some(known) => *known = group,
             None => self.published.push(group),
+        }
+    }
+
+    /// The same for a culprit.
+    pub fn score(&mut self, score: Score) {
+        match self.culprits.iter_mut().find(|known| known.name == score.name) {
+            Some(known) => *known = score,
+            None => self.culprits.push(score),
         }
     }
 
@@ -144,19 +177,31 @@ impl Results {
         self.host = host;
     }
 
-    /// Sorts what is saved by kind, as the suite has it now, and says what error to expect of each.
-    pub fn sort(&mut self, suite: &Suite) {
+    /// Sorts what is saved by kind, as the suite has it now, and says what error to expect of each. What the suite and the list of
+    /// culprits do not have any more is left out, and headlines are judged by what the list asks for now.
+    pub fn sort(&mut self, suite: &Suite, culprits: &[Culprit]) {
+        self.published.retain(|group| suite.group.iter().any(|known| known.title == group.title));
+        let of = |score: &Score| culprits.iter().position(|culprit| culprit.name == score.name);
+        self.culprits.retain(|score| of(score).is_some());
+        self.culprits.sort_by_key(of);
+        for score in &mut self.culprits {
+            if let Some(at) = of(score) {
+                score.judge(&culprits[at]);
+            }
+        }
         if let Some(native) = &mut self.native {
             let place = |curve: &Curve| suite.native.workload.iter().position(|w| w.title() == curve.name);
             native.curves.retain(|curve| place(curve).is_some());
             native.curves.sort_by_key(place);
         }
         for group in self.native.iter_mut().chain(&mut self.published) {
+            group.pinned = suite.is_pinned(&group.title);
             for curve in &mut group.curves {
                 curve.kind = suite.kind(&group.title, &curve.name).or(curve.kind);
+                (curve.apart, curve.not_counted) = suite.apart(&group.title, &curve.name);
             }
         }
-        self.expected = crate::expected::of(&self.native.iter().chain(&self.published).collect::<Vec<_>>());
+        self.expected = crate::expected::of(&self.native.iter().chain(&self.published).collect::<Vec<_>>(), &self.host);
     }
 }
 
@@ -172,7 +217,7 @@ mod tests {
             ours: *ours,
         };
         let points = points.iter().map(point).collect();
-        Curve { name: "c".into(), kind: None, points, apart: None, apart_from: 0, withheld: None, wrongly_blamed: None }
+        Curve { points, ..Curve::called("c".into()) }
     }
 
     #[test]
@@ -189,7 +234,8 @@ mod tests {
     #[test]
     fn curves_that_were_not_measured_again_stay_if_the_host_is_the_same() {
         let named = |name: &str, ours| Curve { name: name.into(), ..curve(&[(1, 1.0, ours)]) };
-        let group = |curves| Group { title: "t".into(), source: "s".into(), machine: "host".into(), curves };
+        let group =
+            |curves| Group { title: "t".into(), source: "s".into(), machine: "host".into(), pinned: true, curves };
         let mut results = Results::default();
         let now = |results: &Results| {
             let curves = &results.native.as_ref().unwrap().curves;
@@ -215,12 +261,20 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_apart_has_no_bound() {
-        let mut curve = curve(&[(1, 10.0, 20.0)]);
-        assert_eq!(curve.bounded().len(), 1);
+    fn what_does_not_count_is_left_out_point_by_point() {
+        let mut curve = curve(&[(1, 10.0, 20.0), (2, 10.0, 20.0)]);
+        assert_eq!(curve.counted().count(), 2);
+        curve.withheld = Some(("N".into(), 3));
+        assert_eq!(curve.counted().count(), 1, "what a constant is set from");
+        curve.not_counted = vec![(2, "why".into())];
+        assert_eq!((curve.counted().count(), curve.why_apart(&curve.points[1])), (0, Some("why")));
         curve.apart = Some("kernel".into());
-        assert!(curve.bounded().is_empty());
-        curve.apart_from = 2;
-        assert_eq!(curve.bounded().len(), 1);
+        assert_eq!([0, 1].map(|at| curve.why_apart(&curve.points[at])), [Some("kernel"), Some("why")]);
+    }
+
+    #[test]
+    fn what_varies_is_no_error() {
+        let point = |ours| Point { threads: 1, theirs: 10.0, spread: (8.0, 20.0), ours };
+        assert_eq!([4.0, 9.0, 20.0, 40.0].map(|ours| point(ours).factor_beyond()), [2.0, 1.0, 1.0, 2.0]);
     }
 }

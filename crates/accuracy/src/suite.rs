@@ -47,8 +47,6 @@ pub struct Workload {
     /// Nothing is shared: no line may be blamed.
     #[serde(default)]
     pub private: bool,
-    /// Why points of two threads and more have no bound.
-    pub apart_together: Option<String>,
 }
 
 /// Published curves of one machine, from one source.
@@ -66,8 +64,14 @@ pub struct Group {
     /// Of the numbers of threads, those that are simulated; none: all that the machine has CPUs for.
     #[serde(default)]
     pub threads: Vec<u32>,
-    /// Why the points of this group are listed apart, without a bound.
+    /// Why the points of this group are listed apart, without a bound: the model does not have it.
     pub apart: Option<String>,
+    /// The publication's threads stayed on their CPUs.
+    #[serde(default = "yes")]
+    pub pinned: bool,
+    /// Single points that do not count.
+    #[serde(default)]
+    pub not_counted: Vec<NotCounted>,
     #[serde(default)]
     curve: Vec<Curve>,
     /// In place of `curve`: one of [`Suite::curves`].
@@ -95,6 +99,19 @@ pub struct Curve {
     pub private: bool,
 }
 
+fn yes() -> bool {
+    true
+}
+
+/// Points that say nothing of the model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotCounted {
+    curve: String,
+    threads: Vec<u32>,
+    why: String,
+}
+
 /// A macro of the program, between two values; time grows in proportion to it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -115,10 +132,30 @@ impl Suite {
     pub fn read(file: &Path) -> Result<Suite> {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let suite: Suite = toml::from_str(&text).with_context(|| format!("in {}", file.display()))?;
+        for group in &suite.group {
+            for points in &group.not_counted {
+                let known = suite.curves_of(group).iter().any(|curve| curve.name == points.curve);
+                ensure!(known, "in {}: {} has no curve {}", file.display(), group.title, points.curve);
+            }
+        }
         for list in suite.group.iter().filter_map(|group| group.curves.as_ref()) {
             ensure!(suite.curves.contains_key(list), "in {}: no list of curves is called {list}", file.display());
         }
         Ok(suite)
+    }
+
+    /// Whether the curves of this group were measured with pinned threads; native ones are.
+    pub fn is_pinned(&self, title: &str) -> bool {
+        self.group.iter().find(|group| group.title == title).is_none_or(|group| group.pinned)
+    }
+
+    /// Why all points of a curve are listed apart, and why single ones are.
+    pub fn apart(&self, title: &str, name: &str) -> (Option<String>, Vec<(u32, String)>) {
+        let Some(group) = self.group.iter().find(|group| group.title == title) else { return Default::default() };
+        let curve = self.curves_of(group).iter().find(|curve| curve.name == name);
+        let single = group.not_counted.iter().filter(|points| points.curve == name);
+        let single = single.flat_map(|points| points.threads.iter().map(|threads| (*threads, points.why.clone())));
+        (curve.and_then(|curve| curve.apart.clone()).or(group.apart.clone()), single.collect())
     }
 
     /// Of the curve `name` of the group `title`; of a workload where that is no group's.

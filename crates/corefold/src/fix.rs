@@ -25,26 +25,57 @@ pub fn fix(args: FixArgs) -> Result<u8> {
         bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
     }
     let candidates = fix::candidates(&explained);
-    let found: Vec<(Candidate, Vec<Relayout>)> = candidates
+    let found: Vec<(Candidate, Relayout)> = candidates
         .into_iter()
-        .filter_map(|candidate| relayout(&recorded, &candidate).map(|layout| (candidate, vec![layout])))
+        .filter_map(|candidate| relayout(&recorded, &candidate).map(|layout| (candidate, layout)))
         .collect();
     if found.is_empty() {
         let fixes = Fixes::none(&args.recording.to_string_lossy(), &recorded);
         to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
         return Ok(exit::FINE);
     }
+    let mut asked = found.len();
+    let alone: Vec<Vec<usize>> = (0..found.len()).map(|number| vec![number]).collect();
+    let (again, mut trials, mut signal) = round(&args, &recorded, &found, &alone)?;
+    let together = fix::together(&trials);
+    if signal.is_none() && !together.is_empty() {
+        asked += 1;
+        let (_, both, interrupted) = round(&args, &recorded, &found, &[together])?;
+        trials.extend(both);
+        signal = interrupted;
+    }
+    let done = trials.len();
+    let fixes = Fixes::new(&args.recording.to_string_lossy(), &recorded, &again, trials);
+    to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
+    if let Some(signal) = signal {
+        screen::note(&format!("corefold: interrupted; {done} of {asked} layouts were tried"));
+        return Ok(128 + signal as u8);
+    }
+    Ok(exit::FINE)
+}
+
+/// Tries layouts, each of one object or of several, on what was recorded and on the other recordings. Returns also the run with
+/// the layout as it is, and the signal that came meanwhile.
+fn round(
+    args: &FixArgs,
+    recorded: &Run,
+    found: &[(Candidate, Relayout)],
+    layouts: &[Vec<usize>],
+) -> Result<(Run, Vec<Trial>, Option<i32>)> {
     // The layout as it is comes first.
-    let layouts: Vec<Vec<Relayout>> =
-        [Vec::new()].into_iter().chain(found.iter().map(|(_, layout)| layout.clone())).collect();
-    let (runs, mut signal) = tried(&args, &recorded, &layouts)?;
+    let relayouts: Vec<Vec<Relayout>> = [&Vec::new()]
+        .into_iter()
+        .chain(layouts)
+        .map(|numbers| numbers.iter().map(|number| found[*number].1.clone()).collect())
+        .collect();
+    let (runs, mut signal) = tried(args, recorded, &relayouts)?;
     let (again, rest) = runs.split_first().context("interrupted before the first layout was tried")?;
     let mut also = Vec::new();
     for path in &args.also {
         let other = chosen(path, args.cpus)?;
         let (program, own) = (other.argv.first(), recorded.argv.first());
         ensure!(program == own, "{} is a recording of another program", path.display());
-        let (runs, interrupted) = tried(&args, &other, &layouts)?;
+        let (runs, interrupted) = tried(args, &other, &relayouts)?;
         signal = signal.or(interrupted);
         also.push((path.to_string_lossy().into_owned(), runs));
     }
@@ -52,19 +83,14 @@ pub fn fix(args: FixArgs) -> Result<u8> {
         let gain = |runs: &[Run]| fix::gain(runs.first()?, runs.get(number)?);
         also.iter().map(|(name, runs)| Other { recording: name.clone(), gain: gain(runs) }).collect()
     };
-    let trials = found.into_iter().zip(rest).enumerate().map(|(number, ((candidate, _), run))| Trial {
-        candidate,
-        gain: fix::gain(again, run),
-        seconds: fix::seconds(run),
-        also: others(number + 1),
-    });
-    let fixes = Fixes::new(&args.recording.to_string_lossy(), &recorded, again, trials.collect());
-    to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
-    if let Some(signal) = signal {
-        screen::note(&format!("corefold: interrupted; {} of {} layouts were tried", rest.len(), layouts.len() - 1));
-        return Ok(128 + signal as u8);
-    }
-    Ok(exit::FINE)
+    let trial = |(number, (numbers, run)): (usize, (&Vec<usize>, &Run))| {
+        let mut candidates = numbers.iter().map(|number| found[*number].0.clone());
+        let candidate = candidates.next().expect("a layout of one object at least");
+        let (gain, seconds, also) = (fix::gain(again, run), fix::seconds(run), others(number + 1));
+        Trial { candidate, with: candidates.collect(), gain, seconds, also }
+    };
+    let trials = layouts.iter().zip(rest).enumerate().map(trial).collect();
+    Ok((again.clone(), trials, signal))
 }
 
 /// The run of the recording at that count, or at its largest.

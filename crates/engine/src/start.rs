@@ -6,7 +6,7 @@ use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hooks::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::scheduling::sched;
-use crate::storage::{freed, heap, libraries, mapping, relayout};
+use crate::storage::{freed, heap, libraries, malloc, mapping, relayout};
 use crate::threads::thread;
 use crate::{crash, engine, sys};
 use alloc::vec::Vec;
@@ -139,6 +139,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
         crash::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }
     engine::begin(launch);
+    malloc::read_settings();
     relayout::begin();
     let stack = thread::adopt_main();
     unregister_rseq();

@@ -58,7 +58,7 @@ impl CodeKind {
                 _ => CodeKind::BlockingLocks,
             }),
             Cause::ManyLines => None,
-            Cause::Idle(second) => second.as_ref().map_or(Some(CodeKind::BlockingLocks), |cause| CodeKind::of(cause)),
+            Cause::Idle(second) => second.as_ref().and_then(|cause| CodeKind::of(cause)),
             Cause::Function(_) | Cause::Nothing => Some(CodeKind::PrivateData),
         }
     }
@@ -75,6 +75,23 @@ fn of_lines(group: &Group) -> CodeKind {
     }
 }
 
+/// Numbers of CPUs that are told apart: what holds for few says little of many.
+const RANGES: [(u32, u32); 5] = [(1, 1), (2, 4), (5, 16), (17, 80), (81, u32::MAX)];
+
+/// The range that a number of CPUs, or of threads on CPUs of their own, falls in.
+pub fn range_of(cpus: u32) -> (u32, u32) {
+    RANGES.into_iter().find(|(_, last)| cpus <= *last).expect("the last range has no end")
+}
+
+/// `at 5 to 16 CPUs`.
+pub fn range_name((first, last): (u32, u32)) -> String {
+    match last {
+        1 => "at 1 CPU".into(),
+        u32::MAX => format!("above {} CPUs", first - 1),
+        _ => format!("at {first} to {last} CPUs"),
+    }
+}
+
 /// The error that was measured for one kind of code on one machine, as a share of throughput.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Expected {
@@ -82,29 +99,73 @@ pub struct Expected {
     pub machine: Option<String>,
     /// `None`: all kinds.
     pub kind: Option<CodeKind>,
+    /// Of [`range_of`].
+    pub cpus: (u32, u32),
     pub points: usize,
     pub median: f64,
     pub worst: f64,
 }
 
-/// The error for this machine and kind of code; else of this kind on all machines; else of all.
-pub(crate) fn expected<'a>(known: &'a [Expected], curve: &Curve, kind: Option<CodeKind>) -> Option<&'a Expected> {
-    let machine = curve.points.first().map(|point| point.explained.run.machine.as_str());
-    let find = |machine, kind| known.iter().find(|e| e.machine.as_deref() == machine && e.kind == kind);
-    find(machine, kind).or_else(|| find(None, kind)).or_else(|| find(None, None))
+/// What is known of a report's figures.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Trust<'a> {
+    /// `None`: no one kind.
+    kind: Option<CodeKind>,
+    cpus: (u32, u32),
+    /// Of this range, or else of the next smaller one that was measured.
+    pub nearest: &'a Expected,
 }
 
-/// The report's line of it.
-pub(crate) fn line(expected: &Expected) -> String {
-    let Expected { machine, kind, points, median, worst } = expected;
-    let kind = kind.map_or("all kinds of code", CodeKind::name);
-    let on = machine.as_ref().map_or("other machines", |machine| machine);
-    format!(
-        "Accuracy: {kind} on {on}, pinned threads: median error {:.0}%, worst {:.0}% ({points} points). Good for causes and \
-         ratios; no kernel time, TLB, bandwidth, frequency: docs/accuracy.md",
-        100.0 * median,
-        100.0 * worst,
-    )
+/// The error for this range of CPUs, machine and kind of code; else of this kind on all machines; else the same of fewer
+/// CPUs. `None`: nothing was measured at all.
+pub(crate) fn expected<'a>(known: &'a [Expected], curve: &Curve, kind: Option<CodeKind>) -> Option<Trust<'a>> {
+    let machine = curve.points.first().map(|point| point.explained.run.machine.as_str());
+    let cpus = range_of(curve.last().map_or(1, |point| point.cpus()));
+    let kind = if cpus.1 == 1 { Some(CodeKind::PrivateData) } else { kind };
+    let of = |range, machine, kind| {
+        known.iter().find(|e| e.cpus == range && e.machine.as_deref() == machine && e.kind == kind)
+    };
+    let smaller = RANGES.into_iter().rev().filter(|range| *range <= cpus);
+    let mut of_kind = smaller.clone().map(|range| of(range, machine, kind).or_else(|| of(range, None, kind)));
+    // One CPU says nothing of what several do to each other.
+    let nearest =
+        of_kind.find_map(|found| found.filter(|e| e.cpus.1 > 1 || cpus.1 == 1 || kind == Some(CodeKind::PrivateData)));
+    let any = || smaller.clone().filter(|range| range.1 > 1 || cpus.1 == 1).find_map(|range| of(range, None, None));
+    let nearest = nearest.or_else(any)?;
+    Some(Trust { kind, cpus, nearest })
+}
+
+impl Trust<'_> {
+    /// Is it of this very range of CPUs, and of this kind?
+    pub fn is_measured(&self) -> bool {
+        self.nearest.cpus == self.cpus && self.nearest.kind == self.kind
+    }
+
+    /// The report's line of it.
+    pub fn line(&self) -> String {
+        let Expected { machine, kind, cpus, points, median, worst } = self.nearest;
+        let name = |kind: Option<CodeKind>| kind.map_or("all kinds of code", CodeKind::name);
+        let on = machine.as_ref().map_or("other machines", |machine| machine);
+        let points = crate::units::counted(*points as u64, "point");
+        let measured = match self.nearest.points {
+            1 => format!("error {:.0}% ({points})", 100.0 * median),
+            _ => format!("median error {:.0}%, worst {:.0}% ({points})", 100.0 * median, 100.0 * worst),
+        };
+        let what = match self.is_measured() {
+            true => format!("{} {}, {on}: {measured}", name(*kind), range_name(*cpus)),
+            false => {
+                let other = if *kind == self.kind { String::new() } else { format!("{} ", name(*kind)) };
+                let (asked, nearest) = (range_name(self.cpus), range_name(*cpus));
+                format!(
+                    "{} {asked}: no measurement to compare with; {other}{nearest}, {on}: {measured}",
+                    name(self.kind)
+                )
+            }
+        };
+        format!(
+            "Accuracy: {what}. Good for causes and ratios; no kernel time, TLB, bandwidth, frequency: docs/accuracy.md"
+        )
+    }
 }
 
 #[cfg(test)]
@@ -130,13 +191,36 @@ mod tests {
 
     #[test]
     fn the_machine_itself_comes_first() {
-        let (known, runs) = (known_errors(), [timed(1, 10)]);
+        let (known, runs) = (known_errors(), [timed(80, 10)]);
         let curve = Curve::new(&runs, Work::Total);
-        let points = |kind| expected(&known, &curve, kind).map(|e| (e.points, e.machine.is_some()));
-        assert_eq!(points(Some(CodeKind::ContendedAtomics)), Some((14, true)));
-        assert_eq!(points(Some(CodeKind::SpinLocks)), Some((30, false)));
-        assert_eq!(points(Some(CodeKind::BlockingLocks)), Some((90, false)), "nothing of the kind was measured");
+        let points = |kind| {
+            let trust = expected(&known, &curve, kind)?;
+            Some((trust.nearest.points, trust.nearest.machine.is_some(), trust.is_measured()))
+        };
+        assert_eq!(points(Some(CodeKind::ContendedAtomics)), Some((14, true, true)));
+        assert_eq!(points(Some(CodeKind::SpinLocks)), Some((30, false, false)), "only for few CPUs");
+        assert_eq!(points(Some(CodeKind::BlockingLocks)), Some((90, false, false)), "nothing of the kind was measured");
         assert_eq!(expected(&[], &curve, None), None);
+    }
+
+    #[test]
+    fn each_number_of_cpus_has_its_range() {
+        for (cpus, range) in [(1, 0), (2, 1), (4, 1), (5, 2), (16, 2), (17, 3), (80, 3), (81, 4), (4096, 4)] {
+            assert_eq!(range_of(cpus), RANGES[range], "{cpus}");
+        }
+        assert_eq!(RANGES.map(range_name)[2..], ["at 5 to 16 CPUs", "at 17 to 80 CPUs", "above 80 CPUs"]);
+    }
+
+    /// What one thread does alone says nothing of locks, and more CPUs nothing of fewer.
+    #[test]
+    fn one_cpu_does_not_vouch_for_many() {
+        let known = |kind, cpus| Expected { machine: None, kind, cpus, points: 3, median: 0.1, worst: 0.2 };
+        let runs = [timed(8, 10)];
+        let curve = Curve::new(&runs, Work::Total);
+        let locks = Some(CodeKind::SpinLocks);
+        assert_eq!(expected(&[known(locks, (1, 1)), known(locks, (17, 80))], &curve, locks), None);
+        let private = Some(CodeKind::PrivateData);
+        assert!(!expected(&[known(private, (1, 1))], &curve, private).unwrap().is_measured());
     }
 
     #[test]
@@ -147,10 +231,12 @@ mod tests {
             text[text.find("Accuracy: ").expect("the line")..].to_owned()
         };
         let atomics = line(&false_sharing());
-        assert!(atomics.starts_with("Accuracy: contended atomics on skylake-2s-80"), "{atomics}");
+        assert!(atomics.starts_with("Accuracy: contended atomics at 17 to 80 CPUs, skylake-2s-80:"), "{atomics}");
         assert!(atomics.contains("median error 12%, worst 29% (14 points)"), "{atomics}");
-        assert!(line(&one_lock()).starts_with("Accuracy: spin locks on other machines,"));
-        assert!(line(&[failed(8, "did not finish")]).starts_with("Accuracy: all kinds of code on other machines,"));
+        let locks = "Accuracy: spin locks at 17 to 80 CPUs: no measurement to compare with; at 2 to 4 CPUs, other machines: median error \
+                     40%, worst 75% (30 points). Good for";
+        assert!(line(&one_lock()).starts_with(locks), "{}", line(&one_lock()));
+        assert!(line(&[failed(8, "did not finish")]).starts_with("Accuracy: private data at 1 CPU, other machines:"));
     }
 
     #[test]

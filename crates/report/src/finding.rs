@@ -3,6 +3,7 @@
 //!
 //! A cause is named only if its cost is significant; for a program whose CPUs work on private data the finding is
 //! that nothing stands out.
+mod remedy;
 mod words;
 
 pub use words::{MORE_WORK, how_it_failed};
@@ -12,7 +13,7 @@ use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
 use crate::locks::{self, LockGroup};
 use crate::units;
-use corefold_explain::{Function, LockUse, RunFacts};
+use corefold_explain::{Function, LockUse, RunFacts, pattern};
 use corefold_recording::LockKind;
 use std::cmp::Reverse;
 
@@ -29,6 +30,9 @@ const MOSTLY_IDLE: f64 = 0.4;
 const LOCK_EXPLAINS_IDLE: f64 = 0.5;
 /// A function stands out when its share of CPU time rose by so much from the smallest count.
 const GROWN: f64 = 0.1;
+/// A word of which acquisitions are not known is a lock for what is said of its line if the spins on it are this share of the
+/// line's cost.
+const SPUN_ON: f64 = 0.1;
 /// A lock whose wait is this share of its line's cost is reported through the line.
 const LOCK_EXPLAINS_LINE: f64 = 0.5;
 
@@ -60,7 +64,7 @@ impl Cause<'_> {
     }
 }
 
-/// The finding, as two sentences.
+/// The finding, as a few sentences.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Finding {
     /// What kind of cause, for programs: [`Cause::name`], or `unknown` if no run finished.
@@ -70,6 +74,8 @@ pub struct Finding {
     /// How much faster than on the fewest CPUs; empty with one count only.
     pub speed: String,
     pub cause: String,
+    /// What to try against it; empty where nothing is known, or the cause says it.
+    pub remedy: String,
     /// A run that failed, in words.
     pub failure: String,
 }
@@ -77,19 +83,19 @@ pub struct Finding {
 impl Finding {
     /// The sentences that there are, as one paragraph.
     pub fn text(&self) -> String {
-        let parts = [&self.failure, &self.speed, &self.cause];
+        let parts = [&self.failure, &self.speed, &self.cause, &self.remedy];
         parts.into_iter().filter(|s| !s.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }
 
 pub fn finding(curve: &Curve) -> Finding {
     let (speed, failure) = (words::speed(curve), words::failure(curve));
-    let (name, kind, cause) = match curve.last() {
+    let (name, kind, cause, remedy) = match curve.last() {
         Some(point) => {
             let cause = cause(curve, point);
-            (cause.name(), CodeKind::of(&cause), words::cause(curve, point, &cause))
+            (cause.name(), CodeKind::of(&cause), words::cause(curve, point, &cause), remedy::remedy(point, &cause))
         }
-        None => ("unknown", None, String::new()),
+        None => ("unknown", None, String::new(), String::new()),
     };
     // Beside a failure the sentence must say which run it is about; an empty one says nothing.
     let cause = match curve.last() {
@@ -99,7 +105,7 @@ pub fn finding(curve: &Curve) -> Finding {
         }
         _ => cause,
     };
-    Finding { name, kind, speed, cause, failure }
+    Finding { name, kind, speed, cause, remedy, failure }
 }
 
 /// Cycles that threads were on a CPU.
@@ -192,6 +198,23 @@ fn leads(lock: &LockGroup, group: &Group) -> bool {
     let wait = lock.wait_cycles as f64;
     let cost = group.wait() as f64;
     if lock.locks.iter().any(|l| group.holds(l.address)) { wait >= cost * LOCK_EXPLAINS_LINE } else { wait > cost }
+}
+
+/// The lock whose own word is what CPUs wait for most of these lines, though nobody has to wait for the lock itself: readers
+/// of a reader-writer lock, or threads that take a lock that is free each time.
+fn lock_on<'a>(point: &Point<'a>, group: &Group) -> Option<&'a LockUse> {
+    let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::SpunWord];
+    let (field, _) = group.fields().into_iter().next()?;
+    // The lock itself, a part of it, or one like it in an array; not what is merely called alike.
+    let field = pattern(&field).join("[]");
+    let is_of = |lock: &LockUse| {
+        let rest = field.strip_prefix(&pattern(&lock.name).join("[]"));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    // Of a ticket lock's word nobody knows the acquisitions; that it is spun on is enough.
+    let used = |lock: &&LockUse| lock.acquisitions > 0 || units::share(lock.wait_cycles, group.wait()) >= SPUN_ON;
+    let locks = point.explained.locks.iter().filter(|lock| held.contains(&lock.kind)).filter(used);
+    locks.into_iter().find(|lock| group.holds(lock.address) && is_of(lock))
 }
 
 /// No line and no lock: idleness, waiting for many lines, or more work?

@@ -3,7 +3,7 @@
 //!
 //! Proposed is what separates: a written field, the elements of an array, what is only read, or the whole object from its
 //! neighbours. Nothing that packs two written fields onto one line.
-use crate::hot::{Group, groups};
+use crate::hot::{Group, groups, writes};
 use crate::json::shape;
 use crate::style::{Style, escaped};
 use crate::table::{Align, Table};
@@ -48,11 +48,30 @@ pub struct Candidate {
 pub struct Trial {
     #[serde(flatten)]
     pub candidate: Candidate,
+    /// Layouts of other objects that were tried together with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Candidate>,
     /// Throughput, relative to the layout as it is: 0.25 is a quarter more. None: the program failed.
     pub gain: Option<f64>,
     /// Virtual time.
     pub seconds: f64,
     pub also: Vec<Other>,
+}
+
+impl Trial {
+    /// `a on lines of its own; b apart from what is written beside`
+    fn layout(&self) -> String {
+        let all: Vec<&str> = [&self.candidate].into_iter().chain(&self.with).map(|one| one.layout.as_str()).collect();
+        all.join("; ")
+    }
+
+    fn moved(&self) -> u64 {
+        [&self.candidate].into_iter().chain(&self.with).flat_map(|one| &one.parts).map(|(_, bytes, _)| bytes).sum()
+    }
+
+    fn more_bytes(&self) -> u64 {
+        [&self.candidate].into_iter().chain(&self.with).map(|one| one.more_bytes).sum()
+    }
 }
 
 /// The same on another recording.
@@ -79,6 +98,9 @@ impl Fixes {
     pub fn new(recording: &str, recorded: &Run, again: &Run, mut layouts: Vec<Trial>) -> Fixes {
         let gain = |trial: &Trial| trial.gain.unwrap_or(f64::NEG_INFINITY);
         layouts.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        // Of those that gain as much as the best, the one that moves least, then the smallest.
+        let as_good = layouts.iter().take_while(|trial| gain(&layouts[0]) - gain(trial) < ALIKE).count();
+        layouts[..as_good].sort_by_key(|trial| (trial.moved(), trial.more_bytes()));
         Fixes {
             recording: recording.into(),
             program: recorded.argv.clone(),
@@ -94,6 +116,24 @@ impl Fixes {
     pub fn none(recording: &str, recorded: &Run) -> Fixes {
         Fixes::new(recording, recorded, recorded, Vec::new())
     }
+}
+
+/// Gains that differ by less say nothing.
+const ALIKE: f64 = 0.02;
+
+/// What is worth a trial together: the best layout of each object, if several gain; by number of the trial.
+pub fn together(tried: &[Trial]) -> Vec<usize> {
+    let mut best: Vec<usize> = Vec::new();
+    for (number, trial) in tried.iter().enumerate().filter(|(_, trial)| trial.gain >= Some(ALIKE)) {
+        let of_same = |known: &&mut usize| tried[**known].candidate.object == trial.candidate.object;
+        match best.iter_mut().find(of_same) {
+            Some(known) if tried[*known].gain < trial.gain => *known = number,
+            Some(_) => {}
+            None => best.push(number),
+        }
+    }
+    best.sort_by(|a, b| tried[*b].gain.partial_cmp(&tried[*a].gain).expect("gains that were compared"));
+    if best.len() > 1 { best } else { Vec::new() }
 }
 
 /// Virtual time of the region of interest.
@@ -148,6 +188,8 @@ struct Unit<'a> {
     stride: u64,
     /// Fields by offset.
     parts: BTreeMap<u64, Part>,
+    /// Offset and end of all that is stored to, ascending.
+    written: Vec<(u64, u64)>,
     /// An object that does not begin on a line.
     astride: bool,
 }
@@ -180,11 +222,42 @@ fn fields<'a>(group: &'a Group<'_>, name: &'a str) -> impl Iterator<Item = (&'a 
     group.lines.iter().flat_map(move |line| of_line(line)).filter_map(with_object).filter(move |(o, _)| o.name == name)
 }
 
+/// Offset and end of each field that is stored to, ascending, in a unit of so many bytes: also of those whose line is there
+/// already whenever they are.
+fn written(group: &Group<'_>, name: &str, stride: u64) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for line in &group.lines {
+        // Those that have taken the line from others are among the verdict's.
+        let stores = |at: usize| {
+            line.sites.iter().any(|site| site.field_index == at && writes(site.kind))
+                || group.verdict.written.contains(&line.fields[at].name)
+        };
+        for (at, field) in line.fields.iter().enumerate().filter(|(_, field)| field.size > 0) {
+            let object = field.object.and_then(|object| line.objects.get(object));
+            if object.is_some_and(|object| object.name == name) && (field.writers > 0 || stores(at)) {
+                let from = field.offset_in_object % stride;
+                all.push((from, from + field.size));
+            }
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 impl<'a> Unit<'a> {
     fn new(object: &'a ObjectUse, group: &'a Group<'_>) -> Unit<'a> {
         let line_bytes = u64::from(group.hottest().bytes);
-        // An array from its begin on, of which several elements are used: each is laid out alike.
-        let whole = fields(group, &object.name).map(|(object, field)| (object.address, field.elements.first()));
+        // An array from its begin on, of which several elements are used: each is laid out alike. Accesses that span elements,
+        // as who sets them up in a vectorised loop, are nothing to it as long as they cost nothing.
+        let worth = |field: &FieldUse| (field.stall + field.spin, field.transfers);
+        let add = |sum: (u64, u64), field: &FieldUse| (sum.0 + worth(field).0, sum.1 + worth(field).1);
+        let all = fields(group, &object.name).fold((0, 0), |sum, (_, field)| add(sum, field));
+        let spanning = fields(group, &object.name).filter(|(_, field)| field.elements.is_empty());
+        let spanning = spanning.fold((0, 0), |sum, (_, field)| add(sum, field));
+        let none = units::share(spanning.0, all.0).max(units::share(spanning.1, all.1)) < LEAST_OF_FIELD;
+        let whole = fields(group, &object.name).filter(|(_, field)| !none || !field.elements.is_empty());
+        let whole = whole.map(|(object, field)| (object.address, field.elements.first()));
         let mut strides = whole.map(|(begin, element)| {
             let size = element?.size;
             let index = (element?.address - begin).checked_div(size)?;
@@ -213,7 +286,8 @@ impl<'a> Unit<'a> {
             units::share(part.cost, cost).max(units::share(part.transfers, transfers)) >= LEAST_OF_FIELD
         });
         let astride = fields(group, &object.name).any(|(object, _)| !object.address.is_multiple_of(line_bytes));
-        Unit { object, line_bytes, stride, parts, astride }
+        let written = written(group, &object.name, stride);
+        Unit { object, line_bytes, stride, parts, written, astride }
     }
 
     fn candidate(&self, layout: String, stride: u64, parts: Vec<(u64, u64, u64)>) -> Candidate {
@@ -290,21 +364,37 @@ impl<'a> Unit<'a> {
             .collect()
     }
 
-    /// What CPUs fetch the line for only to read it, apart from the rest.
+    /// Lines that CPUs fetch only to read, without what is written on them. What else is on them goes along: who finds one field
+    /// there reads the next one for nothing, and is not recorded.
     fn read_apart(&self) -> Option<Candidate> {
-        let (mut names, mut parts, mut to, mut end) = (Vec::new(), Vec::new(), 0, 0);
-        for (offset, part) in self.parts.iter().filter(|(_, part)| !part.written) {
-            if *offset < end || !part.is_one() {
-                continue;
+        let read: Vec<(&u64, &Part)> = self.parts.iter().filter(|(_, part)| !part.written && part.is_one()).collect();
+        let phase = if self.stride.is_multiple_of(self.line_bytes) || self.stride == self.object.bytes {
+            self.object.address % self.line_bytes
+        } else {
+            0
+        };
+        let lines: BTreeSet<u64> = read.iter().map(|(offset, _)| (*offset + phase) / self.line_bytes).collect();
+        let mut parts = Vec::new();
+        let mut beside = false;
+        for (number, line) in (0..).zip(&lines) {
+            let begin = (line * self.line_bytes).saturating_sub(phase);
+            let end = ((line + 1) * self.line_bytes - phase).min(self.stride);
+            let mut from = begin;
+            for &(written, until) in self.written.iter().filter(|(w, until)| *w < end && *until > begin) {
+                beside = true;
+                if from < written {
+                    parts.push((from, written - from, number * self.line_bytes + from - begin));
+                }
+                from = from.max(until);
             }
-            names.push(self.name(part));
-            parts.push((*offset, part.bytes, to));
-            (to, end) = (to + part.bytes.next_multiple_of(8), offset + part.bytes);
+            if from < end {
+                parts.push((from, end - from, number * self.line_bytes + from - begin));
+            }
         }
-        let some = !parts.is_empty() && self.parts.values().any(|part| part.written);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let what = one_name(&names);
-        some.then(|| self.candidate(format!("{what} apart from what is written beside"), self.stride, parts))
+        let names: Vec<String> = read.iter().map(|(_, part)| self.name(part)).collect();
+        let what = one_name(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        (beside && !parts.is_empty())
+            .then(|| self.candidate(format!("{what} apart from what is written beside"), self.stride, parts))
     }
 
     /// The whole object from the begin of a line on.
@@ -346,8 +436,8 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     for trial in &fixes.layouts {
         let mut cells = vec![signed(trial.gain), units::duration(trial.seconds)];
         cells.extend(trial.also.iter().map(|other| signed(other.gain)));
-        cells.push(format!("+{}", trial.candidate.more_bytes));
-        cells.push(trial.candidate.layout.clone());
+        cells.push(format!("+{}", trial.more_bytes()));
+        cells.push(trial.layout());
         table.row(cells);
     }
     out += &table.print(options.width, style);
@@ -422,7 +512,8 @@ mod tests {
         let [alone, apart] = &all[..] else { panic!("{all:?}") };
         assert_eq!(sizes(alone), ("t.hits on a line of its own", 64, 64));
         assert_eq!(sizes(apart), ("t.limit apart from what is written beside", 64, 64));
-        assert_eq!((&alone.parts[..], &apart.parts[..]), (&[(0, 8, 0)][..], &[(8, 4, 0)][..]));
+        // What lies beside the read field goes along, but for what is written.
+        assert_eq!((&alone.parts[..], &apart.parts[..]), (&[(0, 8, 0)][..], &[(8, 8, 8), (24, 40, 24)][..]));
     }
 
     #[test]
@@ -431,6 +522,19 @@ mod tests {
         let all = proposed(line(64, Storage::Global, &fields, 16));
         assert_eq!(sizes(&all[0]), ("each of t[0-1] on lines of its own", 16, 64));
         assert!(all[0].parts == [(0, 16, 0)] && all.iter().all(|one| !one.layout.contains("t[0]")), "{all:?}");
+    }
+
+    /// A vectorised loop that sets the elements up accesses two at once.
+    #[test]
+    fn who_sets_elements_up_does_not_hide_that_they_are_an_array() {
+        let with = |cost| {
+            let fields = [("t[0]", 0, 8, 1, 500), ("t[1]", 8, 8, 1, 500), ("t[0-1]", 0, 16, 1, cost)];
+            let mut line = line(64, Storage::Heap, &fields, 8);
+            line.fields[2].elements.clear();
+            proposed(line)
+        };
+        assert_eq!(sizes(&with(1)[0]), ("each of t[0-1] on lines of its own", 8, 64));
+        assert!(with(500).iter().all(|one| one.stride == 64), "it costs as much as the elements alone");
     }
 
     #[test]
@@ -463,6 +567,45 @@ mod tests {
         let mut idle = run(4);
         (idle.run.time.compute, idle.lines) = (10_000, vec![line(64, Storage::Heap, &fields, 0)]);
         assert!(candidates(&idle).is_empty());
+    }
+
+    fn trial(object: &str, layout: &str, more_bytes: u64, gain: Option<f64>) -> Trial {
+        let candidate = Candidate {
+            object: object.into(),
+            layout: layout.into(),
+            address: 0,
+            bytes: 8,
+            is_heap: false,
+            stride: 8,
+            new_stride: 64,
+            parts: Vec::new(),
+            more_bytes,
+        };
+        Trial { candidate, with: Vec::new(), gain, seconds: 1.0, also: Vec::new() }
+    }
+
+    #[test]
+    fn of_layouts_that_gain_alike_the_smallest_comes_first() {
+        let trials = vec![
+            trial("a", "large", 500, Some(0.51)),
+            trial("a", "less", 0, Some(0.4)),
+            trial("a", "small", 50, Some(0.5)),
+            trial("a", "failed", 1, None),
+        ];
+        let ranked = Fixes::new("", &Run::default(), &Run::default(), trials).layouts;
+        assert_eq!(ranked.iter().map(Trial::layout).collect::<Vec<_>>(), ["small", "large", "less", "failed"]);
+    }
+
+    #[test]
+    fn the_best_layouts_of_several_objects_are_tried_together() {
+        let a = [trial("a", "x", 1, Some(0.1)), trial("a", "y", 1, Some(0.3))];
+        assert!(together(&a).is_empty());
+        let both = [&a[..], &[trial("b", "z", 1, Some(0.01)), trial("b", "v", 1, Some(0.5)), trial("c", "w", 1, None)]]
+            .concat();
+        assert_eq!(together(&both), [3, 1]);
+        let [mut one, two] = [both[3].clone(), both[1].clone()];
+        one.with.push(two.candidate);
+        assert_eq!((one.layout().as_str(), one.more_bytes()), ("v; y", 2));
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Spot<'_> {
     }
 }
 
-fn writes(kind: AccessKind) -> bool {
+pub fn writes(kind: AccessKind) -> bool {
     matches!(kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw | AccessKind::SplitLock)
 }
 

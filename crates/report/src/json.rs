@@ -33,7 +33,7 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
         },
         finding: FindingOut { cause: found.name, text: found.text() },
         host: host::lost(&options.host, &curve).map(|lost| Host { text: lost.text, runs: lost.runs }),
-        accuracy: expected.map(error),
+        accuracy: expected.as_ref().map(error),
         usl: usl::fit(&curve.measurements()).ok().map(|fit| law(&fit)),
         runs: curve.points.iter().map(run).collect(),
     };
@@ -42,14 +42,17 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
     text
 }
 
-fn error(expected: &Expected) -> Accuracy<'_> {
+fn error<'a>(trust: &accuracy::Trust<'a>) -> Accuracy<'a> {
+    let Expected { machine, kind, cpus: (first, last), points, median, worst } = trust.nearest;
     Accuracy {
-        kind: expected.kind.map(CodeKind::name),
-        measured_on: expected.machine.as_deref(),
-        points: expected.points,
-        median_error_percent: 100.0 * expected.median,
-        worst_error_percent: 100.0 * expected.worst,
-        text: accuracy::line(expected),
+        kind: kind.map(CodeKind::name),
+        measured_on: machine.as_deref(),
+        cpus: (*first, (*last < u32::MAX).then_some(*last)),
+        measured: trust.is_measured(),
+        points: *points,
+        median_error_percent: 100.0 * median,
+        worst_error_percent: 100.0 * worst,
+        text: trust.line(),
     }
 }
 

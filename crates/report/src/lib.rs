@@ -29,7 +29,7 @@ mod text;
 mod units;
 mod usl;
 
-pub use accuracy::{CodeKind, Expected};
+pub use accuracy::{CodeKind, Expected, range_name, range_of};
 pub use bound::below;
 pub use corefold_recording::Work;
 pub use host::{HostLibrary, HostRun};

@@ -75,7 +75,7 @@ pub fn text(runs: &[Explained], options: &Options) -> String {
 fn error_to_expect(screen: &Screen, curve: &Curve) -> String {
     let expected = accuracy::expected(&screen.options.accuracy, curve, finding(curve).kind);
     expected.map_or(String::new(), |expected| {
-        let line = paragraph(&accuracy::line(expected), screen.width(), |line| screen.style.dim(line));
+        let line = paragraph(&expected.line(), screen.width(), |line| screen.style.dim(line));
         format!("\n{line}")
     })
 }

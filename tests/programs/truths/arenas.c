@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Requests for memory by many threads, each the same number: arenas HOW THREADS SIZE
-// HOW: "own" frees what it took itself, at once; "others" frees what main took before.
+// HOW: "own" frees what it took itself, at once; "one" does so with a single arena; "others" frees what main took before.
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ int main(int count, char **arguments)
 	int of_others = !strcmp(arguments[1], "others");
 
 	bytes = strtoul(arguments[3], NULL, 10);
+	if (!strcmp(arguments[1], "one") && !mallopt(M_ARENA_MAX, 1))
+		return 1;
 	for (int i = 0; of_others && i < most * TURNS; i++)
 		objects[i % most][i / most] = malloc(bytes);
 	for (int i = 0; i < most; i++)

@@ -107,11 +107,12 @@ pub fn opened(stream: &Stream, name: String) {
     names().insert(stream.lock, name);
 }
 
-/// The last component of a path that the program passes.
+/// The last component of a path that the program passes; a device's whole path.
 pub fn file_name(path: u64) -> Option<String> {
     // SAFETY: the program's string, or null.
     let path = (path != 0).then(|| unsafe { CStr::from_ptr(path as *const c_char) }.to_string_lossy())?;
-    path.rsplit('/').next().map(str::to_string)
+    let device = path.starts_with("/dev/");
+    if device { Some(path.into()) } else { path.rsplit('/').next().map(str::to_string) }
 }
 
 fn stream_name(stream: &Stream) -> String {

@@ -5,7 +5,7 @@ use crate::engine::{active, current};
 use crate::entry::with_pc;
 use crate::storage::heap::{self, Request};
 use crate::storage::shim;
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 
 unsafe extern "C" {
@@ -14,6 +14,7 @@ unsafe extern "C" {
     fn __libc_realloc(at: *mut c_void, size: usize) -> *mut c_void;
     fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
     fn __libc_free(at: *mut c_void);
+    fn __libc_mallopt(setting: c_int, value: c_int) -> c_int;
 }
 
 /// No object is larger: what glibc refuses on every machine is refused here, and does not end the run.
@@ -157,6 +158,35 @@ fn free_at(address: u64, pc: u64) {
     crate::storage::freed::check_free(address, pc);
     if !heap::release(address, pc) {
         crate::engine::note("free() of an address that is not a live heap object: ignored", pc);
+    }
+}
+
+/// The number of arenas is the one setting that the heap has; the others are accepted, and change nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn mallopt(setting: c_int, value: c_int) -> c_int {
+    if !active() {
+        // SAFETY: libc's own function under its own name.
+        return unsafe { __libc_mallopt(setting, value) };
+    }
+    if setting == libc::M_ARENA_MAX && value > 0 {
+        heap::places().limit_arenas(value as usize);
+    }
+    1
+}
+
+/// The same by the environment: `GLIBC_TUNABLES`, whose last setting counts, before `MALLOC_ARENA_MAX`. Decimal numbers only.
+pub fn read_settings() {
+    // SAFETY: a terminated string; the environment does not change before the program starts.
+    let of = |name: &CStr| unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_str().unwrap_or_default())
+    };
+    let tunables = of(c"GLIBC_TUNABLES").unwrap_or_default();
+    let positive = |text: &str| text.trim_start().parse::<usize>().ok().filter(|most| *most > 0);
+    let mut tuned = tunables.split(':').filter_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="));
+    let most = tuned.next_back().and_then(positive).or_else(|| of(c"MALLOC_ARENA_MAX").and_then(positive));
+    if let Some(most) = most {
+        heap::places().limit_arenas(most);
     }
 }
 

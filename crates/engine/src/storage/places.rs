@@ -104,6 +104,11 @@ impl Places {
         }
     }
 
+    /// No further arenas beyond so many: `M_ARENA_MAX`.
+    pub fn limit_arenas(&mut self, most: usize) {
+        self.most_arenas = most;
+    }
+
     pub fn is_large(&self, address: u64) -> bool {
         address >= self.middle
     }

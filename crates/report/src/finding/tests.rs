@@ -177,7 +177,11 @@ fn waiting_for_the_order_to_begin_is_idleness() {
     // Held words are locks: those that each CPU takes once, and that are mostly free, are part of the beginning.
     let mut unknown = beginning(0, 0);
     unknown.locks[0].acquisitions = 0;
-    assert!(said(&[unknown]).ends_with("the spun word go, longest in push (queue.c:18): 970k waits."), "acquisitions");
+    assert!(
+        said(&[unknown])
+            .contains("the spun word go, longest in push (queue.c:18): 970k waits. To try: if it is a lock,"),
+        "acquisitions"
+    );
     let mut held = beginning(100, 9);
     assert!(said(&[held.clone()]).contains("50% of thread time waits for the spun word go"));
     (held.locks[0].acquisitions, held.locks[0].contended) = (8, 8);
@@ -228,7 +232,11 @@ fn two_fields_of_one_line_are_both_named_with_their_writers() {
     assert!(text.contains("False sharing: left (pair.c:10) writes pair.a, and"), "{text}");
     assert!(text.contains("so takes the line from right (pair.c:20): a read-mostly word beside a written one; padding would separate pair.b from"), "{text}");
     let text = said(&pair(AccessKind::Rmw, ["pair.a", "pair.b"]));
-    assert!(text.contains("True sharing: ") && text.ends_with("padding would separate nothing."), "{text}");
+    assert!(
+        text.contains("True sharing: ")
+            && text.contains("padding would separate nothing. To try: a part for each CPU,"),
+        "{text}"
+    );
 }
 
 /// Of the line's false sharing, this share of `left`'s and `right`'s is between elements of an array.
@@ -338,7 +346,12 @@ fn a_lock_that_keeps_the_cpus_idle_stays_the_finding() {
         run.locks = vec![lock("m", LockKind::Mutex, 0x9000, wait_percent * 80_000)];
         said(&[timed(1, 1_000_000), run])
     };
-    assert!(blocked(75).ends_with("75% of thread time waits for the mutex m, longest in push (queue.c:18): 97% of its 1.00M acquisitions had to wait."), "{}", blocked(75));
+    assert!(blocked(75).contains("75% of thread time waits for the mutex m, longest in push (queue.c:18): 97% of its 1.00M acquisitions had to wait. "), "{}", blocked(75));
+    assert!(
+        blocked(75).ends_with(" To try: hold it for less time, take it less often, or split what it guards."),
+        "{}",
+        blocked(75)
+    );
     assert!(!blocked(75).contains("a thread to run"), "{}", blocked(75));
     let text = blocked(10);
     assert!(
@@ -359,4 +372,65 @@ fn one_place_more_is_one_place() {
     run.lines[0].sites.push(write(4));
     let text = said(&[timed(1, 1_000_000), run]);
     assert!(text.contains("and 2 more places write "), "{text}");
+}
+
+#[test]
+fn what_to_try_depends_on_the_kind_of_lock() {
+    let remedy = |name: &str, kind| {
+        let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+        run.locks = vec![lock(name, kind, 0x9000, 7_000_000)];
+        finding(&Curve::new(&[timed(1, 1_000_000), run], Work::Total)).remedy
+    };
+    for (name, kind, words) in [
+        ("m", LockKind::Mutex, "split what it guards"),
+        ("table", LockKind::RwLock, "a lock that they do not write to"),
+        ("units", LockKind::Semaphore, "if it counts resources, more of them"),
+        ("phase", LockKind::Barrier, "even out the threads' shares"),
+        ("lock of stream `log`", LockKind::Library, "a stream, or a larger buffer, for each thread"),
+        ("lock of rand()", LockKind::Library, "rand_r"),
+        ("malloc arena 0", LockKind::Library, "an allocator that caches for each thread"),
+        ("lock of the time zone", LockKind::Library, "keep its result"),
+    ] {
+        assert!(remedy(name, kind).contains(words), "{name}: {}", remedy(name, kind));
+    }
+    assert_eq!(remedy("queue", LockKind::CondVar), "", "its sentence has both readings");
+}
+
+#[test]
+fn what_to_try_depends_on_who_writes() {
+    let remedy = |runs: &[Explained]| finding(&Curve::new(runs, Work::Total)).remedy;
+    // False sharing: the verdict says what would separate the fields.
+    assert_eq!(remedy(&pair(AccessKind::Rmw, ["pair.b", "pair.a"])), "");
+    assert!(remedy(&pair(AccessKind::Rmw, ["pair.a", "pair.b"])).contains("a part for each CPU, or fewer"));
+    assert!(remedy(&pair(AccessKind::Write, ["pair.a", "pair.b"])).contains("store only when the value changes"));
+}
+
+/// Readers of a reader-writer lock never wait for it, and all write its line.
+#[test]
+fn a_line_that_is_a_lock_is_called_one() {
+    let with = |kind, name: &str| {
+        let mut runs = pair(AccessKind::Rmw, ["pair.a", "pair.b"]);
+        let mut lock = lock(name, kind, 0x1000, 0);
+        (lock.acquisitions, lock.contended) = (1000, 0);
+        runs[1].locks = vec![lock];
+        said(&runs)
+    };
+    let readers = with(LockKind::RwLock, "pair.b");
+    assert!(
+        readers.contains(
+            " pair.b is a rwlock (read locks write its line, too): 0% of its 1.00k acquisitions had to wait."
+        ),
+        "{readers}"
+    );
+    assert!(readers.contains("To try: for readers, a lock that they do not write to"), "{readers}");
+    assert!(with(LockKind::Mutex, "pair.b").contains("To try: hold it for less time"));
+    assert!(!with(LockKind::RwLock, "pair.a").contains("rwlock"), "the other field is what costs");
+    assert!(!with(LockKind::RwLock, "pair").contains("To try: hold"), "a part of it");
+    let counter = |name: &str| {
+        let mut runs = pair(AccessKind::Rmw, ["pair.a", "pair.b"]);
+        runs[1].lines[0].sites[1].field = name.into();
+        runs[1].locks = vec![lock("pair.b", LockKind::Spinlock, 0x1000, 0)];
+        said(&runs)
+    };
+    assert!(!counter("pair.b_count").contains("spinlock"), "what is called alike: {}", counter("pair.b_count"));
 }

@@ -106,7 +106,7 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
                         one makes what the other waits for, too slowly; or they meet at a barrier, and one arrives later."
             .into(),
         LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
-        _ => taken(lock),
+        _ => taken(lock.acquisitions, lock.contended),
     };
     format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
 }
@@ -142,14 +142,14 @@ fn all_locks(point: &Point, lock: &LockGroup) -> String {
     format!(" {count} locks together take {} of it.", units::about(units::share(waited, run.time.total())))
 }
 
-fn taken(lock: &LockGroup) -> String {
-    match (lock.acquisitions, lock.contended) {
+fn taken(acquisitions: u64, contended: u64) -> String {
+    match (acquisitions, contended) {
         (0, 0) => return ".".into(),
         (0, waits) => return format!(": {} waits.", units::count(waits as f64)),
         _ => {}
     }
-    let contended = units::about(units::share(lock.contended, lock.acquisitions));
-    format!(": {contended} of its {} acquisitions had to wait.", units::count(lock.acquisitions as f64))
+    let contended = units::about(units::share(contended, acquisitions));
+    format!(": {contended} of its {} acquisitions had to wait.", units::count(acquisitions as f64))
 }
 
 fn many_lines_sentence(point: &Point) -> String {

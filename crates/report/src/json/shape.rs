@@ -54,6 +54,9 @@ pub struct Accuracy<'a> {
     pub kind: Option<&'static str>,
     /// The machine, if it is this one; null: all that were measured.
     pub measured_on: Option<&'a str>,
+    /// The range of CPUs of these figures, and whether this run is in it; no last: without end.
+    pub cpus: (u32, Option<u32>),
+    pub measured: bool,
     pub points: usize,
     pub median_error_percent: f64,
     pub worst_error_percent: f64,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sentences on lines: who takes them from whom, and what would separate what lies on them.
+use super::taken;
 use crate::curve::Point;
-use crate::finding::cpu_time;
+use crate::finding::{cpu_time, lock_on};
 use crate::hot::{Group, Spot, by_field};
 use crate::units;
-use corefold_explain::{Sharing, listed};
+use corefold_explain::{LockUse, Sharing, listed, lock_kind_name};
+use corefold_recording::LockKind;
 
 pub fn lines_sentence(point: &Point, group: &Group) -> String {
     let hottest = group.hottest();
@@ -17,7 +19,15 @@ pub fn lines_sentence(point: &Point, group: &Group) -> String {
         "" => format!("{:#x}", hottest.address),
         object => object.into(),
     };
-    format!("{share} of CPU time waits for {lines} of {object}{}.{}", waited_for(group), sharing(group))
+    let lock = lock_on(point, group).map_or(String::new(), is_a_lock);
+    format!("{share} of CPU time waits for {lines} of {object}{}.{lock}{}", waited_for(group), sharing(group))
+}
+
+/// What the field is, where it is a lock that is mostly free.
+fn is_a_lock(lock: &LockUse) -> String {
+    let kind = lock.type_name.as_deref().unwrap_or(lock_kind_name(lock.kind));
+    let readers = if lock.kind == LockKind::RwLock { " (read locks write its line, too)" } else { "" };
+    format!(" {} is a {kind}{readers}{}", lock.name, taken(lock.acquisitions, lock.contended))
 }
 
 /// Fields named with their share; what is below is only counted, and not even that if it is next to nothing.

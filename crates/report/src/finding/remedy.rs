@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What to try against a cause: what the field does about its kind. A direction, not a measurement.
+use super::{Cause, lock_on};
+use crate::curve::Point;
+use crate::hot::{Group, Spot};
+use crate::locks::LockGroup;
+use crate::units;
+use corefold_explain::Sharing;
+use corefold_recording::{AccessKind, CpuSet, LockKind, Meetings};
+
+const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
+const PARTS: &str = "a part for each CPU, or fewer updates";
+const HAND_OVER: &str = "pass several items at a time";
+const ONE_WRITER: &str = "fewer writes by the one writer, or none where the value stays the same";
+const STORES: &str = "a part for each CPU, or store only when the value changes";
+const READERS: &str = "for readers, a lock that they do not write to (RCU, a sequence count, a lock for each CPU)";
+const WRITERS: &str = "for writers, hold it for less time or split what it guards";
+
+/// The sentence; empty where the cause says it already, or where nothing is known to help.
+pub fn remedy(point: &Point, cause: &Cause) -> String {
+    let what = match cause {
+        Cause::Lock(lock) if lock.kind == LockKind::RwLock => Some(format!("{WRITERS}; {READERS}")),
+        Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
+        Cause::Lock(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name()),
+        Cause::Lines(group) => match lock_on(point, group).filter(|_| group.verdict.sharing != Sharing::False) {
+            Some(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name),
+            None => of_lines(group).map(String::from),
+        },
+        // What the few busy CPUs wait for is not why the others are idle.
+        Cause::Idle(_) | Cause::ManyLines | Cause::Function(_) | Cause::Nothing => None,
+    };
+    what.map_or(String::new(), |what| format!("To try: {what}."))
+}
+
+fn of_lock(kind: LockKind, acquisitions: u64, name: &str) -> Option<String> {
+    let what = match kind {
+        LockKind::Mutex | LockKind::Spinlock => SPLIT,
+        // A flag is spun on as well, and a futex waited for: nobody takes them.
+        LockKind::SpunWord | LockKind::Futex if acquisitions > 0 => SPLIT,
+        LockKind::SpunWord => {
+            "if it is a lock, hold it for less time or split what it guards; if a flag, set it sooner"
+        }
+        LockKind::RwLock => return Some(format!("{READERS}; {WRITERS}")),
+        LockKind::Semaphore => {
+            "if it guards something, hold it for less time or split that; if it counts resources, more of them; if it is a \
+             signal, post sooner"
+        }
+        LockKind::Library => of_library(name),
+        // The sentence on a condition variable names two readings.
+        LockKind::CondVar | LockKind::Futex | LockKind::Barrier => return None,
+    };
+    Some(what.to_owned())
+}
+
+/// Uneven shares, if one thread is last much more often than by chance.
+fn of_barrier(lock: &LockGroup) -> &'static str {
+    let chance =
+        |meetings: &Meetings| units::share(meetings.last_rounds, meetings.rounds) * f64::from(meetings.threads);
+    match lock.worst().meetings.as_ref().is_some_and(|meetings| chance(meetings) < 2.0) {
+        true => "meet less often, with more work between",
+        false => "even out the threads' shares of the work",
+    }
+}
+
+/// By the name that the runtime gives the lock.
+fn of_library(name: &str) -> &'static str {
+    if name.contains("lock of stream") {
+        "a stream, or a larger buffer, for each thread"
+    } else if name.contains("rand()") {
+        "a generator for each thread (rand_r)"
+    } else if name.contains("arena") {
+        "an allocator that caches for each thread, or fewer and larger allocations"
+    } else {
+        "make that call less often, or keep its result where it has one"
+    }
+}
+
+/// Of what several CPUs use; fields that are merely beside each other are separated by padding, as the verdict says.
+fn of_lines(group: &Group) -> Option<&'static str> {
+    if !matches!(group.verdict.sharing, Sharing::True | Sharing::Both) {
+        return None;
+    }
+    let written = |spot: &&Spot| {
+        spot.writes() && spot.fields.iter().any(|field| group.verdict.written.iter().any(|name| name == field.0))
+    };
+    let writers: Vec<&Spot> = group.sites.iter().filter(written).collect();
+    let most = writers.iter().max_by_key(|spot| (spot.transfers, spot.wait()))?;
+    let mut cpus = CpuSet::default();
+    let often = writers.iter().filter(|spot| spot.transfers * RARELY >= most.transfers);
+    often.for_each(|spot| cpus.add(&spot.cpus));
+    Some(match most.kind {
+        AccessKind::Rmw | AccessKind::SplitLock => PARTS,
+        _ if cpus.len() == 1 => ONE_WRITER,
+        // Each word goes between two CPUs, as a message does.
+        _ if group.verdict.users_each == 2 || group.verdict.users == 2 => HAND_OVER,
+        _ => STORES,
+    })
+}
+
+/// Places that cause less than this fraction of the most frequent writer's transfers write rarely, as who sets a value up.
+const RARELY: u64 = 100;
