@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * RocksDB's LRU cache before its shards were aligned: each shard has its own mutex and counts, 64 bytes that begin
- * 8 bytes behind a line. Each thread uses its own shard, so no lock is ever waited for, but neighbours' mutexes and
+ * RocksDB's LRU cache before its shards were aligned: each shard has its own mutex and counts, 56 bytes, one after
+ * the other. Each thread uses its own shard, so no lock is ever waited for, but neighbours' mutexes and
  * counts share lines. Twin: shards are aligned to lines (the published fix). cache_shards THREADS LOOKUPS
  */
 #include <pthread.h>

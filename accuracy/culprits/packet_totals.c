@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Arkime's capture: a total of packets lies beside settings that are read for every packet. Only the first thread
+ * Arkime's capture: a total of packets lies beside settings that are read for every packet. Here one thread
  * writes it, by a plain store, after every fourth of its packets; all others lose the settings' line each time.
  * Twin: the totals are on a line of their own (the published fix). packet_totals THREADS PACKETS
  */

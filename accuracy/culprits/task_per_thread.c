@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * HAProxy's scheduler before its commit d5e4de8e5f99: the roots of the threads' run queues lie in one array, their
+ * HAProxy's scheduler before its commit 8d8747abe09b: the roots of the threads' run queues lie in one array, their
  * lengths in another, so that several threads write each cache line, each its own element.
  * Twin: one structure for each thread, on a line of its own (the published fix). task_per_thread THREADS TASKS
  */
