@@ -132,25 +132,19 @@ impl Bench {
 impl Bench {
     /// The cause and the text of the finding on a program, from one CPU to so many.
     pub fn headline(&self, program: &Path, machine: &str, cpus: u32, arguments: &str) -> Result<(String, String)> {
-        let recording = self.file(&format!("recording{}", self.built.fetch_add(1, Ordering::Relaxed)));
-        let mut command = Command::new(&self.corefold);
-        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
-        command.args(["--cpus", &format!("1,{cpus}"), "--timeout", "300", "--"]).arg(program);
-        command.args(arguments.split_whitespace().map(|word| word.replace("{half}", &(cpus / 2).to_string())));
-        let output = finish(command)?;
-        let report: Value = serde_json::from_slice(&output.stdout)?;
+        let arguments = arguments.replace("{half}", &(cpus / 2).to_string());
+        let (report, recording) = self.run(program, machine, &format!("1,{cpus}"), &arguments)?;
         let _ = std::fs::remove_file(&recording);
         let part = |key: &str| report["finding"][key].as_str().map(String::from).context("a report without a finding");
         Ok((part("cause")?, part("text")?))
     }
 
-    /// The report of a program at one number of CPUs, and the recording.
-    pub fn run_once(&self, program: &Path, machine: &str, cpus: u32, arguments: &str) -> Result<(Value, PathBuf)> {
+    /// The report of a program at these numbers of CPUs, and the recording.
+    pub fn run(&self, program: &Path, machine: &str, cpus: &str, arguments: &str) -> Result<(Value, PathBuf)> {
         let recording = self.file(&format!("recording{}", self.built.fetch_add(1, Ordering::Relaxed)));
         let mut command = Command::new(&self.corefold);
         command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
-        command.args(["--cpus", &cpus.to_string(), "--timeout", "300", "--"]).arg(program);
-        command.args(arguments.split_whitespace());
+        command.args(["--cpus", cpus, "--timeout", "300", "--"]).arg(program).args(arguments.split_whitespace());
         Ok((serde_json::from_slice(&finish(command)?.stdout)?, recording))
     }
 

@@ -220,8 +220,7 @@ pub fn read(folder: &Path) -> Result<Vec<Culprit>> {
     Ok(all)
 }
 
-pub fn measure(bench: &Bench, only: Option<&str>) -> Result<Vec<Score>> {
-    let all = read(&bench.sources.join("culprits"))?;
+pub fn measure(bench: &Bench, all: &[Culprit], only: Option<&str>) -> Result<Vec<Score>> {
     let chosen: Vec<&Culprit> = all.iter().filter(|culprit| only.is_none_or(|only| culprit.has(only))).collect();
     let mut progress = Progress::of("culprits", chosen.len());
     let mut scores = Vec::new();

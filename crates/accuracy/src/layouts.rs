@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The number of CPUs of the trials.
-const CPUS: u32 = 8;
+const CPUS: &str = "8";
 
 /// The best layout that was tried.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -44,9 +44,9 @@ pub fn try_layouts(
     twin: &Path,
     arguments: &str,
 ) -> Result<Option<Layout>> {
-    let (before, recording) = bench.run_once(program, machine, CPUS, arguments)?;
+    let (before, recording) = bench.run(program, machine, CPUS, arguments)?;
     let found = bench.fix(&recording)?;
-    let (after, its_recording) = bench.run_once(twin, machine, CPUS, arguments)?;
+    let (after, its_recording) = bench.run(twin, machine, CPUS, arguments)?;
     for file in [recording, its_recording] {
         let _ = std::fs::remove_file(file);
     }

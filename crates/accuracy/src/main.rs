@@ -18,6 +18,7 @@ mod suite;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use culprits::Culprit;
 use results::Results;
 use std::path::{Path, PathBuf};
 use suite::Suite;
@@ -75,7 +76,7 @@ fn main() -> Result<()> {
     let culprits = culprits::read(&root.join("accuracy/culprits"))?;
     results.sort(&suite, &culprits);
     let before = bounds::reached(&results)?;
-    measure(&arguments, &suite, root, &mut results)?;
+    measure(&arguments, &suite, &culprits, root, &mut results)?;
     results.sort(&suite, &culprits);
     let text = page::page(&results, &suite)?;
     print!("{text}");
@@ -94,7 +95,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn measure(arguments: &Arguments, suite: &Suite, root: &Path, results: &mut Results) -> Result<()> {
+fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, results: &mut Results) -> Result<()> {
     let only = arguments.only.as_deref();
     let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
     if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
@@ -106,7 +107,7 @@ fn measure(arguments: &Arguments, suite: &Suite, root: &Path, results: &mut Resu
         }
     }
     if matches!(arguments.suite, Which::All | Which::Culprits) {
-        for score in culprits::measure(&bench, only)? {
+        for score in culprits::measure(&bench, list, only)? {
             results.score(score);
         }
     }
