@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The numbers of CPUs that each program is simulated with.
 const CPUS: [u32; 3] = [2, 8, 32];
-/// What `tests/suites/fetch` exits with when the package cannot be had on this machine.
+/// What `tests/suites/unpack` exits with when the package cannot be had on this machine.
 const UNAVAILABLE: i32 = 75;
 
 #[derive(Deserialize)]
@@ -21,8 +21,9 @@ const UNAVAILABLE: i32 = 75;
 struct Suite {
     package: String,
     version: String,
-    /// SHA-256 of each file of the source package.
-    sha256: BTreeMap<String, String>,
+    /// SHA-256 of each file of the source package: for `unpack`.
+    #[serde(rename = "sha256")]
+    _sha256: BTreeMap<String, String>,
     /// Run in the unpacked source before programs are built.
     prepare: String,
     /// `make`, with the arguments that every call needs.
@@ -77,11 +78,11 @@ struct LeftOut {
 /// Simulates the suite `name`. Without its source package it is left out, and that is said.
 pub fn run_suite(name: &str) {
     let suite = Suite::read(name);
-    let source = match suite.source() {
-        Ok(source) => source,
-        Err(reason) => return tell(&format!("SKIPPED: test suite {name}: {reason}\n")),
-    };
-    let mut built = suite.build(&source);
+    let place = Place::new();
+    if let Err(reason) = Suite::unpack(name, &place.path("source")) {
+        return tell(&format!("SKIPPED: test suite {name}: {reason}\n"));
+    }
+    let mut built = suite.build(place);
     if stress() {
         suite.check_complete(&built);
     }
@@ -94,8 +95,9 @@ pub fn run_suite(name: &str) {
 /// said.
 pub fn unpacked(name: &str) -> Option<(PathBuf, Option<Together>)> {
     let suite = Suite::read(name);
-    match suite.source() {
-        Ok(source) => Some((suite.unpack(&source, &super::compile::output().join(name)), suite.together)),
+    let to = super::compile::output().join(name);
+    match Suite::unpack(name, &to) {
+        Ok(()) => Some((to, suite.together)),
         Err(reason) => {
             tell(&format!("SKIPPED: what needs the source of {name}: {reason}\n"));
             None
@@ -120,47 +122,23 @@ impl Suite {
         toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
-    /// Where the files of the source package are, each with the checksum that the suite names. They are downloaded
-    /// once, and kept in the target directory.
-    fn source(&self) -> Result<PathBuf, String> {
+    /// The source, unpacked in a folder that does not exist yet: by `tests/suites/unpack`, which downloads the package once and
+    /// checks it. What it keeps is in the target directory.
+    fn unpack(name: &str, to: &Path) -> Result<(), String> {
         // One download at a time: all share the lists of packages.
         static ONE: Mutex<()> = Mutex::new(());
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("suites");
-        std::fs::create_dir_all(&cache).unwrap();
-        if !Command::new("dpkg-source").arg("--version").output().is_ok_and(|o| o.status.success()) {
-            return Err("dpkg-source is missing (scripts/setup.sh test installs dpkg-dev)".into());
+        let done = said(Command::new(directory().join("unpack")).arg(name).arg(cache).arg(to));
+        match done.code {
+            Some(0) => Ok(()),
+            Some(UNAVAILABLE) => Err(done.err.trim().to_owned()),
+            _ => panic!("unpack {name}: {done:?}"),
         }
-        if self.sha256.keys().any(|file| !cache.join(file).exists()) {
-            let fetched =
-                said(Command::new(directory().join("fetch")).args([&self.package, &self.version]).arg(&cache));
-            match fetched.code {
-                Some(0) => {}
-                Some(UNAVAILABLE) => return Err(fetched.err.trim().to_owned()),
-                _ => panic!("fetch {} {}: {fetched:?}", self.package, self.version),
-            }
-        }
-        let sums: String = self.sha256.iter().map(|(file, sum)| format!("{sum}  {file}\n")).collect();
-        let list = Place::new();
-        let list = list.file("sums", sums);
-        let checked = said(Command::new("sha256sum").args(["--check", "--quiet"]).arg(list).current_dir(&cache));
-        assert_eq!(checked.code, Some(0), "{}: remove it, if it is damaged: {checked:?}", cache.display());
-        Ok(cache)
     }
 
-    fn unpack(&self, source: &Path, to: &Path) -> PathBuf {
-        let description = self.sha256.keys().find(|file| file.ends_with(".dsc")).expect("a .dsc file");
-        let mut unpack = Command::new("dpkg-source");
-        unpack.args(["--no-check", "--extract"]).arg(source.join(description)).arg(to);
-        let done = said(&mut unpack);
-        assert_eq!(done.code, Some(0), "{unpack:?}: {}", done.err);
-        to.to_owned()
-    }
-
-    /// The source, unpacked, with the programs that this run needs.
-    fn build(&self, source: &Path) -> Place {
-        let place = Place::new();
-        self.unpack(source, &place.path("source"));
+    /// The programs that this run needs, built in the unpacked source.
+    fn build(&self, place: Place) -> Place {
         // configure scripts keep only the first word of a compiler's name.
         std::os::unix::fs::symlink(corefold(), place.path("corefold-cc")).unwrap();
         let mut script = format!("export CC=\"$PWD/corefold-cc\"; cd source\n{}\n", self.prepare);
