@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores become visible in the order of the program, whatever mixture of plain, volatile, atomic and assembly accesses
 //! makes them: what a run shows is what x86-TSO allows.
-use crate::harness::{Place, Simulation, program, program_with, said, stress};
+use crate::harness::{Place, Simulation, printed_natively, program, program_with, said, stress};
 use std::process::Command;
 
 #[track_caller]
@@ -44,6 +44,15 @@ fn a_queue_lock_of_assembly_excludes() {
 fn what_no_hook_of_the_compilers_tells_of_keeps_its_order() {
     for how in ["fence", "halves", "masked", "bytes"] {
         passes("litmus/intrinsics.c", &["-O2"], "2", how, "kept\n");
+    }
+}
+
+/// Where it succeeds, the expected value may be another thread's by then.
+#[test]
+fn a_compare_and_swap_that_succeeds_writes_no_expected_value() {
+    for options in [&["-O0", "-mcx16"][..], &["-O2", "-mcx16"]] {
+        assert_eq!(printed_natively(&program_with("litmus/expected.c", options), ""), "kept\n", "not simulated");
+        passes("litmus/expected.c", options, "2", "", "kept\n");
     }
 }
 

@@ -255,8 +255,10 @@ macro_rules! atomic_hooks {
                 // SAFETY: the compiler passes the address of the expected value.
                 let want = unsafe { *expected };
                 let found = compare(at, want, value, pc);
-                // SAFETY: as above.
-                unsafe { *expected = found };
+                if found != want {
+                    // SAFETY: as above. Not on success, when it may be another thread's: that of a push is in the node.
+                    unsafe { *expected = found };
+                }
                 i32::from(found == want)
             }
             extern "C" fn swap_value(at: u64, expected: $type, value: $type, _ok: u32, _else: u32, pc: u64) -> $type {

@@ -109,8 +109,10 @@ extern "C" fn swap_if(at: u64, expected: *mut u128, value: u128, _ok: u32, _else
     // SAFETY: the compiler passes the address of the expected value.
     let want = unsafe { expected.read_unaligned() };
     let found = update(at, pc, |old| (old == want).then_some(value));
-    // SAFETY: as above.
-    unsafe { expected.write_unaligned(found) };
+    if found != want {
+        // SAFETY: as above. Not on success, when it may be another thread's.
+        unsafe { expected.write_unaligned(found) };
+    }
     i32::from(found == want)
 }
 
