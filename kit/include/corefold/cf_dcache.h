@@ -148,6 +148,7 @@ enum {
 	CF_DENTRY_DIRECTORY = 64,  /* of the inode: */
 	CF_DENTRY_LINK = 128,
 	CF_DENTRY_REMOVED = 256,   /* a directory: its names are not kept */
+	CF_DENTRY_POSITIVE = 512,  /* it has an inode */
 	/* Which operations the table has, so that a walk need not load it: replaced as a whole by cf_dentry_set_ops. */
 	CF_DENTRY_OP_REVALIDATE = 1 << 16,
 	CF_DENTRY_OP_HASH = 1 << 17,
@@ -160,19 +161,20 @@ enum {
 struct cf_super;
 
 struct cf_dentry {
-	/* Line 0: what a walk reads first; written between cf_rhash_seq_write_begin and _end. */
-	struct cf_rhash_entry hash;   /* the table's; its seq covers parent, name, inode and HASHED */
+	/* Line 0: what a walk reads first, and who asks only whether there is such a name; written between
+	 * cf_rhash_seq_write_begin and _end. */
+	struct cf_rhash_entry hash;   /* the table's; its seq covers parent, name, flags, and inode but for file_seq */
 	struct cf_dentry *parent;     /* the root's is itself */
 	uint64_t name_key;            /* hash of the name << 32 | length */
-	struct cf_inode *inode;       /* null: negative */
 	uint32_t flags, salt;         /* salt: constant; spreads the names of different directories */
+	uint64_t name[(CF_NAME_INLINE + 1) / 8]; /* with zeroes behind it; half of it is on line 1 */
+	/* Line 1: which file it is. */
+	struct cf_inode *inode;       /* null: negative */
 	const char *long_name;        /* of more than CF_NAME_INLINE bytes, else null */
-	/* Line 1. */
-	uint64_t name[(CF_NAME_INLINE + 1) / 8]; /* with zeroes behind it */
 	const struct cf_dentry_ops *ops;
 	struct cf_super *super;       /* constant */
 	void *private_data;           /* the file system's */
-	uint64_t pad;
+	uint32_t file_seq, pad;       /* a sequence count as hash.seq: of a file whose name another file gets */
 	/* Line 2: references and the lock; a walk does not come here. */
 	int32_t count CF_LINE_ALIGNED; /* atomic; below 0: dead */
 	uint32_t waiters;
@@ -338,6 +340,21 @@ static inline uint32_t cf_dentry_seq_begin(const struct cf_dentry *dentry)
 static inline bool cf_dentry_seq_changed(const struct cf_dentry *dentry, uint32_t seq)
 {
 	return cf_rhash_seq_changed(&dentry->hash, seq);
+}
+
+/*
+ * The same where it matters which file has the name: another may get it without a change of the sequence above, under the lock.
+ * The inode of a directory or of a symbolic link does not change so.
+ */
+static inline uint32_t cf_dentry_file_seq_begin(const struct cf_dentry *dentry)
+{
+	/* Acquire: before the inode. */
+	return __atomic_load_n(&dentry->file_seq, __ATOMIC_ACQUIRE) & ~1u;
+}
+
+static inline bool cf_dentry_file_seq_changed(const struct cf_dentry *dentry, uint32_t seq)
+{
+	return CF_UNLIKELY(__atomic_load_n(&dentry->file_seq, __ATOMIC_RELAXED) != seq); /* relaxed: after acquire loads */
 }
 
 CF_EXTERN_END

@@ -200,16 +200,26 @@ static inline bool cf_rhash_seq_changed(const struct cf_rhash_entry *e, uint32_t
 	return CF_UNLIKELY(__atomic_load_n(&e->seq, __ATOMIC_RELAXED) != seq);
 }
 
-static inline void cf_rhash_seq_write_begin(struct cf_rhash_entry *e)
+static inline void cf_seq_write_begin(uint32_t *seq)
 {
 	/* Relaxed: comes before the data, since these are release stores. One writer at a time. */
-	__atomic_store_n(&e->seq, __atomic_load_n(&e->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+static inline void cf_seq_write_end(uint32_t *seq)
+{
+	/* Release: the data before the even number; pairs with _seq_begin. */
+	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+}
+
+static inline void cf_rhash_seq_write_begin(struct cf_rhash_entry *e)
+{
+	cf_seq_write_begin(&e->seq);
 }
 
 static inline void cf_rhash_seq_write_end(struct cf_rhash_entry *e)
 {
-	/* Release: the data before the even number; pairs with _seq_begin. */
-	__atomic_store_n(&e->seq, __atomic_load_n(&e->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+	cf_seq_write_end(&e->seq);
 }
 
 CF_EXTERN_END

@@ -16,6 +16,7 @@ static int look(const struct cf_dentry *directory, const struct cf_inode *inode,
 	struct looking *l = argument;
 	struct cf_dentry_key key;
 	struct cf_dentry *d;
+	bool positive;
 	l->known = CF_KNOWN_NOT;
 	if (!inode || l->walk->last_type != CF_LAST_NORMAL || (cf_dentry_flags(directory) & CF_DENTRY_OP_HASH))
 		return 0;
@@ -28,10 +29,10 @@ static int look(const struct cf_dentry *directory, const struct cf_inode *inode,
 	if (!d || (cf_dentry_flags(d) & (CF_DENTRY_LOOKUP | CF_DENTRY_OP_REVALIDATE)))
 		return 0;
 	*l->peek = (struct cf_vfs_peek){ .dentry = d, .directory = (struct cf_dentry *)(uintptr_t)directory,
-					 .inode = cf_dentry_inode(d), .name = l->walk->last, .seq = key.seq,
-					 .trailing = l->walk->trailing };
+					 .name = l->walk->last, .seq = key.seq, .trailing = l->walk->trailing };
+	positive = cf_dentry_flags(d) & CF_DENTRY_POSITIVE; // the inode lies on a line that a rename over the name writes
 	if (!cf_dentry_seq_changed(d, key.seq))
-		l->known = l->peek->inode ? CF_KNOWN_PRESENT : CF_KNOWN_ABSENT;
+		l->known = positive ? CF_KNOWN_PRESENT : CF_KNOWN_ABSENT;
 	return 0;
 }
 

@@ -170,6 +170,15 @@ static int rename_files(struct rename *r, int from_dir, const char *from, int to
 	return error;
 }
 
+// Both names are one file's, at the moment at which the target's is looked at.
+static bool is_one_file(const struct cf_vfs_peek *source, const struct cf_vfs_peek *target)
+{
+	uint32_t seq = cf_dentry_file_seq_begin(source->dentry);
+	struct cf_inode *inode = cf_dentry_inode(source->dentry);
+	return inode && cf_dentry_inode(target->dentry) == inode && !cf_dentry_seq_changed(target->dentry, target->seq) &&
+	       !cf_dentry_file_seq_changed(source->dentry, seq);
+}
+
 enum { NOTHING_KNOWN = 1 };
 
 // What is known at one moment, without a lock: that there is nothing to rename (-ENOENT), or that both names are one
@@ -184,7 +193,7 @@ static int known_result(struct cf_task *task, int from_dir, const char *from, in
 	if (known == CF_KNOWN_ABSENT && cf_vfs_knows_directory(task, to_dir, to))
 		result = -ENOENT;
 	else if (known == CF_KNOWN_PRESENT && !flags && !source.trailing &&
-		 cf_vfs_peek(task, to_dir, to, &target) == CF_KNOWN_PRESENT && source.inode == target.inode && !target.trailing)
+		 cf_vfs_peek(task, to_dir, to, &target) == CF_KNOWN_PRESENT && !target.trailing && is_one_file(&source, &target))
 		result = 0;
 	if (known != CF_KNOWN_NOT && cf_dentry_seq_changed(source.dentry, source.seq)) // at the moment of the second look
 		result = NOTHING_KNOWN;

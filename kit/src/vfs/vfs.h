@@ -142,7 +142,6 @@ int cf_vfs_hold(struct cf_task *task, int dir, const char *path, unsigned flags,
 enum cf_vfs_known { CF_KNOWN_NOT, CF_KNOWN_ABSENT, CF_KNOWN_PRESENT };
 struct cf_vfs_peek {
 	struct cf_dentry *dentry, *directory;
-	struct cf_inode *inode;
 	struct cf_name name;         // in the path
 	uint32_t seq;                // the dentry was so while this is unchanged
 	bool trailing;

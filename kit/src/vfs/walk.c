@@ -29,7 +29,7 @@ struct state {
 	struct cf_inode *owner;  // the link whose text `path` points into, or null; referenced in that mode
 	struct cf_dentry *at;
 	struct cf_inode *inode;  // of `at`
-	uint32_t seq;            // of `at`, by sequence
+	uint32_t seq, file_seq;  // of `at`, by sequence
 	bool by_sequence;
 	bool directory;          // a slash followed the link that took the path's place
 	int links, depth;
@@ -40,6 +40,7 @@ static void stand_by_sequence(struct state *s, struct cf_dentry *d)
 {
 	s->at = d;
 	s->seq = cf_dentry_seq_begin(d);
+	s->file_seq = cf_dentry_file_seq_begin(d);
 	s->inode = cf_dentry_inode(d);
 }
 
@@ -89,7 +90,8 @@ static int take_reference(struct state *s)
 
 static bool changed(const struct state *s)
 {
-	return s->by_sequence && cf_dentry_seq_changed(s->at, s->seq);
+	return s->by_sequence &&
+	       (cf_dentry_seq_changed(s->at, s->seq) || cf_dentry_file_seq_changed(s->at, s->file_seq));
 }
 
 // Whether the walk may look for names in `at`.
@@ -260,12 +262,14 @@ static int step_by_sequence(struct state *s, const struct cf_name *name, bool tr
 	struct cf_dentry_key key;
 	struct cf_dentry *d;
 	struct cf_inode *inode;
+	uint32_t file_seq;
 	CF_TEST_POINT("walk: searching");
 	cf_dentry_key_of(&key, s->at, name);
 	d = cf_dentry_flags(s->at) & CF_DENTRY_OP_HASH ? NULL : cf_dentry_search(&key);
 	if (!d || must_wait(d))
 		return 1;
 	CF_TEST_POINT("walk: named");
+	file_seq = cf_dentry_file_seq_begin(d);
 	inode = cf_dentry_inode(d);
 	CF_TEST_POINT("walk: found");
 	// This inode was the name's; and the directory is still the one that we were allowed to search, not another of its
@@ -280,6 +284,7 @@ static int step_by_sequence(struct state *s, const struct cf_name *name, bool tr
 		return -ENOENT;
 	s->at = d;
 	s->seq = key.seq;
+	s->file_seq = file_seq;
 	s->inode = inode;
 	return 0;
 }
