@@ -80,6 +80,8 @@ struct cf_holds {
 /* 0 or -ENOMEM, and then destroyed all the same. */
 int cf_holds_init(struct cf_holds *holds);
 void cf_holds_destroy(struct cf_holds *holds);
+/* This CPU uses its table from now on. By who makes inodes: that CPU will open files, and its opens find the mark set. */
+void cf_holds_use(struct cf_holds *holds, uint32_t cpu);
 
 struct cf_icache {
 	/* Read by everybody, constant. */
@@ -92,6 +94,18 @@ struct cf_icache {
 	struct cf_vfs_count count;
 	struct cf_rhash hash;
 	struct cf_slab memory; /* of inodes: whole lines each, as they are read by all CPUs beside others' references */
+	struct cf_slab changes; /* of struct cf_inode_changes */
+};
+
+/*
+ * When a file of several names was changed, in parts: renames, links and removals of its names on different CPUs store the time on
+ * different lines, and stat takes the latest. 256 bytes, from the second name on; what an inode is charged covers them.
+ */
+enum { CF_CHANGE_PARTS = 4 };
+struct cf_inode_changes {
+	struct {
+		int64_t time CF_LINE_ALIGNED; /* written by one CPU in four */
+	} part[CF_CHANGE_PARTS];
 };
 
 /* cf_inode.state */
@@ -138,6 +152,7 @@ struct cf_inode {
 	struct cf_rcu_head rcu;
 	/* Line 4: the time of changes, which within a tick of the clock is only read. Stored alone, or as one of the names' group. */
 	int64_t ctime CF_LINE_ALIGNED;
+	struct cf_inode_changes *changes; /* null: ctime is all. Set once; freed with the inode */
 	struct cf_rhash_entry hash;
 	struct cf_lru_link all;
 	/* Line 5: what an open reads, beside line 0. */
@@ -184,6 +199,13 @@ void cf_inode_unhold(struct cf_inode *inode, uint32_t hold);
 /* It has no name any more: holds become references like others. Before the name's is put. Reads a line of each CPU that has ever
  * held an inode. */
 void cf_inode_gather(struct cf_inode *inode);
+
+/* It gets one more name: from now on times of changes are stored in parts, if there is memory. */
+void cf_inode_part_changes(struct cf_inode *inode);
+/* Where this CPU stores the time of a change. */
+int64_t *cf_inode_change_time(struct cf_inode *inode);
+/* The latest one. */
+int64_t cf_inode_last_change(const struct cf_inode *inode);
 
 void cf_inode_mark_dirty(struct cf_inode *inode);
 /* Writes dirty inodes, `most` of them; returns how many were written. */

@@ -62,7 +62,7 @@ static uint32_t slot_of(uint32_t cpu, const struct cf_inode *inode)
 }
 
 // Once for each CPU. Sequentially consistent: invariant B. x86 cannot tell: a locked instruction follows each time; aarch64 can.
-static void mark_used(struct cf_holds *h, uint32_t cpu)
+void cf_holds_use(struct cf_holds *h, uint32_t cpu)
 {
 	const uint64_t mark = UINT64_C(1) << cpu % MARKS;
 	if (!(__atomic_load_n(&h->used[cpu / MARKS], __ATOMIC_SEQ_CST) & mark))
@@ -109,7 +109,7 @@ bool cf_inode_hold(struct cf_inode *inode, uint32_t *hold)
 	*hold = 0;
 	if (!is_counted(inode))
 		return cf_inode_grab(inode);
-	mark_used(h, cpu);
+	cf_holds_use(h, cpu);
 	CF_TEST_POINT("hold: marked");
 	if (!count_one(&h->slots[at], inode))
 		return cf_inode_grab(inode);

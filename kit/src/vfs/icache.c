@@ -58,6 +58,8 @@ int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *o
 	c->owner = owner;
 	cf_vfs_lock_init(&c->lock);
 	result = cf_slab_init(&c->memory, &(struct cf_slab_options){ .name = "inode", .size = size_of(c), .align = CF_LINE });
+	result = result ? result : cf_slab_init(&c->changes, &(struct cf_slab_options){ .name = "inode changes",
+					.size = sizeof(struct cf_inode_changes), .align = CF_LINE });
 	result = result ? result : init_lists(c);
 	result = result ? result : cf_numbers_init(&c->numbers);
 	result = result ? result : cf_holds_init(&c->holds);
@@ -79,6 +81,7 @@ int cf_icache_destroy(struct cf_icache *c)
 	cf_lru_destroy(&c->all);
 	cf_lru_destroy(&c->dirty);
 	cf_lru_destroy(&c->unused);
+	(void)cf_slab_destroy(&c->changes);
 	(void)cf_slab_destroy(&c->memory);
 	return 0;
 }
@@ -98,6 +101,8 @@ static void release(struct cf_rcu_head *head)
 {
 	struct cf_inode *inode = INODE_OF(head, rcu);
 	free((char *)(uintptr_t)inode->link);
+	if (inode->changes)
+		cf_slab_free(&inode->cache->changes, inode->changes);
 	cf_slab_free(&inode->cache->memory, inode);
 }
 
@@ -122,6 +127,8 @@ static struct cf_inode *new_inode(struct cf_icache *c, uint64_t number, uint32_t
 		cf_lru_add(&c->all, &inode->all);
 	cf_vfs_lock_drop(lock_of(inode), &node);
 	cf_vfs_count_add(&c->count, 1);
+	if (CF_VFS_RCU_WALK)
+		cf_holds_use(&c->holds, cf_cpu_current());
 	return inode;
 }
 

@@ -29,7 +29,7 @@ void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *s)
 			ops->tally(inode, &s->size, &named);
 		mtime = CF_INODE_LOAD(inode, mtime);
 		s->mtime = time_of(named > mtime ? named : mtime);
-		changed = CF_INODE_LOAD(inode, ctime);
+		changed = cf_inode_last_change(inode);
 		written = CF_INODE_LOAD(inode, wtime);
 		written = named > written ? named : written;
 		s->ctime = time_of(changed > written ? changed : written);
@@ -60,10 +60,10 @@ static void end_names(struct cf_inode *inode, struct cf_lock_node *node)
 	cf_inode_names_unlock(inode, node);
 }
 
-// Looks at the line of the names last: mostly one of the others has decided.
+// Looks at the times of changes last: mostly one of the others has decided.
 static bool was_read_since(const struct cf_inode *inode, int64_t atime)
 {
-	return atime > CF_INODE_LOAD(inode, mtime) && atime > CF_INODE_LOAD(inode, wtime) && atime > CF_INODE_LOAD(inode, ctime);
+	return atime > CF_INODE_LOAD(inode, mtime) && atime > CF_INODE_LOAD(inode, wtime) && atime > cf_inode_last_change(inode);
 }
 
 // relatime: only when the file has changed since, or a day has gone by. So reads of a file that rests store nothing.
@@ -109,9 +109,9 @@ void cf_inode_touch_at(struct cf_inode *inode, int64_t time)
 // As above, without a lock: it is one word. 2.6.35 stores it each time.
 static void set_ctime(struct cf_inode *inode)
 {
-	int64_t now = cf_vfs_now(vfs_of(inode));
-	if (!CF_VFS_RCU_WALK || CF_INODE_LOAD(inode, ctime) != now)
-		CF_INODE_STORE(inode, ctime, now);
+	int64_t now = cf_vfs_now(vfs_of(inode)), *time = cf_inode_change_time(inode);
+	if (!CF_VFS_RCU_WALK || __atomic_load_n(time, __ATOMIC_ACQUIRE) != now)
+		__atomic_store_n(time, now, __ATOMIC_RELEASE); // as all attributes
 }
 
 void cf_inode_touch_change(struct cf_inode *inode)

@@ -69,6 +69,7 @@ static int make_link(struct cf_inode *dir, const struct cf_name *name, struct cf
 	int error = new_entry(dir, name, inode, &entry);
 	if (error)
 		return error;
+	cf_inode_part_changes(inode);
 	if (!cf_inode_add_links(inode, 1, false)) {
 		cf_memory_entry_free(vfs_of(dir), entry);
 		cf_vfs_give(vfs_of(dir), cf_charge_name(name->length), 0);
