@@ -4,7 +4,7 @@
  *
  * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
  * another. An open file's reference (hold) is one on a line of this CPU's. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
- * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 384 bytes an inode, and what its owner embeds
+ * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 448 bytes an inode, and what its owner embeds
  * it in.
  *
  *   operation                  may overlap   the caller holds
@@ -132,30 +132,33 @@ struct cf_inode {
 	uint64_t number;
 	const struct cf_file_ops *file_ops;
 	struct cf_icache *cache;        /* constant */
-	/* Line 1: the times of use, under `lock`, as are state and lists. */
-	uint32_t used_seq;
-	int64_t atime, mtime;           /* nanoseconds since 1970 */
+	/* Line 1: the times of writing, under `lock`, as are state and lists. */
+	uint32_t used_seq CF_LINE_ALIGNED;
+	int64_t mtime;                  /* nanoseconds since 1970 */
 	int64_t wtime;                  /* when it was written. st_ctime is the later one of this and ctime */
 	uint64_t device;
 	struct cf_vfs_lock lock;
-	/* Line 2: references, and the number of names, which change together. nlink, mode, uid and gid: under cf_inode_names_lock. */
+	/* Line 2: the time of reading, stored under `lock`, or alone by a compare-and-swap. */
+	int64_t atime CF_LINE_ALIGNED;
+	uint32_t unread;                /* 1: not read since it was made, so atime is not later than ctime. 0 before atime is stored */
+	struct cf_lru_link dirty;
+	struct cf_rcu_head rcu;
+	/* Line 3: references, and the number of names, which change together. nlink, mode, uid and gid: under cf_inode_names_lock. */
 	int32_t count CF_LINE_ALIGNED;  /* atomic; below 0: dead */
 	uint32_t state;                 /* atomic bits; changed under `lock` */
 	struct cf_lru_link unused;
 	void *private_data;             /* the backend's */
 	uint32_t names_seq, nlink;
 	struct cf_vfs_lock names_lock;
-	/* Line 3: what reads and writes within a file only read; under a lock of the backend's. */
+	/* Line 4: what reads and writes within a file only read; under a lock of the backend's. */
 	uint64_t size CF_LINE_ALIGNED, blocks;
 	uint32_t size_seq;
-	struct cf_lru_link dirty;
-	struct cf_rcu_head rcu;
-	/* Line 4: the time of changes, which within a tick of the clock is only read. Stored alone, or as one of the names' group. */
+	/* Line 5: the time of changes, which within a tick of the clock is only read. Stored alone, or as one of the names' group. */
 	int64_t ctime CF_LINE_ALIGNED;
 	struct cf_inode_changes *changes; /* null: ctime is all. Set once; freed with the inode */
 	struct cf_rhash_entry hash;
 	struct cf_lru_link all;
-	/* Line 5: what an open reads, beside line 0. */
+	/* Line 6: what an open reads, beside line 0. */
 	uint32_t counted CF_LINE_ALIGNED; /* atomic; 1: files hold it by each CPU's count. A name's reference stays until gather */
 	struct cf_vfs_sem sem; /* directories: shared for lookups, exclusive for changes. Files: the backend's */
 };

@@ -66,18 +66,33 @@ static bool was_read_since(const struct cf_inode *inode, int64_t atime)
 	return atime > CF_INODE_LOAD(inode, mtime) && atime > CF_INODE_LOAD(inode, wtime) && atime > cf_inode_last_change(inode);
 }
 
-// relatime: only when the file has changed since, or a day has gone by. So reads of a file that rests store nothing.
-void cf_inode_touch_read(struct cf_inode *inode)
+// False: *atime is another one by now.
+static bool change_atime(struct cf_inode *inode, int64_t *atime, int64_t now)
 {
-	int64_t atime = CF_INODE_LOAD(inode, atime), now;
-	bool recent = was_read_since(inode, atime);
 	struct cf_lock_node node;
-	now = cf_vfs_now(vfs_of(inode));
-	if (recent ? now - atime < DAY : atime == now)
-		return;
+	if (CF_VFS_RCU_WALK) {
+		if (CF_INODE_LOAD(inode, unread))
+			CF_INODE_STORE(inode, unread, 0);
+		// Release: `unread` before the time. x86 cannot tell, its stores stay in order; aarch64 and POWER can.
+		return __atomic_compare_exchange_n(&inode->atime, atime, now, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE);
+	}
 	begin(inode, &node);
 	CF_INODE_STORE(inode, atime, now);
 	end(inode, &node);
+	return true;
+}
+
+// relatime: only when the file has changed since, or a day has gone by. So reads of a file that rests store nothing, and the first
+// one of a new file looks at no time that a write stores.
+void cf_inode_touch_read(struct cf_inode *inode)
+{
+	int64_t now = cf_vfs_now(vfs_of(inode)), atime = CF_INODE_LOAD(inode, atime);
+	bool recent;
+	do {
+		recent = !(CF_VFS_RCU_WALK && CF_INODE_LOAD(inode, unread)) && was_read_since(inode, atime);
+		if (recent ? now - atime < DAY : atime == now)
+			return;
+	} while (!change_atime(inode, &atime, now));
 }
 
 // Within one tick of the clock only the first write stores.
@@ -124,8 +139,10 @@ void cf_inode_touch_change(struct cf_inode *inode)
 
 static void set_times(struct cf_inode *inode, const struct cf_attr *attr)
 {
-	if (attr->valid & CF_ATTR_ATIME)
+	if (attr->valid & CF_ATTR_ATIME) {
+		CF_INODE_STORE(inode, unread, 0);
 		CF_INODE_STORE(inode, atime, attr->atime);
+	}
 	if (attr->valid & CF_ATTR_MTIME)
 		CF_INODE_STORE(inode, mtime, attr->mtime);
 }

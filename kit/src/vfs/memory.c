@@ -71,6 +71,7 @@ struct cf_inode *cf_memory_inode(struct cf_vfs *vfs, uint32_t mode, const struct
 	inode->uid = cred->uid;
 	inode->gid = cred->gid;
 	inode->atime = inode->mtime = inode->wtime = inode->ctime = cf_vfs_now(vfs);
+	inode->unread = 1;
 	inode->ops = &cf_memory_inode_ops;
 	inode->file_ops = file_ops_of(mode);
 	inode->flags = CF_INODE_UNNAMED;
