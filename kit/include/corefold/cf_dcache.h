@@ -145,8 +145,7 @@ enum {
 	CF_DENTRY_DEAD = 8,
 	CF_DENTRY_LOOKUP = 16,     /* the backend is being asked; finders wait */
 	CF_DENTRY_ROOT = 32,
-	CF_DENTRY_DIRECTORY = 64,  /* of the inode: */
-	CF_DENTRY_LINK = 128,
+	CF_DENTRY_DIRECTORY = 64,  /* its inode is one */
 	CF_DENTRY_REMOVED = 256,   /* a directory: its names are not kept */
 	CF_DENTRY_POSITIVE = 512,  /* it has an inode */
 	/* Which operations the table has, so that a walk need not load it: replaced as a whole by cf_dentry_set_ops. */
@@ -343,8 +342,8 @@ static inline bool cf_dentry_seq_changed(const struct cf_dentry *dentry, uint32_
 }
 
 /*
- * The same where it matters which file has the name: another may get it without a change of the sequence above, under the lock.
- * The inode of a directory or of a symbolic link does not change so.
+ * The same where it matters which file has the name: another may get it without a change of the sequence above. A directory's
+ * inode does not change so.
  */
 static inline uint32_t cf_dentry_file_seq_begin(const struct cf_dentry *dentry)
 {

@@ -11,9 +11,11 @@ void cf_inode_part_changes(struct cf_inode *inode)
 		return;
 	for (int i = 0; i < CF_CHANGE_PARTS; i++)
 		changes->part[i].time = time; // no later than the inode's
+	CF_TEST_POINT("changes: made");
 	// Release: the times before the pointer; pairs with the acquire of who loads it. Two links at once: the first one's stays.
 	if (!__atomic_compare_exchange_n(&inode->changes, &none, changes, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		cf_slab_free(memory, changes);
+	CF_TEST_POINT("changes: parted");
 }
 
 int64_t *cf_inode_change_time(struct cf_inode *inode)
@@ -28,7 +30,9 @@ int64_t cf_inode_last_change(const struct cf_inode *inode)
 	const struct cf_inode_changes *changes = CF_INODE_LOAD(inode, changes);
 	int64_t last = CF_INODE_LOAD(inode, ctime);
 	for (int i = 0; changes && i < CF_CHANGE_PARTS; i++) {
-		int64_t time = __atomic_load_n(&changes->part[i].time, __ATOMIC_ACQUIRE); // as all attributes
+		// Acquire: as all attributes, before the sequence is looked at again. x86 cannot tell, its loads stay in order; aarch64
+		// and POWER can.
+		int64_t time = __atomic_load_n(&changes->part[i].time, __ATOMIC_ACQUIRE);
 		last = time > last ? time : last;
 	}
 	return last;

@@ -247,17 +247,16 @@ int cf_super_set_root(struct cf_super *super, struct cf_inode *inode)
 static uint32_t type_of(const struct cf_inode *inode)
 {
 	uint32_t mode = inode ? CF_INODE_LOAD(inode, mode) : 0;
-	return (S_ISDIR(mode) ? CF_DENTRY_DIRECTORY : S_ISLNK(mode) ? CF_DENTRY_LINK : 0) | (inode ? CF_DENTRY_POSITIVE : 0);
+	return (S_ISDIR(mode) ? CF_DENTRY_DIRECTORY : 0) | (inode ? CF_DENTRY_POSITIVE : 0);
 }
 
 void cf_dentry_instantiate(struct cf_dentry *d, struct cf_inode *inode)
 {
-	const uint32_t others = CF_DENTRY_DIRECTORY | CF_DENTRY_LINK | CF_DENTRY_LOOKUP | CF_DENTRY_POSITIVE;
 	struct cf_dentry_locked l;
 	cf_dentry_lock(d, &l);
 	cf_rhash_seq_write_begin(&d->hash);
 	cf_rcu_assign(d->inode, inode);
-	cf_dentry_set_flags__(d, type_of(inode), others);
+	cf_dentry_set_flags__(d, type_of(inode), CF_DENTRY_DIRECTORY | CF_DENTRY_LOOKUP | CF_DENTRY_POSITIVE);
 	cf_rhash_seq_write_end(&d->hash);
 	cf_dentry_unlock(d, &l);
 }

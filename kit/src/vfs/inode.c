@@ -70,6 +70,7 @@ static bool was_read_since(const struct cf_inode *inode, int64_t atime)
 static bool change_atime(struct cf_inode *inode, int64_t *atime, int64_t now)
 {
 	struct cf_lock_node node;
+	CF_TEST_POINT("inode: read");
 	if (CF_VFS_RCU_WALK) {
 		if (CF_INODE_LOAD(inode, unread))
 			CF_INODE_STORE(inode, unread, 0);
@@ -121,12 +122,19 @@ void cf_inode_touch_at(struct cf_inode *inode, int64_t time)
 	end(inode, &node);
 }
 
-// As above, without a lock: it is one word. 2.6.35 stores it each time.
+// As above, without a lock: it is one word, which only grows. 2.6.35 stores it each time.
 static void set_ctime(struct cf_inode *inode)
 {
-	int64_t now = cf_vfs_now(vfs_of(inode)), *time = cf_inode_change_time(inode);
-	if (!CF_VFS_RCU_WALK || __atomic_load_n(time, __ATOMIC_ACQUIRE) != now)
-		__atomic_store_n(time, now, __ATOMIC_RELEASE); // as all attributes
+	int64_t now = cf_vfs_now(vfs_of(inode)), *time = cf_inode_change_time(inode), last;
+	if (!CF_VFS_RCU_WALK) {
+		CF_INODE_STORE(inode, ctime, now);
+		return;
+	}
+	last = __atomic_load_n(time, __ATOMIC_RELAXED); // relaxed: the exchange decides
+	CF_TEST_POINT("inode: changed");
+	// Release: as all attributes, after the odd sequence number. x86 cannot tell, its stores stay in order; aarch64 and POWER can.
+	while (last < now && !__atomic_compare_exchange_n(time, &last, now, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
 }
 
 void cf_inode_touch_change(struct cf_inode *inode)

@@ -106,7 +106,7 @@ void cf_dentry_delete(struct cf_dentry *d)
 		cf_rhash_seq_write_begin(&d->hash);
 		cf_rcu_assign(d->inode, NULL);
 		// Another may get this name.
-		cf_dentry_set_flags__(d, 0, CF_DENTRY_DIRECTORY | CF_DENTRY_LINK | CF_DENTRY_REMOVED | CF_DENTRY_POSITIVE);
+		cf_dentry_set_flags__(d, 0, CF_DENTRY_DIRECTORY | CF_DENTRY_REMOVED | CF_DENTRY_POSITIVE);
 		cf_rhash_seq_write_end(&d->hash);
 		reference_swap(&d->count, REFERENCE_FROZEN, 1);
 	} else {
@@ -202,27 +202,19 @@ static bool freeze_two__(struct cf_dentry *a, struct cf_dentry *b)
 	return false;
 }
 
-// One file in the place of another: the line that says that there is such a name stays as it is.
-static bool is_file_for_file(const struct cf_dentry *d, const struct cf_dentry *target)
-{
-	return target->flags & CF_DENTRY_POSITIVE && !((d->flags | target->flags) & CF_DENTRY_LINK);
-}
-
-// Returns the inode that the target had. `d` is seen with it, or without it and the target with it.
+// Returns the inode that the target had. If it had one, the line that says that there is such a name stays as it is.
 static struct cf_inode *move_inode__(struct cf_dentry *d, struct cf_dentry *target)
 {
-	const uint32_t of_inode = CF_DENTRY_LINK | CF_DENTRY_POSITIVE;
 	struct cf_inode *old = target->inode;
-	bool file_for_file = is_file_for_file(d, target);
-	uint32_t *seq = file_for_file ? &target->file_seq : &target->hash.seq;
+	uint32_t *seq = old ? &target->file_seq : &target->hash.seq;
 	cf_rhash_seq_write_begin(&d->hash);
 	cf_seq_write_begin(seq);
 	cf_rcu_assign(target->inode, d->inode);
-	if (!file_for_file)
-		cf_dentry_set_flags__(target, d->flags & of_inode, of_inode);
+	if (!old)
+		cf_dentry_set_flags__(target, CF_DENTRY_POSITIVE, 0);
 	CF_TEST_POINT("move: inode");
 	cf_rcu_assign(d->inode, NULL);
-	cf_dentry_set_flags__(d, 0, of_inode);
+	cf_dentry_set_flags__(d, 0, CF_DENTRY_POSITIVE);
 	cf_seq_write_end(seq);
 	cf_rhash_seq_write_end(&d->hash);
 	return old;

@@ -175,6 +175,7 @@ static bool is_one_file(const struct cf_vfs_peek *source, const struct cf_vfs_pe
 {
 	uint32_t seq = cf_dentry_file_seq_begin(source->dentry);
 	struct cf_inode *inode = cf_dentry_inode(source->dentry);
+	CF_TEST_POINT("rename: one file");
 	return inode && cf_dentry_inode(target->dentry) == inode && !cf_dentry_seq_changed(target->dentry, target->seq) &&
 	       !cf_dentry_file_seq_changed(source->dentry, seq);
 }
