@@ -79,6 +79,8 @@ static void rename_c(void) THERE(result = cf_vfs_rename(task, "/c", "/c2"))
 static void link_b(void) THERE(result = cf_vfs_link(task, "/a", "/b"))
 static void read_there(void) THERE(read_byte())
 static void rename_a_b(void) THERE(result = cf_vfs_rename(task, "/a", "/b"))
+static uint64_t seen;
+static void stat_a(void) THERE(seen = stat_of("/a").ino)
 static void truncate_b(void) THERE(result = cf_vfs_truncate(task, "/b", 0))
 
 static void hold(struct actor *a)
@@ -155,6 +157,35 @@ TEST("of two changes at once the later time stays")
 	}
 }
 
+static struct cf_icache cache;
+static struct cf_inode *inode;
+
+static void part_changes(void)
+{
+	cf_inode_part_changes(inode);
+}
+
+TEST("parts go with their inode, and those that came second at once")
+{
+	struct actor second = { .act = part_changes, .stop_at = "changes: made" };
+	struct cf_slab_stats stats;
+	if (!CF_VFS_RCU_WALK)
+		return;
+	CHECK_EQUAL(cf_icache_init(&cache, NULL, NULL, 16), 0);
+	inode = cf_inode_new(&cache);
+	hold(&second);
+	cf_inode_part_changes(inode);
+	actor_end(&second);
+	cf_slab_stats(&cache.changes, &stats);
+	CHECK_EQUAL(stats.allocations, 2);
+	CHECK_EQUAL(stats.allocated, 1);
+	cf_inode_put(inode);
+	cf_rcu_barrier();
+	cf_slab_stats(&cache.changes, &stats);
+	CHECK_EQUAL(stats.allocated, 0);
+	CHECK_EQUAL(cf_icache_destroy(&cache), 0);
+}
+
 TEST("who looks at a file sees the parts as its first link has made them")
 {
 	struct actor linker = { .act = link_b, .stop_at = "changes: parted", .quietly = true };
@@ -207,6 +238,21 @@ TEST("a read does not undo an access time that was set meanwhile")
 	actor_end(&reader);
 	CHECK_EQUAL(stat_of("/a").atime.sec, 1000);
 	end();
+}
+
+TEST("a walk that has found a file begins again when another file gets its name")
+{
+	const char *const steps[] = { "walk: found", "walk: copied" };
+	for (int i = 0; CF_VFS_RCU_WALK && i < 2; i++) {
+		struct actor walker = { .act = stat_a, .stop_at = steps[i] };
+		begin();
+		CHECK_EQUAL(cf_vfs_close(task, cf_vfs_open(task, "/z", O_CREAT | O_RDWR, 0644)), 0);
+		hold(&walker);
+		CHECK_EQUAL(cf_vfs_rename(task, "/z", "/a"), 0);
+		actor_end(&walker);
+		CHECK_EQUAL(seen, stat_of("/a").ino);
+		end();
+	}
 }
 
 TEST("a rename between names that were never one file's at one moment is done")

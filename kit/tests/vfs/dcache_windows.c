@@ -99,23 +99,6 @@ TEST("a walk between a name and its inode does not see one of before and one of 
 	}
 }
 
-TEST("a walk that has found a file begins again when another file gets its name")
-{
-	const char *const steps[] = { "walk: found", "walk: copied" };
-	for (int i = 0; two_cpus() && CF_VFS_RCU_WALK && i < 2; i++) {
-		struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = steps[i] };
-		CHECK_EQUAL(fs_begin(), 0);
-		CHECK_EQUAL(fs_create("/n"), 0);
-		CHECK_EQUAL(fs_create("/other"), 0);
-		path = "/n";
-		hold(&walker);
-		CHECK_EQUAL(fs_rename("/other", "/n"), 0);
-		actor_end(&walker);
-		CHECK_EQUAL(result, fs_stat("/n", 0));
-		CHECK_EQUAL(fs_end(), 0);
-	}
-}
-
 TEST("a walk that has found a name begins again when the dentry is another name's by then")
 {
 	struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = "walk: named" };
