@@ -6,6 +6,7 @@
 //   task.c      tasks: credentials, root and working directory
 //   fd.c        descriptors and open files
 //   namei.c     paths to dentries
+//   changes.c   when a file of several names was changed
 //   peek.c      what the name cache knows already
 //   open.c, names.c, change.c   calls on paths
 //   place.c     a name that is about to change, and its lock
