@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other layouts of the structures that a run waited for, and what trials of them gained.
 //!
-//! Proposed is what separates: a written field, the elements of an array, what is only read, or the whole object from its
-//! neighbours. Nothing that packs two written fields onto one line.
+//! Proposed is what separates: a written field, the elements of an array, the bytes that different CPUs use, what is only read,
+//! or the whole object from its neighbours. Nothing that packs two written fields onto one line.
 mod propose;
+mod ranges;
 mod tell;
 mod unit;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which layouts are worth a trial.
 use super::Candidate;
-use super::unit::{Part, Unit, fields};
+use super::ranges::cuts;
+use super::unit::{LEAST_OF_FIELD, Part, Unit, fields, share_of};
 use crate::hot::{Group, groups};
 use crate::units;
-use corefold_explain::{Explained, HotLine, ObjectUse, Storage, one_name, pattern};
+use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name, pattern};
 use corefold_recording::Time;
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ const LEAST: f64 = 0.02;
 /// Fields of one object, the most expensive, that are tried alone.
 const FIELDS: usize = 4;
 /// Elements of an array within an object, at most.
-const ELEMENTS: u64 = 1024;
+pub const ELEMENTS: u64 = 1024;
 
 /// Layouts that are worth a trial, the object with the most wait first.
 pub fn candidates(explained: &Explained) -> Vec<Candidate> {
@@ -36,7 +37,9 @@ fn of_group(group: &Group<'_>) -> Vec<Candidate> {
     let Some(object) = main_object(hottest) else { return Vec::new() };
     let unit = Unit::new(object, group);
     let mut found = Vec::new();
-    found.extend(unit.elements(group));
+    let elements = unit.elements(group);
+    found.extend(unit.by_user(group, elements.as_ref()));
+    found.extend(elements);
     found.extend(unit.fields_alone());
     found.extend(unit.read_apart());
     found.extend(unit.aligned());
@@ -97,6 +100,11 @@ impl Unit<'_> {
         if all.iter().any(|(_, e)| e.size != size || pattern(&e.name) != pattern(&first.name)) {
             return None;
         }
+        // Accesses to several elements at once: the program has other things there than these, as an allocator in an array of bytes.
+        let spans = |field: &FieldUse| field.elements.is_empty() && pattern(&field.name) == pattern(&first.name);
+        if share_of(group, &self.object.name, spans) >= LEAST_OF_FIELD {
+            return None;
+        }
         let phase = (first.address - begin) % size;
         let (low, high) = (*offsets.first()?, *offsets.last()?);
         if offsets.len() < 2 || offsets.iter().any(|o| o % size != phase) || (high - low) / size >= ELEMENTS {
@@ -107,6 +115,28 @@ impl Unit<'_> {
         let count = (high - low) / size + 1;
         let parts = (0..count).map(|i| (low + i * size, size, i * padded)).collect();
         Some(self.candidate(format!("each of {} on lines of its own", one_name(&names)), self.object.bytes, parts))
+    }
+
+    /// What different CPUs use, each range of bytes on lines of its own, unless these are the elements.
+    fn by_user(&self, group: &Group<'_>, elements: Option<&Candidate>) -> Option<Candidate> {
+        let cuts = cuts(group, self.object, self.line_bytes)?;
+        if let Some((begin, size, _)) = elements.map(|elements| elements.parts[0]) {
+            let element = |at: usize| cuts.ranges[at].0.checked_sub(begin).map(|offset| offset / size);
+            if (1..cuts.ranges.len())
+                .all(|at| element(at).zip(element(at - 1)).is_some_and(|(own, before)| own == before + 1))
+            {
+                return None;
+            }
+        }
+        let mut to = 0;
+        let parts = cuts.ranges.iter().map(|(from, bytes)| {
+            let part = (*from, *bytes, to);
+            to += bytes.next_multiple_of(self.line_bytes);
+            part
+        });
+        let parts = parts.collect();
+        let layout = format!("bytes of {} that different CPUs use on lines of their own", cuts.names);
+        Some(self.candidate(layout, self.object.bytes, parts))
     }
 
     /// Each written field alone, those that cost most.

@@ -6,7 +6,7 @@ use corefold_explain::{FieldUse, HotLine, ObjectUse, pattern};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The least share of its object's wait, or transfers, that a field has which is tried apart from others.
-const LEAST_OF_FIELD: f64 = 0.01;
+pub const LEAST_OF_FIELD: f64 = 0.01;
 
 /// A field of the unit that is laid out: of several objects or elements.
 #[derive(Default)]
@@ -45,6 +45,15 @@ pub fn fields<'a>(group: &'a Group<'_>, name: &'a str) -> impl Iterator<Item = (
     group.lines.iter().flat_map(move |line| of_line(line)).filter_map(with_object).filter(move |(o, _)| o.name == name)
 }
 
+/// The share of the wait for the object's fields, or of their transfers, that these have.
+pub fn share_of(group: &Group<'_>, name: &str, which: impl Fn(&FieldUse) -> bool) -> f64 {
+    let sum = |field: fn(&FieldUse) -> u64, which: &dyn Fn(&FieldUse) -> bool| -> u64 {
+        fields(group, name).filter(|(_, f)| which(f)).map(|(_, f)| field(f)).sum()
+    };
+    let share = |of: fn(&FieldUse) -> u64| units::share(sum(of, &which), sum(of, &|_| true));
+    share(|field| field.stall + field.spin).max(share(|field| field.transfers))
+}
+
 /// Offset and end of each field that is stored to, ascending, in a unit of so many bytes: also of those whose line is there
 /// already whenever they are.
 fn written(group: &Group<'_>, name: &str, stride: u64) -> Vec<(u64, u64)> {
@@ -73,12 +82,7 @@ impl<'a> Unit<'a> {
         let line_bytes = u64::from(group.hottest().bytes);
         // An array from its begin on, of which several elements are used: each is laid out alike. Accesses that span elements,
         // as who sets them up in a vectorised loop, are nothing to it as long as they cost nothing.
-        let worth = |field: &FieldUse| (field.stall + field.spin, field.transfers);
-        let add = |sum: (u64, u64), field: &FieldUse| (sum.0 + worth(field).0, sum.1 + worth(field).1);
-        let all = fields(group, &object.name).fold((0, 0), |sum, (_, field)| add(sum, field));
-        let spanning = fields(group, &object.name).filter(|(_, field)| field.elements.is_empty());
-        let spanning = spanning.fold((0, 0), |sum, (_, field)| add(sum, field));
-        let none = units::share(spanning.0, all.0).max(units::share(spanning.1, all.1)) < LEAST_OF_FIELD;
+        let none = share_of(group, &object.name, |field| field.elements.is_empty()) < LEAST_OF_FIELD;
         let whole = fields(group, &object.name).filter(|(_, field)| !none || !field.elements.is_empty());
         let whole = whole.map(|(object, field)| (object.address, field.elements.first()));
         let mut strides = whole.map(|(begin, element)| {
