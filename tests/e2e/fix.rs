@@ -48,6 +48,7 @@ fn gain_of(document: &Value, layout: &str) -> f64 {
 fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
     let mends = [
         ("8 counters", "each of slot[0-7] on lines of its own", "-DSLOTS"),
+        ("8 bytes", "bytes of pool[0-119] that different CPUs use on lines of their own", "-DROOM=64"),
         ("8 statistics", "statistics.hits on a line of its own", "-DAPART"),
     ];
     for (args, layout, mend) in mends {
@@ -61,6 +62,18 @@ fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
         assert_eq!(first, layout, "{document}");
         assert!(promised > 0.2 && (promised - gained).abs() < 0.02, "{layout}: {promised} promised, {gained} gained");
     }
+}
+
+/// One is mended, and the line that it was on costs as much as before: what else is there comes next.
+#[test]
+fn what_waits_once_the_first_is_mended_is_found_too() {
+    let recorded = Recorded::new(&program(PROGRAM), "8 hidden");
+    let document = recorded.fix("");
+    let mended = record(&recorded.place, &program_with(PROGRAM, &["-DALONE"]), "8 hidden", "b.rec");
+    let gained = document["seconds"].as_f64().expect("seconds") / mended - 1.0;
+    let (first, promised) = layouts(&document)[0];
+    assert_eq!(first.split("; ").count(), 3, "three of the four, so that each is alone: {first}");
+    assert!(promised > 1.0 && (promised / gained - 1.0).abs() < 0.05, "{first}: {promised} promised, {gained} gained");
 }
 
 /// Who has taken the lock has its line, and what it guards with it.

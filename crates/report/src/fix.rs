@@ -85,12 +85,8 @@ pub struct Fixes {
 }
 
 impl Fixes {
-    pub fn new(recording: &str, recorded: &Run, again: &Run, mut layouts: Vec<Trial>) -> Fixes {
-        let gain = |trial: &Trial| trial.gain.unwrap_or(f64::NEG_INFINITY);
-        layouts.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
-        // Of those that gain as much as the best, the one that moves least, then the smallest.
-        let as_good = layouts.iter().take_while(|trial| gain(&layouts[0]) - gain(trial) < ALIKE).count();
-        layouts[..as_good].sort_by_key(|trial| (trial.moved(), trial.more_bytes()));
+    pub fn new(recording: &str, recorded: &Run, again: &Run, layouts: Vec<Trial>) -> Fixes {
+        let layouts = ranked(&layouts).into_iter().map(|number| layouts[number].clone()).collect();
         Fixes {
             recording: recording.into(),
             program: recorded.argv.clone(),
@@ -101,28 +97,41 @@ impl Fixes {
             layouts,
         }
     }
-
-    /// Nothing is to be tried.
-    pub fn none(recording: &str, recorded: &Run) -> Fixes {
-        Fixes::new(recording, recorded, recorded, Vec::new())
-    }
 }
 
-/// Gains that differ by less say nothing.
+/// Throughputs that differ by less say nothing.
 const ALIKE: f64 = 0.02;
 
-/// What is worth a trial together: the best layout of each object, if several gain; by number of the trial.
-pub fn together(tried: &[Trial]) -> Vec<usize> {
+/// Does a layout gain more than another, or than the layout as it is (0)?
+pub fn gains_more(gain: Option<f64>, than: f64) -> bool {
+    gain.is_some_and(|gain| (1.0 + gain) / (1.0 + than) - 1.0 >= ALIKE)
+}
+
+/// The numbers of the trials by gain, the most first. Of those that gain as much as the best, the one that moves least is first,
+/// then the smallest.
+pub fn ranked(trials: &[Trial]) -> Vec<usize> {
+    let gain = |number: &usize| trials[*number].gain.unwrap_or(f64::NEG_INFINITY);
+    let mut order: Vec<usize> = (0..trials.len()).collect();
+    order.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    let most = order.first().and_then(|first| trials[*first].gain);
+    let is_as_good = |number: &&usize| trials[**number].gain.is_some_and(|gain| !gains_more(most, gain));
+    let as_good = order.iter().take_while(is_as_good).count();
+    order[..as_good].sort_by_key(|number| (trials[*number].moved(), trials[*number].more_bytes()));
+    order
+}
+
+/// What is worth a trial together: the best layout of each object, if several gain more than what they were tried in addition
+/// to; by number, the best first.
+pub fn together(tried: &[(&Candidate, Option<f64>)], than: f64) -> Vec<usize> {
     let mut best: Vec<usize> = Vec::new();
-    for (number, trial) in tried.iter().enumerate().filter(|(_, trial)| trial.gain >= Some(ALIKE)) {
-        let of_same = |known: &&mut usize| tried[**known].candidate.object == trial.candidate.object;
-        match best.iter_mut().find(of_same) {
-            Some(known) if tried[*known].gain < trial.gain => *known = number,
+    for (number, (candidate, gain)) in tried.iter().enumerate().filter(|(_, (_, gain))| gains_more(*gain, than)) {
+        match best.iter_mut().find(|known| tried[**known].0.object == candidate.object) {
+            Some(known) if tried[*known].1 < *gain => *known = number,
             Some(_) => {}
             None => best.push(number),
         }
     }
-    best.sort_by(|a, b| tried[*b].gain.partial_cmp(&tried[*a].gain).expect("gains that were compared"));
+    best.sort_by(|a, b| tried[*b].1.partial_cmp(&tried[*a].1).expect("gains that were compared"));
     if best.len() > 1 { best } else { Vec::new() }
 }
 
@@ -173,12 +182,18 @@ mod tests {
 
     #[test]
     fn the_best_layouts_of_several_objects_are_tried_together() {
-        let a = [trial("a", "x", 1, Some(0.1)), trial("a", "y", 1, Some(0.3))];
-        assert!(together(&a).is_empty());
-        let both = [&a[..], &[trial("b", "z", 1, Some(0.01)), trial("b", "v", 1, Some(0.5)), trial("c", "w", 1, None)]]
-            .concat();
-        assert_eq!(together(&both), [3, 1]);
-        let [mut one, two] = [both[3].clone(), both[1].clone()];
+        let named = |object: &str| trial(object, "", 0, None).candidate;
+        let [a, b, c] = ["a", "b", "c"].map(named);
+        let of_a = [(&a, Some(0.1)), (&a, Some(0.3))];
+        assert!(together(&of_a, 0.0).is_empty());
+        let all = [&of_a[..], &[(&b, Some(0.01)), (&b, Some(0.5)), (&c, None)]].concat();
+        assert_eq!(together(&all, 0.0), [3, 1]);
+        assert!(together(&all, 0.29).is_empty(), "what the others gain is no more than what was there before");
+    }
+
+    #[test]
+    fn what_is_tried_together_is_told_together() {
+        let [mut one, two] = ["v", "y"].map(|layout| trial("", layout, 1, Some(0.5)));
         one.with.push(two.candidate);
         assert_eq!((one.layout().as_str(), one.more_bytes()), ("v; y", 2));
     }

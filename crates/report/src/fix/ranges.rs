@@ -3,7 +3,8 @@
 //! bytes for several threads, and a structure has fields of several CPUs side by side.
 use super::propose::ELEMENTS;
 use crate::hot::{Group, writes};
-use corefold_explain::{ObjectUse, Uses, one_name, users};
+use corefold_explain::{ObjectUse, SiteUse, Uses, one_name, users};
+use corefold_recording::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Accesses that cost less than this share of the most expensive ones say nothing on who uses a place.
@@ -33,11 +34,15 @@ pub fn cuts(group: &Group<'_>, object: &ObjectUse, line_bytes: u64) -> Option<Cu
     if !all.iter().any(beside) {
         return None;
     }
-    let begin = all.values().filter_map(|ranges| Some(ranges.first()?.from)).min()?;
-    let used = all.values().filter_map(|ranges| Some(ranges.last()?.end)).max()?;
-    // A neighbour that finds the line there already is not recorded: the last range takes the rest of its line along.
-    let end = ((object.address + used).next_multiple_of(line_bytes) - object.address).min(object.bytes);
-    let inner = all.values().flat_map(|ranges| ranges.iter().skip(1)).map(|range| range.from);
+    let (begin, used) =
+        (all.values().filter_map(|ranges| ranges.first()), all.values().filter_map(|ranges| ranges.last()));
+    let (begin, used) = (begin.map(|range| range.from).min()?, used.map(|range| range.end).max()?);
+    let line = |offset: u64| (object.address + offset) / line_bytes * line_bytes;
+    // A neighbour that finds the line there already is not recorded: the first and the last range take the rest of their lines
+    // along.
+    let begin = line(begin).saturating_sub(object.address);
+    let end = (line(used - 1) + line_bytes - object.address).min(object.bytes);
+    let inner = all.iter().flat_map(|(address, ranges)| ranges.windows(2).map(|w| w[0].cut(&w[1], *address)));
     let starts: BTreeSet<u64> = inner.chain([begin]).collect();
     let ends = starts.iter().copied().skip(1).chain([end]);
     let ranges: Vec<(u64, u64)> =
@@ -48,28 +53,53 @@ pub fn cuts(group: &Group<'_>, object: &ObjectUse, line_bytes: u64) -> Option<Cu
 
 /// By the address of the object, ascending; and the names of the fields there.
 fn ranges<'a>(group: &'a Group<'_>, name: &str) -> (BTreeMap<u64, Vec<Range<'a>>>, Vec<&'a str>) {
-    let mut all: BTreeMap<u64, Vec<Range>> = BTreeMap::new();
+    let mut all: BTreeMap<u64, [Vec<Range>; 2]> = BTreeMap::new();
     let mut names = Vec::new();
-    let weight = |site: &corefold_explain::SiteUse| (site.stall + site.spin + site.transfers) as f64;
+    let weight = |site: &SiteUse| (site.stall + site.spin + site.transfers) as f64;
     let sites = || group.lines.iter().flat_map(|line| line.sites.iter().map(move |site| (line, site)));
     let most = sites().map(|(_, site)| weight(site)).fold(0.0, f64::max);
-    for (line, site) in sites().filter(|(_, site)| weight(site) > 0.0 && weight(site) >= most * RARE) {
+    for (line, site) in sites() {
         let Some(field) = line.fields.get(site.field_index).filter(|field| field.size > 0) else { continue };
         let Some(object) = field.object.and_then(|object| line.objects.get(object)) else { continue };
         if object.name == name {
-            names.push(field.name.as_str());
+            let is_rare = weight(site) < most * RARE;
+            names.extend((!is_rare).then_some(field.name.as_str()));
             let (from, end) = (field.offset_in_object, field.offset_in_object + field.size);
-            let uses = vec![(weight(site), &site.cpus)];
-            all.entry(object.address).or_default().push(Range { from, end, uses, written: writes(site.kind) });
+            let (uses, written) = (vec![(weight(site), &site.cpus)], writes(site.kind));
+            all.entry(object.address).or_default()[usize::from(is_rare)].push(Range { from, end, uses, written });
         }
     }
-    for ranges in all.values_mut() {
-        ranges.sort_by_key(|range| (range.from, range.end));
+    let of_object = |(address, [mut often, rare]): (u64, [Vec<Range<'a>>; 2])| {
+        often.sort_by_key(|range| (range.from, range.end));
         // First what accesses have bytes in common, then what the same CPUs use.
-        ranges.dedup_by(|next, last| next.from < last.end && last.take(next));
-        ranges.dedup_by(|next, last| users(&next.uses) == users(&last.uses) && last.take(next));
+        often.dedup_by(|next, last| next.from < last.end && last.take(next));
+        rare.iter().for_each(|access| extend(&mut often, access));
+        often.dedup_by(|next, last| users(&next.uses) == users(&last.uses) && last.take(next));
+        (address, often)
+    };
+    (all.into_iter().map(of_object).collect(), names)
+}
+
+/// A rare access is of the one range there whose CPUs made it; others, as those that set all up, are nobody's.
+fn extend(ranges: &mut [Range<'_>], access: &Range<'_>) {
+    let after = ranges.partition_point(|range| range.end <= access.from);
+    let overlapped = ranges[after..].iter().take_while(|range| range.from < access.end).count();
+    let there = match overlapped {
+        0 => after.saturating_sub(1)..(after + 1).min(ranges.len()),
+        _ => after..after + overlapped,
+    };
+    let its = users(&access.uses);
+    let mut owners = there.clone().filter(|at| contains(&users(&ranges[*at].uses), &its));
+    if let (Some(owner), None, true) = (owners.next(), owners.next(), overlapped < 2) {
+        ranges[owner].from = ranges[owner].from.min(access.from);
+        ranges[owner].end = ranges[owner].end.max(access.end);
     }
-    (all, names)
+}
+
+fn contains(all: &CpuSet, some: &CpuSet) -> bool {
+    let mut both = all.clone();
+    both.add(some);
+    both == *all
 }
 
 impl Range<'_> {
@@ -79,6 +109,13 @@ impl Range<'_> {
         self.uses.append(&mut next.uses);
         self.written |= next.written;
         true
+    }
+
+    /// Where the next range begins: what lies between the two is the one's or the other's, and objects begin at round addresses.
+    fn cut(&self, next: &Self, address: u64) -> u64 {
+        let (first, last) = (address + self.end, address + next.from);
+        let round = (0..u64::BITS).rev().map(|zeros| last >> zeros << zeros).find(|at| *at >= first);
+        round.map_or(next.from, |at| at - address)
     }
 
     /// Do other CPUs use the next range, on the same line, and does one of them write?

@@ -47,8 +47,8 @@ fn an_array_of_bytes_is_cut_by_who_uses_them() {
     let all = proposed(vec![line(0x1000, WRITE, &[(16, 4, 1, 50), (20, 4, 1, 50), (32, 8, 2, 50), (36, 4, 2, 50)], 1)]);
     let [cut, ..] = &all[..] else { panic!("nothing is proposed") };
     assert_eq!(cut.layout, "bytes of t[16-39] that different CPUs use on lines of their own");
-    // What follows on the line goes along, and so does what lies between.
-    assert_eq!((&cut.parts[..], cut.new_stride), (&[(16, 16, 0), (32, 32, 64)][..], 128));
+    // What else is on the line goes along.
+    assert_eq!((&cut.parts[..], cut.new_stride), (&[(0, 32, 0), (32, 32, 64)][..], 128));
     assert!(all.iter().all(|one| !one.layout.starts_with("each")), "nobody uses single bytes: {all:?}");
 }
 
@@ -72,6 +72,20 @@ fn who_sets_all_up_once_uses_none_of_it() {
     assert_eq!(parts(vec![line(0x1000, WRITE, &accesses, 1)]), Some(vec![(0, 16, 0), (16, 48, 64)]));
     let often = [(0, 8, 1, 500), (16, 8, 2, 500), (0, 64, 0, 400)];
     assert_eq!(parts(vec![line(0x1000, WRITE, &often, 1)]), None);
+}
+
+/// Objects of 16 and of 24 bytes, of which one field is fetched often.
+#[test]
+fn a_cut_is_where_the_next_object_begins() {
+    let often = [(4, 4, 1, 500), (20, 4, 2, 500)];
+    assert_eq!(parts(vec![line(0x1000, WRITE, &often, 1)]), Some(vec![(0, 16, 0), (16, 48, 64)]), "the roundest");
+    let often = [(4, 4, 1, 500), (28, 4, 2, 500)];
+    let with = |rare| [&often[..], &[rare]].concat();
+    let cut = |rare| parts(vec![line(0x1000, WRITE, &with(rare), 1)]).map(|parts| parts[1].0);
+    assert_eq!(cut((16, 8, 1, 1)), Some(24), "the first one's CPU uses up to 24");
+    assert_eq!(cut((12, 4, 2, 1)), Some(8), "the second one's CPU uses it from 12 on");
+    assert_eq!(cut((12, 4, 3, 1)), Some(16), "another CPU's");
+    assert_eq!(cut((0, 64, 1, 1)), Some(16), "it spans both");
 }
 
 #[test]
