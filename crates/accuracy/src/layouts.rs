@@ -56,7 +56,9 @@ pub fn try_layouts(
     let best =
         found["layouts"].as_array().and_then(|layouts| layouts.iter().find(|layout| !layout["seconds"].is_null()));
     let Some(best) = best else { return Ok(None) };
-    let layout = best["layout"].as_str().context("a layout without a name")?.to_owned();
+    let with = best["with"].as_array().into_iter().flatten();
+    let names: Option<Vec<&str>> = [best].into_iter().chain(with).map(|one| one["layout"].as_str()).collect();
+    let layout = names.context("a layout without a name")?.join("; ");
     let trial = best["seconds"].as_f64().context("a trial without its time")?;
     Ok(Some(Layout { layout, before: seconds(&before)?, trial, twin: seconds(&after)? }))
 }
