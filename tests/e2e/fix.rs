@@ -119,6 +119,30 @@ fn objects_of_one_site_may_differ_in_size() {
     assert!(all.iter().any(|(layout, _)| layout.starts_with("mixed.")), "{document}");
 }
 
+/// The source is changed as was proposed, and the program built again in its place.
+#[test]
+fn what_was_promised_is_verified_by_the_rebuilt_program() {
+    let place = Place::new();
+    for (file, define) in [("p", "-DAPART"), ("mended", "-DSLOTS")] {
+        std::fs::copy(program_with(PROGRAM, &[define]), place.path(file)).expect("a copy");
+    }
+    let script = "$corefold run --cpus 8 --no-host-time -o a.rec -- ./p 8 counters";
+    assert_eq!(place.sh(script).code, Some(0));
+    let said = place.corefold("fix a.rec --verify true");
+    assert!(said.code != Some(0) && said.err.contains("the program is the same after `true`"), "{}", said.err);
+    let said = place.corefold("fix a.rec --verify false");
+    assert!(said.code != Some(0) && said.err.contains("`false` failed (exit status: 1)"), "{}", said.err);
+    let said = place.sh("$corefold fix a.rec --json a.json --verify 'echo built; mv mended p'");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("Verified: after `echo built; mv mended p` the gain is +"), "{}", said.out);
+    assert!(said.err.contains("built") && !said.out.contains("built\n"), "{}", said.err);
+    let text = std::fs::read_to_string(place.path("a.json")).expect("a document");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let gained = document["verified"]["gain"].as_f64().expect("a number");
+    let promised = layouts(&document)[0].1;
+    assert!(promised > 0.2 && (promised - gained).abs() < 0.02, "{promised} promised, {gained} gained");
+}
+
 #[test]
 fn a_program_that_is_no_more_the_same_is_refused() {
     let place = Place::new();

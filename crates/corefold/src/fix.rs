@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold fix`: other layouts of the structures that a recording waited for, each tried by a run of its own.
 mod search;
+mod verify;
 
 use crate::cli::FixArgs;
 use crate::screen;
@@ -11,7 +12,7 @@ use corefold_driver::run::{Options, SAMPLE_PERIOD};
 use corefold_driver::{exit, program, save};
 use corefold_explain::{Images, explain};
 use corefold_launch::Relayout;
-use corefold_recording::{Run, Status};
+use corefold_recording::{Module, Run, Status};
 use corefold_report::fix::{self, Fixes};
 use search::{Search, Workload};
 use std::path::Path;
@@ -23,21 +24,28 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     program::check(name.as_ref())?;
     let mut images = Images::new();
     explain(&recorded, &mut images)?;
-    let changed = recorded.modules.iter().find(|module| images.has_changed(module));
-    if let Some(module) = changed {
+    if let Some(module) = changed(&recorded, &images) {
         bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
     }
     let mut search = Search::new(&args, recorded, others(&args)?);
     search.run(&mut images)?;
     let (done, asked, signal) = (search.trials.len(), search.asked, search.signal);
     let (recorded, again) = search.workload.ended();
-    let fixes = Fixes::new(&args.recording.to_string_lossy(), recorded, again, search.trials);
+    let mut fixes = Fixes::new(&args.recording.to_string_lossy(), recorded, again, search.trials);
+    if let (Some(command), None) = (&args.verify, signal) {
+        fixes.verified = Some(verify::verify(&args, command, recorded, again)?);
+    }
     to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;
     if let Some(signal) = signal {
         screen::note(&format!("corefold: interrupted; {done} of {asked} layouts were tried"));
         return Ok(128 + signal as u8);
     }
     Ok(exit::FINE)
+}
+
+/// A file that is not the one which was recorded.
+fn changed<'a>(recorded: &'a Run, images: &Images) -> Option<&'a Module> {
+    recorded.modules.iter().find(|module| images.has_changed(module))
 }
 
 /// The recordings that the layouts are weighed by.

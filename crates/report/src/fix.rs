@@ -82,6 +82,17 @@ pub struct Fixes {
     pub seconds: f64,
     /// By gain, the most first.
     pub layouts: Vec<Trial>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+}
+
+/// What the program gains after somebody has changed its source.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verified {
+    /// What rebuilt it.
+    pub command: String,
+    pub gain: Option<f64>,
+    pub seconds: f64,
 }
 
 impl Fixes {
@@ -95,6 +106,7 @@ impl Fixes {
             recorded_seconds: seconds(recorded),
             seconds: seconds(again),
             layouts,
+            verified: None,
         }
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layouts that were tried, by gain: as text, and as a document.
-use super::Fixes;
+use super::{Fixes, Verified};
 use crate::json::shape;
-use crate::style::{Style, escaped};
+use crate::style::{Style, escaped, wrap};
 use crate::table::{Align, Table};
 use crate::{Options, units};
 use serde::Serialize;
@@ -19,6 +19,7 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     if fixes.layouts.is_empty() {
         out +=
             &format!("At {cpus} of {machine} no structure waits for cache lines enough to be worth another layout.\n");
+        out += &verified(fixes, options.width);
         return style.finish(&out);
     }
     out += &format!("Other layouts at {cpus} of {machine}; as it is: {}", units::duration(fixes.seconds));
@@ -42,12 +43,31 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
         cells.push(trial.layout());
         table.row(cells);
     }
-    out += &table.print(options.width, style);
+    let table = table.print(options.width, style);
+    let best = fixes.layouts[0].layout();
+    let is_clipped = !table.contains(&best);
+    out += &table;
+    if is_clipped {
+        out += &format!("\n{}", wrap(&format!("first: {best}"), options.width, 0));
+    }
     out += "\ngain: of throughput, on this workload and machine; bytes: what an object grows by, at most\n";
     if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {
         out += "failed: the program ended otherwise than as it is\n";
     }
+    out += &verified(fixes, options.width);
     style.finish(&out)
+}
+
+/// What changing the source gained, beside what the best trial promised.
+fn verified(fixes: &Fixes, width: usize) -> String {
+    let Some(Verified { command, gain, seconds }) = &fixes.verified else { return String::new() };
+    let time = units::duration(*seconds);
+    let promised = match fixes.layouts.first() {
+        Some(best) => format!("; the first layout promised {}", signed(best.gain)),
+        None => String::new(),
+    };
+    let text = format!("Verified: after `{command}` the gain is {} ({time}){promised}.", signed(*gain));
+    format!("\n{}", wrap(&text, width, 0))
 }
 
 pub fn json(fixes: &Fixes) -> String {
