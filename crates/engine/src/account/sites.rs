@@ -118,7 +118,7 @@ const KINDS: [AccessKind; 6] = [
 pub fn line_shared(address: u64, pc: u64) {
     crate::hooks::frames::note(address, pc);
     let line = line_start(address);
-    let objects = crate::storage::heap::objects_on(line_in_memory(line), engine().launch.machine.line_bytes.into());
+    let objects = crate::storage::heap::objects_on(line, engine().launch.machine.line_bytes.into());
     engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES], users: Users::default() });
 }
 

@@ -44,7 +44,9 @@ const WRITE: AccessKind = AccessKind::Write;
 
 #[test]
 fn an_array_of_bytes_is_cut_by_who_uses_them() {
-    let all = proposed(vec![line(0x1000, WRITE, &[(16, 4, 1, 50), (20, 4, 1, 50), (32, 8, 2, 50), (36, 4, 2, 50)], 1)]);
+    let bytes = [(16, 1, 1, 0), (40, 1, 2, 0)];
+    let words = [(16, 4, 1, 50), (20, 4, 1, 50), (32, 8, 2, 50), (36, 4, 2, 50)];
+    let all = proposed(vec![line(0x1000, WRITE, &[&words[..], &bytes].concat(), 1)]);
     let [cut, ..] = &all[..] else { panic!("nothing is proposed") };
     assert_eq!(cut.layout, "bytes of t[16-39] that different CPUs use on lines of their own");
     // What else is on the line goes along.
@@ -56,6 +58,8 @@ fn an_array_of_bytes_is_cut_by_who_uses_them() {
 fn bytes_that_the_same_cpus_use_or_that_one_access_spans_stay_together() {
     assert_eq!(parts(vec![line(0x1000, WRITE, &[(0, 8, 1, 50), (8, 8, 1, 50)], 1)]), None);
     assert_eq!(parts(vec![line(0x1000, WRITE, &[(0, 8, 1, 50), (4, 8, 2, 50)], 1)]), None);
+    let shared = [(0, 8, 1, 50), (8, 8, 1, 50), (8, 8, 2, 50)];
+    assert_eq!(parts(vec![line(0x1000, WRITE, &shared, 1)]), None, "one CPU uses both");
     let reads = vec![line(0x1000, AccessKind::Read, &[(0, 8, 1, 50), (8, 8, 2, 50)], 1)];
     assert_eq!(parts(reads), None, "nobody writes");
 }
