@@ -48,6 +48,7 @@ fn gain_of(document: &Value, layout: &str) -> f64 {
 fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
     let mends = [
         ("8 counters", "each of slot[0-7] on lines of its own", "-DSLOTS"),
+        ("8 bytes", "bytes of pool[0-119] that different CPUs use on lines of their own", "-DROOM=64"),
         ("8 statistics", "statistics.hits on a line of its own", "-DAPART"),
     ];
     for (args, layout, mend) in mends {
@@ -61,6 +62,19 @@ fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
         assert_eq!(first, layout, "{document}");
         assert!(promised > 0.2 && (promised - gained).abs() < 0.02, "{layout}: {promised} promised, {gained} gained");
     }
+}
+
+/// One is mended, and the line that it was on costs as much as before: what else is there comes next.
+#[test]
+fn what_waits_once_the_first_is_mended_is_found_too() {
+    let recorded = Recorded::new(&program(PROGRAM), "8 hidden");
+    let document = recorded.fix("");
+    let mended = record(&recorded.place, &program_with(PROGRAM, &["-DALONE"]), "8 hidden", "b.rec");
+    let gained = document["seconds"].as_f64().expect("seconds") / mended - 1.0;
+    let (first, promised) = layouts(&document)[0];
+    let with = document["layouts"][0]["with"].as_array().expect("layouts of others").len();
+    assert_eq!(with, 2, "with two others, so that each of the four is alone: {document}");
+    assert!(promised > 1.0 && (promised / gained - 1.0).abs() < 0.05, "{first}: {promised} promised, {gained} gained");
 }
 
 /// Who has taken the lock has its line, and what it guards with it.
@@ -103,6 +117,30 @@ fn objects_of_one_site_may_differ_in_size() {
     let all = layouts(&document);
     assert!(all.len() > 1 && all.iter().all(|(_, gain)| gain.is_finite()), "{document}");
     assert!(all.iter().any(|(layout, _)| layout.starts_with("mixed.")), "{document}");
+}
+
+/// The source is changed as was proposed, and the program built again in its place.
+#[test]
+fn what_was_promised_is_verified_by_the_rebuilt_program() {
+    let place = Place::new();
+    for (file, define) in [("p", "-DAPART"), ("mended", "-DSLOTS")] {
+        std::fs::copy(program_with(PROGRAM, &[define]), place.path(file)).expect("a copy");
+    }
+    let script = "$corefold run --cpus 8 --no-host-time -o a.rec -- ./p 8 counters";
+    assert_eq!(place.sh(script).code, Some(0));
+    let said = place.corefold("fix a.rec --verify true");
+    assert!(said.code != Some(0) && said.err.contains("the program is the same after `true`"), "{}", said.err);
+    let said = place.corefold("fix a.rec --verify false");
+    assert!(said.code != Some(0) && said.err.contains("`false` failed (exit status: 1)"), "{}", said.err);
+    let said = place.sh("$corefold fix a.rec --json a.json --verify 'echo built; mv mended p'");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("Verified: after `echo built; mv mended p` the gain is +"), "{}", said.out);
+    assert!(said.err.contains("built") && !said.out.contains("built\n"), "{}", said.err);
+    let text = std::fs::read_to_string(place.path("a.json")).expect("a document");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let gained = document["verified"]["gain"].as_f64().expect("a number");
+    let promised = layouts(&document)[0].1;
+    assert!(promised > 0.2 && (promised - gained).abs() < 0.02, "{promised} promised, {gained} gained");
 }
 
 #[test]

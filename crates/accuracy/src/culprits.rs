@@ -173,7 +173,12 @@ impl Culprit {
         missing
     }
 
-    fn has(&self, text: &str) -> bool {
+    /// The twin of a public program is another program.
+    pub fn asks_for_layouts(&self) -> bool {
+        self.suite.is_none() && self.fix.0.iter().any(|fix| matches!(fix, Fix::Separate))
+    }
+
+    pub fn has(&self, text: &str) -> bool {
         self.name.contains(text) || self.suite.as_deref() == Some(text)
     }
 }
@@ -250,8 +255,7 @@ fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
         };
         at.push(Verdict { cpus, missing: culprit.missing(&headline), headline, accused });
     }
-    // The twin of a public program is another program.
-    let asked_for_layouts = culprit.suite.is_none() && culprit.fix.0.iter().any(|fix| matches!(fix, Fix::Separate));
+    let asked_for_layouts = culprit.asks_for_layouts();
     let layout = match asked_for_layouts {
         true => layouts::try_layouts(bench, MACHINE, &guilty, &innocent, &arguments)?,
         false => None,
@@ -262,7 +266,7 @@ fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
 }
 
 /// The program and its twin, built, with their arguments.
-fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> {
+pub fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> {
     if let (Some(suite), Some(twin)) = (&culprit.suite, &culprit.twin) {
         let directory = culprit.directory.as_deref().unwrap_or(".");
         let build = |suite: &str, directory, program| {

@@ -29,6 +29,7 @@ use suite::Suite;
 #[command(after_help = "Examples:\n  \
     corefold-accuracy                            run all suites and generate docs/accuracy.md\n  \
     corefold-accuracy --suite native             this host only\n  \
+    corefold-accuracy --suite layouts            what `corefold fix` removes of false sharing\n  \
     corefold-accuracy --suite published --only skl --keep")]
 struct Arguments {
     #[arg(long, value_enum, default_value = "all")]
@@ -60,6 +61,8 @@ enum Which {
     Published,
     /// Programs with known faults, and their twins without: does the headline name the fault?
     Culprits,
+    /// Of these, what `corefold fix` makes of false sharing, alone.
+    Layouts,
     /// Measure nothing: generate the page from the saved results.
     None,
 }
@@ -111,6 +114,9 @@ fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, 
         for score in culprits::measure(&bench, list, only)? {
             results.score(score);
         }
+    }
+    if arguments.suite == Which::Layouts {
+        layouts::measure(&bench, list, only, &mut results.culprits)?;
     }
     Ok(())
 }

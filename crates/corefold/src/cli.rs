@@ -39,6 +39,7 @@ Examples:
   corefold fix corefold.rec                      what would padding gain at the largest number of CPUs, and where
   corefold fix corefold.rec --cpus 16
   corefold fix corefold.rec --also reads.rec     what the same layouts do to another recording of the program
+  corefold fix corefold.rec --verify 'patch -p1 < align.patch && make'
   corefold fix corefold.rec --json - | jq '.layouts[0]'
 
 The program is simulated again, once for each layout: its objects stay where they are in memory, and what a layout moves is
@@ -199,6 +200,10 @@ pub struct FixArgs {
     /// Another recording of the same program: what do the layouts do to it?
     #[arg(long, value_name = "FILE")]
     pub also: Vec<PathBuf>,
+    /// Afterwards run this shell command, which is to change the source and rebuild the program, and simulate that: does it gain
+    /// what was promised?
+    #[arg(long, value_name = "COMMAND")]
+    pub verify: Option<String>,
     /// Also write the result as JSON; - means standard output, instead of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,

@@ -5,6 +5,8 @@
  * layouts THREADS counters: an array of them (-DSLOTS).
  * layouts THREADS statistics: a written word beside a read one (-DAPART).
  * layouts THREADS queue: a lock beside what it guards, and beside a word that all look at.
+ * layouts THREADS bytes: objects of several threads, carved out of one array of bytes (-DROOM=64).
+ * layouts THREADS hidden: four variables of four threads on one line (-DALONE).
  * layouts THREADS mixed: a spin lock in the larger of two objects that one call allocates; the smaller is freed.
  */
 #include <pthread.h>
@@ -24,6 +26,14 @@ enum { MOST = 64, ROUNDS = 20000 };
 #define SLOT _Alignas(64)
 #else
 #define SLOT
+#endif
+#ifndef ROOM
+#define ROOM 16
+#endif
+#ifdef ALONE
+#define VARIABLE _Alignas(64)
+#else
+#define VARIABLE _Alignas(16)
 #endif
 
 struct statistics {
@@ -48,6 +58,14 @@ static struct mixed *mixed;
 static struct {
 	SLOT _Atomic long mine;
 } slot[MOST];
+static _Alignas(64) unsigned char pool[MOST * ROOM];
+/* One section, so that they and nothing else fill a line. */
+#define ON_THE_LINE __attribute__((section("line"), used))
+static ON_THE_LINE _Alignas(64) char boundary[64] = { 1 };
+struct variable {
+	VARIABLE _Atomic long mine;
+};
+static ON_THE_LINE struct variable north = { 1 }, east = { 1 }, south = { 1 }, west = { 1 };
 static struct statistics *statistics;
 static struct queue *queue;
 static pthread_barrier_t begin;
@@ -57,6 +75,26 @@ static void *count(void *number)
 	pthread_barrier_wait(&begin);
 	for (int i = 0; i < ROUNDS; i++)
 		atomic_fetch_add(&slot[(long)number].mine, i);
+	return NULL;
+}
+
+static void *carve(void *number)
+{
+	_Atomic long *mine = (_Atomic long *)(pool + (long)number * ROOM);
+
+	pthread_barrier_wait(&begin);
+	for (int i = 0; i < ROUNDS; i++)
+		atomic_fetch_add(mine, i);
+	return NULL;
+}
+
+static void *hide(void *number)
+{
+	struct variable *all[] = { &north, &east, &south, &west };
+
+	pthread_barrier_wait(&begin);
+	for (int i = 0; i < ROUNDS && (long)number < 4; i++)
+		atomic_fetch_add(&all[(long)number]->mine, i);
 	return NULL;
 }
 
@@ -106,7 +144,10 @@ int main(int argc, char **argv)
 {
 	long threads = argc > 1 ? atol(argv[1]) : 4, sum = 0;
 	const char *how = argc > 2 ? argv[2] : "counters";
-	void *(*work)(void *) = *how == 'q' ? take : *how == 's' ? judge : *how == 'm' ? spin : count;
+	static void *(*const works[128])(void *) = {
+		['b'] = carve, ['h'] = hide, ['q'] = take, ['s'] = judge, ['m'] = spin, ['c'] = count,
+	};
+	void *(*work)(void *) = works[*how & 127];
 	void *objects[2];
 
 	for (volatile int i = 0; i < 2; i++)

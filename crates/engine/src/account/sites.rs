@@ -2,6 +2,7 @@
 //! Transfers of each line, by the places in the code that caused them.
 use super::users::{Use, Users};
 use crate::engine::{engine, line_start, tag_of};
+use crate::storage::relayout::line_in_memory;
 use alloc::vec::Vec;
 use corefold_model::{Access, Outcome, Ticks};
 use corefold_recording::{AccessKind, CLASSES, Class, Conflict, CpuSet, Line, Object, Site};
@@ -292,6 +293,8 @@ impl Sites {
 
     fn line(&self, index: u32, bytes: u32) -> Line {
         let mut shared = self.lines[index as usize].clone();
+        // With another layout, a line may be simulated elsewhere.
+        shared.address = line_in_memory(shared.address);
         crate::storage::heap::objects_on(shared.address, bytes.into()).iter().for_each(|object| shared.add(object));
         shared.objects.sort_by_key(|object| object.address);
         let Shared { address, objects, transfers, .. } = shared;

@@ -59,6 +59,15 @@ pub fn stored(address: u64) -> u64 {
     if hot!().relaid == 0 { address } else { engine().relayouts.stored(address) }
 }
 
+/// The line in memory that the simulator has there; the same, where parts of objects are.
+pub fn line_in_memory(line: u64) -> u64 {
+    let standing_for = || match engine().relayouts.pieces.get(&line) {
+        Some(Piece::Line(line)) => Some(*line),
+        _ => None,
+    };
+    if hot!().relaid == 0 { line } else { standing_for().unwrap_or(line) }
+}
+
 /// May the running CPU make this access, which is simulated elsewhere on a line with that tag, without an event?
 #[inline]
 pub fn is_leased(address: u64, tag: Tag, kind: Kind) -> bool {

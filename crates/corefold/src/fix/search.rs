@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The search for layouts: what waits most is tried first, and what waits once that is mended is tried in addition to it.
+use super::tried;
+use crate::cli::FixArgs;
+use anyhow::{Context, Result, ensure};
+use corefold_explain::{Images, explain};
+use corefold_launch::{Objects, Part, Relayout};
+use corefold_recording::Run;
+use corefold_report::fix::{self, Candidate, Other, Trial};
+
+/// Each round takes its candidates from the best trial of the one before.
+const ROUNDS: usize = 4;
+
+/// What a recording is of.
+pub struct Workload {
+    name: String,
+    recorded: Run,
+    /// The run that was just made with the layout as it is.
+    again: Option<Run>,
+}
+
+pub struct Search<'a> {
+    args: &'a FixArgs,
+    pub workload: Workload,
+    also: Vec<Workload>,
+    /// All candidates so far; a layout is some of them, by number.
+    found: Vec<(Candidate, Relayout)>,
+    pub trials: Vec<Trial>,
+    /// Layouts that were to be tried.
+    pub asked: usize,
+    /// What interrupted it.
+    pub signal: Option<i32>,
+}
+
+/// The best layout so far, what it gains, and its run.
+struct Best {
+    layout: Vec<usize>,
+    gain: f64,
+    run: Run,
+}
+
+impl Workload {
+    pub fn new(name: &str, recorded: Run) -> Workload {
+        Workload { name: name.into(), recorded, again: None }
+    }
+
+    /// As recorded, and as it is now.
+    pub fn ended(&self) -> (&Run, &Run) {
+        (&self.recorded, self.again.as_ref().unwrap_or(&self.recorded))
+    }
+
+    /// Its runs with these layouts, fewer if a signal came, and that signal.
+    fn tries(&mut self, args: &FixArgs, layouts: &[Vec<Relayout>]) -> Result<(Vec<Run>, Option<i32>)> {
+        // The layout as it is comes first, once.
+        let mut all = layouts.to_vec();
+        let first = self.again.is_none();
+        if first {
+            all.insert(0, Vec::new());
+        }
+        let (mut runs, signal) = tried(args, &self.recorded, &all)?;
+        if first && !runs.is_empty() {
+            let again = runs.remove(0);
+            let same = again.status == self.recorded.status;
+            ensure!(same, "the program does not end as it did when it was recorded: `corefold run` again says how");
+            self.again = Some(again);
+        }
+        Ok((runs, signal))
+    }
+
+    /// What this run of it gains.
+    fn gain(&self, run: Option<&Run>) -> Option<f64> {
+        fix::gain(self.again.as_ref()?, run?)
+    }
+}
+
+impl<'a> Search<'a> {
+    pub fn new(args: &'a FixArgs, recorded: Run, also: Vec<Workload>) -> Search<'a> {
+        let workload = Workload::new(&args.recording.to_string_lossy(), recorded);
+        Search { args, workload, also, found: Vec::new(), trials: Vec::new(), asked: 0, signal: None }
+    }
+
+    pub fn run(&mut self, images: &mut Images) -> Result<()> {
+        let mut best = Best { layout: Vec::new(), gain: 0.0, run: self.workload.recorded.clone() };
+        for _ in 0..ROUNDS {
+            match self.round(&best, images)? {
+                Some(better) => best = better,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries what the best layout's run waited for, in addition to it. Returns what is better.
+    fn round(&mut self, best: &Best, images: &mut Images) -> Result<Option<Best>> {
+        let known = self.found.len();
+        self.find(best, images)?;
+        let first = self.trials.len();
+        let with = |more: &[usize]| [&best.layout[..], more].concat();
+        let mut layouts: Vec<Vec<usize>> = (known..self.found.len()).map(|number| with(&[number])).collect();
+        let mut runs = self.tries(&layouts)?;
+        let candidates = self.found[known..].iter().map(|(candidate, _)| candidate);
+        let gains: Vec<_> = candidates.zip(&self.trials[first..]).map(|(one, trial)| (one, trial.gain)).collect();
+        let several: Vec<usize> = fix::together(&gains, best.gain).into_iter().map(|number| known + number).collect();
+        if self.signal.is_none() && !several.is_empty() {
+            layouts.push(with(&several));
+            runs.extend(self.tries(&layouts[layouts.len() - 1..])?);
+        }
+        let trials = &self.trials[first..];
+        let Some(&number) = fix::ranked(trials).first() else { return Ok(None) };
+        let is_better = self.signal.is_none() && fix::gains_more(trials[number].gain, best.gain);
+        let gain = trials[number].gain.filter(|_| is_better);
+        Ok(gain.map(|gain| Best { layout: layouts.swap_remove(number), gain, run: runs.swap_remove(number) }))
+    }
+
+    /// Finds candidates; an object that has another layout already keeps that.
+    fn find(&mut self, best: &Best, images: &mut Images) -> Result<()> {
+        for candidate in fix::candidates(&explain(&best.run, images)?) {
+            let has_one = best.layout.iter().any(|number| self.found[*number].0.object == candidate.object);
+            if let Some(relayout) = relayout(&best.run, &candidate).filter(|_| !has_one) {
+                self.found.push((candidate, relayout));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries layouts on all workloads. Returns their runs of the first one, fewer if a signal came.
+    fn tries(&mut self, layouts: &[Vec<usize>]) -> Result<Vec<Run>> {
+        if layouts.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.asked += layouts.len();
+        let relaid = |numbers: &Vec<usize>| numbers.iter().map(|number| self.found[*number].1.clone()).collect();
+        let relayouts: Vec<Vec<Relayout>> = layouts.iter().map(relaid).collect();
+        let (runs, mut signal) = self.workload.tries(self.args, &relayouts)?;
+        ensure!(self.workload.again.is_some(), "interrupted before the first layout was tried");
+        let mut others: Vec<Vec<Run>> = Vec::new();
+        for other in &mut self.also {
+            let (program, own) = (other.recorded.argv.first(), self.workload.recorded.argv.first());
+            ensure!(program == own, "{} is a recording of another program", other.name);
+            let (runs, interrupted) = other.tries(self.args, &relayouts)?;
+            signal = signal.or(interrupted);
+            others.push(runs);
+        }
+        self.signal = self.signal.or(signal);
+        for (number, (layout, run)) in layouts.iter().zip(&runs).enumerate() {
+            let other = |(other, runs): (&Workload, &Vec<Run>)| Other {
+                recording: other.name.clone(),
+                gain: other.gain(runs.get(number)),
+            };
+            let also = self.also.iter().zip(&others).map(other).collect();
+            let mut candidates = layout.iter().map(|number| self.found[*number].0.clone());
+            let candidate = candidates.next().context("a layout of no object")?;
+            let (with, gain) = (candidates.collect(), self.workload.gain(Some(run)));
+            self.trials.push(Trial { candidate, with, gain, seconds: fix::seconds(run), also });
+        }
+        Ok(runs)
+    }
+}
+
+/// What the engine is to do for it. A heap object is found by where it was allocated.
+fn relayout(run: &Run, candidate: &Candidate) -> Option<Relayout> {
+    let objects = match candidate.is_heap {
+        false => Objects::At(candidate.address, candidate.bytes),
+        true => {
+            let all = run.lines.iter().flat_map(|line| &line.objects);
+            let object = all.into_iter().find(|object| object.address == candidate.address)?;
+            Objects::Allocated(run.allocations.get(object.site as usize)?.stack.clone())
+        }
+    };
+    let parts = candidate.parts.iter().map(|&(from, bytes, to)| Part { from, bytes, to }).collect();
+    Some(Relayout { objects, stride: candidate.stride, new_stride: candidate.new_stride, parts })
+}

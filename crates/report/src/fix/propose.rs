@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which layouts are worth a trial.
+use super::Candidate;
+use super::ranges::cuts;
+use super::unit::{LEAST_OF_FIELD, Part, Unit, fields, share_of};
+use crate::hot::{Group, groups};
+use crate::units;
+use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name, pattern};
+use corefold_recording::Time;
+use std::collections::BTreeSet;
+
+/// Objects that are looked at, and the least share of the CPU time that each must be waited for.
+const OBJECTS: usize = 4;
+const LEAST: f64 = 0.02;
+/// Fields of one object, the most expensive, that are tried alone.
+const FIELDS: usize = 4;
+/// Elements of an array within an object, at most.
+pub const ELEMENTS: u64 = 1024;
+
+/// Layouts that are worth a trial, the object with the most wait first.
+pub fn candidates(explained: &Explained) -> Vec<Candidate> {
+    let Time { compute, stall, spin, .. } = explained.run.time;
+    let all = compute + stall + spin;
+    let groups = groups(explained);
+    let hot = groups.iter().take(OBJECTS).filter(|group| units::share(group.wait(), all) >= LEAST);
+    let mut found: Vec<Candidate> = Vec::new();
+    for candidate in hot.flat_map(of_group) {
+        if !found.iter().any(|known| known.address == candidate.address && known.parts == candidate.parts) {
+            found.push(candidate);
+        }
+    }
+    found
+}
+
+fn of_group(group: &Group<'_>) -> Vec<Candidate> {
+    let hottest = group.hottest();
+    let Some(object) = main_object(hottest) else { return Vec::new() };
+    let unit = Unit::new(object, group);
+    let mut found = Vec::new();
+    let elements = unit.elements(group);
+    found.extend(unit.by_user(group, elements.as_ref()));
+    found.extend(elements);
+    found.extend(unit.fields_alone());
+    found.extend(unit.read_apart());
+    found.extend(unit.aligned());
+    found
+}
+
+/// The object that a line's group is named for, if it can be laid out.
+fn main_object(line: &HotLine) -> Option<&ObjectUse> {
+    let cost = |object: usize| -> u64 {
+        line.fields.iter().filter(|f| f.object == Some(object)).map(|f| f.stall + f.spin).sum()
+    };
+    let object = line.objects.get((0..line.objects.len()).rev().max_by_key(|&object| cost(object))?)?;
+    (matches!(object.storage, Storage::Heap | Storage::Global) && object.bytes > 0).then_some(object)
+}
+
+impl Unit<'_> {
+    fn candidate(&self, layout: String, stride: u64, parts: Vec<(u64, u64, u64)>) -> Candidate {
+        let used = parts.last().map_or(0, |(_, bytes, to)| to + bytes);
+        let new_stride = used.next_multiple_of(self.line_bytes);
+        let moved: u64 = parts.iter().map(|(_, bytes, _)| bytes).sum();
+        Candidate {
+            object: self.object.name.clone(),
+            layout,
+            address: self.object.address,
+            bytes: self.object.bytes,
+            is_heap: self.object.storage == Storage::Heap,
+            stride,
+            new_stride,
+            more_bytes: (new_stride - moved.min(new_stride)) * (self.object.bytes / stride).max(1),
+            parts,
+        }
+    }
+
+    fn name(&self, part: &Part) -> String {
+        one_name(&part.names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Each element of the array on lines of its own.
+    fn elements(&self, group: &Group<'_>) -> Option<Candidate> {
+        if self.stride < self.object.bytes {
+            let names: Vec<&str> = fields(group, &self.object.name)
+                .filter_map(|(_, field)| Some(field.elements.first()?.name.as_str()))
+                .collect();
+            let layout = format!("each of {} on lines of its own", one_name(&names));
+            return (!self.stride.is_multiple_of(self.line_bytes) || self.astride)
+                .then(|| self.candidate(layout, self.stride, vec![(0, self.stride, 0)]));
+        }
+        // An array within the object.
+        let all: Vec<_> = fields(group, &self.object.name)
+            .filter_map(|(object, field)| field.elements.first().map(|element| (object.address, element)))
+            .collect();
+        let (begin, first) = all.first()?;
+        let size = first.size;
+        if size == 0 || size.is_multiple_of(self.line_bytes) {
+            return None;
+        }
+        let offsets: BTreeSet<u64> = all.iter().map(|(begin, e)| e.address - begin).collect();
+        if all.iter().any(|(_, e)| e.size != size || pattern(&e.name) != pattern(&first.name)) {
+            return None;
+        }
+        // Accesses to several elements at once: the program has other things there than these, as an allocator in an array of bytes.
+        let spans = |field: &FieldUse| field.elements.is_empty() && pattern(&field.name) == pattern(&first.name);
+        if share_of(group, &self.object.name, spans) >= LEAST_OF_FIELD {
+            return None;
+        }
+        let phase = (first.address - begin) % size;
+        let (low, high) = (*offsets.first()?, *offsets.last()?);
+        if offsets.len() < 2 || offsets.iter().any(|o| o % size != phase) || (high - low) / size >= ELEMENTS {
+            return None;
+        }
+        let names: Vec<&str> = all.iter().map(|(_, element)| element.name.as_str()).collect();
+        let padded = size.next_multiple_of(self.line_bytes);
+        let count = (high - low) / size + 1;
+        let parts = (0..count).map(|i| (low + i * size, size, i * padded)).collect();
+        Some(self.candidate(format!("each of {} on lines of its own", one_name(&names)), self.object.bytes, parts))
+    }
+
+    /// What different CPUs use, each range of bytes on lines of its own, unless these are the elements.
+    fn by_user(&self, group: &Group<'_>, elements: Option<&Candidate>) -> Option<Candidate> {
+        let cuts = cuts(group, self.object, self.line_bytes)?;
+        if let Some((begin, size, _)) = elements.map(|elements| elements.parts[0]) {
+            let element = |at: usize| cuts.ranges[at].0.checked_sub(begin).map(|offset| offset / size);
+            if (1..cuts.ranges.len())
+                .all(|at| element(at).zip(element(at - 1)).is_some_and(|(own, before)| own == before + 1))
+            {
+                return None;
+            }
+        }
+        let mut to = 0;
+        let parts = cuts.ranges.iter().map(|(from, bytes)| {
+            let part = (*from, *bytes, to);
+            to += bytes.next_multiple_of(self.line_bytes);
+            part
+        });
+        let parts = parts.collect();
+        let layout = format!("bytes of {} that different CPUs use on lines of their own", cuts.names);
+        Some(self.candidate(layout, self.object.bytes, parts))
+    }
+
+    /// Each written field alone, those that cost most.
+    fn fields_alone(&self) -> Vec<Candidate> {
+        let mut written: Vec<(&u64, &Part)> = self.parts.iter().filter(|(_, part)| part.written).collect();
+        // One of an array's elements is no better than the others.
+        let like = |part: &Part| {
+            self.parts.values().filter(|other| pattern(&other.names[0]) == pattern(&part.names[0])).count()
+        };
+        written.retain(|(_, part)| like(part) == 1 && part.is_one());
+        written.sort_by_key(|(_, part)| std::cmp::Reverse((part.cost, part.transfers)));
+        let alone = written.into_iter().take(FIELDS).filter(|(_, part)| part.bytes < self.stride);
+        alone
+            .map(|(offset, part)| {
+                let layout = format!("{} on a line of its own", self.name(part));
+                self.candidate(layout, self.stride, vec![(*offset, part.bytes, 0)])
+            })
+            .collect()
+    }
+
+    /// Lines that CPUs fetch only to read, without what is written on them. What else is on them goes along: who finds one field
+    /// there reads the next one for nothing, and is not recorded.
+    fn read_apart(&self) -> Option<Candidate> {
+        let read: Vec<(&u64, &Part)> = self.parts.iter().filter(|(_, part)| !part.written && part.is_one()).collect();
+        let phase = if self.stride.is_multiple_of(self.line_bytes) || self.stride == self.object.bytes {
+            self.object.address % self.line_bytes
+        } else {
+            0
+        };
+        let lines: BTreeSet<u64> = read.iter().map(|(offset, _)| (*offset + phase) / self.line_bytes).collect();
+        let mut parts = Vec::new();
+        let mut beside = false;
+        for (number, line) in (0..).zip(&lines) {
+            let begin = (line * self.line_bytes).saturating_sub(phase);
+            let end = ((line + 1) * self.line_bytes - phase).min(self.stride);
+            let mut from = begin;
+            for &(written, until) in self.written.iter().filter(|(w, until)| *w < end && *until > begin) {
+                beside = true;
+                if from < written {
+                    parts.push((from, written - from, number * self.line_bytes + from - begin));
+                }
+                from = from.max(until);
+            }
+            if from < end {
+                parts.push((from, end - from, number * self.line_bytes + from - begin));
+            }
+        }
+        let names: Vec<String> = read.iter().map(|(_, part)| self.name(part)).collect();
+        let what = one_name(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        (beside && !parts.is_empty())
+            .then(|| self.candidate(format!("{what} apart from what is written beside"), self.stride, parts))
+    }
+
+    /// The whole object from the begin of a line on.
+    fn aligned(&self) -> Option<Candidate> {
+        let alone = !self.object.bytes.is_multiple_of(self.line_bytes) || self.astride;
+        let layout = format!("{} on lines of its own", self.object.name);
+        alone.then(|| self.candidate(layout, self.object.bytes, vec![(0, self.object.bytes, 0)]))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use super::*;
+use crate::sample::run;
+use corefold_explain::{Element, FieldUse};
+
+/// An object of so many bytes at 0x1000, and what was accessed there: name, offset, bytes, writers, cycles.
+fn line(bytes: u64, storage: Storage, accessed: &[(&str, u64, u64, u32, u64)], element: u64) -> HotLine {
+    let object = ObjectUse { name: "table (t.c:3)".into(), address: 0x1000, bytes, storage, ..ObjectUse::default() };
+    let field = |&(name, offset, size, writers, stall): &(&str, u64, u64, u32, u64)| FieldUse {
+        name: name.into(),
+        object: Some(0),
+        offset_in_object: offset,
+        size,
+        writers,
+        stall,
+        transfers: stall,
+        elements: (element > 0)
+            .then(|| Element {
+                name: name.split_inclusive(']').next().unwrap_or(name).into(),
+                address: 0x1000 + offset / element * element,
+                size: element,
+                ..Element::default()
+            })
+            .into_iter()
+            .collect(),
+        ..FieldUse::default()
+    };
+    let fields: Vec<FieldUse> = accessed.iter().map(field).collect();
+    let stall = fields.iter().map(|field| field.stall).sum();
+    HotLine { address: 0x1000, bytes: 64, objects: vec![object], fields, stall, ..HotLine::default() }
+}
+
+fn proposed(line: HotLine) -> Vec<Candidate> {
+    let mut run = run(4);
+    (run.run.time.stall, run.lines) = (line.stall, vec![line]);
+    candidates(&run)
+}
+
+/// What it is called, and old and new size.
+fn sizes(candidate: &Candidate) -> (&str, u64, u64) {
+    (&candidate.layout, candidate.stride, candidate.new_stride)
+}
+
+#[test]
+fn a_written_field_is_parted_from_a_read_one() {
+    let fields = [("t.hits", 0, 8, 1, 90), ("t.limit", 8, 4, 0, 40), ("t.seldom", 16, 8, 1, 1)];
+    let all = proposed(line(64, Storage::Heap, &fields, 0));
+    let [alone, apart] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(sizes(alone), ("t.hits on a line of its own", 64, 64));
+    assert_eq!(sizes(apart), ("t.limit apart from what is written beside", 64, 64));
+    // What lies beside the read field goes along, but for what is written.
+    assert_eq!((&alone.parts[..], &apart.parts[..]), (&[(0, 8, 0)][..], &[(8, 8, 8), (24, 40, 24)][..]));
+}
+
+#[test]
+fn the_elements_of_an_array_are_parted_and_none_alone() {
+    let fields = [("t[0].n", 0, 8, 1, 50), ("t[1].n", 16, 8, 1, 50)];
+    let all = proposed(line(64, Storage::Global, &fields, 16));
+    assert_eq!(sizes(&all[0]), ("each of t[0-1] on lines of its own", 16, 64));
+    assert!(all[0].parts == [(0, 16, 0)] && all.iter().all(|one| !one.layout.contains("t[0]")), "{all:?}");
+}
+
+/// A vectorised loop that sets the elements up accesses two at once.
+#[test]
+fn who_sets_elements_up_does_not_hide_that_they_are_an_array() {
+    let with = |cost| {
+        let fields = [("t[0]", 0, 8, 1, 500), ("t[1]", 8, 8, 1, 500), ("t[0-1]", 0, 16, 1, cost)];
+        let mut line = line(64, Storage::Heap, &fields, 8);
+        line.fields[2].elements.clear();
+        proposed(line)
+    };
+    assert_eq!(sizes(&with(1)[0]), ("each of t[0-1] on lines of its own", 8, 64));
+    assert!(with(500).iter().all(|one| one.stride == 64), "it costs as much as the elements alone");
+}
+
+#[test]
+fn two_arrays_are_not_one_and_one_element_is_none() {
+    let arrays = [("t.a[0]", 8, 8, 1, 50), ("t.a[1]", 16, 8, 1, 50), ("t.b[0]", 40, 8, 1, 50)];
+    let all = proposed(line(72, Storage::Global, &arrays, 8));
+    assert!(all.iter().all(|one| !one.layout.starts_with("each")), "{all:?}");
+    let one = [("t[0].n", 0, 8, 1, 50), ("t[0].m", 8, 8, 1, 50)];
+    let all = proposed(line(64, Storage::Heap, &one, 24));
+    assert!(!all.is_empty() && all.iter().all(|one| one.stride == 64 && !one.layout.starts_with("each")), "{all:?}");
+}
+
+#[test]
+fn two_written_fields_are_never_put_together() {
+    let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50), ("t.c", 16, 8, 0, 50), ("t.d", 24, 8, 0, 50)];
+    for Candidate { layout, parts, .. } in proposed(line(80, Storage::Global, &fields, 0)) {
+        let whole = parts == [(0, 80, 0)];
+        let written = parts.iter().filter(|(from, _, _)| *from < 16).count();
+        assert!(whole || written <= 1, "{layout}: {parts:?}");
+    }
+}
+
+#[test]
+fn nothing_is_proposed_for_stacks_and_for_what_costs_nothing() {
+    let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50)];
+    assert!(proposed(line(64, Storage::Stack, &fields, 0)).is_empty());
+    let mut idle = run(4);
+    (idle.run.time.compute, idle.lines) = (10_000, vec![line(64, Storage::Heap, &fields, 0)]);
+    assert!(candidates(&idle).is_empty());
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Layouts that were tried, by gain: as text, and as a document.
+use super::{Fixes, Verified};
+use crate::json::shape;
+use crate::style::{Style, escaped, wrap};
+use crate::table::{Align, Table};
+use crate::{Options, units};
+use serde::Serialize;
+
+/// A gain as people write it: `+12.3%`.
+fn signed(gain: Option<f64>) -> String {
+    gain.map_or("failed".into(), |gain| format!("{:+.1}%", gain * 100.0))
+}
+
+pub fn text(fixes: &Fixes, options: &Options) -> String {
+    let style = Style { color: options.color };
+    let (cpus, machine) = (units::counted(fixes.cpus, "CPU"), &fixes.machine);
+    let mut out = format!("{}\n", fixes.program.join(" "));
+    if fixes.layouts.is_empty() {
+        out +=
+            &format!("At {cpus} of {machine} no structure waits for cache lines enough to be worth another layout.\n");
+        out += &verified(fixes, options.width);
+        return style.finish(&out);
+    }
+    out += &format!("Other layouts at {cpus} of {machine}; as it is: {}", units::duration(fixes.seconds));
+    if (fixes.seconds - fixes.recorded_seconds).abs() > fixes.recorded_seconds * 1e-6 {
+        out += &format!(
+            " (recorded: {}; the program, its input or the options have changed)",
+            units::duration(fixes.recorded_seconds)
+        );
+    }
+    out += "\n\n";
+    let others: Vec<String> = fixes.layouts[0].also.iter().map(|other| other.recording.clone()).collect();
+    let mut columns = vec![("gain", Align::Right), ("time", Align::Right)];
+    columns.extend(others.iter().map(|name| (name.as_str(), Align::Right)));
+    columns.extend([("bytes", Align::Right), ("layout", Align::Left)]);
+    let last = columns.len() - 1;
+    let mut table = Table::new(&columns, &[last]);
+    for trial in &fixes.layouts {
+        let mut cells = vec![signed(trial.gain), units::duration(trial.seconds)];
+        cells.extend(trial.also.iter().map(|other| signed(other.gain)));
+        cells.push(format!("+{}", trial.more_bytes()));
+        cells.push(trial.layout());
+        table.row(cells);
+    }
+    let table = table.print(options.width, style);
+    let best = fixes.layouts[0].layout();
+    let is_clipped = !table.contains(&best);
+    out += &table;
+    if is_clipped {
+        out += &format!("\n{}", wrap(&format!("first: {best}"), options.width, 0));
+    }
+    out += "\ngain: of throughput, on this workload and machine; bytes: what an object grows by, at most\n";
+    if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {
+        out += "failed: the program ended otherwise than as it is\n";
+    }
+    out += &verified(fixes, options.width);
+    style.finish(&out)
+}
+
+/// What changing the source gained, beside what the best trial promised.
+fn verified(fixes: &Fixes, width: usize) -> String {
+    let Some(Verified { command, gain, seconds }) = &fixes.verified else { return String::new() };
+    let time = units::duration(*seconds);
+    let promised = match fixes.layouts.first() {
+        Some(best) => format!("; the first layout promised {}", signed(best.gain)),
+        None => String::new(),
+    };
+    let text = format!("Verified: after `{command}` the gain is {} ({time}){promised}.", signed(*gain));
+    format!("\n{}", wrap(&text, width, 0))
+}
+
+pub fn json(fixes: &Fixes) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: u32,
+        #[serde(flatten)]
+        fixes: &'a Fixes,
+    }
+    let document = Document { schema: shape::SCHEMA, fixes };
+    escaped(&serde_json::to_string_pretty(&document).expect("strings, numbers and lists")) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_has_its_sign() {
+        assert_eq!([None, Some(0.25), Some(-0.031), Some(1.4)].map(signed), ["failed", "+25.0%", "-3.1%", "+140.0%"]);
+    }
+}
