@@ -137,7 +137,6 @@ fn owner(lock: u64) -> u64 {
     unsafe { ((lock + OWNER) as *const u64).read() }
 }
 
-
 /// Waits for a word of glibc's to be free, and takes it. Handlers run once the call is over.
 pub fn wait_for_word(object: Object, word: u64) {
     crate::calls::signals::deafly(|| {
