@@ -21,7 +21,7 @@ impl Stretch {
         let line = line.trim_start();
         let (mnemonic, operands) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         match mnemonic.trim_end() {
-            "call" | "callq" => self.calls(operands.trim_start()),
+            "call" | "callq" => return self.calls(operands.trim_start(), hooked),
             "jmp" | "ret" | "retq" => *self = Stretch::default(),
             _ if self.seen => return self.runs(line, hooked),
             _ => {}
@@ -48,19 +48,23 @@ impl Stretch {
         *self = Stretch { seen: true, length: 0 };
     }
 
-    fn calls(&mut self, target: &str) {
+    fn calls(&mut self, target: &str, hooked: bool) -> bool {
         let hook = target.trim_start_matches('*');
         if hook.starts_with(crate::cc::assembly::BLOCK_HOOK) {
             *self = Stretch::default();
         } else if !hook.starts_with("__tsan_") || hook.starts_with("__tsan_atomic") {
             self.is_seen();
+        } else if self.seen && self.length > MOST && !hooked {
+            *self = Stretch::default();
+            return true;
         }
+        false
     }
 
     fn runs(&mut self, line: &str, hooked: bool) -> bool {
         let instruction = line.starts_with(|c: char| c.is_ascii_lowercase()) && !line.contains(':');
         self.length += u32::from(instruction);
-        // Only moves begin no sequence that the linker rewrites as a whole.
+        // Moves, and calls of hooks, begin no sequence that the linker rewrites as a whole.
         let splits = is_pause(line) || self.length > MOST && !hooked && line.starts_with("mov");
         if splits {
             *self = Stretch::default();
@@ -117,6 +121,14 @@ mod tests {
         assert!(!stretch.splits("\tcall\t__tsan_write4@PLT\n", false));
         assert!(!stretch.splits("\tmovl\t%eax, (%rbx)\n", true));
         assert!(stretch.splits("\tmovl\t%eax, %edi\n", false));
+    }
+
+    #[test]
+    fn a_hook_begins_a_block_after_a_long_stretch() {
+        let mut lines = vec!["\tcall\tpthread_spin_unlock@PLT\n"];
+        lines.extend(["\timull\t%eax, %eax\n"; MOST as usize + 5]);
+        lines.extend(["\tcall\t__tsan_write4@PLT\n", "\tmovl\t%eax, (%rbx)\n"]);
+        assert_eq!(splits(&lines), [MOST as usize + 6]);
     }
 
     #[test]
