@@ -11,7 +11,7 @@ const SLEEPY: [&str; 4] =
     ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1", "-DCF_RWSEM_HAND_OFF_NS=2000"];
 
 fn seeds(in_test: &'static str) -> &'static str {
-    if stress() { "1-1000" } else { in_test }
+    if stress() { "1-300" } else { in_test }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is promised; a miss is called one.
 use crate::layouts::Layout;
+use crate::ratios::Ratios;
 use crate::results::{Curve, Group, Point, Results};
 use crate::statistics::median;
 use anyhow::Result;
@@ -205,6 +206,9 @@ pub fn reached(results: &Results) -> Result<BTreeSet<String>> {
     let shapes = Shapes::of(results);
     reached.extend(shapes.ranks_are_reached().then(|| "rank correlation".into()));
     reached.extend(shapes.knees_are_reached().then(|| "knees".into()));
+    let ratios = Ratios::of(results.groups());
+    reached.extend(ratios.winners_are_reached().then(|| "the better of two designs".into()));
+    reached.extend(ratios.median_is_reached().then(|| "the ratio of two designs".into()));
     for score in results.culprits.iter().filter(|score| score.asked_for_layouts) {
         let layout = score.layout.as_ref();
         reached.extend(layout.is_some_and(ends_it).then(|| format!("corefold fix ends the fault of {}", score.name)));

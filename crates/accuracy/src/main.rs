@@ -12,6 +12,7 @@ mod packages;
 mod page;
 mod progress;
 mod published;
+mod ratios;
 mod results;
 mod statistics;
 mod suite;

@@ -2,6 +2,7 @@
 //! docs/accuracy.md, of the results.
 use crate::bounds::{self, Shapes, Worst};
 use crate::culprits_page::culprits;
+use crate::ratios::{MEDIAN, Ratios, WINNERS};
 use crate::results::{Curve, Group, Results};
 use crate::suite::Suite;
 use anyhow::Result;
@@ -75,7 +76,37 @@ fn bounds(page: &mut String, results: &Results) -> Result<()> {
         shapes.bent,
         verdict(shapes.knees_are_reached()),
     );
+    ratios(page, results);
     Ok(())
+}
+
+fn ratios(page: &mut String, results: &Results) {
+    let all = Ratios::of(results.groups());
+    let share = |ratios: &Ratios| percent((ratios.pairs > 0).then(|| ratios.right as f64 / ratios.pairs as f64));
+    let _ = writeln!(
+        page,
+        "\n**Two designs** for one job, of one publication, on one machine, with as many threads, whose published times differ by \
+         more than 25 %: the better one is the published one in {} of {} pairs ({}): {} (bound: {}). Median error of the ratio \
+         (the factor between the two ratios, less 1): {:.1} %: {} (bound: {}).\n",
+        all.right,
+        all.pairs,
+        share(&all),
+        verdict(all.winners_are_reached()),
+        percent(Some(WINNERS)),
+        all.median * 100.0,
+        verdict(all.median_is_reached()),
+        percent(Some(MEDIAN)),
+    );
+    row(page, &["machine", "what", "pairs", "right", "median error of the ratio"].map(String::from));
+    row(page, &["---", "---", "--:", "--:", "--:"].map(String::from));
+    for group in results.groups() {
+        let found = Ratios::of(std::iter::once(group));
+        if found.pairs > 0 {
+            let machine = format!("`{}`", group.machine);
+            let [pairs, median] = [found.pairs.to_string(), percent(Some(found.median))];
+            row(page, &[machine, group.title.clone(), pairs, share(&found), median]);
+        }
+    }
 }
 
 fn summary(page: &mut String, groups: &[&Group]) {

@@ -41,11 +41,12 @@ fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, data
         options.push(format!("-D{}={value}", constant.name));
         withheld = Some((constant.name.clone(), value));
     }
+    let microseconds = curve.microseconds.unwrap_or(group.microseconds);
     let program = bench.build_simulated(&source, &options)?;
     let mut points = Vec::new();
     let mut wrongly_blamed = None;
     for point in published {
-        let simulated = bench.simulated(&program, &group.machine, point.threads, group.microseconds)?;
+        let simulated = bench.simulated(&program, &group.machine, point.threads, microseconds)?;
         if curve.private && simulated.blamed != "nothing" {
             wrongly_blamed = Some(simulated.blamed);
         }

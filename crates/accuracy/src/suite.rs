@@ -92,6 +92,7 @@ pub struct Curve {
     /// In place of the group's.
     #[serde(default)]
     pub threads: Vec<u32>,
+    pub microseconds: Option<u64>,
     /// A constant that the source withholds, set from the point with one thread.
     pub withheld: Option<Withheld>,
     /// Nothing is shared: no line may be blamed.

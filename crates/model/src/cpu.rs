@@ -2,7 +2,7 @@
 //! Outstanding accesses of a CPU: loads that it does not wait for, and stores in its buffer.
 use crate::pages::Pages;
 use crate::port::Port;
-use crate::{Access, Ticks};
+use crate::{Access, Ticks, ticks};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -27,10 +27,12 @@ pub struct Blame {
     pub stall: Ticks,
 }
 
-/// A line's worth of stores that wait for the line.
+/// Stores in a row to one line, which wait for it and commit together.
 #[derive(Clone, Copy, Debug)]
 struct Store {
     line: u64,
+    /// How many: each takes an entry of the buffer.
+    entries: u32,
     address: u64,
     origin: u64,
     /// The bytes of the line that were stored, a bit each (of a 128-byte line, one for two bytes).
@@ -43,6 +45,8 @@ pub(crate) struct Cpu {
     /// What they deliver.
     pages: Pages,
     stores: VecDeque<Store>,
+    /// Entries that the stores take.
+    entries: u32,
     last_commit: Ticks,
     /// When the last of the loads is done that were begun so far: stores commit after the loads before them.
     loaded: Ticks,
@@ -85,6 +89,7 @@ impl Cpu {
             loads: VecDeque::new(),
             pages: Pages::new(),
             stores: VecDeque::new(),
+            entries: 0,
             last_commit: 0,
             loaded: 0,
             outlasts: false,
@@ -109,7 +114,7 @@ impl Cpu {
         let over = !self.outlasts && self.loaded.max(self.last_commit) <= now;
         if over {
             self.loads.clear();
-            self.stores.clear();
+            while self.pop_store().is_some() {}
         }
         over
     }
@@ -140,9 +145,18 @@ impl Cpu {
         }
         self.outlasts &= !self.loads.is_empty();
         while self.stores.front().is_some_and(|s| s.commit <= now) {
-            self.stores.pop_front();
+            self.pop_store();
         }
         now
+    }
+
+    /// The oldest store leaves: its entries do so one by one, a cycle each, and until then loads are forwarded from them.
+    fn pop_store(&mut self) -> Option<Store> {
+        let store = self.stores.pop_front()?;
+        self.entries -= store.entries;
+        let begun = if self.recent.0 == store.line { self.recent.2.max(store.commit) } else { store.commit };
+        self.recent = (store.line, store.mask, begun + u64::from(store.entries) * ticks(1));
+        Some(store)
     }
 
     /// Waits for all loads, as an operation that must not be speculated does.
@@ -164,6 +178,7 @@ impl Cpu {
             self.blame(last.address, last.origin, last.commit.saturating_sub(now));
         }
         self.stores.clear();
+        self.entries = 0;
         now.max(self.last_commit)
     }
 
@@ -280,20 +295,35 @@ impl Cpu {
         }
     }
 
-    /// Adds a store to the youngest if that waits for the same line: those between two others must keep
-    /// their order.
-    pub fn merge(&mut self, line: u64, mask: u64) -> Option<Ticks> {
-        let store = self.stores.back_mut().filter(|s| s.line == line)?;
-        store.mask |= mask;
-        Some(store.commit)
+    /// Adds a store to the youngest if that waits for the same line: those between two others must keep their order. Returns
+    /// when the CPU goes on, which with all `capacity` entries taken is when the oldest is gone, and when the store commits.
+    pub fn merge(
+        &mut self,
+        access: &Access,
+        line: u64,
+        mask: u64,
+        now: Ticks,
+        capacity: usize,
+    ) -> Option<(Ticks, Ticks)> {
+        self.stores.back().filter(|youngest| youngest.line == line)?;
+        let now = self.room(now, capacity);
+        let Some(youngest) = self.stores.back_mut() else {
+            // Those before it, to the same line, have committed: the line is here.
+            return Some((now, self.store(access, line, mask, now)));
+        };
+        youngest.mask |= mask;
+        youngest.entries += 1;
+        self.entries += 1;
+        self.last_commit = self.commits_from();
+        Some((now, self.last_commit))
     }
 
     /// Makes room for a store; returns when there is.
     pub fn room(&mut self, now: Ticks, capacity: usize) -> Ticks {
-        if self.stores.len() < capacity {
+        if (self.entries as usize) < capacity {
             return now;
         }
-        let Some(oldest) = self.stores.pop_front() else { return now };
+        let Some(oldest) = self.pop_store() else { return now };
         let stall = oldest.commit.saturating_sub(now);
         self.blame(oldest.address, oldest.origin, stall);
         self.stands_still(stall);
@@ -318,7 +348,8 @@ impl Cpu {
     pub fn store(&mut self, access: &Access, line: u64, mask: u64, arrival: Ticks) -> Ticks {
         self.last_commit = self.commits_from().max(arrival);
         let Access { address, origin, .. } = *access;
-        self.stores.push_back(Store { line, address, origin, mask, commit: self.last_commit });
+        self.entries += 1;
+        self.stores.push_back(Store { line, entries: 1, address, origin, mask, commit: self.last_commit });
         self.last_commit
     }
 }

@@ -499,11 +499,11 @@ impl Model {
     fn behind_others(&mut self, access: &Access, now: Ticks) -> Outcome {
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
         let cpu = &mut self.cpus[access.cpu as usize];
-        let (mut done, mut effect) = (now, cpu.commits_from());
-        if cpu.merge(line, mask).is_none() {
-            done = cpu.room(now, self.costs.store_buffer);
-            effect = cpu.store(access, line, mask, done);
-        }
+        let capacity = self.costs.store_buffer;
+        let (done, effect) = cpu.merge(access, line, mask, now, capacity).unwrap_or_else(|| {
+            let done = cpu.room(now, capacity);
+            (done, cpu.store(access, line, mask, done))
+        });
         Outcome { done, effect, stall: 0, transfer: None, dirtied: false }
     }
 
@@ -549,6 +549,12 @@ impl Model {
         if owns || (!access.kind.writes() && self.lines.has(index, When::Now, core)) {
             // A copy that is still on its way to a sibling's access is there for both when it arrives.
             let here = if owns { now.max(state.settled) } else { now };
+            if here > now && access.kind.stores() {
+                let line = self.lines.get(index);
+                let dirtied = !line.now.dirty;
+                line.written(access);
+                return Outcome { dirtied, ..self.arrives(access, now, here, None) };
+            }
             self.cpus[access.cpu as usize].stands_still(here - now);
             let mut outcome = self.hit_of_shared(tag, access, here);
             outcome.stall += here - now;
@@ -602,8 +608,8 @@ impl Model {
                 }
             },
             Kind::Store | Kind::AtomicStore => {
-                let commit = cpu.merge(line, mask)?;
-                outcome((now, commit, 0))
+                let (done, effect) = cpu.merge(access, line, mask, now, self.costs.store_buffer)?;
+                outcome((done, effect, 0))
             }
             Kind::Rmw => None,
         }

@@ -218,6 +218,66 @@ fn a_store_buffer_forwards_merges_and_is_drained_by_atomics() {
     assert_eq!(lab.access(0, 4096, Kind::Rmw).done, ticks(180 + 180 + 20));
 }
 
+/// Each store takes an entry of its own, also those to one line, which commit together when it arrives.
+#[test]
+fn stores_to_an_awaited_line_fill_the_store_buffer() {
+    let mut lab = lab(|_| ());
+    assert!((0..4).all(|word| lab.access(0, 8 * word, Kind::Store).done == 0), "as many as there are entries");
+    let fifth = lab.access(0, 32, Kind::Store);
+    assert_eq!((fifth.done, fifth.effect), (ticks(180), ticks(180)), "waits for the line");
+    let blame = lab.model.take_blame(0).expect("the wait of the fifth");
+    assert_eq!((blame.address, blame.stall), (0, ticks(180)));
+    // Then all are gone.
+    lab.rest();
+    let clock = lab.clocks[0];
+    assert_eq!(lab.access(0, 0, Kind::Store).done, clock);
+}
+
+#[test]
+fn a_store_commits_after_the_loads_before_it_though_another_waits_for_the_same_line() {
+    let mut lab = lab(|_| ());
+    lab.access(0, 0, Kind::Store);
+    lab.clocks[0] = ticks(10);
+    lab.access(0, 4096, Kind::Load);
+    assert_eq!(lab.access(0, 8, Kind::Store).effect, ticks(10 + 180));
+}
+
+/// They leave one by one, a cycle each. Until then loads of their bytes have them, though another CPU has taken the line.
+#[test]
+fn stores_forward_until_they_have_left() {
+    let cost = |after: u32| {
+        let mut lab = lab(|m| m.core.store_buffer = 64);
+        [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Rmw));
+        lab.rest();
+        let asked = lab.clocks[0];
+        (0..64).for_each(|_| _ = lab.access(0, 0, Kind::Store));
+        lab.clocks[NEAR as usize] = asked + ticks(50);
+        lab.access(NEAR, 0, Kind::Rmw);
+        let arrived = lab.access(0, 0, Kind::Store).done;
+        assert_eq!(arrived, asked + ticks(60));
+        lab.clocks[0] = lab.model.retire(0, arrived + ticks(after));
+        (lab.access(0, 0, Kind::LoadAwaited).done - arrived) / ticks(1) - u64::from(after)
+    };
+    // The other's snoop comes after 30 cycles, and the last of 65 stores leaves after as many.
+    assert_eq!([0, 20, 40, 65].map(cost), [0; 4]);
+    assert_eq!(cost(66), 60);
+}
+
+/// A store to a line that is on its way to the CPU's sibling waits for it in the store buffer.
+#[test]
+fn a_store_does_not_wait_for_a_line_that_a_sibling_awaits() {
+    let mut lab = lab(|_| ());
+    [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Rmw));
+    lab.rest();
+    let asked = lab.clocks[0];
+    let first = lab.access(0, 0, Kind::Store);
+    // The line has left its owner by then.
+    lab.clocks[4] = asked + ticks(50);
+    let second = lab.access(4, 8, Kind::Store);
+    assert_eq!((first.effect, second.effect), (asked + ticks(60), asked + ticks(60)));
+    assert_eq!((second.done, second.transfer), (asked + ticks(50), None));
+}
+
 #[test]
 fn independent_loads_overlap_up_to_a_limit_and_awaited_ones_do_not() {
     let sum = |lab: &mut Lab, kind| {
