@@ -138,6 +138,18 @@ fn readers_and_writers_take_turns() {
     spares(&program_with(&source("phases"), &["-DPREFER_WRITERS"]));
 }
 
+/// A round's number changes once, however many come for the next.
+#[test]
+fn a_barrier_that_more_threads_use_than_a_round_has() {
+    spares(&program(&source("pairs")));
+}
+
+/// What only tries to lock a stream never waits for who has it.
+#[test]
+fn a_stream_that_is_tried() {
+    spares(&program(&source("try_stream")));
+}
+
 #[test]
 fn every_signal_wakes_one() {
     spares(&program(&source("tokens")));

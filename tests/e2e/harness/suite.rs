@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// The numbers of CPUs that each program is simulated with.
 const CPUS: [u32; 3] = [2, 8, 32];
+/// Runs of each quick program by itself, with its hooks, in two threads; no more of them after so long.
+const NATIVELY: usize = 40;
+const NATIVE_TIME: Duration = Duration::from_millis(700);
 /// What `tests/suites/unpack` exits with when the package cannot be had on this machine.
 const UNAVAILABLE: i32 = 75;
 
@@ -185,6 +188,14 @@ impl Suite {
             for (program, arguments) in tests.chosen().flat_map(|p| each.iter().map(move |a| (p, a))) {
                 let path = built.path("source").join(&tests.directory).join(program);
                 let begin = Instant::now();
+                if tests.quick.iter().any(|quick| quick == program) {
+                    runs += 1;
+                    if let Err(told) = self.natively(&path, arguments) {
+                        built.keep();
+                        tell(&format!("test suite {}: {told}\n", self.package));
+                        failed.push(format!("{program} {arguments}, not simulated"));
+                    }
+                }
                 for cpus in CPUS {
                     runs += 1;
                     if let Err(told) = self.simulate(&path, arguments, cpus) {
@@ -200,6 +211,23 @@ impl Suite {
             }
         }
         (runs, failed)
+    }
+
+    /// Runs it many times with real threads: hooks must change nothing that one of them sees. What is to be said of a failure.
+    /// (Not those of `make stress`: some of them may hang natively, with hooks and without.)
+    fn natively(&self, program: &Program, arguments: &str) -> Result<(), String> {
+        let arguments = arguments.replace("{cpus}", "2").replace("{half}", "1");
+        let (place, begin) = (Place::new(), Instant::now());
+        let times = if stress() { 10 } else { 1 };
+        for _ in (0..NATIVELY * times).take_while(|_| begin.elapsed() < NATIVE_TIME * times as u32) {
+            let mut command = place.command("timeout");
+            let said = said(command.arg("60").arg(program).args(arguments.split_whitespace()));
+            let has = |text: &String| said.out.contains(text) || said.err.contains(text);
+            if said.code != Some(0) || self.failures.iter().any(has) {
+                return Err(format!("FAILED: {} {arguments}\n{said:#?}", program.display()));
+            }
+        }
+        Ok(())
     }
 
     /// What is to be said of a failure.
@@ -220,7 +248,7 @@ impl Suite {
         let (chosen, all) = (count(|tests| tests.chosen().count()), count(|tests| tests.programs.len()));
         let rest = if chosen < all { "; make stress runs all" } else { "" };
         let mut summary = format!(
-            "test suite {} {}: {chosen} of {all} programs in {runs} runs at 2, 8 and 32 CPUs, {failed} failed{rest}\n",
+            "test suite {} {}: {chosen} of {all} programs in {runs} runs, natively and at 2, 8 and 32 CPUs, {failed} failed{rest}\n",
             self.package, self.version
         );
         for out in &self.left_out {

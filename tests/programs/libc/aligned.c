@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Objects with large alignments, freed beside others: nobody's bytes change but theirs. */
 #include "check.h"
+#include <malloc.h>
 #include <string.h>
 
 /* Compilers know what malloc returns, and would leave it all out. */
@@ -31,6 +32,29 @@ static void keeps(size_t align, size_t bytes, size_t other)
 	free(again);
 }
 
+/* Alignments are rounded up to powers of two; objects are at least as large as they were asked for. */
+static void as_glibc_has_it(void)
+{
+	for (size_t align = 0; align < 600; align += 24) {
+		size_t power = 16;
+		void *object = memalign(align, 100);
+
+		while (power < align)
+			power *= 2;
+		CHECK(object && (size_t)object % power == 0);
+		free(object);
+	}
+	for (size_t bytes = 1; bytes < 1 << 20; bytes *= 3) {
+		void *object = malloc(bytes);
+
+		seen = object;
+		CHECK(malloc_usable_size(object) >= bytes);
+		free(object);
+	}
+	CHECK(malloc_usable_size(NULL) == 0);
+	puts("as large as asked for");
+}
+
 int main(void)
 {
 	/* No neighbour is as large as one before: it gets a place of its own, right behind. */
@@ -40,5 +64,6 @@ int main(void)
 		for (size_t bytes = 4096; bytes <= 4 << 20; bytes *= 32)
 			keeps(align, (bytes + align - 1) / align * align, (1 << 20) + step++ * 8192);
 	puts("kept");
+	as_glibc_has_it();
 	return 0;
 }

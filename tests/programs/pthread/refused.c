@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A thread that cannot be created leaves nothing behind: the next one gets the stack that it would have got.
+// A thread that cannot be created leaves nothing behind: the next one gets the stack that it would have got. Keys that
+// nobody made are refused.
 #define _GNU_SOURCE
 #include "check.h"
 #include <pthread.h>
@@ -37,6 +38,11 @@ int main(void)
 	for (int i = 0; i < TIMES; i++)
 		CHECK(pthread_create(&thread, &attr, work, NULL) == EAGAIN);
 	CHECK(page_of_a_stack() == before);
+
+	// A key that nobody made has no value.
+	CHECK(pthread_getspecific((pthread_key_t)-1) == NULL);
+	CHECK(pthread_setspecific((pthread_key_t)-1, before) == EINVAL);
+	CHECK(pthread_key_delete((pthread_key_t)-1) == EINVAL);
 	puts("ok");
 	return 0;
 }

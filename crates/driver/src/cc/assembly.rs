@@ -22,7 +22,13 @@ pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
         if statements.take(line, &mut out) {
             continue;
         }
-        match hook_call(line).and_then(|(hook, tail)| inline(hook, sites).map(|code| (code, tail))) {
+        let hook = hook_call(line);
+        if let Some((_, tail)) = hook.filter(|(hook, _)| statements.is_for_loader() && only_tells(hook)) {
+            // The runtime has no tables yet.
+            out += if tail { "\tret\n" } else { "" };
+            continue;
+        }
+        match hook.and_then(|(hook, tail)| inline(hook, sites).map(|code| (code, tail))) {
             Some((code, tail)) => {
                 sites += 1;
                 if tail {
@@ -54,6 +60,13 @@ fn hook_call(line: &str) -> Option<(&str, bool)> {
     // clang says what it thinks behind a `#`.
     let alone = words.next().is_none_or(|word| word.starts_with('#'));
     (alone && (name.starts_with("__tsan_") || name == BLOCK_HOOK)).then_some((name, tail))
+}
+
+/// A hook without which the code does the same. (Atomic operations are calls.)
+fn only_tells(hook: &str) -> bool {
+    const ACCESSES: [&str; 5] = ["read", "write", "unaligned_", "volatile_", "func_"];
+    let access = hook.strip_prefix("__tsan_").is_some_and(|rest| ACCESSES.iter().any(|start| rest.starts_with(start)));
+    hook == BLOCK_HOOK || access
 }
 
 fn inline(hook: &str, site: usize) -> Option<String> {
@@ -194,6 +207,16 @@ mod tests {
     fn other_lines_stay() {
         let text = "main:\n\tcall\tputs@PLT\n\tcall\t__tsan_unaligned_read8@PLT\n\tcall\t__tsan_read_range@PLT\n";
         assert_eq!(inline_hooks(text, Compiler::Gcc), text);
+    }
+
+    /// The loader asks it before the runtime has its tables.
+    #[test]
+    fn a_resolver_has_no_hooks() {
+        let text = "\t.type\tpick, @function\npick:\n\tcall\t__tsan_func_entry@PLT\n\tcall\t__sanitizer_cov_trace_pc@PLT\n\
+                    \tcall\t__tsan_read4@PLT\n\tcall\t__tsan_atomic32_load@PLT\n\tjmp\t__tsan_func_exit@PLT\n\
+                    \t.size\tpick, .-pick\n\t.type\tf, @gnu_indirect_function\n\t.set\tf,pick\n";
+        let out = inline_hooks(text, Compiler::Gcc);
+        assert!(out.contains("pick:\n\tcall\t__tsan_atomic32_load@PLT\n\tret\n\t.size"), "{out}");
     }
 
     #[test]

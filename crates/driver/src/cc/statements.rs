@@ -72,7 +72,7 @@ impl<'a> Statements<'a> {
             (_, Some(region)) => region.push(line),
             (_, None) => {
                 self.functions.see(line);
-                if self.stretch.splits(line) && self.functions.is_within() {
+                if self.stretch.splits(line, self.hooked) && self.functions.is_within() {
                     *out += &sequence::call(Word::new(Kind::Block, 0), &self.cfa);
                 }
                 self.cfa.see(line);
@@ -80,6 +80,11 @@ impl<'a> Statements<'a> {
             }
         }
         true
+    }
+
+    /// Is the line in a function that the loader calls, before anything else runs?
+    pub fn is_for_loader(&self) -> bool {
+        self.functions.is_resolver()
     }
 
     /// The compiler's own instruction: whether no hook tells what it does, and so it is written here.

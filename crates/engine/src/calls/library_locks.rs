@@ -18,6 +18,7 @@ use alloc::string::{String, ToString};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};
+use corefold_model::Ticks;
 use corefold_recording::{Label, LockKind};
 
 /// glibc's recursive lock: the word, how often its owner has it (from 1, or in later versions from 0: 1 keeps libc's
@@ -136,11 +137,6 @@ fn owner(lock: u64) -> u64 {
     unsafe { ((lock + OWNER) as *const u64).read() }
 }
 
-/// Whether another thread has it.
-pub fn is_others(lock: u64) -> bool {
-    word(lock, WORD) != FREE && owner(lock) != current().fs
-}
-
 /// Waits for a word of glibc's to be free, and takes it. Handlers run once the call is over.
 pub fn wait_for_word(object: Object, word: u64) {
     crate::calls::signals::deafly(|| {
@@ -150,30 +146,51 @@ pub fn wait_for_word(object: Object, word: u64) {
     });
 }
 
+fn object(lock: u64, pc: u64) -> Object {
+    Object { address: lock, call: Call { name: "lock in the C library", pc } }
+}
+
 /// Takes the lock for the running thread, as often as it likes. `held` is what [`let_go`] goes by.
 fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
-    let object = Object { address: lock, call: Call { name: "lock in the C library", pc } };
-    if word(lock, WORD) != FREE && owner(lock) == current().fs {
-        object.poke(COUNT, word(lock, COUNT) + 1);
+    let object = object(lock, pc);
+    if take_again(object) {
         *held = lock | AGAIN;
         return;
     }
     let begin = now();
-    let free = match single::only_thread() {
-        true => {
-            object.write(WORD, HELD);
-            true
-        }
-        false => object.update(WORD, |old| (old == FREE).then_some(HELD)) == FREE,
-    };
+    let free = take_if_free(object);
     if !free {
         wait_for_word(object, WORD);
     }
+    *held = lock;
+    is_taken(object, (!free).then_some(begin), name);
+}
+
+/// Takes it once more, if the running thread has it.
+fn take_again(object: Object) -> bool {
+    let lock = object.address;
+    let again = word(lock, WORD) != FREE && owner(lock) == current().fs;
+    if again {
+        object.poke(COUNT, word(lock, COUNT) + 1);
+    }
+    again
+}
+
+fn take_if_free(object: Object) -> bool {
+    if single::only_thread() {
+        object.write(WORD, HELD);
+        return true;
+    }
+    object.update(WORD, |old| (old == FREE).then_some(HELD)) == FREE
+}
+
+/// The running thread has just got it, after a wait that began at `since`, if it was not free.
+fn is_taken(object: Object, since: Option<Ticks>, name: impl FnOnce() -> String) {
+    let Object { address: lock, call: Call { pc, .. } } = object;
     range_write(lock + OWNER, pc, 8);
     write_value(lock + OWNER, 8, current().fs);
     object.poke(COUNT, 1);
-    *held = lock;
-    locks::acquired_as(lock, LockKind::Library, (!free).then_some(begin), pc, name);
+    locks::acquired_as(lock, LockKind::Library, since, pc, name);
 }
 
 /// Takes what libc guards a variable of its own with.
@@ -227,13 +244,30 @@ pub fn take_stream(stream: &Stream, pc: u64, held: &mut u64) {
     }
 }
 
+/// Takes a stream's for the program, unless another thread has it: returns whether that is so.
+pub fn try_stream(stream: &Stream, pc: u64) -> bool {
+    if stream.lock == 0 || stream.is_locked_by_user() {
+        return true;
+    }
+    let object = object(stream.lock, pc);
+    if take_again(object) {
+        return true;
+    }
+    // Looked at and taken in one: a thread that waited here could keep the other from ever releasing it.
+    let free = take_if_free(object);
+    if free {
+        is_taken(object, None, || stream_name(stream));
+    }
+    free
+}
+
 /// Releases what [`take`] took, unless the thread had it before.
 pub fn give(held: u64, pc: u64) {
     let lock = held & !AGAIN;
     if lock == 0 || word(lock, WORD) == FREE || owner(lock) != current().fs {
         return;
     }
-    let object = Object { address: lock, call: Call { name: "lock in the C library", pc } };
+    let object = object(lock, pc);
     let count = word(lock, COUNT).saturating_sub(1);
     object.poke(COUNT, count);
     if held & AGAIN != 0 || count > 0 {

@@ -292,13 +292,9 @@ stand_ins_at! {
     }
 
     "rsi" fn ftrylockfile(stream: *mut Stream; pc) -> c_int {
+        charge(BUFFERED / 4);
         // SAFETY: the program's stream.
-        if library_locks::is_others(unsafe { (*stream).lock }) {
-            return 1;
-        }
-        let mut held = 0;
-        hold(stream as u64, BUFFERED / 4, pc, &mut held);
-        0
+        c_int::from(!library_locks::try_stream(unsafe { &*stream }, pc))
     }
 
     "rsi" fn funlockfile(stream: *mut Stream; pc) -> () {

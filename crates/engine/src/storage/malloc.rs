@@ -3,10 +3,11 @@
 //! by the place that called them.
 use crate::engine::{active, current};
 use crate::entry::with_pc;
+use crate::hooks::registers;
 use crate::storage::heap::{self, Request};
 use crate::storage::shim;
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> *mut c_void;
@@ -76,14 +77,13 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     new as *mut c_void
 }
 
+/// Any alignment will do, as with glibc 2.36: the next power of two is taken.
 extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_void {
-    if !align.is_power_of_two() {
-        return fail(libc::EINVAL);
-    }
     if !active() {
         // SAFETY: libc's own.
         return unsafe { __libc_memalign(align, size) };
     }
+    let Some(align) = align.checked_next_power_of_two() else { return fail(libc::EINVAL) };
     if size > MOST {
         return fail(libc::ENOMEM);
     }
@@ -192,8 +192,28 @@ pub fn read_settings() {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
-    let address = at as u64;
-    if at.is_null() || !heap::is_ours(address) { 0 } else { heap::size_of(address) as usize }
+    match at as u64 {
+        0 => 0,
+        address if heap::is_ours(address) => heap::size_of(address) as usize,
+        _ => usable_size_of_libcs(at),
+    }
+}
+
+/// The size of an object that libc allocated: by libc's own function, as another allocator may come before it.
+fn usable_size_of_libcs(at: *mut c_void) -> usize {
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    registers::preserve();
+    let mut function = FOUND.load(Ordering::Relaxed);
+    if function == 0 {
+        // SAFETY: terminated strings; libc is loaded, and stays.
+        function = unsafe {
+            let libc = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            libc::dlsym(libc, c"malloc_usable_size".as_ptr()) as usize
+        };
+        FOUND.store(function, Ordering::Relaxed);
+    }
+    // SAFETY: glibc's function of that name has this type.
+    unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(function)(at) }
 }
 
 /// Told where its return address is.

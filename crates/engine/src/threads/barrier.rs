@@ -2,6 +2,7 @@
 //! pthread barriers.
 use crate::account::locks;
 use crate::engine::now;
+use crate::hooks::access::range_write;
 use crate::stand_in::calls;
 use crate::threads::object::Object;
 use core::ffi::c_int;
@@ -53,7 +54,9 @@ fn wait(barrier: Object) -> c_int {
     let is_last = arrived == count;
     if is_last {
         locks::woke(barrier.address, LockKind::Barrier, count - 1, true);
-        barrier.write(ROUND, barrier.peek(ROUND));
+        // The word has changed already: where more threads use the barrier than a round has, others may complete the next
+        // round meanwhile.
+        range_write(barrier.address + ROUND, barrier.call.pc, 4);
         barrier.wake(ROUND, u32::MAX);
     } else {
         locks::waits(barrier.address, LockKind::Barrier);

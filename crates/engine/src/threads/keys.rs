@@ -128,8 +128,11 @@ pub extern "C" fn pthread_getspecific(key: u32) -> *mut c_void {
         real! { fn pthread_getspecific(key: u32) -> *mut c_void; }
         return pthread_getspecific(key);
     }
-    let value = current().thread.keys.get((key ^ OURS) as usize);
-    value.copied().unwrap_or(0) as *mut c_void
+    let key = (key ^ OURS) as usize;
+    if !matches!(keys().get(key), Some(Some(_))) {
+        return core::ptr::null_mut();
+    }
+    current().thread.keys.get(key).copied().unwrap_or(0) as *mut c_void
 }
 
 /// libstdc++ registers the destructors of thread_local objects here.

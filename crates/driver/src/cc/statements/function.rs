@@ -5,16 +5,19 @@ use std::collections::BTreeSet;
 /// A call in the program's own text that says what its assembly does.
 const ANNOTATION: &str = "corefold_access";
 
+#[derive(Default)]
 pub struct Functions<'a> {
     declared: BTreeSet<&'a str>,
     /// Functions that say themselves what their assembly does.
     annotated: BTreeSet<&'a str>,
+    /// Functions that say which of several others a name stands for (`ifunc`, `target_clones`).
+    resolvers: BTreeSet<&'a str>,
     now: Option<&'a str>,
 }
 
 impl<'a> Functions<'a> {
     pub fn new(assembly: &'a str) -> Functions<'a> {
-        let mut first = Functions { declared: BTreeSet::new(), annotated: BTreeSet::new(), now: None };
+        let mut first = Functions { resolvers: resolvers(assembly), ..Functions::default() };
         if assembly.contains(ANNOTATION) {
             for line in assembly.lines() {
                 first.see(line);
@@ -22,7 +25,7 @@ impl<'a> Functions<'a> {
                 first.annotated.extend(first.now.filter(|_| calls));
             }
         }
-        Functions { declared: BTreeSet::new(), annotated: first.annotated, now: None }
+        Functions { annotated: first.annotated, resolvers: first.resolvers, ..Functions::default() }
     }
 
     pub fn see(&mut self, line: &'a str) {
@@ -45,14 +48,47 @@ impl<'a> Functions<'a> {
         self.now.is_some()
     }
 
+    pub fn is_resolver(&self) -> bool {
+        self.now.is_some_and(|now| self.resolvers.contains(now))
+    }
+
     pub fn is_annotated(&self) -> bool {
         self.now.is_some_and(|now| self.annotated.contains(now))
     }
 }
 
+/// `.type f, @gnu_indirect_function` and `.set f,resolver`, in either order.
+fn resolvers(assembly: &str) -> BTreeSet<&str> {
+    const KIND: &str = "gnu_indirect_function";
+    if !assembly.contains(KIND) {
+        return BTreeSet::new();
+    }
+    let indirect: BTreeSet<&str> =
+        pairs(assembly, ".type").filter(|(_, kind)| kind.contains(KIND)).map(|(f, _)| f).collect();
+    pairs(assembly, ".set").filter(|(function, _)| indirect.contains(function)).map(|(_, resolver)| resolver).collect()
+}
+
+/// The two operands of each such directive.
+fn pairs<'a>(assembly: &'a str, directive: &'static str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let operands = move |line: &'a str| line.trim_start().strip_prefix(directive)?.split_once(',');
+    assembly.lines().filter_map(operands).map(|(one, other)| (one.trim(), other.trim()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Functions;
+
+    #[test]
+    fn resolvers_are_known_before_they_are_named() {
+        let text = "\t.type\tpick, @function\npick:\n\t.size\tpick, .-pick\n\t.type\tg, @function\ng:\n\t.size\tg, .-g\n\
+                    \t.type\tf, @gnu_indirect_function\n\t.set\tf,pick\n\t.set\th,g\n";
+        let mut functions = Functions::new(text);
+        let seen = text.lines().filter(|line| {
+            functions.see(line);
+            functions.is_resolver()
+        });
+        assert_eq!(seen.collect::<Vec<_>>(), ["pick:"]);
+    }
 
     #[test]
     fn functions_begin_and_end() {

@@ -15,14 +15,15 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Takes the compiler's next line. Whether a block has to begin before it.
-    pub fn splits(&mut self, line: &str) -> bool {
+    /// Takes the compiler's next line. Whether a block has to begin before it. `hooked`: a hook has told of an access that is
+    /// still to come. Others may run where a block begins, so none does between the two.
+    pub fn splits(&mut self, line: &str, hooked: bool) -> bool {
         let line = line.trim_start();
         let (mnemonic, operands) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         match mnemonic.trim_end() {
-            "call" | "callq" => self.calls(operands.trim_start()),
+            "call" | "callq" => return self.calls(operands.trim_start(), hooked),
             "jmp" | "ret" | "retq" => *self = Stretch::default(),
-            _ if self.seen => return self.runs(line),
+            _ if self.seen => return self.runs(line, hooked),
             _ => {}
         }
         false
@@ -47,20 +48,24 @@ impl Stretch {
         *self = Stretch { seen: true, length: 0 };
     }
 
-    fn calls(&mut self, target: &str) {
+    fn calls(&mut self, target: &str, hooked: bool) -> bool {
         let hook = target.trim_start_matches('*');
         if hook.starts_with(crate::cc::assembly::BLOCK_HOOK) {
             *self = Stretch::default();
         } else if !hook.starts_with("__tsan_") || hook.starts_with("__tsan_atomic") {
             self.is_seen();
+        } else if self.seen && self.length > MOST && !hooked {
+            *self = Stretch::default();
+            return true;
         }
+        false
     }
 
-    fn runs(&mut self, line: &str) -> bool {
+    fn runs(&mut self, line: &str, hooked: bool) -> bool {
         let instruction = line.starts_with(|c: char| c.is_ascii_lowercase()) && !line.contains(':');
         self.length += u32::from(instruction);
-        // Only moves begin no sequence that the linker rewrites as a whole.
-        let splits = is_pause(line) || self.length > MOST && line.starts_with("mov");
+        // Moves, and calls of hooks, begin no sequence that the linker rewrites as a whole.
+        let splits = is_pause(line) || self.length > MOST && !hooked && line.starts_with("mov");
         if splits {
             *self = Stretch::default();
         }
@@ -84,7 +89,7 @@ mod tests {
 
     fn splits(lines: &[&str]) -> Vec<usize> {
         let mut stretch = Stretch::default();
-        (0..lines.len()).filter(|&at| stretch.splits(lines[at])).collect()
+        (0..lines.len()).filter(|&at| stretch.splits(lines[at], false)).collect()
     }
 
     #[test]
@@ -105,6 +110,24 @@ mod tests {
         let mut lines = vec!["\tcall\tpthread_spin_unlock@PLT\n"];
         lines.extend(["\timull\t%eax, %eax\n"; MOST as usize + 5]);
         lines.extend(["\tmovl\t%eax, %ebx\n"; 3]);
+        assert_eq!(splits(&lines), [MOST as usize + 6]);
+    }
+
+    #[test]
+    fn an_access_stays_behind_its_hook() {
+        let mut stretch = Stretch::default();
+        stretch.is_seen();
+        (0..MOST).for_each(|_| assert!(!stretch.splits("\timull\t%eax, %eax\n", false)));
+        assert!(!stretch.splits("\tcall\t__tsan_write4@PLT\n", false));
+        assert!(!stretch.splits("\tmovl\t%eax, (%rbx)\n", true));
+        assert!(stretch.splits("\tmovl\t%eax, %edi\n", false));
+    }
+
+    #[test]
+    fn a_hook_begins_a_block_after_a_long_stretch() {
+        let mut lines = vec!["\tcall\tpthread_spin_unlock@PLT\n"];
+        lines.extend(["\timull\t%eax, %eax\n"; MOST as usize + 5]);
+        lines.extend(["\tcall\t__tsan_write4@PLT\n", "\tmovl\t%eax, (%rbx)\n"]);
         assert_eq!(splits(&lines), [MOST as usize + 6]);
     }
 
