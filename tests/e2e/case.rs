@@ -310,39 +310,41 @@ pub fn explore_kit(program: &str, defines: &[&str], cpus: u32, seeds: &str, argu
     }
 }
 
+/// The seeds of a test that explores the kit.
+pub fn seeds(in_test: &'static str) -> &'static str {
+    if stress() { "1-300" } else { in_test }
+}
+
 const KINDS: [&str; 5] = ["global 1000", "percpu 1000", "limit 1000", "adaptive 1000", "tree 1000"];
 
 /// 1,000 operations a schedule: 300,000 of each kind in `make stress`.
 #[test]
 fn counters_are_exact_under_many_schedules() {
-    let seeds = if stress() { "1-300" } else { "1-4" };
-    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 80, seeds, &KINDS);
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 80, seeds("1-4"), &KINDS);
 }
 
 /// On few CPUs quotas are given and withdrawn within a run, beside one who takes nearly all.
 #[test]
 fn nothing_is_sold_twice_where_quotas_end() {
-    let seeds = if stress() { "1-300" } else { "1-12" };
-    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds, &KINDS);
-    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds, &["adaptive 1000 atomics", "tree 1000 atomics"]);
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds("1-12"), &KINDS);
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds("1-12"), &["adaptive 1000 atomics", "tree 1000 atomics"]);
 }
 
 /// On this model of x86 a store waits in a store buffer, so a fence that were none would show.
 #[test]
 fn a_fence_of_the_kit_orders_stores_before_loads() {
-    explore_kit("fence", &[], 2, if stress() { "1-300" } else { "1-4" }, &["100", "100 atomics"]);
+    explore_kit("fence", &[], 2, seeds("1-4"), &["100", "100 atomics"]);
 }
 
 /// Waiters that sleep at once: a lost wake-up is a deadlock.
 #[test]
 fn sleeping_waiters_are_woken() {
     let sleepy = ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1"];
-    let seeds = if stress() { "1-300" } else { "1-4" };
-    explore_kit("counters", &sleepy, 6, seeds, &KINDS);
+    explore_kit("counters", &sleepy, 6, seeds("1-4"), &KINDS);
 }
 
 /// Opposite amounts in one node: what one thread passes on, another takes away meanwhile.
 #[test]
 fn a_tree_at_rest_is_within_its_bounds() {
-    explore_kit("tree", &[], 16, if stress() { "1-300" } else { "1-6" }, &["20"]);
+    explore_kit("tree", &[], 16, seeds("1-6"), &["20"]);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kit's name cache: what a path walk moves between CPUs, how it scales, and many schedules of it.
+use crate::case;
 use crate::harness::{
     Line, Place, Program, Report, Simulation, liburcu, native_with, program_with, sources_in, stress,
 };
@@ -71,7 +72,7 @@ fn walks_scale_as_private_work_does_and_the_twin_does_not() {
 /// Renames, replacements, removals and the shrinker beside walks; short spins make rare paths common.
 #[test]
 fn names_are_right_under_many_schedules() {
-    let seeds = if stress() { "1-300" } else { "1-6" };
+    let seeds = case::seeds("1-6");
     for (policy, cpus) in [(SCALED, 4), (SCALED, 8), (TWIN, 4)] {
         let Some(program) = cache_program("tests/explore/names.c", policy, &["-DCF_LOCK_SPINS=16"]) else { return };
         let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");

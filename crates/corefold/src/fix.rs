@@ -6,11 +6,11 @@ mod verify;
 use crate::cli::FixArgs;
 use crate::screen;
 use crate::show::Json;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use corefold_driver::run::trials::trials;
 use corefold_driver::run::{Options, SAMPLE_PERIOD};
 use corefold_driver::{exit, program, save};
-use corefold_explain::{Images, explain};
+use corefold_explain::Images;
 use corefold_launch::Relayout;
 use corefold_recording::{Module, Run, Status};
 use corefold_report::fix::{self, Fixes};
@@ -22,13 +22,8 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     let recorded = chosen(&args.recording, args.cpus)?;
     let name = recorded.argv.first().context("the recording names no program")?;
     program::check(name.as_ref())?;
-    let mut images = Images::new();
-    explain(&recorded, &mut images)?;
-    if let Some(module) = changed(&recorded, &images) {
-        bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
-    }
     let mut search = Search::new(&args, recorded, others(&args)?);
-    search.run(&mut images)?;
+    search.run()?;
     let (done, asked, signal) = (search.trials.len(), search.asked, search.signal);
     let (recorded, again) = search.workload.ended();
     let mut fixes = Fixes::new(&args.recording.to_string_lossy(), recorded, again, search.trials);

@@ -175,14 +175,16 @@ impl Line {
         }
     }
 
-    /// The core that has it writes to it, if this access does.
-    pub fn written(&mut self, access: &Access) {
+    /// The core that has it writes to it, if this access does. Whether it was clean until then.
+    pub fn written(&mut self, access: &Access) -> bool {
+        let dirtied = access.kind.writes() && !self.now.dirty;
         if access.kind.writes() {
             self.now.dirty = true;
             if self.queue.is_empty() {
                 self.tail.dirty = true;
             }
         }
+        dirtied
     }
 }
 

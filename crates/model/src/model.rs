@@ -550,9 +550,7 @@ impl Model {
             // A copy that is still on its way to a sibling's access is there for both when it arrives.
             let here = if owns { now.max(state.settled) } else { now };
             if here > now && access.kind.stores() {
-                let line = self.lines.get(index);
-                let dirtied = !line.now.dirty;
-                line.written(access);
+                let dirtied = self.lines.get(index).written(access);
                 return Outcome { dirtied, ..self.arrives(access, now, here, None) };
             }
             self.cpus[access.cpu as usize].stands_still(here - now);
@@ -619,8 +617,7 @@ impl Model {
         let index = tag.record_index().expect("a line with a record") as usize;
         let line = self.lines.get(index);
         let from_sibling = line.now.dirty && line.now.writer != access.cpu as u16;
-        let dirtied = access.kind.writes() && !line.now.dirty;
-        line.written(access);
+        let dirtied = line.written(access);
         if access.kind == Kind::Store {
             let (number, mask) = (access.address >> self.line_shift, self.mask(access));
             self.cpus[access.cpu as usize].stored(number, mask, now + self.costs.exposed);

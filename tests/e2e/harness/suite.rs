@@ -188,21 +188,17 @@ impl Suite {
             for (program, arguments) in tests.chosen().flat_map(|p| each.iter().map(move |a| (p, a))) {
                 let path = built.path("source").join(&tests.directory).join(program);
                 let begin = Instant::now();
-                if tests.quick.iter().any(|quick| quick == program) {
+                let is_quick = tests.quick.iter().any(|quick| quick == program);
+                let natively = is_quick.then(|| (", not simulated".to_owned(), self.natively(&path, arguments)));
+                let simulated =
+                    CPUS.iter().map(|cpus| (format!(" at {cpus} CPUs"), self.simulate(&path, arguments, *cpus)));
+                for (how, result) in natively.into_iter().chain(simulated) {
                     runs += 1;
-                    if let Err(told) = self.natively(&path, arguments) {
-                        built.keep();
-                        tell(&format!("test suite {}: {told}\n", self.package));
-                        failed.push(format!("{program} {arguments}, not simulated"));
-                    }
-                }
-                for cpus in CPUS {
-                    runs += 1;
-                    if let Err(told) = self.simulate(&path, arguments, cpus) {
+                    if let Err(told) = result {
                         // What was built stays, for the command that repeats it.
                         built.keep();
                         tell(&format!("test suite {}: {told}\n", self.package));
-                        failed.push(format!("{program} {arguments} at {cpus} CPUs"));
+                        failed.push(format!("{program} {arguments}{how}"));
                     }
                 }
                 if stress() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search for layouts: what waits most is tried first, and what waits once that is mended is tried in addition to it.
-use super::tried;
+use super::{changed, tried};
 use crate::cli::FixArgs;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use corefold_explain::{Images, explain};
 use corefold_launch::{Objects, Part, Relayout};
 use corefold_recording::Run;
@@ -79,10 +79,11 @@ impl<'a> Search<'a> {
         Search { args, workload, also, found: Vec::new(), trials: Vec::new(), asked: 0, signal: None }
     }
 
-    pub fn run(&mut self, images: &mut Images) -> Result<()> {
+    pub fn run(&mut self) -> Result<()> {
+        let mut images = Images::new();
         let mut best = Best { layout: Vec::new(), gain: 0.0, run: self.workload.recorded.clone() };
         for _ in 0..ROUNDS {
-            match self.round(&best, images)? {
+            match self.round(&best, &mut images)? {
                 Some(better) => best = better,
                 None => break,
             }
@@ -114,7 +115,11 @@ impl<'a> Search<'a> {
 
     /// Finds candidates; an object that has another layout already keeps that.
     fn find(&mut self, best: &Best, images: &mut Images) -> Result<()> {
-        for candidate in fix::candidates(&explain(&best.run, images)?) {
+        let explained = explain(&best.run, images)?;
+        if let Some(module) = changed(&best.run, images) {
+            bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
+        }
+        for candidate in fix::candidates(&explained) {
             let has_one = best.layout.iter().any(|number| self.found[*number].0.object == candidate.object);
             if let Some(relayout) = relayout(&best.run, &candidate).filter(|_| !has_one) {
                 self.found.push((candidate, relayout));
