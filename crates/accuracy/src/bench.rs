@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds workloads, and runs them natively and simulated.
+use crate::command::finish;
 use crate::statistics::median;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a simulated run said.
@@ -163,15 +164,6 @@ impl Bench {
         }
         crate::packages::make(&self.corefold, &self.sources, suite, &source.join(directory), program)
     }
-}
-
-/// Runs a command that must succeed.
-pub fn finish(mut command: Command) -> Result<Output> {
-    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    if !output.status.success() {
-        bail!("{command:?} ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(output)
 }
 
 /// The time that a workload printed after this word.

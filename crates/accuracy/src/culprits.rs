@@ -240,6 +240,22 @@ pub fn measure(bench: &Bench, all: &[Culprit], only: Option<&str>) -> Result<Vec
     Ok(scores)
 }
 
+/// Tries layouts alone, and leaves what the reports said as it is.
+pub fn measure_layouts(bench: &Bench, all: &[Culprit], only: Option<&str>, scores: &mut [Score]) -> Result<()> {
+    let chosen = |culprit: &&Culprit| culprit.asks_for_layouts() && only.is_none_or(|only| culprit.has(only));
+    let chosen: Vec<&Culprit> = all.iter().filter(chosen).collect();
+    let mut progress = Progress::of("layouts", chosen.len());
+    for culprit in chosen {
+        progress.step(&culprit.name);
+        let score = scores.iter_mut().find(|score| score.name == culprit.name);
+        let score = score.with_context(|| format!("{}: `--suite culprits` comes first", culprit.name))?;
+        let [(guilty, arguments), (innocent, _)] = programs(bench, culprit)?;
+        score.layout = layouts::try_layouts(bench, MACHINE, &guilty, &innocent, &arguments)
+            .with_context(|| culprit.name.clone())?;
+    }
+    Ok(())
+}
+
 fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
     let [(guilty, arguments), (innocent, twin_arguments)] = programs(bench, culprit)?;
     let mut at = Vec::new();
@@ -266,7 +282,7 @@ fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
 }
 
 /// The program and its twin, built, with their arguments.
-pub fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> {
+fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> {
     if let (Some(suite), Some(twin)) = (&culprit.suite, &culprit.twin) {
         let directory = culprit.directory.as_deref().unwrap_or(".");
         let build = |suite: &str, directory, program| {

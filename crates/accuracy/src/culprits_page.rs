@@ -3,7 +3,7 @@
 use crate::bounds;
 use crate::culprits::{MACHINE, Score, Verdict};
 use crate::layouts::Layout;
-use crate::page::{row, verdict};
+use crate::table::{row, verdict};
 use std::fmt::Write;
 
 pub fn culprits(page: &mut String, scores: &[Score]) {

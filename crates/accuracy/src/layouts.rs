@@ -2,8 +2,6 @@
 //! Does `corefold fix` find the layout that ends false sharing? What its best trial promises is compared with the twin, where
 //! the layout was changed in the source.
 use crate::bench::Bench;
-use crate::culprits::{self, Culprit, Score};
-use crate::progress::Progress;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -61,22 +59,6 @@ pub fn try_layouts(
     let layout = names.context("a layout without a name")?.join("; ");
     let trial = best["seconds"].as_f64().context("a trial without its time")?;
     Ok(Some(Layout { layout, before: seconds(&before)?, trial, twin: seconds(&after)? }))
-}
-
-/// Tries layouts alone, and leaves what the reports said as it is.
-pub fn measure(bench: &Bench, all: &[Culprit], only: Option<&str>, scores: &mut [Score]) -> Result<()> {
-    let chosen = |culprit: &&Culprit| culprit.asks_for_layouts() && only.is_none_or(|only| culprit.has(only));
-    let chosen: Vec<&Culprit> = all.iter().filter(chosen).collect();
-    let mut progress = Progress::of("layouts", chosen.len());
-    for culprit in chosen {
-        progress.step(&culprit.name);
-        let score = scores.iter_mut().find(|score| score.name == culprit.name);
-        let score = score.with_context(|| format!("{}: `--suite culprits` comes first", culprit.name))?;
-        let [(guilty, arguments), (innocent, _)] = culprits::programs(bench, culprit)?;
-        score.layout = try_layouts(bench, culprits::MACHINE, &guilty, &innocent, &arguments)
-            .with_context(|| culprit.name.clone())?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

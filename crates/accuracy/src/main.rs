@@ -2,6 +2,7 @@
 //! Runs the accuracy suites, saves their results, and generates docs/accuracy.md from them.
 mod bench;
 mod bounds;
+mod command;
 mod culprits;
 mod culprits_page;
 mod data;
@@ -16,6 +17,7 @@ mod ratios;
 mod results;
 mod statistics;
 mod suite;
+mod table;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -82,6 +84,7 @@ fn main() -> Result<()> {
     let before = bounds::reached(&results)?;
     measure(&arguments, &suite, &culprits, root, &mut results)?;
     results.sort(&suite, &culprits);
+    results.expected = expected::of(&results.groups().collect::<Vec<_>>(), &results.host);
     let text = page::page(&results, &suite)?;
     print!("{text}");
     let missed: Vec<String> = before.difference(&bounds::reached(&results)?).cloned().collect();
@@ -116,7 +119,7 @@ fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, 
         }
     }
     if arguments.suite == Which::Layouts {
-        layouts::measure(&bench, list, only, &mut results.culprits)?;
+        culprits::measure_layouts(&bench, list, only, &mut results.culprits)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs of public packages, unmodified: `tests/suites/NAME.toml` says which, and how they are built.
-use crate::bench::finish;
+use crate::command::finish;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ use crate::culprits_page::culprits;
 use crate::ratios::{MEDIAN, Ratios, WINNERS};
 use crate::results::{Curve, Group, Results};
 use crate::suite::Suite;
+use crate::table::{row, verdict};
 use anyhow::Result;
 use corefold_report::{CodeKind, range_name};
 use std::fmt::Write;
@@ -26,11 +27,6 @@ pub fn page(results: &Results, suite: &Suite) -> Result<String> {
     }
     known(&mut page, suite);
     Ok(page)
-}
-
-/// A verdict in one word.
-pub fn verdict(reached: bool) -> &'static str {
-    if reached { "reached" } else { "**missed**" }
 }
 
 fn percent(share: Option<f64>) -> String {
@@ -221,10 +217,6 @@ fn note(curve: &Curve, index: usize) -> String {
 fn nanoseconds(value: f64) -> String {
     let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
     format!("{value:.digits$} ns")
-}
-
-pub fn row(page: &mut String, cells: &[String]) {
-    let _ = writeln!(page, "| {} |", cells.join(" | "));
 }
 
 fn known(page: &mut String, suite: &Suite) {

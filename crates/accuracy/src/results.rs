@@ -177,7 +177,7 @@ impl Results {
         self.host = host;
     }
 
-    /// Sorts what is saved by kind, as the suite has it now, and says what error to expect of each. What the suite and the list of
+    /// Sorts what is saved by kind, as the suite has it now. What the suite and the list of
     /// culprits do not have any more is left out, and headlines are judged by what the list asks for now.
     pub fn sort(&mut self, suite: &Suite, culprits: &[Culprit]) {
         self.published.retain(|group| suite.group.iter().any(|known| known.title == group.title));
@@ -201,7 +201,6 @@ impl Results {
                 (curve.apart, curve.not_counted) = suite.apart(&group.title, &curve.name);
             }
         }
-        self.expected = crate::expected::of(&self.native.iter().chain(&self.published).collect::<Vec<_>>(), &self.host);
     }
 }
 

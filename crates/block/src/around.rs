@@ -13,7 +13,7 @@
 //!     leaq 128(%rsp), %rsp
 //! ```
 //! The call goes through the offset table, as binding a name at the first call would change the flags.
-use crate::inline::Part::{self, Any, Bytes, Lea, Slot};
+use crate::part::Part::{self, Any, Bytes, Lea, Slot};
 
 /// The function that is called.
 pub const FUNCTION: &str = "corefold_around";
@@ -186,27 +186,6 @@ pub(crate) const OPERAND: &[Part] = &[
 pub(crate) const AHEAD: &[Part] = &[DOWN, PUSH_WORD, Any(3), Bytes(&[0x40]), Slot, UP];
 pub(crate) const BESIDE: &[Part] = &[DOWN, PUSH_WORD, Any(3), Bytes(&[0x41]), Slot, UP];
 pub(crate) const BLOCK: &[Part] = &[DOWN, PUSH_WORD, Any(3), Bytes(&[0x42]), Slot, UP];
-
-/// What follows `call *slot(%rip)`, or the direct call with a prefix that linkers put in its place.
-pub(crate) fn skip_call(bytes: &[u8]) -> Option<&[u8]> {
-    matches!(bytes, [0xff, 0x15, ..] | [0x67, 0xe8, ..]).then(|| bytes.get(6..)).flatten()
-}
-
-/// What follows a 64-bit `lea`.
-pub(crate) fn skip_lea(bytes: &[u8]) -> Option<&[u8]> {
-    let [0x48..=0x4f, 0x8d, modes, rest @ ..] = bytes else { return None };
-    let (mode, low) = (modes >> 6, modes & 7);
-    let scaled = mode != 3 && low == 4;
-    let base = if scaled { rest.first()? & 7 } else { low };
-    let displacement = match mode {
-        0 if base == 5 => 4,
-        0 => 0,
-        1 => 1,
-        2 => 4,
-        _ => return None,
-    };
-    rest.get(usize::from(scaled) + displacement..)
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cost from one hook to the next in code whose blocks have no hooks: an estimate, as the path
 //! taken is not known, only its ends.
+use crate::op::TICKS;
 use crate::path::Path;
 use crate::target::decode;
 use crate::walk::Step;
@@ -81,8 +82,8 @@ fn in_loop(own: &[Step], rest: &[Step], core: &Core) -> Cost {
     let rounds = ROUNDS as u64;
     let all = path.flat_ticks(core) / rounds;
     let atomic = u64::from(matches!(own.last(), Some(Step::Hook(hook, _)) if hook.is_instruction()));
-    let flat = path.flat_ticks_of(core, |op| is_own(op.instruction.ip())) / rounds
-        + atomic * pipeline::TICKS / u64::from(core.width);
+    let flat =
+        path.flat_ticks_of(core, |op| is_own(op.instruction.ip())) / rounds + atomic * TICKS / u64::from(core.width);
     let settled = pipeline::steady(&round, is_own, core);
     let branches = Path::hooked(&round, core).taken_branches();
     let least = if settled.modelled { all } else { all.max(pipeline::taking(branches, core)) };

@@ -2,6 +2,7 @@
 //! Blocks in loops: a chain of dependent instructions from one iteration to the next can make the loop
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::latency::LOAD;
+use crate::op::TICKS;
 use crate::path::Path;
 use crate::success::{goes_on_failing, taken_on_success};
 use crate::tries::tries;
@@ -85,7 +86,7 @@ pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &C
 
 /// What a block takes at least that returns, where nothing is known of the loop that calls its function.
 fn returning(block: &Walk, core: &Core) -> u64 {
-    if ends_in_return(&block.steps) { u64::from(core.taken_branch) * pipeline::TICKS } else { 0 }
+    if ends_in_return(&block.steps) { u64::from(core.taken_branch) * TICKS } else { 0 }
 }
 
 /// The same of a block that jumps to itself.
@@ -97,7 +98,7 @@ fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool
     }
     // Each read of a spin waits for its value: iterations after the one that ends it do not count.
     let branches = if calls(&block.steps) { 1 } else { Path::hooked(&block.steps, core).taken_branches() };
-    let least = if spins { pipeline::TICKS * u64::from(LOAD) } else { pipeline::taking(branches, core) };
+    let least = if spins { TICKS * u64::from(LOAD) } else { pipeline::taking(branches, core) };
     let endless = flat.max(settled.ticks).max(least);
     // How much of the next iteration overlaps with the callee is not known.
     let followed: Vec<&Route> = outer.iter().filter(|route| !calls(&route.steps)).collect();

@@ -8,8 +8,10 @@
 //!
 //! Around instructions of inline assembly stand calls that change nothing at all (`around`): they too count
 //! as a whole, with what makes room for them.
+use crate::part::Part::{self, Bytes, Cell, Hot, JumpIf, Shadow};
 use crate::{Code, Hook, around};
-use Part::{Any, Bytes, Cell, Hot, JumpIf, Lea, Shadow, Slot};
+
+pub use crate::part::SHADOW;
 
 /// Where the hot state of the runtime is mapped; its fields are addressed by the distance from here.
 pub const HOT: u32 = 0x10_0000;
@@ -21,29 +23,9 @@ pub const LIMIT: u32 = HOT + 24;
 pub const FRAMES: u32 = HOT + 32;
 pub const FRAME_STEP: u32 = HOT + 40;
 pub const WROTE: u32 = HOT + 48;
-/// Where the shadow of the address space begins.
-pub const SHADOW: u64 = 0x1000_0000_0000;
 
 /// Bytes of the longest sequence.
 pub const LONGEST: usize = 64;
-
-/// A part of a sequence: bytes of code, or an operand that ends an instruction.
-pub(crate) enum Part {
-    Bytes(&'static [u8]),
-    /// So many bytes that say something to the runtime.
-    Any(usize),
-    /// `leaq`, of any address into any register.
-    Lea,
-    /// A call through a slot of the offset table, or what linkers make of one.
-    Slot,
-    /// The absolute address of a field of the hot state.
-    Hot(u32),
-    Shadow,
-    /// The distance to the block's cell.
-    Cell,
-    /// A jump to the slow path, with the condition of this number, in its short or its long form.
-    JumpIf(u8),
-}
 
 const EQUAL: u8 = 4;
 const NOT_EQUAL: u8 = 5;
@@ -145,29 +127,10 @@ pub fn cell_before(code: &impl Code, pc: u64) -> Option<u64> {
     })
 }
 
-impl Part {
-    /// What follows this part, if `bytes` begin with it.
-    fn skip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        match self {
-            Bytes(code) => bytes.strip_prefix(*code),
-            Any(count) => bytes.get(*count..),
-            Lea => around::skip_lea(bytes),
-            Slot => around::skip_call(bytes),
-            Hot(address) => bytes.strip_prefix(&address.to_le_bytes()),
-            Shadow => bytes.strip_prefix(&SHADOW.to_le_bytes()),
-            Cell => bytes.get(4..),
-            JumpIf(condition) => match bytes {
-                [short, _, rest @ ..] if *short == 0x70 | condition => Some(rest),
-                [0x0f, long, _, _, _, _, rest @ ..] if *long == 0x80 | condition => Some(rest),
-                _ => None,
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Part::{Any, Lea, Slot};
 
     /// The length of a sequence whose jumps are all long.
     fn longest(parts: &[Part]) -> usize {

@@ -32,6 +32,7 @@ mod instruction;
 mod latency;
 mod liveness;
 mod op;
+mod part;
 mod path;
 mod pipeline;
 mod predictor;
@@ -52,6 +53,7 @@ pub use target::call_leaves;
 pub use trail::{Pairs, Trail};
 pub use unhooked::{Unhooked, calls_unhooked, comes_by_a_hook, unhooked_calls};
 
+use op::TICKS;
 use path::Path;
 
 /// The code that blocks are read from, and what the engine knows of it.
@@ -232,7 +234,7 @@ pub fn pauses(code: &impl Code, head: u64) -> u32 {
 pub fn trace(code: &impl Code, addresses: &[u64], core: &Core) -> Cost {
     let steps = walk::follow(code, addresses);
     let path = Path::plain(&steps, core);
-    let least = path.flat_ticks(core).max(path.taken_branches() * u64::from(core.taken_branch) * pipeline::TICKS);
+    let least = path.flat_ticks(core).max(path.taken_branches() * u64::from(core.taken_branch) * TICKS);
     let ticks = pipeline::run(path.ops.iter(), core).max(least);
     Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() }
 }

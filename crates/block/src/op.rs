@@ -9,6 +9,9 @@ use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, RflagsBits};
 
+/// Time is kept in fractions of a cycle that the usual widths divide.
+pub const TICKS: u64 = 240;
+
 #[derive(Clone, Debug)]
 pub struct Op {
     pub instruction: Instruction,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A path through the code as operations of the program alone.
-use crate::op::{Builder, Op};
-use crate::pipeline::TICKS;
+use crate::op::{Builder, Op, TICKS};
 use crate::walk::Step;
 use crate::{Core, counters, folding, liveness};
 use alloc::vec::Vec;

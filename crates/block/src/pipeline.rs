@@ -3,7 +3,7 @@
 //! are there, and retire in order from a buffer of limited length. Those that wait for operands fill a
 //! scheduler of limited length. Execution units are without limit but for the divider.
 use crate::Core;
-use crate::op::Op;
+use crate::op::{Op, TICKS};
 use crate::path::Path;
 use crate::set::{PLACES, Set};
 use crate::values::Address;
@@ -12,8 +12,6 @@ use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// Time is kept in fractions of a cycle that the usual widths divide.
-pub const TICKS: u64 = 240;
 /// Size of the reorder buffer where the profile does not give it: Skylake's.
 const REORDER: usize = 224;
 /// Iterations of a loop are simulated until about this many instructions have run.

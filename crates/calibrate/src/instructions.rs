@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What instructions of one CPU take, and what is the difference of two measurements.
 use crate::asm::{self, REPEATS};
+use crate::chance::{SEED, xorshift};
 use crate::clock::{cycles, ticks};
 use crate::figure::{Figure, Pick, Spread, rounds};
-use crate::single::{SEED, xorshift};
 
 const ROUNDS: usize = 400;
 /// Timing itself overlaps with what is timed: that must be long.

@@ -4,6 +4,7 @@
 //! What one CPU does alone is taken from its fast rounds, as disturbances only add; what CPUs do to each
 //! other, from the median. Everything that was not measured says what it was estimated from.
 mod asm;
+mod chance;
 mod clock;
 mod figure;
 mod instructions;

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one CPU does alone: caches and buffers.
 use crate::asm::{self, chase, now};
+use crate::chance::{SEED, xorshift};
 use crate::clock::{Clock, cycles, ticks};
 use crate::figure::{Figure, Spread, rounds};
 use crate::instructions::{LOADED, STORED};
 use crate::topology::{Cache, Topology};
 
 const ROUNDS: usize = 400;
-
-pub const SEED: u64 = 88_172_645_463_325_252;
-
-/// The next of a sequence of numbers that look like chance (Marsaglia's xorshift).
-pub fn xorshift(seed: &mut u64) -> u64 {
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    *seed
-}
 
 /// The numbers below this one, in an order that no prefetcher guesses.
 fn shuffled(count: usize) -> Vec<usize> {

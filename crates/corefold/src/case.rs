@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold case`: published results, reproduced in simulation.
+use crate::json::Json;
 use crate::screen;
-use crate::show::Json;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use corefold_case::{Home, grid};

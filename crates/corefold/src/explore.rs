@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold explore`.
 use crate::cli::ExploreArgs;
+use crate::json::Json;
+use crate::limits::TIMEOUT;
 use crate::replay;
 use crate::screen;
-use crate::show::Json;
 use anyhow::Result;
 use corefold_driver::run::Options;
 use corefold_driver::run::explore::{Search, Searched, explore as search};
@@ -11,7 +12,6 @@ use corefold_driver::seeds::Seeds;
 use corefold_driver::{cpus, exit};
 use corefold_explain::{Images, explain};
 use corefold_report::schedules::{self, Failure, Schedules};
-use std::time::Duration;
 
 /// Runs the program under each seed's schedule, and tells what failed.
 pub fn explore(args: ExploreArgs) -> Result<u8> {
@@ -72,9 +72,6 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         measure_host: false,
     })
 }
-
-/// For programs that wait outside of virtual time; what only spins is found without.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn show(args: &ExploreArgs, found: Searched, to: Json) -> Result<()> {
     let mut images = Images::new();

@@ -4,8 +4,8 @@ mod search;
 mod verify;
 
 use crate::cli::FixArgs;
+use crate::json::Json;
 use crate::screen;
-use crate::show::Json;
 use anyhow::{Context, Result};
 use corefold_driver::run::trials::trials;
 use corefold_driver::run::{Options, SAMPLE_PERIOD};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold layout`: structures on cache lines, in arrays, and of two builds.
+use crate::json::Json;
 use crate::screen;
-use crate::show::Json;
 use anyhow::{Context, Result};
 use clap::Args;
 use corefold_driver::exit::{self, BadInput};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold machine`: the simulated machines, and the sources of their parameters.
-use crate::cli::LimitArgs;
+use crate::limits::LimitArgs;
 use crate::screen;
 use anyhow::{Context, Result, ensure};
 use clap::Subcommand;

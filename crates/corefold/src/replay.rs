@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command that runs one schedule of `corefold explore` again.
-use crate::cli::{ExploreArgs, LimitArgs, SLACK};
-use crate::explore::TIMEOUT;
+use crate::cli::ExploreArgs;
+use crate::limits::{LimitArgs, SLACK, TIMEOUT};
 use corefold_recording::Status;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

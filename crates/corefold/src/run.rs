@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run`.
 use crate::cli::RunArgs;
-use crate::show::Json;
+use crate::json::Json;
 use crate::{host, screen, show};
 use anyhow::Result;
 use corefold_driver::run::{Finished, Options};

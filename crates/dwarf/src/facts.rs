@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry of DWARF says of a type or member, read in one go.
-use crate::info::Reader;
+use crate::sections::Reader;
 use crate::{Die, Info};
 use gimli::{AttributeValue, DwTag, EntriesRaw, UnitOffset, constants as c};
 

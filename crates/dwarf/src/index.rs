@@ -2,7 +2,7 @@
 //! One quick pass over all debug information: types by name, variables by address.
 //!
 //! Only names and addresses are kept; everything else is read from the entry when it is wanted.
-use crate::info::Reader;
+use crate::sections::Reader;
 use crate::{Die, Info};
 use gimli::{Attribute, AttributeValue, DwTag, constants as c};
 use std::collections::HashMap;

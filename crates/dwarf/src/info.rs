@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The debug information entries of one ELF file, read as they are asked for.
 use crate::index;
-use crate::sections;
+use crate::sections::{self, Reader};
 use gimli::{AttributeValue, DwAt, DwTag, RunTimeEndian, UnitOffset};
 use object::ReadRef;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-pub type Reader = gimli::EndianArcSlice<RunTimeEndian>;
 pub type Unit = gimli::Unit<Reader>;
 pub type Entry<'a> = gimli::DebuggingInformationEntry<'a, 'a, Reader>;
 

@@ -21,9 +21,10 @@ mod types;
 
 pub use btf::Source;
 pub use index::{Index, TypeEntry, Variable, is_lambda};
-pub use info::{Die, Info, Reader};
+pub use info::{Die, Info};
 pub use kind::{Kind, Qualifier, Sign};
 pub use names::Declaration;
 pub use open::Request;
 pub use record::{Bits, Keyword, Member, Record, Role, Variant, Variants};
+pub use sections::Reader;
 pub use types::{Structure, TypeId, Types};

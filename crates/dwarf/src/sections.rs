@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sections of an ELF file, as they were before compression and linking.
-use crate::info::Reader;
 use anyhow::{Context, Result, ensure};
 use gimli::RunTimeEndian;
 use object::read::CompressionFormat;
@@ -8,6 +7,9 @@ use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, ReadRef, Relocatio
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+
+/// The bytes of a section, with their byte order.
+pub type Reader = gimli::EndianArcSlice<RunTimeEndian>;
 
 /// Debug information is compressed to a third or a fifth; what claims more than this would use up memory.
 const MOST_COMPRESSED: u64 = 64;

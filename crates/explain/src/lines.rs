@@ -6,8 +6,8 @@ use crate::space::Space;
 use crate::types::{
     Beside, ConflictUse, Element, FieldUse, HotLine, Neighbours, ObjectUse, SiteUse, Storage, UNKNOWN_OBJECT,
 };
-use crate::verdict::judge;
-use corefold_recording::{AccessKind, Conflict, CpuSet, Line, Run, Site};
+use crate::verdict::{judge, reads, writes};
+use corefold_recording::{Conflict, CpuSet, Line, Run, Site};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
@@ -235,12 +235,4 @@ fn phrase(objects: &[ObjectUse], fields: &[FieldUse]) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
-}
-
-pub(crate) fn reads(kind: AccessKind) -> bool {
-    matches!(kind, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Rmw | AccessKind::SplitLock)
-}
-
-pub(crate) fn writes(kind: AccessKind) -> bool {
-    matches!(kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw | AccessKind::SplitLock)
 }

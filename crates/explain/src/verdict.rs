@@ -6,9 +6,8 @@
 //! cycles that it waited.
 use crate::beside::{self, Apart, Said, Uses};
 use crate::fields::{listed, merged};
-use crate::lines::{reads, writes};
 use crate::types::{Sharing, SiteUse, Verdict};
-use corefold_recording::CpuSet;
+use corefold_recording::{AccessKind, CpuSet};
 use std::collections::BTreeMap;
 
 /// Below this share of the cost, the other kind of sharing is not mentioned.
@@ -212,4 +211,12 @@ fn each(verdict: &Verdict) -> String {
         each if each == 0 || each >= verdict.users => String::new(),
         each => format!(" (at most {each} of them each)"),
     }
+}
+
+pub(crate) fn reads(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Rmw | AccessKind::SplitLock)
+}
+
+pub(crate) fn writes(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Write | AccessKind::AtomicStore | AccessKind::Rmw | AccessKind::SplitLock)
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The expected error of a report's figures: the measured error of workloads of the same kind.
 use crate::curve::Curve;
-use crate::finding::Cause;
-use crate::hot::Group;
-use corefold_explain::Sharing;
-use corefold_recording::{AccessKind, LockKind};
 use serde::{Deserialize, Serialize};
 
 /// The kind of code that takes a workload's time.
@@ -47,31 +43,6 @@ impl CodeKind {
             CodeKind::BlockingLocks => "blocking locks",
             CodeKind::HandOvers => "hand-overs",
         }
-    }
-
-    /// The kind of code that `cause` makes of a program; `None`: no one kind.
-    pub(crate) fn of(cause: &Cause) -> Option<CodeKind> {
-        match cause {
-            Cause::Lines(group) => Some(of_lines(group)),
-            Cause::Lock(lock) => Some(match lock.kind {
-                LockKind::SpunWord | LockKind::Spinlock => CodeKind::SpinLocks,
-                _ => CodeKind::BlockingLocks,
-            }),
-            Cause::ManyLines => None,
-            Cause::Idle(second) => second.as_ref().and_then(|cause| CodeKind::of(cause)),
-            Cause::Function(_) | Cause::Nothing => Some(CodeKind::PrivateData),
-        }
-    }
-}
-
-/// By the most expensive of the accesses that write; lines without writes are shared reads.
-fn of_lines(group: &Group) -> CodeKind {
-    let writers = group.sites.iter().filter(|site| site.writes());
-    match writers.max_by_key(|site| (site.wait(), site.transfers)) {
-        _ if group.verdict.sharing == Sharing::ReadOnly => CodeKind::SharedReads,
-        Some(site) if matches!(site.kind, AccessKind::Rmw | AccessKind::SplitLock) => CodeKind::ContendedAtomics,
-        Some(_) => CodeKind::ContendedStores,
-        None => CodeKind::SharedReads,
     }
 }
 
@@ -173,6 +144,7 @@ mod tests {
     use super::*;
     use crate::sample::{failed, false_sharing, known_errors, one_lock, scaling, timed};
     use crate::{Options, Work, finding::finding, text};
+    use corefold_recording::AccessKind;
 
     fn kind(runs: &[corefold_explain::Explained]) -> Option<CodeKind> {
         finding(&Curve::new(runs, Work::Total)).kind

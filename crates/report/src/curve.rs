@@ -1,22 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scaling curve: throughput, speed-up and efficiency at each number of CPUs.
 use crate::Work;
-use crate::pace::{self, Fixed};
+use crate::pace::{self, Basis};
 use corefold_explain::Explained;
-
-/// What the speed at one count is computed from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Visits of these progress points, added up, for each second of virtual time.
-    Progress(Vec<String>),
-    /// The program marks no progress; the same work at every count, so speed is 1 ÷ cycles.
-    TotalWork,
-    /// The program marks no progress, and all runs take the same time whatever is done in them: speed is the number
-    /// of basic blocks ÷ cycles, if these were `counted`.
-    FixedTime { why: Fixed, counted: bool },
-    /// The program marks no progress; so much work a CPU, so speed is CPUs ÷ cycles.
-    WorkPerCpu,
-}
 
 /// One run on the curve.
 #[derive(Debug)]

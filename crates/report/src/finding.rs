@@ -3,6 +3,7 @@
 //!
 //! A cause is named only if its cost is significant; for a program whose CPUs work on private data the finding is
 //! that nothing stands out.
+mod kind;
 mod remedy;
 mod words;
 
@@ -11,9 +12,9 @@ pub use words::{MORE_WORK, how_it_failed};
 use crate::accuracy::CodeKind;
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
-use crate::locks::{self, LockGroup};
+use crate::locks::{self, LockGroup, before_work, blamable};
 use crate::units;
-use corefold_explain::{Function, LockUse, RunFacts, pattern};
+use corefold_explain::{Function, LockUse, pattern};
 use corefold_recording::LockKind;
 use std::cmp::Reverse;
 
@@ -93,7 +94,7 @@ pub fn finding(curve: &Curve) -> Finding {
     let (name, kind, cause, remedy) = match curve.last() {
         Some(point) => {
             let cause = cause(curve, point);
-            (cause.name(), CodeKind::of(&cause), words::cause(curve, point, &cause), remedy::remedy(point, &cause))
+            (cause.name(), kind::kind(&cause), words::cause(curve, point, &cause), remedy::remedy(point, &cause))
         }
         None => ("unknown", None, String::new(), String::new()),
     };
@@ -161,36 +162,9 @@ fn waited_to_begin(point: &Point, chosen: impl Fn(&LockUse) -> bool) -> u64 {
     point.explained.locks.iter().filter(spun).map(|lock| before_work(lock, &point.explained.run)).sum()
 }
 
-/// Cycles waited before there was work, which say nothing of the work: at the beginning of threads' lives for what
-/// nobody holds (that all are made), or for a lock that each CPU takes once at most and that is free most of the
-/// time (all come at once for what they need to begin).
-fn before_work(lock: &LockUse, run: &RunFacts) -> u64 {
-    let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::Library];
-    let is_held = held.contains(&lock.kind) || lock.hold_cycles > 0;
-    let times = lock.acquisitions.max(lock.contended);
-    let once = times <= u64::from(run.cpus.min(run.threads)) && lock.hold_cycles < run.cycles / 2;
-    match (is_held, once) {
-        (false, _) => lock.start_cycles,
-        (true, true) => lock.wait_cycles,
-        (true, false) => 0,
-    }
-}
-
 /// Cycles that threads were on a CPU and had something to do.
 fn at_work(point: &Point) -> u64 {
     cpu_time(point).saturating_sub(waited_to_begin(point, |_| true))
-}
-
-/// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
-/// others are done is not counted against what it waits for.
-pub(crate) fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
-    let waited = lock.wait_cycles.saturating_sub(before_work(lock, run));
-    match lock.kind {
-        LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => {
-            waited.saturating_sub(run.cycles)
-        }
-        _ => waited,
-    }
 }
 
 /// Whether the lock, rather than the lines, is named.

@@ -3,9 +3,10 @@
 pub(crate) mod shape;
 
 use crate::accuracy::{self, Expected};
-use crate::curve::{Basis, Curve, Point};
+use crate::curve::{Curve, Point};
 use crate::finding::finding;
 use crate::host;
+use crate::pace::Basis;
 use crate::place::in_program;
 use crate::usl::{self, Fit};
 use crate::{CodeKind, Options, Work, units};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks, brought together by name: a hash table's thousand locks are one row, and one cause.
-use crate::finding::blamable;
 use crate::units;
 use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name, one_name, pattern};
 use corefold_recording::LockKind;
@@ -90,6 +89,33 @@ impl<'a> LockGroup<'a> {
         self.hold_cycles += lock.hold_cycles;
         self.blamable += blamable(lock, run);
         self.worst_blamable = self.worst_blamable.max(blamable(lock, run));
+    }
+}
+
+/// Cycles waited before there was work, which say nothing of the work: at the beginning of threads' lives for what
+/// nobody holds (that all are made), or for a lock that each CPU takes once at most and that is free most of the
+/// time (all come at once for what they need to begin).
+pub fn before_work(lock: &LockUse, run: &RunFacts) -> u64 {
+    let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::Library];
+    let is_held = held.contains(&lock.kind) || lock.hold_cycles > 0;
+    let times = lock.acquisitions.max(lock.contended);
+    let once = times <= u64::from(run.cpus.min(run.threads)) && lock.hold_cycles < run.cycles / 2;
+    match (is_held, once) {
+        (false, _) => lock.start_cycles,
+        (true, true) => lock.wait_cycles,
+        (true, false) => 0,
+    }
+}
+
+/// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
+/// others are done is not counted against what it waits for.
+pub fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
+    let waited = lock.wait_cycles.saturating_sub(before_work(lock, run));
+    match lock.kind {
+        LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => {
+            waited.saturating_sub(run.cycles)
+        }
+        _ => waited,
     }
 }
 

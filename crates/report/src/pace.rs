@@ -2,8 +2,6 @@
 //! What decided how long runs took. A benchmark may run for a fixed time and do as much work as it can; then speed-up
 //! cannot be computed from its time, only from the work done. Or the work may grow with the CPUs.
 use crate::Work;
-use crate::curve::{Basis, Curve};
-use crate::units;
 use corefold_explain::{Explained, RunFacts};
 
 /// What ends every run of a benchmark after the same time.
@@ -16,6 +14,20 @@ pub enum Fixed {
     Alarm,
     /// A thread read a clock for the larger part of every run, and equally long in all, or all runs took equally long.
     Clock,
+}
+
+/// What the speed at one count is computed from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Visits of these progress points, added up, for each second of virtual time.
+    Progress(Vec<String>),
+    /// The program marks no progress; the same work at every count, so speed is 1 ÷ cycles.
+    TotalWork,
+    /// The program marks no progress, and all runs take the same time whatever is done in them: speed is the number
+    /// of basic blocks ÷ cycles, if these were `counted`.
+    FixedTime { why: Fixed, counted: bool },
+    /// The program marks no progress; so much work a CPU, so speed is CPUs ÷ cycles.
+    WorkPerCpu,
 }
 
 /// Waits and runs that differ by no more are equally long.
@@ -65,67 +77,6 @@ pub fn counts_blocks(runs: &[&Explained]) -> bool {
     runs.iter().filter(|r| r.ending.success).all(|r| known(&r.run))
 }
 
-/// What the reader must know of how speed-up is reckoned.
-pub fn note(curve: &Curve) -> Option<String> {
-    let last = &curve.last()?.explained.run;
-    match &curve.basis {
-        Basis::FixedTime { why, counted } => {
-            let why = match why {
-                Fixed::Sleep => slept(last),
-                Fixed::Alarm => "a timer of its own ends the run".into(),
-                Fixed::Clock => format!(
-                    "it watches a clock ({} readings), for the same time in every run",
-                    units::count(last.pace.clock_reads as f64)
-                ),
-            };
-            let then = match counted {
-                true => {
-                    "Speed-up is the ratio of basic blocks executed per second, estimated from samples; for an exact \
-                    count of operations, put COREFOLD_PROGRESS into the loop that does the work."
-                }
-                false => {
-                    "How much work was done meanwhile is not known: mark it with COREFOLD_PROGRESS in the loop \
-                    that does it."
-                }
-            };
-            Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
-        }
-        Basis::TotalWork => grown(curve),
-        _ => None,
-    }
-}
-
-/// `thread 0 sleeps 600 µs, at main (bench.c:30)`.
-fn slept(run: &RunFacts) -> String {
-    let asked = units::duration(run.pace.asked as f64 / run.clock_hz.max(1) as f64);
-    let place = run.slept_at.as_ref().map_or(String::new(), |place| format!(", at {place}"));
-    format!("thread {} waits for {asked}{place}", run.pace.sleeper)
-}
-
-/// Work that grows by less than this share of the growth of CPUs is overhead.
-const GROWS: f64 = 0.5;
-/// A shorter run has too few samples to tell what ran in it.
-const SAMPLED_SECONDS: f64 = 100e-6;
-
-/// Work that grew with the CPUs, where the same total work is supposed.
-fn grown(curve: &Curve) -> Option<String> {
-    let (base, last) = (curve.base()?, curve.last()?);
-    let (few, many) = (base.explained.run.pace.blocks, last.explained.run.pace.blocks);
-    let (grown, cpus) = (units::share(many, few), f64::from(last.cpus()) / f64::from(base.cpus()));
-    let sampled = few > 0 && base.explained.run.seconds >= SAMPLED_SECONDS;
-    let grows = sampled && cpus > 1.0 && grown >= 2.0 && grown >= cpus * GROWS;
-    grows.then(|| {
-        format!(
-            "Note: at {} the program ran {}× as many basic blocks as at {}. If each CPU brings its own work, \
-             --work per-cpu compares the runs rightly (so does `corefold report --work per-cpu`); as it is, the same \
-             total work is supposed at every count.",
-            units::counted(last.cpus(), "CPU"),
-            units::factor(grown),
-            base.cpus()
-        )
-    })
-}
-
 /// What speed is reckoned from, where the program marks no progress.
 pub fn basis(runs: &[&Explained], work: Work) -> Basis {
     match (work, fixed(runs)) {
@@ -138,7 +89,9 @@ pub fn basis(runs: &[&Explained], work: Work) -> Basis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curve::Curve;
     use crate::sample::timed;
+    use crate::text::work::note;
     use corefold_recording::Pace;
 
     fn runs(of: &[(u32, u64, Pace)]) -> Vec<Explained> {

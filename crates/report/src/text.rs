@@ -8,6 +8,7 @@ mod lines;
 mod locks;
 mod passed;
 mod time;
+pub(crate) mod work;
 
 use crate::curve::Curve;
 use crate::finding::finding;

@@ -2,9 +2,9 @@
 //! The finding's sentences.
 mod lines;
 
-use super::{Cause, SIGNIFICANT, before_work, blamable, busy, cpu_time, scales, work_growth};
+use super::{Cause, SIGNIFICANT, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
-use crate::locks::LockGroup;
+use crate::locks::{LockGroup, before_work, blamable};
 use crate::units;
 use corefold_explain::Function;
 use corefold_recording::LockKind;

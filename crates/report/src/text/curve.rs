@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The curve: table, plot and law.
 use super::Screen;
-use crate::curve::{Basis, Curve, Point, visits};
+use crate::curve::{Curve, Point, visits};
 use crate::law;
+use crate::pace::Basis;
 use crate::plot::plot;
 use crate::style::wrap;
 use crate::table::{Align, Table};

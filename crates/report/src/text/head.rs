@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Title and finding.
+use super::work;
 use super::{Screen, paragraph};
 use crate::curve::Curve;
 use crate::finding::{MORE_WORK, finding};
 use crate::host;
-use crate::pace;
 use crate::style::{clip, line};
 use crate::units;
 use corefold_explain::base_name;
@@ -37,7 +37,7 @@ fn doubts(curve: &Curve) -> Vec<String> {
         .map(|n| format!("Note: {}.", n.text))
         .collect();
     estimated.dedup();
-    estimated.into_iter().chain(pace::note(curve)).chain(short(curve)).collect()
+    estimated.into_iter().chain(work::note(curve)).chain(short(curve)).collect()
 }
 
 /// A run of less virtual time is mostly the program's start.

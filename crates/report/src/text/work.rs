@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the reader must know of how speed-up is computed.
+use crate::curve::Curve;
+use crate::pace::{Basis, Fixed};
+use crate::units;
+use corefold_explain::RunFacts;
+
+/// Where the runs did not do the same work, or the program says nothing of it.
+pub fn note(curve: &Curve) -> Option<String> {
+    let last = &curve.last()?.explained.run;
+    match &curve.basis {
+        Basis::FixedTime { why, counted } => {
+            let why = match why {
+                Fixed::Sleep => slept(last),
+                Fixed::Alarm => "a timer of its own ends the run".into(),
+                Fixed::Clock => format!(
+                    "it watches a clock ({} readings), for the same time in every run",
+                    units::count(last.pace.clock_reads as f64)
+                ),
+            };
+            let then = match counted {
+                true => {
+                    "Speed-up is the ratio of basic blocks executed per second, estimated from samples; for an exact \
+                    count of operations, put COREFOLD_PROGRESS into the loop that does the work."
+                }
+                false => {
+                    "How much work was done meanwhile is not known: mark it with COREFOLD_PROGRESS in the loop \
+                    that does it."
+                }
+            };
+            Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
+        }
+        Basis::TotalWork => grown(curve),
+        _ => None,
+    }
+}
+
+/// `thread 0 sleeps 600 µs, at main (bench.c:30)`.
+fn slept(run: &RunFacts) -> String {
+    let asked = units::duration(run.pace.asked as f64 / run.clock_hz.max(1) as f64);
+    let place = run.slept_at.as_ref().map_or(String::new(), |place| format!(", at {place}"));
+    format!("thread {} waits for {asked}{place}", run.pace.sleeper)
+}
+
+/// Work that grows by less than this share of the growth of CPUs is overhead.
+const GROWS: f64 = 0.5;
+/// A shorter run has too few samples to tell what ran in it.
+const SAMPLED_SECONDS: f64 = 100e-6;
+
+/// Work that grew with the CPUs, where the same total work is supposed.
+fn grown(curve: &Curve) -> Option<String> {
+    let (base, last) = (curve.base()?, curve.last()?);
+    let (few, many) = (base.explained.run.pace.blocks, last.explained.run.pace.blocks);
+    let (grown, cpus) = (units::share(many, few), f64::from(last.cpus()) / f64::from(base.cpus()));
+    let sampled = few > 0 && base.explained.run.seconds >= SAMPLED_SECONDS;
+    let grows = sampled && cpus > 1.0 && grown >= 2.0 && grown >= cpus * GROWS;
+    grows.then(|| {
+        format!(
+            "Note: at {} the program ran {}× as many basic blocks as at {}. If each CPU brings its own work, \
+             --work per-cpu compares the runs rightly (so does `corefold report --work per-cpu`); as it is, the same \
+             total work is supposed at every count.",
+            units::counted(last.cpus(), "CPU"),
+            units::factor(grown),
+            base.cpus()
+        )
+    })
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The files of a crate import each other one way: no file needs, through others, one that needs it.
+mod imports;
+
+use imports::Imports;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Circles that are known, by crate: the number of files in the largest. Each is to become smaller.
+const KNOWN: [(&str, usize); 3] = [("driver", 4), ("engine", 90), ("report", 2)];
+
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+fn crates() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let mut found: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+/// The files below `folder`, as modules: `hooks/spin` for `hooks/spin.rs`.
+fn modules(folder: &Path, prefix: &str, found: &mut BTreeMap<String, PathBuf>) {
+    for entry in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_stem().unwrap().to_str().unwrap();
+        if entry.is_dir() {
+            modules(&entry, &format!("{prefix}{name}/"), found);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            found.insert(format!("{prefix}{name}"), entry);
+        }
+    }
+}
+
+/// Which file imports which; tests within files are left out.
+fn graph(source: &Path) -> Graph {
+    let mut files = BTreeMap::new();
+    modules(source, "", &mut files);
+    let resolve = |path: &[String]| (1..=path.len()).rev().map(|n| path[..n].join("/")).find(|m| files.contains_key(m));
+    let imports = |(name, file): (&String, &PathBuf)| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
+        let of = Imports::of(text, name).into_iter().filter_map(|path| resolve(&path)).filter(|other| other != name);
+        (name.clone(), of.collect())
+    };
+    files.iter().map(imports).collect()
+}
+
+/// All that can be reached from `from`.
+fn reached<'a>(graph: &'a Graph, from: &'a str) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(file) = open.pop() {
+        open.extend(graph[file].iter().map(String::as_str).filter(|next| seen.insert(*next)));
+    }
+    seen
+}
+
+/// The files of the largest circle.
+fn circle(graph: &Graph) -> Vec<&str> {
+    let reached: BTreeMap<&str, BTreeSet<&str>> = graph.keys().map(|file| (&**file, reached(graph, file))).collect();
+    let of = |file: &str| reached[file].iter().copied().filter(|other| reached[other].contains(file)).collect();
+    graph.keys().map(|file| of(file)).max_by_key(Vec::len).unwrap_or_default()
+}
+
+#[test]
+fn files_of_a_crate_import_each_other_one_way() {
+    let mut wrong = Vec::new();
+    for folder in crates() {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let known = KNOWN.iter().find(|(known, _)| *known == name).map_or(0, |(_, files)| *files);
+        let graph = graph(&folder.join("src"));
+        let circle = circle(&graph);
+        if circle.len() != known {
+            wrong.push(format!("{name}: {} files in a circle, of {known} that are known: {circle:?}", circle.len()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_circle_is_found() {
+    let graph: Graph = [("a", &["b"][..]), ("b", &["c", "d"]), ("c", &["a"]), ("d", &[])]
+        .map(|(file, imports)| (file.to_owned(), imports.iter().map(|import| (*import).to_owned()).collect()))
+        .into();
+    assert_eq!(circle(&graph), ["a", "b", "c"]);
+}
