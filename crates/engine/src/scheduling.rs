@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which thread runs where and when: CPUs, their clocks, fibers and their stacks.
-pub mod fair;
 pub mod fiber;
 pub mod neutral_stack;
 pub mod perturb;

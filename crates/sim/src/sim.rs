@@ -6,8 +6,9 @@
 //! holds; before anything else that others can observe, the CPUs that are behind run first ([`Sim::next`]).
 use crate::delays::Delays;
 use crate::event::{Effects, Retry, Wait};
+use crate::fair::{Fair, Runtime};
 use crate::spin_skip::SpinSkips;
-use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers};
+use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers, Waiters};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_model::{Access, Machine, Model, Tag, Ticks, ticks};
@@ -60,6 +61,10 @@ pub struct Sim {
     /// CPUs that have a thread to run, except the running one.
     pub clocks: Clocks,
     pub timers: Timers,
+    /// Of each thread, by its number.
+    pub threads: Vec<Runtime>,
+    pub waiters: Waiters,
+    pub(crate) fair: Fair,
     pub skips: SpinSkips,
     /// Of a seed's schedule; none: the plain one.
     pub delays: Option<Delays>,
@@ -92,6 +97,9 @@ impl Sim {
             cpu: 0,
             clocks: Clocks::default(),
             timers: Timers::default(),
+            threads: Vec::new(),
+            waiters: Waiters::default(),
+            fair: Fair::new(machine),
             skips: SpinSkips::new(options.cpus),
             delays: (options.seed != 0).then(|| Delays::new(options.seed, machine.system.timeslice)),
             waits: VecDeque::new(),

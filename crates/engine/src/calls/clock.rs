@@ -70,7 +70,7 @@ pub fn read(clock: c_int) -> Option<u64> {
         | libc::CLOCK_BOOTTIME
         | libc::CLOCK_BOOTTIME_ALARM => Some(uptime()),
         libc::CLOCK_PROCESS_CPUTIME_ID => Some(nanoseconds_of(process_ran())),
-        libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(current().ran_until(now()))),
+        libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(ran(engine().sched.fiber))),
         _ => thread_of(clock).map(|fiber| nanoseconds_of(ran(fiber))),
     }
 }
@@ -78,8 +78,7 @@ pub fn read(clock: c_int) -> Option<u64> {
 /// Ticks that the fiber has been on a CPU.
 pub fn ran(fiber: usize) -> Ticks {
     let e = engine();
-    let fiber = &e.fibers[fiber];
-    fiber.ran_until(e.sim.clock_of(fiber.cpu, now()))
+    e.sim.threads[fiber].until(e.sim.clock_of(e.fibers[fiber].cpu, now()))
 }
 
 /// Ticks that all threads have been on CPUs.

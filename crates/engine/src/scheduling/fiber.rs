@@ -9,7 +9,7 @@ use crate::hooks::polls::Polls;
 use crate::hooks::registers;
 use crate::hooks::spin::{Spins, Spun};
 use crate::hooks::unhooked;
-use crate::scheduling::{fair, placing};
+use crate::scheduling::placing;
 use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -97,9 +97,6 @@ pub struct Fiber {
     pub sleeps: Slept,
     pub early: crate::account::early::Early,
     pub watched: Watched,
-    /// Ticks on a CPU up to `on_cpu_since`, the region of interest or not.
-    ran: Ticks,
-    pub share: fair::Share,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
     pub frames_base: *mut u64,
     pub frames: *mut u64,
@@ -175,8 +172,6 @@ impl Fiber {
             sleeps: Slept::default(),
             early: Default::default(),
             watched: Watched::default(),
-            ran: 0,
-            share: Default::default(),
             frames_base: frames,
             frames,
             wrote: 0,
@@ -208,8 +203,8 @@ impl Fiber {
         self.affinity.is_empty() || self.affinity.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 != 0)
     }
 
-    /// The fiber is on a CPU again: accounts for the time it was not.
-    pub fn comes_back(&mut self, cpu: usize, clock: Ticks) {
+    /// The fiber is on a CPU again, or for the `first` time: accounts for the time it was not.
+    pub fn comes_back(&mut self, cpu: usize, clock: Ticks, first: bool) {
         let away = clock.saturating_sub(self.off_cpu_since);
         if !matches!(self.wait, Wait::Join { .. }) {
             self.time.block += away;
@@ -225,7 +220,7 @@ impl Fiber {
         }
         self.wait = Wait::Nothing;
         self.blocked_at = 0;
-        if self.ran == 0 {
+        if first {
             self.spins.started = clock;
         }
         self.on_cpu_since = clock;
@@ -238,7 +233,6 @@ impl Fiber {
     /// The fiber leaves its CPU.
     pub fn goes_away(&mut self, clock: Ticks) {
         self.time.compute += clock.saturating_sub(self.on_cpu_since);
-        self.ran += clock.saturating_sub(self.on_cpu_since);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
     }
@@ -301,19 +295,12 @@ impl Fiber {
         on_cpu.saturating_sub(self.time.stall + self.time.spin) + self.sleeps.lasted
     }
 
-    /// Ticks that the fiber has spent on a CPU, at `clock`.
-    pub fn ran_until(&self, clock: Ticks) -> Ticks {
-        let now = if self.state == State::Running { clock.saturating_sub(self.on_cpu_since) } else { 0 };
-        self.ran + now
-    }
-
     /// Accounts begin anew at `clock`: the region of interest begins.
     pub fn restart_accounts(&mut self, clock: Ticks) {
         self.time = Time::default();
         (self.slept, self.sleeps) = (Slept::default(), Slept::default());
         self.early = Default::default();
         self.watched = Watched::default();
-        self.ran = self.ran_until(clock);
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
         self.spins.started = clock;

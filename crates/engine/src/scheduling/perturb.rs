@@ -118,9 +118,11 @@ fn step(atomic: bool, pc: u64) {
 fn hold_up(length: Ticks) {
     let e = engine();
     let (cpu, clock) = (e.sim.cpu, hot!().clock);
-    current().goes_away(clock);
+    let me = e.sched.fiber;
+    sched::goes_away(me, clock);
     hot!().clock = clock + length;
-    current().comes_back(cpu, clock + length);
+    let first = e.sim.threads[me].begin(clock + length);
+    current().comes_back(cpu, clock + length, first);
     e.sim.cpus[cpu].next_sample += length;
     e.sim.cpus[cpu].counted += length;
     sched::sync();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPU a thread goes to when it can run, and when it gets it.
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hooks::hot::hot;
 use crate::hooks::store_buffer;
 use crate::scheduling::fiber::State;
 use crate::scheduling::sched::{drain, leave_cpu, set_limit};
-use crate::scheduling::{fair, perturb, spin_skip};
+use crate::scheduling::{perturb, sched, spin_skip};
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};
 
@@ -62,8 +62,9 @@ pub fn go_on(cpu: usize, clock: Ticks) {
 }
 
 fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
-    fair::join(fiber, cpu);
     let e = engine();
+    e.sim.join(fiber, cpu);
+    let timeslice = e.sim.timeslice();
     let slot = &mut e.sim.cpus[cpu];
     let idle = clock.saturating_sub(slot.clock);
     slot.clock += idle;
@@ -72,11 +73,12 @@ fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
     slot.next_sample += idle;
     slot.counted += idle;
     slot.thread = Some(fiber);
-    slot.slice_end = slot.clock + fair::timeslice();
+    slot.slice_end = slot.clock + timeslice;
     slot.preempted_at = Ticks::MAX;
     let since = slot.clock;
     e.sim.clocks.push(since, cpu as u32);
-    e.fibers[fiber].comes_back(cpu, since);
+    let first = e.sim.threads[fiber].begin(since);
+    e.fibers[fiber].comes_back(cpu, since, first);
     if !busy {
         e.sim.cpus[cpu].busy_from = since;
         spin_skip::sibling_changes(cpu, since);
@@ -110,16 +112,16 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
 
 /// Puts a woken fiber into a busy CPU's run queue: first, and soon, if it preempts the running one.
 fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
-    fair::advance(cpu, at);
-    fair::join(fiber, cpu);
-    let slot = &mut engine().sim.cpus[cpu];
-    if slot.preempted_at != Ticks::MAX {
-        fair::queue(fiber, cpu, 1);
-    } else if fair::preempts(fiber, cpu, at) {
-        slot.ready.push_front(fiber);
-        slot.preempted_at = at + latency;
+    let s = &mut engine().sim;
+    s.advance(cpu, at);
+    s.join(fiber, cpu);
+    if s.cpus[cpu].preempted_at != Ticks::MAX {
+        s.queue(fiber, cpu, 1);
+    } else if s.preempts(fiber, cpu, at) {
+        s.cpus[cpu].ready.push_front(fiber);
+        s.cpus[cpu].preempted_at = at + latency;
     } else {
-        fair::queue(fiber, cpu, 0);
+        s.queue(fiber, cpu, 0);
     }
 }
 
@@ -146,7 +148,7 @@ pub fn obey_affinity(fiber: usize) {
         State::Running if e.fibers[fiber].may_run_on(cpu) => {}
         State::Running if fiber == e.sched.fiber => {
             drain();
-            current().goes_away(hot!().clock);
+            sched::goes_away(fiber, hot!().clock);
             wake(fiber, hot!().clock, latency);
             leave_cpu();
         }
@@ -155,7 +157,7 @@ pub fn obey_affinity(fiber: usize) {
             let clock = e.sim.model.drain(cpu as u32, e.sim.cpus[cpu].clock);
             let clock = store_buffer::make_certain(cpu as u32, clock);
             e.sim.clocks.remove(cpu as u32);
-            e.fibers[fiber].goes_away(clock);
+            sched::goes_away(fiber, clock);
             go_on(cpu, clock);
             wake(fiber, clock.max(now), latency);
         }

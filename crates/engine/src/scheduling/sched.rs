@@ -12,7 +12,6 @@ use crate::hooks::branches;
 use crate::hooks::hot::hot;
 use crate::hooks::run_ahead;
 use crate::hooks::{store_buffer, unhooked};
-use crate::scheduling::fair::{self, Share};
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::neutral_stack;
 use crate::scheduling::perturb;
@@ -22,16 +21,17 @@ use crate::threads::{cancel, contexts};
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{Ticks, ticks};
-use corefold_sim::{Lease, Turn};
+use corefold_sim::{Lease, Runtime, Turn};
 
 /// What the engine keeps beside the simulator: its fibers, and who waits for what.
 pub struct Scheduler {
+    /// What varies the time of futex calls.
+    pub futex_random: u64,
     /// The running fiber.
     pub fiber: usize,
     /// The longest time between two reads of one spin.
     pub longest_spin: Ticks,
     pub stacks: crate::scheduling::stacks::Stacks,
-    pub queues: crate::threads::futex::Queues,
     /// A fiber that has ended and whose kernel thread is to be released.
     pub leaving: Option<usize>,
     /// Detached fibers that have ended and are not reaped yet.
@@ -45,10 +45,10 @@ pub struct Scheduler {
 impl Scheduler {
     pub fn new(launch: &Launch) -> Self {
         Scheduler {
+            futex_random: 0,
             fiber: 0,
             longest_spin: ticks(4 * launch.machine.core.pause + 200),
             stacks: crate::scheduling::stacks::Stacks::default(),
-            queues: crate::threads::futex::Queues::default(),
             leaving: None,
             detached: Vec::new(),
             signalled: 0,
@@ -139,8 +139,8 @@ pub fn look_up() {
     let s = &mut engine().sim;
     let clock = hot!().clock;
     if clock >= s.cpus[s.cpu].turn_ends() {
-        match fair::is_least(s.cpu, clock) {
-            true => s.cpus[s.cpu].slice_end = clock + fair::timeslice(),
+        match s.is_least(s.cpu, clock) {
+            true => s.cpus[s.cpu].slice_end = clock + s.timeslice(),
             false => give_way(1),
         }
     } else if s.too_far_ahead(clock) {
@@ -230,10 +230,9 @@ pub fn give_way(after: usize) {
     }
     quiesce();
     let clock = hot!().clock;
-    let fiber = current();
-    fiber.state = State::Ready;
-    fiber.goes_away(clock);
-    fair::queue(me, s.cpu, after);
+    current().state = State::Ready;
+    goes_away(me, clock);
+    s.queue(me, s.cpu, after);
     leave_cpu();
 }
 
@@ -245,9 +244,9 @@ pub fn block(wait: Wait) {
     if signals::is_due() || cancel::forbids(&wait) {
         return is_kept(wait);
     }
+    goes_away(engine().sched.fiber, hot!().clock);
     let fiber = current();
     fiber.state = State::Blocked;
-    fiber.goes_away(hot!().clock);
     fiber.wait = wait;
     fiber.woken = crate::scheduling::fiber::Woken::Thread;
     leave_cpu();
@@ -286,12 +285,19 @@ pub fn drain() {
     crate::hooks::access::charge_late(cpu);
 }
 
+/// The fiber leaves its CPU.
+pub fn goes_away(fiber: usize, clock: Ticks) {
+    let e = engine();
+    e.fibers[fiber].goes_away(clock);
+    e.sim.threads[fiber].end(clock);
+}
+
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
 pub fn leave_cpu() {
     let e = engine();
     let cpu = e.sim.cpu;
     let clock = hot!().clock;
-    fair::advance(cpu, clock);
+    e.sim.advance(cpu, clock);
     go_on(cpu, clock);
     run_next();
 }
@@ -301,7 +307,7 @@ pub fn adopt_first() {
     let e = engine();
     e.sim.cpus[0].thread = Some(0);
     e.fibers[0].state = State::Running;
-    e.fibers[0].share = Share::first(0);
+    e.sim.threads[0] = Runtime::first(0);
     fiber::write_cpu_id(e.fibers[0].fs, 0);
     e.sim.use_tags(hot!());
     hot!().frames = e.fibers[0].frames;
@@ -319,6 +325,6 @@ pub fn finish_current() {
     let e = engine();
     e.sched.leaving = Some(e.sched.fiber);
     current().state = State::Finished;
-    current().goes_away(hot!().clock);
+    goes_away(e.sched.fiber, hot!().clock);
     leave_cpu();
 }

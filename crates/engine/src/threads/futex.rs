@@ -10,23 +10,9 @@ use crate::scheduling::{placing, sched, timers};
 use crate::storage::shared;
 use crate::threads::cancel;
 use crate::threads::object::Object;
-use alloc::collections::VecDeque;
 use corefold_model::{Kind, Ticks, ticks};
 use corefold_recording::AccessKind;
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-
-#[derive(Default)]
-pub struct Queues {
-    /// Fibers that wait, by what [`shared::key`] makes of the address, in order of arrival.
-    waiting: HashMap<u64, VecDeque<Waiting>, FxBuildHasher>,
-    random: u64,
-}
-
-struct Waiting {
-    fiber: usize,
-    bits: u32,
-}
+use corefold_sim::Waiter;
 
 /// Matches every waiter.
 pub const ANY: u32 = u32::MAX;
@@ -63,7 +49,7 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
         timers::set(me, deadline);
     }
     let address = shared::key(address);
-    engine().sched.queues.waiting.entry(address).or_default().push_back(Waiting { fiber: me, bits });
+    engine().sim.waiters.add(address, Waiter { thread: me, bits });
     crate::hooks::frames::stops_at(object.call.pc);
     current().blocked_at = object.call.pc;
     sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
@@ -87,7 +73,7 @@ fn parts_of_system_call(all: u32) -> (u32, u32) {
     let any = engine().launch.machine.system.syscall;
     let all = all.max(any);
     let seed = engine().seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let random = &mut engine().sched.queues.random;
+    let random = &mut engine().sched.futex_random;
     if *random == 0 {
         *random = seed;
     }
@@ -117,11 +103,11 @@ fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let call = system.wake_call.saturating_sub(nobody).max(system.syscall / 4);
     let mut woken = 0;
     while woken < most {
-        let Some(waiting) = engine().sched.queues.take(address, bits) else { break };
+        let Some(waiter) = engine().sim.waiters.take(address, bits) else { break };
         woken += 1;
         // It has been woken: its time-out must not wake it once more.
-        timers::cancel(waiting.fiber);
-        placing::wake(waiting.fiber, hot!().clock, latency);
+        timers::cancel(waiter.thread);
+        placing::wake(waiter.thread, hot!().clock, latency);
         charge(call);
     }
     woken
@@ -139,36 +125,20 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
     let (from, to) = (shared::key(from), shared::key(to));
     let mut count = 0;
     while count < moved {
-        let Some(waiting) = engine().sched.queues.take(from, ANY) else { break };
-        if let Wait::Futex { address, .. } = &mut engine().fibers[waiting.fiber].wait {
+        let Some(waiter) = engine().sim.waiters.take(from, ANY) else { break };
+        if let Wait::Futex { address, .. } = &mut engine().fibers[waiter.thread].wait {
             *address = to;
         }
-        engine().sched.queues.waiting.entry(to).or_default().push_back(waiting);
+        engine().sim.waiters.add(to, waiter);
         count += 1;
     }
     Some((woken, count))
 }
 
-impl Queues {
-    fn take(&mut self, address: u64, bits: u32) -> Option<Waiting> {
-        let queue = self.waiting.get_mut(&address)?;
-        let at = queue.iter().position(|w| w.bits & bits != 0)?;
-        let waiting = queue.remove(at)?;
-        if queue.is_empty() {
-            self.waiting.remove(&address);
-        }
-        Some(waiting)
-    }
-}
-
 /// The fiber waits no more: its timer fired.
 pub fn forget(fiber: usize) {
-    let Wait::Futex { address, .. } = engine().fibers[fiber].wait else { return };
-    let queues = &mut engine().sched.queues.waiting;
-    if let Some(queue) = queues.get_mut(&address) {
-        queue.retain(|w| w.fiber != fiber);
-        if queue.is_empty() {
-            queues.remove(&address);
-        }
+    let e = engine();
+    if let Wait::Futex { address, .. } = e.fibers[fiber].wait {
+        e.sim.waiters.forget(address, fiber);
     }
 }

@@ -17,6 +17,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 use corefold_model::ticks;
+use corefold_sim::Runtime;
 
 /// The pthread side of a fiber.
 #[derive(Default)]
@@ -95,6 +96,7 @@ pub fn adopt_main() -> u64 {
     // SAFETY: no arguments.
     main.real = unsafe { libc::pthread_self() };
     engine().fibers.push(main);
+    engine().sim.threads.push(Runtime::default());
     end
 }
 
@@ -184,6 +186,7 @@ fn create(
     (fiber.id, fiber.cpu) = (id, id % engine().sim.cpus.len());
     fiber.off_cpu_since = hot!().clock;
     engine().fibers.push(fiber);
+    engine().sim.threads.push(Runtime::default());
     Ok(id)
 }
 

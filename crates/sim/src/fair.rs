@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Virtual runtime: how far a thread is behind the others of its CPU, which decides whether it preempts when it wakes.
+//!
+//! Linux's scheduler until 6.5 (CFS) counts each thread's time on a CPU. A woken thread preempts if the running one has
+//! had more by the wake-up granularity. It keeps what it is behind until it has run for as long, however often it
+//! sleeps meanwhile; but it cannot be behind by more than a sleeper's credit, and a new thread begins a slice ahead.
+//! (CFS looks again at each timer tick, but preempts there only after a slice, which ends the turn here anyway.)
+use crate::Sim;
+use corefold_model::{Machine, TICKS_PER_CYCLE, Ticks, ticks};
+
+/// The scheduler's parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct Fair {
+    timeslice: Ticks,
+    wake_granularity: i64,
+    sleeper_credit: i64,
+}
+
+impl Fair {
+    pub(crate) fn new(machine: &Machine) -> Fair {
+        let system = &machine.system;
+        Fair {
+            timeslice: system.timeslice * TICKS_PER_CYCLE,
+            wake_granularity: ticks(system.wake_granularity) as i64,
+            sleeper_credit: ticks(system.sleeper_credit) as i64,
+        }
+    }
+}
+
+/// A thread's time on CPUs.
+#[derive(Clone, Copy, Default)]
+pub struct Runtime {
+    /// Until it last left one.
+    ran: Ticks,
+    /// When it came to the CPU that it is on.
+    since: Option<Ticks>,
+    /// The CPU whose run queue it was in last; none: it has not been placed yet.
+    cpu: Option<usize>,
+    /// What is added to the time that it ran, which is then comparable with the others of that CPU.
+    shift: i64,
+}
+
+impl Runtime {
+    /// Of the thread that runs when the program starts.
+    pub fn first(cpu: usize) -> Runtime {
+        Runtime { since: Some(0), cpu: Some(cpu), ..Runtime::default() }
+    }
+
+    /// It runs from `clock` on. Is that the first time?
+    pub fn begin(&mut self, clock: Ticks) -> bool {
+        self.since = Some(clock);
+        self.ran == 0
+    }
+
+    /// It has left its CPU.
+    pub fn end(&mut self, clock: Ticks) {
+        self.ran = self.until(clock);
+        self.since = None;
+    }
+
+    /// Ticks that it has been on a CPU, at `clock`.
+    pub fn until(&self, clock: Ticks) -> Ticks {
+        self.ran + self.since.map_or(0, |since| clock.saturating_sub(since))
+    }
+
+    fn vruntime(&self, clock: Ticks) -> i64 {
+        self.until(clock) as i64 + self.shift
+    }
+}
+
+impl Sim {
+    /// How long a thread runs before another that waits for its CPU gets it.
+    pub fn timeslice(&self) -> Ticks {
+        self.fair.timeslice
+    }
+
+    fn vruntime(&self, thread: usize, clock: Ticks) -> i64 {
+        self.threads[thread].vruntime(clock)
+    }
+
+    /// Raises the CPU's smallest virtual runtime to that of its running thread or the first that is queued. It never falls.
+    pub fn advance(&mut self, cpu: usize, clock: Ticks) {
+        let slot = &self.cpus[cpu];
+        let shown = slot.thread.into_iter().chain(slot.ready.front().copied());
+        let first = shown.map(|thread| self.vruntime(thread, clock)).min();
+        self.cpus[cpu].least_vruntime = slot.least_vruntime.max(first.unwrap_or(i64::MIN));
+    }
+
+    /// The thread, which does not run, comes to the CPU or wakes on it.
+    pub fn join(&mut self, thread: usize, cpu: usize) {
+        let here = self.cpus[cpu].least_vruntime;
+        let vruntime = match self.threads[thread].cpu {
+            Some(there) => self.vruntime(thread, 0) - self.cpus[there].least_vruntime + here,
+            None => here + self.fair.timeslice as i64,
+        };
+        let runtime = &mut self.threads[thread];
+        runtime.cpu = Some(cpu);
+        runtime.shift = vruntime.max(here - self.fair.sleeper_credit) - runtime.until(0) as i64;
+    }
+
+    /// Is the thread so far behind the one that runs on the CPU that it preempts it?
+    pub fn preempts(&self, thread: usize, cpu: usize, clock: Ticks) -> bool {
+        let ahead = |running| self.vruntime(running, clock) - self.vruntime(thread, clock);
+        self.cpus[cpu].thread.is_some_and(|running| ahead(running) > self.fair.wake_granularity)
+    }
+
+    /// Has the running thread had no more than the first that is queued? Then it goes on for another slice.
+    pub fn is_least(&self, cpu: usize, clock: Ticks) -> bool {
+        let slot = &self.cpus[cpu];
+        let pair = slot.thread.zip(slot.ready.front());
+        pair.is_some_and(|(running, first)| self.vruntime(running, clock) <= self.vruntime(*first, clock))
+    }
+
+    /// Puts the thread into the CPU's run queue, `after` the first so many and behind those that have run less.
+    pub fn queue(&mut self, thread: usize, cpu: usize, after: usize) {
+        let own = self.vruntime(thread, 0);
+        let ready = &self.cpus[cpu].ready;
+        let place = ready.partition_point(|other| self.vruntime(*other, 0) <= own);
+        let place = place.max(after).min(ready.len());
+        self.cpus[cpu].ready.insert(place, thread);
+    }
+}
