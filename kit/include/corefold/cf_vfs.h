@@ -25,7 +25,8 @@
  * compares them). Deviations: directory positions are hashes of names, so they stay valid whatever is added or removed;
  * a hard link costs no inode; a rename of which two things are wrong may name the other one; pipes and sockets cost bytes
  * (CF_CHARGE_STREAM), and where there are none pipe is -ENFILE, socketpair -ENOBUFS and open of a FIFO -ENOMEM; times are
- * marked as with relatime; a clock that is set back sets no ctime back, nor a directory's mtime; O_DIRECT, O_PATH and O_TMPFILE are -EINVAL; extended attributes, ACLs -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
+ * marked as with relatime, of a link by readlink alone, and kept from 1677 to 2262; truncate to the size that a file has marks them, as POSIX
+ * says; a clock that is set back sets no ctime back, nor a directory's mtime; O_DIRECT, O_PATH, O_TMPFILE and access mode 3 are -EINVAL; extended attributes, ACLs -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
  *
  * Guarantees:
  *   1. A failed call changes nothing that another call can see, but for a partial write, which returns what it wrote.
@@ -135,7 +136,7 @@ int cf_vfs_fsync(struct cf_task *task, int fd);
 /* Up to `most` entries from the descriptor's position on; returns how many, 0 at the end. */
 int cf_vfs_readdir(struct cf_task *task, int fd, struct cf_dirent *entries, int most);
 
-/* flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH. */
+/* flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_NO_AUTOMOUNT, which says nothing. */
 int cf_vfs_fstatat(struct cf_task *task, int dir, const char *path, struct cf_stat *stat, int flags);
 int cf_vfs_fstat(struct cf_task *task, int fd, struct cf_stat *stat);
 int cf_vfs_statvfs(struct cf_task *task, const char *path, struct cf_statvfs *stat);
@@ -153,11 +154,12 @@ int64_t cf_vfs_readlinkat(struct cf_task *task, int dir, const char *path, char 
 
 int cf_vfs_fchmodat(struct cf_task *task, int dir, const char *path, uint32_t mode);
 int cf_vfs_fchmod(struct cf_task *task, int fd, uint32_t mode);
-/* UINT32_MAX leaves an owner as it is. flags: AT_SYMLINK_NOFOLLOW. */
+/* UINT32_MAX leaves an owner as it is. flags, here and below: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH. */
 int cf_vfs_fchownat(struct cf_task *task, int dir, const char *path, uint32_t uid, uint32_t gid, int flags);
 int cf_vfs_fchown(struct cf_task *task, int fd, uint32_t uid, uint32_t gid);
-/* times null: now. nsec may be UTIME_NOW or UTIME_OMIT. path null: of the descriptor `dir`. flags: AT_SYMLINK_NOFOLLOW. */
+/* times null: now. nsec may be UTIME_NOW or UTIME_OMIT. path null: of the descriptor `dir`, and no flags. */
 int cf_vfs_utimensat(struct cf_task *task, int dir, const char *path, const struct cf_time times[2], int flags);
+/* flags: AT_EACCESS, too, which says nothing: a task has one set of credentials. */
 int cf_vfs_faccessat(struct cf_task *task, int dir, const char *path, int mode, int flags);
 int cf_vfs_chdir(struct cf_task *task, const char *path);
 int cf_vfs_fchdir(struct cf_task *task, int fd);

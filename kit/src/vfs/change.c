@@ -18,21 +18,27 @@ static int on_descriptor(struct cf_task *task, int fd, action *act, const void *
 	return error;
 }
 
+// Puts the dentry.
+static int on_dentry(struct cf_task *task, struct cf_dentry *dentry, action *act, const void *argument)
+{
+	struct cf_inode *inode = cf_dentry_inode(dentry);
+	int error = inode ? act(task, inode, argument) : -ENOENT;
+	cf_dentry_put(dentry);
+	cf_vfs_relax(task->vfs);
+	return error;
+}
+
 static int on_path(struct cf_task *task, int dir, const char *path, int flags, action *act, const void *argument)
 {
 	struct cf_walk w;
-	struct cf_inode *inode;
 	int error;
-	if (flags & ~AT_SYMLINK_NOFOLLOW)
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	error = cf_vfs_walk(task, dir, path, flags ? 0 : CF_WALK_FOLLOW, &w);
-	if (error)
-		return error;
-	inode = cf_dentry_inode(w.dentry);
-	error = inode ? act(task, inode, argument) : -ENOENT;
-	cf_dentry_put(w.dentry);
-	cf_vfs_relax(task->vfs);
-	return error;
+	if (!*path && (flags & AT_EMPTY_PATH))
+		return dir == CF_AT_FDCWD ? on_dentry(task, cf_vfs_cwd(task), act, argument) :
+					    on_descriptor(task, dir, act, argument);
+	error = cf_vfs_walk(task, dir, path, flags & AT_SYMLINK_NOFOLLOW ? 0 : CF_WALK_FOLLOW, &w);
+	return error ? error : on_dentry(task, w.dentry, act, argument);
 }
 
 // --- stat: no reference, and nothing is stored.
@@ -72,7 +78,7 @@ int cf_vfs_fstatat(struct cf_task *task, int dir, const char *path, struct cf_st
 	struct cf_walk w;
 	struct cf_stat found; // written also by a walk that has to begin again, and then finds nothing
 	int error;
-	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT))
 		return -EINVAL;
 	if (!*path && (flags & AT_EMPTY_PATH))
 		return stat_empty(task, dir, stat);
@@ -184,12 +190,16 @@ static bool is_valid(const struct cf_time *t)
 	return t->nsec == UTIME_NOW || t->nsec == UTIME_OMIT || (t->nsec >= 0 && t->nsec < 1000000000);
 }
 
+static int64_t ns_of(const struct cf_time *t, int64_t now)
+{
+	return t->nsec == UTIME_NOW ? now : t->nsec == UTIME_OMIT ? 0 : cf_ns_of(t->sec, t->nsec);
+}
+
 static int act_utimens(struct cf_task *task, struct cf_inode *inode, const void *argument)
 {
 	const struct cf_time *t = argument;
 	int64_t now = cf_vfs_now(task->vfs);
-	struct cf_attr attr = { .atime = t[0].nsec == UTIME_NOW ? now : t[0].sec * 1000000000 + t[0].nsec,
-				.mtime = t[1].nsec == UTIME_NOW ? now : t[1].sec * 1000000000 + t[1].nsec };
+	struct cf_attr attr = { .atime = ns_of(&t[0], now), .mtime = ns_of(&t[1], now) };
 	if (!is_valid(&t[0]) || !is_valid(&t[1]))
 		return -EINVAL;
 	if (!cf_cred_owns(&task->cred, inode)) {
@@ -208,7 +218,9 @@ int cf_vfs_utimensat(struct cf_task *task, int dir, const char *path, const stru
 	times = times ? times : now;
 	if (times[0].nsec == UTIME_OMIT && times[1].nsec == UTIME_OMIT)
 		return 0;
-	return path ? on_path(task, dir, path, flags, act_utimens, times) : on_descriptor(task, dir, act_utimens, times);
+	if (path)
+		return on_path(task, dir, path, flags, act_utimens, times);
+	return flags ? -EINVAL : on_descriptor(task, dir, act_utimens, times);
 }
 
 // --- Access, and what there is not.
@@ -223,7 +235,7 @@ int cf_vfs_faccessat(struct cf_task *task, int dir, const char *path, int mode, 
 	uint32_t mask = (uint32_t)mode;
 	if (mode & ~(R_OK | W_OK | X_OK))
 		return -EINVAL;
-	return on_path(task, dir, path, flags, act_access, &mask);
+	return on_path(task, dir, path, flags & ~AT_EACCESS, act_access, &mask); // a task has no other credentials
 }
 
 static int act_not_supported(struct cf_task *task, struct cf_inode *inode, const void *argument)

@@ -11,7 +11,7 @@ int64_t cf_vfs_now(const struct cf_vfs *vfs)
 	struct timespec t;
 	if (vfs->options.clock) {
 		struct cf_time own = vfs->options.clock(vfs->options.clock_argument);
-		return own.sec * 1000000000 + own.nsec;
+		return cf_ns_of(own.sec, own.nsec);
 	}
 	clock_gettime(CLOCK_REALTIME_COARSE, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;

@@ -4,12 +4,6 @@
 
 static const int64_t DAY = INT64_C(24) * 60 * 60 * 1000000000;
 
-static struct cf_time time_of(int64_t ns)
-{
-	int64_t sec = ns / 1000000000 - (ns % 1000000000 < 0);
-	return (struct cf_time){ sec, ns - sec * 1000000000 };
-}
-
 void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *s)
 {
 	const struct cf_inode_ops *ops = inode->ops;
@@ -24,15 +18,15 @@ void cf_inode_stat(const struct cf_inode *inode, struct cf_stat *s)
 		s->gid = CF_INODE_LOAD(inode, gid);
 		s->size = (int64_t)CF_INODE_LOAD(inode, size);
 		s->blocks = (int64_t)CF_INODE_LOAD(inode, blocks);
-		s->atime = time_of(CF_INODE_LOAD(inode, atime));
+		s->atime = cf_time_of(CF_INODE_LOAD(inode, atime));
 		if (S_ISDIR(s->mode) && ops && ops->tally)
 			ops->tally(inode, &s->size, &named);
 		mtime = CF_INODE_LOAD(inode, mtime);
-		s->mtime = time_of(named > mtime ? named : mtime);
+		s->mtime = cf_time_of(named > mtime ? named : mtime);
 		changed = cf_inode_last_change(inode);
 		written = CF_INODE_LOAD(inode, wtime);
 		written = named > written ? named : written;
-		s->ctime = time_of(changed > written ? changed : written);
+		s->ctime = cf_time_of(changed > written ? changed : written);
 	} while (cf_inode_attr_changed(inode, seqs));
 }
 
@@ -91,7 +85,7 @@ void cf_inode_touch_read(struct cf_inode *inode)
 	bool recent;
 	do {
 		recent = !(CF_VFS_RCU_WALK && CF_INODE_LOAD(inode, unread)) && was_read_since(inode, atime);
-		if (recent ? now - atime < DAY : atime == now)
+		if (recent ? atime > now - DAY : atime == now)
 			return;
 	} while (!change_atime(inode, &atime, now));
 }

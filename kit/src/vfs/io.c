@@ -56,6 +56,12 @@ static bool is_stream(const struct cf_file *file)
 	return file->ops && file->ops->stream;
 }
 
+static void touch_read(const struct cf_file *file)
+{
+	if (!(file->flags & O_NOATIME))
+		cf_inode_touch_read(file->inode);
+}
+
 static int64_t read_at(struct cf_file *file, void *to, size_t size, int64_t offset)
 {
 	int64_t done;
@@ -67,7 +73,7 @@ static int64_t read_at(struct cf_file *file, void *to, size_t size, int64_t offs
 		return -EISDIR;
 	done = file->ops->read(file, to, size, offset);
 	if (done > 0 || (done == 0 && size && !is_stream(file)))
-		cf_inode_touch_read(file->inode);
+		touch_read(file);
 	return done;
 }
 
@@ -294,7 +300,7 @@ int cf_vfs_readdir(struct cf_task *task, int fd, struct cf_dirent *entries, int 
 		count = read_entries(file, entries, most);
 		cf_lock_drop(&file->lock, &node);
 		if (count >= 0)
-			cf_inode_touch_read(file->inode);
+			touch_read(file);
 	}
 	cf_file_put(file);
 	return count;

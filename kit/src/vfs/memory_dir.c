@@ -20,6 +20,8 @@ struct cf_memory_part {
 
 enum { PART_BITS = CF_VFS_RCU_WALK ? 4 : 0, PARTS = 1 << PART_BITS };
 
+static const int64_t NEVER = INT64_MIN; // before any time that utimens may set
+
 struct cf_memory_parts {
 	struct cf_memory_part part[PARTS];
 	struct cf_rcu_head rcu;
@@ -62,7 +64,7 @@ bool cf_memory_dir_init(struct cf_memory_dir *dir)
 {
 	dir->parts = aligned_alloc(CF_LINE, sizeof *dir->parts);
 	for (int i = 0; dir->parts && i < PARTS; i++) {
-		dir->parts->part[i] = (struct cf_memory_part){ .root = NULL };
+		dir->parts->part[i] = (struct cf_memory_part){ .changed = NEVER };
 		cf_mutex_init(&dir->parts->part[i].lock);
 	}
 	return dir->parts;
@@ -117,7 +119,7 @@ void cf_memory_changed(struct cf_inode *dir, const struct cf_name *name, int64_t
 
 static int64_t last_change(const struct cf_memory_dir *dir)
 {
-	int64_t last = INT64_MIN;
+	int64_t last = NEVER;
 	for (int i = 0; i < PARTS; i++) {
 		int64_t changed = __atomic_load_n(&dir->parts->part[i].changed, __ATOMIC_RELAXED); // relaxed: as above
 		last = changed > last ? changed : last;
@@ -143,7 +145,7 @@ void cf_memory_settle(struct cf_inode *inode, bool forget)
 	cf_inode_touch_at(inode, last_change(dir));
 	for (int i = 0; forget && i < PARTS; i++) {
 		(void)cf_mutex_lock(&dir->parts->part[i].lock); // as above
-		__atomic_store_n(&dir->parts->part[i].changed, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&dir->parts->part[i].changed, NEVER, __ATOMIC_RELAXED);
 		cf_mutex_unlock(&dir->parts->part[i].lock);
 	}
 }

@@ -2,7 +2,7 @@
 // Where paths begin, and who may change names.
 #include "vfs.h"
 
-static struct cf_dentry *grab_cwd(struct cf_task *task)
+struct cf_dentry *cf_vfs_cwd(struct cf_task *task)
 {
 	struct cf_dentry *cwd;
 	cf_rcu_read_lock();
@@ -25,7 +25,7 @@ int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk
 	if (*path == '/')
 		return 0;
 	if (dir == CF_AT_FDCWD) {
-		w->start = grab_cwd(task);
+		w->start = cf_vfs_cwd(task);
 		return 0;
 	}
 	if (strnlen(path, CF_PATH_MAX) == CF_PATH_MAX)

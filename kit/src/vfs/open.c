@@ -22,6 +22,8 @@ static int may_open(struct cf_task *task, struct cf_inode *inode, int flags)
 	error = cf_inode_permission(inode, mask, &task->cred, true);
 	if (error)
 		return error;
+	if ((flags & O_NOATIME) && !cf_cred_owns(&task->cred, inode))
+		return -EPERM;
 	return inode->file_ops ? 0 : -ENXIO; // sockets
 }
 

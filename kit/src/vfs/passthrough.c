@@ -14,7 +14,7 @@ static const struct cf_inode_ops inode_ops;
 
 static int64_t ns_of(const struct timespec *t)
 {
-	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+	return cf_ns_of(t->tv_sec, t->tv_nsec);
 }
 
 static void store(struct cf_inode *inode, const struct stat *s)
@@ -216,8 +216,8 @@ static int read_text(struct cf_inode *inode, char *to, size_t size)
 
 static struct timespec time_of(int64_t ns)
 {
-	int64_t sec = ns / 1000000000 - (ns % 1000000000 < 0);
-	return (struct timespec){ sec, ns - sec * 1000000000 };
+	const struct cf_time t = cf_time_of(ns);
+	return (struct timespec){ t.sec, t.nsec };
 }
 
 static int set_times(struct cf_inode *inode, const struct cf_attr *attr)

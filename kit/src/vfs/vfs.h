@@ -72,6 +72,21 @@ static inline struct cf_vfs *vfs_of(const struct cf_inode *inode)
 	return ((struct cf_super *)inode->super)->private_data;
 }
 
+// Nanoseconds, or the first or last that there are: from 1677 to 2262, as in file systems that keep 64 bits of them.
+static inline int64_t cf_ns_of(int64_t sec, int64_t nsec)
+{
+	int64_t ns;
+	if (__builtin_mul_overflow(sec, INT64_C(1000000000), &ns) || __builtin_add_overflow(ns, nsec, &ns))
+		return sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
+static inline struct cf_time cf_time_of(int64_t ns)
+{
+	int64_t rest = ns % 1000000000;
+	return (struct cf_time){ ns / 1000000000 - (rest < 0), rest < 0 ? rest + 1000000000 : rest };
+}
+
 // fs.c
 int64_t cf_vfs_now(const struct cf_vfs *vfs);
 // Where a call ends, outside of read sections and locks: bounds what waits in caches and for grace periods.
@@ -132,6 +147,7 @@ int cf_inode_link(struct cf_task *task, struct cf_inode *inode, int to_dir, cons
 // The dentry a path leads to, referenced. flags: CF_WALK_*.
 int cf_vfs_walk(struct cf_task *task, int dir, const char *path, unsigned flags, struct cf_walk *walk);
 int cf_vfs_start(struct cf_task *task, int dir, const char *path, struct cf_walk *walk);
+struct cf_dentry *cf_vfs_cwd(struct cf_task *task); // referenced
 // The inode a path leads to, without a reference on its name. NOT_KNOWN: only cf_vfs_walk can tell, as of all directories.
 enum { CF_VFS_NOT_KNOWN = 1 };
 struct cf_held {

@@ -34,12 +34,12 @@ static int compare(uint64_t seed, long calls)
 {
 	static struct random_calls random;
 	struct model_options options = { .fds = FDS_OF_TASK, .root_mode = 0777, .guard_links = guards_links() };
-	struct lockstep lockstep = { .small_pipes = true, .looks = true, .changes = has_fine_times() };
+	struct lockstep lockstep = { .small_pipes = true, .tmpfs = true, .looks = true, .changes = has_fine_times() };
 	const char *why;
 	bool same;
 	signal(SIGPIPE, SIG_IGN);
 	memcpy(options.creds, creds, sizeof creds);
-	random = (struct random_calls){ .state = seed, .fds = 30, .largest = 20000, .rare_offsets = true };
+	random = (struct random_calls){ .state = seed, .fds = 30, .largest = 20000, .rare_offsets = true, .rare_times = true };
 	lockstep.other = (struct implementation){ "kernel", kernel_new(creds, 0777, FDS_OF_TASK, &why), kernel_call };
 	if (!lockstep.other.self) {
 		printf("SKIPPED: no comparison with the kernel: %s\n", why);

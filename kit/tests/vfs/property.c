@@ -24,7 +24,7 @@ static bool run(uint64_t seed, const struct kind *kind, long calls)
 	bool same;
 	memcpy(options.creds, creds, sizeof creds);
 	random = (struct random_calls){ .state = seed, .fds = kind->fds < 30 ? kind->fds : 30, .largest = kind->largest,
-					.rare_offsets = true };
+					.rare_offsets = true, .rare_times = true };
 	lockstep.model = model_new(&options);
 	CHECK_EQUAL(ours_new(&ours, &options, &lockstep.model->now, NULL), 0);
 	lockstep.other = (struct implementation){ "cf_vfs", &ours, ours_call };

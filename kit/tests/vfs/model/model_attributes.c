@@ -69,6 +69,15 @@ static bool valid(const struct cf_time *time)
 	return time->nsec == UTIME_NOW || time->nsec == UTIME_OMIT || (time->nsec >= 0 && time->nsec < 1000000000);
 }
 
+// What 64 bits of nanoseconds can hold: from 1677 to 2262.
+static struct cf_time kept(const struct cf_time *t)
+{
+	static const struct cf_time first = { -9223372037, 145224192 }, last = { 9223372036, 854775807 };
+	if (t->sec <= first.sec)
+		return first;
+	return t->sec > last.sec || (t->sec == last.sec && t->nsec > last.nsec) ? last : *t;
+}
+
 static int change_times(struct model *m, struct model_task *t, struct node *n, const struct cf_time times[2])
 {
 	bool now = times[0].nsec == UTIME_NOW && times[1].nsec == UTIME_NOW;
@@ -81,9 +90,9 @@ static int change_times(struct model *m, struct model_task *t, struct node *n, c
 			return -EACCES;
 	}
 	if (times[0].nsec != UTIME_OMIT)
-		n->atime = times[0].nsec == UTIME_NOW ? m->now : times[0];
+		n->atime = times[0].nsec == UTIME_NOW ? m->now : kept(&times[0]);
 	if (times[1].nsec != UTIME_OMIT)
-		n->mtime = times[1].nsec == UTIME_NOW ? m->now : times[1];
+		n->mtime = times[1].nsec == UTIME_NOW ? m->now : kept(&times[1]);
 	n->ctime = m->now;
 	return 0;
 }
@@ -121,7 +130,8 @@ void model_attributes_call(struct model *m, struct model_task *t, const struct c
 {
 	struct place p = { 0 };
 	struct file *f;
-	int at_flags = c->op == OP_FSTATAT ? AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW;
+	const int at_flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | (c->op == OP_FSTATAT ? AT_NO_AUTOMOUNT : 0) |
+			     (c->op == OP_ACCESS ? AT_EACCESS : 0);
 	bool flagged = c->op == OP_FSTATAT || c->op == OP_CHOWN || c->op == OP_UTIMENS || c->op == OP_ACCESS;
 	if (c->op == OP_UMASK) {
 		r->value = t->umask;
@@ -134,7 +144,11 @@ void model_attributes_call(struct model *m, struct model_task *t, const struct c
 		r->value = -EINVAL;
 		return;
 	}
-	if (!c->path || (c->op == OP_FSTATAT && !*c->path && (c->flags & AT_EMPTY_PATH))) {
+	if (!c->path && c->op == OP_UTIMENS && c->flags) {
+		r->value = -EINVAL;
+		return;
+	}
+	if (!c->path || (flagged && !*c->path && (c->flags & AT_EMPTY_PATH))) {
 		f = model_file(t, c->fd);
 		if (c->fd == -100 && c->path)
 			r->value = change(m, t, c, t->cwd, r);

@@ -131,8 +131,9 @@ static int64_t write_at(struct model *m, struct model_task *t, struct node *n, c
 	return done;
 }
 
-static int64_t pipe_read(struct model *m, struct node *n, uint8_t *to, int64_t size)
+static int64_t pipe_read(struct model *m, const struct file *f, uint8_t *to, int64_t size)
 {
+	struct node *n = f->node;
 	if (size == 0)
 		return 0;
 	if (!n->ring_used)
@@ -142,7 +143,8 @@ static int64_t pipe_read(struct model *m, struct node *n, uint8_t *to, int64_t s
 	memcpy(to, n->ring, (size_t)size);
 	n->ring_used -= size;
 	memmove(n->ring, n->ring + size, (size_t)n->ring_used);
-	model_touch_read(m, n);
+	if (!(f->flags & O_NOATIME))
+		model_touch_read(m, n);
 	return size;
 }
 
@@ -184,12 +186,12 @@ static int64_t read_call(struct model *m, struct model_task *t, const struct cal
 	if (S_ISDIR(f->node->mode))
 		return -EISDIR;
 	if (S_ISFIFO(f->node->mode))
-		done = pipe_read(m, f->node, bytes, c->size);
+		done = pipe_read(m, f, bytes, c->size);
 	else {
 		done = read_at(f->node, bytes, c->size, at);
 		if (!placed)
 			f->position += done;
-		if (c->size)
+		if (c->size && !(f->flags & O_NOATIME))
 			model_touch_read(m, f->node);
 	}
 	if (done > 0)
@@ -309,7 +311,8 @@ static int64_t read_directory(struct model *m, struct model_task *t, const struc
 		r->bytes = hash_bytes(r->bytes, n->entries[i].name, strlen(n->entries[i].name) + 1);
 		r->bytes = hash_bytes(r->bytes, &type, sizeof type);
 	}
-	model_touch_read(m, n);
+	if (!(f->flags & O_NOATIME))
+		model_touch_read(m, n);
 	return n->entry_count + 2;
 }
 

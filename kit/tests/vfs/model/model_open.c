@@ -23,6 +23,8 @@ static int may_open(struct model_task *t, const struct node *node, int flags)
 		return -EISDIR;
 	if (model_permission(t, node, mask))
 		return -EACCES;
+	if ((flags & O_NOATIME) && t->cred.uid && t->cred.uid != node->uid)
+		return -EPERM;
 	if (S_ISSOCK(node->mode))
 		return -ENXIO;
 	if (S_ISFIFO(node->mode) && (flags & O_ACCMODE) == O_WRONLY && !node->readers)

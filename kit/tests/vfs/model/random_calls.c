@@ -7,17 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint32_t below(struct random_calls *r, uint32_t bound)
-{
-	r->state = r->state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)((r->state >> 33) % bound);
-}
-
-static bool one_in(struct random_calls *r, uint32_t n)
-{
-	return below(r, n) == 0;
-}
-
 static void add_long(struct random_calls *r, char *path, size_t length)
 {
 	memset(path + strlen(path), 'n' + (int)below(r, 2), length);
@@ -36,10 +25,31 @@ static void add_component(struct random_calls *r, char *path)
 		strcat(path, names[below(r, 7)]);
 }
 
+// To what the model has, or to a name beside it.
+static void make_known_path(struct random_calls *r, int task, int fd, char *path)
+{
+	const struct node *start = one_in(r, 4) ? NULL : random_start(&r->model->tasks[task], fd), *end;
+	memset(path, 0, CF_PATH_MAX + 64);
+	if (!start)
+		strcat(path, "/");
+	end = random_known_path(r, start ? start : r->model->root, path);
+	if (!S_ISDIR(end->mode) ? one_in(r, 20) : one_in(r, 3) || !*path) {
+		if (*path && path[strlen(path) - 1] != '/')
+			strcat(path, "/");
+		add_component(r, path);
+	}
+	if (one_in(r, 15))
+		strcat(path, "/");
+}
+
 // A path of a few components; now and then one that is hostile.
-static void make_path(struct random_calls *r, char *path)
+static void make_path(struct random_calls *r, int task, int fd, char *path)
 {
 	int components = one_in(r, 3) ? 2 : one_in(r, 8) ? 3 : 1;
+	if (r->model && !one_in(r, 4)) {
+		make_known_path(r, task, fd, path);
+		return;
+	}
 	memset(path, 0, CF_PATH_MAX + 64);
 	if (one_in(r, 200))
 		return;
@@ -68,6 +78,7 @@ static int open_flags(struct random_calls *r)
 	flags |= one_in(r, 5) ? O_TRUNC : 0;
 	flags |= one_in(r, 5) ? O_APPEND : 0;
 	flags |= one_in(r, 10) ? O_NOFOLLOW : 0;
+	flags |= one_in(r, 10) ? O_NOATIME : 0;
 	if (one_in(r, 5))
 		flags = (flags & ~(one_in(r, 20) ? 0 : O_CREAT | O_ACCMODE | O_TRUNC)) | O_DIRECTORY;
 	// O_EXCL alone is undefined.
@@ -100,6 +111,8 @@ static void some_times(struct random_calls *r, struct call *c)
 		c->times[i] = (struct cf_time){ (int64_t)below(r, 2000000000), (int64_t)below(r, 1000) * 1000 };
 		if (both_now || one_in(r, 3))
 			c->times[i].nsec = both_now ? UTIME_NOW : special[one_in(r, 10) ? 2 + below(r, 2) : below(r, 2)];
+		if (r->rare_times && one_in(r, 10))
+			c->times[i].sec = one_in(r, 2) ? -(int64_t)below(r, 2000000000) : (int64_t)below(r, UINT32_MAX) - INT64_MAX / (1 + below(r, 4));
 	}
 }
 
@@ -118,11 +131,19 @@ static int at_flags(struct random_calls *r, enum op op)
 	case OP_UNLINK: return one_in(r, 3) ? AT_REMOVEDIR : 0;
 	case OP_RENAME: return one_in(r, 8) ? 1 : 0;
 	case OP_LINK: return one_in(r, 4) ? AT_SYMLINK_FOLLOW : 0;
-	case OP_FSTATAT: return (one_in(r, 3) ? AT_SYMLINK_NOFOLLOW : 0) | (one_in(r, 20) ? AT_EMPTY_PATH : 0);
+	case OP_FSTATAT: return (one_in(r, 3) ? AT_SYMLINK_NOFOLLOW : 0) | (one_in(r, 20) ? AT_EMPTY_PATH : 0) |
+				(one_in(r, 20) ? AT_NO_AUTOMOUNT : 0);
 	case OP_CHOWN:
-	case OP_UTIMENS: return one_in(r, 4) ? AT_SYMLINK_NOFOLLOW : 0;
+	case OP_ACCESS:
+	case OP_UTIMENS: return (one_in(r, 4) ? AT_SYMLINK_NOFOLLOW : 0) | (one_in(r, 20) ? AT_EMPTY_PATH : 0);
 	default: return 0;
 	}
+}
+
+static int some_fd(struct random_calls *r, int task, int beyond)
+{
+	int fd = r->model && !one_in(r, 6) ? random_open_fd(r, &r->model->tasks[task]) : -1;
+	return fd >= 0 ? fd : (int)below(r, (uint32_t)(r->fds + beyond));
 }
 
 void random_call(struct random_calls *r, struct call *c)
@@ -133,11 +154,13 @@ void random_call(struct random_calls *r, struct call *c)
 	bool by_fd = (c->op != OP_OPEN && c->op != OP_TRUNCATE && c->op <= OP_READDIR) || c->op == OP_FSTAT ||
 		     c->op == OP_FCHMOD || c->op == OP_FCHOWN || c->op == OP_FCHDIR;
 	bool by_path = c->op == OP_TRUNCATE || c->op == OP_CHDIR || c->op == OP_STATVFS;
-	c->fd = by_path || (!by_fd && !one_in(r, 6)) ? -100 : (int)below(r, (uint32_t)r->fds + 1);
-	c->fd2 = c->op == OP_DUP2 ? (int)below(r, (uint32_t)r->fds + 2) - 1 : one_in(r, 6) ? (int)below(r, (uint32_t)r->fds) : -100;
-	make_path(r, r->path);
-	make_path(r, r->path2);
+	c->fd = by_path || (!by_fd && !one_in(r, 6)) ? -100 : some_fd(r, c->task, 1);
+	c->fd2 = c->op == OP_DUP2 ? some_fd(r, c->task, 2) - 1 : one_in(r, 6) ? some_fd(r, c->task, 0) : -100;
+	make_path(r, c->task, c->fd, r->path);
+	make_path(r, c->task, c->fd2, r->path2);
 	c->flags = c->op == OP_OPEN ? open_flags(r) : c->op == OP_LSEEK ? (int)below(r, 6) : at_flags(r, c->op);
+	if (c->op >= OP_FSTATAT && c->op != OP_UNLINK && (c->flags & AT_EMPTY_PATH) && !one_in(r, 3))
+		*r->path = '\0';
 	c->mode = some_mode(r);
 	if (c->op == OP_MKNOD)
 		c->mode |= types[below(r, 4)];

@@ -10,10 +10,31 @@ struct random_calls {
 	int fds;              // descriptors of a task
 	int64_t largest;      // offsets and sizes are below, but for rare ones
 	bool rare_offsets;    // offsets up to 2^62, so that holes are wide
+	bool rare_times;      // seconds of which 64 bits do not hold the nanoseconds
+	const struct model *model; // lockstep_run sets it: most calls are about what the model has
 	char path[CF_PATH_MAX + 64], path2[CF_PATH_MAX + 64];
 };
 
 void random_call(struct random_calls *random, struct call *call);
+
+// Between the generator's own files.
+static inline uint32_t below(struct random_calls *r, uint32_t bound)
+{
+	r->state = r->state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((r->state >> 33) % bound);
+}
+
+static inline bool one_in(struct random_calls *r, uint32_t n)
+{
+	return below(r, n) == 0;
+}
+
+// A descriptor that the task has open; -1: it has none.
+int random_open_fd(struct random_calls *random, const struct model_task *task);
+// The directory that a relative path starts from; null: there is none.
+const struct node *random_start(const struct model_task *task, int fd);
+// Appends names that are there, from `start` on; returns what they lead to.
+const struct node *random_known_path(struct random_calls *random, const struct node *start, char *path);
 
 struct lockstep {
 	struct model *model;
@@ -21,6 +42,7 @@ struct lockstep {
 	struct comparison what;
 	bool changes;         // compare only whether times have changed since they were seen last
 	bool looks;           // stat all open files after each call: a difference is found where it arises
+	bool tmpfs;           // leave out where Linux's tmpfs does more than POSIX says, or less
 	bool files_only;      // leave out pipes and sockets
 	bool long_first;      // renames: leave out names that are too long, as there the order of errors differs
 	bool small_pipes;     // leave out what would fill a pipe: the kernel counts pages
