@@ -4,8 +4,36 @@
  * (cf_dcache.h), contents cf_file_ops. Two come with the kit: memory (cf_backend_memory) and pass-through to a directory
  * (cf_backend_directory).
  *
- * cf_vfs has checked permissions, types and names before it calls. Operations of one inode may overlap but where said.
- * All return 0 or more, or -errno.
+ * Choose it to put a store of your own under the caches. cf_vfs has checked permissions, types and names before it calls.
+ * All operations return 0 or more, or -errno.
+ *
+ * Cost: what is cached asks the backend nothing: a name that is looked up again, a path walk, stat. Each name that is not cached
+ * is one lookup, however many callers want it at once.
+ *
+ *   operation                        may overlap                          the caller holds
+ *   lookup                           everything, others of this name not  the name's lock, or the directory's sem, shared
+ *   create, mkdir, symlink, link,    everything but what changes these    the names' locks, or their directories' sems,
+ *     unlink, rmdir, rename            names                                exclusively
+ *   readlink, setattr, permission    everything                           a reference (permission: see there)
+ *   read, write, seek                everything, also of this file        a read section, or a reference where it `waits`
+ *   readdir                          changes of names, unless the sem is  a reference, the directory's sem, shared
+ *                                      their lock
+ *   open, release, sync              everything                           a reference
+ *   mount, unmount                   nothing
+ *
+ * Guarantees to a backend: 1. Of one name one operation is under way at a time. 2. An inode that an operation is given is
+ * referenced until it returns. 3. evict (cf_icache_ops) comes once, after everything else of that inode.
+ *
+ * Lifetime: tables are constant while the file system is there.
+ *
+ * Five lines:
+ *   static const struct cf_backend mine = { .icache_ops = &sizes, .mount = make_root };
+ *   struct cf_vfs_options options = { .backend = &mine, .backend_argument = store };
+ *   cf_vfs_new(&fs, &options);
+ *   ... calls of cf_vfs.h ...
+ *   cf_vfs_free(fs);
+ *
+ * Source: Linux's inode_operations and file_operations, as far as they are needed here.
  */
 #ifndef COREFOLD_CF_BACKEND_H
 #define COREFOLD_CF_BACKEND_H

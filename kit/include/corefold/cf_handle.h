@@ -3,10 +3,24 @@
  * cf_handle.h: a file of cf_vfs.h that is named by the file itself, not by a path: what a file server keeps for the files
  * that its clients know. It stays good when names change, and when the last name is removed.
  *
+ * Choose it for a server whose protocol names files by numbers or handles (FUSE, NFS). A program that has paths wants cf_vfs.h.
+ *
+ * Cost: a handle has a reference on the inode, and of a directory on its dentry: taking and giving back are an atomic operation
+ * on each, on lines that all who use that file share. Lookup is one step of a walk (cf_walk.h).
+ *
  *   operation              may overlap                                    progress
  *   every one of them      everything, also of one handle                 as the calls of cf_vfs.h
  *
+ * Guarantee: a handle is the same file until it is put, whatever becomes of its names.  (tests/vfs/handle.c)
+ *
  * Lifetime: a handle holds references; cf_handle_put gives them back, before cf_vfs_free.
+ *
+ * Five lines:
+ *   cf_handle_root(fs, &root);
+ *   error = cf_handle_lookup(task, &root, "a", &file);
+ *   fd = cf_handle_open(task, &file, O_RDONLY);
+ *   cf_handle_put(&file);
+ *   cf_handle_put(&root);
  *
  * Source: NFS file handles and Linux's open_by_handle_at(2), without a form that outlives the process.
  */

@@ -4,9 +4,10 @@
  *
  * Choose it for the contents of a file that is in memory; it needs the inode (cf_icache.h) for size, blocks and times.
  *
- * Cost: a read within a page that lies before the end does not load the size. It stores nothing to shared memory: it walks a tree of 64 pointers a node (no node for a file of one page), and
- * copies under the page's sequence count. A write inside a page that is there writes that page's line and data. A write that
- * fills a hole or makes the file longer takes the file's lock. Memory: a page and 64 bytes; 560 bytes a node.
+ * Cost: a read within a page that lies before the end does not load the size. It stores nothing to shared memory: it walks
+ * a tree of 64 pointers a node (no node for a file of one page), and copies under the page's sequence count. A write
+ * inside a page that is there writes that page's line and data. A write that fills a hole or makes the file longer takes
+ * the file's lock. Memory: a page and 64 bytes; 560 bytes a node.
  *
  *   operation                     may overlap                       progress
  *   read, next                    everything                        waits for a writer of the same page
@@ -24,6 +25,13 @@
  *
  * Lifetime: pages and nodes are freed a grace period after they were taken out of the tree. Callers of read and
  * write may be in a read section.
+ *
+ * Five lines (the inode is the caller's):
+ *   cf_mapping_init(&mapping, inode, &space);
+ *   cf_mapping_write(&mapping, "hello", 5, 0);
+ *   cf_mapping_truncate(&mapping, 4);
+ *   int64_t length = cf_mapping_read(&mapping, buffer, sizeof buffer, 0);
+ *   cf_mapping_destroy(&mapping);
  *
  * Source: Linux's radix tree and mm/filemap.c by meaning. We differ: a page's sequence count is its lock, too.
  */

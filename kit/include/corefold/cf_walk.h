@@ -2,12 +2,18 @@
 /*
  * cf_walk.h: from a path to a dentry, over the name cache.
  *
+ * Choose cf_walk_rcu to copy something of what the path names (a stat), cf_walk to keep it.
+ *
  * Cost (CF_VFS_POLICY 5): a hit stores nothing to shared memory on its way: a read section, and for each component the
  * loads of cf_dcache.h. cf_walk takes one reference at the end; cf_walk_rcu none. When the walk meets a name that is not
  * cached, or an operation that may block, it takes a reference where it stands and goes on with references; when what it
  * has seen has changed it starts again with references from the beginning.
  *
- * May overlap everything; the caller holds references on root and start, and no lock or read section.
+ *   operation                       may overlap    the caller holds                                    progress
+ *   cf_walk                         everything     references on root and start; no lock, no read      blocks on a name that
+ *                                                  section                                             is being looked up
+ *   cf_walk_rcu                     everything     the same                                            the same
+ *   cf_walk_rcu with CF_WALK_RCU    everything     the same, and it may be in a read section           lock-free
  *
  * Guarantees (tests/vfs/walk.c):
  *   1. Every component existed in its directory at some moment of the walk, with search permission at that moment.
@@ -21,6 +27,10 @@
  *   if (error) return error;
  *   use(walk.dentry->inode);
  *   cf_dentry_put(walk.dentry);
+ *
+ * Lifetime: walk->last points into the caller's path. What fn is given stays for the time of the call.
+ *
+ * Source: rcu-walk and ref-walk of Linux (2.6.38, fs/namei.c), as Documentation/filesystems/path-lookup describes them.
  */
 #ifndef COREFOLD_CF_WALK_H
 #define COREFOLD_CF_WALK_H
