@@ -28,6 +28,7 @@ static void give_back(void *block)
 	do
 		__atomic_store_n(&node_at(first)->next, head, __ATOMIC_RELAXED);
 	// Release: this thread's use of the nodes before the next one's, which takes them with acquire.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	while (!__atomic_compare_exchange_n(&free_blocks, &head, first, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
@@ -41,6 +42,7 @@ static void make_key(void)
 static uint32_t reused_block(void)
 {
 	// Acquire: after the release of those who gave blocks back.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	uint32_t first = __atomic_exchange_n(&free_blocks, 0, __ATOMIC_ACQUIRE), rest, last, head;
 	if (!first)
 		return 0;
@@ -52,7 +54,7 @@ static uint32_t reused_block(void)
 	head = __atomic_load_n(&free_blocks, __ATOMIC_RELAXED);
 	do
 		__atomic_store_n(&node_at(last)->next, head, __ATOMIC_RELAXED);
-	// Release: as in give_back.
+	// Release: as in give_back. x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	while (!__atomic_compare_exchange_n(&free_blocks, &head, rest, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	return first;
 }
@@ -61,6 +63,7 @@ static bool chunk_is_there(uint32_t number)
 {
 	struct node **place = &node_chunks[number], *none = NULL, *chunk;
 	// Acquire: after the zeroes of whoever made it, below.
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	if (__atomic_load_n(place, __ATOMIC_ACQUIRE))
 		return true;
 	chunk = aligned_alloc(CF_LINE, NODES_PER_CHUNK * sizeof(struct node));
@@ -68,6 +71,7 @@ static bool chunk_is_there(uint32_t number)
 		return false;
 	memset(chunk, 0, NODES_PER_CHUNK * sizeof(struct node));
 	// Release: the zeroes before the address. Acquire: another thread's zeroes, if it was first.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	if (!__atomic_compare_exchange_n(place, &none, chunk, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		free(chunk);
 	return true;
@@ -107,7 +111,8 @@ uint32_t node_take(void)
 		return 0;
 	if (own.taken == NODES_PER_THREAD)
 		return 0;
-	// A handler that comes between these two takes another one and gives it back.
+	// A handler that comes between these two takes another one and gives it back. The fence, here and in node_drop, is the
+	// compiler's alone: machines cannot tell, for a handler runs on its thread.
 	block += own.taken;
 	__atomic_store_n(&own.taken, own.taken + 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -121,6 +126,7 @@ uint32_t node_last(void)
 
 void node_drop(void)
 {
+	// The compiler's alone, as in node_take: machines cannot tell, for a handler runs on its thread.
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&own.taken, own.taken - 1, __ATOMIC_RELAXED);
 }

@@ -98,6 +98,7 @@ bool cf_osq_lock(struct cf_osq *queue, const uintptr_t *progress, const struct t
 	__atomic_store_n(&node->prev, before, __ATOMIC_RELAXED); // relaxed: published by the link
 	CF_TEST_POINT("osq: linking");
 	// Release: pairs with the acquire exchange of next.
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	__atomic_store_n(&node_at(before)->next, mine, __ATOMIC_RELEASE);
 	if (!waits_in_vain(node, progress, deadline) || !leave(queue, mine, node))
 		return true;

@@ -16,7 +16,7 @@ static void poll(struct cf_qspin *lock)
 static uint32_t become_last(struct cf_qspin *lock, uint32_t mine)
 {
 	// Release: the node's fields before its number. Acquire: the fields of the node before, to which this one links
-	// itself.
+	// itself. x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	return __atomic_exchange_n(&lock->u.part.tail, (uint16_t)mine, __ATOMIC_ACQ_REL);
 }
 
@@ -50,11 +50,13 @@ void cf_qspin_lock_slow(struct cf_qspin *lock)
 	before = become_last(lock, mine);
 	if (before) {
 		// Release: pairs with the acquire load of next below; this node's fields before its number.
+		// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 		__atomic_store_n(&node_at(before)->next, mine, __ATOMIC_RELEASE);
 		cf_lock_wait_turn(&node->waiting);
 	}
 	if (!take_as_first(lock, mine)) {
 		// Acquire: pairs with the release store of next above.
+		// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 		CF_LOCK_WAIT_UNTIL((behind = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE)) != 0);
 		cf_lock_hand_over(&node_at(behind)->waiting);
 	}

@@ -131,6 +131,7 @@ static void dispose(struct cf_slab *s, struct cf_slab_magazine *m)
 static void set_gates(struct cf_slab *s, uint64_t closed)
 {
 	// Sequentially consistent: before the fence. An exchange: in the lab a store is seen late.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	for (uint32_t cpu = 0; cpu < s->cpu_count; cpu++)
 		if (!slab_is_locked(cpu))
 			__atomic_exchange_n(&s->cpus[cpu].gate, closed, __ATOMIC_SEQ_CST);
@@ -202,6 +203,7 @@ static void add_loaded(struct cf_slab_stats *stats, const struct cf_slab_magazin
 
 static void cpu_stats(const struct cf_slab_cpu *cpu, struct cf_slab_stats *stats)
 {
+	// Acquire: what is in them. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	const struct cf_slab_magazine *loaded = __atomic_load_n(&cpu->loaded, __ATOMIC_ACQUIRE);
 	const struct cf_slab_magazine *other = __atomic_load_n(&cpu->previous, __ATOMIC_ACQUIRE);
 	stats->allocations += __atomic_load_n(&cpu->allocations, __ATOMIC_RELAXED);

@@ -196,7 +196,8 @@ static struct cf_slab_magazine *load(struct cf_slab *s, struct cf_slab_magazine 
 	if (result == SLAB_MOVED) {
 		own = lock_cpu(s);
 		old = own->loaded;
-		__atomic_store_n(&own->loaded, fresh, __ATOMIC_RELEASE); // release: for statistics
+		// Release: for statistics. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
+		__atomic_store_n(&own->loaded, fresh, __ATOMIC_RELEASE);
 		cf_qspin_unlock(&own->lock);
 	}
 	if (old)

@@ -3,6 +3,9 @@
  * cf_dcache.h: the name cache. A dentry is one name in one directory; positive with an inode, negative without: then the
  * name is known not to exist. cf_walk.h walks paths over it.
  *
+ * Choose it for names in a tree that are looked up far more often than they change. For keys without a tree, cf_rhash.h and
+ * cf_lru.h, which it is built from. A file system wants cf_vfs.h, with a store of its own through cf_backend.h.
+ *
  * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and of each dentry its first two
  * lines. A reference is one compare-and-swap on the dentry's third line; putting the last one back another, while the
  * dentry is on an LRU already. Memory: 256 bytes a dentry, in slabs (cf_slab.h), and longer names than 31 bytes apart. What is
@@ -32,6 +35,13 @@
  *
  * Lifetime: a dentry holds a reference on its parent and on its inode. Its memory is freed a grace period after the last
  * reference and its removal from the table.
+ *
+ * Five lines (cf_inode_ops.lookup is asked when the name is not cached; walks do this for each component):
+ *   struct cf_name name = cf_name_of("a", 1);
+ *   int error = cf_dentry_find(directory, &name, false, &dentry);
+ *   if (error) return error;
+ *   if (cf_dentry_inode(dentry)) use(cf_dentry_inode(dentry));
+ *   cf_dentry_put(dentry);
  *
  * Source: fs/dcache.c of Linux by meaning: 2.6.35 for CF_VFS_POLICY 0, 2.6.38 for 3 and 4. We differ in the scaled form:
  * a reference needs no lock, and a name that is being looked up is in the same table as all others.
@@ -107,8 +117,6 @@ struct cf_inode_ops {
 	/* The text of a symbolic link into `text`, with a NUL; its length or -errno. Not needed where inode->link is set. */
 	int (*readlink)(struct cf_inode *inode, char *text, size_t size);
 	int (*setattr)(struct cf_inode *inode, const struct cf_attr *attr, const struct cf_cred *cred);
-	/* Brings the attributes up to date before a stat. Null: they always are. */
-	int (*getattr)(struct cf_inode *inode);
 	/*
 	 * A directory whose names have locks of their own: that of this name, which is held instead of the sem. Called in a read
 	 * section; there until a grace period after the inode's end. Null: the sem is for all names.
@@ -318,7 +326,8 @@ int cf_inode_permission(struct cf_inode *inode, uint32_t mask, const struct cf_c
 
 static inline uint32_t cf_dentry_flags(const struct cf_dentry *dentry)
 {
-	return __atomic_load_n(&dentry->flags, __ATOMIC_ACQUIRE); /* acquire: as data of the sequence */
+	/* Acquire: as data of the sequence. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
+	return __atomic_load_n(&dentry->flags, __ATOMIC_ACQUIRE);
 }
 
 static inline struct cf_inode *cf_dentry_inode(const struct cf_dentry *dentry)
@@ -347,7 +356,7 @@ static inline bool cf_dentry_seq_changed(const struct cf_dentry *dentry, uint32_
  */
 static inline uint32_t cf_dentry_file_seq_begin(const struct cf_dentry *dentry)
 {
-	/* Acquire: before the inode. */
+	/* Acquire: before the inode. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	return __atomic_load_n(&dentry->file_seq, __ATOMIC_ACQUIRE) & ~1u;
 }
 

@@ -2,10 +2,13 @@
 /*
  * cf_icache.h: inodes, found by number without a lock, and kept while they may be needed again.
  *
+ * Choose it for objects that have a number and attributes, are found far more often than made, and cost something to fill. For
+ * other objects cf_rhash.h and cf_lru.h, which it is built from.
+ *
  * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
- * another. An open file's reference (hold) is one on a line of this CPU's. The put to 0 takes the inode's lock only when the inode is on no LRU yet. New numbers come from a batch of this
- * CPU: one atomic addition on a shared word each CF_ICACHE_BATCH. Memory: 448 bytes an inode, and what its owner embeds
- * it in.
+ * another. An open file's reference (hold) is one on a line of this CPU's. The put to 0 takes the inode's lock only when the
+ * inode is on no LRU yet. New numbers come from a batch of this CPU: one atomic addition on a shared word each
+ * CF_ICACHE_BATCH. Memory: 448 bytes an inode, and what its owner embeds it in.
  *
  *   operation                  may overlap   the caller holds
  *   new, insert, lookup,       everything    nothing
@@ -25,8 +28,16 @@
  *
  * Ordering: what was stored before insert (or before get_or_new's done) is seen by whoever looks it up.
  *
- * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock, when nobody can reach the inode any more but read sections that
- * have it; its memory goes back to the cache's slabs a grace period later, on another thread.
+ * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock,
+ * when nobody can reach the inode any more but read sections that have it; its memory goes back to the cache's slabs a grace
+ * period later, on another thread.
+ *
+ * Five lines:
+ *   struct cf_inode *inode = cf_inode_get_or_new(&cache, number, &made);
+ *   if (!inode) return -ENOMEM;
+ *   if (made) { fill(inode); cf_inode_done(inode); }
+ *   use(inode);
+ *   cf_inode_put(inode);
  *
  * Source: fs/inode.c of Linux by meaning, 2.6.35 for CF_VFS_POLICY 0.
  */
@@ -254,7 +265,8 @@ static inline void cf_inode_attr_write_begin(uint32_t *seq)
 
 static inline void cf_inode_attr_write_end(uint32_t *seq)
 {
-	/* Release: the attributes before the even number. */
+	/* Release: the attributes before the even number.
+	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
 
@@ -264,7 +276,7 @@ struct cf_inode_seqs {
 
 static inline struct cf_inode_seqs cf_inode_attr_begin(const struct cf_inode *inode)
 {
-	/* Acquire: before the attributes. */
+	/* Acquire: before the attributes. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	struct cf_inode_seqs seqs = { __atomic_load_n(&inode->used_seq, __ATOMIC_ACQUIRE) & ~1u,
 				      __atomic_load_n(&inode->size_seq, __ATOMIC_ACQUIRE) & ~1u,
 				      __atomic_load_n(&inode->names_seq, __ATOMIC_ACQUIRE) & ~1u };
@@ -279,6 +291,7 @@ static inline bool cf_inode_attr_changed(const struct cf_inode *inode, struct cf
 	       __atomic_load_n(&inode->names_seq, __ATOMIC_RELAXED) != seqs.names;
 }
 
+/* Between the looks at a sequence count. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 #define CF_INODE_LOAD(inode, field) __atomic_load_n(&(inode)->field, __ATOMIC_ACQUIRE)
 #define CF_INODE_STORE(inode, field, value) __atomic_store_n(&(inode)->field, (value), __ATOMIC_RELEASE)
 

@@ -97,7 +97,8 @@ size_t cf_lru_count(const struct cf_lru *lru);
 static inline bool cf_lru_listed(const struct cf_lru_link *link)
 {
 	/* Sequentially consistent: a put that has counted to 0 looks here, cf_lru_isolate__ is followed by a look at the
-	 * count: one of the two sees the other. */
+	 * count: one of the two sees the other. x86 cannot tell, the puts and the shrinker exchange before they look; aarch64 and
+	 * POWER can. */
 	return __atomic_load_n(&link->list, __ATOMIC_SEQ_CST) != 0;
 }
 

@@ -59,7 +59,8 @@ static inline void cf_mcs_lock(struct cf_mcs *lock, struct cf_mcs_node *node)
 	struct cf_mcs_node *before = __atomic_exchange_n(&lock->tail, node, __ATOMIC_ACQ_REL);
 	if (!before)
 		return;
-	/* Release: pairs with the acquire load of next in unlock; the waiter's fields before the link. */
+	/* Release: pairs with the acquire load of next in unlock; the waiter's fields before the link.
+	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	__atomic_store_n(&before->next, node, __ATOMIC_RELEASE);
 	cf_lock_wait_turn(&node->waiting);
 }
@@ -75,7 +76,8 @@ static inline bool cf_mcs_trylock(struct cf_mcs *lock, struct cf_mcs_node *node)
 
 static inline void cf_mcs_unlock(struct cf_mcs *lock, struct cf_mcs_node *node)
 {
-	/* Acquire: pairs with the waiter's release store of next. */
+	/* Acquire, here and below: pairs with the waiter's release store of next.
+	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	struct cf_mcs_node *next = __atomic_load_n(&node->next, __ATOMIC_ACQUIRE);
 	if (!next) {
 		struct cf_mcs_node *expected = node;

@@ -101,7 +101,8 @@ static inline void cf_rcu_unregister_thread(void)
 	CF_RCU_FLAVOUR(unregister_thread)();
 }
 
-/* Pairs: the reader's acquire load after the writer's release store; what the pointer leads to comes with it. */
+/* Pairs: the reader's acquire load after the writer's release store; what the pointer leads to comes with it. x86 cannot tell, its
+ * loads and stores stay in order; aarch64 and POWER can. */
 #define cf_rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
 #define cf_rcu_assign(p, value) __atomic_store_n(&(p), (value), __ATOMIC_RELEASE)
 

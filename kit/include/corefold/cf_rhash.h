@@ -190,7 +190,8 @@ static inline int64_t cf_rhash_count(struct cf_rhash *hash)
 /* Never odd: data read beside a writer are thrown away at the end. */
 static inline uint32_t cf_rhash_seq_begin(const struct cf_rhash_entry *e)
 {
-	/* Acquire: before the data. Pairs with the release store of _write_end. */
+	/* Acquire: before the data. Pairs with the release store of _write_end.
+	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	return __atomic_load_n(&e->seq, __ATOMIC_ACQUIRE) & ~1u;
 }
 
@@ -208,7 +209,8 @@ static inline void cf_seq_write_begin(uint32_t *seq)
 
 static inline void cf_seq_write_end(uint32_t *seq)
 {
-	/* Release: the data before the even number; pairs with _seq_begin. */
+	/* Release: the data before the even number; pairs with _seq_begin.
+	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
 

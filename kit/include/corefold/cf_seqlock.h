@@ -68,7 +68,8 @@ static inline void cf_seqcount_init(struct cf_seqcount *count)
 /* The count as it is, odd or not; for those who go another way instead of waiting. Then as cf_seqcount_begin. */
 static inline uint32_t cf_seqcount_peek(const struct cf_seqcount *count)
 {
-	/* Acquire: the data after the count. Pairs with the release store in write_end. */
+	/* Acquire: the data after the count. Pairs with the release store in write_end.
+	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	return __atomic_load_n(&count->sequence, __ATOMIC_ACQUIRE);
 }
 
@@ -98,7 +99,8 @@ static inline void cf_seqcount_write_begin(struct cf_seqcount *count)
 
 static inline void cf_seqcount_write_end(struct cf_seqcount *count)
 {
-	/* Release: the data before the even count; pairs with the acquire load in begin. */
+	/* Release: the data before the even count; pairs with the acquire load in begin.
+	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
 	__atomic_store_n(&count->sequence, __atomic_load_n(&count->sequence, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
 

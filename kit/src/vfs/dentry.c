@@ -33,6 +33,7 @@ void cf_dentry_key_of(struct cf_dentry_key *key, const struct cf_dentry *parent,
 }
 
 // Acquire loads: before the sequence is looked at again.
+// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 static bool same_name(const struct cf_dentry *d, const struct cf_dentry_key *key)
 {
 	const char *text;
@@ -70,6 +71,7 @@ bool cf_dentry_same(const struct cf_rhash_entry *entry, const void *argument)
 void cf_dentry_set_flags__(struct cf_dentry *d, uint32_t set, uint32_t clear)
 {
 	// Sequentially consistent: invariant B. An exchange: in the lab a store is seen late.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	__atomic_exchange_n(&d->flags, (d->flags & ~clear) | set, __ATOMIC_SEQ_CST);
 }
 
@@ -340,6 +342,7 @@ struct cf_dentry *cf_dentry_finish(struct cf_dentry *d)
 static bool worth_keeping(const struct cf_dentry *d)
 {
 	const struct cf_dentry *directory = cf_dentry_parent(d);
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	return (__atomic_load_n(&d->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_HASHED) &&
 	       !(__atomic_load_n(&directory->flags, __ATOMIC_SEQ_CST) & CF_DENTRY_REMOVED);
 }
@@ -400,6 +403,7 @@ static struct cf_dentry *put_last(struct cf_dentry *d)
 	} else {
 		cf_dentry_lock(d, &l);
 		// Acquire and release: with all who have put it. Sequentially consistent: invariant B.
+		// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 		__atomic_fetch_sub(&d->count, 1, __ATOMIC_SEQ_CST);
 	}
 	dead = unused__(d);

@@ -22,12 +22,14 @@ static struct cf_vfs_lock *lock_of(struct cf_inode *inode)
 
 static uint32_t state_of(const struct cf_inode *inode)
 {
-	return __atomic_load_n(&inode->state, __ATOMIC_SEQ_CST); // invariant B
+	// Sequentially consistent: invariant B. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
+	return __atomic_load_n(&inode->state, __ATOMIC_SEQ_CST);
 }
 
 static void set_state__(struct cf_inode *inode, uint32_t set, uint32_t clear)
 {
 	// Sequentially consistent: invariant B. An exchange: in the lab a store is seen late.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	__atomic_exchange_n(&inode->state, (inode->state & ~clear) | set, __ATOMIC_SEQ_CST);
 }
 
@@ -329,6 +331,7 @@ void cf_inode_put(struct cf_inode *inode)
 	} else {
 		cf_vfs_lock_take(lock_of(inode), &node);
 		// Acquire and release: with all who have put it. Sequentially consistent: invariant B.
+		// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 		__atomic_fetch_sub(&inode->count, 1, __ATOMIC_SEQ_CST);
 	}
 	dead = unused__(inode);

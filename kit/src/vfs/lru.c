@@ -69,6 +69,7 @@ static void unlink__(struct cf_lru_link *link)
 {
 	unlink_only__(link);
 	// Sequentially consistent: pairs with cf_lru_listed. An exchange: in the lab a store is seen late.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	__atomic_exchange_n(&link->list, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -166,6 +167,7 @@ size_t cf_lru_scan(struct cf_lru *lru, size_t most, cf_lru_callback *callback, v
 		struct cf_lru_list *list = &lru->lists[(first + i) % lru->size];
 		// Sequentially consistent: what the caller stored so before the scan comes before this look. Pairs with an add that is
 		// followed by a sequentially consistent exchange and a look at what the caller stored: one of the two sees the other.
+		// x86 cannot tell, the caller's store was an exchange; aarch64 and POWER can.
 		if (__atomic_load_n(&list->count, __ATOMIC_SEQ_CST))
 			ends = scan_list(lru, list, &left, callback, argument, gone);
 	}

@@ -21,7 +21,8 @@ static int stream_of(struct cf_file *file, struct cf_stream **stream)
 	struct cf_stream **place = (struct cf_stream **)&file->inode->private_data, *made;
 	bool unnamed = file->inode->flags & CF_INODE_UNNAMED;
 	int error;
-	*stream = __atomic_load_n(place, __ATOMIC_ACQUIRE); // acquire: of who has made it
+	// Acquire: of who has made it. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
+	*stream = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 	if (*stream)
 		return 0;
 	if (!unnamed && never_waits(file) && !file->reads)
@@ -30,6 +31,7 @@ static int stream_of(struct cf_file *file, struct cf_stream **stream)
 	if (error)
 		return error == -ENOSPC && unnamed ? -ENFILE : -ENOMEM;
 	// Release: the stream before the pointer; acquire: of who was faster.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	if (__atomic_compare_exchange_n(place, stream, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		*stream = made;
 	else
@@ -127,7 +129,8 @@ const struct cf_file_ops cf_socket_ops = { .read = socket_read, .write = socket_
 
 static void put_pair(struct cf_vfs *vfs, struct pair *pair)
 {
-	if (__atomic_sub_fetch(&pair->ends, 1, __ATOMIC_ACQ_REL)) // acquire and release: with the other end
+	// Acquire and release: with the other end. x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
+	if (__atomic_sub_fetch(&pair->ends, 1, __ATOMIC_ACQ_REL))
 		return;
 	cf_stream_free(vfs, pair->to[0]);
 	cf_stream_free(vfs, pair->to[1]);

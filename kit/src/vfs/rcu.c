@@ -116,7 +116,8 @@ static struct list hold__(struct batch *batch, struct list taken)
 
 static struct list take_ripe__(struct batch *batch)
 {
-	uint64_t ended = __atomic_load_n(&cf_rcu_periods.ended, __ATOMIC_ACQUIRE); // acquire: after the grace period
+	// Acquire: after the grace period. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
+	uint64_t ended = __atomic_load_n(&cf_rcu_periods.ended, __ATOMIC_ACQUIRE);
 	struct list ripe = { NULL, NULL, 0 }, part;
 	while (batch->wait.first && batch->wait_for <= ended) {
 		part = take(&batch->wait);
@@ -145,7 +146,8 @@ static void run(struct batch *batch, struct list taken)
 		head->callback(head);
 	}
 	SANITISED_RELEASE(&ended_callbacks);
-	__atomic_fetch_sub(&batch->running, 1, __ATOMIC_RELEASE); // release: for cf_rcu_barrier
+	// Release: for cf_rcu_barrier. x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
+	__atomic_fetch_sub(&batch->running, 1, __ATOMIC_RELEASE);
 }
 
 static void sweep(void)

@@ -19,6 +19,8 @@ static struct {
 	void (*sweep)(void);
 } asked CF_LINE_ALIGNED;
 
+// Sequentially consistent, as all that follows: see cf_rcu_ask.
+// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 static bool is_wanted(void)
 {
 	return __atomic_load_n(&asked.wanted, __ATOMIC_SEQ_CST) > __atomic_load_n(&cf_rcu_periods.ended, __ATOMIC_RELAXED);
@@ -31,6 +33,7 @@ static bool is_urgent(void)
 
 // Sequentially consistent: who asks stores, then looks whether the driver sleeps; the driver says so, then looks. Exchanges: in
 // the lab a store is seen late. At most one post for each sleep.
+// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 void cf_rcu_ask(uint64_t number, bool urgent)
 {
 	uint64_t wanted = __atomic_load_n(&asked.wanted, __ATOMIC_SEQ_CST);
@@ -57,6 +60,7 @@ static void sleep_for(int64_t nanoseconds)
 	until.tv_nsec += nanoseconds;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	if (sem_timedwait(&asked.wake, &until) && __atomic_exchange_n(&asked.driver, AWAKE, __ATOMIC_SEQ_CST) == AWAKE)
 		sleep_for(0); // somebody has posted meanwhile
 }
@@ -72,10 +76,13 @@ static void rest(uint32_t how)
 
 static void grace_period(void)
 {
-	__atomic_fetch_add(&cf_rcu_periods.begun, 1, __ATOMIC_SEQ_CST); // before the grace period, in which readers are looked at
+	// Before the grace period, in which readers are looked at.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
+	__atomic_fetch_add(&cf_rcu_periods.begun, 1, __ATOMIC_SEQ_CST);
 	CF_RCU_FLAVOUR(synchronize_rcu)();
 	SANITISED_ACQUIRE(&cf_rcu_ended_sections);
-	__atomic_store_n(&cf_rcu_periods.ended, cf_rcu_periods.begun, __ATOMIC_RELEASE); // release: the sections that it waited for
+	// Release: the sections that it waited for. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
+	__atomic_store_n(&cf_rcu_periods.ended, cf_rcu_periods.begun, __ATOMIC_RELEASE);
 }
 
 // CPUs that go on free their own; when nothing is urgent the driver frees what is left.
@@ -87,6 +94,8 @@ static void *drive(void *unused)
 		if (!unswept)
 			rest(SLEEPS);
 		rest(PAUSES);
+		// Before the look at what is wanted.
+		// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 		urgent = __atomic_exchange_n(&asked.urgent, 0, __ATOMIC_SEQ_CST);
 		if (is_wanted())
 			grace_period();

@@ -126,7 +126,7 @@ static uint32_t place_of(const struct cf_dentry *d)
 	return cf_dentry_hash_in(d->parent, (uint32_t)(d->name_key >> 32));
 }
 
-// Release stores: after the odd sequence number.
+// Release stores: after the odd sequence number. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 static void swap_names__(struct cf_dentry *a, struct cf_dentry *b, bool exchange)
 {
 	const char *const long_name = a->long_name;
@@ -139,6 +139,7 @@ static void swap_names__(struct cf_dentry *a, struct cf_dentry *b, bool exchange
 	}
 	cf_rcu_assign(a->long_name, b->long_name);
 	cf_rcu_assign(b->long_name, long_name);
+	// Release, as above; x86 cannot tell, aarch64 and POWER can.
 	__atomic_store_n(&a->name_key, b->name_key, __ATOMIC_RELEASE);
 	__atomic_store_n(&b->name_key, key, __ATOMIC_RELEASE);
 	cf_rcu_assign(a->parent, b->parent);
@@ -273,6 +274,8 @@ int cf_dentry_move(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 
 static size_t copy_name(const struct cf_dentry *d, char *buffer)
 {
+	// Acquire loads: before the sequence is looked at again.
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	size_t length = (uint32_t)__atomic_load_n(&d->name_key, __ATOMIC_ACQUIRE);
 	const char *text = cf_rcu_dereference(d->long_name);
 	uint64_t words[(CF_NAME_INLINE + 1) / 8];

@@ -31,6 +31,7 @@ int cf_rhash_init(struct cf_rhash *h, const struct cf_rhash_options *options)
 void cf_rhash_destroy(struct cf_rhash *h)
 {
 	// Acquire: after the callback of the last resize, which runs on another thread.
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	while (__atomic_load_n(&h->resizing, __ATOMIC_ACQUIRE)) {
 		cf_rhash_finish_resize(h);
 		cf_rcu_barrier();
@@ -204,5 +205,7 @@ void cf_rhash_for_each(struct cf_rhash *h, bool (*visit)(entry_pointer entry, vo
 		more = visit_bucket(t, bucket, visit, argument);
 		cf_rcu_read_unlock();
 	}
-	__atomic_store_n(&h->resizing, 0, __ATOMIC_RELEASE); // release: pairs with the next resize's acquire
+	// Release: pairs with the next resize's acquire.
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
+	__atomic_store_n(&h->resizing, 0, __ATOMIC_RELEASE);
 }

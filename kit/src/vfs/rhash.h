@@ -77,7 +77,8 @@ static inline uintptr_t after__(const struct cf_rhash_table *t, uint32_t bucket,
 
 static inline void link_after__(struct cf_rhash_table *t, uint32_t bucket, entry_pointer before, uintptr_t to)
 {
-	// Release: what was stored in the entry, its own link included, before readers find it.
+	// Release: what was stored in the entry, its own link included, before readers find it. Entries are added at the head
+	// alone: of a link behind another entry x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	if (before)
 		__atomic_store_n(&before->next[t->link], to, __ATOMIC_RELEASE);
 	else
@@ -88,6 +89,7 @@ static inline void link_after__(struct cf_rhash_table *t, uint32_t bucket, entry
 static inline void push__(struct cf_rhash_table *t, uint32_t bucket, entry_pointer e)
 {
 	// Release: readers that stand on an entry that is moved follow this link.
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	__atomic_store_n(&e->next[t->link], after__(t, bucket, NULL), __ATOMIC_RELEASE);
 	CF_TEST_POINT("rhash: linking");
 	link_after__(t, bucket, NULL, (uintptr_t)e);

@@ -36,12 +36,14 @@ void cf_rhash_set_empty(struct cf_rhash_table *t, uint32_t first, uint32_t step)
 static bool begin_resize(struct cf_rhash *h)
 {
 	// Relaxed look first: the line stays shared while a resize goes on. Acquire: pairs with `resized`.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	return !__atomic_load_n(&h->resizing, __ATOMIC_RELAXED) && !__atomic_exchange_n(&h->resizing, 1, __ATOMIC_ACQUIRE);
 }
 
 static void end_resize(struct cf_rhash *h)
 {
 	// Release: the grace period before the next resize, which uses the links again (invariant C).
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	__atomic_store_n(&h->resizing, 0, __ATOMIC_RELEASE);
 }
 
@@ -68,6 +70,7 @@ static bool begin(struct cf_rhash *h, uint32_t buckets)
 		cf_rhash_set_empty(fresh, 0, 1);
 	h->claimed = h->moved = 0;
 	// Release: the new table and the counts. Pairs with the acquire load in cf_rhash_go_on.
+	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	__atomic_store_n(&old->successor, fresh, __ATOMIC_RELEASE);
 	return true;
 }
@@ -102,7 +105,8 @@ static void finish(struct cf_rhash *h, struct cf_rhash_table *old)
 
 void cf_rhash_go_on(struct cf_rhash *h, struct cf_rhash_table *old)
 {
-	struct cf_rhash_table *fresh = __atomic_load_n(&old->successor, __ATOMIC_ACQUIRE); // acquire: what `begin` stored
+	// Acquire: what `begin` stored. x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
+	struct cf_rhash_table *fresh = __atomic_load_n(&old->successor, __ATOMIC_ACQUIRE);
 	uint32_t from, to;
 	// Relaxed: a look first, so that nobody writes when all are claimed; the addition gives each part to one.
 	if (CF_LIKELY(!fresh) || __atomic_load_n(&h->claimed, __ATOMIC_RELAXED) > old->mask)
@@ -114,6 +118,7 @@ void cf_rhash_go_on(struct cf_rhash *h, struct cf_rhash_table *old)
 	for (uint32_t bucket = from; bucket < to; bucket++)
 		move_bucket(h, old, fresh, bucket);
 	// Release and acquire: the parts of all before the last one's `finish`.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	if (__atomic_add_fetch(&h->moved, to - from, __ATOMIC_ACQ_REL) == old->mask + 1)
 		finish(h, old);
 }
@@ -126,6 +131,7 @@ void cf_rhash_finish_resize(struct cf_rhash *h)
 		cf_rcu_read_lock();
 		t = cf_rhash_table_of(h);
 		// Acquire: the counts that `begin` stored. Relaxed: as in cf_rhash_go_on.
+		// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 		more = __atomic_load_n(&t->successor, __ATOMIC_ACQUIRE) && __atomic_load_n(&h->claimed, __ATOMIC_RELAXED) <= t->mask;
 		cf_rhash_go_on(h, t);
 		cf_rcu_read_unlock();

@@ -183,6 +183,7 @@ static int text_of(struct cf_inode *inode, const char **text)
 	if (!copy)
 		return -ENOMEM;
 	// Release: the text before the pointer. Who comes second takes the first one's.
+	// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
 	if (__atomic_compare_exchange_n(&inode->link, &none, copy, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		*text = copy;
 	} else {
