@@ -136,7 +136,7 @@ int cf_vfs_fsync(struct cf_task *task, int fd);
 /* Up to `most` entries from the descriptor's position on; returns how many, 0 at the end. */
 int cf_vfs_readdir(struct cf_task *task, int fd, struct cf_dirent *entries, int most);
 
-/* flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_NO_AUTOMOUNT, which says nothing. */
+/* flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_NO_AUTOMOUNT, which has no effect. */
 int cf_vfs_fstatat(struct cf_task *task, int dir, const char *path, struct cf_stat *stat, int flags);
 int cf_vfs_fstat(struct cf_task *task, int fd, struct cf_stat *stat);
 int cf_vfs_statvfs(struct cf_task *task, const char *path, struct cf_statvfs *stat);
@@ -159,7 +159,7 @@ int cf_vfs_fchownat(struct cf_task *task, int dir, const char *path, uint32_t ui
 int cf_vfs_fchown(struct cf_task *task, int fd, uint32_t uid, uint32_t gid);
 /* times null: now. nsec may be UTIME_NOW or UTIME_OMIT. path null: of the descriptor `dir`, and no flags. */
 int cf_vfs_utimensat(struct cf_task *task, int dir, const char *path, const struct cf_time times[2], int flags);
-/* flags: AT_EACCESS, too, which says nothing: a task has one set of credentials. */
+/* flags: AT_EACCESS, too, which has no effect: a task has one set of credentials. */
 int cf_vfs_faccessat(struct cf_task *task, int dir, const char *path, int mode, int flags);
 int cf_vfs_chdir(struct cf_task *task, const char *path);
 int cf_vfs_fchdir(struct cf_task *task, int fd);
