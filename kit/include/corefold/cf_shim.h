@@ -136,8 +136,8 @@ static inline uint64_t cf_load_in_order(const uint64_t *p)
 
 /*
  * Loads before from loads after; stores before from stores after. On x86-64 the compiler alone could mix them up; on aarch64
- * (and other machines weaker than x86) the instruction is needed. Not by __atomic_thread_fence on x86-64, of which gcc warns
- * where it builds for ThreadSanitizer or the lab.
+ * (and other machines weaker than x86) the instruction is needed: x86 cannot tell, its build has no fence. Not by
+ * __atomic_thread_fence on x86-64, of which gcc warns where it builds for ThreadSanitizer or the lab.
  */
 static inline void cf_fence_loads(void)
 {
@@ -148,6 +148,7 @@ static inline void cf_fence_loads(void)
 #endif
 }
 
+/* As above: x86 cannot tell, aarch64 can. */
 static inline void cf_fence_stores(void)
 {
 #if defined(__x86_64__)

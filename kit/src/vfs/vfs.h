@@ -8,12 +8,14 @@
 //   namei.c     paths to dentries
 //   changes.c   when a file of several names was changed
 //   peek.c      what the name cache knows already
-//   open.c, names.c, change.c   calls on paths
+//   open.c, names.c, rename_call.c, change.c   calls on paths
+//   holds.c     open files' references on inodes, a table for each CPU
 //   place.c     a name that is about to change, and its lock
 //   handle.c    calls on files that are named by themselves
-//   io.c, file.c    calls on descriptors
+//   io.c        calls on descriptors
 //   memory.c, memory_dir.c, memory_names.c   the backend in memory
-//   stream.c    pipes and sockets
+//   passthrough.c, passthrough_files.c   the backend that passes through to a directory
+//   pipe.c, stream.c   pipes and sockets
 #ifndef KIT_SRC_VFS_VFS_H
 #define KIT_SRC_VFS_VFS_H
 

@@ -207,6 +207,10 @@ TEST("what is not here says so")
 	make_file("/file");
 	fd = cf_vfs_open(task, "/file", O_RDWR, 0);
 	CHECK_EQUAL(cf_vfs_open(task, "/file", O_DIRECT | O_RDONLY, 0), -EINVAL);
+	CHECK_EQUAL(cf_vfs_open(task, "/file", O_ACCMODE, 0), -EINVAL);
+	CHECK_EQUAL(cf_vfs_open(task, "/file", O_PATH, 0), -EINVAL);
+	CHECK_EQUAL(cf_vfs_open(task, "/", O_TMPFILE | O_RDWR, 0600), -EINVAL);
+	CHECK_EQUAL(cf_vfs_renameat(task, CF_AT_FDCWD, "/file", CF_AT_FDCWD, "/", 2 /* RENAME_EXCHANGE */), -EINVAL);
 	CHECK_EQUAL(cf_vfs_setxattr(task, "/file", "system.posix_acl_access", "", 0), -EOPNOTSUPP);
 	CHECK_EQUAL(cf_vfs_getxattr(task, "/file", "user.x", NULL, 0), -EOPNOTSUPP);
 	CHECK_EQUAL(cf_vfs_lock(task, fd, 2), -EINVAL);
