@@ -117,6 +117,15 @@ struct cf_slab {
 	struct cf_mutex draining; /* one at a time */
 };
 
+/* Allocations read line 0; who changes the depot or the slabs does not take that line from them, nor each other's. */
+CF_STATIC_ASSERT(offsetof(struct cf_slab, context) + sizeof(void *) <= CF_LINE, "constants are on line 0");
+CF_STATIC_ASSERT(offsetof(struct cf_slab, depot) == CF_LINE &&
+		 offsetof(struct cf_slab, exchanges) + sizeof(uint64_t) <= 2 * CF_LINE, "the depot is on line 1");
+CF_STATIC_ASSERT(offsetof(struct cf_slab, pages) == 2 * CF_LINE &&
+		 offsetof(struct cf_slab, refills) + sizeof(uint64_t) <= 3 * CF_LINE, "slabs are on line 2");
+CF_STATIC_ASSERT(offsetof(struct cf_slab, name) == 3 * CF_LINE && sizeof(struct cf_slab) == 4 * CF_LINE,
+		 "what is rarely used is on line 3");
+
 struct cf_slab_stats {
 	uint64_t allocated; /* objects with an owner */
 	uint64_t cached;    /* free ones in magazines */
