@@ -67,7 +67,8 @@ CF_EXTERN_BEGIN
 #define CF_SLAB_LINES 2u       /* align to a line; small objects so that none crosses one (SLAB_HWCACHE_ALIGN) */
 
 struct cf_slab_options {
-	const char *name;               /* for reports; must live as long as the cache */
+	const char *name;               /* for reports; must live as long as the cache. Of a structure of that name they show
+	                                   the fields */
 	size_t size;                    /* 1 to 8,192 */
 	size_t align;                   /* a power of two up to 4,096; 0: none (8) */
 	void (*constructor)(void *object);
