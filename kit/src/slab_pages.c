@@ -174,7 +174,7 @@ static struct cf_slab_page *claim__(struct cf_slab *s, uint32_t objects)
 static void link_objects(struct cf_slab *s, struct cf_slab_page *page)
 {
 	char *memory = memory_of(s, page);
-	CF_LABEL(memory, s->slab_bytes, s->name);
+	CF_OBJECTS(memory, (size_t)s->objects * s->stride, s->stride, s->name);
 	page->free = NULL;
 	for (uint32_t i = s->objects; i-- > 0; page->free = memory + (size_t)i * s->stride) {
 		if (s->constructor)

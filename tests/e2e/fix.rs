@@ -160,3 +160,33 @@ fn a_program_that_is_no_more_the_same_is_refused() {
     let said = place.corefold("fix a.rec");
     assert!(said.code != Some(0) && said.err.contains("./p does not exist"), "{}", said.err);
 }
+
+const SLAB: &str = "truths/slab.c";
+
+/// Objects of an own allocator are found by the name that it gave them, at each place on a line where they may begin.
+#[test]
+fn how_much_of_a_result_is_the_luck_of_the_slot() {
+    let recorded = Recorded::new(&program(SLAB), "2 0");
+    let document = recorded.fix("");
+    let luck = &document["luck"][0];
+    let gains = |of: &Value| -> Vec<(u64, f64)> {
+        let pairs = of["gains"].as_array().expect("a list").iter();
+        pairs.map(|pair| (pair[0].as_u64().expect("a slot"), pair[1].as_f64().expect("a gain"))).collect()
+    };
+    // Three of four places are as bad as today's, and at +48 the two fields are apart.
+    let by_slot = gains(luck);
+    assert_eq!(by_slot.iter().map(|(slot, _)| *slot).collect::<Vec<_>>(), [0, 16, 32, 48]);
+    assert!(by_slot[..3].iter().all(|(_, gain)| gain.abs() < 0.05) && by_slot[3].1 > 0.5, "{document}");
+    assert!(luck["luck"].as_f64().expect("a number") < -0.1, "{document}");
+    let best = &document["layouts"][0];
+    let by_slot = gains(&best["slots"]);
+    assert!(by_slot[..3].iter().all(|(_, gain)| *gain > 0.5) && by_slot[3].1.abs() < 0.05, "{document}");
+    let (average, worst) = (&best["slots"]["average"], &best["slots"]["worst"]);
+    assert_eq!(worst.as_f64(), Some(by_slot[3].1), "{document}");
+    assert!((0.3..1e3).contains(&average.as_f64().expect("a number")), "{document}");
+    assert_eq!(best["live"], 55, "{document}");
+    let said = recorded.place.corefold("fix a.rec");
+    assert!(said.out.contains("Luck of the slot: struct node (slab, one every 592 bytes)"), "{}", said.out);
+    let without = recorded.fix("--no-slots");
+    assert!(without["luck"] == serde_json::json!([]) && without["layouts"][0]["gain"] == best["gain"], "{without}");
+}

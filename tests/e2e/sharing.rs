@@ -139,3 +139,20 @@ fn a_plain_store_behind_an_atomic_one_is_a_write_with_transfers() {
         assert!(site["transfers"].as_u64() > Some(0) || site["stall_cycles"] == 0, "{site}");
     }
 }
+
+/// An own allocator names its objects: their fields are shown, by where the objects begin on a line.
+#[test]
+fn objects_of_an_own_allocator_have_fields_and_slots() {
+    let simulation = Simulation::of(&program("truths/slab.c")).cpus("4").args("{cpus} 0 1");
+    let report = simulation.report();
+    let mut slots = Vec::new();
+    for line in report.at(4).lines().filter(|line| line.text("object") == "struct node (slab, one every 592 bytes)") {
+        for field in line.0["field_uses"].as_array().expect("fields") {
+            assert!(["node.sent", "node.received"].contains(&field["name"].as_str().expect("a name")), "{field}");
+            assert_eq!(field["sharing"], "false", "{field}");
+            slots.push(field["slot"].as_u64().expect("a slot"));
+        }
+    }
+    slots.sort_unstable();
+    assert_eq!(slots, [0, 0, 16, 16]);
+}

@@ -152,7 +152,7 @@ impl Bench {
     /// What `corefold fix` says of a recording.
     pub fn fix(&self, recording: &Path) -> Result<Value> {
         let mut command = Command::new(&self.corefold);
-        command.arg("fix").arg(recording).args(["--json", "-"]);
+        command.arg("fix").arg(recording).args(["--no-slots", "--json", "-"]);
         Ok(serde_json::from_slice(&finish(command)?.stdout)?)
     }
 

@@ -171,6 +171,9 @@ pub struct FixArgs {
     /// Another recording of the same program: what do the layouts do to it?
     #[arg(long, value_name = "FILE")]
     pub also: Vec<PathBuf>,
+    /// Do not try the best layouts again for each place on a line where an object may begin.
+    #[arg(long)]
+    pub no_slots: bool,
     /// Afterwards run this shell command, which is to change the source and rebuild the program, and simulate that: does it gain
     /// what was promised?
     #[arg(long, value_name = "COMMAND")]

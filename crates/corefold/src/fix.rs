@@ -27,6 +27,7 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     let (done, asked, signal) = (search.trials.len(), search.asked, search.signal);
     let (recorded, again) = search.workload.ended();
     let mut fixes = Fixes::new(&args.recording.to_string_lossy(), recorded, again, search.trials);
+    fixes.luck = search.luck;
     if let (Some(command), None) = (&args.verify, signal) {
         fixes.verified = Some(verify::verify(&args, command, recorded, again)?);
     }

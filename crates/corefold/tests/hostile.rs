@@ -26,7 +26,7 @@ fn run_with_hostile_names() -> Run {
         cycles: 1000,
         status: Status::Unsupported { what: text(), stack: Vec::new() },
         progress: vec![Progress { name: text(), visits: 3 }, Progress { name: format!("{HOSTILE}2"), visits: 3 }],
-        labels: vec![Label { address: 64, bytes: 64, name: text() }],
+        labels: vec![Label { address: 64, bytes: 64, name: text(), stride: 0 }],
         modules: vec![Module { path: format!("/no/{HOSTILE}"), build_id: vec![1, 2], base: 0, start: 0, end: 4096 }],
         notes: vec![Note { text: text(), pc: 9, count: 2 }],
         ..Run::default()

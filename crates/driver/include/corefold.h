@@ -10,6 +10,9 @@
  *   COREFOLD_PROGRESS("request")       one unit of work is done: throughput = visits / virtual time
  *   COREFOLD_BEGIN(), COREFOLD_END()   the region of interest; without one it is the whole program
  *   COREFOLD_LABEL(p, n, "table lock") names n bytes at p in reports, until they are freed
+ *   COREFOLD_OBJECTS(p, n, stride, "inode")
+ *                                      names the objects of an own allocator in the n bytes at p, one
+ *                                      every stride; of a structure of that name the fields are shown
  *   COREFOLD_ACCESS_READ(p, n), _WRITE(p, n), _RMW(p, n)
  *                                      what inline assembly before or after it does to memory, where
  *                                      the report says that it is not seen
@@ -27,7 +30,7 @@
  * Arguments: a name is a string that lives as long as the program; the same text is the same point.
  * Addresses are evaluated once. An access must not cross a cache line.
  *
- * Cost when simulated: none in virtual time for PROGRESS, BEGIN, END, LABEL and traces. An ACCESS costs
+ * Cost when simulated: none in virtual time for PROGRESS, BEGIN, END, LABEL, OBJECTS and traces. An ACCESS costs
  * what the access costs; the assembly itself costs the instructions that it is made of.
  *
  * Five lines:
@@ -52,6 +55,7 @@ __attribute__((weak)) void corefold_progress(const char *name);
 __attribute__((weak)) void corefold_region_begin(void);
 __attribute__((weak)) void corefold_region_end(void);
 __attribute__((weak)) void corefold_label(const void *address, size_t bytes, const char *name);
+__attribute__((weak)) void corefold_objects(const void *address, size_t bytes, size_t stride, const char *name);
 __attribute__((weak)) void corefold_access(const void *address, size_t bytes, int kind);
 
 /* One access: `pc` is the return address of its hook, `kind` one of those of corefold_access. */
@@ -81,6 +85,8 @@ __attribute__((weak)) size_t corefold_trace_end(void);
 #define COREFOLD_BEGIN() COREFOLD_CALL_(corefold_region_begin, ())
 #define COREFOLD_END() COREFOLD_CALL_(corefold_region_end, ())
 #define COREFOLD_LABEL(address, bytes, name) COREFOLD_CALL_(corefold_label, ((address), (bytes), (name)))
+#define COREFOLD_OBJECTS(address, bytes, stride, name) \
+	COREFOLD_CALL_(corefold_objects, ((address), (bytes), (stride), (name)))
 #define COREFOLD_TRACE_BEGIN(into, most) COREFOLD_CALL_(corefold_trace_begin, ((into), (most)))
 #define COREFOLD_TRACE_END() (corefold_trace_end ? corefold_trace_end() : 0)
 #define COREFOLD_ACCESS_READ(address, bytes) COREFOLD_CALL_(corefold_access, ((address), (bytes), COREFOLD_READ))

@@ -91,6 +91,7 @@ impl<'a> Memory<'a> {
             None => self.stacks.at(address).map_or_else(|| self.global(address), |spot| self.on_stack(address, &spot)),
         };
         let thing = match self.label_at(address) {
+            Some(label) if label.stride > 0 => self.in_slab(address, label),
             Some(label) => thing.labelled(label),
             None => thing,
         };
@@ -109,7 +110,7 @@ impl<'a> Memory<'a> {
             let name = format!("stream (FILE) opened at {} (heap, {} bytes)", spot_name(&place), object.bytes);
             let (address, bytes) = (object.address, object.bytes);
             let (storage, origin) = (Storage::Library, Some(place));
-            let object = ObjectUse { name, address, bytes, type_name: Some("FILE".into()), storage, origin };
+            let object = ObjectUse { name, address, bytes, type_name: Some("FILE".into()), storage, stride: 0, origin };
             return Thing { object, base: "FILE".into(), layout: None, first_offset: 0, function: None };
         }
         let (typed, origin) = self.heap.object(object);
@@ -128,8 +129,25 @@ impl<'a> Memory<'a> {
             Some(mapping) if typed.is_none() => (mapping.file.clone(), mapping.offset),
             _ => (base, 0),
         };
-        let object = ObjectUse { name, address: object.address, bytes: object.bytes, type_name, storage, origin };
+        let object =
+            ObjectUse { name, address: object.address, bytes: object.bytes, type_name, storage, stride: 0, origin };
         Thing { object, base, layout: typed, first_offset, function: None }
+    }
+
+    /// An object of the program's own allocator, which told its name: that of a structure, maybe.
+    fn in_slab(&self, address: u64, label: &Label) -> Thing<'a> {
+        let begin = label.address + (address - label.address) / label.stride * label.stride;
+        let typed = self.space.type_named(&label.name).filter(|(_, _, bytes)| *bytes <= label.stride);
+        let (layout, bytes) = match typed {
+            Some((debug, kind, bytes)) => (Some((debug, Layout::single(kind))), bytes),
+            None => (None, label.stride),
+        };
+        let type_name = layout.as_ref().map(|(debug, layout)| layout.type_name(debug));
+        let what = type_name.as_deref().unwrap_or(&label.name);
+        let name = format!("{what} (slab, one every {} bytes)", label.stride);
+        let (storage, stride) = (Storage::Slab, label.stride);
+        let object = ObjectUse { name, address: begin, bytes, type_name, storage, stride, origin: None };
+        Thing { object, base: label.name.clone(), layout, first_offset: 0, function: None }
     }
 
     fn on_stack(&self, address: u64, spot: &StackSpot<'a>) -> Thing<'a> {
@@ -197,6 +215,7 @@ impl<'a> Thing<'a> {
             bytes: kind.and_then(|kind| debug.size_of(kind)).unwrap_or(0),
             type_name: kind.map(|kind| debug.type_name(kind)),
             storage: Storage::Global,
+            stride: 0,
             origin,
         };
         Thing {

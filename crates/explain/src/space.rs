@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The address space of one run: which file an address belongs to, and what stands there.
 use crate::code::{self, Frame};
-use crate::dwarf::Debug;
+use crate::dwarf::{Debug, Die};
 use crate::images::{Image, Images};
 use crate::symbols::demangle;
 use crate::types::{Note, Place, base_name};
 use corefold_recording::Module;
+use gimli::constants as c;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -79,6 +80,16 @@ impl<'a> Space<'a> {
         }
         self.miss(spot);
         vec![Frame::named(symbol.unwrap_or_else(|| spot.as_offset()))]
+    }
+
+    /// The structure of that name in one of the modules, and its size.
+    pub fn type_named(&self, name: &str) -> Option<(&'a Debug, Die, u64)> {
+        let all = self.modules.iter().filter_map(|(_, image)| image.debug.as_ref());
+        all.filter_map(|debug| {
+            let kind = debug.index().type_named(name, Some(c::DW_TAG_structure_type), None)?;
+            Some((debug, kind, debug.size_of(kind)?))
+        })
+        .next()
     }
 
     /// The debug information that names what is at `pc`.

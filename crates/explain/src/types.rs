@@ -178,6 +178,8 @@ pub struct ObjectUse {
     /// As the source has it, arrays with their length: `struct slot[80]`.
     pub type_name: Option<String>,
     pub storage: Storage,
+    /// From one such object to the next, where an allocator of the program's own packs them; else 0.
+    pub stride: u64,
     /// Where it was allocated, or where the variable is declared.
     pub origin: Option<Place>,
 }
@@ -198,6 +200,8 @@ pub enum Storage {
     Global,
     /// Mapped by the program itself, from a file or not.
     Mapping,
+    /// Placed by an allocator of the program's own, which named it by COREFOLD_OBJECTS.
+    Slab,
     /// A thread's stack.
     Stack,
     /// A heap object of the C library's own, as of a stream.

@@ -77,7 +77,7 @@ fn labels_win() {
     });
     let object = Object { address: HEAP, bytes: 48, site: 0 };
     run.locks = vec![lock(program.symbol("a"), 0, None), lock(HEAP + 8, 0, Some(object.clone()))];
-    let label = |address: u64, bytes: u64, name: &str| Label { address, bytes, name: name.to_owned() };
+    let label = |address: u64, bytes: u64, name: &str| Label { address, bytes, name: name.to_owned(), stride: 0 };
     run.labels = vec![label(program.symbol("a"), 40, "the big lock"), label(HEAP, 48, "symbols")];
     assert_eq!(names(&run), ["the big lock", "symbols.guard"]);
     run.labels.push(label(HEAP + 8, 40, "symbol lock"));

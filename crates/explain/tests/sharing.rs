@@ -209,6 +209,7 @@ fn the_dearest_object_of_a_line_stands_first() {
         address: program.symbol("hot") + offset,
         bytes: 8,
         name: name.to_owned(),
+        stride: 0,
     };
     run.labels = labels.map(label).to_vec();
     let at = |offset, stall| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects that are simulated as if their types were laid out anew.
+use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ pub struct Relayout {
     /// Bytes of one object, or of an element where they are arrays: now, and of the parts in their new layout.
     pub stride: u64,
     pub new_stride: u64,
-    /// Ascending, in the object and in the new layout, and not empty.
+    /// Ascending in the object, and not empty; in the new layout they are apart.
     pub parts: Vec<Part>,
 }
 
@@ -22,6 +23,8 @@ pub enum Objects {
     At(u64, u64),
     /// All that are allocated with this call stack: return addresses, the allocating call's first.
     Allocated(Vec<u64>),
+    /// All of this name that the program's own allocator places; of each so many bytes.
+    Named(String, u64),
 }
 
 /// So many bytes of an object, and where they are in the new layout, which begins at the begin of a line.
@@ -46,11 +49,18 @@ impl Relayout {
         (offset + bytes <= part.from + part.bytes).then(|| element * self.new_stride + part.to + (offset - part.from))
     }
 
-    /// The offset in the object of what is at this place of the new layout.
-    pub fn offset(&self, place: u64) -> u64 {
+    /// The parts, ascending in the new layout.
+    pub fn by_place(&self) -> Vec<Part> {
+        let mut parts = self.parts.clone();
+        parts.sort_unstable_by_key(|part| part.to);
+        parts
+    }
+
+    /// The offset in the object of what is at this place of the new layout; `parts` as [`Relayout::by_place`] has them.
+    pub fn offset(&self, parts: &[Part], place: u64) -> u64 {
         let (element, place) = (place / self.new_stride, place % self.new_stride);
-        let after = self.parts.partition_point(|part| part.to <= place);
-        let part = &self.parts[after.saturating_sub(1)];
+        let after = parts.partition_point(|part| part.to <= place);
+        let part = &parts[after.saturating_sub(1)];
         element * self.stride + part.from + place.saturating_sub(part.to)
     }
 }
@@ -93,9 +103,12 @@ mod tests {
 
     #[test]
     fn every_byte_that_goes_comes_back() {
-        for layout in [layout(24, 64, &[(0, 24, 0)]), layout(48, 192, &[(0, 8, 0), (16, 8, 64), (24, 24, 128)])] {
+        let moved = layout(48, 128, &[(0, 16, 72), (16, 8, 0), (24, 24, 96)]);
+        let ascending = layout(48, 192, &[(0, 8, 0), (16, 8, 64), (24, 24, 128)]);
+        for layout in [layout(24, 64, &[(0, 24, 0)]), ascending, moved] {
             let gone = (0..96).filter_map(|offset| Some((offset, layout.place(offset, 1)?)));
-            let wrong: Vec<_> = gone.filter(|(offset, place)| layout.offset(*place) != *offset).collect();
+            let wrong: Vec<_> =
+                gone.filter(|(offset, place)| layout.offset(&layout.by_place(), *place) != *offset).collect();
             assert!(wrong.is_empty(), "{wrong:?}");
         }
     }

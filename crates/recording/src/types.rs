@@ -316,6 +316,8 @@ pub struct AllocSite {
     pub stack: Vec<u64>,
     pub count: u64,
     pub bytes: u64,
+    /// The most objects that were there at once.
+    pub live: u64,
     /// What was mapped; `None` for heap objects.
     pub mapping: Option<Mapping>,
 }
@@ -441,6 +443,8 @@ pub struct Label {
     pub address: u64,
     pub bytes: u64,
     pub name: String,
+    /// Bytes from one object to the next, where these are objects of the program's own allocator; 0: it is one object.
+    pub stride: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

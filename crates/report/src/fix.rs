@@ -5,12 +5,14 @@
 //! or the whole object from its neighbours. Nothing that packs two written fields onto one line.
 mod propose;
 mod ranges;
+mod slots;
 mod tell;
 mod unit;
 
 use corefold_recording::Run;
 pub use propose::candidates;
 use serde::Serialize;
+pub use slots::{BySlot, Layout, Luck};
 pub use tell::{json, text};
 
 /// A layout that separates something.
@@ -24,6 +26,10 @@ pub struct Candidate {
     pub address: u64,
     pub bytes: u64,
     pub is_heap: bool,
+    /// Bytes from one place on a line where such an object may begin to the next; 0 if its place is no luck.
+    pub slot_step: u64,
+    /// The most objects that there were at once.
+    pub live: u64,
     /// Bytes of the unit that is laid out, and of its parts in their new layout.
     pub stride: u64,
     pub new_stride: u64,
@@ -46,6 +52,9 @@ pub struct Trial {
     /// Virtual time.
     pub seconds: f64,
     pub also: Vec<Other>,
+    /// What it gains wherever the object may begin on a line, if that was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots: Option<BySlot>,
 }
 
 impl Trial {
@@ -61,6 +70,11 @@ impl Trial {
 
     fn more_bytes(&self) -> u64 {
         [&self.candidate].into_iter().chain(&self.with).map(|one| one.more_bytes).sum()
+    }
+
+    /// Of all objects that there were.
+    fn bytes_in_all(&self) -> u64 {
+        [&self.candidate].into_iter().chain(&self.with).map(|one| one.more_bytes * one.live).sum()
     }
 }
 
@@ -82,6 +96,8 @@ pub struct Fixes {
     pub seconds: f64,
     /// By gain, the most first.
     pub layouts: Vec<Trial>,
+    /// How today's result depends on where objects happen to begin on their lines.
+    pub luck: Vec<Luck>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
@@ -106,6 +122,7 @@ impl Fixes {
             recorded_seconds: seconds(recorded),
             seconds: seconds(again),
             layouts,
+            luck: Vec::new(),
             verified: None,
         }
     }
@@ -119,12 +136,24 @@ pub fn gains_more(gain: Option<f64>, than: f64) -> bool {
     gain.is_some_and(|gain| (1.0 + gain) / (1.0 + than) - 1.0 >= ALIKE)
 }
 
-/// The numbers of the trials by gain, the most first. Of those that gain as much as the best, the one that moves least is first,
-/// then the smallest.
+/// Has a part of this layout been tried alone, and gained as much?
+fn adds_nothing(trials: &[Trial], number: usize) -> bool {
+    let all = |trial: &Trial| -> Vec<String> {
+        [&trial.candidate].into_iter().chain(&trial.with).map(|one| format!("{}: {}", one.object, one.layout)).collect()
+    };
+    let (own, gain) = (all(&trials[number]), trials[number].gain);
+    let is_part = |other: &&Trial| other.with.len() < own.len() - 1 && all(other).iter().all(|one| own.contains(one));
+    let alone = trials.iter().filter(is_part).filter_map(|other| other.gain);
+    alone.into_iter().any(|alone| !gains_more(gain, alone))
+}
+
+/// The numbers of the trials by gain, the most first, those last that add nothing to a part of theirs. Of those that gain as much
+/// as the best, the one that moves least is first, then the smallest.
 pub fn ranked(trials: &[Trial]) -> Vec<usize> {
     let gain = |number: &usize| trials[*number].gain.unwrap_or(f64::NEG_INFINITY);
     let mut order: Vec<usize> = (0..trials.len()).collect();
     order.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    order.sort_by_key(|number| adds_nothing(trials, *number));
     let most = order.first().and_then(|first| trials[*first].gain);
     let is_as_good = |number: &&usize| trials[**number].gain.is_some_and(|gain| !gains_more(most, gain));
     let as_good = order.iter().take_while(is_as_good).count();
@@ -172,12 +201,14 @@ mod tests {
             address: 0,
             bytes: 8,
             is_heap: false,
+            slot_step: 0,
+            live: 3,
             stride: 8,
             new_stride: 64,
             parts: Vec::new(),
             more_bytes,
         };
-        Trial { candidate, with: Vec::new(), gain, seconds: 1.0, also: Vec::new() }
+        Trial { candidate, with: Vec::new(), gain, seconds: 1.0, also: Vec::new(), slots: None }
     }
 
     #[test]
@@ -190,6 +221,19 @@ mod tests {
         ];
         let ranked = Fixes::new("", &Run::default(), &Run::default(), trials).layouts;
         assert_eq!(ranked.iter().map(Trial::layout).collect::<Vec<_>>(), ["small", "large", "less", "failed"]);
+    }
+
+    /// `a` and `b` together gain no more than `a`; with `c` they do.
+    #[test]
+    fn what_adds_nothing_comes_last() {
+        let with = |first: &str, others: &[&str], gain| {
+            let mut one = trial("x", first, 8, Some(gain));
+            one.with = others.iter().map(|other| trial("y", other, 8, None).candidate).collect();
+            one
+        };
+        let trials = vec![with("a", &["b"], 0.505), with("a", &[], 0.5), with("d", &[], 0.1), with("a", &["c"], 0.7)];
+        let ranked = Fixes::new("", &Run::default(), &Run::default(), trials).layouts;
+        assert_eq!(ranked.iter().map(Trial::layout).collect::<Vec<_>>(), ["a; c", "a", "d", "a; b"]);
     }
 
     #[test]
@@ -207,7 +251,7 @@ mod tests {
     fn what_is_tried_together_is_told_together() {
         let [mut one, two] = ["v", "y"].map(|layout| trial("", layout, 1, Some(0.5)));
         one.with.push(two.candidate);
-        assert_eq!((one.layout().as_str(), one.more_bytes()), ("v; y", 2));
+        assert_eq!((one.layout().as_str(), one.more_bytes(), one.bytes_in_all()), ("v; y", 2, 6));
     }
 
     #[test]

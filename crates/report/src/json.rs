@@ -4,6 +4,7 @@ pub(crate) mod shape;
 
 use crate::accuracy::{self, Expected};
 use crate::curve::{Curve, Point};
+use crate::fields;
 use crate::finding::finding;
 use crate::host;
 use crate::pace::Basis;
@@ -150,12 +151,22 @@ fn line<'a>(line: &'a HotLine, explained: &Explained) -> Line<'a> {
         transfers_by_class: classes(&line.transfers_by_class),
         stall_cycles: line.stall,
         spin_cycles: line.spin,
-        field_uses: line.fields.iter().map(field).collect(),
+        field_uses: field_uses(line, explained),
         sites: line.sites.iter().map(site).collect(),
     }
 }
 
-fn field(field: &explain::FieldUse) -> Field<'_> {
+fn field_uses<'a>(line: &'a HotLine, explained: &Explained) -> Vec<Field<'a>> {
+    let locks = fields::locks_on(line, explained);
+    let told = |(at, field)| Field {
+        sharing: fields::sharing(line, at, &locks).name(),
+        slot: fields::slot(line, field),
+        ..field_use(field)
+    };
+    line.fields.iter().enumerate().map(told).collect()
+}
+
+fn field_use(field: &explain::FieldUse) -> Field<'_> {
     Field {
         name: &field.name,
         type_name: field.type_name.as_deref(),
@@ -166,6 +177,8 @@ fn field(field: &explain::FieldUse) -> Field<'_> {
         transfers: field.transfers,
         stall_cycles: field.stall,
         spin_cycles: field.spin,
+        sharing: "",
+        slot: None,
     }
 }
 

@@ -7,6 +7,7 @@
 mod accuracy;
 mod bound;
 mod curve;
+mod fields;
 mod finding;
 pub mod fix;
 #[cfg(test)]

@@ -79,6 +79,8 @@ CF_STATIC_ASSERT(sizeof(struct cf_rwsem) == 40, "the kernel's size");
 CF_STATIC_ASSERT(offsetof(struct cf_rwsem, count) == 0 && offsetof(struct cf_rwsem, waiters) == 8 &&
 		 offsetof(struct cf_rwsem, wait_lock) == 24 && offsetof(struct cf_rwsem, osq) == 28 &&
 		 offsetof(struct cf_rwsem, owner) == 32, "the kernel's order");
+CF_STATIC_ASSERT(sizeof(struct cf_rwsem) <= CF_LINE,
+		 "one line, if it begins on one; two lines at most");
 
 static inline void cf_rwsem_init(struct cf_rwsem *sem)
 {

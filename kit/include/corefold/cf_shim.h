@@ -87,12 +87,12 @@
 #define CF_PROGRESS(name) COREFOLD_PROGRESS(name)
 #define CF_REGION_BEGIN() COREFOLD_BEGIN()
 #define CF_REGION_END() COREFOLD_END()
-#define CF_LABEL(address, bytes, name) COREFOLD_LABEL(address, bytes, name)
+#define CF_OBJECTS(address, bytes, stride, name) COREFOLD_OBJECTS(address, bytes, stride, name)
 #else
 #define CF_PROGRESS(name) ((void)0)
 #define CF_REGION_BEGIN() ((void)0)
 #define CF_REGION_END() ((void)0)
-#define CF_LABEL(address, bytes, name) ((void)0)
+#define CF_OBJECTS(address, bytes, stride, name) ((void)0)
 #endif
 
 /*

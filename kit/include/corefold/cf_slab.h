@@ -67,7 +67,8 @@ CF_EXTERN_BEGIN
 #define CF_SLAB_LINES 2u       /* align to a line; small objects so that none crosses one (SLAB_HWCACHE_ALIGN) */
 
 struct cf_slab_options {
-	const char *name;               /* for reports; must live as long as the cache */
+	const char *name;               /* for reports; must live as long as the cache. Of a structure of that name they show
+	                                   the fields */
 	size_t size;                    /* 1 to 8,192 */
 	size_t align;                   /* a power of two up to 4,096; 0: none (8) */
 	void (*constructor)(void *object);
@@ -116,6 +117,15 @@ struct cf_slab {
 	const char *name CF_LINE_ALIGNED;
 	struct cf_mutex draining; /* one at a time */
 };
+
+/* Allocations read line 0; who changes the depot or the slabs does not take that line from them, nor each other's. */
+CF_STATIC_ASSERT(offsetof(struct cf_slab, context) + sizeof(void *) <= CF_LINE, "constants are on line 0");
+CF_STATIC_ASSERT(offsetof(struct cf_slab, depot) == CF_LINE &&
+		 offsetof(struct cf_slab, exchanges) + sizeof(uint64_t) <= 2 * CF_LINE, "the depot is on line 1");
+CF_STATIC_ASSERT(offsetof(struct cf_slab, pages) == 2 * CF_LINE &&
+		 offsetof(struct cf_slab, refills) + sizeof(uint64_t) <= 3 * CF_LINE, "slabs are on line 2");
+CF_STATIC_ASSERT(offsetof(struct cf_slab, name) == 3 * CF_LINE && sizeof(struct cf_slab) == 4 * CF_LINE,
+		 "what is rarely used is on line 3");
 
 struct cf_slab_stats {
 	uint64_t allocated; /* objects with an owner */

@@ -5,11 +5,13 @@ use crate::cli::FixArgs;
 use anyhow::{Context, Result, bail, ensure};
 use corefold_explain::{Images, explain};
 use corefold_launch::{Objects, Part, Relayout};
-use corefold_recording::Run;
-use corefold_report::fix::{self, Candidate, Other, Trial};
+use corefold_recording::{AllocSite, Label, Run};
+use corefold_report::fix::{self, BySlot, Candidate, Luck, Other, Trial};
 
 /// Each round takes its candidates from the best trial of the one before.
 const ROUNDS: usize = 4;
+/// So many of the best layouts are tried slot by slot.
+const SLOTTED: usize = 3;
 
 /// What a recording is of.
 pub struct Workload {
@@ -26,6 +28,7 @@ pub struct Search<'a> {
     /// All candidates so far; a layout is some of them, by number.
     found: Vec<(Candidate, Relayout)>,
     pub trials: Vec<Trial>,
+    pub luck: Vec<Luck>,
     /// Layouts that were to be tried.
     pub asked: usize,
     /// What interrupted it.
@@ -76,7 +79,7 @@ impl Workload {
 impl<'a> Search<'a> {
     pub fn new(args: &'a FixArgs, recorded: Run, also: Vec<Workload>) -> Search<'a> {
         let workload = Workload::new(&args.recording.to_string_lossy(), recorded);
-        Search { args, workload, also, found: Vec::new(), trials: Vec::new(), asked: 0, signal: None }
+        Search { args, workload, also, found: Vec::new(), trials: Vec::new(), luck: Vec::new(), asked: 0, signal: None }
     }
 
     pub fn run(&mut self) -> Result<()> {
@@ -88,7 +91,50 @@ impl<'a> Search<'a> {
                 None => break,
             }
         }
+        if self.args.no_slots || self.signal.is_some() { Ok(()) } else { self.slots() }
+    }
+
+    /// Tries the best layouts, and the layout as it is, for each place on a line where their object may begin.
+    fn slots(&mut self) -> Result<()> {
+        let best: Vec<usize> = fix::ranked(&self.trials).into_iter().take(SLOTTED).collect();
+        for number in best {
+            let trial = &self.trials[number];
+            let candidate = trial.candidate.clone();
+            let line_bytes = self.line_bytes()?;
+            let slots = candidate.slots(line_bytes);
+            if slots.len() < 2 || !trial.with.is_empty() {
+                continue;
+            }
+            let Some(base) = relayout(&self.workload.recorded, &candidate) else { continue };
+            if !self.luck.iter().any(|known| known.object == candidate.object) {
+                let as_it_is = slots.iter().map(|slot| candidate.as_it_is_at(*slot, line_bytes)).collect();
+                let Some(gains) = self.gains(&base, as_it_is)? else { return Ok(()) };
+                self.luck.push(Luck::new(&candidate.object, slots.iter().copied().zip(gains).collect()));
+            }
+            let with_layout = slots.iter().map(|slot| candidate.at(*slot, line_bytes)).collect();
+            let Some(gains) = self.gains(&base, with_layout)? else { return Ok(()) };
+            let luck = self.luck.iter().find(|known| known.object == candidate.object);
+            self.trials[number].slots = luck.map(|luck| BySlot::new(luck, &gains));
+        }
         Ok(())
+    }
+
+    /// What each of these layouts of the same objects gains; none if a signal came.
+    fn gains(&mut self, base: &Relayout, layouts: Vec<fix::Layout>) -> Result<Option<Vec<Option<f64>>>> {
+        self.asked += layouts.len();
+        let one = |(parts, new_stride): fix::Layout| {
+            vec![Relayout { parts: as_parts(&parts), stride: base.stride, new_stride, objects: base.objects.clone() }]
+        };
+        let relayouts: Vec<Vec<Relayout>> = layouts.into_iter().map(one).collect();
+        let (runs, signal) = self.workload.tries(self.args, &relayouts)?;
+        self.signal = signal;
+        let gains = runs.iter().map(|run| self.workload.gain(Some(run))).collect();
+        Ok(signal.is_none().then_some(gains))
+    }
+
+    fn line_bytes(&self) -> Result<u64> {
+        let line = self.workload.recorded.lines.first().context("no line was recorded")?;
+        Ok(u64::from(line.bytes))
     }
 
     /// Tries what the best layout's run waited for, in addition to it. Returns what is better.
@@ -119,7 +165,8 @@ impl<'a> Search<'a> {
         if let Some(module) = changed(&best.run, images) {
             bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
         }
-        for candidate in fix::candidates(&explained) {
+        for mut candidate in fix::candidates(&explained) {
+            candidate.live = live(&best.run, &candidate);
             let has_one = best.layout.iter().any(|number| self.found[*number].0.object == candidate.object);
             if let Some(relayout) = relayout(&best.run, &candidate).filter(|_| !has_one) {
                 self.found.push((candidate, relayout));
@@ -156,7 +203,7 @@ impl<'a> Search<'a> {
             let mut candidates = layout.iter().map(|number| self.found[*number].0.clone());
             let candidate = candidates.next().context("a layout of no object")?;
             let (with, gain) = (candidates.collect(), self.workload.gain(Some(run)));
-            self.trials.push(Trial { candidate, with, gain, seconds: fix::seconds(run), also });
+            self.trials.push(Trial { candidate, with, gain, seconds: fix::seconds(run), also, slots: None });
         }
         Ok(runs)
     }
@@ -164,14 +211,39 @@ impl<'a> Search<'a> {
 
 /// What the engine is to do for it. A heap object is found by where it was allocated.
 fn relayout(run: &Run, candidate: &Candidate) -> Option<Relayout> {
-    let objects = match candidate.is_heap {
-        false => Objects::At(candidate.address, candidate.bytes),
-        true => {
-            let all = run.lines.iter().flat_map(|line| &line.objects);
-            let object = all.into_iter().find(|object| object.address == candidate.address)?;
-            Objects::Allocated(run.allocations.get(object.site as usize)?.stack.clone())
-        }
+    let objects = match (candidate.is_heap, label(run, candidate)) {
+        (true, _) => Objects::Allocated(site(run, candidate)?.stack.clone()),
+        (false, Some(label)) => Objects::Named(label.name.clone(), candidate.bytes),
+        (false, None) => Objects::At(candidate.address, candidate.bytes),
     };
-    let parts = candidate.parts.iter().map(|&(from, bytes, to)| Part { from, bytes, to }).collect();
-    Some(Relayout { objects, stride: candidate.stride, new_stride: candidate.new_stride, parts })
+    let (stride, new_stride) = (candidate.stride, candidate.new_stride);
+    Some(Relayout { objects, stride, new_stride, parts: as_parts(&candidate.parts) })
+}
+
+fn as_parts(parts: &[(u64, u64, u64)]) -> Vec<Part> {
+    parts.iter().map(|&(from, bytes, to)| Part { from, bytes, to }).collect()
+}
+
+/// Where the object was allocated.
+fn site<'a>(run: &'a Run, candidate: &Candidate) -> Option<&'a AllocSite> {
+    let mut all = run.lines.iter().flat_map(|line| &line.objects);
+    run.allocations.get(all.find(|object| object.address == candidate.address)?.site as usize)
+}
+
+/// What the program's own allocator calls the object.
+fn label<'a>(run: &'a Run, candidate: &Candidate) -> Option<&'a Label> {
+    let around = |label: &&Label| (label.address..label.address + label.bytes).contains(&candidate.address);
+    run.labels.iter().filter(|label| label.stride > 0).find(around)
+}
+
+/// The most objects of its kind that were there at once; of the program's own allocator, how many it made room for.
+fn live(run: &Run, candidate: &Candidate) -> u64 {
+    match (candidate.is_heap, label(run, candidate)) {
+        (true, _) => site(run, candidate).map_or(1, |site| site.live),
+        (false, Some(own)) => {
+            let alike = run.labels.iter().filter(|label| label.stride > 0 && label.name == own.name);
+            alike.map(|label| label.bytes / label.stride).sum()
+        }
+        (false, None) => 1,
+    }
 }

@@ -175,7 +175,20 @@ pub fn region_ticks(end: Ticks) -> Ticks {
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_label(address: u64, bytes: usize, name: *const c_char) {
     if active() {
-        engine().labels.push(Label { address, bytes: bytes as u64, name: text(name) });
+        engine().labels.push(Label { address, bytes: bytes as u64, name: text(name), stride: 0 });
+    }
+}
+
+/// Objects of the program's own allocator, one every `stride` bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_objects(address: u64, bytes: usize, stride: usize, name: *const c_char) {
+    if active() && stride > 0 {
+        let label = Label { address, bytes: bytes as u64, name: text(name), stride: stride as u64 };
+        crate::storage::relayout::placed(&label);
+        // An allocator may use its memory anew.
+        if !engine().labels.contains(&label) {
+            engine().labels.push(label);
+        }
     }
 }
 

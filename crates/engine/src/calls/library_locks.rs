@@ -201,7 +201,7 @@ pub fn take_library(what: Guarded, pc: u64, held: &mut u64) {
 /// Takes a lock that is a word of ours.
 fn take_named(lock: u64, name: &'static str, pc: u64, held: &mut u64) {
     take(lock, pc, held, || {
-        let label = Label { address: lock, bytes: BYTES, name: name.to_string() };
+        let label = Label { address: lock, bytes: BYTES, name: name.to_string(), stride: 0 };
         if !engine().labels.contains(&label) {
             engine().labels.push(label);
         }

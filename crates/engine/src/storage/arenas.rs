@@ -60,7 +60,7 @@ fn lock(lock: Object, arena: u32) {
         wait_for_word(lock, WORD);
     }
     locks::acquired_as(lock.address, LockKind::Library, (!free).then_some(begin), lock.call.pc, || {
-        engine().labels.push(Label { address: lock.address, bytes: BYTES, name: name(arena) });
+        engine().labels.push(Label { address: lock.address, bytes: BYTES, name: name(arena), stride: 0 });
         name(arena)
     });
 }

@@ -24,13 +24,22 @@ const SITE_DEPTH: usize = 4;
 pub struct Heap {
     places: Places,
     pub sites: Vec<AllocSite>,
+    /// Live objects of each site.
+    live: Vec<u64>,
     site_numbers: HashMap<([u64; SITE_DEPTH], Option<Mapping>), u32, FxBuildHasher>,
 }
 
 impl Heap {
     pub fn new(cpus: u32) -> Self {
         let places = Places::new(HEAP, HEAP_BYTES, (cpus * ARENAS_PER_CPU) as usize);
-        Heap { places, sites: Vec::new(), site_numbers: HashMap::default() }
+        Heap { places, sites: Vec::new(), live: Vec::new(), site_numbers: HashMap::default() }
+    }
+
+    /// An object of this site is there.
+    fn begins(&mut self, site: u32) {
+        let (live, site) = (&mut self.live[site as usize], &mut self.sites[site as usize]);
+        *live += 1;
+        site.live = site.live.max(*live);
     }
 }
 
@@ -99,6 +108,7 @@ pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
     limit::take(size, pc);
     let Some((address, fresh)) = place(request, pc) else { crash::out_of_memory(size, pc) };
     let site = site_number(pc, size, None);
+    heap().begins(site);
     relayout::allocated(address, size, site);
     *header(address) = u64::from(site) << SIZE_BITS | size;
     if !places().is_large(address) {
@@ -135,7 +145,11 @@ pub fn release(address: u64, pc: u64) -> bool {
     relayout::freed(address);
     *header(address) = head | FREED;
     limit::give(size);
-    if places().is_large(address) { release_large(address, pc) } else { release_small(address, size, pc) }
+    let freed = if places().is_large(address) { release_large(address, pc) } else { release_small(address, size, pc) };
+    if freed {
+        heap().live[(head >> SIZE_BITS) as usize] -= 1;
+    }
+    freed
 }
 
 fn release_small(address: u64, size: u64, pc: u64) -> bool {
@@ -188,6 +202,7 @@ pub fn site_number(pc: u64, size: u64, mapping: Option<Mapping>) -> u32 {
     if number == next {
         let stack = stack.iter().copied().filter(|pc| *pc != 0).collect();
         heap.sites.push(AllocSite { stack, mapping: key.1.clone(), ..AllocSite::default() });
+        heap.live.push(0);
         heap.site_numbers.insert(key, number);
     }
     let site = &mut heap.sites[number as usize];

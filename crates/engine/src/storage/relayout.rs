@@ -13,13 +13,16 @@ use crate::hooks::hot::hot;
 use crate::layout::{ELSEWHERE, ELSEWHERE_BYTES};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use corefold_launch::{Objects, Relayout};
+use corefold_launch::{Objects, Part, Relayout};
 use corefold_model::{Kind, Tag};
+use corefold_recording::Label;
 
 /// The objects that are there now, and the lines that stand for others.
 #[derive(Default)]
 pub struct Relayouts {
     layouts: Vec<Relayout>,
+    /// The parts of each, ascending in the new layout.
+    by_place: Vec<Vec<Part>>,
     /// By the site of an allocation: the number of its layout, if it has one.
     by_site: BTreeMap<u32, Option<usize>>,
     /// By address.
@@ -87,10 +90,11 @@ pub fn begin() {
         .enumerate()
         .filter_map(|(number, layout)| match layout.objects {
             Objects::At(address, bytes) => Some((address, bytes, number)),
-            Objects::Allocated(_) => None,
+            Objects::Allocated(_) | Objects::Named(..) => None,
         })
         .collect();
     hot!().relaid = u8::from(!layouts.is_empty());
+    engine().relayouts.by_place = layouts.iter().map(Relayout::by_place).collect();
     engine().relayouts.layouts = layouts;
     first.into_iter().for_each(|(address, bytes, layout)| engine().relayouts.add(address, bytes, layout));
 }
@@ -101,6 +105,24 @@ pub fn allocated(address: u64, bytes: u64, site: u32) {
     if hot!().relaid != 0 {
         let stack = || engine().heap.sites[site as usize].stack.clone();
         engine().relayouts.allocated(address, bytes, site, stack);
+    }
+}
+
+/// The program's own allocator has made room for objects.
+pub fn placed(label: &Label) {
+    if hot!().relaid == 0 {
+        return;
+    }
+    let of_name = |layout: &Relayout| match &layout.objects {
+        Objects::Named(name, bytes) if *name == label.name => Some(*bytes),
+        _ => None,
+    };
+    let layouts = engine().relayouts.layouts.iter().enumerate();
+    let Some((number, bytes)) = layouts.filter_map(|(number, layout)| Some((number, of_name(layout)?))).next() else {
+        return;
+    };
+    for address in (label.address..label.address + label.bytes).step_by(label.stride as usize) {
+        engine().relayouts.add(address, bytes, number);
     }
 }
 
@@ -138,7 +160,7 @@ impl Relayouts {
 
     fn add(&mut self, address: u64, bytes: u64, layout: usize) {
         let (stride, parts) = (self.layouts[layout].stride, self.layouts[layout].parts.clone());
-        if bytes < stride {
+        if bytes < stride || self.objects.contains_key(&address) {
             return;
         }
         let place = self.take(self.layouts[layout].new_bytes(bytes));
@@ -195,7 +217,7 @@ impl Relayouts {
         let at = address - place;
         match *piece {
             Piece::Line(line) => line + at,
-            Piece::Object(start, layout) => start + self.layouts[layout].offset(at),
+            Piece::Object(start, layout) => start + self.layouts[layout].offset(&self.by_place[layout], at),
         }
     }
 }

@@ -12,24 +12,41 @@ use std::collections::BTreeSet;
 /// Objects that are looked at, and the least share of the CPU time that each must be waited for.
 const OBJECTS: usize = 4;
 const LEAST: f64 = 0.02;
+/// The least share of the CPU time without spins that CPUs stall for such an object.
+const LEAST_OF_STALL: f64 = 0.05;
 /// Fields of one object, the most expensive, that are tried alone.
 const FIELDS: usize = 4;
+/// And so many with padding before them.
+const PADDED: usize = 2;
 /// Elements of an array within an object, at most.
 pub const ELEMENTS: u64 = 1024;
+
+/// glibc's heap aligns objects so, and maps larger ones by themselves.
+const HEAP_GRAIN: u64 = 16;
+const HEAP_LARGE: u64 = 128 << 10;
 
 /// Layouts that are worth a trial, the object with the most wait first.
 pub fn candidates(explained: &Explained) -> Vec<Candidate> {
     let Time { compute, stall, spin, .. } = explained.run.time;
     let all = compute + stall + spin;
     let groups = groups(explained);
-    let hot = groups.iter().take(OBJECTS).filter(|group| units::share(group.wait(), all) >= LEAST);
+    let by_wait = groups.iter().take(OBJECTS).filter(|group| units::share(group.wait(), all) >= LEAST);
+    // Who spins waits for another CPU's progress, which stalls on other lines: of a lock's queue these cost everybody.
+    let mut by_stall: Vec<&Group> = groups.iter().collect();
+    by_stall.sort_by_key(|group| std::cmp::Reverse(group.stall));
+    let stalls = |group: &&&Group| units::share(group.stall, compute + stall) >= LEAST_OF_STALL;
+    let by_stall = by_stall.iter().take(OBJECTS).filter(stalls).copied();
     let mut found: Vec<Candidate> = Vec::new();
-    for candidate in hot.flat_map(of_group) {
+    for candidate in by_wait.chain(by_stall).flat_map(of_group) {
         if !found.iter().any(|known| known.address == candidate.address && known.parts == candidate.parts) {
             found.push(candidate);
         }
     }
     found
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn of_group(group: &Group<'_>) -> Vec<Candidate> {
@@ -41,6 +58,7 @@ fn of_group(group: &Group<'_>) -> Vec<Candidate> {
     found.extend(unit.by_user(group, elements.as_ref()));
     found.extend(elements);
     found.extend(unit.fields_alone());
+    found.extend(unit.padded());
     found.extend(unit.read_apart());
     found.extend(unit.aligned());
     found
@@ -52,7 +70,7 @@ fn main_object(line: &HotLine) -> Option<&ObjectUse> {
         line.fields.iter().filter(|f| f.object == Some(object)).map(|f| f.stall + f.spin).sum()
     };
     let object = line.objects.get((0..line.objects.len()).rev().max_by_key(|&object| cost(object))?)?;
-    (matches!(object.storage, Storage::Heap | Storage::Global) && object.bytes > 0).then_some(object)
+    (matches!(object.storage, Storage::Heap | Storage::Slab | Storage::Global) && object.bytes > 0).then_some(object)
 }
 
 impl Unit<'_> {
@@ -66,11 +84,24 @@ impl Unit<'_> {
             address: self.object.address,
             bytes: self.object.bytes,
             is_heap: self.object.storage == Storage::Heap,
+            slot_step: self.slot_step(),
+            live: 1,
             stride,
             new_stride,
             more_bytes: (new_stride - moved.min(new_stride)) * (self.object.bytes / stride).max(1),
             parts,
         }
+    }
+
+    /// Bytes from one place on a line where the object may begin to the next; 0 if its place is no luck.
+    fn slot_step(&self) -> u64 {
+        let ObjectUse { storage, stride, bytes, .. } = *self.object;
+        let step = match storage {
+            Storage::Heap if bytes < HEAP_LARGE => HEAP_GRAIN,
+            Storage::Slab => gcd(stride, self.line_bytes),
+            _ => 0,
+        };
+        if step < self.line_bytes && self.stride == bytes { step } else { 0 }
     }
 
     fn name(&self, part: &Part) -> String {
@@ -141,20 +172,39 @@ impl Unit<'_> {
 
     /// Each written field alone, those that cost most.
     fn fields_alone(&self) -> Vec<Candidate> {
-        let mut written: Vec<(&u64, &Part)> = self.parts.iter().filter(|(_, part)| part.written).collect();
+        let alone = self.written_fields().into_iter().take(FIELDS).filter(|(_, part)| part.bytes < self.stride);
+        alone
+            .map(|(offset, part)| {
+                let layout = format!("{} on a line of its own", self.name(part));
+                self.candidate(layout, self.stride, vec![(offset, part.bytes, 0)])
+            })
+            .collect()
+    }
+
+    /// Padding before such a field: it and all that follows go to the next line, the rest stays together.
+    fn padded(&self) -> Vec<Candidate> {
+        let first = self.parts.keys().next().copied().unwrap_or(0);
+        let padded = self.written_fields().into_iter().filter(|(offset, _)| *offset > first).take(PADDED);
+        padded
+            .map(|(offset, part)| {
+                let next = offset.next_multiple_of(self.line_bytes);
+                let parts = vec![(0, offset, 0), (offset, self.stride - offset, next)];
+                self.candidate(format!("padding before {}", self.name(part)), self.stride, parts)
+            })
+            .collect()
+    }
+
+    /// Each with its offset, those that cost most first.
+    fn written_fields(&self) -> Vec<(u64, &Part)> {
+        let all = self.parts.iter().map(|(offset, part)| (*offset, part));
+        let mut written: Vec<(u64, &Part)> = all.filter(|(_, part)| part.written).collect();
         // One of an array's elements is no better than the others.
         let like = |part: &Part| {
             self.parts.values().filter(|other| pattern(&other.names[0]) == pattern(&part.names[0])).count()
         };
         written.retain(|(_, part)| like(part) == 1 && part.is_one());
         written.sort_by_key(|(_, part)| std::cmp::Reverse((part.cost, part.transfers)));
-        let alone = written.into_iter().take(FIELDS).filter(|(_, part)| part.bytes < self.stride);
-        alone
-            .map(|(offset, part)| {
-                let layout = format!("{} on a line of its own", self.name(part));
-                self.candidate(layout, self.stride, vec![(*offset, part.bytes, 0)])
-            })
-            .collect()
+        written
     }
 
     /// Lines that CPUs fetch only to read, without what is written on them. What else is on them goes along: who finds one field

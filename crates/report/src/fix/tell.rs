@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layouts that were tried, by gain: as text, and as a document.
-use super::{Fixes, Verified};
+use super::{BySlot, Fixes, Luck, Verified};
 use crate::json::shape;
 use crate::style::{Style, escaped, wrap};
 use crate::table::{Align, Table};
@@ -33,13 +33,23 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     let others: Vec<String> = fixes.layouts[0].also.iter().map(|other| other.recording.clone()).collect();
     let mut columns = vec![("gain", Align::Right), ("time", Align::Right)];
     columns.extend(others.iter().map(|name| (name.as_str(), Align::Right)));
-    columns.extend([("bytes", Align::Right), ("layout", Align::Left)]);
+    let by_slot = fixes.layouts.iter().any(|trial| trial.slots.is_some());
+    if by_slot {
+        columns.extend([("average", Align::Right), ("worst", Align::Right)]);
+    }
+    columns.extend([("bytes", Align::Right), ("in all", Align::Right), ("layout", Align::Left)]);
     let last = columns.len() - 1;
     let mut table = Table::new(&columns, &[last]);
     for trial in &fixes.layouts {
         let mut cells = vec![signed(trial.gain), units::duration(trial.seconds)];
         cells.extend(trial.also.iter().map(|other| signed(other.gain)));
+        if by_slot {
+            let cell =
+                |which: fn(&BySlot) -> Option<f64>| trial.slots.as_ref().map_or("-".into(), |s| signed(which(s)));
+            cells.extend([cell(|slots| slots.average), cell(|slots| slots.worst)]);
+        }
         cells.push(format!("+{}", trial.more_bytes()));
+        cells.push(format!("+{}", trial.bytes_in_all()));
         cells.push(trial.layout());
         table.row(cells);
     }
@@ -50,12 +60,34 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     if is_clipped {
         out += &format!("\n{}", wrap(&format!("first: {best}"), options.width, 0));
     }
-    out += "\ngain: of throughput, on this workload and machine; bytes: what an object grows by, at most\n";
+    out += "\ngain: of throughput, on this workload and machine; bytes: what an object grows by, at most; in all: all \
+            objects that there were at once\n";
+    out += &by_luck(fixes, options.width);
     if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {
         out += "failed: the program ended otherwise than as it is\n";
     }
     out += &verified(fixes, options.width);
     style.finish(&out)
+}
+
+/// How the layout as it is does at each slot.
+fn by_luck(fixes: &Fixes, width: usize) -> String {
+    let mut out = String::new();
+    if !fixes.luck.is_empty() {
+        out += "average, worst: over all places on a line where the object may begin, each compared with the layout as it is \
+                there\n";
+    }
+    for Luck { object, gains, luck } in &fixes.luck {
+        let slots: Vec<String> = gains.iter().map(|(slot, gain)| format!("+{slot} {}", signed(*gain))).collect();
+        let text = format!(
+            "Luck of the slot: {object} where it is now, against the mean of all places on a line where it may begin: {}. \
+             All objects at one place: {}.",
+            signed(*luck),
+            slots.join(", ")
+        );
+        out += &format!("\n{}", wrap(&text, width, 0));
+    }
+    out
 }
 
 /// What changing the source gained, beside what the best trial promised.

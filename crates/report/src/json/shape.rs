@@ -203,6 +203,10 @@ pub struct Field<'a> {
     pub transfers: u64,
     pub stall_cycles: u64,
     pub spin_cycles: u64,
+    /// `true`, `false`, `true and false`, `lock with data`, or nothing if that is not known.
+    pub sharing: &'static str,
+    /// Where its object begins on a line.
+    pub slot: Option<u64>,
 }
 
 #[derive(Serialize)]

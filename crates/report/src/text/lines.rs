@@ -2,6 +2,7 @@
 //! The hottest cache lines, by object.
 use super::{Screen, source};
 use crate::curve::Point;
+use crate::fields::{FieldRow, rows, slots};
 use crate::finding::cpu_time;
 use crate::hot::{Group, Spot, groups};
 use crate::style::wrap;
@@ -13,6 +14,7 @@ use corefold_recording::{CLASS_NAMES, MOST_LINES};
 /// Objects shown, and places in the code for each.
 const MOST: usize = 5;
 const MOST_SPOTS: usize = 6;
+const MOST_FIELDS: usize = 8;
 /// Objects whose lines cost less of the CPU time than this are only counted.
 const LEAST: f64 = 0.001;
 
@@ -67,7 +69,61 @@ fn entry(screen: &Screen, point: &Point, number: usize, group: &Group) -> String
     out += &wrap(&cost, screen.width(), 5);
     out += &verdict(screen, group);
     out += &wrap(&movement(group), screen.width(), 5);
-    out + &spots(screen, group)
+    out += &spots(screen, group);
+    out + &fields(screen, point, group)
+}
+
+/// Field by field, where there are several; of objects at several slots, slot by slot.
+fn fields(screen: &Screen, point: &Point, group: &Group) -> String {
+    let mut rows = rows(group, point.explained);
+    if rows.len() < 2 || rows.iter().all(|row| row.name.contains("+0x")) {
+        return String::new();
+    }
+    rows.truncate(MOST_FIELDS);
+    let columns = [
+        ("share", Align::Right),
+        ("misses", Align::Right),
+        ("read on", Align::Right),
+        ("written on", Align::Right),
+        ("offset", Align::Right),
+        ("field", Align::Left),
+        ("sharing", Align::Left),
+    ];
+    let mut table = Table::new(&columns, &[5]).indent(5);
+    rows.iter().for_each(|row| table.row(field_row(row, group)));
+    table.print(screen.width(), screen.style) + &by_slot(screen, group, &rows)
+}
+
+fn field_row(row: &FieldRow, group: &Group) -> Vec<String> {
+    vec![
+        units::about(units::share(row.wait, group.wait())),
+        units::count(row.misses as f64),
+        row.readers.len().to_string(),
+        row.writers.len().to_string(),
+        format!("+{}", row.offset),
+        row.name.clone(),
+        row.sharing.name().into(),
+    ]
+}
+
+/// The share of each field by where its object begins on a line.
+fn by_slot(screen: &Screen, group: &Group, rows: &[FieldRow]) -> String {
+    let slots = slots(group);
+    if slots.len() < 2 {
+        return String::new();
+    }
+    let names: Vec<String> = slots.iter().map(|slot| format!("+{slot}")).collect();
+    let mut columns = vec![("objects that begin on a line at", Align::Left)];
+    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
+    let mut table = Table::new(&columns, &[0]).indent(5);
+    for row in rows {
+        let share = |slot| match row.by_slot.get(slot) {
+            Some(wait) => units::about(units::share(*wait, group.wait())),
+            None => "-".into(),
+        };
+        table.row(std::iter::once(row.name.clone()).chain(slots.iter().map(share)).collect());
+    }
+    table.print(screen.width(), screen.style)
 }
 
 fn verdict(screen: &Screen, group: &Group) -> String {

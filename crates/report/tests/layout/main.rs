@@ -4,4 +4,5 @@ mod built;
 mod fuzz;
 mod golden;
 mod hostile;
+mod kit;
 mod pahole;

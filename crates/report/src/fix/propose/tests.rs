@@ -87,9 +87,13 @@ fn two_arrays_are_not_one_and_one_element_is_none() {
 fn two_written_fields_are_never_put_together() {
     let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50), ("t.c", 16, 8, 0, 50), ("t.d", 24, 8, 0, 50)];
     for Candidate { layout, parts, .. } in proposed(line(80, Storage::Global, &fields, 0)) {
+        // The line that a byte is on in the new layout; what is no part stays where it was, apart from all parts.
+        let line = |at: u64| {
+            let part = parts.iter().find(|(from, bytes, _)| (*from..from + bytes).contains(&at));
+            part.map(|(from, _, to)| (to + at - from) / 64)
+        };
         let whole = parts == [(0, 80, 0)];
-        let written = parts.iter().filter(|(from, _, _)| *from < 16).count();
-        assert!(whole || written <= 1, "{layout}: {parts:?}");
+        assert!(whole || line(0).is_none() || line(8).is_none() || line(0) != line(8), "{layout}: {parts:?}");
     }
 }
 
@@ -100,4 +104,41 @@ fn nothing_is_proposed_for_stacks_and_for_what_costs_nothing() {
     let mut idle = run(4);
     (idle.run.time.compute, idle.lines) = (10_000, vec![line(64, Storage::Heap, &fields, 0)]);
     assert!(candidates(&idle).is_empty());
+}
+
+/// What follows a written field goes with it, what is before stays together.
+#[test]
+fn padding_goes_before_a_field() {
+    let fields = [("t.a", 0, 8, 1, 50), ("t.b", 24, 8, 1, 70)];
+    let all = proposed(line(72, Storage::Global, &fields, 0));
+    let padded: Vec<_> = all.iter().filter(|one| one.layout.starts_with("padding before")).collect();
+    assert_eq!(padded.len(), 1, "nothing is before t.a: {all:?}");
+    assert_eq!((padded[0].layout.as_str(), padded[0].new_stride), ("padding before t.b", 128));
+    assert_eq!(padded[0].parts, [(0, 24, 0), (24, 48, 64)]);
+}
+
+/// A lock's queue spins for its owner, who stalls on another line.
+#[test]
+fn what_stalls_those_who_do_not_spin_is_tried_too() {
+    let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50)];
+    let mut run = run(4);
+    (run.run.time.spin, run.run.time.stall, run.run.time.compute) = (100_000, 500, 500);
+    run.lines = vec![line(64, Storage::Heap, &fields, 0)];
+    assert!(!candidates(&run).is_empty(), "100 of the 1000 cycles that are not spun");
+    run.run.time.compute = 50_000;
+    assert!(candidates(&run).is_empty());
+}
+
+/// Where an object begins on a line is luck if its allocator packs it without regard to lines.
+#[test]
+fn slots_are_as_the_allocator_aligns() {
+    let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50)];
+    let steps = |storage, stride| {
+        let mut line = line(584, storage, &fields, 0);
+        line.objects[0].stride = stride;
+        proposed(line)[0].slot_step
+    };
+    assert_eq!(steps(Storage::Heap, 0), 16);
+    assert_eq!([584, 592, 608, 640].map(|stride| steps(Storage::Slab, stride)), [8, 16, 32, 0]);
+    assert_eq!(steps(Storage::Global, 0), 0);
 }
