@@ -37,6 +37,7 @@ fn calls_of_one_stream_take_turns() {
     for call in ["fgetc", "fgets", "fscanf"] {
         takes_turns(call, "lock of stream `/dev/zero`");
     }
+    takes_turns("open_memstream", "lock of stream `open_memstream`");
 }
 
 /// Nobody can pad what the C library lays out.

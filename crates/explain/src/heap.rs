@@ -154,7 +154,8 @@ fn is_c_library(path: &str) -> bool {
 fn opens_stream(function: &str) -> bool {
     let name = function.trim_start_matches("_IO_new_").trim_start_matches("_IO_").trim_start_matches("__");
     let name = name.trim_end_matches("_internal").trim_end_matches("64");
-    ["fopen", "fdopen", "popen", "tmpfile", "fopencookie", "cookie_init", "fmemopen", "open_memstream"].contains(&name)
+    let known = ["fopen", "fdopen", "popen", "tmpfile", "fopencookie", "cookie_init", "fmemopen"];
+    known.contains(&name) || ["open_memstream", "open_wmemstream"].contains(&name)
 }
 
 fn first_of_user<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> Option<Place> {

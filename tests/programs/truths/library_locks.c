@@ -17,7 +17,7 @@
 
 enum { TURNS = 1000, MOST = 64 };
 
-static FILE *stream;
+static FILE *stream, *memory;
 static DIR *directory;
 static regex_t expression;
 static const char *how;
@@ -56,6 +56,8 @@ static void once(long me, int i)
 		list("%ld %d %ld %ld %ld %ld %ld %g\n", me, i, 1L, 2L, 3L, 4L, 5L, 6.5);
 	else if (!strcmp(how, "fwrite"))
 		fwrite("0123456789", 1, 10, stream);
+	else if (!strcmp(how, "open_memstream"))
+		fwrite("0123456789", 1, 10, memory);
 	else if (!strcmp(how, "fputs"))
 		fputs("a line\n", stream);
 	else if (!strcmp(how, "fflush_all")) {
@@ -110,10 +112,13 @@ static void *work(void *me)
 int main(int count, char **arguments)
 {
 	pthread_t threads[MOST];
+	char *text;
+	size_t bytes;
 	int most = count > 2 ? atoi(arguments[2]) : 1;
 	int reads;
 
 	how = arguments[1];
+	memory = open_memstream(&text, &bytes);
 	directory = opendir("/");
 	regcomp(&expression, "t.*t", REG_EXTENDED);
 	reads = how[0] == 'f' && (how[1] == 'g' || how[1] == 's');

@@ -116,14 +116,20 @@ pub fn file_name(path: u64) -> Option<String> {
     if device { Some(path.into()) } else { path.rsplit('/').next().map(str::to_string) }
 }
 
+/// The stream is no more, and what is opened in its place may have no name.
+pub fn closed(stream: &Stream) {
+    names().remove(&stream.lock);
+}
+
 fn stream_name(stream: &Stream) -> String {
-    let known = match stream.fd {
+    let fd = stream.descriptor();
+    let known = match fd {
         0 => Some("stdin".to_string()),
         1 => Some("stdout".to_string()),
         2 => Some("stderr".to_string()),
         _ => names().get(&stream.lock).cloned(),
     };
-    let name = known.unwrap_or_else(|| format!("descriptor {}", stream.fd));
+    let name = known.unwrap_or_else(|| format!("descriptor {fd}"));
     format!("lock of stream `{name}`")
 }
 

@@ -22,7 +22,7 @@ pub struct Stream {
     read_next: *const u8,
     read_end: *const u8,
     others: [usize; 11],
-    pub fd: c_int,
+    fd: c_int,
     flags2: c_int,
     offset: i64,
     column: u16,
@@ -32,6 +32,13 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The descriptor that it reads and writes; negative: none. libc sets none in a stream over memory, so what is there may
+    /// be anything: only a stream with a file's buffer has one (`fileno` goes by that, too).
+    pub fn descriptor(&self) -> c_int {
+        const FILE_BUFFER: c_int = 0x2000;
+        if self.flags & FILE_BUFFER != 0 { self.fd } else { -1 }
+    }
+
     /// The program locks it by itself (`__fsetlocking`).
     pub fn is_locked_by_user(&self) -> bool {
         const USER_LOCK: c_int = 0x8000;
@@ -99,7 +106,7 @@ fn hold<'a>(stream: u64, cycles: u32, pc: u64, held: &mut u64) -> Option<&'a Str
 
 fn before_output(stream: u64, cycles: u32, pc: u64, held: &mut u64) {
     match hold(stream, cycles, pc, held) {
-        Some(stream) => io::await_room(stream.fd),
+        Some(stream) => io::await_room(stream.descriptor()),
         // All streams: libc takes the lock of each.
         None => take_library(Guarded::Streams, pc, held),
     }
@@ -112,9 +119,10 @@ fn before_input(stream: u64, pc: u64, held: &mut u64) {
 }
 
 fn await_buffer(stream: &Stream) {
-    if stream.read_next >= stream.read_end && stream.fd >= 0 {
+    let fd = stream.descriptor();
+    if stream.read_next >= stream.read_end && fd >= 0 {
         sched::enter_kernel();
-        io::await_input(stream.fd);
+        io::await_input(fd);
     }
 }
 
@@ -150,7 +158,7 @@ fn unlocked_output(stream: u64) {
     charge(UNLOCKED);
     // SAFETY: the program's stream, or null.
     if let Some(stream) = unsafe { (stream as *const Stream).as_ref() } {
-        io::await_room(stream.fd);
+        io::await_room(stream.descriptor());
     }
 }
 
@@ -274,12 +282,18 @@ stand_ins_at! {
         makes(pc, || Some("open_memstream".to_string()), || own(text, bytes))
     }
 
+    "rdx" fn open_wmemstream(text: *mut *mut libc::wchar_t, bytes: *mut usize; pc) -> *mut c_void {
+        makes(pc, || Some("open_wmemstream".to_string()), || own(text, bytes))
+    }
+
     "rsi" fn fclose(stream: *mut Stream; pc) -> c_int {
         let mut held = 0;
         before_output(stream as u64, BUFFERED, pc, &mut held);
         sched::enter_kernel();
         // SAFETY: the program's stream.
-        io::forget(unsafe { (*stream).fd });
+        let closed = unsafe { &*stream };
+        io::forget(closed.descriptor());
+        library_locks::closed(closed);
         // libc takes both locks again, and the stream's is then gone.
         give(core::mem::take(&mut held), pc);
         library_locks::pass_library(Guarded::Streams, OPENED, pc);
