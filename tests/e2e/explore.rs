@@ -216,6 +216,22 @@ fn schedules_that_do_not_finish_in_time_are_not_failures() {
     assert!(found["unfinished"].as_array().unwrap().contains(&1.into()), "{}", found["unfinished"]);
 }
 
+/// The holder of a spin lock may lose its CPU, and the others then spin for whole time slices. That ends, only later.
+#[test]
+fn a_schedule_that_takes_long_is_no_failure_unless_its_time_was_given() {
+    let program = program("pthread/spinlock.c");
+    let (place, said) = explore(&program, "--cpus 2 --seeds 1-3");
+    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    assert!(said.out.contains(" of virtual time and "), "{}", said.out);
+    assert!(said.out.contains(" not counted as failing; --longest gives more: seed 1"), "{}", said.out);
+    assert!(found(&place)["unfinished"].as_array().unwrap().contains(&1.into()), "{}", said.out);
+    let (_, said) = explore(&program, "--cpus 2 --seeds 1 --longest 0.05");
+    assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
+    assert!(said.out.starts_with("seed 1: did not end within the virtual time"), "{}", said.out);
+    let (_, said) = explore(&program, "--cpus 2 --seeds 1 --longest 10");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
 /// The time that a schedule takes grows with the number of stores, and no faster.
 #[test]
 fn stores_without_a_fence_do_not_pile_up() {

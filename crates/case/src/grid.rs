@@ -108,7 +108,7 @@ fn rates(corefold: &Path, program: &Path, place: &Path, cell: &Place) -> Result<
     for (kind, rate) in rates[..ADAPTIVE].iter_mut().enumerate() {
         let longest = adaptive.seconds * CUT_OFF * all_over_counted(cell.0) + START * f64::from(cell.0 + 20);
         let run = simulate(corefold, program, place, &request(cell, KINDS[kind], Some(longest)))?;
-        if !run.finished && !run.ending.summary.contains("livelock") {
+        if !run.finished && !run.ending.summary.contains("--longest") {
             bail!("{} at {cell:?} {}", KINDS[kind], run.ending.summary);
         }
         *rate = run.throughput.filter(|_| run.finished);

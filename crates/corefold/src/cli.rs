@@ -32,8 +32,8 @@ Examples:
   corefold run --seed 4711 --cpus 4 -- ./test             replay the schedule of one seed
 
 A schedule fails if the program exits with a status other than 0, crashes, uses memory after freeing it, deadlocks,
-or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if none failed but some did not finish within
---timeout, 6 if the program cannot be simulated, others as for `corefold run`.";
+or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if none failed but some did not finish in
+time, 6 if the program cannot be simulated, others as for `corefold run`.";
 
 const FIX: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use crate::replay;
 use crate::screen;
 use anyhow::Result;
 use corefold_driver::run::Options;
-use corefold_driver::run::explore::{Search, Searched, explore as search};
+use corefold_driver::run::explore::{Search, Searched, Unfinished, explore as search};
 use corefold_driver::seeds::Seeds;
 use corefold_driver::{cpus, exit};
 use corefold_explain::{Images, explain};
@@ -82,12 +82,15 @@ fn show(args: &ExploreArgs, found: Searched, to: Json) -> Result<()> {
         Ok(Failure { seed: f.seed, explained, printed, replay: replay::command(args, f.seed, longest, &f.run.status) })
     };
     let failures = found.failures.into_iter().map(failure).collect::<Result<_>>()?;
+    let Unfinished { host: too_slow, longest: too_long } = found.unfinished;
     let found = Schedules {
         cpus: args.cpus,
         threads: found.plain.threads,
         tried: found.tried,
         failures,
-        unfinished: found.unfinished,
+        too_slow,
+        too_long,
+        longest,
     };
     let look = screen::options(Default::default());
     to.print(|| schedules::json(&found), || schedules::text(&found, &look))

@@ -148,7 +148,7 @@ impl Teller<'_, '_> {
         };
         let summary = match spin {
             true => "livelock: threads poll memory that no thread writes any more",
-            false => "livelock: still running at the end of the virtual time that it may take (--longest)",
+            false => "did not end within the virtual time that it may take (--longest)",
         };
         let ran = running.iter().map(|one| self.stack(Some(one.thread), &one.stack, Top::Call));
         let waited = waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call));

@@ -6,6 +6,7 @@ use crate::text::{Screen, endings};
 use crate::{Options, units};
 use corefold_explain::{Ending, Explained};
 use serde::Serialize;
+use std::time::Duration;
 
 pub struct Schedules {
     pub cpus: u32,
@@ -15,7 +16,10 @@ pub struct Schedules {
     pub tried: u64,
     pub failures: Vec<Failure>,
     /// Seeds whose schedule was still getting on at the end of `--timeout`.
-    pub unfinished: Vec<u64>,
+    pub too_slow: Vec<u64>,
+    /// And those at the end of the virtual time that a schedule has where `--longest` is not given.
+    pub too_long: Vec<u64>,
+    pub longest: Duration,
 }
 
 pub struct Failure {
@@ -40,7 +44,10 @@ pub fn text(found: &Schedules, options: &Options) -> String {
         }
         out.push('\n');
     }
-    screen.style.finish(&(out + &unfinished(&found.unfinished) + &sum(found)))
+    out += &unfinished(&found.too_slow, "--timeout", "");
+    let (within, more) = (format!("{} s of virtual time", found.longest.as_secs_f64()), "; --longest gives more");
+    out += &unfinished(&found.too_long, &within, more);
+    screen.style.finish(&(out + &sum(found)))
 }
 
 /// Failures that end alike, in the order of their first.
@@ -87,15 +94,14 @@ fn some(seeds: &[u64]) -> String {
     first.join(", ") + &more
 }
 
-fn unfinished(seeds: &[u64]) -> String {
-    match seeds {
-        [] => String::new(),
-        _ => format!(
-            "{} did not finish within --timeout and are not counted as failing: seed {}\n",
-            units::counted(seeds.len() as u64, "schedule"),
-            some(seeds)
-        ),
-    }
+fn unfinished(seeds: &[u64], within: &str, more: &str) -> String {
+    let are = match seeds {
+        [] => return String::new(),
+        [_] => "is",
+        _ => "are",
+    };
+    let schedules = units::counted(seeds.len() as u64, "schedule");
+    format!("{schedules} did not finish within {within} and {are} not counted as failing{more}: seed {}\n", some(seeds))
 }
 
 fn sum(found: &Schedules) -> String {
@@ -123,7 +129,7 @@ struct Document<'a> {
     threads: u32,
     tried: u64,
     failures: Vec<FailureOut<'a>>,
-    unfinished: &'a [u64],
+    unfinished: Vec<u64>,
 }
 
 #[derive(Serialize)]
@@ -139,6 +145,12 @@ fn failure_out(failure: &Failure) -> FailureOut<'_> {
     FailureOut { seed: *seed, ending: crate::json::ending(&explained.ending), printed, replay }
 }
 
+fn sorted(these: &[u64], those: &[u64]) -> Vec<u64> {
+    let mut all = [these, those].concat();
+    all.sort_unstable();
+    all
+}
+
 pub fn json(found: &Schedules) -> String {
     let document = Document {
         schema: shape::SCHEMA,
@@ -146,7 +158,7 @@ pub fn json(found: &Schedules) -> String {
         threads: found.threads,
         tried: found.tried,
         failures: found.failures.iter().map(failure_out).collect(),
-        unfinished: &found.unfinished,
+        unfinished: sorted(&found.too_slow, &found.too_long),
     };
     escaped(&serde_json::to_string_pretty(&document).expect("strings, numbers and lists")) + "\n"
 }
@@ -163,7 +175,8 @@ mod tests {
     }
 
     fn found(failures: Vec<Failure>) -> Schedules {
-        Schedules { cpus: 4, threads: 3, tried: 20, failures, unfinished: Vec::new() }
+        let longest = Duration::from_millis(52);
+        Schedules { cpus: 4, threads: 3, tried: 20, failures, too_slow: Vec::new(), too_long: Vec::new(), longest }
     }
 
     #[test]
@@ -200,8 +213,12 @@ mod tests {
 
     #[test]
     fn schedules_that_did_not_finish_are_no_failures() {
-        let slow = Schedules { unfinished: (1..=9).collect(), ..found(Vec::new()) };
+        let slow = Schedules { too_slow: (1..=9).collect(), too_long: vec![12], ..found(Vec::new()) };
         let text = text(&slow, &Options::default());
+        let long = "1 schedule did not finish within 0.052 s of virtual time and is not counted as failing; --longest gives more: seed 12\n";
+        assert!(text.contains(long), "{text}");
+        let document = json(&slow).replace([' ', '\n'], "");
+        assert!(document.contains(r#""unfinished":[1,2,3,4,5,6,7,8,9,12]"#), "{document}");
         let said = "9 schedules did not finish within --timeout and are not counted as failing: seed 1, 2, 3, 4, 5, 6, 7, 8 and 1 more\n";
         assert!(text.starts_with(said) && text.contains("no failing schedule among 20"), "{text}");
     }

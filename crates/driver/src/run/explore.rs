@@ -40,9 +40,24 @@ pub struct Searched {
     pub tried: u64,
     /// In the order of the list.
     pub failures: Vec<Failure>,
-    /// Seeds whose schedule was still getting on when the host's time was up, in the same order.
-    pub unfinished: Vec<u64>,
+    /// Seeds whose schedule was still getting on when its time was up, in the same order.
+    pub unfinished: Unfinished,
     pub interrupted: Option<i32>,
+}
+
+/// Whose time was up: nothing is known of these schedules.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// That of the host.
+    pub host: Vec<u64>,
+    /// Virtual time, up to the limit that nobody has set.
+    pub longest: Vec<u64>,
+}
+
+impl Unfinished {
+    pub fn is_empty(&self) -> bool {
+        self.host.is_empty() && self.longest.is_empty()
+    }
 }
 
 pub struct Failure {
@@ -65,11 +80,13 @@ pub fn explore(mut search: Search) -> Result<Searched> {
     let place =
         Place { program: &program.path, runtime: &runtime, placeholders, directory: directory.path(), memory_limit };
     let plain = place.worker("plain")?.run(&search.options, 0, &interrupts, false)?;
+    let is_ours = search.options.longest.is_none();
     let longest = search.options.longest.unwrap_or_else(|| patience(&plain.run));
     search.options.longest = Some(longest);
     let fine = exit::of_status(&plain.run.status) == exit::FINE;
     let all = Pool {
         search: &search,
+        is_ours,
         place: &place,
         interrupts: &interrupts,
         next: AtomicU64::new(if fine { 0 } else { u64::MAX }),
@@ -83,7 +100,8 @@ pub fn explore(mut search: Search) -> Result<Searched> {
         return Err(error);
     }
     done.settle(search.stop_after);
-    let unfinished = done.unfinished.into_iter().map(|(_, seed)| seed).collect();
+    let of = |which| done.unfinished.iter().filter(|(.., up)| *up == which).map(|(_, seed, _)| *seed).collect();
+    let unfinished = Unfinished { host: of(Up::Host), longest: of(Up::Longest) };
     let mut failures: Vec<Failure> = done.failures.into_iter().map(|(_, failure)| failure).collect();
     let interrupted = interrupts.caught();
     if !fine && interrupted.is_none() {
@@ -166,12 +184,19 @@ impl Worker<'_> {
     }
 }
 
+/// Which time was up.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Up {
+    Host,
+    Longest,
+}
+
 #[derive(Default)]
 struct Done {
     tried: u64,
     /// By their place in the list.
     failures: Vec<(u64, Failure)>,
-    unfinished: Vec<(u64, u64)>,
+    unfinished: Vec<(u64, u64, Up)>,
     error: Option<anyhow::Error>,
 }
 
@@ -184,13 +209,15 @@ impl Done {
         self.failures.truncate(most);
         if self.failures.len() == most {
             self.tried = self.failures.last().map_or(0, |(place, _)| place + 1);
-            self.unfinished.retain(|(place, _)| *place < self.tried);
+            self.unfinished.retain(|(place, ..)| *place < self.tried);
         }
     }
 }
 
 struct Pool<'a> {
     search: &'a Search,
+    /// The limit of virtual time is a guess from the plain schedule.
+    is_ours: bool,
     place: &'a Place<'a>,
     interrupts: &'a signals::Interrupts,
     /// Place in the list of the next seed.
@@ -229,6 +256,16 @@ impl Pool<'_> {
         Some((place, self.search.seeds.at(place)?))
     }
 
+    /// It may take long on this host only, or longer than was guessed, as where the holder of a spin lock loses its CPU: that
+    /// is no finding about the program.
+    fn is_unfinished(&self, status: &Status) -> Option<Up> {
+        match status {
+            Status::TimedOut { advances: true, .. } => Some(Up::Host),
+            Status::Livelock { spin: false, .. } if self.is_ours => Some(Up::Longest),
+            _ => None,
+        }
+    }
+
     fn ended(&self, place: u64, seed: u64, ended: Ended) {
         let mut done = self.done.lock().expect("no worker panics");
         done.tried += 1;
@@ -236,9 +273,8 @@ impl Pool<'_> {
         if exit::of_status(&ended.run.status) == exit::FINE {
             return;
         }
-        if matches!(ended.run.status, Status::TimedOut { advances: true, .. }) {
-            // It may take long on this host only: that is no finding about the program.
-            return done.unfinished.push((place, seed));
+        if let Some(up) = self.is_unfinished(&ended.run.status) {
+            return done.unfinished.push((place, seed, up));
         }
         let Ended { mut run, printed } = ended;
         if done.failures.len() >= KEPT {
