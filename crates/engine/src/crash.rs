@@ -7,6 +7,7 @@ use crate::calls::signals;
 use crate::engine::{self, active, engine};
 use crate::hooks::hot::hot;
 use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::peek;
 use crate::threads::thread;
 use crate::{code, memory, sys};
 use alloc::string::{String, ToString};
@@ -209,7 +210,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     // SAFETY: the kernel passes both for SA_SIGINFO handlers.
     let (address, registers) =
         unsafe { (fault_address(&*info), &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
-    if signal == libc::SIGSEGV && crate::calls::clock::emulate_rdtsc(registers) {
+    if peek::gives_up(signal, registers) || signal == libc::SIGSEGV && crate::calls::clock::emulate_rdtsc(registers) {
         return;
     }
     if !active() {

@@ -2,6 +2,7 @@
 //! Which thread runs where and when: CPUs, their clocks, fibers and their stacks.
 pub mod fiber;
 pub mod neutral_stack;
+pub mod peek;
 pub mod perturb;
 pub mod placing;
 pub mod sched;

@@ -48,7 +48,11 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     }
     let mut event = event(What::AtomicLoad, address, u32::from(size), pc, AccessKind::AtomicLoad);
     event.awaited = hot!().wrote == 0 && current().spins.continues(pc, address);
-    let value = issue(&mut event).value;
+    let value = match issue(&mut event).value {
+        // Perhaps the simulator could not read it: then the program cannot, either.
+        0 => read_value(address, size),
+        value => value,
+    };
     looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
 }

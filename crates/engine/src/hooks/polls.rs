@@ -2,11 +2,12 @@
 //! Threads that poll a word on a line of their own, which nobody has written to: such reads are inline, so that no spin
 //! is seen in them. Now and then some are shown: a thread that polls for ever has to be found out.
 use crate::engine::{current, engine};
-use crate::hooks::access::{looked, plain_read, read_value};
+use crate::hooks::access::{looked, plain_read};
 use crate::hooks::hot::hot;
-use crate::scheduling::{sched, spin_skip::skip};
+use crate::scheduling::{neutral_stack::ProgramMemory, sched, spin_skip::skip};
 use corefold_model::{Ticks, ticks};
 use corefold_recording::AccessKind;
+use corefold_sim::Memory;
 
 /// Cycles from one check of a thread to the next.
 const EVERY: u32 = 4_000_000;
@@ -47,7 +48,7 @@ pub fn look(address: u64, pc: u64, size: u64) {
     if size > 8 {
         return;
     }
-    looked(address, pc, size as u8, read_value(address, size as u8), AccessKind::Read, false);
+    looked(address, pc, size as u8, ProgramMemory.read(address, size as u8), AccessKind::Read, false);
     let fiber = current();
     fiber.polls.others = if fiber.spins.spinning() { 0 } else { fiber.polls.others + 1 };
     if fiber.polls.others > OTHERS {

@@ -5,7 +5,7 @@
 //! A waiting store may lie on a stack where other frames are by now: the program's, or the runtime's own. So stores are
 //! undone and put in while nobody runs on a stack of the program's; what they hid is there again before its owner goes on.
 use crate::engine::{engine, slot_of};
-use crate::scheduling::fiber;
+use crate::scheduling::{fiber, peek};
 use crate::storage::relayout::stored;
 use alloc::boxed::Box;
 use core::mem::ManuallyDrop;
@@ -49,17 +49,7 @@ pub struct ProgramMemory;
 impl Memory for ProgramMemory {
     #[inline]
     fn read(&self, address: u64, size: u8) -> u64 {
-        let address = self.held_at(address);
-        // SAFETY: the program is about to access the same bytes, or has.
-        unsafe {
-            match size {
-                1 => u64::from((address as *const u8).read_volatile()),
-                2 => u64::from((address as *const u16).read_unaligned()),
-                4 => u64::from((address as *const u32).read_unaligned()),
-                8 => (address as *const u64).read_unaligned(),
-                _ => 0,
-            }
-        }
+        peek::read(self.held_at(address), size)
     }
 
     #[inline]

@@ -7,7 +7,8 @@ use crate::code::is_own;
 use crate::crash;
 use crate::engine::{note, now};
 use crate::hooks::hot::hot;
-use crate::hooks::registers;
+use crate::hooks::{registers, store_buffer};
+use crate::scheduling::sched;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -103,6 +104,9 @@ pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut
         let itself = if action.sa_flags & libc::SA_NODEFER != 0 { 0 } else { bit(signal) };
         mine.mask |= actions::bits(&action.sa_mask) | itself;
     }
+    // What came before the fault is complete; what faulted delivers nothing, and stores nothing where nobody may write.
+    sched::drain();
+    store_buffer::commit_own();
     let stack = mine.stack.filter(|_| action.sa_flags & libc::SA_ONSTACK != 0);
     // SAFETY: the kernel's frame, and the program's stack and handler.
     unsafe { frame::go_on_in(action.sa_sigaction, signal, information, context, stack) }
