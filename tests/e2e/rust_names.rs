@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names in reports of Rust programs: locks by their types, and places as their callers.
 use crate::cargo::Workspace;
-use crate::harness::{Line, Report};
+use crate::harness::{Line, Report, said};
 use serde_json::Value;
 
 const THREADS: u64 = 8;
@@ -60,6 +60,20 @@ fn locks_are_named_by_what_they_are() {
     locks_of_crates(&workspace);
     parked_threads(&workspace);
     fields(&workspace);
+    deadlock(&workspace);
+}
+
+/// The compiled part of std, in which both threads wait, is between the wait and the program.
+fn deadlock(workspace: &Workspace) {
+    let done = said(&mut workspace.cargo("corefold run --release --offline --bin abba --no-host-time --cpus 2"));
+    let text = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "waits for Mutex `ArcInner<Accounts>.data.to` in futex, at Accounts::pay [Mutex::lock] (abba.rs:",
+        "waits for Mutex `ArcInner<Accounts>.data.from` in futex, at Accounts::pay_back [Mutex::lock] (abba.rs:",
+        "Mutex::lock_contended (futex.rs:",
+    ] {
+        assert!(text.contains(expected), "{expected}: {}{}", done.out, done.err);
+    }
 }
 
 fn locks_of_crates(workspace: &Workspace) {
