@@ -34,11 +34,18 @@ impl Workspace {
 
     /// `cargo` with the words of a line.
     pub fn cargo(&self, line: &str) -> Command {
-        let mut cargo = self.0.command(env!("CARGO"));
-        USERS.iter().for_each(|name| _ = cargo.env_remove(name));
-        let path = std::env::var("PATH").unwrap();
-        cargo.args(line.split_whitespace()).env("PATH", format!("{}:{path}", self.0.path("bin").display()));
+        let mut cargo = self.called(env!("CARGO"));
+        cargo.args(line.split_whitespace());
         cargo
+    }
+
+    /// A program that finds the commands.
+    fn called(&self, name: &str) -> Command {
+        let mut command = self.0.command(name);
+        USERS.iter().for_each(|name| _ = command.env_remove(name));
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", self.0.path("bin").display()));
+        command
     }
 
     #[track_caller]
@@ -116,6 +123,27 @@ fn a_workspace_is_built_and_simulated() {
     let built = workspace.corefold("build --release");
     let natively = said(workspace.0.command(built.out.trim()).arg("3").env_remove("LD_LIBRARY_PATH"));
     assert_eq!(natively.out, "counted 30000, mixed 4950, flags: build\n", "{}", natively.err);
+}
+
+/// The same with nightly, where rustup has it.
+#[test]
+fn nightly_builds_and_names_the_same() {
+    let workspace = Workspace::new();
+    let mut nightly = workspace.called("rustup");
+    nightly.env_remove("RUSTUP_TOOLCHAIN");
+    let installed = Command::new("rustup").args(["run", "nightly", "rustc", "--version"]).output();
+    let version = installed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    if !version.contains("1.97.0-nightly") {
+        eprintln!("SKIPPED: rustup has no nightly of 1.97.0");
+        return;
+    }
+    let line = "run nightly cargo corefold run --release --cpus 4 --json out.json -- {cpus}";
+    let done = said(nightly.args(line.split(' ')));
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    assert!(done.err.contains("counted 40000") && !done.err.contains("has not been tested"), "{}", done.err);
+    let report = Report::read(&workspace.0.path("out.json"));
+    let line = report.at(4).lines().next().expect("a line");
+    assert_eq!(line.fields()[0], "ArcInner<Tally>.data.hits");
 }
 
 /// What another installation has built is built again: its flags may be others, and its runtime lies elsewhere.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names in reports of Rust programs: locks by their types, and places as their callers.
 use crate::cargo::Workspace;
-use crate::harness::{Line, Report};
+use crate::harness::{Line, Report, said};
 use serde_json::Value;
 
 const THREADS: u64 = 8;
@@ -28,21 +28,26 @@ fn lock<'a>(report: &'a Report, name: &str) -> (&'a str, &'a str) {
     (text(&found["type_name"]), text(&found["waited_at"]["function"]))
 }
 
+/// What was waited for at this place of the program: names and types.
+fn waited_for<'a>(report: &'a Report, place: &str) -> Vec<(&'a str, Option<&'a str>)> {
+    let there = locks(report).iter().filter(|lock| lock["contended"] != 0 && lock["waited_at"]["function"] == place);
+    there.map(|lock| (lock["name"].as_str().expect("a name"), lock["type_name"].as_str())).collect()
+}
+
 #[test]
 fn locks_are_named_by_what_they_are() {
     let workspace = Workspace::of("programs/rust_locks", "");
     let expected = [
-        ("mutex", "queue", "Mutex", "Mutex::lock_contended"),
-        ("rwlock", "config", "RwLock", "RwLock::write_contended"),
-        ("condvar", "turn.passed", "Condvar", "Condvar::wait"),
-        ("barrier", "all_here", "Barrier", "Barrier::wait"),
-        ("once", "ready", "Once", "Once::call"),
+        ("mutex", "queue", "Mutex", "Pool::push [Mutex::lock]"),
+        ("rwlock", "config", "RwLock", "Pool::reconfigure [RwLock::write]"),
+        ("condvar", "turn.passed", "Condvar", "Pool::take_turn [Condvar::wait]"),
+        ("barrier", "all_here", "Barrier", "Pool::meet [Barrier::wait]"),
+        ("once", "ready", "Once", "Pool::prepare [Once::call_once]"),
     ];
     for (kind, field, type_name, place) in expected {
         let (report, _) = report(&workspace, "std_locks", kind);
         let (found, waited) = lock(&report, &format!("ArcInner<Pool>.data.{field}"));
-        assert_eq!(found, type_name, "{kind}");
-        assert!(waited.starts_with(place), "{kind}: {waited}");
+        assert_eq!((found, waited), (type_name, place), "{kind}");
         let finding = report.0["finding"]["text"].as_str().expect("a finding");
         let named =
             finding.contains(&format!("waits for the {type_name} ArcInner<Pool>.data.{field}, longest in {place}"));
@@ -52,14 +57,84 @@ fn locks_are_named_by_what_they_are() {
     let shown = |options: &str| workspace.0.corefold(&format!("report corefold.rec --json - {options}")).out;
     let whole = "std::sys::sync::once::futex::Once";
     assert!(!shown("").contains(whole) && shown("--full-names").contains(whole), "{}", shown("--full-names"));
-    // Locks of crates: lines name them, waits the place.
-    for (kind, field) in [("mutex", "queue (parking_lot Mutex)"), ("rwlock", "config (parking_lot RwLock)")] {
-        let (report, _) = report(&workspace, "crate_locks", kind);
-        let name = format!("ArcInner<Pool>.data.{field}");
-        let hot = report.at(THREADS).lines().any(|line| line.fields().contains(&name.as_str()));
-        assert!(hot, "{kind}: no {name} in {:#?}", report.at(THREADS).lines().map(|l| l.fields()).collect::<Vec<_>>());
+    locks_of_crates(&workspace);
+    parked_threads(&workspace);
+    fields(&workspace);
+    deadlock(&workspace);
+}
+
+/// The compiled part of std, in which both threads wait, is between the wait and the program.
+fn deadlock(workspace: &Workspace) {
+    let done = said(&mut workspace.cargo("corefold run --release --offline --bin abba --no-host-time --cpus 2"));
+    let text = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "waits for Mutex `ArcInner<Accounts>.data.to` in futex, at Accounts::pay [Mutex::lock] (abba.rs:",
+        "waits for Mutex `ArcInner<Accounts>.data.from` in futex, at Accounts::pay_back [Mutex::lock] (abba.rs:",
+        "Mutex::lock_contended (futex.rs:",
+    ] {
+        assert!(text.contains(expected), "{expected}: {}{}", done.out, done.err);
     }
-    let (report, text) = report(&workspace, "crate_locks", "channel");
+}
+
+fn locks_of_crates(workspace: &Workspace) {
+    // Who has to wait in parking_lot parks at a word of its own, so the place says for what.
+    let expected = [
+        ("mutex", Some("queue (parking_lot Mutex)"), "Pool::push [Mutex::lock]", PARKED),
+        ("rwlock", Some("config (parking_lot RwLock)"), "Pool::reconfigure [RwLock::write]", PARKED),
+        ("condvar", Some("turn.passed (parking_lot Condvar)"), "Pool::take_turn [Condvar::wait]", PARKED),
+        ("once", None, "Pool::prepare [Once::call_once]", PARKED),
+        ("spin", Some("spun (spin Mutex)"), "Pool::bump [Mutex::lock]", ("ArcInner<Pool>.data.spun", "spin Mutex")),
+        ("sharded", None, "Pool::republish [ShardedLock::write]", ("CachePadded<Shard>[0].value.lock", "RwLock")),
+        ("mpsc", None, "crate_locks::answer [Receiver::recv]", ("Parker of a thread", "")),
+    ];
+    for (kind, field, place, (name, type_name)) in expected {
+        let (report, text) = report(workspace, "crate_locks", kind);
+        let waited = waited_for(&report, place);
+        let is = |found: &(&str, Option<&str>)| found.0.starts_with(name) && found.1.unwrap_or_default() == type_name;
+        assert!(waited.iter().any(is), "{kind}: {waited:?} of {:#?}", locks(&report));
+        let hot = |name: &str| report.at(THREADS).lines().any(|line| line.fields().contains(&name));
+        let field = field.map(|field| format!("ArcInner<Pool>.data.{field}"));
+        assert!(field.is_none_or(|field| hot(&field)), "{kind}: {text}");
+    }
+    let (report, text) = report(workspace, "crate_locks", "channel");
     let named = |line: Line| line.text("object").contains("Channel<u64>");
     assert!(report.at(THREADS).lines().any(named), "{text}");
+}
+
+const PARKED: (&str, &str) =
+    ("parking_lot_core::parking_lot::with_thread_data::THREAD_DATA", "parking_lot ThreadParker");
+
+fn parked_threads(workspace: &Workspace) {
+    for (kind, place, name) in [
+        ("std", "Ring::pass_std [functions::park]", "Parker of a thread"),
+        ("crossbeam", "Ring::pass_crossbeam [Parker::park]", "ArcInner<Inner>.data.cvar"),
+    ] {
+        let (report, _) = report(workspace, "parked", kind);
+        let waited = waited_for(&report, place);
+        assert!(waited.len() as u64 == THREADS && waited.iter().all(|found| found.0.starts_with(name)), "{waited:?}");
+    }
+}
+
+/// One word that all count in: the object and the field of the line that moved most.
+fn fields(workspace: &Workspace) {
+    for (kind, object, field) in [
+        ("enum", "ArcInner<Option<State>> at fields.rs:", "ArcInner<Option<State>>.data.Some.0.Busy.steps"),
+        ("tuple", "ArcInner<(u64, AtomicU64)> at fields.rs:", "ArcInner<(u64, AtomicU64)>.data.1"),
+        (
+            "generic",
+            "ArcInner<Slot<Option<Entry>>> at fields.rs:",
+            "ArcInner<Slot<Option<Entry>>>.data.value.Some.0.hits",
+        ),
+        ("cell", "fields::Shared at fields.rs:", "Shared.0.hits"),
+        ("padded", "CachePadded<Entry>[20] at ", "CachePadded<Entry>[3].value.hits"),
+        ("vec", "fields::Entry[20] at fields.rs:", "Entry[5].hits"),
+        ("map", "(u32, fields::Entry)[32] at ", "(u32, fields::Entry)["),
+        ("static", "fields::TOTALS (fields.rs:", "fields::TOTALS.requests"),
+        ("thread_local", "fields::OWN (fields.rs:", "fields::OWN."),
+    ] {
+        let (report, text) = report(workspace, "fields", kind);
+        let line = report.at(THREADS).lines().max_by_key(|line| line.0["transfers"].as_u64()).expect("a line");
+        assert!(line.text("object").contains(object), "{kind}: {}\n{text}", line.text("object"));
+        assert!(line.fields().iter().any(|found| found.starts_with(field)), "{kind}: {:?}", line.fields());
+    }
 }

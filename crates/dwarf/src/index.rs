@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A variable with a fixed address.
+/// A variable with a fixed address, or one in each thread's block.
 #[derive(Clone, Debug)]
 pub struct Variable {
     pub address: u64,
@@ -38,10 +38,30 @@ const TYPES: [DwTag; 6] = [
 pub struct Index {
     /// By address.
     variables: Vec<Variable>,
+    /// By offset in the file's block of thread-local variables.
+    thread_locals: Vec<Variable>,
     /// Of each tag in [`TYPES`], by unqualified name; those of one name in the order of units.
     types: [HashMap<String, Vec<TypeEntry>>; TYPES.len()],
     /// Of types inside of something, and of functions there that have no mangled name to say so.
     scopes: HashMap<Die, Arc<str>>,
+}
+
+/// Where a variable is.
+#[derive(Clone, Copy)]
+enum Location {
+    Fixed(u64),
+    /// So far into the file's block.
+    ThreadLocal(u64),
+}
+
+/// The variable of a sorted list that an address is in.
+fn at<'a>(variables: &'a [Variable], info: &Info, address: u64) -> Option<&'a Variable> {
+    let end = variables.partition_point(|variable| variable.address <= address);
+    // Enough to step over an alias or a variable of size zero at the same place.
+    variables[..end].iter().rev().take(4).find(|variable| {
+        let bytes = info.type_of(variable.die).and_then(|kind| info.size_of(kind)).unwrap_or(1);
+        address < variable.address + bytes
+    })
 }
 
 impl Index {
@@ -52,17 +72,18 @@ impl Index {
             let _ = Scan { info, unit, scopes: Vec::new(), index: &mut index }.run();
         }
         index.variables.sort_by_key(|variable| variable.address);
+        index.thread_locals.sort_by_key(|variable| variable.address);
         index
     }
 
     /// The variable whose bytes `address` is among.
     pub fn variable_at(&self, info: &Info, address: u64) -> Option<&Variable> {
-        let end = self.variables.partition_point(|variable| variable.address <= address);
-        // Enough to step over an alias or a variable of size zero at the same place.
-        self.variables[..end].iter().rev().take(4).find(|variable| {
-            let bytes = info.type_of(variable.die).and_then(|kind| info.size_of(kind)).unwrap_or(1);
-            address < variable.address + bytes
-        })
+        at(&self.variables, info, address)
+    }
+
+    /// The thread-local variable whose bytes this offset in their block is among.
+    pub fn thread_local_at(&self, info: &Info, offset: u64) -> Option<&Variable> {
+        at(&self.thread_locals, info, offset)
     }
 
     /// The namespaces and classes around a type or function: `ns::outer`.
@@ -144,7 +165,7 @@ struct Scan<'a> {
 #[derive(Default)]
 struct Facts {
     name: Option<AttributeValue<Reader>>,
-    location: Option<u64>,
+    location: Option<Location>,
     line: u64,
     declaration: bool,
     is_mangled: bool,
@@ -180,7 +201,7 @@ impl Scan<'_> {
     fn note(&self, facts: &mut Facts, attribute: Attribute<Reader>) {
         match attribute.name() {
             c::DW_AT_name => facts.name = Some(attribute.value()),
-            c::DW_AT_location => facts.location = self.fixed_address(attribute.value()),
+            c::DW_AT_location => facts.location = self.location(attribute.value()),
             c::DW_AT_decl_line => facts.line = attribute.udata_value().unwrap_or(0),
             c::DW_AT_declaration => facts.declaration = true,
             c::DW_AT_linkage_name => facts.is_mangled = true,
@@ -188,24 +209,33 @@ impl Scan<'_> {
         }
     }
 
-    fn fixed_address(&self, value: AttributeValue<Reader>) -> Option<u64> {
+    fn location(&self, value: AttributeValue<Reader>) -> Option<Location> {
+        use gimli::Operation::{Address, AddressIndex, TLS, UnsignedConstant};
         let unit = self.info.unit_numbered(self.unit).ok()?;
         let mut operations = value.exprloc_value()?.operations(unit.encoding());
-        let address = match operations.next().ok()?? {
-            gimli::Operation::Address { address } => address,
-            gimli::Operation::AddressIndex { index } => self.info.dwarf().address(unit, index).ok()?,
-            _ => return None,
-        };
+        let first = operations.next().ok()??;
         // More operations: not simply an address (a thread-local variable, a constant).
-        (operations.next().ok()?.is_none() && address != 0).then_some(address)
+        match (first, operations.next().ok()?) {
+            (Address { address: 0 }, None) => None,
+            (Address { address }, None) => Some(Location::Fixed(address)),
+            (AddressIndex { index }, None) => Some(Location::Fixed(self.info.dwarf().address(unit, index).ok()?)),
+            (Address { address: offset } | UnsignedConstant { value: offset }, Some(TLS)) => {
+                Some(Location::ThreadLocal(offset))
+            }
+            _ => None,
+        }
     }
 
     fn enter(&mut self, tag: DwTag, die: Die, facts: Facts, depth_if_parent: Option<isize>) {
         match tag {
             c::DW_TAG_variable => {
-                if let Some(address) = facts.location {
-                    let scope = self.scope_name();
-                    self.index.variables.push(Variable { address, die, scope });
+                let scope = self.scope_name();
+                match facts.location {
+                    Some(Location::Fixed(address)) => self.index.variables.push(Variable { address, die, scope }),
+                    Some(Location::ThreadLocal(address)) => {
+                        self.index.thread_locals.push(Variable { address, die, scope });
+                    }
+                    None => {}
                 }
             }
             c::DW_TAG_namespace => self.open(tag, die, facts, depth_if_parent),

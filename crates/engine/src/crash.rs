@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
 pub mod innermost;
+pub mod unwind;
 
 use crate::account::record;
 use crate::calls::signals;
@@ -18,6 +19,7 @@ use corefold_launch::{
     EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_LIVELOCK, EXIT_TIMED_OUT, EXIT_UNSUPPORTED, EXIT_USE_AFTER_FREE,
 };
 use corefold_recording::{Misuse, Running, Status, Unseen, Waiter};
+use unwind::Registers;
 
 /// Set by SIGTERM or SIGINT: the runner wants a recording of what has run so far.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -30,6 +32,22 @@ pub fn engine_fault(what: &str) -> ! {
     sys::write(2, what.as_bytes());
     sys::write(2, b"\n");
     sys::exit_group(EXIT_ENGINE)
+}
+
+/// The return addresses between a thread's place and its innermost function with hooks, whose own is `outer`.
+fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
+    let e = engine();
+    let Some(outer) = outer else { return Vec::new() };
+    let registers =
+        if fiber == e.sched.fiber { Registers::here() } else { Registers::saved(e.fibers[fiber].saved_sp()) };
+    registers.between(pc, outer)
+}
+
+/// The running thread's calls around its call that returns to `pc`, innermost first, also of functions without hooks.
+pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
+    let known = || engine::current().calls(hot!().frames);
+    let within = known().next().map(|outer| Registers::here().between(pc, outer)).unwrap_or_default();
+    within.into_iter().chain(known()).take(most).collect()
 }
 
 /// Records how the run ended and ends the process.
@@ -98,8 +116,12 @@ fn waiter(fiber: usize) -> Waiter {
     };
     let mut stack = stack_of(fiber);
     if f.blocked_at != 0 {
-        stack.insert(0, f.blocked_at);
-        innermost::complete(&mut stack, f.saved_sp());
+        let within = calls_between(fiber, f.blocked_at, stack.first().copied());
+        let is_unknown = within.is_empty();
+        stack.splice(..0, core::iter::once(f.blocked_at).chain(within));
+        if is_unknown {
+            innermost::complete(&mut stack, f.saved_sp());
+        }
     }
     Waiter { thread: fiber as u32, call: String::from(call), on, held_by, stack }
 }

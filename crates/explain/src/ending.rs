@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a run ended, in words.
+use crate::callers;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
 use crate::types::{Delay, Ending, ThreadStack};
@@ -63,7 +64,7 @@ fn held_up_in_words(held: &HeldUp, clock_hz: u64, space: &Space<'_>) -> Delay {
         },
         at_seconds: seconds(held.at),
         seconds: seconds(held.cycles),
-        at: space.call_place(held.pc),
+        at: callers::place(space, &[held.pc]),
     }
 }
 
@@ -140,7 +141,7 @@ impl Teller<'_, '_> {
     }
 
     fn livelock(&self, spin: bool, running: &[Running], waiters: &[Waiter]) -> Ending {
-        let top = |one: &Running| one.stack.first().and_then(|pc| self.space.call_place(*pc));
+        let top = |one: &Running| callers::place(self.space, &one.stack);
         let verb = if spin { "spins" } else { "runs" };
         let runs = |one: &Running| match top(one) {
             Some(place) => format!("thread {} {verb} at {place}", one.thread),
@@ -174,10 +175,8 @@ impl Teller<'_, '_> {
             Some(AccessKind::Rmw | AccessKind::SplitLock) => "updates",
             None => "frees again",
         };
-        let place = |stack: &[u64]| {
-            let at = stack.first().and_then(|pc| self.space.call_place(*pc));
-            at.map(|place| format!(", at {place}")).unwrap_or_default()
-        };
+        let place =
+            |stack: &[u64]| callers::place(self.space, stack).map(|place| format!(", at {place}")).unwrap_or_default();
         let site = self.run.allocations.get(misuse.object.site as usize);
         let offset = misuse.address - misuse.object.address;
         let mut details = vec![
@@ -208,8 +207,7 @@ impl Teller<'_, '_> {
                 format!(" (held by threads {})", several.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
             }
         };
-        let at = waiter.stack.first().and_then(|pc| self.space.call_place(*pc));
-        let at = at.map(|place| format!(", at {place}")).unwrap_or_default();
+        let at = callers::place(self.space, &waiter.stack).map(|place| format!(", at {place}")).unwrap_or_default();
         format!("thread {} waits for {object}{held} in {}{at}", waiter.thread, waiter.call)
     }
 

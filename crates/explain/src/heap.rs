@@ -79,19 +79,20 @@ impl<'a> Heap<'a> {
 
     fn climb(&self, site: &AllocSite, bytes: u64) -> Answer<'a> {
         let calls = self.calls(site);
-        let mut climbed = 0;
+        let mut climbed = 0_usize;
         for call in &calls {
             climbed += 1;
+            let called = climbed.checked_sub(2).map(|inner| &calls[inner].frame);
             let Some((debug, function)) = call.debug().zip(call.frame.die) else {
                 continue;
             };
             let scope = Scope { debug, function };
-            if let Some(layout) = self.layout(scope, call, bytes) {
+            if let Some(layout) = self.layout(scope, call, called, bytes) {
                 // A container names its elements, but its user knows where it was made.
                 let users = calls[climbed - 1..].iter().map(|call| &call.frame);
                 return (Some((debug, layout)), first_of_user(users));
             }
-            if !call.frame.is_standard_library() && !hands_out_untyped(scope) {
+            if !is_library(&call.frame) && !hands_out_untyped(scope) {
                 break;
             }
         }
@@ -116,9 +117,18 @@ impl<'a> Heap<'a> {
         calls
     }
 
-    fn layout(&self, scope: Scope<'a>, call: &Call<'a>, bytes: u64) -> Option<Layout> {
+    fn layout(&self, scope: Scope<'a>, call: &Call<'a>, called: Option<&Frame>, bytes: u64) -> Option<Layout> {
+        if is_hash_table(&call.frame) {
+            let entry = scope.debug.first_type_argument(scope.debug.written_function(scope.function))?;
+            return fit::hash_table(scope.debug, entry, bytes);
+        }
         if call.frame.is_standard_library() {
             return fit::choose(scope.debug, &library_guesses(scope, &call.frame), bytes);
+        }
+        if scope.debug.is_rust(scope.function) {
+            // What a statement of Rust names need not be what it allocates: that may happen anywhere below.
+            let by_itself = called.is_some_and(|called| RAW.iter().any(|raw| called.function.ends_with(raw)));
+            return by_itself.then(|| fit::only(scope.debug, &pointees(scope), bytes))?;
         }
         let (file, line) = call.frame.file.as_deref().zip(call.frame.line)?;
         let place = Spelt { file, line, column: call.frame.column, built: call.spot?.image.modified };
@@ -146,6 +156,24 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Functions of Rust's `alloc` that get a size only; by their ends, as names may be short or whole.
+const RAW: [&str; 3] = ["alloc::alloc", "alloc::alloc_zeroed", "alloc::realloc"];
+
+/// Who calls these knows more.
+fn is_library(frame: &Frame) -> bool {
+    frame.is_standard_library() || is_of_hashbrown(frame)
+}
+
+/// The crate behind `HashMap`, as a part of std or by itself.
+fn is_of_hashbrown(frame: &Frame) -> bool {
+    frame.file.as_deref().is_some_and(|file| file.contains("/hashbrown-"))
+}
+
+/// A method of hashbrown's `RawTable<T>`, which is generic over its entries.
+fn is_hash_table(frame: &Frame) -> bool {
+    is_of_hashbrown(frame) && ["RawTable::", "RawTable<"].iter().any(|name| frame.function.contains(name))
+}
+
 fn is_c_library(path: &str) -> bool {
     ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| base_name(path).starts_with(name))
 }
@@ -159,7 +187,7 @@ fn opens_stream(function: &str) -> bool {
 }
 
 fn first_of_user<'a>(frames: impl Iterator<Item = &'a Frame> + Clone) -> Option<Place> {
-    let user = frames.clone().find(|frame| !frame.is_standard_library());
+    let user = frames.clone().find(|frame| !is_library(frame));
     user.or_else(|| frames.clone().next()).map(Frame::place)
 }
 

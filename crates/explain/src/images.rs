@@ -3,6 +3,7 @@
 use crate::dwarf::Debug;
 use crate::symbols::Symbols;
 use corefold_recording::Module;
+use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection};
 use std::collections::{BTreeSet, HashMap};
 use std::time::SystemTime;
@@ -59,6 +60,9 @@ impl Images {
 pub(crate) struct Image {
     pub symbols: Symbols,
     pub debug: Option<Debug>,
+    /// Bytes of a thread's block of this file's thread-local variables, which ends at its thread pointer if the file is the
+    /// program's own.
+    pub thread_local_bytes: u64,
     pub build_id: Vec<u8>,
     /// When the file was last written to.
     pub modified: Option<SystemTime>,
@@ -86,6 +90,7 @@ impl Image {
         let modified = std::fs::metadata(path)?.modified().ok();
         let mut image =
             Image { symbols: Symbols::read(&file), build_id, modified, unseen_assembly, ..Image::default() };
+        image.thread_local_bytes = thread_local_bytes(&bytes).unwrap_or(0);
         match Image::load_debug(&file, &image.build_id) {
             Ok(Some(debug)) => {
                 let split = "its debug information is in other files (-gsplit-dwarf), which are not read";
@@ -113,6 +118,15 @@ impl Image {
         };
         Debug::load(&object::File::parse(&*bytes)?)
     }
+}
+
+/// The size of the file's block of thread-local variables, as it is laid out before the thread pointer.
+fn thread_local_bytes(bytes: &[u8]) -> Option<u64> {
+    let header = object::elf::FileHeader64::<object::LittleEndian>::parse(bytes).ok()?;
+    let segments = header.program_headers(object::LittleEndian, bytes).ok()?;
+    let block = segments.iter().find(|segment| segment.p_type(object::LittleEndian) == object::elf::PT_TLS)?;
+    let align = block.p_align(object::LittleEndian).max(1);
+    block.p_memsz(object::LittleEndian).checked_next_multiple_of(align)
 }
 
 /// What `corefold cc` left in the file: names of sources, each ending in a zero byte.

@@ -9,6 +9,7 @@
 //! `code` names code addresses, `rust` shortens types' names, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
 //! `verdict`), `locks` and `ending` each make one part of the [`Explained`] from these.
 mod beside;
+mod callers;
 mod code;
 mod dwarf;
 mod ending;

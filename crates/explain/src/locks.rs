@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks by name.
+use crate::callers;
 use crate::code::Frame;
 use crate::memory::{Memory, Spoken};
 use crate::space::Space;
-use crate::types::{LockUse, Place, base_name, lock_kind_name};
-use crate::wrapper::{called_by, is_wrapper};
+use crate::types::{LockUse, base_name, lock_kind_name};
 use corefold_recording::{Lock, LockKind, Meetings, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -18,9 +18,13 @@ pub(crate) fn locks(run: &Run, space: &Space<'_>, memory: &Memory<'_>) -> Vec<Lo
 }
 
 fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
-    let waited_at = (lock.wait_pc != 0).then(|| in_program(&space.callers_at(lock.wait_pc)));
+    let calls = std::iter::once(&lock.wait_pc).chain(&lock.wait_callers).filter(|pc| **pc != 0);
+    let frames = callers::frames(space, calls);
+    let innermost = space.callers_at(lock.wait_pc).len();
+    let waited_at = (!frames.is_empty()).then(|| callers::in_program(&frames, innermost));
     let given = (!lock.name.is_empty()).then(|| (lock.name.clone(), None));
-    let named = given.or_else(|| Some((openmp_name(lock, space)?, None))).or_else(|| memory_name(lock, memory));
+    let known = || memory_name(lock, memory, frames.iter().any(is_parker));
+    let named = given.or_else(|| Some((openmp_name(lock, space)?, None))).or_else(known);
     let (name, type_name) = named.unwrap_or_else(|| {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
         (format!("{} at {:#x}{at}", lock_kind_name(lock.kind), lock.address), None)
@@ -92,23 +96,18 @@ fn openmp_name(lock: &Lock, space: &Space<'_>) -> Option<String> {
     is_openmp.then(|| format!("futex of OpenMP threads without work ({:#x})", lock.address))
 }
 
-/// Where the program calls, if that is known; else where its library does. Functions that only wrap a lock stand for
-/// their callers, as far as these are known; a caller of Rust's names the function that it calls, in brackets.
-fn in_program(frames: &[Frame]) -> Place {
-    let own = frames.iter().position(|frame| !is_library(frame)).unwrap_or(frames.len() - 1);
-    let called = own.checked_sub(1).map(|at| frames[at].place());
-    called_by(frames[own].place(), called.as_ref())
-}
-
-fn is_library(frame: &Frame) -> bool {
-    frame.is_standard_library() || is_wrapper(&frame.function, frame.file.as_deref())
+/// Of `std::thread::park`, and of what std's channels wait by. It lies in an object of std's compiled part, whose type no
+/// debug information has.
+fn is_parker(frame: &Frame) -> bool {
+    frame.file.as_deref().is_some_and(|file| file.contains("/std/src/sys/sync/thread_parking/"))
 }
 
 /// What the memory it lies in is called, and the type of a lock of Rust; `None` where that has no name.
-fn memory_name(lock: &Lock, memory: &Memory<'_>) -> Option<(String, Option<String>)> {
+fn memory_name(lock: &Lock, memory: &Memory<'_>, parker: bool) -> Option<(String, Option<String>)> {
     Some(match memory.at(lock.address, 1, lock.object.as_slice()).spoken()? {
         Spoken::Field { name, function: Some(function), lock } => (format!("{name} in {function}"), lock),
         Spoken::Field { name, function: None, lock } => (name, lock),
+        Spoken::Place(_) if parker => (format!("Parker of a thread ({:#x})", lock.address), None),
         Spoken::Place(place) => (format!("{} {place}", lock_kind_name(lock.kind)), None),
     })
 }

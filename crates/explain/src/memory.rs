@@ -44,6 +44,7 @@ pub(crate) struct Memory<'a> {
     heap: Heap<'a>,
     stacks: Stacks<'a>,
     labels: &'a [Label],
+    thread_pointers: &'a [u64],
 }
 
 /// An object, and what is known of its layout.
@@ -75,7 +76,7 @@ impl Found {
 impl<'a> Memory<'a> {
     pub fn new(run: &'a Run, space: &'a Space<'a>) -> Memory<'a> {
         let (heap, stacks) = (Heap::new(&run.allocations, space), Stacks::new(&run.frames, space));
-        Memory { space, heap, stacks, labels: &run.labels }
+        Memory { space, heap, stacks, labels: &run.labels, thread_pointers: &run.thread_pointers }
     }
 
     /// Which types are unknown, and why.
@@ -88,7 +89,7 @@ impl<'a> Memory<'a> {
         let inside = |object: &&Object| (object.address..object.address + object.bytes.max(1)).contains(&address);
         let thing = match objects.iter().find(inside) {
             Some(object) => self.allocated(object),
-            None => self.stacks.at(address).map_or_else(|| self.global(address), |spot| self.on_stack(address, &spot)),
+            None => self.outside_heap(address),
         };
         let thing = match self.label_at(address) {
             Some(label) if label.stride > 0 => self.in_slab(address, label),
@@ -97,6 +98,28 @@ impl<'a> Memory<'a> {
         };
         let field = thing.field(address, bytes);
         Found { object: thing.object, field, function: thing.function }
+    }
+
+    /// Blocks of thread-local variables lie where the threads' stacks do.
+    fn outside_heap(&self, address: u64) -> Thing<'a> {
+        let elsewhere = || match self.stacks.at(address) {
+            Some(spot) => self.on_stack(address, &spot),
+            None => self.global(address),
+        };
+        self.thread_local(address).unwrap_or_else(elsewhere)
+    }
+
+    /// A thread-local variable of the program's own file.
+    fn thread_local(&self, address: u64) -> Option<Thing<'a>> {
+        let (debug, bytes) = self.space.program()?;
+        let after = self.thread_pointers.partition_point(|pointer| *pointer <= address);
+        let begin = self.thread_pointers.get(after)?.checked_sub(bytes)?;
+        let offset = address.checked_sub(begin)?;
+        let variable = debug.index().thread_local_at(debug, offset)?;
+        let name = debug.full_name(variable);
+        // Rust's macro wraps the variable in closures.
+        let name = name.split("::{").next().unwrap_or(&name).to_owned();
+        Some(Thing::variable(debug, variable.die, name, begin + variable.address))
     }
 
     /// The narrowest label around `address`.

@@ -97,6 +97,12 @@ impl<'a> Space<'a> {
         self.spot(pc)?.image.debug.as_ref()
     }
 
+    /// The debug information of the program's own file, which is the first, and the bytes of its thread-local variables.
+    pub fn program(&self) -> Option<(&'a Debug, u64)> {
+        let (_, image) = self.modules.first()?;
+        Some((image.debug.as_ref()?, image.thread_local_bytes))
+    }
+
     /// Remembers that this module's file had to be done without.
     pub fn miss(&self, spot: Spot<'_>) {
         self.wanting.borrow_mut().insert(spot.number);

@@ -142,6 +142,7 @@ fn locks() {
         start_cycles: 0,
         hold_cycles: 1,
         wait_pc: pc,
+        wait_callers: Vec::new(),
         meetings: Meetings::default(),
     };
     run.locks = vec![lock(laid.at("m")), lock(laid.cfa - 0x3000), lock(TOP - 64)];

@@ -38,6 +38,8 @@ pub struct Run {
     pub allocations: Vec<AllocSite>,
     /// Stack frames that something shared lies in.
     pub frames: Vec<Frame>,
+    /// Where the blocks of thread-local variables of the program's own file end, of each thread: its thread pointer.
+    pub thread_pointers: Vec<u64>,
     /// What could not be simulated, or was simulated as something simpler.
     pub notes: Vec<Note>,
     /// The last hold-ups of a seed's schedule, oldest first.
@@ -409,6 +411,8 @@ pub struct Lock {
     pub hold_cycles: u64,
     /// Where it was waited for longest: return address of the call.
     pub wait_pc: u64,
+    /// Return addresses of the calls around that one, innermost first, as far as they are known.
+    pub wait_callers: Vec<u64>,
     /// Of barriers and condition variables: whether threads met there.
     pub meetings: Meetings,
 }

@@ -5,8 +5,8 @@ use crate::exit::bad_input;
 use anyhow::{Context, Result};
 use std::process::Command;
 
-/// Major and minor numbers; docs/rust.md has the same table.
-pub const TESTED: &[&str] = &["1.95"];
+/// Major and minor numbers of stable versions, with any patch, and whole names of others; docs/rust.md has the same table.
+pub const TESTED: &[&str] = &["1.95", "1.97.0-nightly"];
 
 /// Says on standard error if the rustc that cargo will call is none of these. It is tried: whether its programs
 /// have hooks is checked before they are run.
@@ -35,7 +35,8 @@ pub fn note() -> Result<()> {
 
 pub fn is_tested(release: &str) -> bool {
     let is = |tested: &&str| {
-        release.strip_prefix(*tested).is_some_and(|patch| patch.starts_with('.') && !patch.contains('-'))
+        let is_patch = |patch: &str| patch.starts_with('.') && !patch.contains('-');
+        release == *tested || release.strip_prefix(*tested).is_some_and(is_patch)
     };
     TESTED.iter().any(is)
 }
@@ -49,7 +50,7 @@ mod tests {
         for (release, tested) in [("1.95.0", true), ("1.95.1", true), ("1.9.5", false), ("1.950.0", false)] {
             assert_eq!(is_tested(release), tested, "{release}");
         }
-        assert!(!is_tested("1.95.0-nightly"));
+        assert!(is_tested("1.97.0-nightly") && !is_tested("1.95.0-nightly") && !is_tested("1.97.0"));
         let page = include_str!("../../../../docs/rust.md");
         assert!(TESTED.iter().all(|tested| page.contains(&format!("| {tested} |"))), "docs/rust.md has the table");
     }

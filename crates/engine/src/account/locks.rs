@@ -2,8 +2,10 @@
 //! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
 use crate::account::early::Wait;
 use crate::account::meetings::Meeting;
+use crate::crash::callers_here;
 use crate::engine::{current, engine, tag_of};
 use crate::hooks::hot::hot;
+use crate::hooks::waits::Spin;
 use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -35,6 +37,7 @@ struct Counts {
     hold: Ticks,
     longest_wait: Ticks,
     wait_pc: u64,
+    callers: Vec<u64>,
 }
 
 pub struct Locks {
@@ -57,6 +60,8 @@ impl Default for Locks {
 }
 
 const SLOTS: usize = 256;
+/// So many calls around a wait are recorded: wrappers of locks are not deeper.
+const CALLERS: usize = 8;
 
 impl Locks {
     fn slot(address: u64) -> usize {
@@ -113,10 +118,11 @@ impl Locks {
     }
 
     /// A thread has waited for this word by spinning.
-    pub fn spun(&mut self, address: u64, wait: Ticks, pc: u64) {
-        let record = self.at(address, LockKind::SpunWord);
+    pub fn spun(&mut self, wait: &Spin) {
+        let record = self.at(wait.address, LockKind::SpunWord);
         if record.kind == LockKind::SpunWord {
-            record.counts.waited(wait, pc);
+            let callers = || wait.callers.iter().copied().filter(|pc| *pc != 0).collect();
+            record.counts.waited(wait.time, wait.pc, callers);
         }
     }
 
@@ -204,12 +210,13 @@ fn object_at(address: u64) -> Option<Object> {
 }
 
 impl Counts {
-    fn waited(&mut self, wait: Ticks, pc: u64) {
+    /// `callers`: the calls around the one that returns to `pc`, which are looked up where they are needed.
+    fn waited(&mut self, wait: Ticks, pc: u64, callers: impl Fn() -> Vec<u64>) {
         self.contended += 1;
         self.wait += wait;
-        if wait >= self.longest_wait {
+        if self.wait_pc == 0 || wait > self.longest_wait {
             self.longest_wait = wait;
-            self.wait_pc = pc;
+            (self.wait_pc, self.callers) = (pc, callers());
         }
     }
 }
@@ -238,6 +245,7 @@ impl Record {
             start_cycles: 0,
             hold_cycles: hold / TICKS_PER_CYCLE,
             wait_pc: self.counts.wait_pc,
+            wait_callers: self.counts.callers.clone(),
             meetings: self.meeting.counts(),
         }
     }
@@ -262,7 +270,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     record.counts.acquisitions += 1;
     if let Some(since) = since {
         let wait = now.saturating_sub(since.max(counted_from));
-        record.counts.waited(wait, pc);
+        record.counts.waited(wait, pc, || callers_here(pc, CALLERS));
         current().waited(address, wait, now);
     }
 }
@@ -277,7 +285,7 @@ pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
     let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
     let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
     counts.acquisitions += 1;
-    counts.waited(wait, pc);
+    counts.waited(wait, pc, || callers_here(pc, CALLERS));
     current().waited(address, wait, now);
 }
 

@@ -83,12 +83,21 @@ pub fn run(status: Status) -> Run {
         labels: e.labels.clone(),
         allocations: e.heap.sites.clone(),
         frames: e.frames.list(),
+        thread_pointers: thread_pointers(),
         notes: Vec::new(),
         held_up: Vec::new(),
         pace: pace(),
         transfers: e.sites.totals(),
         work: Default::default(),
     }
+}
+
+/// One for each place: threads that follow each other may have the same.
+fn thread_pointers() -> Vec<u64> {
+    let mut pointers: Vec<u64> = engine().fibers.iter().map(|fiber| fiber.fs).collect();
+    pointers.sort_unstable();
+    pointers.dedup();
+    pointers
 }
 
 /// What may have decided the run's duration (timers, clock reads), and its work.

@@ -89,6 +89,7 @@ extern "C" fn look() {
     unhooked::forget(gone);
     loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
     innermost::files_changed();
+    crate::crash::unwind::files_changed();
     unhooked::files_changed(files().known.iter().any(|range| !innermost::is_programs(range.begin)));
     for range in loaded.into_iter().filter(makes_calls) {
         if filter::send_signals(range.begin, range.end) {

@@ -8,7 +8,7 @@ use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
 use crate::hooks::blocks;
 use crate::hooks::hot::{Captured, hot};
-use crate::hooks::waits::{Instant, Spin, Waits};
+use crate::hooks::waits::{Calls, Instant, Spin, Waits};
 use crate::scheduling::sched;
 use crate::storage::relayout::simulated;
 use core::hash::Hasher;
@@ -57,6 +57,7 @@ struct Look {
     computes: bool,
     /// Of the current spin, not yet accounted to any line.
     spun: Spun,
+    calls: Calls,
 }
 
 const NOTHING: Look = Look {
@@ -72,6 +73,7 @@ const NOTHING: Look = Look {
     orders: false,
     computes: false,
     spun: Spun { time: 0, stall: 0 },
+    calls: Calls { end: core::ptr::null(), innermost: 0 },
 };
 
 /// The last reads of a fiber: a loop may read a few words in turn. Its fields are in the order of their use:
@@ -301,7 +303,9 @@ impl Spins {
         let changed = again && self.looks[slot].value != value;
         let spun = self.looks[slot].spun;
         let (stall, paused) = (stalled, self.paused);
-        let look = Look { cpu, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun };
+        let calls = Calls::now();
+        let look =
+            Look { cpu, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun, calls };
         if changed && self.looks.iter().any(|look| look.spun.time > 0) {
             self.ends(look);
         }
@@ -365,7 +369,8 @@ impl Spins {
             relieved += look.relieve(spun.stall);
         }
         let end = Instant { at: word.at, idle: word.stall + word.paused };
-        self.waits.spun(Spin { address: word.address, pc: word.pc, time: all.time, end });
+        let callers = word.calls.callers();
+        self.waits.spun(Spin { address: word.address, pc: word.pc, callers, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
 //! and spins again. It is one wait until the thread stores something, or computes.
-use crate::engine::engine;
+use crate::engine::{current, engine};
+use crate::hooks::hot::hot;
 use corefold_model::Ticks;
 
 /// Where a thread was at some time, and for how long it had not computed by then.
@@ -11,11 +12,42 @@ pub struct Instant {
     pub idle: Ticks,
 }
 
+/// The list of the running thread's calls as it was at some time: where it ended, and its last entry.
+#[derive(Clone, Copy)]
+pub struct Calls {
+    pub end: *const u64,
+    pub innermost: u64,
+}
+
+/// So many of the calls around a spin are kept.
+pub const CALLERS: usize = 4;
+
+impl Calls {
+    #[inline]
+    pub fn now() -> Calls {
+        let end = hot!().frames.cast_const();
+        let is_empty = end <= current().frames_base.cast_const();
+        // SAFETY: the list's last entry.
+        Calls { end, innermost: if is_empty { 0 } else { unsafe { end.sub(1).read() } } }
+    }
+
+    /// The calls then, innermost first, as far as they are known still: an entry stays until another takes its place.
+    pub fn callers(self) -> [u64; CALLERS] {
+        let mut callers = [0; CALLERS];
+        // SAFETY: as above; the list's memory stays.
+        if self.innermost != 0 && unsafe { self.end.sub(1).read() } == self.innermost {
+            callers.iter_mut().zip(current().calls(self.end)).for_each(|(slot, pc)| *slot = pc);
+        }
+        callers
+    }
+}
+
 /// One spin that is over: on which word, and where that was read last.
 #[derive(Clone, Copy)]
 pub struct Spin {
     pub address: u64,
     pub pc: u64,
+    pub callers: [u64; CALLERS],
     pub time: Ticks,
     pub end: Instant,
 }
@@ -51,7 +83,7 @@ impl Waits {
     /// A spin is over.
     pub fn spun(&mut self, spin: Spin) {
         if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == spin.address) {
-            (wait.time, wait.pc, wait.end) = (wait.time + spin.time, spin.pc, spin.end);
+            *wait = Spin { time: wait.time + spin.time, ..spin };
             return;
         }
         self.end();
@@ -84,7 +116,7 @@ impl Waits {
     /// The thread waits no more.
     pub fn end(&mut self) {
         if let Some(wait) = self.current.take() {
-            engine().locks.spun(wait.address, wait.time, wait.pc);
+            engine().locks.spun(&wait);
             self.over = Over { address: wait.address, time: wait.time, at: wait.end.at };
         }
     }

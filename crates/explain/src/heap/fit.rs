@@ -19,6 +19,16 @@ pub(crate) fn only(debug: &Debug, elements: &[Element], bytes: u64) -> Option<La
     fitting.all(|other| layout(other).type_name(debug) == name).then_some(first)
 }
 
+/// Of a hash table of hashbrown: its entries, a power of two, end where its control bytes begin, one for each entry and a
+/// group of 16 more.
+pub(crate) fn hash_table(debug: &Debug, entry: Die, bytes: u64) -> Option<Layout> {
+    const GROUP: u64 = 16;
+    let size = debug.size_of(entry).filter(|size| *size > 0)?;
+    let control = |count: u64| (count * size).next_multiple_of(GROUP);
+    let count = (2..40).map(|power| 1 << power).find(|count| control(*count) + count + GROUP == bytes)?;
+    Some(Layout { element: Element::Value(entry), count: Some(count), start: control(count) - count * size })
+}
+
 fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
     let size = element_size(debug, &guess.element)?;
     let layout = |count, start| Some(Layout { element: guess.element.clone(), count, start });

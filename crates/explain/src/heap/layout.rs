@@ -10,7 +10,8 @@ pub(crate) struct Layout {
     pub element: Element,
     /// `None`: a single value, perhaps with a flexible array at its end.
     pub count: Option<u64>,
-    /// Where the first element begins: `new T[n]` keeps `n` before it if elements need destruction.
+    /// Where the first element begins: `new T[n]` keeps `n` before it if elements need destruction; a hash table of Rust
+    /// pads them.
     pub start: u64,
 }
 
@@ -61,6 +62,9 @@ impl Layout {
             return self.element_part(debug, from, bytes);
         }
         let (first, last) = (from / size, (from + bytes.max(1) - 1) / size);
+        if self.count.is_some_and(|count| first >= count) {
+            return Part { path: format!("+{offset:#x} (behind the elements)"), offset, size: bytes, ..whole() };
+        }
         if first != last {
             let (offset, size) = (self.start + first * size, (last - first + 1) * size);
             return Part { path: format!("[{first}-{last}]"), offset, size, ..whole() };
