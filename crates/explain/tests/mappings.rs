@@ -27,7 +27,7 @@ fn mapped(function: &str, mapping: Mapping, offset: u64) -> HotLine {
     let program = Program::new("maps.c", C, &[]);
     let mut run = program.run();
     let stack = vec![program.call(function, "mmap")];
-    run.allocations.push(AllocSite { stack, count: 1, bytes: 8192, mapping: Some(mapping) });
+    run.allocations.push(AllocSite { stack, count: 1, bytes: 8192, live: 1, mapping: Some(mapping) });
     let at = HEAP + offset;
     let access = site(program.symbol("main"), AccessKind::Read, (at & 63) as u8, 4, 2);
     let mut line = line(at & !63, vec![access]);
