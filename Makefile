@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress accuracy bench install clean
+.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress stress-e2e stress-kit accuracy bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -75,11 +75,18 @@ test-properties:
 		again="make test-properties PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED PROPTEST_CASES=$$PROPTEST_CASES"; echo "$$again"; \
 		$(CARGO) test --locked && $(CARGO) test --locked -p corefold-tests --test heap || { echo "failed; again: $$again"; exit 1; }
 
-# What `make test` does a few times, many times.
+# What `make test` does a few times, many times. Each part can be run by itself.
 stress:
 	$(MAKE) test-properties
-	$(MAKE) build
+	$(MAKE) stress-e2e
+	$(MAKE) stress-kit
+
+stress-e2e: build
+	@scripts/setup.sh test
 	COREFOLD_STRESS=1 $(E2E)
+
+stress-kit:
+	@scripts/setup.sh test
 	$(KIT) stress
 
 # How far simulated results are from native and published ones: docs/accuracy.md. Nothing else should run.
