@@ -15,14 +15,18 @@ fn cases_are_listed() {
     let said = Place::new().corefold("case list");
     assert_eq!(said.code, Some(0), "{}", said.err);
     let names: Vec<_> = said.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["percpu-limit", "vfs-scale"]);
+    assert_eq!(names, ["inode-layout", "percpu-limit", "vfs-scale"]);
 }
 
 #[test]
 fn an_unknown_case_lists_the_known_ones() {
     let said = Place::new().corefold("case run nothing");
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("unknown case \"nothing\"; the cases are: percpu-limit, vfs-scale"), "{}", said.err);
+    assert!(
+        said.err.contains("unknown case \"nothing\"; the cases are: inode-layout, percpu-limit, vfs-scale"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

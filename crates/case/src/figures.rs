@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures of runs. A run with several seeds gives one for each, hence an interval.
+use crate::fixes::Fixes;
 use crate::interval::{Interval, interval};
 use crate::locks::Releases;
 use crate::native::Native;
@@ -11,7 +12,13 @@ use std::collections::HashMap;
 pub type Runs = HashMap<String, Vec<Simulated>>;
 
 /// Seeds go together: the first of one run with the first of the other.
-pub fn figure(figure: &Figure, runs: &Runs) -> Result<Interval> {
+pub fn figure(figure: &Figure, runs: &Runs, fixes: &Fixes) -> Result<Interval> {
+    let found = figure.fix().map(|fix| &fixes[fix]);
+    match (figure, found) {
+        (Figure::Layout { layout, asked, .. }, Some(found)) => return Ok(interval(&[found.layout(layout, *asked)?])),
+        (Figure::Luck { .. }, Some(found)) => return Ok(interval(&[found.luck()?])),
+        _ => {}
+    }
     let seeds = figure.runs().iter().map(|run| runs[*run].len()).min().unwrap_or(1);
     let all = (0..seeds).map(|seed| one(figure, &Seed { runs, seed })).collect::<Result<Vec<_>>>()?;
     Ok(interval(&all))
@@ -58,6 +65,7 @@ fn one(figure: &Figure, of: &Seed<'_>) -> Result<f64> {
         Figure::Ratio { run, over } => of.throughput(run)? / of.throughput(over)?,
         Figure::Rate { run } => of.throughput(run)? / 1e6,
         Figure::Target { run, of: other, reaches } => of.throughput(run)? / of.throughput(other)? * reaches,
+        Figure::Layout { .. } | Figure::Luck { .. } => bail!("a fix gives no figure for each seed"),
         Figure::Releases { run, files } => of.releases(run)?.each(files),
         Figure::ReleaseShare { run, files, others } => {
             let releases = of.releases(run)?;
@@ -119,7 +127,7 @@ mod tests {
     }
 
     fn of(text: &str) -> Interval {
-        figure(&toml::from_str::<HashMap<String, Figure>>(text).unwrap()["figure"], &runs()).unwrap()
+        figure(&toml::from_str::<HashMap<String, Figure>>(text).unwrap()["figure"], &runs(), &Fixes::new()).unwrap()
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn request((cpus, headroom, load): &Place, kind: &str, longest: Option<f64>) -> 
     let numbers = [*headroom, operations(*cpus).into(), WORK.into(), warm_up(*cpus).into()];
     let args = [kind.to_owned(), load.clone()].into_iter().chain(numbers.map(|n| n.to_string()));
     let name = format!("{kind}, {load}, headroom {headroom}, {cpus} CPUs");
-    Request { name, machine: machine.into(), cpus: *cpus, args: args.collect(), longest }
+    Request { name, machine: machine.into(), cpus: *cpus, args: args.collect(), longest, recording: None }
 }
 
 /// The table, and each kind's worst cell.

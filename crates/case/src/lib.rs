@@ -6,6 +6,7 @@
 //! itself, and holds each figure beside the published one. [`grid`] does the same for every counter of the kit under
 //! every load.
 mod figures;
+mod fixes;
 pub mod grid;
 mod home;
 mod interval;
@@ -45,7 +46,8 @@ pub fn run(home: &Home, corefold: &Path, name: &str) -> Result<Table> {
     let programs = builds(&case, &sources, place.path())?;
     let simulated = simulated(&case, corefold, &programs, place.path())?;
     let natively = Native::new(&case, place.path(), || Sources::native(home, &source, case.library, place.path()));
-    rows::table(name, &case, &simulated, &natively)
+    let fixes = fixes::all(&case, corefold, place.path())?;
+    rows::table(name, &case, &simulated, &fixes, &natively)
 }
 
 /// The programs of all builds that runs need, by name.
@@ -67,7 +69,9 @@ fn simulated(
     let mut requests: Vec<(&Path, Request)> = Vec::new();
     for (name, run) in &case.runs {
         let program = &programs[build_name(run)];
-        requests.extend(Request::of(case, name, run).into_iter().map(|request| (program.as_path(), request)));
+        let recording = fixes::recording(case, place, name);
+        let with = |request| (program.as_path(), Request { recording: recording.clone(), ..request });
+        requests.extend(Request::of(case, name, run).into_iter().map(with));
     }
     let done = simulate_all(corefold, place, &requests)?;
     let mut by_name: HashMap<String, Vec<Simulated>> = HashMap::new();

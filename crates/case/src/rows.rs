@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures of runs beside published ones.
 use crate::figures::{Runs, figure, natively};
+use crate::fixes::Fixes;
 use crate::interval::Interval;
 use crate::native::Native;
 use crate::spec::{self, Case};
@@ -36,8 +37,8 @@ pub struct Row {
     bound: &'static str,
 }
 
-pub fn table(name: &str, case: &Case, runs: &Runs, native: &Native<'_>) -> Result<Table> {
-    let rows = case.rows.iter().map(|row| compared(row, case, runs, native)).collect::<Result<_>>()?;
+pub fn table(name: &str, case: &Case, runs: &Runs, fixes: &Fixes, native: &Native<'_>) -> Result<Table> {
+    let rows = case.rows.iter().map(|row| compared(row, case, (runs, fixes), native)).collect::<Result<_>>()?;
     let mut profiles = String::new();
     for profile in &case.profiles {
         let releases = runs[&profile.run][0].releases.as_ref();
@@ -47,8 +48,8 @@ pub fn table(name: &str, case: &Case, runs: &Runs, native: &Native<'_>) -> Resul
     Ok(Table { case: name.to_owned(), rows, profiles })
 }
 
-fn compared(row: &spec::Row, case: &Case, runs: &Runs, native: &Native<'_>) -> Result<Row> {
-    let Interval { mean, half } = figure(&row.figure, runs).with_context(|| row.what.clone())?;
+fn compared(row: &spec::Row, case: &Case, found: (&Runs, &Fixes), native: &Native<'_>) -> Result<Row> {
+    let Interval { mean, half } = figure(&row.figure, found.0, found.1).with_context(|| row.what.clone())?;
     Ok(Row {
         what: row.what.clone(),
         unit: row.unit.clone(),

@@ -8,7 +8,7 @@ use corefold_driver::run::signals;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,13 +25,15 @@ pub struct Request {
     pub args: Vec<String>,
     /// Seconds of virtual time after which the run is given up.
     pub longest: Option<f64>,
+    /// Where its recording is wanted.
+    pub recording: Option<PathBuf>,
 }
 
 impl Request {
     /// One for each of the run's seeds.
     pub fn of(case: &Case, name: &str, run: &Run) -> Vec<Request> {
         let (args, machine) = (case.arguments(run), run.machine.as_ref().unwrap_or(&case.machine).clone());
-        let one = Request { name: name.to_owned(), machine, cpus: run.cpus, args, longest: None };
+        let one = Request { name: name.to_owned(), machine, cpus: run.cpus, args, longest: None, recording: None };
         let with = |seed: u64| one.args.iter().map(|arg| arg.replace(SEED, &seed.to_string())).collect();
         (1..=run.seeds).map(|seed| Request { args: with(seed), ..one.clone() }).collect()
     }
@@ -128,7 +130,8 @@ pub fn simulate(corefold: &Path, program: &Path, place: &Path, request: &Request
     let mut command = Command::new(corefold);
     command.args(["run", "--json", "-", "--timeout", &TIMEOUT.to_string(), "--machine", &request.machine]);
     command.args(["--cpus", &request.cpus.to_string()]).args(request.longest.map(|s| format!("--longest={s:.9}")));
-    command.arg("-o").arg(files.path().join("rec")).arg("--").arg(program).args(with_results(&request.args, &results));
+    let recording = request.recording.clone().unwrap_or_else(|| files.path().join("rec"));
+    command.arg("-o").arg(recording).arg("--").arg(program).args(with_results(&request.args, &results));
     // Asked to end so, it stops the program that it simulates, and removes its files.
     signals::end_with_us(&mut command, signals::END);
     let done = command.output().with_context(|| format!("cannot start {}", corefold.display()))?;

@@ -26,6 +26,9 @@ pub struct Case {
     #[serde(default)]
     pub set: BTreeMap<String, Setting>,
     pub runs: BTreeMap<String, Run>,
+    /// What `corefold fix` is asked of recordings of these runs, by name.
+    #[serde(default)]
+    pub fixes: BTreeMap<String, Fix>,
     pub rows: Vec<Row>,
     /// Printed below the rows.
     #[serde(default)]
@@ -80,6 +83,28 @@ fn once() -> u64 {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct Fix {
+    pub run: String,
+    /// A run of the same build that the layouts are weighed by.
+    pub also: String,
+}
+
+/// What is asked of a layout.
+#[derive(Deserialize, Clone, Copy, Debug, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// What it gains where the objects are, in percent; over all places on a line on average, and at worst.
+    Gain,
+    Average,
+    Worst,
+    /// What it gains in the other run.
+    Also,
+    /// Its place in the ranking, from 1 on.
+    Rank,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     pub what: String,
     pub unit: String,
@@ -122,6 +147,10 @@ pub enum Figure {
     Rate { run: String },
     /// Throughput in percent of a target rate: the one of which the run `of` reaches so many percent.
     Target { run: String, of: String, reaches: f64 },
+    /// A layout that a fix tried: the first whose words begin so; of throughput, in percent.
+    Layout { fix: String, layout: String, asked: Asked },
+    /// What the objects' places on lines gain over the mean of all places, as a fix found it, in percent.
+    Luck { fix: String },
     /// Lock releases by callers in these source files (none: in any) for each operation.
     Releases { run: String, files: Vec<String> },
     /// Their share of all lock releases, in percent.
@@ -140,12 +169,21 @@ pub struct Others {
 }
 
 impl Figure {
+    /// The fix that it is taken from.
+    pub fn fix(&self) -> Option<&str> {
+        match self {
+            Figure::Layout { fix, .. } | Figure::Luck { fix } => Some(fix),
+            _ => None,
+        }
+    }
+
     pub fn runs(&self) -> Vec<&str> {
         match self {
             Figure::Share { run, .. } | Figure::Rate { run } | Figure::Releases { run, .. } => vec![run],
             Figure::Gain { run, over } | Figure::Ratio { run, over } | Figure::Target { run, of: over, .. } => {
                 vec![run, over]
             }
+            Figure::Layout { .. } | Figure::Luck { .. } => Vec::new(),
             Figure::ReleaseShare { run, others, .. } => with(vec![run], others),
             Figure::ReleaseRatio { run, over, others } => with(vec![run, over], others),
         }
@@ -169,6 +207,13 @@ impl Case {
     }
 
     fn check_runs(&self) -> Result<()> {
+        for (name, fix) in &self.fixes {
+            for run in [&fix.run, &fix.also] {
+                if self.runs.get(run).is_none_or(|run| run.seeds > 1) {
+                    bail!("the fix {name:?} names a run {run:?} that does not exist, or has several seeds");
+                }
+            }
+        }
         for (name, run) in &self.runs {
             let unknown = |arg: &String| arg.replace(RESULTS, "").replace(SEED, "").contains('{');
             if let Some(left) = self.arguments(run).into_iter().find(unknown) {
@@ -197,6 +242,9 @@ fn parse(text: &str) -> Result<Case> {
     for row in &case.rows {
         if let Some(run) = row.figure.runs().into_iter().find(|run| !case.runs.contains_key(*run)) {
             bail!("the row {:?} names a run {run:?} that does not exist", row.what);
+        }
+        if let Some(fix) = row.figure.fix().filter(|fix| !case.fixes.contains_key(*fix)) {
+            bail!("the row {:?} names a fix {fix:?} that does not exist", row.what);
         }
         if row.published.is_some() != row.tolerance.is_some() || (row.tolerance.is_some() && row.reason.is_none()) {
             bail!("the row {:?} needs all of published, tolerance and reason, or none", row.what);
@@ -235,6 +283,16 @@ mod tests {
         for (from, to, told) in [
             ("run = 'a', functions", "run = 'b', functions", "a run \"b\" that does not exist"),
             ("others = { run = 'a'", "others = { run = 'c'", "a run \"c\" that does not exist"),
+            (
+                "figure.share = { run = 'a', functions = ['f'] }",
+                "figure.luck = { fix = 'x' }",
+                "a fix \"x\" that does not exist",
+            ),
+            (
+                "[[rows]]\nwhat = 'w'",
+                "fixes.x = { run = 'a', also = 'z' }\n[[rows]]\nwhat = 'w'",
+                "a run \"z\" that does not exist",
+            ),
             ("run = 'a'\nleast", "run = 'd'\nleast", "a run \"d\" that does not exist"),
             ("build = 'b'", "build = 'c'", "a build \"c\" that does not exist"),
             ("cpus = 80", "seeds = 0, cpus = 80", "needs {seed} in its arguments"),
