@@ -26,9 +26,8 @@ impl Calls {
     #[inline]
     pub fn now() -> Calls {
         let end = hot!().frames.cast_const();
-        let is_empty = end <= current().frames_base.cast_const();
-        // SAFETY: the list's last entry.
-        Calls { end, innermost: if is_empty { 0 } else { unsafe { end.sub(1).read() } } }
+        // SAFETY: the list's last entry, or memory of its margin below where it is empty.
+        Calls { end, innermost: unsafe { end.sub(1).read() } }
     }
 
     /// The calls then, innermost first, as far as they are known still: an entry stays until another takes its place.
