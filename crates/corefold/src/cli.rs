@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the command line may say.
-use crate::limits::{LimitArgs, SLACK, seconds};
-use crate::size;
+use crate::limits::{HostArgs, LimitArgs, seconds};
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use corefold_driver::cc::{self, Language};
@@ -187,15 +186,8 @@ pub struct FixArgs {
     /// End a run after this many seconds of host time.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub timeout: Option<Duration>,
-    /// Memory limit for the program in one run, such as 512M [default: what the host can spare].
-    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
-    pub memory: Option<u64>,
-    /// Number of runs to simulate in parallel [default: one per host core].
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZero<usize>>,
-    /// Cycles by which a CPU may run ahead of the others; 0 is exact but slower.
-    #[arg(long, value_name = "CYCLES", default_value_t = SLACK)]
-    pub slack: u64,
+    #[command(flatten)]
+    pub host: HostArgs,
 }
 
 #[derive(Args)]

@@ -25,6 +25,13 @@ pub struct LimitArgs {
     /// End a run after this many seconds of virtual time.
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     pub longest: Option<Duration>,
+    #[command(flatten)]
+    pub host: HostArgs,
+}
+
+/// What a run takes of the host, and how exact it is.
+#[derive(Args)]
+pub struct HostArgs {
     /// Memory limit for the program in one run, such as 512M [default: what the host can spare].
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub memory: Option<u64>,
@@ -36,7 +43,8 @@ pub struct LimitArgs {
     pub slack: u64,
 }
 
-/// `corefold explore` ends a run after this time unless `--timeout` says otherwise: for programs that wait outside of virtual time; those that only spin are found before.
+/// `corefold explore` ends a run after this time unless `--timeout` says otherwise: for programs that wait outside of virtual
+/// time; those that only spin are found before.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn mechanisms() -> clap::builder::PossibleValuesParser {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command that runs one schedule of `corefold explore` again.
 use crate::cli::ExploreArgs;
-use crate::limits::{LimitArgs, SLACK, TIMEOUT};
+use crate::limits::{HostArgs, LimitArgs, SLACK, TIMEOUT};
 use corefold_recording::Status;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -27,7 +27,7 @@ pub fn command(args: &ExploreArgs, seed: u64, longest: Duration, ended: &Status)
 /// The options that a run depends on, where they are not the usual ones. All fields are named, so that a new one
 /// has to be thought of here; `jobs` is of the host only.
 fn options(limits: &LimitArgs) -> Vec<String> {
-    let LimitArgs { machine, without, timeout: _, longest: _, memory, jobs: _, slack } = limits;
+    let LimitArgs { machine, without, timeout: _, longest: _, host: HostArgs { memory, jobs: _, slack } } = limits;
     let mut words = Vec::new();
     if machine != corefold_machine::DEFAULT {
         words.push(format!("--machine {}", quoted(machine.as_ref())));
@@ -117,7 +117,8 @@ mod tests {
         let Command::Explore(args) = Cli::parse_from(words).command else { panic!("not explore") };
         let line = super::command(&args, 7, args.limits.longest.unwrap(), &Status::Exited(1));
         let Command::Run(run) = Cli::parse_from(line.split(' ')).command else { panic!("not run: {line}") };
-        let told = |l: &LimitArgs| (l.machine.clone(), l.without.clone(), l.timeout, l.longest, l.memory, l.slack);
+        let told =
+            |l: &LimitArgs| (l.machine.clone(), l.without.clone(), l.timeout, l.longest, l.host.memory, l.host.slack);
         assert_eq!(told(&run.limits), told(&args.limits), "{line}");
         assert_eq!((run.seed, run.cpus.as_deref(), run.program), (7, Some("8"), args.program));
     }
