@@ -7,11 +7,13 @@
 use crate::calls::raw;
 use crate::calls::string::work;
 use crate::engine::note;
-use crate::hooks::access::{range_read, range_update, range_write, read_value};
+use crate::hooks::access::{range_read, range_update, range_write};
 use crate::hooks::hot::hot;
 use crate::hooks::{atomics, blocks, store_buffer, wide};
+use crate::scheduling::neutral_stack::ProgramMemory;
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, Unseen, Word};
+use corefold_sim::Memory;
 
 /// The program's registers at a call, as `corefold_around` leaves them on the stack.
 #[repr(C)]
@@ -103,10 +105,11 @@ fn remember(kind: Kind, address: u64, size: u64, pc: u64) {
     ANNOUNCED.0.set(Some(Announced { kind, address, size, pc, old: value(address, size) }));
 }
 
+/// Where the program may not read, its own instruction is about to fault.
 fn value(address: u64, size: u8) -> u128 {
     match size {
-        16 => u128::from(read_value(address, 8)) | u128::from(read_value(address + 8, 8)) << 64,
-        _ => u128::from(read_value(address, size)),
+        16 => u128::from(ProgramMemory.read(address, 8)) | u128::from(ProgramMemory.read(address + 8, 8)) << 64,
+        _ => u128::from(ProgramMemory.read(address, size)),
     }
 }
 

@@ -6,11 +6,12 @@ use crate::entry::with_pc;
 use crate::hooks::access::{event, issue, looked, read_value, succeeded, wrote};
 use crate::hooks::hot::{TRIED, WROTE, hot, look_entry};
 use crate::hooks::{run_ahead, split, store_buffer};
-use crate::scheduling::perturb;
+use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
+use crate::scheduling::{peek, perturb};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_recording::AccessKind;
-use corefold_sim::{Event, What};
+use corefold_sim::{Event, Memory, What};
 
 /// `__ATOMIC_RELAXED` and `__ATOMIC_SEQ_CST`, as the hooks' order argument has them.
 const RELAXED: u32 = 0;
@@ -48,11 +49,11 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     }
     let mut event = event(What::AtomicLoad, address, u32::from(size), pc, AccessKind::AtomicLoad);
     event.awaited = hot!().wrote == 0 && current().spins.continues(pc, address);
-    let value = match issue(&mut event).value {
-        // Perhaps the simulator could not read it: then the program cannot, either.
-        0 => read_value(address, size),
-        value => value,
-    };
+    let value = issue(&mut event).value;
+    // Perhaps the simulator could not read it: then the program cannot, either.
+    if value == 0 && peek::touch_to_read(ProgramMemory.held_at(address)) {
+        return look(address, size, orders, pc);
+    }
     looked(address, pc, size, value, AccessKind::AtomicLoad, orders);
     value
 }
@@ -61,6 +62,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     if !active() || is_ours(address) {
         return store_buffer::write_value(address, size, value);
     }
+    peek::touch_to_write(ProgramMemory.held_at(address), size);
     traced(address, size, pc, AccessKind::AtomicStore);
     hot!().wrote = 1;
     if perturb::on() {
@@ -90,7 +92,7 @@ pub fn update(address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64
 fn update_as(what: Updates, address: u64, size: u8, pc: u64, f: impl FnOnce(u64) -> Option<u64>) -> u64 {
     let simulated = active() && !is_ours(address);
     if simulated {
-        arrive_on(address, size, pc);
+        arrive_to_update(address, size, pc);
     }
     let old = read_value(address, size);
     let new = f(old);
@@ -102,6 +104,14 @@ fn update_as(what: Updates, address: u64, size: u8, pc: u64, f: impl FnOnce(u64)
         settle_on(what, address, size, pc, old, new.is_some_and(|new| new != old));
     }
     old
+}
+
+/// The line of `size` bytes has arrived, and they can be written.
+pub fn arrive_to_update(address: u64, size: u8, pc: u64) {
+    arrive(address, size, pc);
+    while peek::touch_to_write(ProgramMemory.held_at(address), size) {
+        arrive(address, size, pc);
+    }
 }
 
 /// A read-modify-write that the program itself carries out: its line arrives, so that it may do so now.

@@ -10,7 +10,7 @@ fn update(address: u64, pc: u64, f: impl Fn(u128) -> Option<u128>) -> u128 {
         return native(address, f);
     }
     let at = address as *mut u128;
-    atomics::arrive(address, 8, pc);
+    atomics::arrive_to_update(address, 8, pc);
     // SAFETY: the program's atomic object; only the carrier touches it while a simulation runs.
     let old = unsafe { at.read() };
     let new = f(old);

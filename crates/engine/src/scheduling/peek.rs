@@ -1,39 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads of the program's memory that may fault. The simulator looks at a word before the program's own access to it, whose
-//! fault is the program's to handle, and at what an earlier load has read, whose page may be unmapped since. Nothing is
-//! found there then: the handler of faults lets the read return 0.
+//! Accesses to the program's memory that may fault.
+//!
+//! The simulator looks at a word before the program's own access to it, whose fault is the program's to handle, and at what
+//! an earlier load has read, whose page may be unmapped since. Nothing is found there then: [`read`] gives 0.
+//!
+//! Atomic operations are carried out here, for the program: what it may not read or write faults as its own instruction would
+//! ([`touch_to_read`], [`touch_to_write`]), and its handler is called.
 use core::arch::global_asm;
 use core::ffi::c_int;
 
-global_asm!(
-    ".hidden corefold_peek_1",
-    ".hidden corefold_peek_2",
-    ".hidden corefold_peek_4",
-    ".hidden corefold_peek_8",
-    ".globl corefold_peek_1",
-    ".globl corefold_peek_2",
-    ".globl corefold_peek_4",
-    ".globl corefold_peek_8",
-    ".text",
-    "corefold_peek_1:",
-    "movzx eax, byte ptr [rdi]",
-    "ret",
-    "corefold_peek_2:",
-    "movzx eax, word ptr [rdi]",
-    "ret",
-    "corefold_peek_4:",
-    "mov eax, dword ptr [rdi]",
-    "ret",
-    "corefold_peek_8:",
-    "mov rax, qword ptr [rdi]",
-    "ret",
-);
+/// Functions of two instructions, whose first accesses the word that `rdi` points to.
+macro_rules! accesses {
+    ($($name:literal $access:literal $rest:literal)*) => {
+        global_asm!(
+            $(concat!(".hidden ", $name), concat!(".globl ", $name),)*
+            ".text",
+            $(concat!($name, ":"), $access, $rest, "ret",)*
+        );
+    };
+}
+
+accesses! {
+    "corefold_peek_1" "movzx eax, byte ptr [rdi]" ""
+    "corefold_peek_2" "movzx eax, word ptr [rdi]" ""
+    "corefold_peek_4" "mov eax, dword ptr [rdi]" ""
+    "corefold_peek_8" "mov rax, qword ptr [rdi]" ""
+    "corefold_load" "cmp byte ptr [rdi], 0" "xor eax, eax"
+    "corefold_load_again" "cmp byte ptr [rdi], 0" "mov eax, 1"
+    "corefold_update_1" "or byte ptr [rdi], 0" "xor eax, eax"
+    "corefold_update_2" "or word ptr [rdi], 0" "xor eax, eax"
+    "corefold_update_4" "or dword ptr [rdi], 0" "xor eax, eax"
+    "corefold_update_8" "or qword ptr [rdi], 0" "xor eax, eax"
+    "corefold_update_again" "or byte ptr [rdi], 0" "mov eax, 1"
+}
+
+type Peek = unsafe extern "C" fn(u64) -> u64;
+type Touch = unsafe extern "C" fn(u64) -> u32;
 
 unsafe extern "C" {
     fn corefold_peek_1(address: u64) -> u64;
     fn corefold_peek_2(address: u64) -> u64;
     fn corefold_peek_4(address: u64) -> u64;
     fn corefold_peek_8(address: u64) -> u64;
+    fn corefold_load(address: u64) -> u32;
+    fn corefold_load_again(address: u64) -> u32;
+    fn corefold_update_1(address: u64) -> u32;
+    fn corefold_update_2(address: u64) -> u32;
+    fn corefold_update_4(address: u64) -> u32;
+    fn corefold_update_8(address: u64) -> u32;
+    fn corefold_update_again(address: u64) -> u32;
 }
 
 /// The bytes from `address` on; 0 where they cannot be read.
@@ -51,10 +66,31 @@ pub fn read(address: u64, size: u8) -> u64 {
     }
 }
 
-/// Was it one of these reads that faulted? Then it returns 0.
+/// Faults if the program may not read there. Returns whether it did and its handler has mended that: then other threads may
+/// have run.
+#[inline]
+pub fn touch_to_read(address: u64) -> bool {
+    // SAFETY: the program is about to read there; a fault is dealt with as the program's.
+    unsafe { corefold_load(address) != 0 }
+}
+
+/// The same for `size` (1, 2, 4 or 8) bytes that the program is about to write. They keep their value.
+#[inline]
+pub fn touch_to_write(address: u64, size: u8) -> bool {
+    // SAFETY: the program is about to write there; as above. One fiber runs at a time, so nobody else writes meanwhile.
+    unsafe {
+        0 != match size {
+            1 => corefold_update_1(address),
+            2 => corefold_update_2(address),
+            4 => corefold_update_4(address),
+            _ => corefold_update_8(address),
+        }
+    }
+}
+
+/// Was it one of the reads that faulted? Then it returns 0.
 pub fn gives_up(signal: c_int, registers: &mut [i64]) -> bool {
-    const READS: [unsafe extern "C" fn(u64) -> u64; 4] =
-        [corefold_peek_1, corefold_peek_2, corefold_peek_4, corefold_peek_8];
+    const READS: [Peek; 4] = [corefold_peek_1, corefold_peek_2, corefold_peek_4, corefold_peek_8];
     let at = registers[libc::REG_RIP as usize] as usize;
     if !matches!(signal, libc::SIGSEGV | libc::SIGBUS) || !READS.iter().any(|read| *read as usize == at) {
         return false;
@@ -64,5 +100,21 @@ pub fn gives_up(signal: c_int, registers: &mut [i64]) -> bool {
     // SAFETY: the return address is on top of the stack, as the first instruction has not been carried out.
     registers[libc::REG_RIP as usize] = unsafe { (stack as *const i64).read() };
     registers[libc::REG_RSP as usize] = stack + 8;
+    true
+}
+
+/// Was it a touch that faulted, for the program? Once its handler returns, it is tried again, by the function that says so.
+pub fn is_programs(registers: &mut [i64]) -> bool {
+    const LOADS: [Touch; 2] = [corefold_load, corefold_load_again];
+    const UPDATES: [Touch; 5] =
+        [corefold_update_1, corefold_update_2, corefold_update_4, corefold_update_8, corefold_update_again];
+    let at = registers[libc::REG_RIP as usize] as usize;
+    let is_one_of = |touches: &[Touch]| touches.iter().any(|touch| *touch as usize == at);
+    let again: Touch = match (is_one_of(&LOADS), is_one_of(&UPDATES)) {
+        (true, _) => corefold_load_again,
+        (_, true) => corefold_update_again,
+        _ => return false,
+    };
+    registers[libc::REG_RIP as usize] = again as usize as i64;
     true
 }

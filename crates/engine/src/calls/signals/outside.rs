@@ -8,7 +8,7 @@ use crate::crash;
 use crate::engine::{note, now};
 use crate::hooks::hot::hot;
 use crate::hooks::{registers, store_buffer};
-use crate::scheduling::sched;
+use crate::scheduling::{peek, sched};
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -88,11 +88,11 @@ pub fn follow(signal: c_int, new: &libc::sigaction, pc: u64) {
 /// A fault that the program has a handler for is the handler's. Returns if it has none, or blocks it.
 pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel passes it.
-    let registers = unsafe { &(*context).uc_mcontext.gregs };
-    let pc = registers[libc::REG_RIP as usize] as u64;
+    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
     let Action::Handler(action) = actions::action(signal) else { return };
     let mine = own();
-    if is_own(pc) || mine.mask & bit(signal) != 0 {
+    if mine.mask & bit(signal) != 0 || is_own(registers[libc::REG_RIP as usize] as u64) && !peek::is_programs(registers)
+    {
         return;
     }
     if action.sa_flags & libc::SA_RESETHAND != 0 {
