@@ -264,6 +264,11 @@ static inline void cf_dentry_get(struct cf_dentry *dentry)
 }
 /* In a read section: false if it is dead. */
 bool cf_dentry_grab(struct cf_dentry *dentry);
+/*
+ * What a pointer leads to that holds a reference on it, as dentry->parent does, and is replaced before that is put. It was there
+ * when its reference was taken: what has been left before that may be another name's inode, or none.
+ */
+struct cf_dentry *cf_dentry_grab_at(struct cf_dentry *const *pointer);
 /* Null is allowed. */
 void cf_dentry_put(struct cf_dentry *dentry);
 

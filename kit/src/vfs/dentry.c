@@ -296,6 +296,23 @@ bool cf_dentry_grab(struct cf_dentry *d)
 	return reference_grab(&d->count);
 }
 
+struct cf_dentry *cf_dentry_grab_at(struct cf_dentry *const *pointer)
+{
+	struct cf_dentry *d;
+	cf_rcu_read_lock();
+	for (;;) {
+		d = cf_rcu_dereference(*pointer);
+		CF_TEST_POINT("dentry: pointed at");
+		if (!cf_dentry_grab(d))
+			continue;
+		if (d == cf_rcu_dereference(*pointer))
+			break;
+		cf_dentry_put(d);
+	}
+	cf_rcu_read_unlock();
+	return d;
+}
+
 // --- The end.
 
 bool cf_dentry_kill__(struct cf_dentry *d)

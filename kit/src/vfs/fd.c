@@ -28,10 +28,10 @@ struct cf_file *cf_task_file(struct cf_task *task, int fd)
 	return file == RESERVED ? NULL : file;
 }
 
-// One more, unless there is none.
-static bool grab(struct cf_file *file)
+bool cf_file_grab(struct cf_file *file)
 {
 	int32_t count = __atomic_load_n(&file->count, __ATOMIC_RELAXED);
+	CF_TEST_POINT("fd: found");
 	while (count > 0)
 		// Relaxed: who has it keeps it; acquire of its contents was by the slot.
 		if (__atomic_compare_exchange_n(&file->count, &count, count + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -43,10 +43,9 @@ struct cf_file *cf_task_file_get(struct cf_task *task, int fd)
 {
 	struct cf_file *file;
 	cf_rcu_read_lock();
-	do { // what has no reference any more has left the slot: another may be there (dup2)
+	do
 		file = cf_task_file(task, fd);
-		CF_TEST_POINT("fd: found");
-	} while (file && !grab(file));
+	while (file && !cf_file_grab(file));
 	cf_rcu_read_unlock();
 	return file;
 }

@@ -11,28 +11,34 @@ static bool allows(const struct cf_file *file, enum direction direction)
 	return direction == READS ? file->reads : direction == WRITES ? file->writes : true;
 }
 
+static bool waits(const struct cf_file *file)
+{
+	return file->ops && file->ops->waits;
+}
+
 // The file of a call: in a read section, or referenced where the backend may block. Null: there is none that may be used so, and no
 // section.
 static struct cf_file *begin(struct cf_task *task, int fd, enum direction direction)
 {
 	struct cf_file *file;
 	cf_rcu_read_lock();
-	file = cf_task_file(task, fd);
-	if (file && allows(file, direction) && !(file->ops && file->ops->waits))
-		return file;
-	if (file && !allows(file, direction))
-		file = NULL;
+	do {
+		file = cf_task_file(task, fd);
+		if (file && !allows(file, direction))
+			file = NULL;
+		if (file && !waits(file))
+			return file;
+	} while (file && !cf_file_grab(file));
 	cf_rcu_read_unlock();
-	return file ? cf_task_file_get(task, fd) : NULL;
+	return file;
 }
 
 static void end(struct cf_file *file)
 {
-	if (!(file->ops && file->ops->waits)) {
+	if (waits(file))
+		cf_file_put(file);
+	else
 		cf_rcu_read_unlock();
-		return;
-	}
-	cf_file_put(file);
 }
 
 // Relaxed: the number alone. It changes under the file's lock, and is looked at without.
@@ -244,16 +250,29 @@ int cf_vfs_fsync(struct cf_task *task, int fd)
 	return error;
 }
 
+// In a read section: of the directory that it is in. What was above may have been left meanwhile, and its name be free or
+// another's: then there is another one above.
+static uint64_t number_above(const struct cf_dentry *dentry)
+{
+	for (;;) {
+		const struct cf_dentry *above = cf_dentry_parent(dentry);
+		const struct cf_inode *inode;
+		CF_TEST_POINT("readdir: above");
+		inode = cf_dentry_inode(above);
+		if (inode && cf_dentry_parent(dentry) == above)
+			return inode->number;
+	}
+}
+
 // "." and "..", at positions 0 and 1.
 static int dots(const struct cf_file *file, int64_t position, struct cf_dirent *entries, int most)
 {
 	int count = 0;
 	for (; position < 2 && count < most; position++, count++) {
-		struct cf_dentry *dentry = position ? cf_dentry_parent(file->dentry) : file->dentry;
 		entries[count] = (struct cf_dirent){ .next = position + 1, .type = S_IFDIR, .length = (uint32_t)position + 1,
 						     .name = ".." };
 		entries[count].name[position + 1] = '\0';
-		entries[count].ino = cf_dentry_inode(dentry)->number;
+		entries[count].ino = position ? number_above(file->dentry) : file->inode->number;
 	}
 	return count;
 }

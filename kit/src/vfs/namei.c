@@ -4,13 +4,7 @@
 
 struct cf_dentry *cf_vfs_cwd(struct cf_task *task)
 {
-	struct cf_dentry *cwd;
-	cf_rcu_read_lock();
-	do // one that is given up is replaced before
-		cwd = cf_rcu_dereference(task->cwd);
-	while (!cf_dentry_grab(cwd));
-	cf_rcu_read_unlock();
-	return cwd;
+	return cf_dentry_grab_at(&task->cwd);
 }
 
 // Fills in where the walk begins: walk->start is referenced unless it is null (an absolute path) or 0 is not returned.

@@ -27,18 +27,6 @@ static int may_open(struct cf_task *task, struct cf_inode *inode, int flags)
 	return inode->file_ops ? 0 : -ENXIO; // sockets
 }
 
-// A rename may give the dentry another one at any time.
-static struct cf_dentry *grab_parent(const struct cf_dentry *dentry)
-{
-	struct cf_dentry *parent;
-	cf_rcu_read_lock();
-	do
-		parent = cf_dentry_parent(dentry);
-	while (!cf_dentry_grab(parent));
-	cf_rcu_read_unlock();
-	return parent;
-}
-
 // Nothing can be made there: a name that is not cached any more would be looked up for ever.
 static bool is_in_removed(const struct cf_dentry *dentry)
 {
@@ -60,7 +48,7 @@ static bool lock_place(struct cf_dentry *dentry, char *bytes, struct cf_place *p
 	case CF_PLACE_MOVED: return false;
 	case CF_PLACE_BY_SEM: break;
 	}
-	place->above = place->parent = grab_parent(dentry);
+	place->above = place->parent = cf_dentry_grab_at(&dentry->parent);
 	place->dir = cf_dentry_inode(place->parent);
 	cf_vfs_sem_write(&place->dir->sem);
 	if (cf_place_is(dentry, place->parent, &place->name))

@@ -290,25 +290,36 @@ static size_t copy_name(const struct cf_dentry *d, char *buffer)
 	return length;
 }
 
-size_t cf_dentry_name(const struct cf_dentry *d, char *buffer)
+// In a read section; whose directory it is in that the name is of, too.
+static size_t name_and_parent(const struct cf_dentry *d, char *buffer, struct cf_dentry **parent)
 {
 	size_t length;
 	uint32_t seq;
-	cf_rcu_read_lock();
 	do {
 		seq = cf_dentry_seq_begin(d);
 		length = copy_name(d, buffer);
+		CF_TEST_POINT("path: named");
+		*parent = cf_dentry_parent(d);
 	} while (cf_dentry_seq_changed(d, seq));
-	cf_rcu_read_unlock();
 	buffer[length] = '\0';
 	return length;
 }
 
-// Puts "/name" before *at; false: no room.
-static bool prepend(const struct cf_dentry *d, char *buffer, char **at)
+size_t cf_dentry_name(const struct cf_dentry *d, char *buffer)
+{
+	struct cf_dentry *parent;
+	size_t length;
+	cf_rcu_read_lock();
+	length = name_and_parent(d, buffer, &parent);
+	cf_rcu_read_unlock();
+	return length;
+}
+
+// Puts "/name" before *at, and goes up; false: no room.
+static bool prepend(struct cf_dentry **d, char *buffer, char **at)
 {
 	char name[CF_NAME_MOST + 1];
-	size_t length = cf_dentry_name(d, name);
+	size_t length = name_and_parent(*d, name, d);
 	if ((size_t)(*at - buffer) < length + 1)
 		return false;
 	*at -= length;
@@ -325,10 +336,10 @@ char *cf_dentry_path(struct cf_dentry *d, struct cf_dentry *root, char *buffer, 
 	*error = size < 2 ? -ENAMETOOLONG : 0;
 	cf_vfs_lock_take(&s->rename_lock, &node); // no directory moves
 	cf_rcu_read_lock();
-	for (; !*error && d != root && d->parent != d; d = cf_dentry_parent(d)) {
+	while (!*error && d != root && cf_dentry_parent(d) != d) {
 		if (!(cf_dentry_flags(d) & CF_DENTRY_HASHED))
 			*error = -ENOENT;
-		else if (!prepend(d, buffer, &at))
+		else if (!prepend(&d, buffer, &at))
 			*error = -ENAMETOOLONG;
 	}
 	cf_rcu_read_unlock();

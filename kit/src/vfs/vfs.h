@@ -124,6 +124,8 @@ void cf_inode_set(struct cf_inode *inode, const struct cf_attr *attr);
 
 // fd.c: in a read section; null: there is none.
 struct cf_file *cf_task_file(struct cf_task *task, int fd);
+// In a read section: a reference. False: it had none any more, and has left its slot, where another may be (dup2).
+bool cf_file_grab(struct cf_file *file);
 // Referenced, or null.
 struct cf_file *cf_task_file_get(struct cf_task *task, int fd);
 void cf_file_put(struct cf_file *file);

@@ -154,12 +154,7 @@ static int go_up(struct state *s)
 		CF_TEST_POINT("walk: going up");
 		return cf_dentry_seq_changed(here, seq) ? -ECHILD : 0;
 	}
-	cf_rcu_read_lock(); // the parent may change, and the old one lose its last reference, before ours is taken
-	do
-		parent = cf_dentry_parent(s->at);
-	while (!cf_dentry_grab(parent));
-	cf_rcu_read_unlock();
-	stand_by_reference(s, parent);
+	stand_by_reference(s, cf_dentry_grab_at(&s->at->parent));
 	return 0;
 }
 

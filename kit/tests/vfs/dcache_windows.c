@@ -135,6 +135,64 @@ TEST("a walk that goes up while its directory moves")
 	CHECK_EQUAL(fs_end(), 0);
 }
 
+static void stat_path_by_reference(void)
+{
+	cf_rcu_register_thread();
+	result = fs_stat(path, CF_WALK_FOLLOW | CF_WALK_REFERENCE);
+	cf_rcu_unregister_thread();
+}
+
+TEST("a walk by reference that goes up while its directory moves, and the one above is removed")
+{
+	struct actor walker = { .act = stat_path_by_reference, .cpu = 1, .stop_at = "dentry: pointed at" };
+	if (!two_cpus())
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/a"), 0);
+	CHECK_EQUAL(fs_mkdir("/b"), 0);
+	CHECK_EQUAL(fs_mkdir("/a/d"), 0);
+	path = "/a/d/..";
+	actor_start(&walker);
+	CHECK(actor_wait_held(&walker));
+	CHECK_EQUAL(fs_rename("/a/d", "/b/d"), 0);
+	CHECK_EQUAL(fs_rmdir("/a"), 0);
+	actor_end(&walker);
+	CHECK_EQUAL(result, fs_stat("/b", 0));
+	CHECK_EQUAL(fs_end(), 0);
+}
+
+static char found_path[64];
+
+static void find_path_of_held(void)
+{
+	char buffer[64], *found;
+	int error;
+	cf_rcu_register_thread();
+	found = cf_dentry_path(held, root(), buffer, sizeof buffer, &error);
+	snprintf(found_path, sizeof found_path, "%s", found ? found : strerror(-error));
+	cf_rcu_unregister_thread();
+}
+
+// Before the scaled form renames wait for it.
+TEST("a path is never the name of before in the directory of later")
+{
+	struct actor finder = { .act = find_path_of_held, .cpu = 1, .stop_at = "path: named" };
+	int error;
+	if (!two_cpus() || !CF_VFS_RCU_WALK)
+		return;
+	CHECK_EQUAL(fs_begin(), 0);
+	CHECK_EQUAL(fs_mkdir("/a"), 0);
+	CHECK_EQUAL(fs_mkdir("/b"), 0);
+	CHECK_EQUAL(fs_create("/a/n"), 0);
+	held = fs_get("/a/n", 0, &error);
+	hold(&finder);
+	CHECK_EQUAL(fs_rename("/a/n", "/b/m"), 0);
+	actor_end(&finder);
+	CHECK(!strcmp(found_path, "/b/m"));
+	cf_dentry_put(held);
+	CHECK_EQUAL(fs_end(), 0);
+}
+
 TEST("a walk does not search a directory that it was not allowed to search, in the place of one that it was")
 {
 	struct actor walker = { .act = stat_path, .cpu = 1, .stop_at = "walk: searching" };

@@ -191,13 +191,16 @@ static void sync_2_there(void)
 TEST("a descriptor that dup2 gives another file was open all the time")
 {
 	struct actor syncer = { .act = sync_2_there, .stop_at = "fd: found" };
+	int fds[2];
 	begin(0, 0);
-	open_some(3);
+	open_some(2);
+	CHECK_EQUAL(cf_vfs_pipe(task, fds, 0), 0);
+	CHECK_EQUAL(fds[0], 2);
 	actor_start(&syncer);
 	CHECK(actor_wait_held(&syncer));
 	CHECK_EQUAL(cf_vfs_dup2(task, 0, 2), 2);
 	actor_end(&syncer);
-	CHECK_EQUAL(looked_at, 0);
+	CHECK_EQUAL(looked_at, 0); // -EINVAL is the pipe's, which nobody has any more
 	end();
 }
 
@@ -225,6 +228,39 @@ TEST("an open file that is closed under a read is not the next one's until the r
 	actor_end(&reader);
 	CHECK_EQUAL(was_read, 100);
 	CHECK_EQUAL(cf_vfs_lseek(task, 0, 0, SEEK_CUR), 0); // it has a position of its own
+	end();
+}
+
+static int sections;
+
+static void read_0_and_look_there(void)
+{
+	char bytes[100];
+	cf_rcu_register_thread();
+	was_read = cf_vfs_read(task, 0, bytes, sizeof bytes);
+	sections = cf_rcu_read_ongoing();
+	cf_rcu_unregister_thread();
+}
+
+// A pipe may block, so its reader takes a reference; it gets one on what is there by then, which cannot block.
+TEST("a read whose pipe dup2 replaces by a file ends as it has begun")
+{
+	struct actor reader = { .act = read_0_and_look_there, .stop_at = "fd: found" };
+	int fds[2];
+	begin(0, 10);
+	CHECK_EQUAL(cf_vfs_pipe(task, fds, 0), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/a", O_CREAT | O_RDWR, 0600), 2);
+	CHECK_EQUAL(cf_vfs_pwrite(task, 2, (char[100]){ 0 }, 100, 0), 100);
+	actor_start(&reader);
+	CHECK(actor_wait_held(&reader));
+	CHECK_EQUAL(cf_vfs_dup2(task, 2, 0), 0);
+	actor_end(&reader);
+	CHECK_EQUAL(was_read, 100);
+	CHECK_EQUAL(sections, 0);
+	for (int fd = 0; fd < 3; fd++)
+		CHECK_EQUAL(cf_vfs_close(task, fd), 0);
+	CHECK_EQUAL(cf_vfs_unlink(task, "/a"), 0);
+	CHECK_EQUAL(free_inodes(), 9);
 	end();
 }
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Directories that are left and removed just as somebody is about to look at them: their names may be free then, or another
+// directory's.
+#include "calls.h"
+
+static int result;
+static struct cf_stat seen, expected;
+static struct cf_dirent entries[2];
+
+static void stat_empty_there(void)
+{
+	cf_rcu_register_thread();
+	result = cf_vfs_fstatat(task, CF_AT_FDCWD, "", &seen, AT_EMPTY_PATH);
+	cf_rcu_unregister_thread();
+}
+
+static void stat_dot_there(void)
+{
+	cf_rcu_register_thread();
+	result = cf_vfs_stat(task, ".", &seen);
+	cf_rcu_unregister_thread();
+}
+
+static void read_0_there(void)
+{
+	cf_rcu_register_thread();
+	result = cf_vfs_readdir(task, 0, entries, 2);
+	seen.ino = entries[1].ino;
+	cf_rcu_unregister_thread();
+}
+
+// The name that has become free is made again, or not.
+static void leave_working_directory(struct actor *looker, bool again)
+{
+	begin(0, 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_chdir(task, "/d"), 0);
+	actor_start(looker);
+	CHECK(actor_wait_held(looker));
+	CHECK_EQUAL(cf_vfs_chdir(task, "/"), 0);
+	CHECK_EQUAL(cf_vfs_rmdir(task, "/d"), 0);
+	if (again)
+		CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	actor_end(looker);
+	CHECK_EQUAL(result, 0);
+	CHECK_EQUAL(cf_vfs_stat(task, "/", &expected), 0);
+	CHECK_EQUAL(seen.ino, expected.ino);
+	end();
+}
+
+TEST("a working directory that is left and removed under a stat of it")
+{
+	for (int again = 0; again < 2; again++)
+		leave_working_directory(&(struct actor){ .act = stat_empty_there, .stop_at = "stat: working directory" }, again);
+}
+
+TEST("a working directory that is left and removed under the beginning of a path")
+{
+	for (int again = 0; again < 2; again++)
+		leave_working_directory(&(struct actor){ .act = stat_dot_there, .stop_at = "dentry: pointed at" }, again);
+}
+
+static void leave_directory_above(bool again)
+{
+	struct actor reader = { .act = read_0_there, .stop_at = "readdir: above" };
+	begin(0, 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/a", 0755), 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/b", 0755), 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/a/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/a/d", O_RDONLY, 0), 0);
+	actor_start(&reader);
+	CHECK(actor_wait_held(&reader));
+	CHECK_EQUAL(cf_vfs_rename(task, "/a/d", "/b/d"), 0);
+	CHECK_EQUAL(cf_vfs_rmdir(task, "/a"), 0);
+	if (again)
+		CHECK_EQUAL(cf_vfs_mkdir(task, "/a", 0755), 0);
+	actor_end(&reader);
+	CHECK_EQUAL(result, 2);
+	CHECK_EQUAL(cf_vfs_stat(task, "/b", &expected), 0);
+	CHECK_EQUAL(seen.ino, expected.ino);
+	end();
+}
+
+TEST("a directory that is read as it moves, and the one above is removed")
+{
+	for (int again = 0; again < 2; again++)
+		leave_directory_above(again);
+}
+
+VFS_MAIN
