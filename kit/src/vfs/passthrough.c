@@ -17,12 +17,9 @@ static int64_t ns_of(const struct timespec *t)
 	return cf_ns_of(t->tv_sec, t->tv_nsec);
 }
 
-static void store(struct cf_inode *inode, const struct stat *s)
+// The locks of all attributes are held, or nobody else has the inode yet.
+static void store__(struct cf_inode *inode, const struct stat *s)
 {
-	struct cf_lock_node names, node;
-	cf_inode_names_lock(inode, &names);
-	if (CF_VFS_RCU_WALK)
-		cf_inode_lock(inode, &node);
 	cf_inode_attr_write_begin(&inode->names_seq);
 	cf_inode_attr_write_begin(&inode->used_seq);
 	cf_inode_attr_write_begin(&inode->size_seq);
@@ -39,16 +36,23 @@ static void store(struct cf_inode *inode, const struct stat *s)
 	cf_inode_attr_write_end(&inode->size_seq);
 	cf_inode_attr_write_end(&inode->used_seq);
 	cf_inode_attr_write_end(&inode->names_seq);
+}
+
+// The attributes are asked for under the locks, so that of two who do so the later answer is stored last.
+void cf_passthrough_refresh(struct cf_inode *inode)
+{
+	struct cf_lock_node names, node;
+	struct stat s;
+	cf_inode_names_lock(inode, &names);
+	if (CF_VFS_RCU_WALK)
+		cf_inode_lock(inode, &node);
+	if (fstat(fd_of(inode), &s) == 0) {
+		CF_TEST_POINT("passthrough: attributes");
+		store__(inode, &s);
+	}
 	if (CF_VFS_RCU_WALK)
 		cf_inode_unlock(inode, &node);
 	cf_inode_names_unlock(inode, &names);
-}
-
-void cf_passthrough_refresh(struct cf_inode *inode)
-{
-	struct stat s;
-	if (fstat(fd_of(inode), &s) == 0)
-		store(inode, &s);
 }
 
 static void fill(struct cf_inode *inode, struct cf_super *super, int fd, const struct stat *s)
@@ -58,7 +62,7 @@ static void fill(struct cf_inode *inode, struct cf_super *super, int fd, const s
 	inode->device = s->st_dev;
 	inode->ops = &inode_ops;
 	inode->file_ops = cf_passthrough_file_ops(s->st_mode);
-	store(inode, s);
+	store__(inode, s);
 }
 
 // The inode of a descriptor, which it takes over.

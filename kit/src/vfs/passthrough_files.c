@@ -37,12 +37,13 @@ static int64_t read_file(struct cf_file *file, void *to, size_t size, int64_t of
 
 static int64_t write_file(struct cf_file *file, const void *from, size_t size, int64_t *offset, bool append)
 {
-	ssize_t done = pwrite(opened(file), from, size, *offset); // behind the end, where the descriptor is O_APPEND
+	ssize_t done = append ? write(opened(file), from, size) : pwrite(opened(file), from, size, *offset);
 	if (done < 0)
 		return -errno;
+	CF_TEST_POINT("passthrough: written");
+	if (append) // where the end was, though others have written by now
+		*offset = lseek(opened(file), 0, SEEK_CUR) - done;
 	cf_passthrough_refresh(file->inode);
-	if (append)
-		*offset = (int64_t)CF_INODE_LOAD(file->inode, size) - done;
 	return done;
 }
 

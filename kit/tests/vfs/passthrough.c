@@ -148,4 +148,61 @@ TEST("more files than the process may have open")
 	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+static struct cf_task *writing;
+
+static void append(int fd)
+{
+	cf_rcu_register_thread();
+	CHECK_EQUAL(cf_vfs_write(writing, fd, "a", 1), 1);
+	cf_rcu_unregister_thread();
+}
+
+static void append_by_0(void)
+{
+	append(0);
+}
+
+static void append_by_1(void)
+{
+	append(1);
+}
+
+// One is held at a point while the other writes, or waits for it.
+static void append_both(const char *held_at)
+{
+	char directory[] = "/tmp/corefold-passthrough-XXXXXX";
+	struct cf_vfs_options options = { .backend = &cf_backend_directory, .backend_argument = directory };
+	struct actor first = { .act = append_by_0, .stop_at = held_at }, second = { .act = append_by_1 };
+	struct cf_vfs *vfs;
+	struct cf_stat s;
+	CHECK(mkdtemp(directory) != NULL);
+	CHECK_EQUAL(cf_vfs_new(&vfs, &options), 0);
+	CHECK_EQUAL(cf_task_new(&writing, vfs, NULL), 0);
+	CHECK_EQUAL(cf_vfs_open(writing, "/f", O_CREAT | O_WRONLY | O_APPEND, 0600), 0);
+	CHECK_EQUAL(cf_vfs_open(writing, "/f", O_WRONLY | O_APPEND, 0), 1);
+	actor_start(&first);
+	CHECK(actor_wait_held(&first));
+	actor_start(&second);
+	(void)actor_finishes(&second);
+	actor_end(&first);
+	actor_end(&second);
+	CHECK_EQUAL(cf_vfs_stat(writing, "/f", &s), 0);
+	CHECK_EQUAL(s.size, 2);
+	CHECK_EQUAL(cf_vfs_lseek(writing, 0, 0, SEEK_CUR), 1);
+	CHECK_EQUAL(cf_vfs_lseek(writing, 1, 0, SEEK_CUR), 2);
+	cf_task_free(writing);
+	cf_vfs_free(vfs);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+TEST("of two writers the later one's attributes stay")
+{
+	append_both("passthrough: attributes");
+}
+
+TEST("a writer at the end is behind what it has written, not behind all that is there by now")
+{
+	append_both("passthrough: written");
+}
+
 VFS_MAIN
