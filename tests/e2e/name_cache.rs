@@ -69,6 +69,42 @@ fn walks_scale_as_private_work_does_and_the_twin_does_not() {
     assert!(gain < 2.0, "{gain}");
 }
 
+/// The workloads of kit/bench/vfs on the kit's file system, with a locking policy and further options for the compiler.
+fn workloads(policy: u32, more: &[&str]) -> Option<Program> {
+    let mut options = sources_in(Path::new(&kit("bench/vfs")));
+    options.retain(|path| !path.ends_with("/main.c"));
+    let others = ["-D_GNU_SOURCE", "-DBENCH_VFS_KIT", "-Wl,--no-as-needed", "-lm", "-I"].map(str::to_owned);
+    options.extend(others.into_iter().chain([kit("bench/vfs")]));
+    let options: Vec<&str> = options.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    cache_program("bench/vfs/main.c", policy, &options)
+}
+
+/// Operations a second, of a thread on each CPU.
+fn rate(program: &Program, machine: &str, cpus: u64, arguments: &str) -> f64 {
+    let arguments = format!("--quiet --threads {{cpus}} --batches 1 {arguments}");
+    Simulation::of(program).cpus(&cpus.to_string()).option("--machine", machine).args(&arguments).report().throughput(cpus)
+}
+
+/// At least 85 % of what threads reach of which each has a file system of its own.
+#[test]
+fn opening_and_closing_different_files_scales_as_private_work_does() {
+    let Some(scaled) = workloads(SCALED, &[]) else { return };
+    let of = |workload: &str| rate(&scaled, "skylake-2s-80", 80, &format!("--operations 60 --warm 10 --files 2 {workload}"));
+    let (open, private) = (of("open"), of("open-private"));
+    assert!(open >= 0.85 * private, "{open} {private}");
+}
+
+/// What the scaled form does to be scaled costs at most 3 % of the twin's speed where there is nobody else.
+#[test]
+fn on_one_cpu_the_scaled_form_is_as_fast_as_the_twin() {
+    let (Some(scaled), Some(twin)) = (workloads(SCALED, &[]), workloads(TWIN, &[])) else { return };
+    for workload in ["lookup", "open", "create-one", "create-many", "rename-one", "rename-across", "writes", "socket"] {
+        let of = |program| rate(program, "xeon-4s-80", 1, &format!("--operations 200 --warm 20 --files 16 {workload}"));
+        let (fast, unscaled) = (of(&scaled), of(&twin));
+        assert!(fast >= 0.97 * unscaled, "{workload}: {fast} {unscaled}");
+    }
+}
+
 /// Renames, replacements, removals and the shrinker beside walks; short spins make rare paths common.
 #[test]
 fn names_are_right_under_many_schedules() {

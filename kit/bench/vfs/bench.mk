@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The file-system workloads: over the kernel's file system, and where liburcu is there over the kit's.
-#   make vfs-bench    build/vfs-bench --help
-#   make bench-test   their tests, in two sanitised builds
+#   make vfs-bench    build/vfs-bench --help; build/tmpfs: what a path walk costs beside tmpfs's
+#   make bench-test   their tests, in two sanitised builds, and build/tmpfs
 .PHONY: vfs-bench bench-test
 BENCH_VFS = $(filter-out bench/vfs/main.c $(if $(LIBURCU),,bench/vfs/fs_kit.c),$(wildcard bench/vfs/*.c))
 BENCH_TESTS = $(patsubst tests/bench/%.c,%,$(wildcard tests/bench/*.c))
@@ -11,7 +11,10 @@ BENCH_HEADERS = $(wildcard bench/vfs/*.h) $(HEADERS) $(if $(LIBURCU),$(VFS_HEADE
 BENCH_LIBRARIES = $(if $(LIBURCU),$(OUT)/libcorefold_vfs.a) $(OUT)/libcorefold_kit.a
 $(OUT)/vfs-bench: $(BENCH_VFS) bench/vfs/main.c $(BENCH_HEADERS) $(BENCH_LIBRARIES)
 	$(CC) $(COMPILE_BENCH) $(CFLAGS) $(BENCH_VFS) bench/vfs/main.c $(BENCH_LIBRARIES) $(LIBURCU) -o $@ -lm
-vfs-bench: $(OUT)/vfs-bench
+$(OUT)/tmpfs: bench/tmpfs.c $(BENCH_HEADERS) $(BENCH_LIBRARIES)
+	$(CC) $(COMPILE_BENCH) $(CFLAGS) $< $(BENCH_LIBRARIES) $(LIBURCU) -o $@
+BESIDE_TMPFS = $(if $(LIBURCU),$(OUT)/tmpfs)
+vfs-bench: $(OUT)/vfs-bench $(BESIDE_TMPFS)
 
 # With the objects of the kit's tests, which have test points.
 asan_BENCH = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -27,5 +30,5 @@ $(OUT)/bench-$(1)/%: tests/bench/%.c tests/harness.h $(patsubst bench/vfs/%.c,$(
 endef
 $(foreach w,asan tsan,$(eval $(call bench_way,$(w))))
 .SECONDARY: $(foreach w,asan tsan,$(patsubst bench/vfs/%.c,$(OUT)/bench-$(w)/%.o,$(BENCH_VFS)))
-bench-test: $(addprefix $(OUT)/bench-asan/,$(BENCH_TESTS)) $(OUT)/bench-tsan/workloads
+bench-test: $(addprefix $(OUT)/bench-asan/,$(BENCH_TESTS)) $(OUT)/bench-tsan/workloads $(BESIDE_TMPFS)
 	@for t in $^; do timeout 600 $$t || exit 1; done
