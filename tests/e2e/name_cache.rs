@@ -82,14 +82,20 @@ fn workloads(policy: u32, more: &[&str]) -> Option<Program> {
 /// Operations a second, of a thread on each CPU.
 fn rate(program: &Program, machine: &str, cpus: u64, arguments: &str) -> f64 {
     let arguments = format!("--quiet --threads {{cpus}} --batches 1 {arguments}");
-    Simulation::of(program).cpus(&cpus.to_string()).option("--machine", machine).args(&arguments).report().throughput(cpus)
+    Simulation::of(program)
+        .cpus(&cpus.to_string())
+        .option("--machine", machine)
+        .args(&arguments)
+        .report()
+        .throughput(cpus)
 }
 
 /// At least 85 % of what threads reach of which each has a file system of its own.
 #[test]
 fn opening_and_closing_different_files_scales_as_private_work_does() {
     let Some(scaled) = workloads(SCALED, &[]) else { return };
-    let of = |workload: &str| rate(&scaled, "skylake-2s-80", 80, &format!("--operations 60 --warm 10 --files 2 {workload}"));
+    let of =
+        |workload: &str| rate(&scaled, "skylake-2s-80", 80, &format!("--operations 60 --warm 10 --files 2 {workload}"));
     let (open, private) = (of("open"), of("open-private"));
     assert!(open >= 0.85 * private, "{open} {private}");
 }
