@@ -24,8 +24,9 @@ static bool is_removed(const struct model_task *t, int fd)
 	return fd == -100 ? t->cwd->nlink == 0 : f && f->node->nlink == 0;
 }
 
-// truncate to the size that a file has: tmpfs leaves its times as they are. open that may create: where a socket has the name Linux
-// looks first whether it is another user's in a sticky directory, and behind a name that is too long it sees a slash first.
+// truncate to the size that a file has: tmpfs leaves its times as they are. open that may create: where a socket has the name, or a
+// link that is not followed, Linux looks first whether it is another user's in a sticky directory, and behind a name that is too
+// long it sees a slash first.
 static bool is_of_tmpfs(struct model *m, const struct call *c)
 {
 	struct place p = { 0 };
@@ -34,9 +35,9 @@ static bool is_of_tmpfs(struct model *m, const struct call *c)
 	if (opens && has_long_name(c->path))
 		return true;
 	if (opens || c->op == OP_TRUNCATE)
-		error = model_walk(m, &m->tasks[c->task], c->fd, c->path, WALK_FOLLOW, &p);
+		error = model_walk(m, &m->tasks[c->task], c->fd, c->path, opens && c->flags & O_NOFOLLOW ? 0 : WALK_FOLLOW, &p);
 	free(p.last);
-	return !error && (opens ? S_ISSOCK(p.node->mode) : p.node->size == c->offset);
+	return !error && (opens ? S_ISSOCK(p.node->mode) || S_ISLNK(p.node->mode) : p.node->size == c->offset);
 }
 
 // What one of the two leaves open.
