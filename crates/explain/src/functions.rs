@@ -3,6 +3,7 @@
 use crate::code::Frame;
 use crate::space::Space;
 use crate::types::Function;
+use crate::wrapper::is_rust_atomic;
 use corefold_recording::{Stack, Time};
 use std::collections::{HashMap, HashSet};
 
@@ -68,10 +69,13 @@ impl Keys<'_, '_> {
 }
 
 /// Of library functions that are inlined into each other, only the one that the program calls is named:
-/// the others are internal.
+/// the others are internal. What Rust's atomic operations cost is their caller's, where it is known.
 fn called(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
     let is_inner = |depth: usize| frames[depth..].iter().take(2).filter(|f| f.is_standard_library()).count() == 2;
-    frames.iter().enumerate().filter(move |(depth, _)| !is_inner(*depth)).map(|(_, frame)| frame)
+    let is_atomic = |frame: &Frame| frame.file.as_deref().is_some_and(is_rust_atomic);
+    let last = frames.len().saturating_sub(1);
+    let is_told = move |(depth, frame): &(usize, &Frame)| !is_inner(*depth) && (*depth == last || !is_atomic(frame));
+    frames.iter().enumerate().filter(is_told).map(|(_, frame)| frame)
 }
 
 fn key(space: &Space<'_>, pc: u64, frame: &Frame) -> Key {

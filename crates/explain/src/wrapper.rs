@@ -40,6 +40,11 @@ const CRATES: [&str; 7] =
 /// Of Rust's core: its functions are told by the kind of the access.
 const ATOMIC: &str = "/library/core/src/sync/atomic.rs";
 
+/// Is the file that of Rust's atomic types?
+pub(crate) fn is_rust_atomic(file: &str) -> bool {
+    file.ends_with(ATOMIC)
+}
+
 /// Whether an inlined function is one: it is named for it, and lies in a header, as what is shared does; or it is of a
 /// crate of locks.
 pub fn is_wrapper(function: &str, file: Option<&str>) -> bool {
@@ -70,7 +75,7 @@ fn is_of_lock_crate(file: &str) -> bool {
 /// A place of the program with the library's function of Rust that it calls there: `Pool::push [Mutex::lock]`.
 pub fn called_by(place: Place, called: Option<&Place>) -> Place {
     let named = called
-        .filter(|called| called.file.as_deref().is_some_and(|file| file.ends_with(".rs") && !file.ends_with(ATOMIC)));
+        .filter(|called| called.file.as_deref().is_some_and(|file| file.ends_with(".rs") && !is_rust_atomic(file)));
     match named {
         Some(called) => Place { function: format!("{} [{}]", place.function, called.function), ..place },
         None => place,

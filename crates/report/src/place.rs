@@ -19,8 +19,8 @@ fn is_library(file: Option<&str>) -> bool {
 }
 
 /// The innermost of the functions inlined at `site` that is neither a standard library's nor a lock's
-/// wrapper; the function that all are inlined into, if that is the program's; the innermost of all where
-/// there is no other. Of Rust, with the library's function that it calls in brackets.
+/// wrapper; the function that all are inlined into, if that is the program's; where all are the library's, the one that
+/// is called. Of Rust, with the library's function that it calls in brackets.
 pub fn in_program(site: &SiteUse) -> Place {
     let innermost = Place { function: site.function.clone(), file: site.file.clone(), line: site.line };
     let Some(outermost) = site.inlined_into.last() else { return innermost };
@@ -31,7 +31,7 @@ pub fn in_program(site: &SiteUse) -> Place {
     let found = all().find(|(_, place)| !wraps(place) || std::ptr::eq(**place, outermost)).or(all().next());
     match found {
         Some((at, place)) => called_by((*place).clone(), at.checked_sub(1).map(|inner| frames[inner])),
-        None => innermost,
+        None => outermost.clone(),
     }
 }
 
@@ -53,6 +53,26 @@ mod tests {
         let operator = Place { line: Some(390), ..atomic.clone() };
         touched.inlined_into = vec![operator, place("add", "counter.cc", 9), place("main", "main.cc", 1)];
         assert_eq!(in_program(&touched), place("add", "counter.cc", 9));
+    }
+
+    #[test]
+    fn of_the_librarys_functions_alone_the_one_that_is_called_is_told() {
+        let of = |function: &str, file: &str, line| Place {
+            function: function.into(),
+            line: Some(line),
+            ..place("", file, 0)
+        };
+        let mut touched = site(
+            &of("atomic::atomic_add", "/rustc/1/library/core/src/sync/atomic.rs", 3923),
+            AccessKind::Rmw,
+            "n",
+            1,
+            0,
+        );
+        let lock = of("Mutex::lock", "/rustc/1/library/std/src/sync/poison/mutex.rs", 492);
+        touched.inlined_into =
+            vec![of("Mutex::lock", "/rustc/1/library/std/src/sys/sync/mutex/futex.rs", 32), lock.clone()];
+        assert_eq!(in_program(&touched), lock);
     }
 
     #[test]

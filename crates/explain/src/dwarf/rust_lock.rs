@@ -44,6 +44,8 @@ fn lock_name(name: &str) -> Option<String> {
         return None;
     }
     match own {
+        // Elsewhere it has std's by names of its own, which are found within.
+        "tokio" if path.split("::").nth(1) != Some("sync") => None,
         "std" => Some(last.to_owned()),
         // Whose lock it is says the raw lock that it is made of.
         "lock_api" => Some(format!("{} {last}", arguments.get(1..)?.split("::").next()?)),
@@ -64,6 +66,8 @@ mod tests {
             ("lock_api::rwlock::RwLock<mine::Raw, u64>", Some("mine RwLock")),
             ("parking_lot_core::thread_parker::imp::ThreadParker", Some("parking_lot ThreadParker")),
             ("spin::mutex::spin::SpinMutex<u8, spin::relax::Spin>", Some("spin SpinMutex")),
+            ("tokio::sync::batch_semaphore::Semaphore", Some("tokio Semaphore")),
+            ("tokio::loom::std::mutex::Mutex<tokio::runtime::scheduler::inject::synced::Synced>", None),
             ("mine::Mutex<std::sync::poison::mutex::Mutex<u64>>", None),
             ("std::sync::poison::mutex::MutexGuard<u64>", None),
         ];
