@@ -143,6 +143,62 @@ fn what_was_promised_is_verified_by_the_rebuilt_program() {
     assert!(promised > 0.2 && (promised - gained).abs() < 0.02, "{promised} promised, {gained} gained");
 }
 
+/// Virtual seconds of `program` in the place.
+fn seconds(place: &Place, program: &str, args: &str) -> f64 {
+    let said = place.corefold(&format!("run --cpus 8 --no-host-time --json - -o {program}.rec -- ./{program} {args}"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).expect("a JSON document");
+    document["runs"][0]["seconds"].as_f64().expect("seconds")
+}
+
+/// The patch is applied by patch(1), and the rebuilt program waits no more than its innocent twin does: an array on the heap
+/// whose hottest members share a line of the source, a static array of C++, and an array within a heap object.
+#[test]
+fn the_source_patch_ends_false_sharing() {
+    let culprits = concat!(env!("CARGO_MANIFEST_DIR"), "/../accuracy/culprits");
+    for (file, compiler, changed) in [
+        ("linear_regression.c", "cc", "+\tlong long : 64, "),
+        ("spinlock_pool.cc", "c++", "+\talignas(64) int v_;"),
+        ("cache_shards.c", "cc", "+\tlong long : 64, "),
+    ] {
+        let place = Place::new();
+        std::fs::copy(format!("{culprits}/{file}"), place.path(file)).expect("a copy");
+        let build = |options: &str| format!("$corefold {compiler} -O2 -g -pthread {file} {options}");
+        assert_eq!(place.sh(&format!("{}; {}", build("-o p"), build("-DTWIN -o twin"))).code, Some(0), "{file}");
+        let (args, rebuild) = ("8 300000", build("-o p"));
+        let (before, twin) = (seconds(&place, "p", args), seconds(&place, "twin", args));
+        let script = format!(
+            "$corefold fix p.rec --no-slots --json f.json --patch f.diff --verify 'patch -p1 <f.diff; {rebuild}'"
+        );
+        let said = place.sh(&script);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let diff = std::fs::read_to_string(place.path("f.diff")).expect("a patch");
+        assert!(diff.contains(changed) && said.out.contains(&diff), "{file}: {}", said.out);
+        let document = std::fs::read_to_string(place.path("f.json")).expect("a document");
+        let document: Value = serde_json::from_str(&document).expect("JSON");
+        let (verified, promised) = (&document["verified"], layouts(&document)[0].1);
+        let after = verified["seconds"].as_f64().expect("seconds");
+        assert!(before - after >= 0.9 * (before - twin), "{file}: {before} before, {after} after, twin {twin}");
+        let gained = verified["gain"].as_f64().expect("a gain");
+        assert!((1.0 + gained) / (1.0 + promised) > 0.9, "{file}: {promised} promised, {gained} gained");
+        assert_eq!(document["patch"]["by_hand"], serde_json::json!([]), "{file}");
+    }
+}
+
+/// Numbers that are no members of a structure: the file is empty, and no command is run.
+#[test]
+fn without_a_source_patch_it_is_said_what_to_do() {
+    let place = Place::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../accuracy/culprits/count_odds.cc");
+    std::fs::copy(source, place.path("count_odds.cc")).expect("a copy");
+    assert_eq!(place.sh("$corefold c++ -O2 -g -pthread -o p count_odds.cc").code, Some(0));
+    seconds(&place, "p", "8 300000");
+    let said = place.corefold("fix p.rec --no-slots --patch f.diff --verify false");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("no source patch of ") && said.out.contains("aligned to 64 bytes"), "{}", said.out);
+    assert_eq!(std::fs::read_to_string(place.path("f.diff")).expect("a file"), "");
+}
+
 #[test]
 fn a_program_that_is_no_more_the_same_is_refused() {
     let place = Place::new();

@@ -38,6 +38,7 @@ mod openmp;
 mod programs;
 mod progress;
 mod projects;
+mod published_layouts;
 mod rust_crate;
 mod rust_names;
 mod scaling;

@@ -65,8 +65,13 @@ fn walks_scale_as_private_work_does_and_the_twin_does_not() {
     assert!(at_80 >= 0.95, "{at_80} at 80 CPUs");
     assert!(at_448 >= 0.90, "{at_448} at 448 CPUs");
     let twin = cache_program("bench/walk.c", TWIN, &[]).expect("liburcu");
-    let gain = walks(&twin, "different", "1,80", 60).gain(80, 1);
+    let report = walks(&twin, "different", "1,80", 60);
+    let gain = report.gain(80, 1);
     assert!(gain < 2.0, "{gain}");
+    // Its slab caches have the names of structures, so that the report has the fields.
+    let of_slabs = report.at(80).lines().filter(|line| line.text("object").contains("(slab, one every"));
+    let fields: Vec<&str> = of_slabs.flat_map(|line| line.fields()).collect();
+    assert!(fields.iter().any(|name| name.starts_with("cf_dentry.")), "{fields:?}");
 }
 
 /// The workloads of kit/bench/vfs on the kit's file system, with a locking policy and further options for the compiler.

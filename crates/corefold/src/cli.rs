@@ -39,11 +39,13 @@ Examples:
   corefold fix corefold.rec                      what would padding gain at the largest number of CPUs, and where
   corefold fix corefold.rec --cpus 16
   corefold fix corefold.rec --also reads.rec     what the same layouts do to another recording of the program
-  corefold fix corefold.rec --verify 'patch -p1 < align.patch && make'
+  corefold fix corefold.rec --patch align.patch  write the best layout as a source patch
+  corefold fix corefold.rec --patch align.patch --verify 'patch -p1 < align.patch && make'
   corefold fix corefold.rec --json - | jq '.layouts[0]'
 
 The program is simulated again, once for each layout: its objects stay where they are in memory, and what a layout moves is
 simulated on cache lines of its own. So the figures hold for the workload, the machine and the schedule of the recording.
+The source patch aligns or pads members where they stand, in C and C++; of other sources the report says in words what to do.
 Give --slack and --memory again if the recording was made with them. Run it where the program was run: it runs once more for
 each layout, several at once, with whatever it does to files, and without standard input.";
 
@@ -173,6 +175,10 @@ pub struct FixArgs {
     /// Do not try the best layouts again for each place on a line where an object may begin.
     #[arg(long)]
     pub no_slots: bool,
+    /// Also write the best layout as a source patch, before --verify; if none can be made, the file is empty and nothing is
+    /// verified.
+    #[arg(long, value_name = "FILE")]
+    pub patch: Option<PathBuf>,
     /// Afterwards run this shell command, which is to change the source and rebuild the program, and simulate that: does it gain
     /// what was promised?
     #[arg(long, value_name = "COMMAND")]

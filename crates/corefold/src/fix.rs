@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold fix`: other layouts of the structures that a recording waited for, each tried by a run of its own.
+mod patch;
 mod search;
 mod verify;
 
@@ -9,6 +10,7 @@ use crate::screen;
 use anyhow::{Context, Result};
 use corefold_driver::run::trials::trials;
 use corefold_driver::run::{Options, SAMPLE_PERIOD};
+use corefold_driver::save::Output;
 use corefold_driver::{exit, program, save};
 use corefold_explain::Images;
 use corefold_launch::Relayout;
@@ -19,16 +21,24 @@ use std::path::Path;
 
 pub fn fix(args: FixArgs) -> Result<u8> {
     let to = Json::create(args.json.as_deref())?;
+    let to_patch = args.patch.as_deref().map(|path| Output::create(path, "the patch")).transpose()?;
     let recorded = chosen(&args.recording, args.cpus)?;
     let name = recorded.argv.first().context("the recording names no program")?;
     program::check(name.as_ref())?;
     let mut search = Search::new(&args, recorded, others(&args)?);
     search.run()?;
     let (done, asked, signal) = (search.trials.len(), search.asked, search.signal);
+    let line_bytes = search.line_bytes();
     let (recorded, again) = search.workload.ended();
     let mut fixes = Fixes::new(&args.recording.to_string_lossy(), recorded, again, search.trials);
     fixes.luck = search.luck;
-    if let (Some(command), None) = (&args.verify, signal) {
+    if let Ok(line_bytes) = line_bytes {
+        fixes.patch = patch::patch(&fixes.layouts, line_bytes)?;
+    }
+    let diff = fixes.patch.as_ref().map(|patch| patch.diff.as_str()).unwrap_or_default();
+    let is_missing = args.patch.is_some() && diff.is_empty();
+    to_patch.map_or(Ok(()), |output| output.write(diff.as_bytes()))?;
+    if let (Some(command), None, false) = (&args.verify, signal, is_missing) {
         fixes.verified = Some(verify::verify(&args, command, recorded, again)?);
     }
     to.print(|| fix::json(&fixes), || fix::text(&fixes, &screen::options(recorded.work)))?;

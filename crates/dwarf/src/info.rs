@@ -260,6 +260,19 @@ impl Info {
         self.language(die) == Some(gimli::DW_LANG_Rust)
     }
 
+    pub fn is_cpp(&self, die: Die) -> bool {
+        use gimli::constants as c;
+        let all = [
+            c::DW_LANG_C_plus_plus,
+            c::DW_LANG_C_plus_plus_03,
+            c::DW_LANG_C_plus_plus_11,
+            c::DW_LANG_C_plus_plus_14,
+            c::DW_LANG_C_plus_plus_17,
+            c::DW_LANG_C_plus_plus_20,
+        ];
+        self.language(die).is_some_and(|language| all.contains(&language))
+    }
+
     fn language(&self, die: Die) -> Option<gimli::DwLang> {
         let mut tree = self.unit(die).ok()?.entries_tree(None).ok()?;
         match tree.root().ok()?.entry().attr_value(gimli::DW_AT_language).ok()?? {

@@ -38,6 +38,13 @@ impl Info {
         }
     }
 
+    /// The members of the structure at `die`, each with its own entry.
+    pub fn members(&self, die: Die) -> Vec<(Member<Die>, Die)> {
+        let family = self.family(die).ok().flatten();
+        let parts = family.iter().flat_map(|family| &family.children);
+        parts.filter_map(|(part, facts)| Some((self.member(die.unit, facts)?, *part))).collect()
+    }
+
     pub fn name_of(&self, unit: u32, facts: &Facts) -> Option<String> {
         match (facts.name.clone(), facts.specification) {
             (Some(name), _) => self.string(unit as usize, name),

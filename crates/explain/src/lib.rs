@@ -11,6 +11,7 @@
 mod beside;
 mod callers;
 mod code;
+mod declared;
 mod dwarf;
 mod ending;
 mod fields;
@@ -31,6 +32,7 @@ mod verdict;
 mod wrapper;
 
 pub use beside::{Uses, users};
+pub use declared::{Declared, DeclaredMember, Language, Parting, Undeclared, declared};
 pub use fields::{listed, merged, one_name, pattern};
 pub use images::Images;
 pub use places::places;

@@ -86,18 +86,28 @@ impl<'a> Memory<'a> {
 
     /// What an access of `bytes` at `address` touches; `objects` are the heap objects thereabouts.
     pub fn at(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
+        let thing = self.thing(address, objects);
+        let field = thing.field(address, bytes);
+        Found { object: thing.object, field, function: thing.function }
+    }
+
+    /// The object at `address`, and its type if that is known.
+    pub fn typed(&self, address: u64, objects: &[Object]) -> Option<(ObjectUse, &'a Debug, Layout)> {
+        let Thing { object, layout, .. } = self.thing(address, objects);
+        layout.map(|(debug, layout)| (object, debug, layout))
+    }
+
+    fn thing(&self, address: u64, objects: &[Object]) -> Thing<'a> {
         let inside = |object: &&Object| (object.address..object.address + object.bytes.max(1)).contains(&address);
         let thing = match objects.iter().find(inside) {
             Some(object) => self.allocated(object),
             None => self.outside_heap(address),
         };
-        let thing = match self.label_at(address) {
+        match self.label_at(address) {
             Some(label) if label.stride > 0 => self.in_slab(address, label),
             Some(label) => thing.labelled(label),
             None => thing,
-        };
-        let field = thing.field(address, bytes);
-        Found { object: thing.object, field, function: thing.function }
+        }
     }
 
     /// Blocks of thread-local variables lie where the threads' stacks do.

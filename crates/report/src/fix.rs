@@ -3,13 +3,16 @@
 //!
 //! Proposed is what separates: a written field, the elements of an array, the bytes that different CPUs use, what is only read,
 //! or the whole object from its neighbours. Nothing that packs two written fields onto one line.
+mod patch;
 mod propose;
 mod ranges;
 mod slots;
 mod tell;
 mod unit;
 
+use corefold_explain::{Declared, Parting, Undeclared};
 use corefold_recording::Run;
+pub use patch::{Patch, patch};
 pub use propose::candidates;
 use serde::Serialize;
 pub use slots::{BySlot, Layout, Luck};
@@ -37,6 +40,33 @@ pub struct Candidate {
     pub parts: Vec<(u64, u64, u64)>,
     /// What each object grows by, at most.
     pub more_bytes: u64,
+    /// Offset and size of the elements of an array within the unit, if these are parted.
+    #[serde(skip)]
+    pub element: Option<(u64, u64)>,
+    /// The structures that it cuts, as the source declares them.
+    #[serde(skip)]
+    pub declared: Result<Vec<Declared>, Undeclared>,
+}
+
+impl Candidate {
+    /// Whether it parts the elements of an array: the object, or one within it.
+    fn is_of_elements(&self) -> bool {
+        self.element.is_some() || self.stride < self.bytes
+    }
+
+    /// Where it cuts the unit that is laid out.
+    pub fn parting(&self) -> Parting {
+        let is_whole = |from: u64, to: u64| {
+            let before = self.parts.iter().find(|(begin, bytes, _)| begin + bytes == from);
+            before.is_some_and(|(_, bytes, start)| start + bytes == to)
+        };
+        let begins = self.parts.iter().filter(|(from, _, to)| !is_whole(*from, *to)).map(|(from, ..)| *from);
+        let follows = |end: u64| self.parts.iter().any(|(from, ..)| *from == end);
+        let ends = self.parts.iter().map(|(from, bytes, _)| from + bytes).filter(|end| !follows(*end));
+        let mut cuts: Vec<u64> = begins.chain(ends).collect();
+        cuts.sort_unstable();
+        Parting { address: self.address, bytes: self.stride, element: self.element, cuts }
+    }
 }
 
 /// One layout, tried.
@@ -100,6 +130,9 @@ pub struct Fixes {
     pub luck: Vec<Luck>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+    /// The source change that makes the best layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Patch>,
 }
 
 /// What the program gains after somebody has changed its source.
@@ -124,6 +157,7 @@ impl Fixes {
             layouts,
             luck: Vec::new(),
             verified: None,
+            patch: None,
         }
     }
 }
@@ -207,6 +241,8 @@ mod tests {
             new_stride: 64,
             parts: Vec::new(),
             more_bytes,
+            element: None,
+            declared: Err(Undeclared::Untyped),
         };
         Trial { candidate, with: Vec::new(), gain, seconds: 1.0, also: Vec::new(), slots: None }
     }

@@ -73,6 +73,11 @@ pub fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// The same of source text, in which tabs stay.
+pub fn source(text: &str) -> String {
+    text.chars().map(|c| if c == '\t' { c } else { shown(c) }).collect()
+}
+
 /// One line of it: a name or an argument must not begin a line of its own.
 pub fn line(text: &str) -> String {
     visible(text).replace('\n', "\u{240a}")

@@ -63,6 +63,8 @@ struct cf_cred;
 struct cf_icache_ops {
 	/* Of the owner's object, whose first member the inode is; 0: the inode alone. It begins zeroed. */
 	size_t size;
+	/* The name of that object's structure, by which reports show its fields; NULL: cf_inode. A literal. */
+	const char *type;
 	/* The last reference is gone and nobody can get another: gives back what the inode owns. May be null. */
 	void (*evict)(struct cf_inode *inode);
 	/* Writes a dirty inode to where it belongs. 0, or -errno: it stays dirty. May be null: nothing to do. */

@@ -47,6 +47,11 @@ static size_t size_of(const struct cf_icache *c)
 	return c->ops && c->ops->size ? c->ops->size : sizeof(struct cf_inode);
 }
 
+static const char *type_of(const struct cf_icache *c)
+{
+	return c->ops && c->ops->type ? c->ops->type : "cf_inode";
+}
+
 int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *owner, uint32_t buckets)
 {
 	enum { FIXED_BUCKETS = 1 << 16 };
@@ -59,8 +64,8 @@ int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *o
 	c->ops = ops;
 	c->owner = owner;
 	cf_vfs_lock_init(&c->lock);
-	result = cf_slab_init(&c->memory, &(struct cf_slab_options){ .name = "inode", .size = size_of(c), .align = CF_LINE });
-	result = result ? result : cf_slab_init(&c->changes, &(struct cf_slab_options){ .name = "inode changes",
+	result = cf_slab_init(&c->memory, &(struct cf_slab_options){ .name = type_of(c), .size = size_of(c), .align = CF_LINE });
+	result = result ? result : cf_slab_init(&c->changes, &(struct cf_slab_options){ .name = "cf_inode_changes",
 					.size = sizeof(struct cf_inode_changes), .align = CF_LINE });
 	result = result ? result : init_lists(c);
 	result = result ? result : cf_numbers_init(&c->numbers);

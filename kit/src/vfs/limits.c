@@ -117,7 +117,7 @@ static const size_t name_sizes[CF_VFS_NAME_SIZES] = { 64, 128, 320 };
 int cf_vfs_memory_init(struct cf_vfs *vfs)
 {
 	// Files come back a grace period after their close: as many at once as a CPU has closed meanwhile.
-	struct cf_slab_options file = { .name = "file", .size = sizeof(struct cf_file), .align = CF_LINE, .magazine = 255 };
+	struct cf_slab_options file = { .name = "cf_file", .size = sizeof(struct cf_file), .align = CF_LINE, .magazine = 255 };
 	int error = cf_slab_init(&vfs->file_memory, &file);
 	for (int i = 0; !error && i < CF_VFS_NAME_SIZES; i++) {
 		struct cf_slab_options name = { .name = "name", .size = name_sizes[i], .align = CF_LINE };

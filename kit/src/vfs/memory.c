@@ -37,7 +37,11 @@ static void evict(struct cf_inode *inode)
 		cf_vfs_give(vfs_of(inode), charge_of(inode->mode, inode->size), 1);
 }
 
-static const struct cf_icache_ops icache_ops = { .size = sizeof(struct memory_inode), .evict = evict };
+static const struct cf_icache_ops icache_ops = {
+	.size = sizeof(struct memory_inode),
+	.type = "memory_inode",
+	.evict = evict,
+};
 
 struct cf_memory_dir *cf_memory_dir_of(struct cf_inode *inode)
 {

@@ -9,7 +9,7 @@ enum { FIXED_BUCKETS = 1 << 16 };
 int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 {
 	const struct cf_lru_options lru = { CF_VFS_LOCK_KIND, !CF_VFS_PERCPU, !CF_VFS_DENTRIES_SPLIT };
-	const struct cf_slab_options memory = { .name = "dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE };
+	const struct cf_slab_options memory = { .name = "cf_dentry", .size = sizeof(struct cf_dentry), .align = CF_LINE };
 	struct cf_rhash_options table = { .buckets = options->dentry_buckets };
 	int result;
 	if (!s || !CF_IS_ALIGNED(s))

@@ -3,7 +3,7 @@
 use super::{changed, tried};
 use crate::cli::FixArgs;
 use anyhow::{Context, Result, bail, ensure};
-use corefold_explain::{Images, explain};
+use corefold_explain::{Images, declared, explain};
 use corefold_launch::{Objects, Part, Relayout};
 use corefold_recording::{AllocSite, Label, Run};
 use corefold_report::fix::{self, BySlot, Candidate, Luck, Other, Trial};
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
         Ok(signal.is_none().then_some(gains))
     }
 
-    fn line_bytes(&self) -> Result<u64> {
+    pub fn line_bytes(&self) -> Result<u64> {
         let line = self.workload.recorded.lines.first().context("no line was recorded")?;
         Ok(u64::from(line.bytes))
     }
@@ -165,8 +165,12 @@ impl<'a> Search<'a> {
         if let Some(module) = changed(&best.run, images) {
             bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
         }
-        for mut candidate in fix::candidates(&explained) {
-            candidate.live = live(&best.run, &candidate);
+        let mut candidates = fix::candidates(&explained);
+        let partings: Vec<_> = candidates.iter().map(Candidate::parting).collect();
+        for (candidate, declared) in candidates.iter_mut().zip(declared(&best.run, images, &partings)) {
+            (candidate.live, candidate.declared) = (live(&best.run, candidate), declared);
+        }
+        for candidate in candidates {
             let has_one = best.layout.iter().any(|number| self.found[*number].0.object == candidate.object);
             if let Some(relayout) = relayout(&best.run, &candidate).filter(|_| !has_one) {
                 self.found.push((candidate, relayout));

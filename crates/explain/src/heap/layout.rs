@@ -27,6 +27,14 @@ impl Layout {
         Layout { element: Element::Value(kind), count: None, start: 0 }
     }
 
+    /// The type of the object, or of its elements; none if these are pointers, or shared.
+    pub fn value(&self) -> Option<Die> {
+        match self.element {
+            Element::Value(kind) if self.start == 0 => Some(kind),
+            _ => None,
+        }
+    }
+
     /// `struct slot[80]`.
     pub fn type_name(&self, debug: &Debug) -> String {
         let element = match self.element {

@@ -5,7 +5,7 @@ use super::ranges::cuts;
 use super::unit::{LEAST_OF_FIELD, Part, Unit, fields, share_of};
 use crate::hot::{Group, groups};
 use crate::units;
-use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name, pattern};
+use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, Undeclared, one_name, pattern};
 use corefold_recording::Time;
 use std::collections::BTreeSet;
 
@@ -90,6 +90,8 @@ impl Unit<'_> {
             new_stride,
             more_bytes: (new_stride - moved.min(new_stride)) * (self.object.bytes / stride).max(1),
             parts,
+            element: None,
+            declared: Err(Undeclared::Untyped),
         }
     }
 
@@ -145,7 +147,8 @@ impl Unit<'_> {
         let padded = size.next_multiple_of(self.line_bytes);
         let count = (high - low) / size + 1;
         let parts = (0..count).map(|i| (low + i * size, size, i * padded)).collect();
-        Some(self.candidate(format!("each of {} on lines of its own", one_name(&names)), self.object.bytes, parts))
+        let layout = format!("each of {} on lines of its own", one_name(&names));
+        Some(Candidate { element: Some((low, size)), ..self.candidate(layout, self.object.bytes, parts) })
     }
 
     /// What different CPUs use, each range of bytes on lines of its own, unless these are the elements.

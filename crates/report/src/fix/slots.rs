@@ -111,6 +111,8 @@ mod tests {
             new_stride: 64,
             parts: vec![(32, 8, 0)],
             more_bytes: 56,
+            element: None,
+            declared: Err(corefold_explain::Undeclared::Untyped),
         };
         assert_eq!(candidate.slots(64), [0, 16, 32, 48]);
         assert_eq!(candidate.as_it_is_at(48, 64), (vec![(0, 100, 48)], 192));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layouts that were tried, by gain: as text, and as a document.
-use super::{BySlot, Fixes, Luck, Verified};
+use super::{BySlot, Fixes, Luck, Patch, Verified};
 use crate::json::shape;
-use crate::style::{Style, escaped, wrap};
+use crate::style::{Style, escaped, source, visible, wrap};
 use crate::table::{Align, Table};
 use crate::{Options, units};
 use serde::Serialize;
@@ -66,8 +66,7 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {
         out += "failed: the program ended otherwise than as it is\n";
     }
-    out += &verified(fixes, options.width);
-    style.finish(&out)
+    style.finish(&out) + &patch(fixes, options.width) + &style.finish(&verified(fixes, options.width))
 }
 
 /// How the layout as it is does at each slot.
@@ -87,6 +86,21 @@ fn by_luck(fixes: &Fixes, width: usize) -> String {
         );
         out += &format!("\n{}", wrap(&text, width, 0));
     }
+    out
+}
+
+/// The source change that makes the best layout. It is to be applied, so its tabs stay.
+fn patch(fixes: &Fixes, width: usize) -> String {
+    let Some(Patch { layout, diff, folder, by_hand, notes }) = &fixes.patch else { return String::new() };
+    let told = |text: String| wrap(&visible(&text), width, 0);
+    let mut out = String::new();
+    if !diff.is_empty() {
+        out += "\n";
+        out += &told(format!("Source patch for `patch -p1` in {}: {layout}", folder.display()));
+        out += &format!("\n{}\n", source(diff));
+        notes.iter().for_each(|note| out += &told(format!("note: {note}")));
+    }
+    by_hand.iter().for_each(|text| out += &told(format!("no source patch of {text}")));
     out
 }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the source declares what a layout cuts.
+mod common;
+use common::*;
+use corefold_explain::{Declared, Images, Language, Parting, Undeclared, declared};
+
+const C: &str = r#"
+struct lock { long count; _Atomic long owner; };
+struct inode {
+    int mode;
+    struct lock lock;
+    long size;
+    union { long whole; int half[2]; } of;
+} inode;
+struct slot { int value; } slots[8];
+struct table { long used; struct slot slots[4]; } table;
+long plain[8];
+int main(void) { return inode.mode + slots[3].value + (int)plain[1] + (int)table.used; }
+"#;
+
+fn cut(program: &Program, symbol: &str, bytes: u64, cuts: &[u64]) -> Result<Vec<Declared>, Undeclared> {
+    asked(program, Parting { address: program.symbol(symbol), bytes, element: None, cuts: cuts.into() })
+}
+
+fn asked(program: &Program, parting: Parting) -> Result<Vec<Declared>, Undeclared> {
+    declared(&program.run(), &mut Images::new(), &[parting]).remove(0)
+}
+
+/// The structure, the members that begin something apart with their lines, and whether its end is cut.
+fn told(declared: &Declared) -> (&str, Vec<(&str, u32)>, bool) {
+    let one = |number: &usize| {
+        let member = &declared.members[*number];
+        (member.name.as_deref().unwrap_or("?"), member.place.as_ref().map_or(0, |place| place.1))
+    };
+    (&declared.name, declared.begins.iter().map(one).collect(), declared.ends)
+}
+
+#[test]
+fn a_cut_is_before_a_member_of_the_outermost_structure_that_has_one_there() {
+    let program = Program::new("declared.c", C, &[]);
+    let all = cut(&program, "inode", 40, &[8, 24]).expect("members");
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("struct inode", vec![("lock", 5), ("size", 6)], false)]);
+    assert_eq!(all[0].language, Language::C);
+    assert!(all[0].members[1].place.as_ref().is_some_and(|place| place.0.ends_with("/declared.c")), "{all:?}");
+    // The owner is within the lock, and what follows it is in the inode.
+    let all = cut(&program, "inode", 40, &[16, 24]).expect("members");
+    let expected = [("struct lock", vec![("owner", 2)], false), ("struct inode", vec![("size", 6)], false)];
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), expected);
+    // Padding goes with what comes before it, and the end is no member's begin.
+    let all = cut(&program, "inode", 40, &[0, 4, 40]).expect("members");
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("struct inode", vec![("lock", 5)], true)]);
+}
+
+#[test]
+fn the_structure_of_elements_is_cut_as_a_whole() {
+    let program = Program::new("declared.c", C, &[]);
+    let slot = [("struct slot", vec![], true)];
+    let of_variable = cut(&program, "slots", 4, &[0, 4]).expect("a structure");
+    assert_eq!(of_variable.iter().map(told).collect::<Vec<_>>(), slot);
+    let address = program.symbol("table");
+    let within = asked(&program, Parting { address, bytes: 24, element: Some((8, 4)), cuts: vec![] });
+    assert_eq!(within.expect("a structure").iter().map(told).collect::<Vec<_>>(), slot);
+}
+
+#[test]
+fn what_is_no_member_is_not_declared() {
+    let program = Program::new("declared.c", C, &[]);
+    assert_eq!(cut(&program, "plain", 8, &[0, 8]), Err(Undeclared::NoStructure));
+    assert_eq!(cut(&program, "inode", 40, &[36]), Err(Undeclared::Between), "in a union");
+    let source = "use std::sync::atomic::*;\n#[unsafe(no_mangle)]\npub static WORDS: (AtomicU64, AtomicU64) = \
+                  (AtomicU64::new(1), AtomicU64::new(2));\nfn main() { WORDS.0.store(3, Ordering::Relaxed) }\n";
+    let rust = Program::rust("declared.rs", source);
+    let address = rust.symbol("WORDS");
+    let asked = asked(&rust, Parting { address, bytes: 16, element: None, cuts: vec![8] });
+    assert_eq!(asked, Err(Undeclared::Rust));
+}
