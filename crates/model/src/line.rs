@@ -329,7 +329,8 @@ impl Lines {
     /// is. What a sibling has asked for serves the sibling first.
     pub fn awaited(&self, index: usize, cpu: u16, number: u64, now: Ticks) -> Option<Ticks> {
         let line = &self.lines[index];
-        let grant = line.queue.iter().rev().chain([&line.last]).find(|grant| grant.number == number)?;
+        // Most have just been served or are the next to be: a contended line's queue is long.
+        let grant = [&line.last].into_iter().chain(&line.queue).find(|grant| grant.number == number)?;
         Some(if grant.cpu == cpu { grant.arrival() } else { grant.times.settled }).filter(|there| *there > now)
     }
 

@@ -20,14 +20,13 @@ impl Sim {
         event: &mut Event,
         effects: &mut Effects,
     ) -> Part {
-        let access = event.access;
-        let cpu = access.cpu;
-        let waits = access.kind == Kind::Rmw;
+        // The access is not copied: it may just have been written, in parts that a copy has to wait for.
+        let (cpu, waits) = (event.access.cpu, event.access.kind == Kind::Rmw);
         if event.phase == Phase::Earlier {
             self.catch_up(lease, cpu);
             event.asked = lease.clock;
             if !self.model.is_idle(cpu) {
-                self.finish_earlier(lease, world, &access, effects);
+                self.finish_earlier(lease, world, &event.access, effects);
             }
             event.phase =
                 if waits && !self.await_own_stores(lease, world, cpu, effects) { Phase::Drained } else { Phase::Order };
@@ -44,8 +43,8 @@ impl Sim {
         }
         if event.phase == Phase::Order {
             event.phase = Phase::Access;
-            let tag = *world.tag(access.address);
-            if others_know(tag, cpu) && !self.may_go_first(tag, &access, lease.clock) {
+            let tag = *world.tag(event.access.address);
+            if others_know(tag, cpu) && !self.may_go_first(tag, &event.access, lease.clock) {
                 return Part::Others;
             }
         }

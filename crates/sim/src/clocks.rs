@@ -94,7 +94,15 @@ impl Clocks {
         loop {
             let first = at * WAYS + 1;
             let Some(children) = keys.get(first..(first + WAYS).min(keys.len())) else { break };
-            let Some(best) = (0..children.len()).min_by_key(|i| children[*i]) else { break };
+            let best = match children {
+                [] => break,
+                // Which is the smallest cannot be predicted: selections, no branches.
+                [a, b, c, d] => {
+                    let (low, high) = (usize::from(b < a), 2 + usize::from(d < c));
+                    if children[high] < children[low] { high } else { low }
+                }
+                _ => (1..children.len()).fold(0, |best, i| if children[i] < children[best] { i } else { best }),
+            };
             if children[best] >= new {
                 break;
             }

@@ -5,6 +5,8 @@ use alloc::collections::VecDeque;
 use corefold_model::Ticks;
 
 pub struct Cpu {
+    /// The number of its core, which is that of the core's first CPU.
+    pub(crate) core: u32,
     /// Valid while the CPU is not the running one.
     pub clock: Ticks,
     /// The thread that it runs.
@@ -27,8 +29,9 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(number: u32, every_access: bool) -> Cpu {
+    pub(crate) fn new(number: u32, cores: u32, every_access: bool) -> Cpu {
         Cpu {
+            core: number % cores,
             clock: 0,
             thread: None,
             ready: VecDeque::new(),

@@ -101,7 +101,8 @@ pub struct Effects {
     pub tag: Tag,
     /// If [`Effects::VALUE`]: what was found. Of a plain store: when others see it.
     pub value: u64,
-    flags: u16,
+    /// One byte, as each is set in one: what is read must have been written whole, or it has to wait until it is stored.
+    flags: u8,
     /// Of the stores that asked again for their lines, so many did before the access.
     pub retries_before: u16,
 }
@@ -118,21 +119,21 @@ impl Default for Effects {
 
 impl Effects {
     /// Other CPUs, or timers, come first; then the event goes on.
-    pub const OTHERS: u16 = 1;
+    pub const OTHERS: u8 = 1;
     /// The model was asked: the access is to be accounted for.
-    pub const ACCESSED: u16 = 2;
+    pub const ACCESSED: u8 = 2;
     /// The thread sees a value.
-    pub const VALUE: u16 = 4;
+    pub const VALUE: u8 = 4;
     /// [`crate::Sim::take_wait`] has something: waits for earlier accesses.
-    pub const WAITED: u16 = 8;
+    pub const WAITED: u8 = 8;
     /// [`crate::Sim::take_retry`] has something: stores that asked for their lines once more.
-    pub const RETRIED: u16 = 16;
+    pub const RETRIED: u8 = 16;
     /// The line has got its record: a second CPU has accessed it.
-    pub const SHARED: u16 = 32;
+    pub const SHARED: u8 = 32;
     /// The limit is to be set anew.
-    pub const LIMIT: u16 = 64;
+    pub const LIMIT: u8 = 64;
     /// The store's line had a record before.
-    pub const WAS_SHARED: u16 = 128;
+    pub const WAS_SHARED: u8 = 128;
 
     /// As new: flags say what of the rest is meant.
     #[inline]
@@ -141,12 +142,12 @@ impl Effects {
     }
 
     #[inline]
-    pub fn has(&self, flag: u16) -> bool {
+    pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
     #[inline]
-    pub(crate) fn set(&mut self, flag: u16) {
+    pub(crate) fn set(&mut self, flag: u8) {
         self.flags |= flag;
     }
 }

@@ -93,7 +93,7 @@ impl Sim {
         }
         Sim {
             stores,
-            cpus: (0..options.cpus).map(|number| Cpu::new(number, options.seed != 0)).collect(),
+            cpus: (0..options.cpus).map(|number| Cpu::new(number, machine.cores(), options.seed != 0)).collect(),
             cpu: 0,
             clocks: Clocks::default(),
             timers: Timers::default(),
@@ -227,7 +227,11 @@ impl Sim {
 
     /// The other hardware threads of the CPU's core.
     pub fn siblings(&self, cpu: usize) -> impl Iterator<Item = usize> + use<> {
-        (cpu % self.cores..self.cpus.len()).step_by(self.cores).filter(move |c| *c != cpu)
+        // No division, as in a remainder or `step_by`: this is asked at each change of CPU.
+        let (first, cores, cpus) = (self.cpus[cpu].core as usize, self.cores, self.cpus.len());
+        core::iter::successors(Some(first), move |c| Some(c + cores))
+            .take_while(move |c| *c < cpus)
+            .filter(move |c| *c != cpu)
     }
 
     pub fn sibling_busy(&self, cpu: usize) -> bool {

@@ -231,8 +231,12 @@ impl StoreBuffers {
     pub fn change_view(&mut self, memory: &mut impl Memory, cpu: u32) {
         let before = core::mem::replace(&mut self.shown, cpu);
         if before != cpu {
-            self.undo(memory, before);
-            self.redo(memory, cpu);
+            if self.any_of(before) {
+                self.undo(memory, before);
+            }
+            if self.any_of(cpu) {
+                self.redo(memory, cpu);
+            }
         }
     }
 

@@ -171,7 +171,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) {
 /// Accounts for what has followed from an event, or from a part of it.
 #[inline(always)]
 pub fn settle(effects: &Effects, access: &Access) {
-    const RARE: u16 = Effects::LIMIT | Effects::SHARED | Effects::WAITED | Effects::RETRIED;
+    const RARE: u8 = Effects::LIMIT | Effects::SHARED | Effects::WAITED | Effects::RETRIED;
     if effects.has(RARE) {
         settle_before(effects, access);
     }

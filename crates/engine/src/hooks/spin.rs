@@ -90,6 +90,8 @@ pub struct Spins {
     places: [u64; LOOKS],
     looks: [Look; LOOKS],
     spinning: bool,
+    /// Those of `looks` that have spun, a bit each: all of them are more lines than a look should touch.
+    spun: u8,
     /// Is anything in `looks`?
     any: bool,
     /// Until when spinning is counted, and the fiber's stall by then.
@@ -124,6 +126,7 @@ impl Default for Spins {
             places: [0; LOOKS],
             looks: [NOTHING; LOOKS],
             spinning: false,
+            spun: 0,
             any: false,
             counted: (0, 0),
             waits: Waits::default(),
@@ -142,6 +145,12 @@ impl Default for Spins {
 
 /// Reads of a loop that are known to be repeated, at most.
 const REPEATED: usize = 16;
+const _: () = assert!(LOOKS <= u8::BITS as usize);
+
+/// The slots of [`Spins::spun`].
+fn slots(spun: u8) -> impl Iterator<Item = usize> {
+    (0..LOOKS).filter(move |slot| spun >> slot & 1 != 0)
+}
 
 impl Spins {
     /// Where a read from this place is, or goes.
@@ -224,7 +233,7 @@ impl Spins {
             && found.what != AccessKind::Rmw
             && self.alike.computes(found.pc, found.at, &mut self.captured)
         {
-            self.looks.iter_mut().filter(|look| look.spun.time > 0).for_each(|look| look.computes = true);
+            slots(self.spun).for_each(|slot| self.looks[slot].computes = true);
             self.ended = NOTHING;
             self.refuse();
             self.spinning = false;
@@ -234,7 +243,7 @@ impl Spins {
 
     /// The thread has spun since it last read from there. Returns what of that was not counted before.
     fn goes_on_until(&mut self, found: &Found, stalled: Ticks) -> Spun {
-        let is_first = self.looks.iter().all(|look| look.spun.time == 0);
+        let is_first = self.spun == 0;
         let slot = self.slot(found.pc);
         let look = &mut self.looks[slot];
         if is_first {
@@ -250,6 +259,7 @@ impl Spins {
         (look.at, look.stall, look.paused) = (found.at, stalled, self.paused);
         look.spun.time += part.time;
         look.spun.stall += part.stall;
+        self.spun |= u8::from(look.spun.time > 0) << slot;
         self.counted = (found.at, stalled);
         self.converted += part.stall;
         part
@@ -277,8 +287,8 @@ impl Spins {
 
     /// What was counted as spinning since the last accounting is no spin.
     fn refuse(&mut self) {
-        for look in &mut self.looks {
-            let spun = core::mem::take(&mut look.spun);
+        for slot in slots(core::mem::take(&mut self.spun)) {
+            let spun = core::mem::take(&mut self.looks[slot].spun);
             self.refused.time += spun.time;
             self.refused.stall += spun.stall;
             self.converted -= spun.stall;
@@ -286,10 +296,11 @@ impl Spins {
         self.turns.end();
     }
 
-    /// What was counted as spinning, and is to be reversed.
+    /// What was counted as spinning, and is to be reversed. Rarely anything.
     #[inline]
-    pub fn take_refused(&mut self) -> Spun {
-        core::mem::take(&mut self.refused)
+    pub fn take_refused(&mut self) -> Option<Spun> {
+        let any = self.refused.time > 0 || self.refused.stall > 0;
+        any.then(|| core::mem::take(&mut self.refused))
     }
 
     /// A read that is no spin: the word has changed, or it is the first such read.
@@ -306,7 +317,7 @@ impl Spins {
         let calls = Calls::now();
         let look =
             Look { cpu, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun, calls };
-        if changed && self.looks.iter().any(|look| look.spun.time > 0) {
+        if changed && self.spun != 0 {
             self.ends(look);
         }
         self.looks[slot] = look;
@@ -330,8 +341,9 @@ impl Spins {
         self.repeated = [0; REPEATED];
         if core::mem::take(&mut self.any) {
             self.settle(over);
-            self.looks.iter_mut().for_each(|look| look.pc = 0);
-            self.places = [0; LOOKS];
+            for (place, look) in self.places.iter_mut().zip(&mut self.looks).filter(|(place, _)| **place != 0) {
+                (*place, look.pc) = (0, 0);
+            }
         }
         self.spinning = false;
         self.turns.end();
@@ -339,30 +351,31 @@ impl Spins {
 
     /// Has the fiber paused or yielded in the current spin, or updated a word of it after that?
     fn has_waited(&self) -> bool {
-        let tried = |look: &Look| look.spun.time > 0 && self.waits.tried_since(look.address, self.began.0);
-        self.paused > self.began.1 || self.rested.0 > self.began.0 || self.looks.iter().any(tried)
+        let tried = |slot: usize| self.waits.tried_since(self.looks[slot].address, self.began.0);
+        self.paused > self.began.1 || self.rested.0 > self.began.0 || slots(self.spun).any(tried)
     }
 
     /// Charges a spin to the word that it waited for. If it is over, and no word has changed, it was none: a thread has read
     /// statistics, say. But who tries to take the word by an update has waited, or pauses in between, or leaves the CPU
     /// before anything else.
     fn settle(&mut self, over: bool) {
-        let ended = core::mem::replace(&mut self.ended, NOTHING);
-        let looks = self.looks.iter().filter(|look| look.spun.time > 0);
+        let ended = core::mem::take(&mut self.ended.pc);
         // An update that failed again and again has succeeded, if nothing was seen to change.
-        let likely = looks.max_by_key(|look| (look.what == AccessKind::Rmw, look.spun.time)).copied();
-        let Some(likely) = likely else { return };
-        let spun = self.looks.iter().filter(|look| look.spun.time > 0);
-        let doubtful = self.alike.takes_doubt(spun.map(|look| look.pc)) || over && !self.has_waited();
-        if doubtful && ended.pc == 0 && !self.turns.pure && likely.what != AccessKind::Rmw {
+        let weight = |slot: &usize| (self.looks[*slot].what == AccessKind::Rmw, self.looks[*slot].spun.time);
+        let Some(likely) = slots(self.spun).max_by_key(weight) else { return };
+        let fails = self.looks[likely].what == AccessKind::Rmw;
+        let places = slots(self.spun).map(|slot| self.looks[slot].pc);
+        let doubtful = self.alike.takes_doubt(places) || over && !self.has_waited();
+        if doubtful && ended == 0 && !self.turns.pure && !fails {
             return self.refuse();
         }
-        let word = if ended.pc == 0 { likely } else { ended };
-        if ended.pc != 0 || self.turns.pure {
+        let word = if ended == 0 { self.looks[likely] } else { Look { pc: ended, ..self.ended } };
+        if ended != 0 || self.turns.pure {
             word.is_waited_for();
         }
         let (mut all, mut relieved) = (Spun::default(), 0);
-        for look in &mut self.looks {
+        for slot in slots(core::mem::take(&mut self.spun)) {
+            let look = &mut self.looks[slot];
             let spun = core::mem::take(&mut look.spun);
             all.time += spun.time;
             all.stall += spun.stall;
@@ -472,10 +485,11 @@ impl Spins {
 
     /// So much of the steady spin was not simulated: the times of its reads are moved later by that.
     pub fn skipped(&mut self, time: Ticks) {
-        for look in self.looks.iter_mut().filter(|l| l.pc != 0) {
+        for (slot, look) in self.looks.iter_mut().enumerate().filter(|(_, look)| look.pc != 0) {
             look.at += time;
             if look.pc == self.turns.pc {
                 look.spun.time += time;
+                self.spun |= u8::from(look.spun.time > 0) << slot;
             }
         }
         self.counted.0 += time;

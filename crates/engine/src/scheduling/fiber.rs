@@ -265,9 +265,10 @@ impl Fiber {
     /// Reverses time that was counted as spinning and was not.
     #[inline]
     pub fn takes_back(&mut self) {
-        let refused = self.spins.take_refused();
-        self.time.spin -= refused.time;
-        self.time.stall += refused.stall;
+        if let Some(refused) = self.spins.take_refused() {
+            self.time.spin -= refused.time;
+            self.time.stall += refused.stall;
+        }
         self.notes_wait();
     }
 

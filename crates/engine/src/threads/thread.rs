@@ -52,6 +52,10 @@ pub const STACK: u64 = 8 << 20;
 const GUARD: u64 = 1 << 20;
 pub const LARGEST_STACK: u64 = SLOT - FRAMES - GUARD;
 const MARGIN: u64 = 64 << 10;
+/// Slots are a power of two apart: without a shift, the stacks of return addresses of all threads would be in one set of
+/// the host's TLB and in one set of its first-level cache, which have room for a few.
+const SHIFT: u64 = (4 << 10) + 64;
+const SHIFTS: u64 = 16;
 
 /// Does the program have code on stacks, as gcc's nested functions whose address is taken need it?
 fn wants_code_on_stacks() -> bool {
@@ -84,7 +88,7 @@ fn map_stack(slot: usize) -> Option<(*mut u64, u64)> {
     }
     engine().sched.stacks.is_mapped(slot);
     // A margin below: calls and returns may not match, where a program switches stacks by itself.
-    Some(((at + MARGIN) as *mut u64, at + SLOT))
+    Some(((at + MARGIN + (slot as u64 % SHIFTS) * SHIFT) as *mut u64, at + SLOT))
 }
 
 /// Makes the calling thread the first fiber; returns the top of the stack it is to use.
