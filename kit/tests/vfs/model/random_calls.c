@@ -151,6 +151,8 @@ void random_call(struct random_calls *r, struct call *c)
 	static const uint32_t types[] = { S_IFREG, S_IFIFO, S_IFSOCK, 0 };
 	static const uint32_t ids[] = { 0, 1000, 1001, 50, UINT32_MAX };
 	*c = (struct call){ .op = some_op(r), .task = (int)below(r, MODEL_TASKS), .path = r->path, .path2 = r->path2 };
+	if (r->model && random_has_many(r, &r->model->tasks[c->task]))
+		c->op = OP_CLOSE;
 	bool by_fd = (c->op != OP_OPEN && c->op != OP_TRUNCATE && c->op <= OP_READDIR) || c->op == OP_FSTAT ||
 		     c->op == OP_FCHMOD || c->op == OP_FCHOWN || c->op == OP_FCHDIR;
 	bool by_path = c->op == OP_TRUNCATE || c->op == OP_CHDIR || c->op == OP_STATVFS;

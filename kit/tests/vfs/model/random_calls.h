@@ -31,6 +31,8 @@ static inline bool one_in(struct random_calls *r, uint32_t n)
 
 // A descriptor that the task has open; -1: it has none.
 int random_open_fd(struct random_calls *random, const struct model_task *task);
+// Are more open than calls are about? Then one is to be closed.
+bool random_has_many(const struct random_calls *r, const struct model_task *task);
 // The directory that a relative path starts from; null: there is none.
 const struct node *random_start(const struct model_task *task, int fd);
 // Appends names that are there, from `start` on; returns what they lead to.

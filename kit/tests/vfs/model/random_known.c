@@ -10,10 +10,18 @@ enum { DEEPEST = 4 };
 int random_open_fd(struct random_calls *r, const struct model_task *task)
 {
 	int chosen = -1, met = 0;
-	for (int fd = 0; fd < r->fds; fd++)
+	for (int fd = 0; fd < MODEL_FDS; fd++)
 		if (task->fds[fd] && one_in(r, (uint32_t)++met))
 			chosen = fd;
 	return chosen;
+}
+
+bool random_has_many(const struct random_calls *r, const struct model_task *task)
+{
+	int open = 0;
+	for (int fd = 0; fd < MODEL_FDS; fd++)
+		open += task->fds[fd] != NULL;
+	return open > r->fds;
 }
 
 const struct node *random_start(const struct model_task *task, int fd)
