@@ -269,6 +269,8 @@ bool cf_dentry_grab(struct cf_dentry *dentry);
  * when its reference was taken: what has been left before that may be another name's inode, or none.
  */
 struct cf_dentry *cf_dentry_grab_at(struct cf_dentry *const *pointer);
+/* The same in a read section, for who needs the inode alone, and not for longer; no reference. Never null. */
+struct cf_inode *cf_dentry_inode_at(struct cf_dentry *const *pointer);
 /* Null is allowed. */
 void cf_dentry_put(struct cf_dentry *dentry);
 

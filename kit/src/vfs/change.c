@@ -65,17 +65,10 @@ int cf_vfs_fstat(struct cf_task *task, int fd, struct cf_stat *stat)
 
 static int stat_empty(struct cf_task *task, int dir, struct cf_stat *stat)
 {
-	const struct cf_dentry *cwd;
-	const struct cf_inode *inode;
 	if (dir != CF_AT_FDCWD)
 		return cf_vfs_fstat(task, dir, stat);
 	cf_rcu_read_lock();
-	do { // one that is left and removed, and its name made again, was replaced before
-		cwd = cf_rcu_dereference(task->cwd);
-		CF_TEST_POINT("stat: working directory");
-		inode = cf_dentry_inode(cwd);
-	} while (!inode || cwd != cf_rcu_dereference(task->cwd));
-	cf_inode_stat(inode, stat);
+	cf_inode_stat(cf_dentry_inode_at(&task->cwd), stat);
 	cf_rcu_read_unlock();
 	return 0;
 }

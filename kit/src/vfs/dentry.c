@@ -313,6 +313,18 @@ struct cf_dentry *cf_dentry_grab_at(struct cf_dentry *const *pointer)
 	return d;
 }
 
+struct cf_inode *cf_dentry_inode_at(struct cf_dentry *const *pointer)
+{
+	for (;;) {
+		struct cf_dentry *d = cf_rcu_dereference(*pointer);
+		struct cf_inode *inode;
+		CF_TEST_POINT("dentry: inode of what is pointed at");
+		inode = cf_dentry_inode(d);
+		if (inode && d == cf_rcu_dereference(*pointer))
+			return inode;
+	}
+}
+
 // --- The end.
 
 bool cf_dentry_kill__(struct cf_dentry *d)

@@ -250,20 +250,6 @@ int cf_vfs_fsync(struct cf_task *task, int fd)
 	return error;
 }
 
-// In a read section: of the directory that it is in. What was above may have been left meanwhile, and its name be free or
-// another's: then there is another one above.
-static uint64_t number_above(const struct cf_dentry *dentry)
-{
-	for (;;) {
-		const struct cf_dentry *above = cf_dentry_parent(dentry);
-		const struct cf_inode *inode;
-		CF_TEST_POINT("readdir: above");
-		inode = cf_dentry_inode(above);
-		if (inode && cf_dentry_parent(dentry) == above)
-			return inode->number;
-	}
-}
-
 // "." and "..", at positions 0 and 1.
 static int dots(const struct cf_file *file, int64_t position, struct cf_dirent *entries, int most)
 {
@@ -272,7 +258,7 @@ static int dots(const struct cf_file *file, int64_t position, struct cf_dirent *
 		entries[count] = (struct cf_dirent){ .next = position + 1, .type = S_IFDIR, .length = (uint32_t)position + 1,
 						     .name = ".." };
 		entries[count].name[position + 1] = '\0';
-		entries[count].ino = position ? number_above(file->dentry) : file->inode->number;
+		entries[count].ino = (position ? cf_dentry_inode_at(&file->dentry->parent) : file->inode)->number;
 	}
 	return count;
 }

@@ -51,7 +51,7 @@ static void leave_working_directory(struct actor *looker, bool again)
 TEST("a working directory that is left and removed under a stat of it")
 {
 	for (int again = 0; again < 2; again++)
-		leave_working_directory(&(struct actor){ .act = stat_empty_there, .stop_at = "stat: working directory" }, again);
+		leave_working_directory(&(struct actor){ .act = stat_empty_there, .stop_at = "dentry: inode of what is pointed at" }, again);
 }
 
 TEST("a working directory that is left and removed under the beginning of a path")
@@ -62,7 +62,7 @@ TEST("a working directory that is left and removed under the beginning of a path
 
 static void leave_directory_above(bool again)
 {
-	struct actor reader = { .act = read_0_there, .stop_at = "readdir: above" };
+	struct actor reader = { .act = read_0_there, .stop_at = "dentry: inode of what is pointed at" };
 	begin(0, 0);
 	CHECK_EQUAL(cf_vfs_mkdir(task, "/a", 0755), 0);
 	CHECK_EQUAL(cf_vfs_mkdir(task, "/b", 0755), 0);
