@@ -108,9 +108,11 @@ fn update_as(what: Updates, address: u64, size: u8, pc: u64, f: impl FnOnce(u64)
 
 /// The line of `size` bytes has arrived, and they can be written.
 pub fn arrive_to_update(address: u64, size: u8, pc: u64) {
-    arrive(address, size, pc);
-    while peek::touch_to_write(ProgramMemory.held_at(address), size) {
+    loop {
         arrive(address, size, pc);
+        if !peek::touch_to_write(ProgramMemory.held_at(address), size) {
+            return;
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 use core::arch::global_asm;
 use core::ffi::c_int;
 
-/// Functions of two instructions, whose first accesses the word that `rdi` points to.
+/// Functions that begin with an access to the word that `rdi` points to, and return what `rest` says.
 macro_rules! accesses {
     ($($name:literal $access:literal $rest:literal)*) => {
         global_asm!(
@@ -104,7 +104,7 @@ pub fn gives_up(signal: c_int, registers: &mut [i64]) -> bool {
 }
 
 /// Was it a touch that faulted, for the program? Once its handler returns, it is tried again, by the function that says so.
-pub fn is_programs(registers: &mut [i64]) -> bool {
+pub fn tries_again(registers: &mut [i64]) -> bool {
     const LOADS: [Touch; 2] = [corefold_load, corefold_load_again];
     const UPDATES: [Touch; 5] =
         [corefold_update_1, corefold_update_2, corefold_update_4, corefold_update_8, corefold_update_again];

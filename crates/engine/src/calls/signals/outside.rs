@@ -91,8 +91,8 @@ pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };
     let Action::Handler(action) = actions::action(signal) else { return };
     let mine = own();
-    if mine.mask & bit(signal) != 0 || is_own(registers[libc::REG_RIP as usize] as u64) && !peek::is_programs(registers)
-    {
+    let is_ours = is_own(registers[libc::REG_RIP as usize] as u64);
+    if mine.mask & bit(signal) != 0 || is_ours && !peek::tries_again(registers) {
         return;
     }
     if action.sa_flags & libc::SA_RESETHAND != 0 {
