@@ -107,3 +107,20 @@ fn libraries_with_static_thread_local_storage_are_loaded_beside_threads_that_end
         assert!(run.err.contains("8 loaded"), "{program}: {}", run.err);
     }
 }
+
+/// The operators of a library are used, and by those for arrays, too.
+#[test]
+fn operators_of_a_library_are_used() {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/libraries");
+    for part in ["pool.cpp", "pooled.cpp"] {
+        std::fs::copy(source.join(part), place.path(part)).unwrap();
+    }
+    let made = place.sh("$corefold c++ -O2 -g -shared -fPIC -o libpool.so pool.cpp
+         $corefold c++ -O2 -g -fno-builtin -o pooled pooled.cpp -L. -lpool -Wl,-rpath,.
+         ./pooled
+         $corefold run --cpus 2 -- ./pooled");
+    assert_eq!(made.code, Some(0), "{}{}", made.out, made.err);
+    let printed = format!("{}{}", made.out, made.err);
+    assert_eq!(printed.matches("20 taken, 0 left, 0 wrong").count(), 2, "{printed}");
+}

@@ -61,12 +61,11 @@ impl Arguments {
 pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
     // SAFETY: the entries below pass the address of a static.
     let slot = unsafe { &*arguments.slot };
-    // SAFETY: a terminated string.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, slot.name) };
-    if found.is_null() {
+    let found = crate::real::next(slot.name);
+    if found == 0 {
         crate::crash::engine_fault("libc lacks a function that the runtime replaces");
     }
-    slot.address.store(found.cast(), Ordering::Relaxed);
+    slot.address.store(found as *mut _, Ordering::Relaxed);
 }
 
 global_asm!(

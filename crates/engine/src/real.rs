@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! libc's own functions, where a stand-in of ours has their name.
+use crate::calls::within::allocator;
 use crate::hooks::registers;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +12,19 @@ pub fn find(cache: &AtomicUsize, name: &'static [u8]) -> usize {
     if known != 0 {
         return known;
     }
-    // SAFETY: a terminated string.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast::<c_char>()) } as usize;
+    let found = next(name.as_ptr().cast());
     if found == 0 {
         crate::crash::engine_fault("libc lacks a function that the runtime needs");
     }
     cache.store(found, Ordering::Relaxed);
     found
+}
+
+/// The next definition of `name`, a terminated string, after ours; 0: there is none. Before it looks anything up, the
+/// loader frees the text of an earlier error, perhaps by the program's own `free`; but hooks look functions up, too.
+pub fn next(name: *const c_char) -> usize {
+    // SAFETY: a terminated string.
+    allocator::leaving_unfreed(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name) } as usize)
 }
 
 /// Declares `name` as a function that calls libc's.

@@ -8,6 +8,7 @@ pub mod limit;
 pub mod malloc;
 pub mod mapped;
 pub mod mapping;
+mod operators;
 pub mod places;
 pub mod ranges;
 pub mod relayout;

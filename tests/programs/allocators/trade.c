@@ -38,6 +38,10 @@ static void *work(void *argument)
 			memset(large, (int)me, 1 << 10);
 			free(large);
 		}
+		if (i % 9 == 0) {
+			free(object);
+			object = (unsigned char *)strdup("aa, which libc copies");
+		}
 		give((me + i) % threads, object);
 	}
 	/* libc frees this as the thread ends. */

@@ -32,6 +32,19 @@ static void keeps(size_t align, size_t bytes, size_t other)
 	free(again);
 }
 
+/* To a size of 0 is to free. */
+static void to_nothing(void)
+{
+	void *object = malloc(100);
+
+	seen = object;
+	seen = realloc(object, 0);
+	CHECK(!seen);
+	seen = realloc(NULL, 0);
+	CHECK(seen);
+	free(seen);
+}
+
 /* Alignments are rounded up to powers of two; objects are at least as large as they were asked for. */
 static void as_glibc_has_it(void)
 {
@@ -57,6 +70,7 @@ static void as_glibc_has_it(void)
 
 int main(void)
 {
+	to_nothing();
 	/* No neighbour is as large as one before: it gets a place of its own, right behind. */
 	size_t step = 0;
 

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! malloc and its family, C++ operators included: their own entry points, as the report names an object
-//! by the place that called them.
+//! malloc and its family: their own entry points, as the report names an object by the place that called them.
 use crate::engine::{active, current};
 use crate::entry::with_pc;
-use crate::hooks::registers;
 use crate::storage::heap::{self, Request};
 use crate::storage::shim;
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicUsize, Ordering};
 
-unsafe extern "C" {
-    fn __libc_malloc(size: usize) -> *mut c_void;
-    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
-    fn __libc_realloc(at: *mut c_void, size: usize) -> *mut c_void;
-    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-    fn __libc_free(at: *mut c_void);
-    fn __libc_mallopt(setting: c_int, value: c_int) -> c_int;
+/// What comes behind ours: libc's, or those of a library. Objects that are not of our heap are theirs.
+mod next {
+    use super::*;
+    crate::real::real! {
+        fn malloc(size: usize) -> *mut c_void;
+        fn calloc(count: usize, size: usize) -> *mut c_void;
+        fn realloc(at: *mut c_void, size: usize) -> *mut c_void;
+        fn memalign(align: usize, size: usize) -> *mut c_void;
+        fn free(at: *mut c_void) -> ();
+        fn malloc_usable_size(at: *mut c_void) -> usize;
+        fn mallopt(setting: c_int, value: c_int) -> c_int;
+    }
 }
 
 /// No object is larger: what glibc refuses on every machine is refused here, and does not end the run.
 const MOST: usize = isize::MAX as usize;
 
-extern "C" fn allocate(size: usize, pc: u64) -> *mut c_void {
+pub extern "C" fn allocate(size: usize, pc: u64) -> *mut c_void {
     if !active() {
-        // SAFETY: libc's malloc under its own name.
-        return unsafe { __libc_malloc(size) };
+        return next::malloc(size);
     }
     if size > MOST {
         return fail(libc::ENOMEM);
@@ -34,8 +35,7 @@ extern "C" fn allocate(size: usize, pc: u64) -> *mut c_void {
 
 extern "C" fn allocate_zeroed(count: usize, size: usize, pc: u64) -> *mut c_void {
     if !active() {
-        // SAFETY: as above.
-        return unsafe { __libc_calloc(count, size) };
+        return next::calloc(count, size);
     }
     let Some(bytes) = count.checked_mul(size) else { return fail(libc::ENOMEM) };
     let (address, fresh) = heap::allocate(Request { cached: false, ..Request::of(bytes as u64) }, pc);
@@ -54,11 +54,14 @@ fn fail(error: c_int) -> *mut c_void {
 extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     let old = at as u64;
     if !active() || !at.is_null() && !heap::is_ours(old) {
-        // SAFETY: the object is libc's.
-        return unsafe { __libc_realloc(at, size) };
+        return next::realloc(at, size);
     }
     if at.is_null() {
         return allocate(size, pc);
+    }
+    if size == 0 {
+        release(at, pc);
+        return core::ptr::null_mut();
     }
     if size > MOST {
         return fail(libc::ENOMEM);
@@ -78,10 +81,9 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
 }
 
 /// Any alignment will do, as with glibc 2.36: the next power of two is taken.
-extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_void {
+pub extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c_void {
     if !active() {
-        // SAFETY: libc's own.
-        return unsafe { __libc_memalign(align, size) };
+        return next::memalign(align, size);
     }
     let Some(align) = align.checked_next_power_of_two() else { return fail(libc::EINVAL) };
     if size > MOST {
@@ -112,42 +114,13 @@ extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, r
     0
 }
 
-/// The C++ library's own operator, which asks the program's new handler and throws. It calls `malloc` or
-/// `aligned_alloc`, which come back here.
-fn theirs(cache: &AtomicUsize, name: &'static [u8], size: usize, align: usize) -> *mut c_void {
-    let function = crate::real::find(cache, name);
-    // SAFETY: an operator of that name takes a size and, if it has one, an alignment.
-    unsafe {
-        let function: unsafe extern "C-unwind" fn(usize, usize) -> *mut c_void = core::mem::transmute(function);
-        function(size, align)
-    }
-}
-
-extern "C-unwind" fn allocate_new(size: usize, pc: u64) -> *mut c_void {
-    static OPERATOR: AtomicUsize = AtomicUsize::new(0);
-    let got = allocate(size, pc);
-    if got.is_null() { theirs(&OPERATOR, b"_Znwm\0", size, 0) } else { got }
-}
-
-/// The aligned operator has the arguments the other way round.
-extern "C-unwind" fn allocate_new_aligned(size: usize, align: usize, pc: u64) -> *mut c_void {
-    static OPERATOR: AtomicUsize = AtomicUsize::new(0);
-    let got = allocate_aligned(align, size, pc);
-    if got.is_null() { theirs(&OPERATOR, b"_ZnwmSt11align_val_t\0", size, align) } else { got }
-}
-
-extern "C" fn allocate_nothrow(size: usize, _nothrow: *const c_void, pc: u64) -> *mut c_void {
-    allocate(size, pc)
-}
-
-extern "C" fn release(at: *mut c_void, pc: u64) {
+pub extern "C" fn release(at: *mut c_void, pc: u64) {
     let address = at as u64;
     if at.is_null() {
         return;
     }
     if !heap::is_ours(address) {
-        // SAFETY: the object is libc's: allocated while nothing was simulated.
-        return unsafe { __libc_free(at) };
+        return next::free(at);
     }
     if active() {
         free_at(address, pc);
@@ -165,8 +138,7 @@ fn free_at(address: u64, pc: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(setting: c_int, value: c_int) -> c_int {
     if !active() {
-        // SAFETY: libc's own function under its own name.
-        return unsafe { __libc_mallopt(setting, value) };
+        return next::mallopt(setting, value);
     }
     if setting == libc::M_ARENA_MAX && value > 0 {
         heap::places().limit_arenas(value as usize);
@@ -195,25 +167,8 @@ pub extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
     match at as u64 {
         0 => 0,
         address if heap::is_ours(address) => heap::size_of(address) as usize,
-        _ => usable_size_of_libcs(at),
+        _ => next::malloc_usable_size(at),
     }
-}
-
-/// The size of an object that libc allocated: by libc's own function, as another allocator may come before it.
-fn usable_size_of_libcs(at: *mut c_void) -> usize {
-    static FOUND: AtomicUsize = AtomicUsize::new(0);
-    registers::preserve();
-    let mut function = FOUND.load(Ordering::Relaxed);
-    if function == 0 {
-        // SAFETY: terminated strings; libc is loaded, and stays.
-        function = unsafe {
-            let libc = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            libc::dlsym(libc, c"malloc_usable_size".as_ptr()) as usize
-        };
-        FOUND.store(function, Ordering::Relaxed);
-    }
-    // SAFETY: glibc's function of that name has this type.
-    unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(function)(at) }
 }
 
 /// Told where its return address is.
@@ -226,10 +181,4 @@ pub extern "C" fn posix_memalign() {
 with_pc! {
     malloc "rsi" allocate; calloc "rdx" allocate_zeroed; realloc "rdx" reallocate; memalign "rdx" allocate_aligned;
     aligned_alloc "rdx" allocate_aligned; free "rsi" release; cfree "rsi" release;
-    _Znwm "rsi" allocate_new; _Znam "rsi" allocate_new; _ZnwmRKSt9nothrow_t "rdx" allocate_nothrow;
-    _ZnamRKSt9nothrow_t "rdx" allocate_nothrow; _ZnwmSt11align_val_t "rdx" allocate_new_aligned;
-    _ZnamSt11align_val_t "rdx" allocate_new_aligned; _ZdlPv "rsi" release; _ZdaPv "rsi" release; _ZdlPvm "rsi" release;
-    _ZdaPvm "rsi" release; _ZdlPvSt11align_val_t "rsi" release; _ZdaPvSt11align_val_t "rsi" release;
-    _ZdlPvmSt11align_val_t "rsi" release; _ZdaPvmSt11align_val_t "rsi" release;
-    _ZdlPvRKSt9nothrow_t "rsi" release; _ZdaPvRKSt9nothrow_t "rsi" release;
 }

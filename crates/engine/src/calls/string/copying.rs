@@ -6,6 +6,7 @@ use super::entry::{accounted, stand_in};
 use super::length;
 use crate::engine::charge;
 use crate::hooks::access::{range_read, range_write};
+use crate::storage::{heap, libraries};
 
 /// Cycles of a call for a few bytes: the call, the dispatch by size, the head and tail.
 const CALL: u32 = 10;
@@ -133,7 +134,11 @@ mod checked {
 }
 
 fn duplicate(from: u64, bytes: u64, pc: u64) -> u64 {
-    let (to, _) = crate::storage::heap::allocate(crate::storage::heap::Request::of(bytes + 1), pc);
+    let heap = || heap::allocate(heap::Request::of(bytes + 1), pc).0;
+    let to = libraries::allocate(bytes + 1).unwrap_or_else(heap);
+    if to == 0 {
+        return 0;
+    }
     range_read(from, pc, bytes + 1);
     range_write(to, pc, bytes + 1);
     work(bytes);

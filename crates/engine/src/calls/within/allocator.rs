@@ -12,8 +12,10 @@ type Free = unsafe extern "C" fn(*mut c_void);
 
 /// The `free` that the program's objects go to.
 static FREE: AtomicUsize = AtomicUsize::new(0);
-/// A kernel thread ends, and the carrier waits for that.
-static ENDING: AtomicBool = AtomicBool::new(false);
+/// Nothing is freed for now: a kernel thread ends, and the carrier waits for that; or the loader looks a name up.
+static PUT_OFF: AtomicBool = AtomicBool::new(false);
+/// What is put off is never freed.
+static LEFT: AtomicBool = AtomicBool::new(false);
 
 struct Unfreed(UnsafeCell<Vec<usize>>);
 // SAFETY: the carrier uses it, or the one thread that it waits for.
@@ -39,11 +41,20 @@ const PAGE: u64 = 4096;
 
 /// What `run` waits for frees nothing. Returns what it would have freed.
 pub fn without_frees(run: impl FnOnce()) -> Vec<usize> {
-    ENDING.store(true, Ordering::Release); // the kernel thread is woken, or ends, in between
+    PUT_OFF.store(true, Ordering::Release); // the kernel thread is woken, or ends, in between
     run();
-    ENDING.store(false, Ordering::Release);
+    PUT_OFF.store(false, Ordering::Release);
     // SAFETY: the other thread is gone.
     core::mem::take(unsafe { &mut *UNFREED.0.get() })
+}
+
+/// Calls libc where the program's code must not run. What libc would free meanwhile stays allocated.
+pub fn leaving_unfreed<R>(call: impl FnOnce() -> R) -> R {
+    let was = [&PUT_OFF, &LEFT].map(|flag| flag.swap(true, Ordering::Relaxed));
+    let result = call();
+    PUT_OFF.store(was[0], Ordering::Relaxed);
+    LEFT.store(was[1], Ordering::Relaxed);
+    result
 }
 
 /// Frees an object of the program's: others may run meanwhile.
@@ -56,17 +67,17 @@ pub fn free(object: usize) {
 #[unsafe(naked)]
 extern "C" fn released(_object: usize) {
     naked_asm!(
-        "cmp byte ptr [rip + {ending}], 0",
+        "cmp byte ptr [rip + {waits}], 0",
         "jne {put_off}",
         "jmp [rip + {free}]",
-        ending = sym ENDING,
+        waits = sym PUT_OFF,
         put_off = sym put_off,
         free = sym FREE,
     )
 }
 
 extern "C" fn put_off(object: usize) {
-    if object != 0 {
+    if object != 0 && !LEFT.load(Ordering::Relaxed) {
         // SAFETY: the carrier waits for this thread.
         unsafe { (*UNFREED.0.get()).push(object) };
     }
