@@ -7,8 +7,16 @@ use std::process::Command;
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// What the user of a test run may have set, and cargo for the tests.
-const USERS: &[&str] =
-    &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "RUSTC_WRAPPER", "CC", "CXX", "LD_LIBRARY_PATH"];
+const USERS: &[&str] = &[
+    "RUSTFLAGS",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_TARGET_DIR",
+    "RUSTC_BOOTSTRAP",
+    "RUSTC_WRAPPER",
+    "CC",
+    "CXX",
+    "LD_LIBRARY_PATH",
+];
 
 /// A copy of a workspace, and the commands as `make install` puts them.
 pub struct Workspace(pub Place);
@@ -123,6 +131,18 @@ fn a_workspace_is_built_and_simulated() {
     let built = workspace.corefold("build --release");
     let natively = said(workspace.0.command(built.out.trim()).arg("3").env_remove("LD_LIBRARY_PATH"));
     assert_eq!(natively.out, "counted 30000, mixed 4950, flags: build\n", "{}", natively.err);
+}
+
+/// Mangled names of the one kind have what a function is generic over, and numbers of closures.
+#[test]
+fn names_are_the_same_whichever_way_they_are_mangled() {
+    let workspace = Workspace::new();
+    let mut cargo = workspace.cargo("corefold run --release --cpus 4 --json out.json -- {cpus}");
+    let done = said(cargo.env("RUSTFLAGS", "-C symbol-mangling-version=v0"));
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    let report = Report::read(&workspace.0.path("out.json"));
+    let line = report.at(4).lines().next().expect("a line");
+    assert_eq!(line.sites()[0]["function"], "pool::count::{{closure}}", "{}", line.0);
 }
 
 /// The same with nightly, where rustup has it.

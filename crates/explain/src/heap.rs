@@ -87,7 +87,7 @@ impl<'a> Heap<'a> {
                 continue;
             };
             let scope = Scope { debug, function };
-            if let Some(layout) = self.layout(scope, call, called, bytes) {
+            if let Some(layout) = self.layout(scope, call, called, (bytes, site.mapping.is_some())) {
                 // A container names its elements, but its user knows where it was made.
                 let users = calls[climbed - 1..].iter().map(|call| &call.frame);
                 return (Some((debug, layout)), first_of_user(users));
@@ -117,13 +117,19 @@ impl<'a> Heap<'a> {
         calls
     }
 
-    fn layout(&self, scope: Scope<'a>, call: &Call<'a>, called: Option<&Frame>, bytes: u64) -> Option<Layout> {
+    fn layout(
+        &self,
+        scope: Scope<'a>,
+        call: &Call<'a>,
+        called: Option<&Frame>,
+        (bytes, mapped): (u64, bool),
+    ) -> Option<Layout> {
         if is_hash_table(&call.frame) {
             let entry = scope.debug.first_type_argument(scope.debug.written_function(scope.function))?;
             return fit::hash_table(scope.debug, entry, bytes);
         }
         if call.frame.is_standard_library() {
-            return fit::choose(scope.debug, &library_guesses(scope, &call.frame), bytes);
+            return fit::choose(scope.debug, &library_guesses(scope, &call.frame), bytes, mapped);
         }
         if scope.debug.is_rust(scope.function) {
             // What a statement of Rust names need not be what it allocates: that may happen anywhere below.
@@ -137,9 +143,9 @@ impl<'a> Heap<'a> {
         if statement.begins_function(&name) {
             return fit::only(scope.debug, &pointees(scope), bytes);
         }
-        fit::choose(scope.debug, &evidence(&statement, scope), bytes).or_else(|| {
+        fit::choose(scope.debug, &evidence(&statement, scope), bytes, mapped).or_else(|| {
             let passed_on = self.sources.passed_on(&place)?;
-            fit::choose(scope.debug, &evidence(&passed_on, scope), bytes)
+            fit::choose(scope.debug, &evidence(&passed_on, scope), bytes, mapped)
         })
     }
 }

@@ -2,9 +2,9 @@
 //! Locks by name.
 use crate::callers;
 use crate::code::Frame;
-use crate::memory::{Memory, Spoken};
+use crate::memory::{Found, Memory, Spoken, spot_name};
 use crate::space::Space;
-use crate::types::{LockUse, base_name, lock_kind_name};
+use crate::types::{LockUse, Storage, base_name, lock_kind_name};
 use corefold_recording::{Lock, LockKind, Meetings, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -104,12 +104,22 @@ fn is_parker(frame: &Frame) -> bool {
 
 /// What the memory it lies in is called, and the type of a lock of Rust; `None` where that has no name.
 fn memory_name(lock: &Lock, memory: &Memory<'_>, parker: bool) -> Option<(String, Option<String>)> {
-    Some(match memory.at(lock.address, 1, lock.object.as_slice()).spoken()? {
+    let found = memory.at(lock.address, 1, lock.object.as_slice());
+    let made = made_alone(&found).unwrap_or_default();
+    Some(match found.spoken()? {
         Spoken::Field { name, function: Some(function), lock } => (format!("{name} in {function}"), lock),
-        Spoken::Field { name, function: None, lock } => (name, lock),
+        Spoken::Field { name, function: None, lock } => (name + &made, lock),
         Spoken::Place(_) if parker => (format!("Parker of a thread ({:#x})", lock.address), None),
         Spoken::Place(place) => (format!("{} {place}", lock_kind_name(lock.kind)), None),
     })
+}
+
+/// ` at pool.c:9` of a heap object that is a lock and nothing else, or an array of these: its type does not say which it is.
+fn made_alone(found: &Found) -> Option<String> {
+    let kind = |name: &str| name.split('[').next().map(str::to_owned);
+    let object = Some(&found.object).filter(|object| object.storage == Storage::Heap)?;
+    let alone = kind(object.type_name.as_deref()?) == kind(&found.field.name);
+    Some(format!(" at {}", spot_name(object.origin.as_ref().filter(|_| alone)?)))
 }
 
 #[cfg(test)]

@@ -325,7 +325,7 @@ fn mapping_name(type_name: Option<&str>, at: &str, mapping: &Mapping, bytes: u64
 }
 
 /// `counter.c:42`, or the function where the line is not known.
-fn spot_name(place: &Place) -> String {
+pub(crate) fn spot_name(place: &Place) -> String {
     match (&place.file, place.line) {
         (Some(file), Some(line)) => format!("{}:{line}", base_name(file)),
         _ => place.function.clone(),

@@ -93,11 +93,19 @@ fn plain(path: &str) -> String {
     last(path.split('<').next().unwrap_or(path)).to_owned()
 }
 
-/// `drop_in_place<MutexGuard<u64>>`: the last part says what a generic function is for, unless it is long.
+/// The same whichever way the compiler mangles names: one has neither the number of a closure nor what a function is
+/// generic over. Of `drop_in_place<MutexGuard<u64>>` both have it, and nothing else says what it is for.
 fn function_name(part: &str) -> String {
     const LONGEST: usize = 32;
+    if part.starts_with("{closure") {
+        return "{{closure}}".to_owned();
+    }
     let (own, arguments) = part.split_at(part.find('<').unwrap_or(part.len()));
-    let (own, arguments) = (own.trim_end_matches("::"), without_paths(arguments));
+    let own = own.trim_end_matches("::");
+    if own != "drop_in_place" {
+        return own.to_owned();
+    }
+    let arguments = without_paths(arguments);
     if arguments.len() > LONGEST { format!("{own}<…>") } else { own.to_owned() + &arguments }
 }
 
@@ -135,7 +143,9 @@ mod tests {
             ("pool::count::{{closure}}", "pool::count::{{closure}}"),
             ("std_locks::main::{{closure}}::{{closure}}", "std_locks::main::{{closure}}::{{closure}}"),
             ("pool::work::Queue<T>::push", "Queue::push"),
-            ("pool::work::Queue<T>::push::{closure#0}", "Queue::push::{closure#0}"),
+            ("pool::work::Queue<T>::push::{closure#0}", "Queue::push::{{closure}}"),
+            ("<pool::work::Queue<u8>>::push::{closure#1}", "Queue::push::{{closure}}"),
+            ("pool::apply::<pool::main::{closure#0}>", "pool::apply"),
             ("<alloc::sync::Arc<T,A> as core::ops::drop::Drop>::drop", "Arc::drop"),
             ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "Mutex::lock_contended"),
             ("<&mut I as core::iter::traits::iterator::Iterator>::next", "Iterator::next"),
@@ -145,8 +155,12 @@ mod tests {
                 "core::ptr::drop_in_place<std::sync::poison::mutex::MutexGuard<u64>>",
                 "ptr::drop_in_place<MutexGuard<u64>>",
             ),
-            ("<std::sync::poison::condvar::Condvar>::wait_while::<u8, a::b>", "Condvar::wait_while<u8, b>"),
-            ("alloc::sync::{impl#12}::drop<[u8], a::B>", "sync::drop<[u8], B>"),
+            (
+                "core::ptr::drop_in_place::<std::sync::poison::mutex::MutexGuard<u64>>",
+                "ptr::drop_in_place<MutexGuard<u64>>",
+            ),
+            ("<std::sync::poison::condvar::Condvar>::wait_while::<u8, a::b>", "Condvar::wait_while"),
+            ("alloc::sync::{impl#12}::drop<[u8], a::B>", "sync::drop"),
             ("std::thread::scoped::<impl std::thread::scoped::Scope<T>>::spawn_scoped", "Scope::spawn_scoped"),
         ];
         names.iter().for_each(|(long, short)| assert_eq!(short_function(long), *short));

@@ -17,6 +17,8 @@ void first(void) {
 }
 void second(void) { pthread_mutex_lock(&a); rand(); }
 int main(void) { return 0; }
+pthread_mutex_t *two;
+void alone(void) { two = malloc(2 * sizeof(pthread_mutex_t)); }
 "#;
 
 fn program() -> Program {
@@ -64,6 +66,18 @@ fn locks_have_the_name_of_their_memory() {
     assert_eq!(waited.to_string(), "first (locks.c:9)");
     run.allocations[0].stack = vec![pc];
     assert_eq!(names(&run)[2], "mutex at +0x8 of object at locks.c:9 (heap, 48 bytes)");
+}
+
+/// One of some that have the same type, and no structure around them.
+#[test]
+fn a_lock_that_is_an_object_by_itself_has_the_place_where_it_was_made() {
+    let program = program();
+    let mut run = program.run();
+    let pc = program.call("first", "pthread_mutex_lock");
+    let stack = vec![program.call("alone", "malloc")];
+    run.allocations.push(AllocSite { stack, count: 1, bytes: 80, ..AllocSite::default() });
+    run.locks = [0, 40].map(|at| lock(HEAP + at, pc, Some(Object { address: HEAP, bytes: 80, site: 0 }))).into();
+    assert_eq!(names(&run), ["pthread_mutex_t[0] at locks.c:15", "pthread_mutex_t[1] at locks.c:15"]);
 }
 
 #[test]

@@ -18,6 +18,10 @@ int lock(int fd, size_t size) {
     store.table = m;
     return 0;
 }
+struct span { struct span *next; long used; } *spans;
+void spans_of(size_t size) {
+    spans = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
 void data(int fd) { store.bytes = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); }
 int main(void) { return 0; }
 "#;
@@ -48,6 +52,15 @@ fn a_mapping_has_the_type_of_the_pointer_that_gets_it() {
     assert_eq!(line.objects[0].storage, Storage::Mapping);
 }
 
+/// An allocator's: what it hands out is behind its header, and has types that nobody knows.
+#[test]
+fn a_mapping_is_no_array_of_what_it_begins_with() {
+    let line = mapped("spans_of", Mapping::default(), 8);
+    assert_eq!(line.object, "struct span at maps.c:16 (anonymous mapping, 8192 bytes)");
+    assert_eq!(line.fields[0].name, "span.used");
+    assert_eq!(mapped("spans_of", Mapping::default(), 4096 + 8).fields[0].name, "span+0x1008");
+}
+
 #[test]
 fn what_pads_a_union_is_not_what_is_used() {
     let line = mapped("lock", file("lock.db", 0), 8);
@@ -57,13 +70,13 @@ fn what_pads_a_union_is_not_what_is_used() {
 #[test]
 fn a_mapping_without_a_type_has_its_file() {
     let line = mapped("data", file("data.db", 0x2000), 0x48);
-    assert_eq!(line.object, "mapping of data.db from 0x2000 at maps.c:14 (8192 bytes)");
+    assert_eq!(line.object, "mapping of data.db from 0x2000 at maps.c:18 (8192 bytes)");
     assert_eq!(line.fields[0].name, "data.db+0x2048");
 }
 
 #[test]
 fn a_mapping_without_a_file() {
     let line = mapped("data", Mapping::default(), 0x48);
-    assert_eq!(line.object, "anonymous mapping at maps.c:14 (8192 bytes)");
+    assert_eq!(line.object, "anonymous mapping at maps.c:18 (8192 bytes)");
     assert_eq!(line.fields[0].name, "+0x48");
 }

@@ -65,7 +65,7 @@ static void fill(struct cf_inode *inode, struct cf_super *super, int fd, const s
 	store__(inode, s);
 }
 
-// The inode of a descriptor, which it takes over.
+// The inode of a descriptor, which it takes over. -EOVERFLOW: its number is that of another device's file here.
 static int inode_of(struct cf_super *super, int fd, struct cf_inode **inode)
 {
 	struct stat s;
@@ -82,7 +82,13 @@ static int inode_of(struct cf_super *super, int fd, struct cf_inode **inode)
 		return 0;
 	}
 	close(fd);
-	return *inode ? 0 : -ENOMEM;
+	if (!*inode)
+		return -ENOMEM;
+	if ((*inode)->device == s.st_dev)
+		return 0;
+	cf_inode_put(*inode);
+	*inode = NULL;
+	return -EOVERFLOW;
 }
 
 // --- Names. cf_name has no NUL behind it.

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static int open_file(struct cf_file *file)
@@ -61,26 +60,33 @@ static int sync_file(struct cf_file *file)
 static const struct cf_file_ops file_ops = { .read = read_file, .write = write_file, .seek = seek_file, .open = open_file,
 					     .release = release_file, .sync = sync_file, .waits = true };
 
+// FUSE allows names above 255 bytes; no call here could reach such a file.
+static bool is_listed(const char *name)
+{
+	return strcmp(name, ".") && strcmp(name, "..") && strlen(name) <= CF_NAME_MAX;
+}
+
 // Positions are the directory's own, shifted by those of "." and "..".
 static int read_directory(struct cf_file *file, int64_t position, struct cf_dirent *entries, int most)
 {
-	_Alignas(struct dirent) char bytes[4096];
+	_Alignas(struct dirent64) char bytes[4096];
 	int count = 0;
 	ssize_t got = 0;
 	if (position == INT64_MAX || lseek(opened(file), position - 2, SEEK_SET) < 0)
 		return position == INT64_MAX ? 0 : -errno;
-	while (count < most && (got = syscall(SYS_getdents64, opened(file), bytes, sizeof bytes)) > 0)
+	while (count < most && (got = getdents64(opened(file), bytes, sizeof bytes)) > 0)
 		for (ssize_t at = 0; at < got && count < most;) {
-			const struct dirent *d = (const struct dirent *)(bytes + at);
+			const struct dirent64 *d = (const struct dirent64 *)(bytes + at);
+			const char *name = bytes + at + offsetof(struct dirent64, d_name);
 			struct cf_dirent *to = &entries[count];
 			at += d->d_reclen;
-			if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+			if (!is_listed(name))
 				continue;
 			to->ino = d->d_ino;
 			to->next = d->d_off > INT64_MAX - 2 ? INT64_MAX : d->d_off + 2;
 			to->type = DTTOIF(d->d_type);
-			to->length = (uint32_t)strlen(d->d_name);
-			memcpy(to->name, d->d_name, to->length + 1);
+			to->length = (uint32_t)strlen(name);
+			memcpy(to->name, name, to->length + 1);
 			count++;
 		}
 	return got < 0 ? -errno : count;

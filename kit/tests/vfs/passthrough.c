@@ -5,10 +5,12 @@
 #include "model/ours.h"
 #include "model/random_calls.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
 {
@@ -203,6 +205,97 @@ TEST("of two writers the later one's attributes stay")
 TEST("a writer at the end is behind what it has written, not behind all that is there by now")
 {
 	append_both("passthrough: written");
+}
+
+// What only some file systems have, in answers of these functions, which stand before libc's: a file of another device whose
+// number comes out as that of one of the directory's; a name above 255 bytes.
+static ino_t other_device; // this file is there; 0: none
+static bool long_name;     // instead of the next names
+
+int fstat(int fd, struct stat *s)
+{
+	int result = fstatat(fd, "", s, AT_EMPTY_PATH);
+	if (!result && s->st_ino == other_device) {
+		s->st_dev ^= 1;
+		s->st_ino ^= UINT64_C(1) << 44 ^ 1;
+	}
+	return result;
+}
+
+ssize_t getdents64(int fd, void *to, size_t size)
+{
+	ssize_t got = syscall(SYS_getdents64, fd, to, size);
+	char *name = (char *)to + offsetof(struct dirent64, d_name);
+	if (!long_name || got <= 0)
+		return got;
+	long_name = false;
+	memset(name, 'n', 400);
+	name[400] = '\0';
+	return ((struct dirent64 *)to)->d_reclen = 1024;
+}
+
+// Files of numbers that differ in the lowest bit alone; their names, and the number of the second.
+static ino_t make_pair(const char *directory, int name[2])
+{
+	ino_t last = 0;
+	for (int i = 0; i < 1000; i++) {
+		char path[64];
+		struct stat s;
+		snprintf(path, sizeof path, "%s/%d", directory, i);
+		if (close(open(path, O_CREAT | O_WRONLY, 0600)) || stat(path, &s))
+			break;
+		if (s.st_ino == (last ^ 1)) {
+			name[0] = i - 1, name[1] = i;
+			return s.st_ino;
+		}
+		last = s.st_ino;
+	}
+	return 0;
+}
+
+TEST("a file of another device is not taken for one of the directory's")
+{
+	char directory[] = "/tmp/corefold-passthrough-XXXXXX", path[2][16];
+	struct cf_vfs_options options = { .backend = &cf_backend_directory, .backend_argument = directory };
+	int name[2] = { 0, 0 };
+	ino_t second;
+	struct cf_vfs *vfs;
+	struct cf_task *task;
+	struct cf_stat s;
+	CHECK(mkdtemp(directory) != NULL);
+	second = make_pair(directory, name);
+	CHECK(second);
+	for (int i = 0; i < 2; i++)
+		snprintf(path[i], sizeof path[i], "/%d", name[i]);
+	CHECK_EQUAL(cf_vfs_new(&vfs, &options), 0);
+	CHECK_EQUAL(cf_task_new(&task, vfs, NULL), 0);
+	CHECK_EQUAL(cf_vfs_stat(task, path[0], &s), 0);
+	other_device = second;
+	CHECK_EQUAL(cf_vfs_stat(task, path[1], &s), -EOVERFLOW);
+	other_device = 0;
+	CHECK_EQUAL(cf_vfs_stat(task, path[1], &s), 0);
+	cf_task_free(task);
+	cf_vfs_free(vfs);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+TEST("a name that no call could reach is not listed")
+{
+	char directory[] = "/tmp/corefold-passthrough-XXXXXX";
+	struct cf_vfs_options options = { .backend = &cf_backend_directory, .backend_argument = directory };
+	struct cf_dirent entries[4];
+	struct cf_vfs *vfs;
+	struct cf_task *task;
+	CHECK(mkdtemp(directory) != NULL);
+	CHECK_EQUAL(cf_vfs_new(&vfs, &options), 0);
+	CHECK_EQUAL(cf_task_new(&task, vfs, NULL), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/", O_RDONLY | O_DIRECTORY, 0), 0);
+	long_name = true;
+	CHECK_EQUAL(cf_vfs_readdir(task, 0, entries, 4), 2);
+	CHECK(!long_name);
+	cf_task_free(task);
+	cf_vfs_free(vfs);
+	nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 VFS_MAIN

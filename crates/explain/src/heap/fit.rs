@@ -5,9 +5,9 @@ use super::layout::{Element, Layout};
 use crate::dwarf::{Debug, Die};
 use gimli::constants as c;
 
-/// The first guess that can be true of an object of `bytes`.
-pub(crate) fn choose(debug: &Debug, guesses: &[Guess], bytes: u64) -> Option<Layout> {
-    guesses.iter().find_map(|guess| fit(debug, guess, bytes))
+/// The first guess that can be true of an object of `bytes`; `mapped`: it is no heap object.
+pub(crate) fn choose(debug: &Debug, guesses: &[Guess], bytes: u64, mapped: bool) -> Option<Layout> {
+    guesses.iter().find_map(|guess| fit(debug, guess, bytes, mapped))
 }
 
 /// The type among `elements` that an object of exactly `bytes` can be, if there is but one.
@@ -29,7 +29,7 @@ pub(crate) fn hash_table(debug: &Debug, entry: Die, bytes: u64) -> Option<Layout
     Some(Layout { element: Element::Value(entry), count: Some(count), start: control(count) - count * size })
 }
 
-fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
+fn fit(debug: &Debug, guess: &Guess, bytes: u64, mapped: bool) -> Option<Layout> {
     let size = element_size(debug, &guess.element)?;
     let layout = |count, start| Some(Layout { element: guess.element.clone(), count, start });
     if bytes < size || (guess.ground == Ground::Argument && bytes != size) {
@@ -46,6 +46,8 @@ fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
     // A size named in the source holds even if the request was rounded up; so does the type of the pointer that a
     // size in figures is assigned to.
     match guess.ground {
+        // Whole pages are multiples of most sizes: an allocator's header is at the beginning, and what it hands out behind it.
+        Ground::Assigned if mapped && !is_base(debug, &guess.element) => layout(None, 0),
         _ if bytes.is_multiple_of(size) => layout(Some(bytes / size), 0),
         Ground::Size => layout(Some(bytes / size), 0),
         Ground::Assigned if bytes < 2 * size => layout(None, 0),
@@ -57,10 +59,11 @@ fn fit(debug: &Debug, guess: &Guess, bytes: u64) -> Option<Layout> {
     }
 }
 
-/// Whether `bytes` is what some number of elements comes to, rounded up to a line or a page, or to words.
+/// Whether `bytes` is what some number of elements comes to, rounded up to a line or a page, or to words. (Rounded up to
+/// more than an element, all numbers are.)
 fn rounds_up_to(bytes: u64, size: u64) -> bool {
     let least = bytes / size * size;
-    [16, 64, 4096].iter().any(|unit| least.next_multiple_of(*unit) == bytes)
+    [16, 64, 4096].iter().any(|unit| *unit < size && least.next_multiple_of(*unit) == bytes)
 }
 
 fn is_base(debug: &Debug, element: &Element) -> bool {
