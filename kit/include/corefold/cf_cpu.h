@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_cpu.h: per-CPU slots that their CPU changes without an atomic instruction.
+ * cf_cpu.h: per-CPU slots that their CPU updates without atomic instructions.
  *
- * Choose it to build a per-CPU structure of your own; to count, take one of the counters.
+ * Choose it to build a per-CPU structure of your own; to count, use one of the counters.
  *
  * Cost: a slot is one line (64 bytes) for each possible CPU. An update by its CPU is a load, a comparison and a
- * store on that line, and a store to the thread's own restartable-sequence area: no atomic, no fence. Where there
- * are no restartable sequences it is one compare-and-swap on that line and a call of sched_getcpu().
+ * store on that line, and a store to the thread's own restartable-sequence area: no atomic, no fence. Without
+ * restartable sequences it is one compare-and-swap on that line and a call of sched_getcpu().
  *
- * Beside restartable sequences there is one slot more, the last, which is changed by atomic operations: for threads that
- * the kernel knows no restartable-sequence area of (made by clone(2) without libc, or unregistered since), for CPUs
- * numbered past the slots (a checkpoint that was restored on a larger host), and for a thread that is interrupted at
- * every try (single-stepped by a debugger). All of these share it: slower, still right.
+ * With restartable sequences there is one additional slot, the last, which is updated by atomic operations. It serves
+ * threads without a registered restartable-sequence area (created by clone(2) without libc, or unregistered since), CPUs
+ * numbered past the slots (a checkpoint that was restored on a larger host), and threads that are interrupted at every
+ * attempt (single-stepped by a debugger). They share this slot: slower, but correct.
  *
  *   operation             may overlap                                    progress
- *   cf_slot_add_*         everything                                     restarts when preempted, so often at most
- *   cf_slot_replace, _carry  everything                                  one try
+ *   cf_slot_add_*         everything                                     restarts when preempted, a bounded number of times
+ *   cf_slot_replace, _carry  everything                                  one attempt
  *   cf_slot_word_load     everything                                     wait-free
  *   cf_slot_rebase        the same; other changes of base and credit_max: no, lock them
  *   cf_slot_permit_set    other permit changes of that slot: no, lock them  lock-free
@@ -23,18 +23,18 @@
  *   cf_slot_base_set      needs a closed slot and a fence before it      the same
  *   cf_slot_delta_take    needs a closed slot and a fence before it      wait-free
  *   cf_cpu_fence          everything                                     a system call that interrupts CPUs; may fail
- *   cf_slots_new, _free   no use of those slots                          as malloc
+ *   cf_slots_new, _free   nothing on those slots                         as malloc
  *
  * Ordering:
- *   1. An update of a slot happens on the CPU that the slot belongs to, or is an atomic operation: no update of
+ *   1. An update of a slot is made on the CPU that the slot belongs to, or is an atomic operation: no update by
  *      another thread is lost between its load and its store.  (tests/cpu.c, "no update is lost")
  *   2. When permit 0 (or credit_max 0) has been written to a slot and cf_cpu_fence(cpu) has returned 0, no cf_slot_add_*
- *      that read an earlier one changes the slot any more.  (tests/cpu.c, "a closed slot stays closed", "a slot without
+ *      that read the earlier value changes the slot any more.  (tests/cpu.c, "a closed slot stays closed", "a slot without
  *      credit takes none")
- *   3. Updates order nothing else: they are relaxed. A user who needs the order of other data must provide its own.
+ *   3. Updates are relaxed: they order no other data. Callers that need an order must provide it.
  *
  * Lifetime: slots are zeroed, so closed, until their user opens them. Do not dlclose a module that
- * ran an inline update: the kernel may still look at the description of its sequence.
+ * ran an inline update: the kernel may still read the descriptor of its sequence (struct rseq_cs).
  *
  * Five lines:
  *   struct cf_slot *slots = cf_slots_new();
@@ -42,7 +42,7 @@
  *   if (cf_slot_add_within(slots, 1, 32) != CF_SLOT_DONE) fold_somehow();
  *
  * Source: rseq(2) and membarrier(2); the fence for restartable sequences is MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ
- * (Linux 5.10). A kernel that has no such fence gets compare-and-swap.
+ * (Linux 5.10). On a kernel without it, compare-and-swap is used.
  */
 #ifndef COREFOLD_CF_CPU_H
 #define COREFOLD_CF_CPU_H
