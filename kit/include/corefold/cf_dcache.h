@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_dcache.h: the name cache. A dentry is one name in one directory; positive with an inode, negative without: then the
- * name is known not to exist. cf_walk.h walks paths over it.
+ * cf_dcache.h: the dentry cache. A dentry is one name in one directory: positive if it has an inode, negative if the name
+ * is known not to exist. cf_walk.h walks paths through the cache.
  *
- * Choose it for names in a tree that are looked up far more often than they change. For keys without a tree, cf_rhash.h and
- * cf_lru.h, which it is built from. A file system wants cf_vfs.h, with a store of its own through cf_backend.h.
+ * Choose it for names in a tree that are looked up far more often than they change. For keys without a tree use cf_rhash.h
+ * and cf_lru.h, on which it is built. For a file system use cf_vfs.h, with your own store through cf_backend.h.
  *
- * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and of each dentry its first two
- * lines. A reference is one compare-and-swap on the dentry's third line; putting the last one back another, while the
- * dentry is on an LRU already. Memory: 256 bytes a dentry, in slabs (cf_slab.h), and longer names than 31 bytes apart. What is
- * on an LRU is charged (cf_super_ops).
+ * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and the first two lines of each
+ * dentry. A reference is one compare-and-swap on the dentry's third line, and so is dropping the last one if the dentry is
+ * on an LRU already. Memory: 256 bytes per dentry, in slabs (cf_slab.h); names of more than 31 bytes are allocated
+ * separately. Dentries on an LRU are charged (cf_super_ops).
  *
  *   operation                       may overlap    the caller holds
  *   alloc                           everything     a reference on the parent
- *   add, instantiate                everything     the name's lock, or (add) as the only one who has this dentry
+ *   add, instantiate                everything     the name's lock; not needed for add if nobody else has the dentry
  *   lookup, find, get, put          everything     a reference on the parent (lookup, find), on the dentry (get, put)
  *   drop, delete, move,             everything     a reference; all but drop: the names' locks
  *     move_inode
  *   shrink                          everything     nothing
  *   drop_names                      everything     a reference, and its name's lock
  *   super_init, super_destroy       nothing
- * A name's lock is what ops->name_lock says, or else the directory's inode->sem, exclusively.
- * Locks, outermost first: super->rename_mutex, names' locks (ancestor before descendant; else who has one only tries another),
- * super->rename_lock,
- * dentry->lock (parent before child), inode->lock, list of an LRU, bucket of the table. A shrinker, which comes from the
- * list, only tries dentry->lock.
+ * A name's lock is that of ops->name_lock, or else the directory's inode->sem, exclusively.
+ * Lock order, outermost first: super->rename_mutex; names' locks (ancestor before descendant, otherwise a second one is
+ * only tried); super->rename_lock; dentry->lock (parent before child); inode->lock; LRU list; hash bucket.
+ * A shrinker, which holds a list's lock, only tries dentry->lock.
+ *
  *
  * Guarantees, each with its test in tests/vfs:
- *   1. A name is in the cache once: of concurrent finds of a name that is not cached one asks the backend (ops->lookup),
- *      the others wait for its answer.  (dcache_ops.c, "simultaneous misses")
+ *   1. A name is in the cache once: if several threads look up a name that is not cached, one calls the backend
+ *      (ops->lookup), and the others wait for its result.  (dcache_ops.c, "simultaneous misses")
  *   2. A directory is never below itself: move refuses with -EINVAL.  (rename.c, "no loops")
- *   3. When all references are back and shrink returns 0, all memory but the root's is free after cf_rcu_barrier.
+ *   3. When all references are dropped and shrink returns 0, all memory but the root's is free after cf_rcu_barrier.
  *   4. Parent, name and inode of a dentry read between cf_dentry_seq_begin and an unchanged seq belong together.
  *
  * Lifetime: a dentry holds a reference on its parent and on its inode. Its memory is freed a grace period after the last
@@ -43,7 +43,7 @@
  *   if (cf_dentry_inode(dentry)) use(cf_dentry_inode(dentry));
  *   cf_dentry_put(dentry);
  *
- * Source: fs/dcache.c of Linux by meaning: 2.6.35 for CF_VFS_POLICY 0, 2.6.38 for 3 and 4. We differ in the scaled form:
+ * Source: semantics of Linux's fs/dcache.c: of 2.6.35 for CF_VFS_POLICY 0, of 2.6.38 for 3 and 4. The scaled form differs:
  * a reference needs no lock, and a name that is being looked up is in the same table as all others.
  */
 #ifndef COREFOLD_CF_DCACHE_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_icache.h: inodes, found by number without a lock, and kept while they may be needed again.
+ * cf_icache.h: an inode cache: inodes are found by number without a lock, and cached while unused.
  *
- * Choose it for objects that have a number and attributes, are found far more often than made, and cost something to fill. For
- * other objects cf_rhash.h and cf_lru.h, which it is built from.
+ * Choose it for objects that have a number and attributes, are looked up far more often than created, and are expensive to
+ * fill. For other objects use cf_rhash.h and cf_lru.h, on which it is built.
  *
- * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
- * another. An open file's reference (hold) is one on a line of this CPU's. The put to 0 takes the inode's lock only when the
- * inode is on no LRU yet. New numbers come from a batch of this CPU: one atomic addition on a shared word each
- * CF_ICACHE_BATCH. Memory: 448 bytes an inode, and what its owner embeds it in.
+ * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is another
+ * one. An open file's reference (hold) is one on a line of this CPU. The put to 0 takes the inode's lock only if the inode is
+ * on no LRU yet. Each CPU takes inode numbers in batches: one atomic addition on a shared word per CF_ICACHE_BATCH.
+ * Memory: 448 bytes per inode, plus the structure that embeds it.
  *
  *   operation                  may overlap   the caller holds
  *   new, insert, lookup,       everything    nothing
@@ -19,18 +19,18 @@
  *   init, destroy              nothing       all references given back
  *
  * Guarantees, each with its test in tests/vfs/icache.c:
- *   1. One inode for a number: get_or_new gives concurrent callers the same inode, and all but the first wait until it has
- *      been filled.
- *   2. An inode with a reference stays; without one and with nlink 0 (or not hashed) it is evicted at the last put, else
- *      when the shrinker comes to it.  Its memory is freed a grace period later.
+ *   1. One inode per number: get_or_new returns the same inode to concurrent callers, and all but the first wait until it
+ *      has been filled.
+ *   2. An inode with a reference is not evicted. Without one it is evicted at the last put if nlink is 0 (or it is not
+ *      hashed), else by the shrinker.  Its memory is freed a grace period later.
  *   3. Numbers are unique for 2^64 allocations, and are not 0.
  *   4. A dirty inode is not evicted by the shrinker before it has been written (ops->write) or cleaned.
  *
- * Ordering: what was stored before insert (or before get_or_new's done) is seen by whoever looks it up.
+ * Ordering: a lookup sees what was stored before insert (or before get_or_new's done).
  *
- * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock,
- * when nobody can reach the inode any more but read sections that have it; its memory goes back to the cache's slabs a grace
- * period later, on another thread.
+ * Lifetime: ops->evict is called once (also for an inode that was never filled, because another caller was faster), without a
+ * lock, when only read sections that have found the inode can still access it. Its memory returns to the cache's slabs a
+ * grace period later, on another thread.
  *
  * Five lines:
  *   struct cf_inode *inode = cf_inode_get_or_new(&cache, number, &made);
@@ -39,7 +39,7 @@
  *   use(inode);
  *   cf_inode_put(inode);
  *
- * Source: fs/inode.c of Linux by meaning, 2.6.35 for CF_VFS_POLICY 0.
+ * Source: semantics of Linux's fs/inode.c, that of 2.6.35 for CF_VFS_POLICY 0.
  */
 #ifndef COREFOLD_CF_ICACHE_H
 #define COREFOLD_CF_ICACHE_H

@@ -29,7 +29,7 @@
  *   4. limited_add never takes the value past the limit, and refuses only if at some moment during the call it would
  *      have. Overlapping changes toward the limit by other functions each count as before or after the call.
  *      ("no oversell, no false refusal")
- *   5. Values stay within +-CF_VALUE_MAX, and deltas within their type; an operation that would leave these ranges returns
+ *   5. The count stays within +-CF_VALUE_MAX (sums add the deltas to it); an operation that would leave this range returns
  *      -ERANGE and changes nothing.  ("near the ends")
  * How 4 holds: while the count is further above the highest lower limit than the sum of all deltas can be, every CPU has a
  * quota, and limited_add takes from its slot alone. An operation that lowers the count below that, or needs a sum to
@@ -160,7 +160,7 @@ static inline int64_t cf_percpu_counter_sum_positive(struct cf_percpu_counter *c
 	return value > 0 ? value : 0;
 }
 
-/* -1, 0 or 1: the value is below, at or above rhs. Rough while |count - rhs| > batch x slots, else by sum. */
+/* -1, 0 or 1: the value is below, at or above rhs. By the count alone if |count - rhs| > batch x slots, else by sum. */
 int cf_percpu_counter_compare_batch(struct cf_percpu_counter *counter, int64_t rhs, int32_t batch);
 
 static inline int cf_percpu_counter_compare(struct cf_percpu_counter *counter, int64_t rhs)

@@ -2,13 +2,13 @@
 /*
  * cf_rhash.h: a hash table that grows and shrinks under its readers, which write nothing.
  *
- * Choose it over a locked table where lookups are many and come from many CPUs. The name and inode caches are built from
- * it; it needs nothing of theirs.
+ * Choose it over a locked table for frequent lookups on many CPUs. The dentry and inode caches are built on it; it does
+ * not depend on them.
  *
  * Cost: a lookup reads the table's line, one bucket word and the entries of one chain. A change locks one bucket (one bit
- * of its word) by a compare-and-swap. While the table is resized each change also moves 16 buckets; the sizes are counted by
- * cf_percpu_counter, whose sum is asked for by one change in 64 at most. Memory: 8 bytes a bucket, 24 an entry; a resize
- * holds both tables from its first change to a grace period after its last.
+ * of its word) by a compare-and-swap. While the table is resized, each change also moves 16 buckets. A cf_percpu_counter
+ * counts the entries; at most one change in 64 reads its sum. Memory: 8 bytes per bucket, 24 per entry; during a resize,
+ * and until a grace period after it, there are both tables.
  *
  *   operation                          may overlap                             the caller holds
  *   find, next                         everything                              a read section (cf_rcu.h)
@@ -18,21 +18,21 @@
  *                                                                              in one
  *   maintain                           everything                              nothing
  *   init, destroy                      nothing
- * Progress: find is lock-free (a chain that is moved under it makes it start again); changes block on their bucket.
+ * Progress: find is lock-free (it restarts when the chain is moved meanwhile); changes block on their bucket.
  *
  * Ordering:
- *   1. What was stored in an entry before it was inserted is seen by whoever finds it.
- *   2. A key that is in the table during all of a find is found, whatever is inserted, removed, moved or resized beside it
+ *   1. A find that returns an entry sees what was stored in the entry before it was inserted.
+ *   2. A key that is in the table during all of a find is found, despite concurrent inserts, removals, moves and resizes
  *      (tests/vfs/rhash.c, "a key that stays is always found").
- *   3. insert_unique inserts, or returns an entry that was there at that moment: of two with one key one wins.
- *   4. An entry removed is not found by a find that begins after remove has returned. Its memory may be freed after a
+ *   3. insert_unique inserts, or returns an entry present at that moment: of two concurrent inserts of a key, one succeeds.
+ *   4. A removed entry is not found by a find that begins after remove has returned. Its memory may be freed after a
  *      grace period (cf_rcu_call).
  *   5. for_each visits every entry that is in the table during all of it; others once, twice or never.
- * Per-entry sequence: `seq` is even while the entry is stable. A reader takes cf_rhash_seq_begin, loads the entry's data
- * by acquire loads, and throws them away if cf_rhash_seq_changed. The writer, who excludes other writers by a lock of
- * the caller's, stores by release stores between cf_rhash_seq_write_begin and _end.
+ * Per-entry sequence count: `seq` is even while the entry is stable. A reader calls cf_rhash_seq_begin, loads the entry's
+ * data by acquire loads, and discards them if cf_rhash_seq_changed. A writer, which excludes other writers by a lock of
+ * its own, stores by release stores between cf_rhash_seq_write_begin and _end.
  *
- * Lifetime: entries are the caller's, embedded; the hash of an entry stays while it is in the table (except by move).
+ * Lifetime: entries are the caller's, embedded; an entry's hash must not change while it is in the table (except by move).
  *
  * Five lines:
  *   struct cf_rhash_entry *e;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_walk.h: from a path to a dentry, over the name cache.
+ * cf_walk.h: walks a path to a dentry, through the dentry cache.
  *
- * Choose cf_walk_rcu to copy something of what the path names (a stat), cf_walk to keep it.
+ * Choose cf_walk_rcu to copy data of the file (a stat), cf_walk to keep a reference to it.
  *
- * Cost (CF_VFS_POLICY 5): a hit stores nothing to shared memory on its way: a read section, and for each component the
- * loads of cf_dcache.h. cf_walk takes one reference at the end; cf_walk_rcu none. When the walk meets a name that is not
- * cached, or an operation that may block, it takes a reference where it stands and goes on with references; when what it
- * has seen has changed it starts again with references from the beginning.
+ * Cost (CF_VFS_POLICY 5): if all names are cached, the walk stores nothing to shared memory: it is a read section, and the
+ * loads of cf_dcache.h for each component. cf_walk takes one reference at the end; cf_walk_rcu none. At a name that is not
+ * cached, or an operation that may block, the walk takes a reference on the current dentry and continues with references;
+ * if a dentry that it has passed has changed, it restarts with references.
  *
  *   operation                       may overlap    the caller holds                                    progress
  *   cf_walk                         everything     references on root and start; no lock, no read      blocks on a name that
@@ -28,7 +28,7 @@
  *   use(walk.dentry->inode);
  *   cf_dentry_put(walk.dentry);
  *
- * Lifetime: walk->last points into the caller's path. What fn is given stays for the time of the call.
+ * Lifetime: walk->last points into the caller's path. What is passed to fn stays valid during the call.
  *
  * Source: rcu-walk and ref-walk of Linux (2.6.38, fs/namei.c), as Documentation/filesystems/path-lookup describes them.
  */
