@@ -47,7 +47,7 @@ fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending
             (format!("cannot be simulated: {what}"), vec![teller.stack(None, stack, Top::Call)])
         }
         Status::OutOfMemory { bytes, stack } => {
-            (format!("out of memory: {bytes} bytes were asked for"), vec![teller.stack(None, stack, Top::Call)])
+            (format!("out of memory: {bytes} bytes were requested"), vec![teller.stack(None, stack, Top::Call)])
         }
     };
     Ending { success: run.status == Status::Exited(0), summary, stacks, ..Ending::default() }

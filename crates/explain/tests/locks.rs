@@ -161,5 +161,5 @@ fn other_endings() {
     assert_eq!(summary(Status::Exited(0)), (true, "exited with code 0".to_owned()));
     assert_eq!(summary(Status::Exited(3)), (false, "exited with code 3".to_owned()));
     assert!(!summary(Status::Unfinished).0);
-    assert_eq!(summary(Status::OutOfMemory { bytes: 12, stack: vec![] }).1, "out of memory: 12 bytes were asked for");
+    assert_eq!(summary(Status::OutOfMemory { bytes: 12, stack: vec![] }).1, "out of memory: 12 bytes were requested");
 }

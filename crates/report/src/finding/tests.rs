@@ -107,7 +107,7 @@ fn every_ending_makes_a_sentence() {
             "deadlock: every thread waits for another",
             "The run at 8 CPUs ended in a deadlock: every thread waits for another.",
         ),
-        ("out of memory: 64 bytes were asked for", "The run at 8 CPUs ran out of memory: 64 bytes were asked for."),
+        ("out of memory: 64 bytes were requested", "The run at 8 CPUs ran out of memory: 64 bytes were asked for."),
         ("cannot be simulated: fork", "The run at 8 CPUs cannot be simulated: fork."),
         (
             "cannot be simulated: fork() cannot be simulated: a run is one process",
