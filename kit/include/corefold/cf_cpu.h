@@ -55,7 +55,7 @@ CF_EXTERN_BEGIN
 enum cf_cpu_mode {
 	CF_CPU_ATOMIC = 0,    /* compare-and-swap, the CPU from sched_getcpu() */
 	CF_CPU_RSEQ = 1,      /* restartable sequences, fenced by membarrier */
-	CF_CPU_SIMULATED = 2, /* inside the lab: code without hooks is atomic */
+	CF_CPU_SIMULATED = 2, /* in simulation: code without hooks is atomic */
 };
 
 /*
@@ -92,11 +92,11 @@ struct cf_cpu_state {
 	ptrdiff_t rseq_offset; /* of an area that says the CPU, from the thread pointer; or of one that says "none" */
 	int32_t mode;          /* enum cf_cpu_mode */
 	uint32_t cpus;         /* 0: not decided yet */
-	uint32_t slots;        /* cpus, and one more beside restartable sequences */
+	uint32_t slots;        /* cpus, plus one with restartable sequences */
 };
 extern struct cf_cpu_state cf_cpu_state;
 
-/* Decides, if nobody has: for constructors that run before the kit's. Whatever makes slots does it. */
+/* Initialises the mode, if not done yet: for constructors that run before the kit's. cf_slots_new calls it, too. */
 void cf_cpu_start(void);
 
 /* Possible CPUs: 1 more than the highest number that a CPU of this machine can ever have. */
@@ -117,8 +117,8 @@ static inline uint32_t cf_slot_count(void)
 uint32_t cf_cpu_current(void);
 
 /*
- * From now on compare-and-swap, as where there are no restartable sequences: for tests, and for programs that
- * dlclose. Returns 0, or -EBUSY when slots exist. May not overlap anything else of the kit.
+ * Switches to compare-and-swap, as without restartable sequences: for tests, and for programs that dlclose.
+ * Returns 0, or -EBUSY if slots exist. Must not overlap any other call of the kit.
  */
 int cf_cpu_use_atomics(void);
 
@@ -127,10 +127,10 @@ struct cf_slot *cf_slots_new(void);
 void cf_slots_free(struct cf_slot *slots);
 
 /*
- * After it has returned 0, no update that began on `cpu` before the call is still going to store (ordering 2). `cpu` -1
- * is all of them. Returns -errno if the kernel refuses membarrier(2), as under a seccomp filter that the program has set
- * since it started, or lacks memory for it; then updates may still be under way. In the atomic mode and in the lab
- * updates are atomic: it is a memory fence, and returns 0.
+ * When it has returned 0, no update that began on `cpu` before the call stores any more (ordering 2). `cpu` -1 means all
+ * CPUs. Returns -errno if the kernel refuses membarrier(2), as under a seccomp filter that the program has set since it
+ * started, or lacks memory for it; then updates may still be under way. In atomic mode and in simulation, where updates
+ * are atomic, it is a memory fence and returns 0.
  */
 int cf_cpu_fence(int cpu);
 
@@ -176,7 +176,7 @@ static inline int32_t cf_slot_credit_max(const struct cf_slot *slot)
 	return (int32_t)__atomic_load_n(&slot->own[CF_SLOT_CREDIT_MAX], __ATOMIC_RELAXED); /* relaxed: the same */
 }
 
-/* What a slot could give; only under the lock that base is written under does it not change behind the loads. */
+/* The credit that the slot has; stable only under the lock that base is written under. */
 static inline int32_t cf_slot_credit(const struct cf_slot *slot)
 {
 	return (int32_t)(int64_t)(cf_slot_word_load(slot) - cf_slot_base(slot));
@@ -194,7 +194,7 @@ void cf_slot_base_set(struct cf_slot *slot, uint64_t base);
  * The total of this CPU's slot is changed by n:
  *   _credit    if 0 <= total + n - base < credit_max
  *   _uncarried if |total + n - carried| < batch                 (batch >= 1)
- * Amounts of any size are safe: what does not fit is CF_SLOT_FULL. Never CF_SLOT_MOVED: these start again.
+ * Amounts of any size are safe: one that does not fit returns CF_SLOT_FULL. They retry instead of returning CF_SLOT_MOVED.
  */
 int cf_slot_add_within_slow(struct cf_slot *slots, int64_t n, int32_t batch);
 int cf_slot_add_quota_slow(struct cf_slot *slots, int64_t n, int32_t batch);
@@ -211,7 +211,7 @@ static inline uint64_t cf_slot_carried(const struct cf_slot *slot)
  * CF_SLOT_DONE, else CF_SLOT_MOVED.
  */
 int cf_slot_replace(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired);
-/* If so, and its slot has this total and this carried, both become `to`, as one: results as above. */
+/* The same condition, and if the slot has this total and this carried, both become `to` atomically: results as above. */
 int cf_slot_carry(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to);
 /* If this thread runs on `cpu` and its slot's total is `total`, the base becomes `base`: results as above. */
 int cf_slot_rebase(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base);

@@ -60,14 +60,14 @@ struct cf_lru {
 struct cf_lru_options {
 	enum cf_lock_kind lock;
 	bool one;      /* one list for all CPUs */
-	bool external; /* with `one`: the caller holds a lock of his own around add, remove and scan */
+	bool external; /* with `one`: the caller holds a lock of its own around add, remove and scan */
 };
 
 enum cf_lru_answer {
 	CF_LRU_KEEP,   /* stays where it is */
 	CF_LRU_ROTATE, /* goes to the young end */
-	CF_LRU_REMOVE, /* off the list, into what scan hands out: the callback has made sure that nobody adds it again */
-	CF_LRU_GONE,   /* the callback has taken it off itself, by cf_lru_isolate__, and not put it back */
+	CF_LRU_REMOVE, /* moved to the list that scan returns; the callback must make sure that nobody adds it again */
+	CF_LRU_GONE,   /* the callback has removed it itself, by cf_lru_isolate__, and not put it back */
 	CF_LRU_BUSY,   /* its lock is taken: left for the next scan */
 	CF_LRU_STOP,   /* stays where it is, and the scan ends */
 };

@@ -76,17 +76,17 @@ struct cf_mapping {
 };
 
 void cf_mapping_init(struct cf_mapping *mapping, struct cf_inode *host, struct cf_space *space);
-/* Takes all pages out; writes return -EBADF from now on. */
+/* Removes all pages; writes return -EBADF from now on. */
 void cf_mapping_destroy(struct cf_mapping *mapping);
 
-/* Bytes read: fewer than asked for at the end only. -EBADF: destroyed. */
+/* Bytes read: fewer than requested only at the end of the file. -EBADF: destroyed. */
 int64_t cf_mapping_read(struct cf_mapping *mapping, void *to, size_t size, int64_t offset);
 /* Bytes written, -ENOSPC if none could be, -EFBIG, -EBADF (destroyed) or -ENOMEM. */
 int64_t cf_mapping_write(struct cf_mapping *mapping, const void *from, size_t size, int64_t offset);
-/* The same behind the end; *offset: where. */
+/* The same at the end of the file; *offset: where. */
 int64_t cf_mapping_append(struct cf_mapping *mapping, const void *from, size_t size, int64_t *offset);
 void cf_mapping_truncate(struct cf_mapping *mapping, int64_t size);
-/* The first page at or behind `index` that is there (or, `hole`, is not); -1: none before index 2^51. */
+/* The first existing page (with `hole`: missing page) at or after `index`; -1: none before index 2^51. */
 int64_t cf_mapping_next(struct cf_mapping *mapping, int64_t index, bool hole);
 
 CF_EXTERN_END

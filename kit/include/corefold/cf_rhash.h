@@ -78,14 +78,14 @@ static inline uintptr_t *cf_rhash_bucket(const struct cf_rhash_table *t, uint32_
 /* Bits of a bucket word. Bit 0 says that the rest is an end. */
 enum { CF_RHASH_END = 1, CF_RHASH_LOCKED = 2, CF_RHASH_MOVED = 4, CF_RHASH_BITS = 6 };
 
-/* Changes take no bucket locks: the caller excludes them by a lock of his own. No resizing by itself. */
+/* Changes take no bucket locks: the caller serialises them by a lock of its own. No automatic resizing. */
 #define CF_RHASH_EXTERNAL_LOCK 1u
 /* Fixed size, not counted. */
 #define CF_RHASH_NO_RESIZE 2u
 
 struct cf_rhash_options {
-	uint32_t buckets; /* at first, and the fewest ever: rounded up to a power of two; 0: 64 */
-	uint32_t most;    /* the most ever; 0: 2^28 */
+	uint32_t buckets; /* initial and minimal number, rounded up to a power of two; 0: 64 */
+	uint32_t most;    /* maximal number; 0: 2^28 */
 	uint32_t flags;
 };
 
@@ -96,18 +96,18 @@ struct cf_rhash {
 	uint64_t pad[5];
 	uint32_t resizing CF_LINE_ALIGNED; /* 1: from the start of a resize to the end of its grace period */
 	uint32_t resizes;                  /* how many there were */
-	uint32_t claimed, moved;           /* buckets that somebody moves or has moved; that have moved. Atomic */
+	uint32_t claimed, moved;           /* buckets claimed for moving; buckets moved. Atomic */
 	struct cf_percpu_counter count;
 };
 
 /* 0, -EINVAL or -ENOMEM. `hash` is memory aligned as its type. */
 int cf_rhash_init(struct cf_rhash *hash, const struct cf_rhash_options *options);
-/* Waits for a resize's grace period. Entries still in it are the caller's business. */
+/* Waits for a resize's grace period. Does not free entries that are still in the table. */
 void cf_rhash_destroy(struct cf_rhash *hash);
 
 typedef bool cf_rhash_same(const struct cf_rhash_entry *entry, const void *key);
 
-/* Chain ends: the bucket's number, so that a reader who was led into another chain notices. */
+/* Chain ends: the bucket's number, so that a reader detects that it was led into another chain. */
 static inline uintptr_t cf_rhash_end_of(uint32_t bucket)
 {
 	return (uintptr_t)bucket << 3 | CF_RHASH_END;
@@ -169,7 +169,7 @@ bool cf_rhash_move(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t
 void cf_rhash_for_each(struct cf_rhash *hash, bool (*visit)(struct cf_rhash_entry *entry, void *argument),
 		       void *argument);
 
-/* Resizes if the number of entries asks for it; changes do so by themselves. True: it did. */
+/* Resizes if the number of entries requires it, as changes do automatically. True: it did. */
 bool cf_rhash_maintain(struct cf_rhash *hash);
 
 static inline uint32_t cf_rhash_buckets(const struct cf_rhash *hash)
