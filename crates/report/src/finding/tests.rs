@@ -107,7 +107,7 @@ fn every_ending_makes_a_sentence() {
             "deadlock: every thread waits for another",
             "The run at 8 CPUs ended in a deadlock: every thread waits for another.",
         ),
-        ("out of memory: 64 bytes were requested", "The run at 8 CPUs ran out of memory: 64 bytes were asked for."),
+        ("out of memory: 64 bytes were requested", "The run at 8 CPUs ran out of memory: 64 bytes were requested."),
         ("cannot be simulated: fork", "The run at 8 CPUs cannot be simulated: fork."),
         (
             "cannot be simulated: fork() cannot be simulated: a run is one process",
@@ -155,8 +155,11 @@ fn both_readings_of_two_threads_that_may_meet_at_a_barrier_are_printed() {
         said(&[timed(1, 1_000_000), run])
     };
     let (both, one) = (said_of(true), said_of(false));
-    assert!(both.contains("in one of two ways: one waits for the other's output, which comes too slowly; or they meet"), "{both}");
-    assert!(one.contains("not enough work") && !one.contains("barrier"), "{one}");
+    assert!(
+        both.contains("in one of two ways: one waits for the other's output, which comes too slowly; or they meet"),
+        "{both}"
+    );
+    assert!(one.contains("too little work") && !one.contains("barrier"), "{one}");
 }
 
 #[test]
@@ -172,7 +175,12 @@ fn waiting_for_the_order_to_begin_is_idleness() {
     };
     assert_eq!(said(&[beginning(100, 0)]), "No line, lock or function stands out.");
     let text = said(&[timed(1, 4_000_000), beginning(100, 0)]);
-    assert!(text.contains("only 4.0 of the 8 CPUs had a thread to run, as threads waited for go before they began their work."), "{text}");
+    assert!(
+        text.contains(
+            "only 4.0 of the 8 CPUs had a thread to run, as threads waited for go before they began their work."
+        ),
+        "{text}"
+    );
     assert!(said(&[beginning(0, 0)]).contains("50% of thread time waits for the spun word go"), "waited for later");
     // Held words are locks: those that each CPU takes once, and that are mostly free, are part of the beginning.
     let mut unknown = beginning(0, 0);
@@ -233,8 +241,7 @@ fn two_fields_of_one_line_are_both_named_with_their_writers() {
     assert!(text.contains("so takes the line from right (pair.c:20): a read-mostly word beside a written one; padding would separate pair.b from"), "{text}");
     let text = said(&pair(AccessKind::Rmw, ["pair.a", "pair.b"]));
     assert!(
-        text.contains("True sharing: ")
-            && text.contains("padding would not help. To try: a part for each CPU,"),
+        text.contains("True sharing: ") && text.contains("padding would not help. To try: a part for each CPU,"),
         "{text}"
     );
 }

@@ -102,9 +102,11 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
     let meaning = match lock.kind {
         LockKind::Barrier => uneven(point, lock),
-        LockKind::CondVar if lock.worst().may_be_barrier => ". Two threads use it, in one of two ways: one waits for the \
+        LockKind::CondVar if lock.worst().may_be_barrier => {
+            ". Two threads use it, in one of two ways: one waits for the \
                         other's output, which comes too slowly; or they meet at a barrier, and one arrives later."
-            .into(),
+                .into()
+        }
         LockKind::CondVar => ". Either there is too little work, or its producers are too slow.".into(),
         _ => taken(lock.acquisitions, lock.contended),
     };

@@ -23,9 +23,7 @@ pub fn note(curve: &Curve) -> Option<String> {
                     "Speed-up is the ratio of basic blocks executed per second, estimated from samples; for an exact \
                     count of operations, put COREFOLD_PROGRESS into the loop that does the work."
                 }
-                false => {
-                    "How much work it did is not known: mark it with COREFOLD_PROGRESS in the loop that does it."
-                }
+                false => "How much work it did is not known: mark it with COREFOLD_PROGRESS in the loop that does it.",
             };
             Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
         }
