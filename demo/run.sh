@@ -46,7 +46,7 @@ compare() {
         { printf "  %7d %12s %8s %8s %14s %8s %8s\n", $1, $2, $3, ratio($2, $3), $4, $5, ratio($4, $5) }'
 }
 
-say "1. A request counter: each thread has a slot of its own, nobody waits for anybody. Does it scale?"
+say "1. A request counter: one slot per thread, no locks. Does it scale?"
 typed corefold cc -O2 -g -pthread -o counters demo/counters.c
 for program in counters counters_fixed; do
     "$corefold" cc -O2 -g -pthread -o "$place/$program" "$program.c"
@@ -54,14 +54,14 @@ for program in counters counters_fixed; do
 done
 simulate counters
 
-say "2. The slots of 16 threads share a cache line. Give each a line of its own:"
+say "2. The slots of 16 threads share a cache line. With one line per slot:"
 typed diff demo/counters.c demo/counters_fixed.c
 diff -U 1 counters.c counters_fixed.c | sed -e 1,2d -e 's/^/  /' || true
 
-say "3. The same again:"
+say "3. The same run again:"
 simulate counters_fixed | sed '/speed-up (dotted/,$d'
 
-say "4. And on real cores? The same programs on this host, measured and simulated (million requests/s; native: median of $repetitions)"
+say "4. The same programs on this host, native and simulated (million requests/s; native: median of $repetitions)"
 if [ -z "$host" ]; then
     host=$place/host.toml
     typed corefold machine calibrate
@@ -87,7 +87,7 @@ echo "  whose load average is now $load. Simulated results are the same in every
 # Throughput of each kind of counter, in million blocks per second.
 rates() { awk '/million blocks/ { printf "%s %s\n", $1, $2 }'; }
 
-say "5. A file system's free-block count: all CPUs allocate until none is left, then free. Which counter? (million blocks/s)"
+say "5. A file system's free-block counter: all CPUs allocate until no block is free, then free all. Which counter? (million blocks/s)"
 fill=$(cd .. && pwd)/kit
 sources="$fill/examples/cf_fill.c $(echo "$fill"/src/*.c)"
 # shellcheck disable=SC2086 # words, on purpose

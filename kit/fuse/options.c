@@ -8,7 +8,7 @@
 #include <sys/sysinfo.h>
 
 static const char help[] =
-	"Mounts corefold's file system: in memory, or a directory through its caches.\n"
+	"Mounts corefold's file system: files in memory, or an existing directory through its caches.\n"
 	"\n"
 	"Usage: corefold-fs [OPTION...] MOUNTPOINT\n"
 	"\n"
@@ -18,7 +18,7 @@ static const char help[] =
 	"  --mode OCTAL         permissions of the root directory (755); it belongs to the caller\n"
 	"  --passthrough DIR    the files are DIR's; nobody else may change DIR while it is mounted\n"
 	"  --cache SECONDS      how long the kernel keeps names and attributes (1)\n"
-	"  --threads N          most requests that are served at the same time (10)\n"
+	"  --threads N          maximum number of requests served at the same time (10)\n"
 	"  -f, --foreground     do not go into the background\n"
 	"  -o OPTION[,...]      options of mount(8) and libfuse: ro, noatime, allow_other, ...\n"
 	"                       (root's mounts are for all users: allow_other)\n"
@@ -29,7 +29,7 @@ static const char help[] =
 	"  corefold-fs --passthrough /srv/data /mnt      /srv/data, with names and attributes cached\n"
 	"  fusermount3 -u /mnt                           unmount; files in memory are gone\n"
 	"\n"
-	"Exit status: 0 after the mount is there (with -f: after it has ended), 1 with a message otherwise.\n"
+	"Exit status: 0 once mounted (with -f: after unmounting), 1 with a message otherwise.\n"
 	"docs/corefold-fs.md describes limits, permissions and caching.\n";
 
 static void wrong(const char *what, const char *value)
@@ -113,7 +113,7 @@ static void check(const struct options *o)
 	if (!o->mountpoint)
 		wrong("a mount point is missing", "corefold-fs [OPTION...] MOUNTPOINT");
 	if (o->passthrough && (o->size || o->inodes || o->mode))
-		wrong("--size, --inodes and --mode are not for --passthrough", "limits are the directory's own");
+		wrong("--size, --inodes and --mode cannot be used with --passthrough", "the limits are those of its file system");
 	if (o->passthrough && stat(o->passthrough, &s))
 		wrong(o->passthrough, strerror(errno));
 	if (stat(o->mountpoint, &s))
@@ -151,7 +151,7 @@ void options_parse(struct options *o, int argc, char **argv)
 	if (optind < argc)
 		o->mountpoint = argv[optind];
 	if (optind + 1 < argc)
-		wrong("one argument too many", argv[optind + 1]);
+		wrong("unexpected argument", argv[optind + 1]);
 	check(o);
 	if (o->passthrough) {
 		check_apart(o);

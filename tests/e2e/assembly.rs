@@ -60,8 +60,12 @@ fn unseen_accesses_are_noted_with_their_place() {
     assert_eq!(simulated.said.code, Some(0), "{}", simulated.said.err);
     let report = simulated.report();
     let notes = report.at(2).0["notes"].as_array().expect("notes").clone();
-    let unseen: Vec<&Value> =
-        notes.iter().filter(|note| note["text"].as_str().expect("a text").contains("accesses memory unseen")).collect();
+    let unseen: Vec<&Value> = notes
+        .iter()
+        .filter(|note| {
+            note["text"].as_str().expect("a text").contains("memory accesses of inline assembly are not seen")
+        })
+        .collect();
     let [note] = unseen[..] else { panic!("{notes:?}") };
     assert_eq!((note["at"]["function"].as_str(), note["count"].as_u64()), (Some("saved"), Some(3)));
     assert!(note["at"]["file"].as_str().unwrap().ends_with("unseen.c") && note["at"]["line"].as_u64() == Some(12));

@@ -123,7 +123,7 @@ fn running_out_of_memory_is_reported() {
 #[test]
 fn signals_end_a_program_in_words() {
     let cases: [(&str, i32, &[&str]); 6] = [
-        ("alarm", 3, &["ended by signal SIGALRM, which nothing handles, in thread 0", "signals.c"]),
+        ("alarm", 3, &["ended by the unhandled signal SIGALRM in thread 0", "signals.c"]),
         ("other", 3, &["ended by signal SIGUSR2", "in thread 1", "wait_here"]),
         ("pause", 4, &["thread 1 waits for a signal in pause, at wait_here"]),
         ("stop", 6, &["the program stops itself with signal 19"]),

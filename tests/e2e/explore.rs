@@ -90,7 +90,7 @@ fn an_aba_in_a_lock_free_stack() {
 
 #[test]
 fn a_deadlock_of_three_locks() {
-    check("three_locks", &["deadlock", "waits for mutex `locks[", "they wait in a circle", "three_locks.c"]);
+    check("three_locks", &["deadlock", "waits for mutex `locks[", "circular wait", "three_locks.c"]);
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn without_a_source_patch_it_is_said_what_to_do() {
     seconds(&place, "p", "8 300000");
     let said = place.corefold("fix p.rec --no-slots --patch f.diff --verify false");
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("no source patch of ") && said.out.contains("aligned to 64 bytes"), "{}", said.out);
+    assert!(said.out.contains("no source patch for ") && said.out.contains("aligned to 64 bytes"), "{}", said.out);
     assert_eq!(std::fs::read_to_string(place.path("f.diff")).expect("a file"), "");
 }
 
@@ -242,7 +242,7 @@ fn how_much_of_a_result_is_the_luck_of_the_slot() {
     assert!((0.3..1e3).contains(&average.as_f64().expect("a number")), "{document}");
     assert_eq!(best["live"], 55, "{document}");
     let said = recorded.place.corefold("fix a.rec");
-    assert!(said.out.contains("Luck of the slot: struct node (slab, one every 592 bytes)"), "{}", said.out);
+    assert!(said.out.contains("Placement luck of struct node (slab, one every 592 bytes)"), "{}", said.out);
     let without = recorded.fix("--no-slots");
     assert!(without["luck"] == serde_json::json!([]) && without["layouts"][0]["gain"] == best["gain"], "{without}");
 }

@@ -41,7 +41,7 @@ fn start_up_waits_are_not_counted_against_a_lock() {
         assert_eq!(cause(&alone).0, "nothing", "{how}: {}", cause(&alone).1);
         let curve = run("1,40");
         assert_eq!(cause(&curve).0, "idle", "{how}: {}", cause(&curve).1);
-        assert!(cause(&curve).1.contains("to begin"), "{how}: {}", cause(&curve).1);
+        assert!(cause(&curve).1.contains("before they began their work"), "{how}: {}", cause(&curve).1);
     }
 }
 

@@ -38,7 +38,7 @@ fn published_changes_of_layout_are_among_the_first_three() {
         };
         let found = layouts.clone().any(is_change);
         assert!(found, "{what}: {:?}", layouts.map(|one| &one["layout"]).collect::<Vec<_>>());
-        // Rust's debug information has no lines of fields: it is told in words.
+        // Rust's debug information does not say where fields are declared: the report says what to do.
         assert!(
             document["patch"]["by_hand"][0].as_str().is_some_and(|text| text.contains("repr(align(64))")),
             "{document}"

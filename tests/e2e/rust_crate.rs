@@ -27,7 +27,7 @@ fn a_scaling_test_passes_fails_with_the_finding_and_is_skipped_aloud() {
     assert!(!fine.err.contains("SKIPPED"), "{}", fine.err);
     let shown = workspace.0.corefold("report example/target/corefold/bench_pool.rec");
     assert_eq!(shown.code, Some(0), "{}", shown.err);
-    assert!(shown.out.contains("visits of `requests` a second"), "{}", shown.out);
+    assert!(shown.out.contains("visits of `requests` per second"), "{}", shown.out);
     // The bound that one queue misses: a benchmark's test, with the finding in the panic's message.
     let missed = tested(&workspace, "--test scaling -- --ignored", None);
     assert_eq!(missed.code, Some(101), "{}{}", missed.out, missed.err);

@@ -90,7 +90,7 @@ fn neighbours(how: &str) -> Report {
     Simulation::of(&program("truths/neighbours.c")).cpus("8").args(&format!("{{cpus}} 2000 {how}")).report()
 }
 
-/// Between the fields of each element, padding would separate nothing of this.
+/// Padding between the fields of each element would separate nothing here.
 #[test]
 fn elements_that_belong_to_one_thread_each_are_to_be_aligned() {
     let report = neighbours("own");

@@ -88,7 +88,7 @@ impl Fix {
     fn is_in(self, headline: &str) -> bool {
         let has = |words: &str| headline.contains(words);
         match self {
-            Fix::Separate => has("would separate") && !has("would separate nothing"),
+            Fix::Separate => has("would separate"),
             Fix::Spread => has("a part for each CPU"),
             Fix::Seldom => has("fewer writes by the one writer"),
             Fix::Split => has("split what it guards"),

@@ -18,16 +18,16 @@ pub fn culprits(page: &mut String, scores: &[Score]) {
     let _ = writeln!(
         page,
         "\n## Culprits\n\n\
-         {of} programs with one known fault each, {public} of them unmodified programs of public packages, and as many innocent\n\
-         twins, at 8 and at 80 CPUs of `{MACHINE}` (accuracy/culprits). Named: the headline has the right object or field, the\n\
-         kind of fault and what helps, at both numbers of CPUs. What it has to say stands in accuracy/culprits, written from the source\n\
-         before the first run; after it two expectations became stricter, amounts of work smaller, and reports were mended where\n\
-         culprits had shown errors. Durations of public programs are cut by a header. Accused: the headline names a line, a lock or\n\
-         a function of the twin, at either.\n\n\
+         {of} programs with one known fault each, {public} of them unmodified programs of public packages, and as many twins\n\
+         without the fault, at 8 and at 80 CPUs of `{MACHINE}` (accuracy/culprits). *Named*: at both numbers of CPUs the report's\n\
+         finding has the right object or field, the kind of fault and a remedy. The expected words are in accuracy/culprits; they\n\
+         were written from the source before the first run. Since then two expectations became stricter, amounts of work smaller,\n\
+         and the report was corrected where a program had shown an error. A header shortens the public programs' durations.\n\
+         *Accused*: at either number of CPUs the finding names a line, a lock or a function of the twin.\n\n\
          Named: {named} of {of}, {reached} (bound: 38 of 40). Twins accused: {accused} of {of}, {} (bound: none).\n",
         verdict(accused == 0),
     );
-    row(page, &["program", "fault", "missing in the headline", "twin"].map(String::from));
+    row(page, &["program", "fault", "missing in the finding", "twin"].map(String::from));
     row(page, &["---"; 4].map(String::from));
     for score in scores {
         let (name, what) = (format!("`{}`", score.name), score.what.clone());
@@ -50,13 +50,13 @@ fn layouts(page: &mut String, scores: &[Score]) {
     let (ended, kept, of) = (count(bounds::ends_it), count(bounds::is_kept), asked.len());
     let _ = writeln!(
         page,
-        "\nWhat `corefold fix` proposes first against false sharing, tried without recompiling at 8 CPUs, and the twin, whose\n\
-         source has the layout that ended it. It removes at least 90 % of the excess over the twin's time in {ended} of {of} ({}); the\n\
-         promised gain of throughput is within 10 points of the twin's in {kept} of {of} ({}).\n",
+        "\nThe first proposal of `corefold fix` against false sharing, simulated without recompiling at 8 CPUs, compared with the\n\
+         twin, whose source has the corrected layout. It removes at least 90 % of the time in excess of the twin's in {ended} of {of} ({});\n\
+         its predicted gain of throughput is within 10 percentage points of the twin's in {kept} of {of} ({}).\n",
         verdict(ended == of),
         verdict(kept == of),
     );
-    row(page, &["program", "layout", "removed", "gain promised", "gain of the twin"].map(String::from));
+    row(page, &["program", "layout", "removed", "predicted gain", "gain of the twin"].map(String::from));
     row(page, &["---", "---", "--:", "--:", "--:"].map(String::from));
     for score in asked {
         let name = format!("`{}`", score.name);

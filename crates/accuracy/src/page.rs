@@ -81,9 +81,10 @@ fn ratios(page: &mut String, results: &Results) {
     let share = |ratios: &Ratios| percent((ratios.pairs > 0).then(|| ratios.right as f64 / ratios.pairs as f64));
     let _ = writeln!(
         page,
-        "\n**Two designs** for one job, of one publication, on one machine, with as many threads, whose published times differ by \
-         more than 25 %: the better one is the published one in {} of {} pairs ({}): {} (bound: {}). Median error of the ratio \
-         (the factor between the two ratios, less 1): {:.1} %: {} (bound: {}).\n",
+        "\n**Pairs of designs** for one job, from one publication, on one machine, with the same number of threads, whose \
+         published times differ by more than 25 %: the simulation ranks them as published in {} of {} pairs ({}): {} (bound: \
+         {}). Median error of the ratio (simulated ÷ published or the inverse, whichever is larger, minus 1): {:.1} %: {} \
+         (bound: {}).\n",
         all.right,
         all.pairs,
         share(&all),
@@ -130,9 +131,10 @@ fn expected(page: &mut String, results: &Results) {
     let _ = writeln!(
         page,
         "\n## By kind of code\n\n\
-         The error to expect. Each report prints the row of its own kind of code, number of CPUs and machine, or of all machines\n\
-         where this one has no points; where none has, it says so, and prints that of fewer CPUs. Counted are the points with\n\
-         bounds and, for blocking locks, also those with paths through the kernel; a point with one thread counts as private data.\n"
+         The error to expect. Each report prints the row of its own kind of code, number of CPUs and machine, or that of all\n\
+         machines if this one has no points. If none has any, it says so, and prints the row of fewer CPUs. Counted are points\n\
+         with bounds and, for blocking locks, also those with paths through the kernel; points with one thread count as private\n\
+         data.\n"
     );
     row(page, &["kind of code", "machine", "CPUs", "points", "median error", "worst"].map(String::from));
     row(page, &["---", "---", "---", "--:", "--:", "--:"].map(String::from));

@@ -26,7 +26,7 @@ pub fn figures() -> Vec<Figure> {
         Figure {
             value: width.low.round(),
             pick: Pick::Most,
-            ..Figure::alone("core.width", "count", width, "no-operations a cycle")
+            ..Figure::alone("core.width", "count", width, "nops per cycle")
         },
         alone("core.rmw", asm::fetch_add, "lock xadd on a line that the CPU owns"),
         alone(ADDED, asm::lock_add, "on a line that the CPU owns"),
@@ -69,7 +69,7 @@ fn branches() -> [Figure; 2] {
 fn written() -> [Figure; 3] {
     let beyond = |f: fn(&mut [u64; 8])| each(ROUNDS, f).map(|c| (c - 1.0).max(0.0));
     let figure = |key, spread, how| Figure::alone(key, "cycles", spread, how);
-    let how = "add to one word of memory again and again, by an index; less the addition";
+    let how = "repeated additions to one word of memory, addressed by an index, less the addition itself";
     [
         figure("core.forward", beyond(asm::indexed_additions), how),
         figure("core.renamed", beyond(asm::additions), "the same by a register alone"),

@@ -22,23 +22,23 @@ Commands:
   run      Simulate a binary or example at several numbers of CPUs, and print a report
   test     The same with tests; documentation tests are left out
   bench    The same with benchmarks
-  scaling  The same with a benchmark, example or binary by its name alone, with optimisation; see --at-least
+  scaling  The same with a benchmark, example or binary of that name, built with optimisation; see --at-least
   explore  Run a binary, example, test or benchmark under many schedules, until one fails
 
-cargo's options select and build as for `cargo run`, `cargo test` and `cargo bench`; `explore` takes those of `cargo test`
-where --lib, --test or --tests is among them, and of `cargo bench` where --bench or --benches is. In the program's arguments
-{cpus} stands for the number of CPUs. -j, --jobs limits the build, and then the runs that are simulated in parallel.
+cargo's options are those of `cargo run`, `cargo test` and `cargo bench`. `explore` passes them to `cargo test` if --lib, --test
+or --tests is among them, to `cargo bench` if --bench or --benches is, and to `cargo run` otherwise. In the program's arguments
+{cpus} stands for the number of CPUs. -j, --jobs limits the build, and also the runs that are simulated in parallel.
 
 Examples:
   cargo corefold run --release -- --threads {cpus}              the scaling curve of a binary, and what limits it
   cargo corefold run --release --cpus 1,8,80 --example pool -- {cpus}
   cargo corefold bench --bench queue --json curve.json          a benchmark
   cargo corefold test --release --test pool --cpus 1,4 -- steal one test by name
-  cargo corefold explore --test pool --seeds 1-10000 -- steal   its schedules, until one fails
+  cargo corefold explore --test pool --seeds 1-10000 -- steal   schedules of that test, until one fails
   cargo corefold build --release -p server                      build only; then `corefold run -- PATH`
 
 Programs are built in target/corefold, with the flags of RUSTFLAGS and of cargo's configuration. Exit codes are those of
-`corefold run --help`, and cargo's 101 where the build fails.";
+`corefold run --help`, and cargo's 101 if the build fails.";
 
 /// The arguments behind `corefold`, if cargo calls its subcommand.
 pub fn called(args: impl IntoIterator<Item = OsString>, own: Option<&Path>) -> Option<Vec<OsString>> {

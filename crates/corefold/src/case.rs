@@ -21,7 +21,7 @@ pub enum Command {
         #[arg(long, value_name = "FILE|-")]
         json: Option<PathBuf>,
     },
-    /// Compare all counters of the kit under all loads: which is best, which is worst, and how close the adaptive one is.
+    /// Compare the throughput of the kit's counters under each load, and of the adaptive one with the best other.
     Grid(GridArgs),
 }
 
@@ -36,7 +36,7 @@ pub struct GridArgs {
     /// Loads to simulate: add, compare, sums, reserve [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     loads: Option<Vec<String>>,
-    /// Update the table in this page (docs/counters.md); rows that were not simulated now stay as they are.
+    /// Update the table in this page (docs/counters.md); rows that were not simulated are kept.
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }

@@ -17,52 +17,56 @@ Examples:
   corefold run -- ./bench --threads {cpus}        a scaling curve, and what limits it
   corefold run --cpus 1,8-80:8 --json - -- ./bench {cpus} > curve.json
   corefold report corefold.rec                    print the last report again
-  corefold explore --seeds 1-10000 -- ./test      try many schedules of one program until one fails
-  corefold fix corefold.rec                       try other layouts of what it waited for, and rank them
-  corefold layout ./bench 'conn*' --stride slab   structures on cache lines, in a slab object by object
+  corefold explore --seeds 1-10000 -- ./test      many schedules of one program, until one fails
+  corefold fix corefold.rec                       simulate other structure layouts, rank them
+  corefold layout ./bench 'conn*' --stride slab   structures on cache lines, packed in a slab
   corefold case run percpu-limit                  reproduce a published result in simulation
   corefold machine show skylake-2s-80             a machine's parameters, each with its source";
 
 const EXPLORE: &str = "\
 Examples:
-  corefold explore -- ./test                              1,000 schedules on 4 CPUs; stop at the first failure
-  corefold explore --seeds 1-10000 --cpus 8 -- ./test     10,000 schedules, for a program of 8 threads
+  corefold explore -- ./test                            1,000 schedules on 4 CPUs, until one fails
+  corefold explore --seeds 1-10000 --cpus 8 -- ./test   10,000 schedules of a program of 8 threads
   corefold explore --keep-going --json found.json -- ./test
-  corefold run --seed 4711 --cpus 4 -- ./test             replay the schedule of one seed
+  corefold run --seed 4711 --cpus 4 -- ./test           replay the schedule of one seed
 
-A schedule fails if the program exits with a status other than 0, crashes, uses memory after freeing it, deadlocks,
-or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if none failed but some did not finish in
-time, 6 if the program cannot be simulated, others as for `corefold run`.";
+A schedule fails if the program exits with a status other than 0, crashes, uses memory after
+freeing it, deadlocks, or livelocks. Exit codes: 0 if no schedule failed, 10 if one failed, 5 if
+none failed but some did not finish in time, 6 if the program cannot be simulated, others as for
+`corefold run`.";
 
 const FIX: &str = "\
 Examples:
-  corefold fix corefold.rec                      what would padding gain at the largest number of CPUs, and where
-  corefold fix corefold.rec --cpus 16
-  corefold fix corefold.rec --also reads.rec     what the same layouts do to another recording of the program
+  corefold fix corefold.rec                      what padding would gain, and where
+  corefold fix corefold.rec --cpus 16            at 16 CPUs instead of the largest number
+  corefold fix corefold.rec --also reads.rec     and what the same layouts do to another workload
   corefold fix corefold.rec --patch align.patch  write the best layout as a source patch
   corefold fix corefold.rec --patch align.patch --verify 'patch -p1 < align.patch && make'
   corefold fix corefold.rec --json - | jq '.layouts[0]'
 
-The program is simulated again, once for each layout: its objects stay where they are in memory, and what a layout moves is
-simulated on cache lines of its own. So the figures hold for the workload, the machine and the schedule of the recording.
-The source patch aligns or pads members where they stand, in C and C++; of other sources the report says in words what to do.
-Give --slack and --memory again if the recording was made with them. Run it where the program was run: it runs once more for
-each layout, several at once, with whatever it does to files, and without standard input.";
+The program is simulated once more for each layout. Its objects keep their addresses; fields that a
+layout moves are simulated on other cache lines. So the figures hold for the workload, the machine
+and the schedule of the recording. The source patch aligns or pads members of C and C++ structures
+in place; where none can be made, the report says what to do instead.
+
+Call it in the folder where the program was run. The program runs several times at once, without
+standard input, and writes its files each time. Give --slack and --memory again if the recording
+was made with them.";
 
 const LAYOUT: &str = "\
 Examples:
-  corefold layout /sys/kernel/btf/vmlinux inode              one structure of the running kernel
-  corefold layout ./server 'conn*' --expand                  some of a program's (built with -g), with those inside
-  corefold layout ./server conn --stride slab                on which line each field is, object by object in a slab
+  corefold layout /sys/kernel/btf/vmlinux inode           one structure of the running kernel
+  corefold layout ./server 'conn*' --expand               structures of a program built with -g
+  corefold layout ./server conn --stride slab             the line of each field, packed in a slab
   corefold layout ./server inode --stride 592 --fields count,owner
-  corefold layout --diff ./old ./new --stride slab           what changed between two builds
-  corefold layout --diff ./old ./new --hot corefold.rec      ranked by what a recording waited for
+  corefold layout --diff ./old ./new --stride slab        what changed between two builds
+  corefold layout --diff ./old ./new --hot corefold.rec   ranked by what a recording waited for
   corefold layout ./server --json - | jq '.structures[] | select(.hole_bytes > 32) | .name'
 
-Exit codes: 0; 2 if a file cannot be read or has no such structure, or if some of its debug information is damaged (the
-rest is printed).";
+Exit codes: 0; 2 if a file cannot be read or has no such structure, or if some of its debug
+information is damaged (the rest is printed).";
 
-/// Finds and explains multicore scaling collapses: runs a real program on a simulated machine with as many CPUs as you choose.
+/// Shows why a multithreaded program stops scaling: runs it on a simulated machine with as many CPUs as you choose.
 #[derive(Parser)]
 #[command(name = "corefold", version, after_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub struct Cli {
@@ -96,10 +100,10 @@ pub enum Command {
     Explore(ExploreArgs),
     /// Print the report of a recording.
     Report(ReportArgs),
-    /// Show structures on cache lines: offsets, holes, line boundaries; in an array, slot by slot; between two builds.
+    /// Show structures on cache lines: offsets, holes, line boundaries; in arrays and slabs; between two builds.
     #[command(after_help = LAYOUT)]
     Layout(crate::layout::LayoutArgs),
-    /// Try other layouts of the structures that a recording waited for, without recompiling, and rank them.
+    /// Simulate other layouts of the structures that a recording waited for, without recompiling, and rank them.
     #[command(after_help = FIX)]
     Fix(FixArgs),
     /// Reproduce published results in simulation.
@@ -163,24 +167,24 @@ pub struct ExploreArgs {
 
 #[derive(Args)]
 pub struct FixArgs {
-    /// A recording written by `corefold run`, of a program that is still there.
+    /// A recording written by `corefold run`; the program must still exist, unchanged.
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
     /// Number of CPUs [default: the largest of the recording].
     #[arg(long, value_name = "N")]
     pub cpus: Option<u32>,
-    /// Another recording of the same program: what do the layouts do to it?
+    /// Another recording of the same program, to which the layouts are applied, too.
     #[arg(long, value_name = "FILE")]
     pub also: Vec<PathBuf>,
-    /// Do not try the best layouts again for each place on a line where an object may begin.
+    /// Do not repeat the best layouts at each offset on a line where an object may begin.
     #[arg(long)]
     pub no_slots: bool,
     /// Also write the best layout as a source patch, before --verify; if none can be made, the file is empty and nothing is
     /// verified.
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,
-    /// Afterwards run this shell command, which is to change the source and rebuild the program, and simulate that: does it gain
-    /// what was promised?
+    /// Afterwards run this shell command, which has to change the source and rebuild the program, and simulate the result: does
+    /// it gain as much as predicted?
     #[arg(long, value_name = "COMMAND")]
     pub verify: Option<String>,
     /// Also write the result as JSON; - means standard output, instead of the text.
@@ -215,7 +219,7 @@ pub struct ReportOptions {
     /// Also write the report as JSON; - means standard output, instead of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Name functions by their whole paths, with what they are generic over.
+    /// Name functions by their full paths, with template or generic arguments.
     #[arg(long)]
     pub full_names: bool,
     /// Do not measure or report the host time spent in uninstrumented code and in the kernel.

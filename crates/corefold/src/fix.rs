@@ -68,7 +68,7 @@ fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
         None => ended.max_by_key(|run| run.cpus),
     };
     let at = cpus.map(|cpus| format!(" at {cpus} CPUs")).unwrap_or_default();
-    run.with_context(|| format!("{} has no run{at} that ended by itself", path.display()))
+    run.with_context(|| format!("{} has no run{at} in which the program exited", path.display()))
 }
 
 /// All layouts, tried on what was recorded; fewer, if a signal came.

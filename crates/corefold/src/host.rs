@@ -12,7 +12,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-const ABOUT: &str = "Measured on the host while the recording beside it was made: rounded, and not the same each time.";
+const ABOUT: &str =
+    "Measured on the host during the run that wrote the recording beside it: rounded, and different in each run.";
 /// Fewer samples of a file's code, in all counts together, tell nothing.
 const LEAST_SAMPLES: u64 = 5;
 /// Of the simulation's whole CPU time: less kernel time cannot be told from the runtime's.

@@ -22,31 +22,31 @@ pub struct LayoutArgs {
     /// Bytes of a cache line.
     #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = line_size)]
     pub line_size: u64,
-    /// Show the members of structures inside.
+    /// Show the members of nested structures.
     #[arg(long)]
     pub expand: bool,
-    /// Show where the objects of an array lie on their lines, slot by slot, and which fields share one.
+    /// Show at which offsets on a line the objects of an array begin, and which fields then share a line.
     ///
-    /// BYTES from one object to the next; or `slab`: as Linux's SLUB and the kit's slab caches pack objects without
-    /// alignment.
+    /// BYTES is the distance from one object to the next; `slab` packs objects without alignment, as Linux's SLUB and the
+    /// kit's slab caches do.
     #[arg(long, value_name = "BYTES|slab", value_parser = stride)]
     pub stride: Option<StrideArg>,
-    /// CPUs of the machine that slabs are for: their number decides how large a slab is.
+    /// Number of CPUs of the machine, which decides the size of a slab.
     #[arg(long, value_name = "N", default_value_t = 80)]
     pub slab_cpus: u32,
-    /// Fields to look at with --stride and --diff: names, paths or globs, such as count,owner or 'i_data.*'.
+    /// Fields to show with --stride and --diff: names, paths or globs, such as count,owner or 'i_data.*'.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub fields: Vec<String>,
     /// Compare two builds: structures whose size, members or line boundaries differ.
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     pub diff: Vec<PathBuf>,
-    /// With --diff: rank by the stall and spin that this recording of one of the builds has for the fields that moved.
+    /// With --diff: rank by the stall and spin on the fields that moved, in this recording of one of the builds.
     #[arg(long, value_name = "FILE", requires = "diff")]
     pub hot: Option<PathBuf>,
     /// Also write it as JSON; - means standard output, instead of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Read BTF also where there is DWARF.
+    /// Read BTF even if there is DWARF.
     #[arg(long)]
     pub btf: bool,
     /// The kernel's BTF, for that of a module [default: the vmlinux beside it in /sys/kernel/btf].

@@ -38,7 +38,7 @@ pub struct HostArgs {
     /// Number of runs to simulate in parallel [default: one per host core].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
-    /// Cycles by which a CPU may run ahead of the others; 0 is exact but slower.
+    /// Cycles by which a CPU may run ahead of the others; 0 simulates them in exact order, and is slower.
     #[arg(long, value_name = "CYCLES", default_value_t = SLACK)]
     pub slack: u64,
 }

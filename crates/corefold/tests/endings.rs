@@ -273,5 +273,5 @@ fn what_was_interrupted_is_told_from_what_had_ended() {
     );
     assert!(matches!(saved(&place)[1].status, Status::Interrupted { .. }));
     let report = place.corefold("report corefold.rec").out;
-    assert!(report.contains("interrupted before it ended") && !report.contains("its time was up"), "{report}");
+    assert!(report.contains("interrupted before it ended") && !report.contains("time limit"), "{report}");
 }

@@ -2,44 +2,45 @@
 /*
  * corefold.h: what a program can tell the simulator.
  *
- * Each macro is a call when the program runs under `corefold run` and costs one test of an address
- * that the linker knew when it does not; nothing has to be linked. `corefold cc` finds this file by
- * itself and defines __COREFOLD__; for other compilers, copy the file. Programs that already mark
- * progress with coz's COZ_PROGRESS need none of this: those points count too.
+ * Under `corefold run` each macro is a call; otherwise it costs one test of a weak symbol's address,
+ * and nothing has to be linked. `corefold cc` finds this file by itself and defines __COREFOLD__;
+ * for other compilers, copy the file. Programs that mark progress by coz's COZ_PROGRESS do not need
+ * it: these points count, too.
  *
  *   COREFOLD_PROGRESS("request")       one unit of work is done: throughput = visits / virtual time
  *   COREFOLD_BEGIN(), COREFOLD_END()   the region of interest; without one it is the whole program
  *   COREFOLD_LABEL(p, n, "table lock") names n bytes at p in reports, until they are freed
  *   COREFOLD_OBJECTS(p, n, stride, "inode")
- *                                      names the objects of an own allocator in the n bytes at p, one
- *                                      every stride; of a structure of that name the fields are shown
+ *                                      names the objects of your own allocator in the n bytes at p,
+ *                                      one every stride; if a structure has that name, reports show
+ *                                      its fields
  *   COREFOLD_ACCESS_READ(p, n), _WRITE(p, n), _RMW(p, n)
- *                                      what inline assembly before or after it does to memory, where
- *                                      the report says that it is not seen
+ *                                      declares the memory access of the inline assembly beside it,
+ *                                      where the report says that it is not seen
  *   COREFOLD_TRACE_BEGIN(p, n), n = COREFOLD_TRACE_END()
- *                                      each access of the calling thread between the two is written
- *                                      to an array of n struct corefold_traced; how many there were
+ *                                      writes each access of the calling thread between the two to an
+ *                                      array of n struct corefold_traced; END returns their number
  *
- * What may overlap: everything with everything, from every thread. BEGIN and END are counted, not
- * nested: the region lasts from the first BEGIN to the END that no later BEGIN follows.
+ * Any macro may overlap any other, on all threads. BEGIN and END are not nested: the region lasts
+ * from the first BEGIN to the END that no later BEGIN follows.
  *
- * One thread is traced at a time: BEGIN ends another thread's trace. Accesses are those that the
- * simulator sees, what libc's functions do for the thread included; a copy is one for each cache line
- * and direction; those beyond n are counted and not written. Without the simulator there are none.
+ * One thread is traced at a time: TRACE_BEGIN ends another thread's trace. Traced are the accesses
+ * that the simulator sees, also those of libc's functions; a copy is one access for each cache line
+ * and direction. Accesses beyond n are counted but not written. Without the simulator there are none.
  *
- * Arguments: a name is a string that lives as long as the program; the same text is the same point.
+ * Arguments: a name is a string that lives as long as the program; equal names are one point.
  * Addresses are evaluated once. An access must not cross a cache line.
  *
- * Cost when simulated: none in virtual time for PROGRESS, BEGIN, END, LABEL, OBJECTS and traces. An ACCESS costs
- * what the access costs; the assembly itself costs the instructions that it is made of.
+ * Cost when simulated: no virtual time for PROGRESS, BEGIN, END, LABEL, OBJECTS and traces. An ACCESS
+ * costs what the access costs; the assembly costs its instructions in addition.
  *
  * Five lines:
  *   COREFOLD_BEGIN();
  *   for (i = 0; i < n; i++) { serve(i); COREFOLD_PROGRESS("request"); }
  *   COREFOLD_END();
  *
- * Limit: the functions are weak. A program that is linked without the runtime and not as
- * position-independent code has their addresses fixed as null, and stays silent.
+ * Limit: the functions are weak symbols. In a program that is linked without the runtime and is not
+ * position-independent, the linker sets their addresses to null, and the macros do nothing.
  */
 #ifndef COREFOLD_H
 #define COREFOLD_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command's exit codes. They are documented by [`HELP`] and nowhere else.
+//! The command's exit codes, as [`HELP`] explains them; docs/running.md has the same, which a test compares.
 use corefold_recording::{Run, Status};
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub const BELOW: u8 = 11;
 pub const HELP: &str = "\
 Exit codes:
   0  every run ended well
-  1  the program exited with another status than 0
+  1  the program exited with a status other than 0
   2  usage or bad input: not instrumented, unknown machine, malformed profile, too many CPUs
   3  the program crashed, or used memory that it had freed (seen with --seed)
   4  deadlock: every thread waits for another

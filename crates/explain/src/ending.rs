@@ -27,9 +27,9 @@ fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending
                         format!("crashed: stack overflow in thread {thread} ({name} at address {address:#x})")
                     }
                     Some(address) => format!("crashed: {name} at address {address:#x} in thread {thread}"),
-                    None => format!("crashed: {name}, which was sent, in thread {thread}"),
+                    None => format!("crashed: {name} (sent, not a fault) in thread {thread}"),
                 },
-                _ => format!("ended by signal {name}, which nothing handles, in thread {thread}"),
+                _ => format!("ended by the unhandled signal {name} in thread {thread}"),
             };
             (summary, vec![teller.stack(Some(*thread), stack, Top::Instruction)])
         }
@@ -47,7 +47,7 @@ fn how_it_ended<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> Ending
             (format!("cannot be simulated: {what}"), vec![teller.stack(None, stack, Top::Call)])
         }
         Status::OutOfMemory { bytes, stack } => {
-            (format!("out of memory: {bytes} bytes were asked for"), vec![teller.stack(None, stack, Top::Call)])
+            (format!("out of memory: {bytes} bytes were requested"), vec![teller.stack(None, stack, Top::Call)])
         }
     };
     Ending { success: run.status == Status::Exited(0), summary, stacks, ..Ending::default() }
@@ -111,8 +111,8 @@ impl Teller<'_, '_> {
         Ending {
             success: false,
             summary: match unseen {
-                Some(_) => "stopped because its time was up, and virtual time did not move".to_owned(),
-                None => "stopped because its time was up".to_owned(),
+                Some(_) => "stopped at the time limit, while virtual time stood still".to_owned(),
+                None => "stopped at the time limit".to_owned(),
             },
             details: unseen
                 .map(|unseen| self.unseen(unseen))
@@ -131,10 +131,10 @@ impl Teller<'_, '_> {
         };
         let (thread, at) = (unseen.thread, place(unseen.pc, "at"));
         match unseen.since {
-            0 => format!("thread {thread} is{at} in code that corefold does not see, and nobody else can go on"),
+            0 => format!("thread {thread} is in uninstrumented code{at}, and no other thread can run"),
             since => format!(
-                "thread {thread} computes{at} without any access since{}, and nobody else can go on: rebuild with \
-                 `corefold cc`, which sees such loops",
+                "thread {thread} computes{at} without a memory access since{}, and no other thread can run: rebuild with \
+                 `corefold cc`, which instruments such loops",
                 place(since, "the one at")
             ),
         }
@@ -149,7 +149,7 @@ impl Teller<'_, '_> {
         };
         let summary = match spin {
             true => "livelock: threads poll memory that no thread writes any more",
-            false => "did not end within the virtual time that it may take (--longest)",
+            false => "did not end within the limit of virtual time (--longest)",
         };
         let ran = running.iter().map(|one| self.stack(Some(one.thread), &one.stack, Top::Call));
         let waited = waiters.iter().map(|waiter| self.stack(Some(waiter.thread), &waiter.stack, Top::Call));
@@ -223,7 +223,7 @@ impl Teller<'_, '_> {
             return (format!("{what} {}", waiter.on), false);
         }
         if waiter.call == "sleep" {
-            return ("a time to come".to_owned(), false);
+            return ("its wake-up time".to_owned(), false);
         }
         match object_kind(&waiter.call) {
             Some(kind) => (self.object_name(kind, waiter.on), false),
@@ -306,7 +306,7 @@ fn circle_sentence(circle: &[u32]) -> String {
         [one] => format!("thread {one} waits for itself"),
         several => {
             let threads: Vec<String> = several.iter().chain(&several[..1]).map(|t| format!("thread {t}")).collect();
-            format!("they wait in a circle: {}", threads.join(" → "))
+            format!("circular wait: {}", threads.join(" → "))
         }
     }
 }

@@ -157,7 +157,7 @@ fn padding(verdict: &Verdict) -> String {
     match (verdict.sharing, verdict.only_read.is_empty()) {
         (Sharing::False | Sharing::Both, false) => format!("padding would separate {read} from {written}"),
         (Sharing::False | Sharing::Both, true) => format!("padding would separate {}", apart(&verdict.written)),
-        (Sharing::True, _) => "padding would separate nothing".to_owned(),
+        (Sharing::True, _) => "padding would not help".to_owned(),
         _ => String::new(),
     }
 }
@@ -167,7 +167,7 @@ fn apart(names: &[String]) -> String {
     match quoted(names).as_slice() {
         [] => "nothing".to_owned(),
         [one] if names.len() > 1 => format!("the elements of {one}"),
-        [one] => format!("{one} from what lies beside it"),
+        [one] => format!("{one} from its neighbours"),
         [one, two] => format!("{one} from {two}"),
         _ => format!("{} from each other", list(names)),
     }
@@ -195,21 +195,20 @@ fn sentence(verdict: &Verdict) -> String {
         ),
         Sharing::True => format!("{cpus} CPUs use {written}{}, written by some of them; {padding}", each(verdict)),
         Sharing::Both => format!(
-            "{:.0}% of the wait is for fields that other CPUs use as well, the rest for what lies beside them: {written} \
-             written{}; {padding}",
+            "{:.0}% of the wait is true sharing, the rest false sharing: {written} written{}; {padding}",
             100.0 * (1.0 - verdict.false_share),
             if verdict.only_read.is_empty() { String::new() } else { format!(", {read} read") },
         ),
         Sharing::ReadOnly => format!("{cpus} CPUs read {read}; no write was recorded"),
-        Sharing::Unknown => "too few conflicts between CPUs were recorded to tell who disturbs whom".to_owned(),
+        Sharing::Unknown => "too few conflicts between CPUs were recorded to classify the sharing".to_owned(),
     }
 }
 
-/// ` (at most 2 of them each)`, where not all CPUs use the same.
+/// ` (each used by at most 2)`, where not all CPUs use the same.
 fn each(verdict: &Verdict) -> String {
     match verdict.users_each {
         each if each == 0 || each >= verdict.users => String::new(),
-        each => format!(" (at most {each} of them each)"),
+        each => format!(" (each used by at most {each})"),
     }
 }
 

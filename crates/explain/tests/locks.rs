@@ -131,7 +131,7 @@ fn a_deadlock_is_told() {
             "thread 3 waits for mutex `b` (held by thread 2) in pthread_mutex_lock, at first (locks.c:9)",
             "thread 2 waits for mutex `a` (held by thread 3) in pthread_mutex_lock, at second (locks.c:12)",
             "thread 4 waits for file descriptor 7 in read, at main (locks.c:13)",
-            "they wait in a circle: thread 2 → thread 3 → thread 2",
+            "circular wait: thread 2 → thread 3 → thread 2",
         ]
     );
     assert_eq!(ending.stacks.len(), 4);
@@ -161,5 +161,5 @@ fn other_endings() {
     assert_eq!(summary(Status::Exited(0)), (true, "exited with code 0".to_owned()));
     assert_eq!(summary(Status::Exited(3)), (false, "exited with code 3".to_owned()));
     assert!(!summary(Status::Unfinished).0);
-    assert_eq!(summary(Status::OutOfMemory { bytes: 12, stack: vec![] }).1, "out of memory: 12 bytes were asked for");
+    assert_eq!(summary(Status::OutOfMemory { bytes: 12, stack: vec![] }).1, "out of memory: 12 bytes were requested");
 }

@@ -13,7 +13,7 @@ pub struct Mechanism {
 pub static MECHANISMS: [Mechanism; 12] = [
     Mechanism {
         name: "in-flight",
-        without: "a line changes hands when it is asked for: its owner loses it at once",
+        without: "a line changes ownership at the moment of the request",
         leave_out: |m| (m.latency.request_percent, m.latency.snoop_percent) = (0, 0),
     },
     Mechanism {
@@ -23,7 +23,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "overlap",
-        without: "a CPU waits for each load before it goes on",
+        without: "a CPU waits for each load before it continues",
         leave_out: |m| (m.core.window, m.core.misses) = (0, 1),
     },
     Mechanism {
@@ -36,7 +36,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "home-node",
-        without: "it is all the same in which socket's memory a line lies",
+        without: "the socket whose memory holds a line makes no difference",
         leave_out: |m| m.latency.home_node = false,
     },
     Mechanism {
@@ -51,13 +51,13 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "spread",
-        without: "a line takes as long each time between the same two cores: CPUs fall into step",
+        without: "a transfer between two cores always takes the same time: CPUs run in lockstep",
         leave_out: |m| m.latency.spread = 0,
     },
     Mechanism { name: "adjacent-line", without: "a miss brings one line", leave_out: |m| m.core.adjacent_line = false },
     Mechanism {
         name: "first-level",
-        without: "first-level caches hold what the second level does: faster, where data fits the second",
+        without: "the first level counts as part of the second: simulation is faster where data fits the second",
         leave_out: |m| m.caches.l1.bytes = 0,
     },
     Mechanism { name: "caches", without: "caches never run full", leave_out: |m| m.caches = Caches::ENDLESS },

@@ -92,16 +92,16 @@ impl<'a> Curve<'a> {
     pub fn how(&self) -> String {
         let measure = match &self.basis {
             Basis::Progress(names) if names.len() == 1 => {
-                format!("visits of `{}` a second", names[0])
+                format!("visits of `{}` per second", names[0])
             }
-            Basis::Progress(_) => "visits of all progress points a second".into(),
+            Basis::Progress(_) => "visits of all progress points per second".into(),
             Basis::TotalWork => "time for the same total work".into(),
             Basis::WorkPerCpu => "time for the same work per CPU".into(),
-            Basis::FixedTime { .. } => "basic blocks run in a fixed time".into(),
+            Basis::FixedTime { .. } => "basic blocks executed in a fixed time".into(),
         };
         match self.base().map(Point::cpus) {
             None | Some(1) => measure,
-            Some(n) => format!("{measure}, taking {n} CPUs as {n}"),
+            Some(n) => format!("{measure}; {n} CPUs = {n}×"),
         }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         }
         let curve = Curve::new(&runs, Work::Total);
         assert_eq!(curve.points[1].throughput, Some(200.0 / 1e-6));
-        assert_eq!(curve.how(), "visits of `op` a second");
+        assert_eq!(curve.how(), "visits of `op` per second");
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         let curve = Curve::new(&runs, Work::PerCpu);
         assert_eq!(curve.points.iter().map(Point::cpus).collect::<Vec<_>>(), [1, 8, 16]);
         assert_eq!(curve.points.iter().map(|p| p.speedup).collect::<Vec<_>>(), [None, Some(8.0), Some(16.0)]);
-        assert_eq!(curve.how(), "time for the same work per CPU, taking 8 CPUs as 8");
+        assert_eq!(curve.how(), "time for the same work per CPU; 8 CPUs = 8×");
         assert_eq!(curve.measurements(), [(8, 8.0), (16, 16.0)]);
     }
 

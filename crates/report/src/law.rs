@@ -22,7 +22,7 @@ pub fn sentences(curve: &Curve) -> String {
 
 fn coefficients(fit: &Fit) -> String {
     let contention = match fit.sigma {
-        s if s > 1.0 => format!("contention σ = {} (a second CPU takes more than it brings)", small(s)),
+        s if s > 1.0 => format!("contention σ = {} (a second CPU costs more than it adds)", small(s)),
         s if s < NIL => "contention σ = 0 (no part is serial)".into(),
         s => format!("contention σ = {} ({} of the work is serial)", small(s), share(s)),
     };

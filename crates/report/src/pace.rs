@@ -165,7 +165,7 @@ mod tests {
             ])
         };
         let said = |blocks| note(&Curve::new(&grows(blocks), Work::Total));
-        assert!(said(790).unwrap().contains("ran 7.9× as many basic blocks"), "{:?}", said(790));
+        assert!(said(790).unwrap().contains("executed 7.9× as many basic blocks"), "{:?}", said(790));
         assert_eq!(said(150), None);
         assert_eq!(note(&Curve::new(&grows(790), Work::PerCpu)), None);
     }

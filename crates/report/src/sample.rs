@@ -284,7 +284,7 @@ pub fn failing() -> Vec<Explained> {
     deadlock.ending.stacks = [(1, "left", 14), (2, "right", 21)]
         .map(|(thread, name, line)| ThreadStack { thread: Some(thread), frames: vec![place(name, "main.c", line)] })
         .to_vec();
-    let mut slow = failed(80, "stopped because its time was up");
+    let mut slow = failed(80, "stopped at the time limit");
     slow.run.progress = vec![Progress { name: "op".into(), visits: 1234 }];
     vec![spend(timed(1, 40_000_000), 97, 3, 0, 0), crash, deadlock, slow]
 }

@@ -115,9 +115,9 @@ fn sum(found: &Schedules) -> String {
     };
     match found.failures.as_slice() {
         [] => format!("no failing schedule among {} on {on}\n{narrow}", found.tried),
-        [one] if one.seed == 0 => "The plain schedule does not end well: no other was tried.\n".into(),
+        [one] if one.seed == 0 => "The plain schedule (seed 0) fails: no other was tried.\n".into(),
         all => {
-            format!("{} of {} schedules on {on} failed; each replay is the same to the byte\n", all.len(), found.tried)
+            format!("{} of {} schedules on {on} failed; each replay is identical to the byte\n", all.len(), found.tried)
         }
     }
 }

@@ -9,37 +9,37 @@
 static const char usage[] =
 	"Usage: vfs-bench [OPTIONS] WORKLOAD\n"
 	"\n"
-	"Runs a workload on a file system, and prints how many operations it does in a second, with a 95 % interval.\n"
+	"Runs a workload on a file system, and prints operations per second with a 95 % confidence interval.\n"
 	"\n"
 	"Options:\n"
-	"  --threads N        Threads [default: one for each CPU]\n"
+	"  --threads N        Threads [default: one per CPU]\n"
 	"  --operations N     Operations of each thread; of replay: passes over the trace [default: 20000; replay: 20]\n"
-	"  --warm N           Operations of each thread before, not measured [default: a tenth; replay: 0]\n"
-	"  --batches N        Parts of the run whose rates give the interval [default: 20]\n"
-	"  --repetitions N    Run so often, each time in a new file system; the runs' rates give the interval [default: 1]\n"
-	"  --target RATE      Also print the result as a percentage of so many operations a second\n"
-	"  --work CYCLES      Compute so long between operations, on average [default: 0]\n"
-	"  --seed N           Of the threads' random numbers [default: 0]\n"
-	"  --connections N    Connections open at a time, over all threads [default: 16 a thread]\n"
+	"  --warm N           Warm-up operations of each thread, not measured [default: a tenth; replay: 0]\n"
+	"  --batches N        Parts of the run, over whose rates the interval is computed [default: 20]\n"
+	"  --repetitions N    Runs, each in a new file system; if more than one, the interval is over their rates [default: 1]\n"
+	"  --target RATE      Also print the result as a percentage of this number of operations per second\n"
+	"  --work CYCLES      Average computation between operations [default: 0]\n"
+	"  --seed N           Seed of the threads' random numbers [default: 0]\n"
+	"  --connections N    Connections open at a time, over all threads [default: 16 per thread]\n"
 	"  --messages N       Messages of a connection in each direction [default: 1]\n"
-	"  --message BYTES    Their size [default: 64]\n"
+	"  --message BYTES    Size of a message [default: 64]\n"
 	"  --block BYTES      Size of reads and writes [default: 4096]\n"
 	"  --file BYTES       Size of a thread's file [default: 1048576]\n"
-	"  --files N          Files of a thread that are looked up or opened [default: 64]\n"
+	"  --files N          Files per thread that are looked up or opened [default: 64]\n"
 	"  --depth N          Components of a deep path [default: 12]\n"
-	"  --trace FILE       The trace to replay: fio's iolog, or the output of strace\n"
+	"  --trace FILE       Trace to replay: an iolog of fio, or the output of strace\n"
 #ifdef BENCH_VFS_KIT
 	"  --fs kernel|kit    The kernel's file system or the kit's [default: kit]\n"
 #endif
-	"  --in DIRECTORY     Where the kernel's files are made and removed again [default: /dev/shm]\n"
+	"  --in DIRECTORY     Where files are created and removed, for the kernel's file system [default: /dev/shm]\n"
 	"  --json FILE|-      Also write the result as JSON; - means standard output, instead of the text\n"
 	"  --quiet            Print no text\n"
-	"  --list             List the workloads, and which options each heeds\n"
+	"  --list             List the workloads, and the options that each uses\n"
 	"  --help             Print this\n"
 	"\n"
 	"Examples:\n"
-	"  vfs-bench lookup                                  stat of own files, on every CPU\n"
-	"  vfs-bench --connections 10000 --target 1e6 socket how much of a million connections a second\n"
+	"  vfs-bench lookup                                  stat of each thread's own files, on every CPU\n"
+	"  vfs-bench --connections 10000 --target 1e6 socket in percent of a million connections per second\n"
 	"  vfs-bench --threads 4 --repetitions 10 storage    an interval over ten runs\n"
 	"  strace -f -ttt -T -yy -o log tar xf linux.tar; vfs-bench --trace log replay\n"
 	"\n"
@@ -54,7 +54,7 @@ void options_list(FILE *to)
 
 static bool wrong(const char *what, const char *value)
 {
-	fprintf(stderr, "vfs-bench: %s%s; --help says what there is\n", what, value);
+	fprintf(stderr, "vfs-bench: %s%s; see --help\n", what, value);
 	return false;
 }
 
@@ -98,7 +98,7 @@ static bool set(struct options *options, int option, const char *value)
 	if (option < NUMBERS) {
 		const struct number *n = &numbers[option];
 		long *to = (long *)((char *)&options->settings + n->at);
-		return parse_number(value, n->least, n->most, to) || wrong("not a number that can be: ", value);
+		return parse_number(value, n->least, n->most, to) || wrong("invalid or out-of-range number: ", value);
 	}
 	switch (option) {
 	case TARGET: return parse_rate(value, &options->settings.target) || wrong("not a rate: ", value);

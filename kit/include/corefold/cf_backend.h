@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_backend.h: what is below the caches of cf_vfs.h: a table of operations. Names and attributes are cf_inode_ops
- * (cf_dcache.h), contents cf_file_ops. Two come with the kit: memory (cf_backend_memory) and pass-through to a directory
- * (cf_backend_directory).
+ * cf_backend.h: the storage below the caches of cf_vfs.h, as tables of operations: cf_inode_ops (cf_dcache.h) for names
+ * and attributes, cf_file_ops for contents. The kit has two backends: memory (cf_backend_memory) and pass-through to a
+ * directory (cf_backend_directory).
  *
  * Choose it to put a store of your own under the caches. cf_vfs has checked permissions, types and names before it calls.
  * All operations return 0 or more, or -errno.
  *
- * Cost: what is cached asks the backend nothing: a name that is looked up again, a path walk, stat. Each name that is not cached
- * is one lookup, however many callers want it at once.
+ * Cost: on a cache hit (a repeated lookup, a path walk, stat) the backend is not called. A name that is not cached costs one
+ * lookup, however many callers request it at once.
  *
  *   operation                        may overlap                          the caller holds
- *   lookup                           everything, others of this name not  the name's lock, or the directory's sem, shared
+ *   lookup                           all but lookups of this name         the name's lock, or the directory's sem, shared
  *   create, mkdir, symlink, link,    everything but what changes these    the names' locks, or their directories' sems,
  *     unlink, rmdir, rename            names                                exclusively
  *   readlink, setattr, permission    everything                           a reference (permission: see there)
@@ -21,10 +21,10 @@
  *   open, release, sync              everything                           a reference
  *   mount, unmount                   nothing
  *
- * Guarantees to a backend: 1. Of one name one operation is under way at a time. 2. An inode that an operation is given is
- * referenced until it returns. 3. evict (cf_icache_ops) comes once, after everything else of that inode.
+ * Guarantees to a backend: 1. Operations on one name do not overlap. 2. An inode passed to an operation is referenced until
+ * the operation returns. 3. evict (cf_icache_ops) is called once, after all other operations on that inode.
  *
- * Lifetime: tables are constant while the file system is there.
+ * Lifetime: tables are constant while the file system exists.
  *
  * Five lines:
  *   static const struct cf_backend mine = { .icache_ops = &sizes, .mount = make_root };
@@ -46,15 +46,15 @@ CF_EXTERN_BEGIN
 struct cf_file;
 
 struct cf_file_ops {
-	/* Called in a read section unless `waits`: then with a reference, and may block. */
+	/* Called in a read section, or, if `waits` is set, with a reference; then it may block. */
 	int64_t (*read)(struct cf_file *file, void *to, size_t size, int64_t offset);
 	/* *offset: where; set by the backend when `append`. */
 	int64_t (*write)(struct cf_file *file, const void *from, size_t size, int64_t *offset, bool append);
 	/* SEEK_DATA and SEEK_HOLE. Null: all is data. */
 	int64_t (*seek)(struct cf_file *file, int64_t offset, bool hole);
 	/*
-	 * Entries but "." and "..", at positions from `position` (2 is the first) on; an entry's `next` is greater than its
-	 * position, and stays good for as long as the directory is. The directory's sem is held shared.
+	 * Entries other than "." and "..", at positions from `position` on (2 is the first); an entry's `next` is greater than
+	 * its position, and stays valid as long as the directory exists. The directory's sem is held shared.
 	 */
 	int (*readdir)(struct cf_file *file, int64_t position, struct cf_dirent *entries, int most);
 	/* Each may be null. */
@@ -62,7 +62,7 @@ struct cf_file_ops {
 	void (*release)(struct cf_file *file);
 	int (*sync)(struct cf_file *file);
 	bool waits;  /* may block: outside of read sections */
-	bool stream; /* no positions: pipes, sockets */
+	bool stream; /* without a position: pipes, sockets */
 };
 
 /* An open file: what descriptors share. */
@@ -75,7 +75,7 @@ struct cf_file {
 	int flags;                    /* of open: O_APPEND, O_NONBLOCK, ... */
 	bool reads, writes;           /* constant */
 	uint32_t hold;                /* constant: the inode's (cf_inode_hold) */
-	/* Calls with offsets of their own do not come here. */
+	/* Not accessed by calls that pass an offset. */
 	int64_t position CF_LINE_ALIGNED; /* stored under `lock` */
 	struct cf_lock lock;
 	struct cf_lru_link link;      /* of all open files */
@@ -87,7 +87,7 @@ struct cf_backend {
 	const struct cf_icache_ops *icache_ops;
 	/* The root directory, referenced. */
 	int (*mount)(struct cf_vfs *vfs, void *argument, struct cf_inode **root);
-	/* Gives back all references on inodes. Null: there are none. */
+	/* Drops the backend's references on inodes. Null: it has none. */
 	void (*unmount)(struct cf_vfs *vfs, struct cf_inode *root);
 	/* Null: the limits that cf_vfs was made with. */
 	int (*statvfs)(struct cf_vfs *vfs, struct cf_statvfs *stat);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_brlock.h: a lock for readers on every CPU that share no line, and rare writers that pay for it ("big-reader lock").
+ * cf_brlock.h: a reader-writer lock whose readers share no line, at the cost of the writers ("big-reader lock").
  *
- * Choose it where nearly all sections read, and are short. Where writers are not rare, cf_rwsem.h; where readers can start
- * again, cf_seqlock.h; where they can see old data, RCU.
+ * Choose it where nearly all sections read, and are short. If writers are not rare, use cf_rwsem.h; if readers can retry,
+ * cf_seqlock.h; if they may see old data, RCU.
  *
- * Cost: 64 bytes, and a line for each possible CPU. A reader adds to its CPU's line when it comes and when it goes; a writer
- * writes every CPU's line twice and reads it once.
+ * Cost: 64 bytes, and a line for each possible CPU. A reader does one atomic addition to its CPU's line to lock and one to
+ * unlock; a writer writes every CPU's line twice and reads it once.
  *
  *   operation               may overlap                     progress
  *   cf_brlock_init          nothing on this lock            as malloc
- *   cf_brlock_read_lock     everything; no nesting          blocks while a writer is inside, or came first
+ *   cf_brlock_read_lock     everything; no nesting          blocks while a writer holds the lock, or waits for it
  *   cf_brlock_read_trylock  everything                      wait-free
  *   cf_brlock_read_unlock   by any thread, with the token   wait-free
  *   cf_brlock_write_lock    everything                      blocks; first come, first served among writers and the
  *                                                           readers that found a writer
- *   cf_brlock_write_unlock  by the writer                   wait-free but for the lines
+ *   cf_brlock_write_unlock  by the writer                   wait-free, O(CPUs)
  *   cf_brlock_destroy       nothing                         as free
- * A reader that comes again while it is inside waits for ever if a writer came in between. Signal handlers, fork: cf_lock.h.
+ * A nested read_lock deadlocks if a writer arrived in between. Signal handlers, fork: cf_lock.h.
  *
  * Guarantees, each with its test in tests/locks.c ("brlock"):
- *   1. While a writer is inside, nobody else is.
+ *   1. While a writer holds the lock, nobody else does.
  *   2. What a holder did happens before what a later holder does, if one of the two is a writer.
- *   3. Nobody starves: a writer that came first passes all readers but those inside; a reader that found a writer
- *      stands in line with the writers.
+ *   3. No starvation: a waiting writer waits only for readers that hold the lock; a reader that finds a writer queues with
+ *      the writers.
  *
- * Lifetime: init allocates the lines, destroy gives them back. A token is worth one unlock.
+ * Lifetime: init allocates the lines, destroy frees them. A token is valid for one unlock.
  *
  * Five lines:
  *   struct cf_brlock lock;
@@ -34,8 +34,8 @@
  *   look_at(mounts);
  *   cf_brlock_read_unlock(&lock, token);
  *
- * Source: the brlock of Linux 2.4, and lglock of the vfs-scale series (2010), by idea. We differ: readers of one CPU do
- * not exclude each other; the unlock may happen on another CPU, by the token.
+ * Source: the idea of Linux 2.4's brlock and of lglock in the vfs-scale series (2010). We differ: readers of one CPU do not
+ * exclude each other; the unlock may happen on another CPU, by the token.
  */
 #ifndef COREFOLD_CF_BRLOCK_H
 #define COREFOLD_CF_BRLOCK_H
@@ -51,9 +51,9 @@ CF_EXTERN_BEGIN
 #define CF_BRLOCK_READER UINT64_C(2)
 
 struct cf_brlock {
-	struct cf_slot *slots;   /* of each: `word`, written by its CPU's readers and by writers */
+	struct cf_slot *slots;   /* one per CPU; `word` is written by its CPU's readers and by writers */
 	uint32_t count;          /* of slots; constant */
-	struct cf_qspin writers; /* the line of writers, and of readers that found one */
+	struct cf_qspin writers; /* the queue of writers, and of readers that found one */
 	uint64_t pad[CF_LINE / 8 - 2];
 } CF_LINE_ALIGNED;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_counter.h: a counter whose kind is chosen when it is made: to compare the kinds, and under cf_space.h.
+ * cf_counter.h: a counter whose kind is chosen at init, to compare the kinds; cf_space.h is built on it.
  *
- * Choose a kind's own header when you know which one you want: there the fast path is inline.
+ * If the kind is known at build time, use the kind's own header, where the fast path is inline.
  *
  * Cost: one predictable branch and a call on top of the kind's. Memory: 256 bytes and what the kind says.
  *
@@ -11,8 +11,8 @@
  *   the others        everything    the kind's; limited_add of the tree kind blocks on a lock
  *
  * Guarantees (tests/counter.c, one body for every kind): sums are exact when no add is under way; limited_add never
- * takes the value past its limit, and refuses only if at some moment during the call it would have; changes toward
- * the limit by add that overlap it count as before or after it.
+ * takes the value past its limit, and refuses only if it would have done so at some moment during the call; an overlapping
+ * add that changes the value toward the limit counts as before or after it.
  *
  * Five lines:
  *   struct cf_counter counter;
@@ -33,7 +33,7 @@ CF_EXTERN_BEGIN
 
 enum cf_counter_kind {
 	CF_COUNTER_GLOBAL = 0,       /* one atomic word */
-	CF_COUNTER_PERCPU = 1,       /* as Linux has it */
+	CF_COUNTER_PERCPU = 1,       /* as Linux's percpu_counter */
 	CF_COUNTER_PERCPU_LIMIT = 2, /* the same, global while small: set_limit */
 	CF_COUNTER_ADAPTIVE = 3,
 	CF_COUNTER_TREE = 4,
@@ -73,7 +73,7 @@ void cf_counter_destroy(struct cf_counter *counter);
 int cf_counter_add(struct cf_counter *counter, int64_t amount);
 /* 0, -ENOSPC or -ERANGE; the direction is amount's. */
 int cf_counter_limited_add(struct cf_counter *counter, int64_t limit, int64_t amount);
-/* The value, as exact as the kind has it at the price of one or two lines. */
+/* The value, as exact as the kind can give it by reading one or two lines. */
 int64_t cf_counter_read(const struct cf_counter *counter);
 int64_t cf_counter_sum(struct cf_counter *counter);
 /* -1, 0 or 1. */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_cpu.h: per-CPU slots that their CPU changes without an atomic instruction.
+ * cf_cpu.h: per-CPU slots that their CPU updates without atomic instructions.
  *
- * Choose it to build a per-CPU structure of your own; to count, take one of the counters.
+ * Choose it to build a per-CPU structure of your own; to count, use one of the counters.
  *
  * Cost: a slot is one line (64 bytes) for each possible CPU. An update by its CPU is a load, a comparison and a
- * store on that line, and a store to the thread's own restartable-sequence area: no atomic, no fence. Where there
- * are no restartable sequences it is one compare-and-swap on that line and a call of sched_getcpu().
+ * store on that line, and a store to the thread's own restartable-sequence area: no atomic, no fence. Without
+ * restartable sequences it is one compare-and-swap on that line and a call of sched_getcpu().
  *
- * Beside restartable sequences there is one slot more, the last, which is changed by atomic operations: for threads that
- * the kernel knows no restartable-sequence area of (made by clone(2) without libc, or unregistered since), for CPUs
- * numbered past the slots (a checkpoint that was restored on a larger host), and for a thread that is interrupted at
- * every try (single-stepped by a debugger). All of these share it: slower, still right.
+ * With restartable sequences there is one additional slot, the last, which is updated by atomic operations. It serves
+ * threads without a registered restartable-sequence area (created by clone(2) without libc, or unregistered since), CPUs
+ * numbered past the slots (a checkpoint that was restored on a larger host), and threads that are interrupted at every
+ * attempt (single-stepped by a debugger). They share this slot: slower, but correct.
  *
  *   operation             may overlap                                    progress
- *   cf_slot_add_*         everything                                     restarts when preempted, so often at most
- *   cf_slot_replace, _carry  everything                                  one try
+ *   cf_slot_add_*         everything                                     restarts when preempted, a bounded number of times
+ *   cf_slot_replace, _carry  everything                                  one attempt
  *   cf_slot_word_load     everything                                     wait-free
  *   cf_slot_rebase        the same; other changes of base and credit_max: no, lock them
  *   cf_slot_permit_set    other permit changes of that slot: no, lock them  lock-free
@@ -23,18 +23,18 @@
  *   cf_slot_base_set      needs a closed slot and a fence before it      the same
  *   cf_slot_delta_take    needs a closed slot and a fence before it      wait-free
  *   cf_cpu_fence          everything                                     a system call that interrupts CPUs; may fail
- *   cf_slots_new, _free   no use of those slots                          as malloc
+ *   cf_slots_new, _free   nothing on those slots                         as malloc
  *
  * Ordering:
- *   1. An update of a slot happens on the CPU that the slot belongs to, or is an atomic operation: no update of
+ *   1. An update of a slot is made on the CPU that the slot belongs to, or is an atomic operation: no update by
  *      another thread is lost between its load and its store.  (tests/cpu.c, "no update is lost")
  *   2. When permit 0 (or credit_max 0) has been written to a slot and cf_cpu_fence(cpu) has returned 0, no cf_slot_add_*
- *      that read an earlier one changes the slot any more.  (tests/cpu.c, "a closed slot stays closed", "a slot without
+ *      that read the earlier value changes the slot any more.  (tests/cpu.c, "a closed slot stays closed", "a slot without
  *      credit takes none")
- *   3. Updates order nothing else: they are relaxed. A user who needs the order of other data must provide its own.
+ *   3. Updates are relaxed: they order no other data. Callers that need an order must provide it.
  *
  * Lifetime: slots are zeroed, so closed, until their user opens them. Do not dlclose a module that
- * ran an inline update: the kernel may still look at the description of its sequence.
+ * ran an inline update: the kernel may still read the descriptor of its sequence (struct rseq_cs).
  *
  * Five lines:
  *   struct cf_slot *slots = cf_slots_new();
@@ -42,7 +42,7 @@
  *   if (cf_slot_add_within(slots, 1, 32) != CF_SLOT_DONE) fold_somehow();
  *
  * Source: rseq(2) and membarrier(2); the fence for restartable sequences is MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ
- * (Linux 5.10). A kernel that has no such fence gets compare-and-swap.
+ * (Linux 5.10). On a kernel without it, compare-and-swap is used.
  */
 #ifndef COREFOLD_CF_CPU_H
 #define COREFOLD_CF_CPU_H
@@ -55,7 +55,7 @@ CF_EXTERN_BEGIN
 enum cf_cpu_mode {
 	CF_CPU_ATOMIC = 0,    /* compare-and-swap, the CPU from sched_getcpu() */
 	CF_CPU_RSEQ = 1,      /* restartable sequences, fenced by membarrier */
-	CF_CPU_SIMULATED = 2, /* inside the lab: code without hooks is atomic */
+	CF_CPU_SIMULATED = 2, /* in simulation: code without hooks is atomic */
 };
 
 /*
@@ -92,11 +92,11 @@ struct cf_cpu_state {
 	ptrdiff_t rseq_offset; /* of an area that says the CPU, from the thread pointer; or of one that says "none" */
 	int32_t mode;          /* enum cf_cpu_mode */
 	uint32_t cpus;         /* 0: not decided yet */
-	uint32_t slots;        /* cpus, and one more beside restartable sequences */
+	uint32_t slots;        /* cpus, plus one with restartable sequences */
 };
 extern struct cf_cpu_state cf_cpu_state;
 
-/* Decides, if nobody has: for constructors that run before the kit's. Whatever makes slots does it. */
+/* Initialises the mode, if not done yet: for constructors that run before the kit's. cf_slots_new calls it, too. */
 void cf_cpu_start(void);
 
 /* Possible CPUs: 1 more than the highest number that a CPU of this machine can ever have. */
@@ -117,8 +117,8 @@ static inline uint32_t cf_slot_count(void)
 uint32_t cf_cpu_current(void);
 
 /*
- * From now on compare-and-swap, as where there are no restartable sequences: for tests, and for programs that
- * dlclose. Returns 0, or -EBUSY when slots exist. May not overlap anything else of the kit.
+ * Switches to compare-and-swap, as without restartable sequences: for tests, and for programs that dlclose.
+ * Returns 0, or -EBUSY if slots exist. Must not overlap any other call of the kit.
  */
 int cf_cpu_use_atomics(void);
 
@@ -127,10 +127,10 @@ struct cf_slot *cf_slots_new(void);
 void cf_slots_free(struct cf_slot *slots);
 
 /*
- * After it has returned 0, no update that began on `cpu` before the call is still going to store (ordering 2). `cpu` -1
- * is all of them. Returns -errno if the kernel refuses membarrier(2), as under a seccomp filter that the program has set
- * since it started, or lacks memory for it; then updates may still be under way. In the atomic mode and in the lab
- * updates are atomic: it is a memory fence, and returns 0.
+ * When it has returned 0, no update that began on `cpu` before the call stores any more (ordering 2). `cpu` -1 means all
+ * CPUs. Returns -errno if the kernel refuses membarrier(2), as under a seccomp filter that the program has set since it
+ * started, or lacks memory for it; then updates may still be under way. In atomic mode and in simulation, where updates
+ * are atomic, it is a memory fence and returns 0.
  */
 int cf_cpu_fence(int cpu);
 
@@ -176,7 +176,7 @@ static inline int32_t cf_slot_credit_max(const struct cf_slot *slot)
 	return (int32_t)__atomic_load_n(&slot->own[CF_SLOT_CREDIT_MAX], __ATOMIC_RELAXED); /* relaxed: the same */
 }
 
-/* What a slot could give; only under the lock that base is written under does it not change behind the loads. */
+/* The credit that the slot has; stable only under the lock that base is written under. */
 static inline int32_t cf_slot_credit(const struct cf_slot *slot)
 {
 	return (int32_t)(int64_t)(cf_slot_word_load(slot) - cf_slot_base(slot));
@@ -194,7 +194,7 @@ void cf_slot_base_set(struct cf_slot *slot, uint64_t base);
  * The total of this CPU's slot is changed by n:
  *   _credit    if 0 <= total + n - base < credit_max
  *   _uncarried if |total + n - carried| < batch                 (batch >= 1)
- * Amounts of any size are safe: what does not fit is CF_SLOT_FULL. Never CF_SLOT_MOVED: these start again.
+ * Amounts of any size are safe: one that does not fit returns CF_SLOT_FULL. They retry instead of returning CF_SLOT_MOVED.
  */
 int cf_slot_add_within_slow(struct cf_slot *slots, int64_t n, int32_t batch);
 int cf_slot_add_quota_slow(struct cf_slot *slots, int64_t n, int32_t batch);
@@ -211,7 +211,7 @@ static inline uint64_t cf_slot_carried(const struct cf_slot *slot)
  * CF_SLOT_DONE, else CF_SLOT_MOVED.
  */
 int cf_slot_replace(struct cf_slot *slots, uint32_t cpu, int32_t expected, int32_t desired);
-/* If so, and its slot has this total and this carried, both become `to`, as one: results as above. */
+/* The same condition, and if the slot has this total and this carried, both become `to` atomically: results as above. */
 int cf_slot_carry(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t carried, uint64_t to);
 /* If this thread runs on `cpu` and its slot's total is `total`, the base becomes `base`: results as above. */
 int cf_slot_rebase(struct cf_slot *slots, uint32_t cpu, uint64_t total, uint64_t base);

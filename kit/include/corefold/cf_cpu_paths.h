@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_cpu_paths.h: one attempt at each update of cf_cpu.h, as this unit is built. Part of cf_cpu.h, never included
- * alone.
+ * cf_cpu_paths.h: one attempt at each update of cf_cpu.h, for the way this translation unit is built. Part of cf_cpu.h,
+ * never included alone.
  *
  * A restartable sequence is: tell the kernel where it begins and ends (a store to the thread's area), read the CPU's
  * number and find its slot (or check that the slot is still this CPU's), compute, and store once, as the last
- * instruction. Preempted or moved before that store, the thread goes on at the sequence's abort label with nothing
- * changed. A thread that the kernel has no area of, and a CPU that has no slot, get CF_SLOT_MOVED.
+ * instruction. If the thread is preempted or migrated before that store, it continues at the sequence's abort label with
+ * nothing changed. A thread without a registered area, and a CPU without a slot, get CF_SLOT_MOVED.
  *
- * The same sequence without the kernel's help is right in the lab: a library that was built natively runs there,
- * and no thread is switched inside of code that has no hooks.
+ * In simulation the sequence is correct without the kernel's help: a natively built library has no hooks, and threads
+ * are not switched inside code without hooks.
  */
 #ifndef COREFOLD_CF_CPU_PATHS_H
 #define COREFOLD_CF_CPU_PATHS_H

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_dcache.h: the name cache. A dentry is one name in one directory; positive with an inode, negative without: then the
- * name is known not to exist. cf_walk.h walks paths over it.
+ * cf_dcache.h: the dentry cache. A dentry is one name in one directory: positive if it has an inode, negative if the name
+ * is known not to exist. cf_walk.h walks paths through the cache.
  *
- * Choose it for names in a tree that are looked up far more often than they change. For keys without a tree, cf_rhash.h and
- * cf_lru.h, which it is built from. A file system wants cf_vfs.h, with a store of its own through cf_backend.h.
+ * Choose it for names in a tree that are looked up far more often than they change. For keys without a tree use cf_rhash.h
+ * and cf_lru.h, on which it is built. For a file system use cf_vfs.h, with your own store through cf_backend.h.
  *
- * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and of each dentry its first two
- * lines. A reference is one compare-and-swap on the dentry's third line; putting the last one back another, while the
- * dentry is on an LRU already. Memory: 256 bytes a dentry, in slabs (cf_slab.h), and longer names than 31 bytes apart. What is
- * on an LRU is charged (cf_super_ops).
+ * Cost: a hit in a read section stores nothing to shared memory: it loads the bucket, and the first two lines of each
+ * dentry. A reference is one compare-and-swap on the dentry's third line, and so is dropping the last one if the dentry is
+ * on an LRU already. Memory: 256 bytes per dentry, in slabs (cf_slab.h); names of more than 31 bytes are allocated
+ * separately. Dentries on an LRU are charged (cf_super_ops).
  *
  *   operation                       may overlap    the caller holds
  *   alloc                           everything     a reference on the parent
- *   add, instantiate                everything     the name's lock, or (add) as the only one who has this dentry
+ *   add, instantiate                everything     the name's lock; not needed for add if nobody else has the dentry
  *   lookup, find, get, put          everything     a reference on the parent (lookup, find), on the dentry (get, put)
  *   drop, delete, move,             everything     a reference; all but drop: the names' locks
  *     move_inode
  *   shrink                          everything     nothing
  *   drop_names                      everything     a reference, and its name's lock
  *   super_init, super_destroy       nothing
- * A name's lock is what ops->name_lock says, or else the directory's inode->sem, exclusively.
- * Locks, outermost first: super->rename_mutex, names' locks (ancestor before descendant; else who has one only tries another),
- * super->rename_lock,
- * dentry->lock (parent before child), inode->lock, list of an LRU, bucket of the table. A shrinker, which comes from the
- * list, only tries dentry->lock.
+ * A name's lock is that of ops->name_lock, or else the directory's inode->sem, exclusively.
+ * Lock order, outermost first: super->rename_mutex; names' locks (ancestor before descendant, otherwise a second one is
+ * only tried); super->rename_lock; dentry->lock (parent before child); inode->lock; LRU list; hash bucket.
+ * A shrinker, which holds a list's lock, only tries dentry->lock.
+ *
  *
  * Guarantees, each with its test in tests/vfs:
- *   1. A name is in the cache once: of concurrent finds of a name that is not cached one asks the backend (ops->lookup),
- *      the others wait for its answer.  (dcache_ops.c, "simultaneous misses")
+ *   1. A name is in the cache once: if several threads look up a name that is not cached, one calls the backend
+ *      (ops->lookup), and the others wait for its result.  (dcache_ops.c, "simultaneous misses")
  *   2. A directory is never below itself: move refuses with -EINVAL.  (rename.c, "no loops")
- *   3. When all references are back and shrink returns 0, all memory but the root's is free after cf_rcu_barrier.
+ *   3. When all references are dropped and shrink returns 0, all memory but the root's is free after cf_rcu_barrier.
  *   4. Parent, name and inode of a dentry read between cf_dentry_seq_begin and an unchanged seq belong together.
  *
  * Lifetime: a dentry holds a reference on its parent and on its inode. Its memory is freed a grace period after the last
@@ -43,7 +43,7 @@
  *   if (cf_dentry_inode(dentry)) use(cf_dentry_inode(dentry));
  *   cf_dentry_put(dentry);
  *
- * Source: fs/dcache.c of Linux by meaning: 2.6.35 for CF_VFS_POLICY 0, 2.6.38 for 3 and 4. We differ in the scaled form:
+ * Source: semantics of Linux's fs/dcache.c: of 2.6.35 for CF_VFS_POLICY 0, of 2.6.38 for 3 and 4. The scaled form differs:
  * a reference needs no lock, and a name that is being looked up is in the same table as all others.
  */
 #ifndef COREFOLD_CF_DCACHE_H
@@ -81,7 +81,7 @@ struct cf_cred {
 	uint32_t uid, gid;       /* of file-system accesses */
 	const uint32_t *groups;  /* supplementary */
 	uint32_t group_count;
-	uint32_t privileged;     /* not 0: no permission is denied, but to execute what nobody may */
+	uint32_t privileged;     /* not 0: all permissions, except to execute a file that has no execute bit */
 };
 
 enum { CF_MAY_EXEC = 1, CF_MAY_WRITE = 2, CF_MAY_READ = 4 };
@@ -96,11 +96,11 @@ struct cf_attr {
 };
 
 /*
- * The backend: what is below the caches. Names come without slashes, 1 to 255 bytes, never "." or "..". Changes are called
- * with the names' locks held, lookup too (or with the sem shared). All return 0 or -errno.
+ * The backend: the storage below the caches. Names have no slashes, 1 to 255 bytes, and are never "." or "..". Changes and
+ * lookup are called with the names' locks held (lookup also with the sem shared). All return 0 or -errno.
  */
 struct cf_inode_ops {
-	/* *inode: referenced; null: there is no such name, which is cached too. */
+	/* *inode: referenced; null: the name does not exist, which is cached, too. */
 	int (*lookup)(struct cf_inode *directory, const struct cf_name *name, struct cf_inode **inode);
 	int (*create)(struct cf_inode *directory, const struct cf_name *name, uint32_t mode, const struct cf_cred *cred,
 		      struct cf_inode **inode);
@@ -118,15 +118,15 @@ struct cf_inode_ops {
 	int (*readlink)(struct cf_inode *inode, char *text, size_t size);
 	int (*setattr)(struct cf_inode *inode, const struct cf_attr *attr, const struct cf_cred *cred);
 	/*
-	 * A directory whose names have locks of their own: that of this name, which is held instead of the sem. Called in a read
-	 * section; there until a grace period after the inode's end. Null: the sem is for all names.
+	 * For a directory with locks per name: the lock of this name, which is held instead of the sem. Called in a read
+	 * section; the lock exists until a grace period after the inode's end. Null: the sem protects all names.
 	 */
 	struct cf_mutex *(*name_lock)(struct cf_inode *directory, const struct cf_name *name);
-	/* What a stat adds to such a directory's size, and when a name came or went. In a read section, without waiting. */
+	/* For stat of such a directory: what to add to its size, and when its names last changed. In a read section; must not block. */
 	void (*tally)(const struct cf_inode *directory, int64_t *size, int64_t *changed);
 	/*
-	 * Null: by mode bits. In a read section when `may_wait` is false: then it must not block, nor write to shared
-	 * memory, and may say -ECHILD to be asked again outside of one.
+	 * Null: mode bits decide. If `may_wait` is false it is called in a read section: then it must neither block nor write
+	 * to shared memory, and may return -ECHILD to be called again outside of one.
 	 */
 	int (*permission)(struct cf_inode *inode, uint32_t mask, const struct cf_cred *cred, bool may_wait);
 };
@@ -135,23 +135,23 @@ struct cf_dentry;
 
 /* What a file system may change about its names; each may be null. */
 struct cf_dentry_ops {
-	/* 1: still true; 0: drop it and look again; -ECHILD in a read section (may_wait false): ask again outside. */
+	/* 1: still valid; 0: drop it and look it up again; -ECHILD in a read section (may_wait false): call again outside. */
 	int (*revalidate)(struct cf_dentry *dentry, bool may_wait);
 	/* The hash of a name in this directory, so that `same` names have the same hash. */
 	uint32_t (*hash)(const struct cf_dentry *directory, const char *bytes, size_t length);
 	bool (*same)(const struct cf_dentry *directory, const char *ours, size_t our_length, const struct cf_name *name);
-	/* Asked at the last put: true frees the dentry instead of caching it. */
+	/* Called at the last put: true frees the dentry instead of caching it. */
 	bool (*discard)(const struct cf_dentry *dentry);
-	/* The dentry's inode reference is about to be given back. Null: cf_inode_put. */
+	/* Drops the dentry's inode reference. Null: cf_inode_put. */
 	void (*put_inode)(struct cf_dentry *dentry, struct cf_inode *inode);
 };
 
 /* cf_dentry.flags; changed under dentry->lock, read by everybody. */
 enum {
 	CF_DENTRY_HASHED = 1,
-	CF_DENTRY_REFERENCED = 4,  /* used since the shrinker came by */
+	CF_DENTRY_REFERENCED = 4,  /* used since the shrinker's last scan */
 	CF_DENTRY_DEAD = 8,
-	CF_DENTRY_LOOKUP = 16,     /* the backend is being asked; finders wait */
+	CF_DENTRY_LOOKUP = 16,     /* the backend's lookup is under way; finders wait */
 	CF_DENTRY_ROOT = 32,
 	CF_DENTRY_DIRECTORY = 64,  /* its inode is one */
 	CF_DENTRY_REMOVED = 256,   /* a directory: its names are not kept */
@@ -168,7 +168,7 @@ enum {
 struct cf_super;
 
 struct cf_dentry {
-	/* Line 0: what a walk reads first, and who asks only whether there is such a name; written between
+	/* Line 0: what a walk reads first, and all that a test for existence reads; written between
 	 * cf_rhash_seq_write_begin and _end. */
 	struct cf_rhash_entry hash;   /* the table's; its seq covers parent, name, flags, and inode but for file_seq */
 	struct cf_dentry *parent;     /* the root's is itself */
@@ -181,8 +181,8 @@ struct cf_dentry {
 	const struct cf_dentry_ops *ops;
 	struct cf_super *super;       /* constant */
 	void *private_data;           /* the file system's */
-	uint32_t file_seq, pad;       /* a sequence count as hash.seq: of a file whose name another file gets */
-	/* Line 2: references and the lock; a walk does not come here. */
+	uint32_t file_seq, pad;       /* a sequence count like hash.seq, for when another file gets the name */
+	/* Line 2: references and the lock; not accessed by a walk. */
 	int32_t count CF_LINE_ALIGNED; /* atomic; below 0: dead */
 	uint32_t waiters;
 	struct cf_vfs_lock lock;
@@ -194,9 +194,9 @@ struct cf_dentry {
 
 struct cf_super_ops {
 	/*
-	 * What is only cached is charged: +bytes (of a dentry and a long name) when it loses its last reference, -bytes when
-	 * it gets one again that a shrinker sees, or goes. Below 0 refuses: it is freed at once. With the dentry's lock held:
-	 * must not wait, nor call back. May be null.
+	 * Charges unused cached dentries: called with +bytes (of a dentry and a long name) when one loses its last reference,
+	 * with -bytes when a shrinker finds it in use again, or when it is freed. A negative result refuses: it is freed at
+	 * once. Called with the dentry's lock held: must neither block nor call back. May be null.
 	 */
 	int (*charge)(struct cf_super *super, int64_t bytes);
 };
@@ -215,9 +215,9 @@ struct cf_super {
 	struct cf_slab memory; /* of dentries: four whole lines each, as walks read the first two of all CPUs' dentries */
 	/* Policies without split dentries: the dcache lock. */
 	struct cf_vfs_lock dcache_lock CF_LINE_ALIGNED;
-	/* Parents of directories change only under this lock. Walks that meet a move see it by the dentries' own counts. */
+	/* Parents of directories change only under this lock. Walks detect a move by the dentries' own sequence counts. */
 	struct cf_vfs_lock rename_lock CF_LINE_ALIGNED;
-	/* Serialises renames of directories between directories, so that what is whose ancestor stands still. */
+	/* Serialises renames of directories between directories, so that ancestors do not change meanwhile. */
 	struct cf_mutex rename_mutex CF_LINE_ALIGNED;
 };
 
@@ -233,14 +233,14 @@ struct cf_super_options {
 int cf_super_init(struct cf_super *super, const struct cf_super_options *options);
 /* The root directory; takes over the caller's reference on the inode. 0 or -ENOMEM; once, before anything else. */
 int cf_super_set_root(struct cf_super *super, struct cf_inode *inode);
-/* Frees everything, and waits for it. -EBUSY: references are left; nothing but unused entries has been freed. */
+/* Frees everything, and waits for that. -EBUSY: there are references; only unused entries have been freed. */
 int cf_super_destroy(struct cf_super *super);
 
 /* A dentry with one reference, in no table, or null. Its name must not be longer than CF_NAME_MOST. */
 struct cf_dentry *cf_dentry_alloc(struct cf_dentry *parent, const struct cf_name *name);
 /*
- * A dentry of an inode that no path leads to: a socket's. One reference, in no table, with a reference on the inode; null:
- * no memory. 2.6.35 has these below one directory, whose list of children all sockets share; split dentries have them alone.
+ * A dentry for an inode without a path, such as a socket's. It has one reference, is in no table, and holds a reference on
+ * the inode; null: out of memory. In 2.6.35 all of these are children of one directory; with split dentries they have none.
  */
 struct cf_dentry *cf_dentry_pseudo(struct cf_super *super, struct cf_inode *inode);
 /* Into the table, with this inode (whose reference it takes over) or null. */
@@ -250,10 +250,10 @@ void cf_dentry_instantiate(struct cf_dentry *dentry, struct cf_inode *inode);
 /* Replaces the table of operations (null: none): flags of the old one are cleared first. */
 void cf_dentry_set_ops(struct cf_dentry *dentry, const struct cf_dentry_ops *ops);
 
-/* The cached dentry of a name, referenced, or null. Waits for one that the backend is being asked for. */
+/* The cached dentry of a name, referenced, or null. Waits if the backend's lookup of the name is under way. */
 struct cf_dentry *cf_dentry_lookup(struct cf_dentry *parent, const struct cf_name *name);
 /*
- * The dentry of a name, referenced, positive or negative; asks the backend if it is not cached. 0 or -errno (the
+ * The dentry of a name, referenced, positive or negative; calls the backend if it is not cached. 0 or -errno (the
  * backend's, -ENOMEM, -ENOENT: the directory has been removed). The caller holds the name's lock if `locked`.
  */
 int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry);
@@ -265,16 +265,16 @@ static inline void cf_dentry_get(struct cf_dentry *dentry)
 /* In a read section: false if it is dead. */
 bool cf_dentry_grab(struct cf_dentry *dentry);
 /*
- * What a pointer leads to that holds a reference on it, as dentry->parent does, and is replaced before that is put. It was there
- * when its reference was taken: what has been left before that may be another name's inode, or none.
+ * References the dentry behind a pointer such as dentry->parent, which holds a reference that is put only after the pointer
+ * changes. The pointer still leads to it once the reference is taken: a dentry left before may have lost or changed its inode.
  */
 struct cf_dentry *cf_dentry_grab_at(struct cf_dentry *const *pointer);
-/* The same in a read section, for who needs the inode alone, and not for longer; no reference. Never null. */
+/* The same, without a reference, for use within one read section and of the inode alone. Never null. */
 struct cf_inode *cf_dentry_inode_at(struct cf_dentry *const *pointer);
 /* Null is allowed. */
 void cf_dentry_put(struct cf_dentry *dentry);
 
-/* Out of the table: nobody finds it any more; who has it keeps it. */
+/* Removes it from the table: it is not found any more; existing references stay valid. */
 void cf_dentry_drop(struct cf_dentry *dentry);
 /* The name was removed: the dentry becomes negative if only the caller has it, else it is dropped. */
 void cf_dentry_delete(struct cf_dentry *dentry);
@@ -306,14 +306,14 @@ void cf_rename_unorder(struct cf_dentry *a, struct cf_dentry *b, bool directory)
 size_t cf_dcache_shrink(struct cf_super *super, size_t most);
 /*
  * The same without waiting for a grace period, for callers that are in a read section or hold locks other than dentries' and
- * inodes'. False: nothing is charged any more that could be freed. Charges are back when it returns, memory after the grace
+ * inodes'. False: nothing that is charged can be freed. The charges are returned before it returns, memory after the grace
  * period.
  */
 bool cf_dcache_reclaim(struct cf_super *super, size_t most);
 /*
- * Removes the names (all negative) of a directory that has just been removed: its inode has no link any more. They hold
- * references on its dentry, so its inode would stay until the shrinker came. Those that a walk still has go at their last put.
- * Looks at everything unused, unless the directory has no name in the cache.
+ * Frees the names (all negative) of a directory that has just been removed. They hold references on its dentry, which would
+ * keep its inode until a shrinker frees them. Those that a walk holds are freed at their last put. Scans all unused dentries,
+ * unless the directory has no name in the cache.
  */
 void cf_dentry_drop_names(struct cf_dentry *removed);
 size_t cf_dcache_unused(const struct cf_super *super);
@@ -328,7 +328,7 @@ size_t cf_dentry_name(const struct cf_dentry *dentry, char *buffer);
  */
 char *cf_dentry_path(struct cf_dentry *dentry, struct cf_dentry *root, char *buffer, size_t size, int *error);
 
-/* May these credentials do this? 0, -EACCES, what the backend says; -ECHILD only if may_wait is false. */
+/* Checks permission for these credentials: 0, -EACCES or the backend's errno; -ECHILD only if may_wait is false. */
 int cf_inode_permission(struct cf_inode *inode, uint32_t mask, const struct cf_cred *cred, bool may_wait);
 
 static inline uint32_t cf_dentry_flags(const struct cf_dentry *dentry)
@@ -358,8 +358,8 @@ static inline bool cf_dentry_seq_changed(const struct cf_dentry *dentry, uint32_
 }
 
 /*
- * The same where it matters which file has the name: another may get it without a change of the sequence above. A directory's
- * inode does not change so.
+ * The same for users of the inode: another file may get the name without a change of the sequence count above. (A directory
+ * never does.)
  */
 static inline uint32_t cf_dentry_file_seq_begin(const struct cf_dentry *dentry)
 {

@@ -3,9 +3,9 @@
  * cf_global_counter.h: one atomic word.
  *
  * Choose it when few CPUs change the value, or every change is followed by an exact comparison: then nothing is
- * cheaper. Many CPUs that only add want cf_percpu_counter.h.
+ * cheaper. If many CPUs only add, use cf_percpu_counter.h.
  *
- * Cost: one atomic read-modify-write, on a line that all who use it share. Memory: 64 bytes, none for each CPU. The
+ * Cost: one atomic read-modify-write on a line that all users share. Memory: 64 bytes, nothing per CPU. The
  * value is in the caller's units.
  *
  *   operation       may overlap   progress
@@ -14,8 +14,8 @@
  *   limited_add     everything    lock-free
  *
  * Guarantees (tests/counter.c, for every kind): reads are exact; limited_add decides at one moment; the value stays
- * within +-CF_VALUE_MAX, and what would not is refused with -ERANGE (an add that is being refused can be seen until
- * it returns).
+ * within +-CF_VALUE_MAX: an operation that would leave this range returns -ERANGE (an add that is being refused is
+ * visible until it returns).
  *
  * Five lines:
  *   struct cf_global_counter users;

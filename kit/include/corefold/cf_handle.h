@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_handle.h: a file of cf_vfs.h that is named by the file itself, not by a path: what a file server keeps for the files
- * that its clients know. It stays good when names change, and when the last name is removed.
+ * cf_handle.h: handles of files of cf_vfs.h, for a file server whose clients name files by handles, not by paths. A handle
+ * stays valid when names change, and when the last name is removed.
  *
- * Choose it for a server whose protocol names files by numbers or handles (FUSE, NFS). A program that has paths wants cf_vfs.h.
+ * Choose it for a server whose protocol names files by numbers or handles (FUSE, NFS). With paths, use cf_vfs.h.
  *
- * Cost: a handle has a reference on the inode, and of a directory on its dentry: taking and giving back are an atomic operation
- * on each, on lines that all who use that file share. Lookup is one step of a walk (cf_walk.h).
+ * Cost: a handle holds a reference on the inode, and for a directory on its dentry. Taking and dropping one is an atomic
+ * operation on each, on lines that all users of the file share. Lookup is one step of a walk (cf_walk.h).
  *
  *   operation              may overlap                                    progress
- *   every one of them      everything, also of one handle                 as the calls of cf_vfs.h
+ *   all                    everything, also on one handle                 as the calls of cf_vfs.h
  *
- * Guarantee: a handle is the same file until it is put, whatever becomes of its names.  (tests/vfs/handle.c)
+ * Guarantee: a handle names the same file until it is put, whatever happens to the file's names.  (tests/vfs/handle.c)
  *
- * Lifetime: a handle holds references; cf_handle_put gives them back, before cf_vfs_free.
+ * Lifetime: a handle holds references; cf_handle_put drops them, and must be called before cf_vfs_free.
  *
  * Five lines:
  *   cf_handle_root(fs, &root);
@@ -22,7 +22,7 @@
  *   cf_handle_put(&file);
  *   cf_handle_put(&root);
  *
- * Source: NFS file handles and Linux's open_by_handle_at(2), without a form that outlives the process.
+ * Source: NFS file handles and Linux's open_by_handle_at(2); here a handle is not valid beyond the process.
  */
 #ifndef COREFOLD_CF_HANDLE_H
 #define COREFOLD_CF_HANDLE_H

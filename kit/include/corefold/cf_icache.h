@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_icache.h: inodes, found by number without a lock, and kept while they may be needed again.
+ * cf_icache.h: an inode cache: inodes are found by number without a lock, and cached while unused.
  *
- * Choose it for objects that have a number and attributes, are found far more often than made, and cost something to fill. For
- * other objects cf_rhash.h and cf_lru.h, which it is built from.
+ * Choose it for objects that have a number and attributes, are looked up far more often than created, and are expensive to
+ * fill. For other objects use cf_rhash.h and cf_lru.h, on which it is built.
  *
- * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is
- * another. An open file's reference (hold) is one on a line of this CPU's. The put to 0 takes the inode's lock only when the
- * inode is on no LRU yet. New numbers come from a batch of this CPU: one atomic addition on a shared word each
- * CF_ICACHE_BATCH. Memory: 448 bytes an inode, and what its owner embeds it in.
+ * Cost: a lookup is a find of cf_rhash and one compare-and-swap on the inode's count; a put that is not the last is another
+ * one. An open file's reference (hold) is one on a line of this CPU. The put to 0 takes the inode's lock only if the inode is
+ * on no LRU yet. Each CPU takes inode numbers in batches: one atomic addition on a shared word per CF_ICACHE_BATCH.
+ * Memory: 448 bytes per inode, plus the structure that embeds it.
  *
  *   operation                  may overlap   the caller holds
  *   new, insert, lookup,       everything    nothing
@@ -19,18 +19,18 @@
  *   init, destroy              nothing       all references given back
  *
  * Guarantees, each with its test in tests/vfs/icache.c:
- *   1. One inode for a number: get_or_new gives concurrent callers the same inode, and all but the first wait until it has
- *      been filled.
- *   2. An inode with a reference stays; without one and with nlink 0 (or not hashed) it is evicted at the last put, else
- *      when the shrinker comes to it.  Its memory is freed a grace period later.
+ *   1. One inode per number: get_or_new returns the same inode to concurrent callers, and all but the first wait until it
+ *      has been filled.
+ *   2. An inode with a reference is not evicted. Without one it is evicted at the last put if nlink is 0 (or it is not
+ *      hashed), else by the shrinker.  Its memory is freed a grace period later.
  *   3. Numbers are unique for 2^64 allocations, and are not 0.
  *   4. A dirty inode is not evicted by the shrinker before it has been written (ops->write) or cleaned.
  *
- * Ordering: what was stored before insert (or before get_or_new's done) is seen by whoever looks it up.
+ * Ordering: a lookup sees what was stored before insert (or before get_or_new's done).
  *
- * Lifetime: ops->evict is called once (also for an inode that was never filled, because another was faster), without a lock,
- * when nobody can reach the inode any more but read sections that have it; its memory goes back to the cache's slabs a grace
- * period later, on another thread.
+ * Lifetime: ops->evict is called once (also for an inode that was never filled, because another caller was faster), without a
+ * lock, when only read sections that have found the inode can still access it. Its memory returns to the cache's slabs a
+ * grace period later, on another thread.
  *
  * Five lines:
  *   struct cf_inode *inode = cf_inode_get_or_new(&cache, number, &made);
@@ -39,7 +39,7 @@
  *   use(inode);
  *   cf_inode_put(inode);
  *
- * Source: fs/inode.c of Linux by meaning, 2.6.35 for CF_VFS_POLICY 0.
+ * Source: semantics of Linux's fs/inode.c, that of 2.6.35 for CF_VFS_POLICY 0.
  */
 #ifndef COREFOLD_CF_ICACHE_H
 #define COREFOLD_CF_ICACHE_H
@@ -61,17 +61,17 @@ struct cf_file_ops;
 struct cf_cred;
 
 struct cf_icache_ops {
-	/* Of the owner's object, whose first member the inode is; 0: the inode alone. It begins zeroed. */
+	/* Size of the owner's object, whose first member is the inode; 0: the inode alone. Objects are zeroed. */
 	size_t size;
 	/* The name of that object's structure, by which reports show its fields; NULL: cf_inode. A literal. */
 	const char *type;
-	/* The last reference is gone and nobody can get another: gives back what the inode owns. May be null. */
+	/* Called when there is no reference and none can be taken: frees what the inode owns. May be null. */
 	void (*evict)(struct cf_inode *inode);
 	/* Writes a dirty inode to where it belongs. 0, or -errno: it stays dirty. May be null: nothing to do. */
 	int (*write)(struct cf_inode *inode);
 };
 
-/* Numbers that nobody else gets: a batch for each CPU, from one shared word. */
+/* Unique numbers: each CPU takes a batch from one shared word. */
 struct cf_numbers {
 	struct cf_numbers_cpu *cpus;
 	uint32_t count;
@@ -90,10 +90,10 @@ struct cf_holds {
 	uint32_t cpus;
 };
 
-/* 0 or -ENOMEM, and then destroyed all the same. */
+/* 0 or -ENOMEM; to be destroyed in either case. */
 int cf_holds_init(struct cf_holds *holds);
 void cf_holds_destroy(struct cf_holds *holds);
-/* This CPU uses its table from now on. By who makes inodes: that CPU will open files, and its opens find the mark set. */
+/* Marks this CPU as a user of its table. Called when an inode is created, so that the CPU's opens need not store the mark. */
 void cf_holds_use(struct cf_holds *holds, uint32_t cpu);
 
 struct cf_icache {
@@ -111,8 +111,8 @@ struct cf_icache {
 };
 
 /*
- * When a file of several names was changed, in parts: renames, links and removals of its names on different CPUs store the time on
- * different lines, and stat takes the latest. 256 bytes, from the second name on; what an inode is charged covers them.
+ * The change time of a file with several names, split: renames, links and removals of its names on different CPUs store it on
+ * different lines, and stat takes the latest. 256 bytes, allocated with the second name; the inode's charge covers them.
  */
 enum { CF_CHANGE_PARTS = 4 };
 struct cf_inode_changes {
@@ -132,9 +132,9 @@ enum {
 
 
 struct cf_inode {
-	/* Attributes are in three groups, each of which has a sequence count and, in the scaled form, lines of its own: what
-	 * uses a file writes its times, what makes it longer its size, and what changes its names the others. Everything is
-	 * read by everybody, by relaxed or acquire loads.
+	/* Attributes are in three groups, each with a sequence count and, in the scaled form, lines of its own: times, written by
+	 * reads and writes; size, written when the file grows; the others, written by changes of names. All CPUs read them,
+	 * by relaxed or acquire loads.
 	 * Line 0: what a path walk reads, which changes rarely. mode, uid and gid are in the group of the names. */
 	uint32_t mode, uid, gid;
 	uint32_t flags;                 /* CF_INODE_* of the owner's, constant once filled */
@@ -148,12 +148,12 @@ struct cf_inode {
 	/* Line 1: the times of writing, under `lock`, as are state and lists. */
 	uint32_t used_seq CF_LINE_ALIGNED;
 	int64_t mtime;                  /* nanoseconds since 1970 */
-	int64_t wtime;                  /* when it was written. st_ctime is the later one of this and ctime */
+	int64_t wtime;                  /* time of the last write. st_ctime is the later of this and ctime */
 	uint64_t device;
 	struct cf_vfs_lock lock;
 	/* Line 2: the time of reading, stored under `lock`, or alone by a compare-and-swap. */
 	int64_t atime CF_LINE_ALIGNED;
-	uint32_t unread;                /* 1: not read since it was made, so atime is not later than ctime. 0 before atime is stored */
+	uint32_t unread;                /* 1: not read since its creation, so atime is not later than ctime. Set to 0 before atime is stored */
 	struct cf_lru_link dirty;
 	struct cf_rcu_head rcu;
 	/* Line 3: references, and the number of names, which change together. nlink, mode, uid and gid: under cf_inode_names_lock. */
@@ -163,16 +163,16 @@ struct cf_inode {
 	void *private_data;             /* the backend's */
 	uint32_t names_seq, nlink;
 	struct cf_vfs_lock names_lock;
-	/* Line 4: what reads and writes within a file only read; under a lock of the backend's. */
+	/* Line 4: only read by reads and writes within the file; written under a lock of the backend. */
 	uint64_t size CF_LINE_ALIGNED, blocks;
 	uint32_t size_seq;
-	/* Line 5: the time of changes, which within a tick of the clock is only read. Stored alone, or as one of the names' group. */
+	/* Line 5: the change time, stored at most once per clock tick. Stored alone, or with the names' group. */
 	int64_t ctime CF_LINE_ALIGNED;
-	struct cf_inode_changes *changes; /* null: ctime is all. Set once; freed with the inode */
+	struct cf_inode_changes *changes; /* null: only ctime counts. Set once; freed with the inode */
 	struct cf_rhash_entry hash;
 	struct cf_lru_link all;
 	/* Line 6: what an open reads, beside line 0. */
-	uint32_t counted CF_LINE_ALIGNED; /* atomic; 1: files hold it by each CPU's count. A name's reference stays until gather */
+	uint32_t counted CF_LINE_ALIGNED; /* atomic; 1: open files are counted per CPU. A name's reference stays until gather */
 	struct cf_vfs_sem sem; /* directories: shared for lookups, exclusive for changes. Files: the backend's */
 };
 
@@ -181,7 +181,7 @@ int cf_icache_init(struct cf_icache *cache, const struct cf_icache_ops *ops, voi
 /* Evicts all that is unused; -EBUSY if references are left, and nothing is destroyed. */
 int cf_icache_destroy(struct cf_icache *cache);
 
-/* A number nobody has. */
+/* A number that no inode has. */
 uint64_t cf_icache_number(struct cf_icache *cache);
 /* A new inode with one reference, with a number of its own, not hashed, or null. Filled by its only user. */
 struct cf_inode *cf_inode_new(struct cf_icache *cache);
@@ -192,9 +192,9 @@ struct cf_inode *cf_inode_lookup(struct cf_icache *cache, uint64_t number);
 /* Referenced; *made: the caller fills it and calls cf_inode_done (or cf_inode_failed). Null: no memory. */
 struct cf_inode *cf_inode_get_or_new(struct cf_icache *cache, uint64_t number, bool *made);
 void cf_inode_done(struct cf_inode *inode);
-/* It could not be filled: nobody finds it any more, and those who wait for it start again. Puts the reference. */
+/* Filling failed: the inode is not found any more, and waiting callers retry. Puts the reference. */
 void cf_inode_failed(struct cf_inode *inode);
-/* Nobody finds it by its number any more. */
+/* The inode is not found by its number any more. */
 void cf_inode_unhash(struct cf_inode *inode);
 
 /* One more reference; the caller has one. */
@@ -207,16 +207,16 @@ bool cf_inode_grab(struct cf_inode *inode);
 void cf_inode_put(struct cf_inode *inode);
 
 /*
- * A reference that stores to no line of the inode's while it is `counted`, and whose put need not be on the same CPU. In a read
- * section: false if the inode is dead. *hold: what unhold is given; 0 for a reference that get, grab or new has given.
+ * Takes a reference that stores to no line of the inode while it is `counted`; it may be put on another CPU. In a read
+ * section: false if the inode is dead. *hold: to be passed to unhold; 0 for a reference from get, grab or new.
  */
 bool cf_inode_hold(struct cf_inode *inode, uint32_t *hold);
 void cf_inode_unhold(struct cf_inode *inode, uint32_t hold);
-/* It has no name any more: holds become references like others. Before the name's is put. Reads a line of each CPU that has ever
- * held an inode. */
+/* Called when the last name is removed, before its reference is put: holds become ordinary references. Reads a line of each CPU
+ * that has ever held an inode. */
 void cf_inode_gather(struct cf_inode *inode);
 
-/* It gets one more name: from now on times of changes are stored in parts, if there is memory. */
+/* The inode gets another name: from now on change times are stored split, if there is memory. */
 void cf_inode_part_changes(struct cf_inode *inode);
 /* Where this CPU stores the time of a change. */
 int64_t *cf_inode_change_time(struct cf_inode *inode);
@@ -233,9 +233,9 @@ size_t cf_icache_unused(const struct cf_icache *cache);
 int64_t cf_icache_count(struct cf_icache *cache);
 
 /*
- * Attributes that belong together: writers hold the group's lock. A reader loads them by acquire loads between attr_begin and
- * attr_changed, and starts again if that says so. Who writes several groups begins all of them before it stores; of the locks
- * that of the names comes first.
+ * Consistent attributes: writers hold the group's lock. A reader loads them by acquire loads between attr_begin and
+ * attr_changed, and retries if that returns true. A writer of several groups begins all of them before it stores; the names'
+ * lock is taken first.
  */
 static inline void cf_inode_lock(struct cf_inode *inode, struct cf_lock_node *node)
 {

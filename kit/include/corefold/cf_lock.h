@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_lock.h: the spinning locks under the counters, of the two kinds whose difference the counters' history is about; the
- * kind is chosen at run time.
+ * cf_lock.h: the spin locks of the counters, queued or ticket, chosen at run time: the spin locks of Linux since 4.2, and
+ * those before.
  *
  * Choose pthread_mutex_t over it, unless the critical section is a few instructions. Queued (cf_mcs.h) is the default;
- * ticket is here to be compared with: its waiters all read the line that the holder writes.
+ * ticket is for comparison: all its waiters read the line that the holder writes.
  *
  * Cost: 16 bytes. Uncontended: one atomic exchange (queued) or addition (ticket) and one store or compare-and-swap.
- * A hand-over moves one line to one waiter (queued), or one line to all of them (ticket). To queue up moves lines too: two
- * threads that do nothing else are faster with a ticket.
+ * A hand-over moves one line to one waiter (queued), or to all of them (ticket). Joining the queue moves lines, too: two
+ * threads that do nothing else are faster with a ticket lock.
  *
  *   operation        may overlap                          progress
  *   cf_lock_init     nothing on this lock                 wait-free
  *   cf_lock_take     everything; not twice by a thread    blocks; first come, first served
  *   cf_lock_try      everything                           wait-free
  *   cf_lock_drop     by the holder, with its node         queued: waits for a waiter that is about to link itself
- * Waiting spins for CF_LOCK_SPINS looks, then yields the CPU CF_LOCK_YIELDS times: with more threads than CPUs the holder
- * or the next in line may be off its CPU. Then it sleeps: in a queue until it is woken (futex(2)), elsewhere for a tenth
+ * A waiter spins for CF_LOCK_SPINS polls, then yields the CPU CF_LOCK_YIELDS times, as with more threads than CPUs the
+ * holder or the next in line may be preempted. Then it sleeps: in a queue until it is woken (futex(2)), elsewhere for a tenth
  * of a millisecond at a time. So a waiter of a real-time policy (SCHED_FIFO) cannot keep a holder of lower priority from
  * running for longer than it spins.  (tests/lock.c, "a waiter of a real-time policy lets the holder run")
  *
  * Hazards, for this lock and all that is built on it, each with its test in tests/limits.c:
  *   signal handlers   A handler that takes a lock which its own thread holds, or queues for, waits for ever. The counters
  *                     return -EDEADLK instead.
- *   fork              If another thread held the lock at the time of fork(2), nobody in the child will ever drop it: who
- *                     takes it there waits for ever. Fork while no other thread uses it, or call exec in the child.
+ *   fork              If another thread held the lock at the time of fork(2), it is never dropped in the child, where taking
+ *                     it waits for ever. Fork while no other thread uses the lock, or call exec in the child.
  *
  * Ordering: 1. What one holder did happens before what the next holder does.  (tests/lock.c)
  *

@@ -2,9 +2,9 @@
 /*
  * cf_lru.h: least-recently-used lists, one for each CPU, and a shrinker that scans them.
  *
- * Choose it over one list with one lock where objects become unused on many CPUs. An object goes to the list of the CPU
- * that adds it and is taken off whichever it is on; the order of age holds within a list. Unused dentries, unused inodes
- * and dirty inodes are such lists.
+ * Choose it over one list with one lock where objects become unused on many CPUs. An object is put on the list of the CPU
+ * that adds it, and can be removed on any CPU; each list is ordered by age. The kit keeps unused dentries, unused inodes
+ * and dirty inodes in such lists.
  *
  * Cost: add and remove take one lock, of one list (64 bytes for each CPU); 24 bytes an object.
  *
@@ -13,11 +13,11 @@
  *   scan                  everything                                                         nothing
  *   count                 everything; a snapshot of each list
  *   init, destroy         nothing
- * The callback of scan runs under the list's lock, so it may only *try* to take the object's lock, and answers
+ * The callback of scan runs under the list's lock, so it may only *try* to take the object's lock, and returns
  * CF_LRU_BUSY if it cannot.
  *
  * Ordering: 1. What happened before add happens before the callback that gets the object. (The list's lock.)
- *           2. An object that remove took off is not given to a callback any more, when remove has returned true.
+ *           2. When remove has returned true, the object is not passed to a callback any more.
  *
  * Lifetime: objects are the caller's; the link is zero when the object is on no list.
  *
@@ -27,7 +27,7 @@
  *   size_t n = cf_lru_scan(&lru, 128, may_go, NULL, &gone);
  *   while (gone) { struct cf_lru_link *next = gone->next; free_object(gone); gone = next; }
  *
- * Source: Linux's list_lru, by meaning. We differ: lists are per CPU, not per memory node.
+ * Source: semantics of Linux's list_lru. We differ: lists are per CPU, not per memory node.
  */
 #ifndef COREFOLD_CF_LRU_H
 #define COREFOLD_CF_LRU_H
@@ -60,14 +60,14 @@ struct cf_lru {
 struct cf_lru_options {
 	enum cf_lock_kind lock;
 	bool one;      /* one list for all CPUs */
-	bool external; /* with `one`: the caller holds a lock of his own around add, remove and scan */
+	bool external; /* with `one`: the caller holds a lock of its own around add, remove and scan */
 };
 
 enum cf_lru_answer {
 	CF_LRU_KEEP,   /* stays where it is */
 	CF_LRU_ROTATE, /* goes to the young end */
-	CF_LRU_REMOVE, /* off the list, into what scan hands out: the callback has made sure that nobody adds it again */
-	CF_LRU_GONE,   /* the callback has taken it off itself, by cf_lru_isolate__, and not put it back */
+	CF_LRU_REMOVE, /* moved to the list that scan returns; the callback must make sure that nobody adds it again */
+	CF_LRU_GONE,   /* the callback has removed it itself, by cf_lru_isolate__, and not put it back */
 	CF_LRU_BUSY,   /* its lock is taken: left for the next scan */
 	CF_LRU_STOP,   /* stays where it is, and the scan ends */
 };

@@ -4,27 +4,27 @@
  *
  * Choose it for the contents of a file that is in memory; it needs the inode (cf_icache.h) for size, blocks and times.
  *
- * Cost: a read within a page that lies before the end does not load the size. It stores nothing to shared memory: it walks
- * a tree of 64 pointers a node (no node for a file of one page), and copies under the page's sequence count. A write
- * inside a page that is there writes that page's line and data. A write that fills a hole or makes the file longer takes
- * the file's lock. Memory: a page and 64 bytes; 560 bytes a node.
+ * Cost: a read stores nothing to shared memory: it walks a tree with 64 pointers per node (none for a file of one page),
+ * and copies under the page's sequence count. Within a page that lies before the end of the file it does not load the size.
+ * A write within an existing page writes that page's line and data. A write that fills a hole or extends the file takes
+ * the file's lock. Memory: 64 bytes besides the page; 560 bytes per node.
  *
  *   operation                     may overlap                       progress
  *   read, next                    everything                        waits for a writer of the same page
  *   write, append, truncate       everything                        blocks: on the page, or the file's lock
- *   init, destroy                 nothing; destroy: no caller of read or write comes any more
+ *   init, destroy                 nothing; no read or write may follow destroy
  *
  * Guarantees, each with its test in tests/vfs/mapping.c:
- *   1. What lies within a page is read and written as one.  ("a page is read whole")
- *      Of a call that spans pages another call may see some pages before and some after, as in Linux.
- *   2. Bytes behind the end are zero, whenever the file grows again.  ("what was cut off is gone")
- *   3. Pages and nodes are charged to `space` before they exist, and given back when they are taken out of the tree.
+ *   1. Reads and writes within one page are atomic.  ("a page is read whole")
+ *      If a call spans pages, another call may see some of them before and some after it, as in Linux.
+ *   2. Bytes past the end read as zero when the file grows again.  ("what was cut off is gone")
+ *   3. Pages and nodes are charged to `space` before they are allocated, and uncharged when they leave the tree.
  *      ("charges are exact")
- *   4. A write that cannot be charged has written what it returns; a write that fails changes nothing.  ("no space")
- *   5. append writes behind the end as one with finding the end.  ("appends do not overlap")
+ *   4. If space runs out, write returns the bytes written before that; a write that fails changes nothing.  ("no space")
+ *   5. append finds the end of the file and writes there in one atomic step.  ("appends do not overlap")
  *
- * Lifetime: pages and nodes are freed a grace period after they were taken out of the tree. Callers of read and
- * write may be in a read section.
+ * Lifetime: pages and nodes are freed a grace period after they were removed from the tree. read and write may be called
+ * in a read section.
  *
  * Five lines (the inode is the caller's):
  *   cf_mapping_init(&mapping, inode, &space);
@@ -33,7 +33,7 @@
  *   int64_t length = cf_mapping_read(&mapping, buffer, sizeof buffer, 0);
  *   cf_mapping_destroy(&mapping);
  *
- * Source: Linux's radix tree and mm/filemap.c by meaning. We differ: a page's sequence count is its lock, too.
+ * Source: semantics of Linux's radix tree and mm/filemap.c. We differ: a page's sequence count is also its lock.
  */
 #ifndef COREFOLD_CF_MAPPING_H
 #define COREFOLD_CF_MAPPING_H
@@ -76,17 +76,17 @@ struct cf_mapping {
 };
 
 void cf_mapping_init(struct cf_mapping *mapping, struct cf_inode *host, struct cf_space *space);
-/* Takes all pages out; writes return -EBADF from now on. */
+/* Removes all pages; writes return -EBADF from now on. */
 void cf_mapping_destroy(struct cf_mapping *mapping);
 
-/* Bytes read: fewer than asked for at the end only. -EBADF: destroyed. */
+/* Bytes read: fewer than requested only at the end of the file. -EBADF: destroyed. */
 int64_t cf_mapping_read(struct cf_mapping *mapping, void *to, size_t size, int64_t offset);
 /* Bytes written, -ENOSPC if none could be, -EFBIG, -EBADF (destroyed) or -ENOMEM. */
 int64_t cf_mapping_write(struct cf_mapping *mapping, const void *from, size_t size, int64_t offset);
-/* The same behind the end; *offset: where. */
+/* The same at the end of the file; *offset: where. */
 int64_t cf_mapping_append(struct cf_mapping *mapping, const void *from, size_t size, int64_t *offset);
 void cf_mapping_truncate(struct cf_mapping *mapping, int64_t size);
-/* The first page at or behind `index` that is there (or, `hole`, is not); -1: none before index 2^51. */
+/* The first existing page (with `hole`: missing page) at or after `index`; -1: none before index 2^51. */
 int64_t cf_mapping_next(struct cf_mapping *mapping, int64_t index, bool hole);
 
 CF_EXTERN_END

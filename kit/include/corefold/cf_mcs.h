@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_mcs.h: a queued spinning lock of 8 bytes. Each waiter spins on a node of its own, which lies on its stack.
+ * cf_mcs.h: a queued spin lock of 8 bytes. Each waiter spins on a node of its own, on its stack.
  *
- * Choose it for critical sections of a few instructions that many CPUs want, where the holder can keep a node until it
- * unlocks. cf_qspin.h needs no node of the caller and 4 bytes; cf_mutex.h is for sections that may block.
+ * Choose it for contended critical sections of a few instructions, where the holder can keep a node until it unlocks.
+ * cf_qspin.h has 4 bytes and needs no node from the caller; cf_mutex.h is for sections that may block.
  *
  * Cost: 8 bytes. Uncontended: an exchange and a compare-and-swap on the lock's line. A hand-over moves one line to one
- * waiter, however many wait; to queue up moves the lock's line.
+ * waiter, however many wait; joining the queue moves the lock's line.
  *
  *   operation       may overlap                          progress
  *   cf_mcs_init     nothing on this lock                 wait-free
@@ -26,7 +26,7 @@
  *   cf_mcs_unlock(&lock, &node);
  *
  * Source: J. Mellor-Crummey and M. Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors"
- * (1991). We differ: in the end waiters sleep.
+ * (1991). We differ: waiters sleep after spinning and yielding.
  */
 #ifndef COREFOLD_CF_MCS_H
 #define COREFOLD_CF_MCS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_mutex.h: a lock whose waiters spin while it moves, then sleep; nobody starves.
+ * cf_mutex.h: a lock whose waiters spin while it is handed over, then sleep; starvation-free.
  *
- * Choose it where the holder may block, or there may be more threads than CPUs. For sections of a few instructions on
- * CPUs of one's own, cf_mcs.h hands over sooner; pthread_mutex_t is smaller in code but lets a thread wait for ever.
+ * Choose it where the holder may block, or there may be more threads than CPUs. For sections of a few instructions with
+ * a CPU per thread, cf_mcs.h hands over faster; pthread_mutex_t has less code but can starve a thread.
  *
- * Cost: 32 bytes. Uncontended: two compare-and-swaps on the lock's line. Contended: the first of the spinners takes it
- * as in cf_osq.h; sleeping and waking are a system call each.
+ * Cost: 32 bytes. Uncontended: two compare-and-swaps on the lock's line. Contended: spinners queue in cf_osq.h, and the
+ * first of them takes the lock; sleeping and waking are a system call each.
  *
  *   operation           may overlap                          progress
  *   cf_mutex_init       nothing on this lock                 wait-free
@@ -15,19 +15,19 @@
  *   cf_mutex_trylock    everything                           wait-free
  *   cf_mutex_unlock     by the holder                        blocks on the wait lock if anybody sleeps
  * The kernel spins while the owner runs. A program cannot know that: a spinner gives up when the owner has not changed
- * for CF_LOCK_SPINS looks (about 20 us), or after CF_OSQ_ROUNDS times as many in all. With more threads than CPUs that is
- * what a preempted owner costs each who comes.
+ * for CF_LOCK_SPINS polls (about 20 us), or after CF_OSQ_ROUNDS times as many in all. With more threads than CPUs, each
+ * thread that finds a preempted owner spins that long.
  *
  * Guarantees, each with its test in tests/locks.c or tests/lock_windows.c ("mutex"):
  *   1. What one holder did happens before what the next holder does.
- *   2. The one who has slept longest, once woken in vain, gets the lock from its holder directly: spinners and arrivals
- *      do not pass it again.
- *   3. A deadline that passes leaves the lock as if the caller had not come.
+ *   2. If the longest-sleeping waiter is woken but does not get the lock, the holder hands it the lock directly: spinners
+ *      and new arrivals do not overtake it again.
+ *   3. A timeout leaves the lock as if the call had not been made.
  *
  * Errors: -EDEADLK when the caller holds it already, -ETIMEDOUT, -EBUSY (trylock).
- * Hazards: signal handlers and fork as in cf_lock.h, but for a handler that locks what its thread holds: -EDEADLK.
+ * Hazards: signal handlers and fork as in cf_lock.h, except that a handler which locks what its thread holds gets -EDEADLK.
  *
- * Lifetime: zeroed memory is an unlocked lock. unlock may look at the lock after the next holder has it: free its memory
+ * Lifetime: zeroed memory is an unlocked lock. unlock may access the lock after the next holder has it: free its memory
  * only when no unlock is under way, as with the kernel's.
  *
  * Five lines:
@@ -37,7 +37,7 @@
  *   cf_mutex_unlock(&mutex);
  *
  * Source: the design of Linux's struct mutex (Documentation/locking/mutex-design.rst): owner word with flags, wait
- * list, spinners' queue, and its layout. We differ: how long spinners spin; hand-over is one step, under the wait lock.
+ * list, spinners' queue, layout. We differ: how long spinners spin; hand-over is one step, under the wait lock.
  */
 #ifndef COREFOLD_CF_MUTEX_H
 #define COREFOLD_CF_MUTEX_H

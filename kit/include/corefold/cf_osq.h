@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_osq.h: the queue of those who spin for a lock that may also be slept for ("optimistic-spin queue"). Only its first
- * looks at the lock; any member can leave, from any place in line.
+ * cf_osq.h: the queue of threads that spin for a sleeping lock before they sleep ("optimistic-spin queue"). Only the first
+ * polls the lock; any thread can leave from any place in the queue.
  *
- * Choose it to build a sleeping lock whose waiters spin first: cf_mutex.h and cf_rwsem.h. It is no lock for data.
+ * Choose it to build a sleeping lock whose waiters spin first, such as cf_mutex.h and cf_rwsem.h. It protects no data.
  *
  * Cost: 4 bytes, and a node of a line for each thread (made at its first wait). Uncontended: an exchange and a
  * compare-and-swap. A hand-over moves one line to one waiter.
  *
  *   operation      may overlap                        progress
  *   cf_osq_init    nothing on this queue              wait-free
- *   cf_osq_lock    everything; one queue at a time    ends after CF_OSQ_ROUNDS x CF_LOCK_SPINS looks; then waits for
+ *   cf_osq_lock    everything; one queue at a time    ends after CF_OSQ_ROUNDS x CF_LOCK_SPINS polls; then waits for
  *                                                     neighbours that are leaving or linking themselves at the time
- *   cf_osq_unlock  by the first in line               waits for one who is linking or leaving
- * The kernel's members leave when their CPU is wanted or the CPU of the member ahead is taken away, which a program cannot
- * know. Ours look at `progress`, a word of the lock that changes at every hand-over (its owner), after every CF_LOCK_SPINS
- * looks at their node, and leave when it was the same CF_OSQ_SAME times and not 0. While the lock moves they stay, for CF_OSQ_ROUNDS
- * times CF_LOCK_SPINS looks at most.
+ *   cf_osq_unlock  by the first in line               waits for a neighbour that is linking itself or leaving
+ * In the kernel, threads leave the queue when they need to reschedule or the thread ahead is preempted, which a program
+ * cannot know. Here they read `progress`, a word of the lock that changes at every hand-over (its owner), after every
+ * CF_LOCK_SPINS polls of their node, and leave when it was the same CF_OSQ_SAME times and not 0. While the lock is handed
+ * over they stay, for CF_OSQ_ROUNDS times CF_LOCK_SPINS polls at most.
  *
  * Ordering: 1. What the first did before cf_osq_unlock happens before what the next does as first.  (tests/locks.c, "osq")
- *           2. A member that left changed nothing for the others: all that stay become first in turn.
+ *           2. A thread that leaves does not affect the others: all that stay become first in turn.
  *              (tests/lock_windows.c, "osq")
  *
  * Lifetime: zeroed memory is an empty queue. Hazards as in cf_lock.h.
@@ -31,8 +31,8 @@
  *   }
  *   if (!taken) sleep_for(lock);
  *
- * Source: Linux's kernel/locking/osq_lock.c for the idea of an MCS queue (1991) whose members can leave; the protocol
- * of leaving is that of a doubly linked list where each holds its neighbour ahead. We differ in when members leave.
+ * Source: Linux's kernel/locking/osq_lock.c for the idea of an MCS queue (1991) that threads can leave. They leave as from a
+ * doubly linked list in which each node locks the one ahead. We differ in when threads leave.
  */
 #ifndef COREFOLD_CF_OSQ_H
 #define COREFOLD_CF_OSQ_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_percpu_counter.h: one shared 64-bit count and a 32-bit delta for each CPU, as Linux has it; and the variant of
+ * cf_percpu_counter.h: one shared 64-bit count and a 32-bit delta for each CPU, as in Linux; and the variant proposed in
  * 2016 that stays global while its value is small.
  *
- * Choose it when you read rarely, or roughly, and never compare near a limit. Near a limit take
- * cf_adaptive_counter.h; when readers want a rough sum with a small bound, cf_tree_counter.h.
+ * Choose it when exact reads are rare, and no comparison is near a limit. Near a limit use cf_adaptive_counter.h; for
+ * frequent approximate sums with a small error bound, cf_tree_counter.h.
  *
  * Cost: add touches this CPU's slot; every batch-th also the shared line, under a lock. sum takes the lock and reads
  * a line for each possible CPU. Memory: 128 bytes, and 64 for each possible CPU. The value is in the caller's units.
@@ -21,28 +21,28 @@
  *
  * Guarantees, each with its test in tests/percpu_counter.c:
  *   1. Nothing is lost: with no add under way, sum is exact.  ("sums are exact")
- *   2. |read - sum| < batch x slots at every moment, where batch is the largest that add_batch was given, and slots
- *      cf_slot_count(): one for each possible CPU, and one.  ("read is within its bound")
- *   3. sum counts every add that returned before it began, none that began after it returned, and of those beside it
- *      each or not.  It is no snapshot: of a subtraction and a later addition on another CPU it may see the addition
+ *   2. |read - sum| < batch x slots at every moment, where batch is the largest passed to add_batch, and slots is
+ *      cf_slot_count(): the possible CPUs plus one.  ("read is within its bound")
+ *   3. sum counts every add that returned before it began, none that began after it returned, and each concurrent one or
+ *      not.  It is no snapshot: of a subtraction and a later addition on another CPU it may see the addition
  *      alone, as in Linux.
  *   4. limited_add never takes the value past the limit, and refuses only if at some moment during the call it would
- *      have. Changes toward the limit by other functions that overlap the call count as before or after it, each by
- *      itself.  ("no oversell, no false refusal")
- *   5. Values stay within +-CF_VALUE_MAX and deltas above; what would not is refused with -ERANGE and changes
- *      nothing.  ("near the ends")
- * How 4 holds: while the count is further from the highest lower limit than all deltas together can be, every CPU has a
- * quota: limited_add takes in its slot and looks at nothing else. Who lowers the count below that, or needs a sum to
- * decide, first withdraws the quota and waits for those who were taking (src/percpu_counter.c has the invariants).
- * -EPERM, -ENOSYS or -ENOMEM of set, set_limit and of a limited_add near its limit: the kernel refuses membarrier(2), by
- * which they wait; nothing was changed.
+ *      have. Overlapping changes toward the limit by other functions each count as before or after the call.
+ *      ("no oversell, no false refusal")
+ *   5. The count stays within +-CF_VALUE_MAX (sums add the deltas to it); an operation that would leave this range returns
+ *      -ERANGE and changes nothing.  ("near the ends")
+ * How 4 holds: while the count is further above the highest lower limit than the sum of all deltas can be, every CPU has a
+ * quota, and limited_add takes from its slot alone. An operation that lowers the count below that, or needs a sum to
+ * decide, first withdraws the quotas and waits for takers under way (src/percpu_counter.c has the invariants).
+ * set, set_limit and a limited_add near its limit wait by membarrier(2); where the kernel refuses it, they return -EPERM,
+ * -ENOSYS or -ENOMEM and change nothing.
  *
- * In a signal handler that interrupted one of the kit's slow paths in its own thread, what would wait for that thread
- * returns -EDEADLK and changes nothing; sum and compare count as things stand in its midst. In a child of fork(2) locks
+ * In a signal handler that interrupted one of the kit's slow paths in its own thread, an operation that would wait for that
+ * thread returns -EDEADLK and changes nothing; sum and compare use the intermediate state. In a child of fork(2), locks
  * that other threads held stay held (cf_lock.h).  (tests/limits.c)
  *
- * Lifetime: zeroed memory is an uninitialised counter, and the counter's memory is aligned as its type is (64 bytes; plain
- * malloc's is not): else init returns -EINVAL. Destroy once, when nobody uses it.
+ * Lifetime: zeroed memory is an uninitialised counter. The counter must have the alignment of its type (64 bytes, more than
+ * plain malloc gives), or init returns -EINVAL. Destroy once, when nobody uses it.
  *
  * Five lines:
  *   struct cf_percpu_counter free_inodes;
@@ -51,9 +51,9 @@
  *   if (cf_percpu_counter_compare(&free_inodes, 0) < 0) cf_percpu_counter_inc(&free_inodes);
  *   cf_percpu_counter_destroy(&free_inodes);
  *
- * Source: include/linux/percpu_counter.h by name and meaning; set_limit from the thread of March 2016. We differ:
- * amounts that do not fit are errors, limited_add returns -ENOSPC where Linux returns false, set is safe beside
- * adds, and CPUs are possible ones, not those that are online.
+ * Source: names and semantics of include/linux/percpu_counter.h; set_limit from the thread of March 2016. We differ:
+ * amounts that do not fit are errors, limited_add returns -ENOSPC where Linux returns false, set may overlap adds,
+ * and sums cover possible CPUs, not online ones.
  */
 #ifndef COREFOLD_CF_PERCPU_COUNTER_H
 #define COREFOLD_CF_PERCPU_COUNTER_H
@@ -160,7 +160,7 @@ static inline int64_t cf_percpu_counter_sum_positive(struct cf_percpu_counter *c
 	return value > 0 ? value : 0;
 }
 
-/* -1, 0 or 1: the value is below, at or above rhs. Rough while |count - rhs| > batch x slots, else by sum. */
+/* -1, 0 or 1: the value is below, at or above rhs. By the count alone if |count - rhs| > batch x slots, else by sum. */
 int cf_percpu_counter_compare_batch(struct cf_percpu_counter *counter, int64_t rhs, int32_t batch);
 
 static inline int cf_percpu_counter_compare(struct cf_percpu_counter *counter, int64_t rhs)

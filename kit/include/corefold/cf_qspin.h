@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_qspin.h: a queued spinning lock of 4 bytes that needs no node of the caller, as the kernel's spinlock_t is.
+ * cf_qspin.h: a queued spin lock of 4 bytes that needs no node from the caller, like the kernel's spinlock_t.
  *
  * Choose it for a lock in each of many small objects, and for critical sections of a few instructions. Where the holder
  * can keep a node, cf_mcs.h is one operation cheaper under contention.
  *
- * Cost: 4 bytes. Uncontended: a compare-and-swap and a store. Contended: waiters spin on nodes of their threads (a line
- * each, made at a thread's first wait); the first in line alone looks at the lock's line.
+ * Cost: 4 bytes. Uncontended: a compare-and-swap and a store. Contended: each waiter spins on its thread's node (a line
+ * each, allocated at the thread's first wait); only the first in line polls the lock's line.
  *
  *   operation         may overlap                          progress
  *   cf_qspin_init     nothing on this lock                 wait-free
  *   cf_qspin_lock     everything; not twice by a thread    blocks; first come, first served among those who queue
  *   cf_qspin_trylock  everything                           wait-free; fails while anybody is in line
  *   cf_qspin_unlock   by the holder, from any thread       wait-free
- * Those who find the lock free with nobody in line take it at once, so the bound is: no arrival passes one who is in
- * line. A thread without a node (nodes.h: no memory, handlers within handlers, more than 16,000 threads) polls instead, without a
- * place in line.
+ * A thread that finds the lock free and the queue empty takes it at once; no thread overtakes one that is in the queue. A
+ * thread without a node (nodes.h: out of memory, nested signal handlers, more than 16,000 threads) polls instead, without a
+ * place in the queue.
  * How waiters spin, yield and sleep, and the hazards of signal handlers and fork: cf_lock.h. A thread's first wait
- * allocates memory: not in a signal handler.
+ * allocates memory, so it must not be in a signal handler.
  *
  * Ordering: 1. What one holder did happens before what the next holder does.  (tests/locks.c, "qspin")
  *
@@ -30,7 +30,7 @@
  *   cf_qspin_unlock(&lock);
  *
  * Source: Mellor-Crummey and Scott (1991), with the holder's bit beside the tail as in Linux's qspinlock, so that a
- * node is needed only while waiting. We differ: no pending bit; in the end waiters sleep.
+ * node is needed only while waiting. We differ: no pending bit; waiters sleep after spinning and yielding.
  */
 #ifndef COREFOLD_CF_QSPIN_H
 #define COREFOLD_CF_QSPIN_H

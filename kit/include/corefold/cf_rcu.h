@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_rcu.h: read-copy-update; the one header that knows liburcu.
+ * cf_rcu.h: read-copy-update; the only header that includes liburcu.
  *
  * Choose it over a lock where readers must not write to shared memory. Choose the flavour at build time: CF_RCU_BP
- * registers threads by itself (for threads that are not yours); without it ("memb") each thread that reads calls
+ * registers threads automatically (for threads that are not yours); without it ("memb") each reading thread calls
  * cf_rcu_register_thread() first. All units of a program and the library must be built the same way.
  *
- * Cost: a read section is two stores to the thread's own line and a load of the grace period's line. cf_rcu_call is one
- * uncontended lock on a line of this CPU; every CF_RCU_BATCH-th call looks at the words that the driver of grace periods
- * stores, one thread of the process. Callbacks run on the CPU that queued them, in cf_rcu_relax, so that what they free is still
- * cached there; after a millisecond without haste the driver runs what is left. Memory waits for a grace period: at most
- * CF_RCU_BATCH objects for each CPU that are in no batch yet, and CF_RCU_BACKLOG of all (or 8 batches of each CPU, if that is
- * more), if callers call cf_rcu_relax where they may wait.
+ * Cost: a read section is two stores to the thread's own line and a load of the grace period's line. cf_rcu_call takes one
+ * uncontended lock on a line of this CPU; every CF_RCU_BATCH-th call also reads words written by the grace-period thread, of
+ * which a process has one. Callbacks run on the CPU that queued them, in cf_rcu_relax, so that what they free is still cached
+ * there; callbacks that nobody has run after a millisecond are run by the grace-period thread. Objects that wait for a grace
+ * period are at most CF_RCU_BATCH per CPU in incomplete batches, and CF_RCU_BACKLOG in all (or 8 batches per CPU, if that is
+ * more), provided that callers call cf_rcu_relax where they may wait.
  *
  *   operation                  may overlap                                     progress
  *   read_lock, read_unlock     everything; sections nest                       wait-free
  *   call                       everything, read sections and locks held too    blocks on this CPU's batch
- *   relax                      not in a read section, no lock held that a      waits for a grace period when more than
- *                              reader may wait for                             its part of CF_RCU_BACKLOG waits on this CPU
+ *   relax                      not in a read section, no lock held that a      waits for a grace period if this CPU has
+ *                              reader may wait for                             more than its share of CF_RCU_BACKLOG
  *   synchronize, barrier       as relax                                        waits for a grace period
  *   dereference, assign        everything                                      wait-free
  *
  * Ordering:
  *   1. What was stored before cf_rcu_assign(p, x) is seen through cf_rcu_dereference(p).
- *   2. A callback runs after every read section that began before its cf_rcu_call has ended, and what these sections did
- *      happens before it.
+ *   2. A callback runs only after every read section that began before its cf_rcu_call has ended; what these sections did
+ *      happens before the callback.
  *   3. cf_rcu_barrier returns when every callback of an earlier cf_rcu_call has run.
  *
  * Lifetime: a head lives in the object, from cf_rcu_call to its callback. A callback must not wait for a grace period; it runs

@@ -2,13 +2,13 @@
 /*
  * cf_rhash.h: a hash table that grows and shrinks under its readers, which write nothing.
  *
- * Choose it over a locked table where lookups are many and come from many CPUs. The name and inode caches are built from
- * it; it needs nothing of theirs.
+ * Choose it over a locked table for frequent lookups on many CPUs. The dentry and inode caches are built on it; it does
+ * not depend on them.
  *
  * Cost: a lookup reads the table's line, one bucket word and the entries of one chain. A change locks one bucket (one bit
- * of its word) by a compare-and-swap. While the table is resized each change also moves 16 buckets; the sizes are counted by
- * cf_percpu_counter, whose sum is asked for by one change in 64 at most. Memory: 8 bytes a bucket, 24 an entry; a resize
- * holds both tables from its first change to a grace period after its last.
+ * of its word) by a compare-and-swap. While the table is resized, each change also moves 16 buckets. A cf_percpu_counter
+ * counts the entries; at most one change in 64 reads its sum. Memory: 8 bytes per bucket, 24 per entry; during a resize,
+ * and until a grace period after it, there are both tables.
  *
  *   operation                          may overlap                             the caller holds
  *   find, next                         everything                              a read section (cf_rcu.h)
@@ -18,21 +18,21 @@
  *                                                                              in one
  *   maintain                           everything                              nothing
  *   init, destroy                      nothing
- * Progress: find is lock-free (a chain that is moved under it makes it start again); changes block on their bucket.
+ * Progress: find is lock-free (it restarts when the chain is moved meanwhile); changes block on their bucket.
  *
  * Ordering:
- *   1. What was stored in an entry before it was inserted is seen by whoever finds it.
- *   2. A key that is in the table during all of a find is found, whatever is inserted, removed, moved or resized beside it
+ *   1. A find that returns an entry sees what was stored in the entry before it was inserted.
+ *   2. A key that is in the table during all of a find is found, despite concurrent inserts, removals, moves and resizes
  *      (tests/vfs/rhash.c, "a key that stays is always found").
- *   3. insert_unique inserts, or returns an entry that was there at that moment: of two with one key one wins.
- *   4. An entry removed is not found by a find that begins after remove has returned. Its memory may be freed after a
+ *   3. insert_unique inserts, or returns an entry present at that moment: of two concurrent inserts of a key, one succeeds.
+ *   4. A removed entry is not found by a find that begins after remove has returned. Its memory may be freed after a
  *      grace period (cf_rcu_call).
  *   5. for_each visits every entry that is in the table during all of it; others once, twice or never.
- * Per-entry sequence: `seq` is even while the entry is stable. A reader takes cf_rhash_seq_begin, loads the entry's data
- * by acquire loads, and throws them away if cf_rhash_seq_changed. The writer, who excludes other writers by a lock of
- * the caller's, stores by release stores between cf_rhash_seq_write_begin and _end.
+ * Per-entry sequence count: `seq` is even while the entry is stable. A reader calls cf_rhash_seq_begin, loads the entry's
+ * data by acquire loads, and discards them if cf_rhash_seq_changed. A writer, which excludes other writers by a lock of
+ * its own, stores by release stores between cf_rhash_seq_write_begin and _end.
  *
- * Lifetime: entries are the caller's, embedded; the hash of an entry stays while it is in the table (except by move).
+ * Lifetime: entries are the caller's, embedded; an entry's hash must not change while it is in the table (except by move).
  *
  * Five lines:
  *   struct cf_rhash_entry *e;
@@ -78,14 +78,14 @@ static inline uintptr_t *cf_rhash_bucket(const struct cf_rhash_table *t, uint32_
 /* Bits of a bucket word. Bit 0 says that the rest is an end. */
 enum { CF_RHASH_END = 1, CF_RHASH_LOCKED = 2, CF_RHASH_MOVED = 4, CF_RHASH_BITS = 6 };
 
-/* Changes take no bucket locks: the caller excludes them by a lock of his own. No resizing by itself. */
+/* Changes take no bucket locks: the caller serialises them by a lock of its own. No automatic resizing. */
 #define CF_RHASH_EXTERNAL_LOCK 1u
 /* Fixed size, not counted. */
 #define CF_RHASH_NO_RESIZE 2u
 
 struct cf_rhash_options {
-	uint32_t buckets; /* at first, and the fewest ever: rounded up to a power of two; 0: 64 */
-	uint32_t most;    /* the most ever; 0: 2^28 */
+	uint32_t buckets; /* initial and minimal number, rounded up to a power of two; 0: 64 */
+	uint32_t most;    /* maximal number; 0: 2^28 */
 	uint32_t flags;
 };
 
@@ -96,18 +96,18 @@ struct cf_rhash {
 	uint64_t pad[5];
 	uint32_t resizing CF_LINE_ALIGNED; /* 1: from the start of a resize to the end of its grace period */
 	uint32_t resizes;                  /* how many there were */
-	uint32_t claimed, moved;           /* buckets that somebody moves or has moved; that have moved. Atomic */
+	uint32_t claimed, moved;           /* buckets claimed for moving; buckets moved. Atomic */
 	struct cf_percpu_counter count;
 };
 
 /* 0, -EINVAL or -ENOMEM. `hash` is memory aligned as its type. */
 int cf_rhash_init(struct cf_rhash *hash, const struct cf_rhash_options *options);
-/* Waits for a resize's grace period. Entries still in it are the caller's business. */
+/* Waits for a resize's grace period. Does not free entries that are still in the table. */
 void cf_rhash_destroy(struct cf_rhash *hash);
 
 typedef bool cf_rhash_same(const struct cf_rhash_entry *entry, const void *key);
 
-/* Chain ends: the bucket's number, so that a reader who was led into another chain notices. */
+/* Chain ends: the bucket's number, so that a reader detects that it was led into another chain. */
 static inline uintptr_t cf_rhash_end_of(uint32_t bucket)
 {
 	return (uintptr_t)bucket << 3 | CF_RHASH_END;
@@ -169,7 +169,7 @@ bool cf_rhash_move(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t
 void cf_rhash_for_each(struct cf_rhash *hash, bool (*visit)(struct cf_rhash_entry *entry, void *argument),
 		       void *argument);
 
-/* Resizes if the number of entries asks for it; changes do so by themselves. True: it did. */
+/* Resizes if the number of entries requires it, as changes do automatically. True: it did. */
 bool cf_rhash_maintain(struct cf_rhash *hash);
 
 static inline uint32_t cf_rhash_buckets(const struct cf_rhash *hash)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_rmap.h: who has which pages of a file mapped: a tree of intervals under a reader-writer semaphore, as Linux's i_mmap
- * under i_mmap_rwsem.
+ * cf_rmap.h: a file's reverse map, which says which of its pages are mapped where: an interval tree under a reader-writer
+ * semaphore, like Linux's i_mmap under i_mmap_rwsem.
  *
- * Choose it to find all intervals that overlap a range, where there are many and most do not.
+ * Choose it to find the intervals that overlap a range, where there are many and most do not.
  *
- * Cost: a change is O(log n) under the semaphore for writing; a visit O(log n + found) under it for reading, so readers share
- * its line. 64 bytes an interval, the caller's.
+ * Cost: a change is O(log n), with the semaphore held for writing; a visit is O(log n + found), with it held for reading, so
+ * readers share its line. Memory: 64 bytes per interval, provided by the caller.
  *
  *   operation        may overlap                                   progress
  *   add, remove      everything                                    block
@@ -14,11 +14,11 @@
  *   init             nothing
  *
  * Guarantees (tests/vfs/rmap.c):
- *   1. visit calls back for every interval that overlaps and stays during all of it, in order of the first page, once.
- *      ("what overlaps is visited")
- *   2. After remove has returned, no visit that begins later finds the interval, and none that began before has it.
+ *   1. visit calls back once for every overlapping interval that is in the tree during all of the visit, in order of the
+ *      first page.  ("what overlaps is visited")
+ *   2. When remove has returned, no visit uses the interval, neither an earlier nor a later one.
  *
- * Lifetime: an interval is the caller's memory from add to remove.
+ * Lifetime: an interval is the caller's memory, and must exist from add to remove.
  *
  * Five lines:
  *   struct cf_rmap_interval mine = { .first = 10, .last = 19 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_rwsem.h: a lock for many readers or one writer that may sleep, of the kernel's design and layout (struct
- * rw_semaphore): what an inode's or a mapping's lock is there.
+ * cf_rwsem.h: a sleeping lock for many readers or one writer, of the kernel's design and layout (struct rw_semaphore, the
+ * lock of its inodes and mappings).
  *
- * Choose it where sections are long or may block, or to study what the kernel's does. Its readers write one shared line: for
- * short sections that are nearly always read, cf_brlock.h, cf_seqlock.h or RCU.
+ * Choose it where sections are long or may block, or to study the kernel's. Its readers write one shared line: for short
+ * sections that nearly always read, use cf_brlock.h, cf_seqlock.h or RCU.
  *
- * Cost: 40 bytes: one line or two, as the object that it is in lies. Uncontended: an addition and a store for a reader, a
+ * Cost: 40 bytes, on one line or two, depending on the address. Uncontended: an addition and a store for a reader, a
  * compare-and-swap and two stores for a writer. Writers spin in cf_osq.h before they sleep; readers sleep.
  *
  *   operation                       may overlap                        progress
@@ -14,23 +14,23 @@
  *   _read_lock, _write_lock         everything                         block; see guarantee 3
  *   _read_timedlock, _write_timedlock  everything                      block until the deadline at most
  *   _read_trylock, _write_trylock   everything                         lock-free
- *   _read_unlock, _write_unlock     by one who holds it so             block on the wait lock if anybody sleeps
+ *   _read_unlock, _write_unlock     by a reader, by the writer         block on the wait lock if anybody sleeps
  *   _downgrade                      by the writer                      the same
- * A reader may hold it twice, unless a writer may come in between: then both wait for ever.
- * The kernel's writers spin while the owner runs. A program cannot know that: see cf_mutex.h for what bounds them. Before
- * readers they spin for CF_LOCK_SPINS looks, and note in `owner` that the others should not (NONSPINNABLE).
+ * A nested read lock deadlocks if a writer arrives in between.
+ * The kernel's writers spin while the owner runs. A program cannot know that; cf_mutex.h says how their spinning is bounded.
+ * While readers hold the lock, one writer spins for CF_LOCK_SPINS polls, and sets NONSPINNABLE in `owner` for the others.
  *
  * Guarantees, each with its test in tests/locks.c or tests/lock_windows.c ("rwsem"):
  *   1. Between a writer's lock and unlock or downgrade no other writer and no reader holds it.
  *   2. What a holder did happens before what a later holder does, if one of the two is a writer.
- *   3. Who has been first of those who sleep, and has slept for CF_RWSEM_HAND_OFF_NS in all, is not passed again, by
- *      spinners or by arrivals. All readers that sleep when a reader is first go in together (256 at most).
- *   4. A deadline that passes leaves the lock as if the caller had not come.
- *   5. From downgrade on readers may hold it; no writer does in between.
+ *   3. A waiter that is first among the sleeping ones, and has slept for CF_RWSEM_HAND_OFF_NS in all, is not overtaken
+ *      again by spinners or new arrivals. If a reader is first, all sleeping readers get the lock together (256 at most).
+ *   4. A timeout leaves the lock as if the call had not been made.
+ *   5. downgrade admits readers at once; no other writer can hold the lock in between.
  *
  * Errors: -EDEADLK when the caller holds it for writing already, -ETIMEDOUT, -EBUSY (trylock). Hazards: as cf_mutex.h.
  *
- * Lifetime: zeroed memory is an unlocked lock. As with cf_mutex.h, unlock may look at the lock after the next one has it.
+ * Lifetime: zeroed memory is an unlocked lock. As with cf_mutex.h, unlock may access the lock after the next holder has it.
  *
  * Five lines:
  *   struct cf_rwsem sem = { 0 };
@@ -40,7 +40,7 @@
  *   look_at(tree); cf_rwsem_read_unlock(&sem);
  *
  * Source: the design of Linux 6's kernel/locking/rwsem.c, as its comments and papers describe it. We differ: how long
- * spinners spin; the hand-off's first writer sleeps on instead of spinning; errors and deadlines.
+ * spinners spin; after a hand-off request the first writer sleeps instead of spinning; errors and deadlines.
  */
 #ifndef COREFOLD_CF_RWSEM_H
 #define COREFOLD_CF_RWSEM_H

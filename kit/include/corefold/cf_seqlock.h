@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_seqlock.h: readers that write nothing and start again when a writer was there meanwhile.
+ * cf_seqlock.h: sequence locks: readers write nothing, and retry if there was a writer meanwhile.
  *
  * Choose it for a few words that are read often and written rarely. A reader may see a mixture of old and new words before
- * it learns that it must start again: it must not follow pointers that may be freed (use RCU for those) or loop on them.
- * cf_seqcount is the count alone, for data whose writers exclude each other already; cf_seqlock has a lock for them.
+ * it learns that it must retry: it must not follow pointers that may be freed (use RCU for those) or loop on them.
+ * cf_seqcount is the count alone, for writers that are serialised already; cf_seqlock includes a lock for them.
  *
  * Cost: 4 bytes (cf_seqcount), 8 (cf_seqlock). A reader reads the count's line twice and writes nothing; a writer writes it
  * twice.
  *
  *   operation                                may overlap                          progress
- *   cf_seqcount_begin                        everything                           waits while a writer is inside
- *   cf_seqcount_retry                        everything                           wait-free; starts again after a writer
+ *   cf_seqcount_begin                        everything                           waits while a writer writes
+ *   cf_seqcount_retry                        everything                           wait-free
  *   cf_seqcount_write_begin, _write_end      readers; not other writers: lock     wait-free
  *   cf_seqcount_invalidate                   readers; not other writers           wait-free
  *   cf_seqlock_write_lock, _write_unlock     everything                           as cf_qspin.h
- * A stream of writers can keep a reader out for ever: where that may be, let the reader take the lock after some tries.
- * Readers in a signal handler that interrupted the writer in its own thread wait for ever.
+ * A stream of writers can starve a reader: where that may happen, let the reader take the lock after some attempts.
+ * A reader in a signal handler that interrupted the writer in its own thread waits for ever.
  *
  * Guarantees, each with its test in tests/locks.c ("seqlock"):
- *   1. When cf_seqcount_retry returns false, all that was read since cf_seqcount_begin, with CF_SEQ_READ, was written by
- *      writers that had ended, and by no later one.
+ *   1. When cf_seqcount_retry returns false, everything read by CF_SEQ_READ since cf_seqcount_begin was written by writers
+ *      that had finished before cf_seqcount_begin.
  *   2. What a writer did before write_end happens before what a reader does after a cf_seqcount_begin that sees it.
  *
  * The data is read with CF_SEQ_READ and written with CF_SEQ_WRITE (relaxed atomics): plain accesses would be data races, which
  * compilers may break and ThreadSanitizer reports.
  *
- * Lifetime: zeroed memory is ready. The count wraps after 2^31 writes during one read: then the read may be wrong.
+ * Lifetime: zeroed memory is initialised. The count wraps after 2^31 writes during one read, which may then be wrong.
  *
  * Five lines:
  *   do {
@@ -34,7 +34,7 @@
  *   	time = CF_SEQ_READ(clock.base) + CF_SEQ_READ(clock.offset);
  *   } while (cf_seqcount_retry(&clock.count, count));
  *
- * Source: Linux's include/linux/seqlock.h by name and meaning; the order of accesses from H. Boehm, "Can seqlocks get
+ * Source: names and semantics of Linux's include/linux/seqlock.h; the order of accesses from H. Boehm, "Can seqlocks get
  * along with programming language memory models?" (2012).
  */
 #ifndef COREFOLD_CF_SEQLOCK_H

@@ -28,7 +28,7 @@
 #define CF_EXTERN_END
 #endif
 
-/* The unit of ownership between caches. On machines with longer lines slots share one: slower, still right. */
+/* The size of a cache line. On machines with longer lines slots share one: slower, but correct. */
 #define CF_LINE 64
 #define CF_LINE_ALIGNED __attribute__((aligned(CF_LINE)))
 
@@ -64,12 +64,12 @@
 #define CF_BUILT_RSEQ 0
 #endif
 
-/* Whether waiters of locks sleep in the end. The lab's scheduler is fair and knows no priorities: there they yield. */
+/* Whether waiters of locks sleep in the end. The simulator's scheduler is fair and has no priorities: there they yield. */
 #ifndef CF_LOCK_PARKS
 #define CF_LOCK_PARKS (!CF_BUILT_SIMULATED)
 #endif
 
-/* Code without any hook, and what it does to memory said beside it. */
+/* Code without hooks, and macros that declare its memory accesses. */
 #if CF_BUILT_SIMULATED
 #include <corefold.h>
 #if defined(__clang__)
@@ -81,8 +81,8 @@
 #define CF_SEEN_WRITE(p, n) COREFOLD_ACCESS_WRITE(p, n)
 #endif
 
-/* What benches and caches tell the lab: that a unit of work is done, where the work to be measured begins and ends, and
- * what memory is for. */
+/* Marks for the simulator: a unit of work is done; the region of interest begins and ends; the name of an object in
+ * memory. */
 #if CF_BUILT_SIMULATED
 #define CF_PROGRESS(name) COREFOLD_PROGRESS(name)
 #define CF_REGION_BEGIN() COREFOLD_BEGIN()
@@ -96,8 +96,8 @@
 #endif
 
 /*
- * A place where a test can hold one thread while others run on: between two steps whose order matters. Nothing, unless
- * the kit is compiled with CF_TEST_POINTS by a test that defines the function.
+ * A point between two steps whose order matters, where a test can stop one thread while others run. It is empty unless
+ * the kit is compiled with CF_TEST_POINTS, by a test that defines the function.
  */
 #ifdef CF_TEST_POINTS
 CF_EXTERN_BEGIN

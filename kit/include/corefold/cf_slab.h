@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_slab.h: caches of objects of one size, with a few free ones kept by each CPU.
+ * cf_slab.h: slab caches: objects of one size, with magazines of free objects for each CPU.
  *
- * Choose it over malloc for many objects of one type that are made and freed on all CPUs, where the place of an object on
- * its cache lines matters, where its memory must be given back in whole, or where bytes must be accounted and limited.
+ * Choose it over malloc for many objects of one type that are allocated and freed on all CPUs, where the offset of an object
+ * on its cache lines matters, where all memory must be returned, or where bytes must be accounted and limited.
  *
- * Cost: an allocation or a free is a restartable sequence (cf_cpu.h) of three loads and two stores on lines of this CPU; where
- * there are none, this CPU's lock (uncontended). Every `magazine`-th at most exchanges magazines with the shared depot, by
- * atomic operations. Memory: per CPU a line and two magazines; the objects, packed as below.
+ * Cost: an allocation or a free is a restartable sequence (cf_cpu.h) of three loads and two stores on lines of this CPU, or,
+ * without restartable sequences, takes this CPU's lock (uncontended). At most every `magazine`-th exchanges magazines with
+ * the shared depot, by atomic operations. Memory: a line and two magazines per CPU; the objects, packed as below.
  *
- * Packing, as in Linux's SLUB: object i of a slab lies at i x stride from a page's beginning; stride is the size rounded up
- * to the alignment (8 at least). Nothing pads an object to its lines unless the alignment asks for it. With a constructor,
- * or CF_SLAB_TYPE_STABLE, the free list's pointer lies behind the object, and stride is 8 more, as there. The pages of a
- * slab are the fewest that waste at most a sixteenth (then an eighth, a quarter) with at least 4 x (log2(CPUs) + 2)
+ * Packing, as in Linux's SLUB: object i of a slab is at i x stride from the slab's first page; stride is the size rounded
+ * up to the alignment (at least 8). Objects are not padded to cache lines unless the alignment says so. With a constructor,
+ * or CF_SLAB_TYPE_STABLE, the free list's pointer is behind the object, and the stride is 8 larger, as in SLUB. A slab has
+ * the fewest pages that waste at most a sixteenth (or else an eighth, a quarter) and have at least 4 x (log2(CPUs) + 2)
  * objects, up to 8 pages.
  *
  *   operation                may overlap                 progress
@@ -24,22 +24,22 @@
  *   cf_slab_destroy          nothing                     frees all memory
  *
  * Guarantees, each with its test in tests/slab.c:
- *   1. An object is given to one at a time, and lies as `Packing` says.  ("objects do not overlap")
+ *   1. An object has one owner at a time, and is placed as described under Packing.  ("objects do not overlap")
  *   2. What happened before an object's free happens before what its next owner does.  ("a free happens before")
- *   3. When all objects were freed and cf_slab_shrink has returned, with nothing beside it, no memory of slabs is
- *      left: stats.bytes is 0.  ("memory returns to its start") Unless membarrier(2) is refused since the program started:
- *      then a magazine of each CPU stays as it is.
+ *   3. When all objects are freed, and cf_slab_shrink has returned without concurrent calls, all memory of slabs is
+ *      unmapped: stats.bytes is 0.  ("memory returns to its start") Exception: if membarrier(2) has been refused since the
+ *      program started, one magazine per CPU keeps its objects.
  *   4. The constructor runs once for each object of a new slab; a free object stays as its owner left it. Without a
- *      constructor and CF_SLAB_TYPE_STABLE its first 8 bytes are the cache's.  ("constructed once")
- *   5. Bytes are charged before they are mapped, and uncharged after they were given back.  ("a limit")
+ *      constructor and CF_SLAB_TYPE_STABLE the cache overwrites its first 8 bytes.  ("constructed once")
+ *   5. Bytes are charged before they are mapped, and uncharged after they are unmapped.  ("a limit")
  *
- * With RCU: a free by call_rcu's callback is a free like any other. Where readers may look at an object after its free
- * (and check its identity), give CF_SLAB_TYPE_STABLE, and call cf_slab_shrink and _destroy only a grace period after the
- * last free, since they give memory back.
+ * With RCU: a free in a call_rcu callback is a free like any other. If readers may access an object after its free (and
+ * check its identity), use CF_SLAB_TYPE_STABLE, and call cf_slab_shrink and _destroy only a grace period after the last
+ * free, since they unmap memory.
  *
  * Hazards: not in signal handlers, as malloc. After fork(2), use in the child only if no other thread was using it.
  *
- * Lifetime: cf_slab_destroy when all objects are freed; it returns how many were not (their memory is gone, too).
+ * Lifetime: call cf_slab_destroy when all objects are freed; it returns how many were not (their memory is unmapped, too).
  *
  * Five lines:
  *   struct cf_slab inodes;
@@ -49,7 +49,7 @@
  *   cf_slab_destroy(&inodes);
  *
  * Source: J. Bonwick and J. Adams, "Magazines and Vmem" (2001), for magazines and depot; Linux's mm/slub.c for the packing.
- * We differ from SLUB: what is behind the per-CPU part, and that memory is mapped in regions of 1 MiB.
+ * We differ from SLUB in what is behind the per-CPU part, and in that memory is mapped in regions of 1 MiB.
  */
 #ifndef COREFOLD_CF_SLAB_H
 #define COREFOLD_CF_SLAB_H
@@ -118,7 +118,7 @@ struct cf_slab {
 	struct cf_mutex draining; /* one at a time */
 };
 
-/* Allocations read line 0; who changes the depot or the slabs does not take that line from them, nor each other's. */
+/* Allocations read line 0, which changes of the depot and of slabs do not write; these two write separate lines. */
 CF_STATIC_ASSERT(offsetof(struct cf_slab, context) + sizeof(void *) <= CF_LINE, "constants are on line 0");
 CF_STATIC_ASSERT(offsetof(struct cf_slab, depot) == CF_LINE &&
 		 offsetof(struct cf_slab, exchanges) + sizeof(uint64_t) <= 2 * CF_LINE, "the depot is on line 1");
@@ -139,15 +139,15 @@ struct cf_slab_stats {
 
 /* 0, -EINVAL or -ENOMEM. */
 int cf_slab_init(struct cf_slab *slab, const struct cf_slab_options *options);
-/* How many objects had still an owner. */
+/* Returns how many objects still had an owner. */
 size_t cf_slab_destroy(struct cf_slab *slab);
 
-/* Null: no memory, or the limit refuses. */
+/* Null: out of memory, or `charge` refused. */
 void *cf_slab_alloc(struct cf_slab *slab);
-/* Null is nothing. */
+/* Null: no effect. */
 void cf_slab_free(struct cf_slab *slab, void *object);
 
-/* Gives back slabs that no object needs, with those in magazines, which stay. Returns the bytes. */
+/* Unmaps slabs without allocated objects, after emptying the magazines. Returns the bytes unmapped. */
 size_t cf_slab_shrink(struct cf_slab *slab);
 
 void cf_slab_stats(struct cf_slab *slab, struct cf_slab_stats *stats);

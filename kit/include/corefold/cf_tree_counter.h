@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_tree_counter.h: a per-CPU counter whose rough sum has a small, known error, kept up by carries through a tree.
+ * cf_tree_counter.h: a per-CPU counter with an approximate sum of small, known error, maintained by carries up a tree.
  *
- * Choose it when many CPUs change a value that others read roughly and often: the root is one load away, and its error
- * grows with CPUs x log(CPUs), not with a batch of its own for each CPU that is as large as the fastest needs. To
- * compare near a limit take cf_adaptive_counter.h.
+ * Choose it when many CPUs change a value and an approximate sum is read often: reading the root is one load, and its error
+ * grows with CPUs x log(CPUs), not with CPUs x a batch large enough for the busiest CPU. To compare near a limit use
+ * cf_adaptive_counter.h.
  *
- * How it works: each CPU has a leaf. A leaf, and every node, remembers its total and how much of it has gone up; once
- * `batch` is left behind, all of that goes to the parent. The batch of a level is that of the level below times the
- * fan-out (8), so a level passes on no oftener than it is passed to.
+ * How it works: each CPU has a leaf. A leaf, and every node, has its total and the part of it that was carried up; once
+ * the difference reaches `batch`, all of it is carried to the parent. The batch of a level is that of the level below times
+ * the fan-out (8), so a node carries no more often than each of its children.
  *
  * Cost: add touches this CPU's leaf; every batch-th also a node, every 8 x batch-th the node above. approximate reads
  * one line, sum a line for each possible CPU. Memory: 64 bytes, 64 for each possible CPU, and a sixth of that for nodes.
@@ -24,19 +24,19 @@
  *
  * Guarantees, each with its test in tests/tree_counter.c:
  *   1. Nothing is lost: with no add under way, sum is exact.  ("sums are exact")
- *   2. -under <= sum - approximate <= over at every moment at which no add is under way; an add under way moves that
- *      by its amount.  The bounds are known from init on.  ("the rough sum is within its bounds")
- *   3. sum counts every add that returned before it began, none that began after it returned, and of those beside it
- *      each or not.
- *   4. Sums and amounts stay within +-CF_VALUE_MAX: what an add would carry past it, by the rough sum, is refused
- *      with -ERANGE.  ("near the ends")
+ *   2. -under <= sum - approximate <= over at every moment at which no add is under way; an add under way changes the
+ *      difference by its amount.  The bounds are constant from init on.  ("the rough sum is within its bounds")
+ *   3. sum counts every add that returned before it began, none that began after it returned, and each concurrent one or
+ *      not.
+ *   4. Sums and amounts stay within +-CF_VALUE_MAX: an add that would leave this range, by the approximate sum, returns
+ *      -ERANGE.  ("near the ends")
  *
- * In a signal handler that interrupted one of the kit's slow paths in its own thread, what would wait for that thread
- * returns -EDEADLK and changes nothing; sum and compare count as things stand in its midst. In a child of fork(2) locks
+ * In a signal handler that interrupted one of the kit's slow paths in its own thread, an operation that would wait for that
+ * thread returns -EDEADLK and changes nothing; sum and compare use the intermediate state. In a child of fork(2), locks
  * that other threads held stay held (cf_lock.h).  (tests/limits.c)
  *
- * Lifetime: zeroed memory is an uninitialised counter, and the counter's memory is aligned as its type is (64 bytes; plain
- * malloc's is not): else init returns -EINVAL. Destroy once, when nobody uses it.
+ * Lifetime: zeroed memory is an uninitialised counter. The counter must have the alignment of its type (64 bytes, more than
+ * plain malloc gives), or init returns -EINVAL. Destroy once, when nobody uses it.
  *
  * Five lines:
  *   struct cf_tree_counter pages;
@@ -45,8 +45,8 @@
  *   if (cf_tree_counter_compare_approximate(&pages, 1 << 20) > 0) throttle();
  *   cf_tree_counter_destroy(&pages);
  *
- * Source: the description of "hierarchical per-CPU counters" (M. Desnoyers, for Linux, 2025-26). We differ: what goes
- * up is what has gathered, not the bits that changed, so adding and subtracting about a multiple of the batch does not
+ * Source: the description of "hierarchical per-CPU counters" (M. Desnoyers, for Linux, 2025-26). We differ: a carry takes
+ * the accumulated difference, not the changed bits, so adding and subtracting around a multiple of the batch does not
  * carry each time.
  */
 #ifndef COREFOLD_CF_TREE_COUNTER_H

@@ -2,8 +2,8 @@
 /*
  * cf_value.h: the range of every counter of the kit, and arithmetic in it.
  *
- * A counter's shared count stays within +-CF_VALUE_MAX. Deltas of the CPUs come on top: even 2^27 CPUs with 2^31 each
- * keep every sum within 64 bits. So no sum, comparison or bound of the kit can overflow.
+ * A counter's shared count stays within +-CF_VALUE_MAX. Even with the deltas of 2^27 CPUs, of 2^31 each, a sum fits in 64
+ * bits. So no sum, comparison or bound of the kit can overflow.
  */
 #ifndef COREFOLD_CF_VALUE_H
 #define COREFOLD_CF_VALUE_H

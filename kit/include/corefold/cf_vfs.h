@@ -1,47 +1,54 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_vfs.h: a file system in memory, called as POSIX's is, but by functions that name their task: credentials, working
- * directory, umask and descriptors are the argument's, never the thread's. So a server acts for many clients.
+ * cf_vfs.h: a file system in memory with POSIX's calls, whose first argument is a task: credentials, working directory,
+ * umask and descriptors are the task's, not the thread's. So a server can act for many clients.
  *
- * Choose it to have files inside one process, or caches of names and inodes above a store of your own (cf_backend.h).
+ * Choose it to have files inside one process, or dentry and inode caches above a store of your own (cf_backend.h).
  *
- * Cost: stat of a path that is in the name cache stores nothing to shared memory. open and close count a reference on the file
- * in a table of the CPU's (2 KiB for each), and store to no line of the file's or the name's; link, unlink and rename store to the
- * file's. When the last name goes, a line of each CPU that has opened files by their names is read. What fails because a name is there, or is not, as the name cache knows, stores nothing;
- * with CF_O_ANYFD it takes a descriptor from this CPU's part of the table, without it the lowest, under one lock a task.
- * pread within a page stores nothing but an access time that is due; pwrite within a page that is there writes that page,
- * and times once a tick of the clock; neither meets a write that makes the file longer. Calls that make or remove names of a
- * directory in memory lock one of its 16 parts by a hash of the name, readdir and rmdir all; below other backends they hold the
- * directory's semaphore. stat of a directory in memory reads a line of each part. Dentries in the
- * cache, of which there are 2^20 before unused ones are dropped, are charged to `bytes`, and freed when others need the room.
- * Open files are not charged: a full file system can be opened, to be read or to make room; a task's descriptors limit them.
+ * Cost:
+ *   stat           Stores nothing to shared memory if the path is in the dentry cache. Of a directory in memory it reads one
+ *                  line of each of the directory's 16 parts.
+ *   open, close    Count a reference on the inode in a table of this CPU (2 KiB per CPU); store to no line of inode or
+ *                  dentry. open takes the lowest descriptor, under one lock per task; with CF_O_ANYFD, any from this CPU's
+ *                  part of the task's table. The removal of a file's last name reads a line of each CPU that has opened files
+ *                  by name.
+ *   changes of     link, unlink and rename store to the inode. In memory they lock one of the directory's parts, by a hash
+ *     names        of the name; readdir and rmdir lock all. Other backends hold the directory's semaphore. Calls that fail
+ *                  because the dentry cache says that a name exists, or does not, store nothing.
+ *   pread, pwrite  Within an existing page, pread stores nothing but an access time that is due; pwrite writes that page, and
+ *                  times once per clock tick. Neither shares a line with a write that extends the file.
+ *   space          Cached dentries (up to 2^20 before unused ones are dropped) are charged to `bytes`, and freed when space
+ *                  is needed. Open files are not charged, so that files on a full file system can be opened to be read or
+ *                  truncated; the task's number of descriptors limits them.
  *
  *   operation                      may overlap                                  progress
- *   cf_vfs_new, cf_vfs_free        nothing; free: no task of it is left         as malloc
+ *   cf_vfs_new, cf_vfs_free        nothing; free: after all its tasks           as malloc
  *   cf_task_new, cf_task_free      everything; free: no call of that task       as malloc
  *   every other call               everything, also of the same task            blocks on locks of the files that it changes
  *
  * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel.c
- * compares them). Deviations: directory positions are hashes of names, so they stay valid whatever is added or removed;
- * a hard link costs no inode; a rename of which two things are wrong may name the other one; pipes and sockets cost bytes
- * (CF_CHARGE_STREAM), and where there are none pipe is -ENFILE, socketpair -ENOBUFS and open of a FIFO -ENOMEM; times are
- * marked as with relatime, of a link by readlink alone, and kept from 1677 to 2262; truncate to the size that a file has marks them, as POSIX
- * says; a clock that is set back sets no ctime back, nor a directory's mtime; O_DIRECT, O_PATH, O_TMPFILE and access mode 3 are -EINVAL; extended attributes, ACLs -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV.
+ * compares them). Deviations: directory positions are hashes of names, so they stay valid when names are added or removed;
+ * a hard link costs no inode; a rename with two errors may return the other one; pipes and sockets cost bytes
+ * (CF_CHARGE_STREAM), without which pipe returns -ENFILE, socketpair -ENOBUFS and open of a FIFO -ENOMEM; access times are
+ * updated as with relatime, a symbolic link's by readlink alone; times range from 1677 to 2262; truncate to the current size
+ * updates the times, as POSIX says; if the clock is set back, a ctime or a directory's mtime is not; O_DIRECT, O_PATH, O_TMPFILE
+ * and access mode 3 are -EINVAL; extended attributes and ACLs -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that
+ * cannot be locked; mounts -ENODEV.
  *
  * Guarantees:
- *   1. A failed call changes nothing that another call can see, but for a partial write, which returns what it wrote.
+ *   1. A failed call makes no change that another call can see. (A partial write has not failed: it returns the bytes written.)
  *      (tests/vfs/property.c)
- *   2. bytes and inodes are exact: what is free is what was given at the start less what files, names, holes and streams hold.
- *      (tests/vfs/calls.c, "every byte comes back") What only the cache holds is free, for statvfs and for who needs it.
+ *   2. Accounting of bytes and inodes is exact: free = initial - what files, names, holes and streams use.
+ *      (tests/vfs/calls.c, "every byte comes back") Space used only by caches counts as free, in statvfs and for allocations.
  *      (tests/vfs/one_limit.c)
- *   3. Calls take effect at one moment between their begin and their end.  (tests/explore/vfs_histories.c) Exceptions, as
- *      in Linux: a path is walked component by component, through links as they are then, and what it leads to may be renamed
- *      before link, truncate, chmod and their like change it; O_TRUNC is a step after open's; a read or write of several
- *      pages may be seen page by page, a directory read by several calls as it is at each; times, link counts and sizes of
- *      directories a moment before or after what they belong to; a call through a descriptor acts on the file that it has
- *      found, also when that is closed meanwhile; a new descriptor's number is taken at one moment and open at another,
- *      until which it is -EBADF (dup2: -EBUSY); a call that fails may have held a descriptor, space or an inode for a
- *      moment; CF_O_ANYFD may be -EMFILE beside a close.
+ *   3. Each call takes effect at one moment between its begin and its end.  (tests/explore/vfs_histories.c) Exceptions, as
+ *      in Linux: a path is walked component by component, with the links of that moment, and the file found may be renamed
+ *      before link, truncate, chmod and the like change it; O_TRUNC takes effect after the open itself; a read or write of
+ *      several pages may be seen page by page, and a directory that is read by several calls as it is at each; times, link
+ *      counts and sizes of directories may change a moment before or after the change that they belong to; a call on a
+ *      descriptor acts on the file that it has found, even if the descriptor is closed meanwhile; a new descriptor is
+ *      reserved before it is open, and -EBADF (dup2: -EBUSY) in between; a call that fails may have held a descriptor,
+ *      space or an inode for a moment; CF_O_ANYFD may return -EMFILE during a concurrent close.
  *   4. A file lives until its last name is removed and its last descriptor closed.
  *
  * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.
@@ -53,7 +60,7 @@
  *   cf_vfs_write(task, fd, "hello\n", 6);
  *   cf_vfs_close(task, fd);
  *
- * Source: POSIX.1-2017 and Linux's fs/namei.c and mm/shmem.c, by their behaviour.
+ * Source: behaviour of POSIX.1-2017 and of Linux's fs/namei.c and mm/shmem.c.
  */
 #ifndef COREFOLD_CF_VFS_H
 #define COREFOLD_CF_VFS_H
@@ -84,28 +91,28 @@ int cf_vfs_new(struct cf_vfs **vfs, const struct cf_vfs_options *options);
 /* Drops all caches and all files. */
 void cf_vfs_free(struct cf_vfs *vfs);
 /*
- * Drops up to so many unused dentries and inodes from the caches; returns how many. Gives back memory that no object lies in:
- * of what was dropped just now a grace period later, at the next call.
+ * Frees up to that many unused dentries and inodes; returns how many. Unmaps empty slabs; memory of what this call frees is
+ * unmapped by the next call, after a grace period.
  */
 int64_t cf_vfs_shrink(struct cf_vfs *vfs, int64_t count);
 
 struct cf_vfs_usage {
 	int64_t dentries; /* that exist, cached or in use */
-	int64_t charged;  /* bytes of `bytes` that cached dentries take: free for everybody else */
-	int64_t memory;   /* bytes that dentries, inodes, open files and directories' entries lie in, with free ones among them */
+	int64_t charged;  /* bytes charged for cached dentries; they count as free */
+	int64_t memory;   /* bytes of slabs of dentries, inodes, open files and directory entries, free objects included */
 };
 
 /* By sums: exact when nothing is under way. */
 void cf_vfs_usage(struct cf_vfs *vfs, struct cf_vfs_usage *usage);
 
-/* Descriptors of a task: unless cf_task_limit says otherwise, and at most. */
+/* Descriptors of a task: the default limit, and the largest that cf_task_limit accepts. */
 enum { CF_TASK_LIMIT = 1024, CF_TASK_FDS = 65536 };
 
 /* cred null: uid and gid 0. The working directory is the root, the umask 022. 0 or -ENOMEM. */
 int cf_task_new(struct cf_task **task, struct cf_vfs *vfs, const struct cf_cred *cred);
 /* Closes its descriptors. */
 void cf_task_free(struct cf_task *task);
-/* The most descriptors, as RLIMIT_NOFILE: those above stay open. May not overlap another of this task. 0 or -EINVAL. */
+/* Limits descriptors, as RLIMIT_NOFILE: those above stay open. Must not overlap another for this task. 0 or -EINVAL. */
 int cf_task_limit(struct cf_task *task, int descriptors);
 /* May not overlap other calls of this task. 0 or -ENOMEM. */
 int cf_task_cred(struct cf_task *task, const struct cf_cred *cred);
@@ -114,7 +121,7 @@ uint32_t cf_vfs_umask(struct cf_task *task, uint32_t mask);
 
 /* Flags and modes are those of <fcntl.h> and <sys/stat.h> on x86-64 Linux. */
 #define CF_AT_FDCWD (-100)
-#define CF_O_ANYFD 0x40000000 /* any free descriptor, not the lowest: of open, dup, pipe and socketpair */
+#define CF_O_ANYFD 0x40000000 /* for open, dup, pipe and socketpair: any free descriptor, not the lowest */
 
 int cf_vfs_openat(struct cf_task *task, int dir, const char *path, int flags, uint32_t mode);
 int cf_vfs_close(struct cf_task *task, int fd);
@@ -164,7 +171,7 @@ int cf_vfs_faccessat(struct cf_task *task, int dir, const char *path, int mode, 
 int cf_vfs_chdir(struct cf_task *task, const char *path);
 int cf_vfs_fchdir(struct cf_task *task, int fd);
 
-/* What this file system does not have. */
+/* Not supported by this file system. */
 int cf_vfs_setxattr(struct cf_task *task, const char *path, const char *name, const void *value, size_t size);
 int64_t cf_vfs_getxattr(struct cf_task *task, const char *path, const char *name, void *value, size_t size);
 int cf_vfs_lock(struct cf_task *task, int fd, int operation);

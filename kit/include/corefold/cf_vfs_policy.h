@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_vfs_policy.h: how the name and inode caches lock, chosen at build time by CF_VFS_POLICY: Linux 2.6.35, the main
- * steps of the vfs-scale series, and the scaled form. One source serves all; it asks for the features below, never for
+ * cf_vfs_policy.h: how the dentry and inode caches lock, chosen at build time by CF_VFS_POLICY: Linux 2.6.35, the main
+ * steps of the vfs-scale series, or the scaled form. All are built from one source, which tests the features below, not
  * the number.
  *
  *   CF_VFS_POLICY    what it changes

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cf_vfs_types.h: what calls of cf_vfs.h return, and what files cost of its memory limit. */
+/* cf_vfs_types.h: structures returned by cf_vfs.h, and what files are charged against its memory limit. */
 #ifndef COREFOLD_CF_VFS_TYPES_H
 #define COREFOLD_CF_VFS_TYPES_H
 
@@ -18,7 +18,7 @@ struct cf_stat {
 	uint32_t nlink;
 	uint32_t uid, gid;
 	int64_t size;   /* bytes; of a directory: entries */
-	int64_t blocks; /* of 512 bytes: pages that are there, holes are not */
+	int64_t blocks; /* of 512 bytes: existing pages, not holes */
 	struct cf_time atime, mtime, ctime;
 };
 
@@ -40,8 +40,8 @@ struct cf_dirent {
 };
 
 /*
- * What of the memory limit is charged: more than it takes. A directory's includes the dentry that its users hold. Cached
- * dentries are charged as they are, and freed when somebody else needs their bytes.
+ * Bytes charged against the memory limit, at least what an object needs. A directory's charge includes the dentry that its
+ * users hold. Cached dentries are charged their size, and freed when their bytes are needed.
  */
 enum {
 	CF_CHARGE_INODE = 1024,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_wait.h: how every waiter of the kit waits: it spins, then yields the CPU, then sleeps.
+ * cf_wait.h: how all waits of the kit work: spin, then yield the CPU, then sleep.
  *
- * Not for users: everything here may change. cf_lock.h states what it means for the locks.
+ * Internal: everything here may change. cf_lock.h says what it means for the locks.
  *
- *   CF_LOCK_WAIT_UNTIL(condition)   any condition: in the end sleeps for a tenth of a millisecond at a time
- *   cf_lock_wait_turn, _hand_over   one word, one waiter: 1 until it is handed over; in the end sleeps until then
+ *   CF_LOCK_WAIT_UNTIL(condition)   any condition; sleeps for a tenth of a millisecond at a time
+ *   cf_lock_wait_turn, _hand_over   a word with one waiter: 1 until it is handed over; sleeps until then
  *   cf_wait_on, cf_wake             a futex word and any value, with a deadline
  *
  * Ordering: 1. What happened before cf_lock_hand_over happens before what follows cf_lock_wait_turn.  (tests/lock.c)
  *           2. cf_wait_on and cf_wake order nothing: the caller's accesses to the word do.
  *
- * Source: futex(2). The lab's scheduler is fair, so there locks that spin yield and never sleep (CF_LOCK_PARKS).
+ * Source: futex(2). The simulator's scheduler is fair, so in simulation spin locks yield and never sleep (CF_LOCK_PARKS).
  */
 #ifndef COREFOLD_CF_WAIT_H
 #define COREFOLD_CF_WAIT_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * cf_walk.h: from a path to a dentry, over the name cache.
+ * cf_walk.h: walks a path to a dentry, through the dentry cache.
  *
- * Choose cf_walk_rcu to copy something of what the path names (a stat), cf_walk to keep it.
+ * Choose cf_walk_rcu to copy data of the file (a stat), cf_walk to keep a reference to it.
  *
- * Cost (CF_VFS_POLICY 5): a hit stores nothing to shared memory on its way: a read section, and for each component the
- * loads of cf_dcache.h. cf_walk takes one reference at the end; cf_walk_rcu none. When the walk meets a name that is not
- * cached, or an operation that may block, it takes a reference where it stands and goes on with references; when what it
- * has seen has changed it starts again with references from the beginning.
+ * Cost (CF_VFS_POLICY 5): if all names are cached, the walk stores nothing to shared memory: it is a read section, and the
+ * loads of cf_dcache.h for each component. cf_walk takes one reference at the end; cf_walk_rcu none. At a name that is not
+ * cached, or an operation that may block, the walk takes a reference on the current dentry and continues with references;
+ * if a dentry that it has passed has changed, it restarts with references.
  *
  *   operation                       may overlap    the caller holds                                    progress
  *   cf_walk                         everything     references on root and start; no lock, no read      blocks on a name that
@@ -28,7 +28,7 @@
  *   use(walk.dentry->inode);
  *   cf_dentry_put(walk.dentry);
  *
- * Lifetime: walk->last points into the caller's path. What fn is given stays for the time of the call.
+ * Lifetime: walk->last points into the caller's path. What is passed to fn stays valid during the call.
  *
  * Source: rcu-walk and ref-walk of Linux (2.6.38, fs/namei.c), as Documentation/filesystems/path-lookup describes them.
  */
@@ -42,8 +42,8 @@ CF_EXTERN_BEGIN
 enum {
 	CF_WALK_FOLLOW = 1,    /* a symbolic link at the end is followed; a path that ends in a slash always is */
 	CF_WALK_DIRECTORY = 2, /* -ENOTDIR unless the end is a directory */
-	CF_WALK_PARENT = 4,    /* gives the directory and the last component: to unlink, rename */
-	CF_WALK_CREATE = 8,    /* the end may be negative: the dentry is given then, too. To create, link, rename to */
+	CF_WALK_PARENT = 4,    /* returns the directory and the last component: for unlink, rename */
+	CF_WALK_CREATE = 8,    /* the end may be a negative dentry: for create, link, rename to */
 	CF_WALK_REFERENCE = 16,/* no read-section walk: for tests and measurements */
 	CF_WALK_RCU = 32       /* of cf_walk_rcu: -EAGAIN where it would need a reference; may be called in a read section */
 };
@@ -57,7 +57,7 @@ enum cf_walk_last {
 
 struct cf_walk {
 	/* In. */
-	struct cf_dentry *root;  /* where "/" leads, and above which ".." does not */
+	struct cf_dentry *root;  /* where "/" leads; ".." does not lead above it */
 	struct cf_dentry *start; /* where other paths begin */
 	const struct cf_cred *cred;
 	unsigned flags;
@@ -73,9 +73,9 @@ struct cf_walk {
 int cf_walk(struct cf_walk *walk, const char *path);
 
 /*
- * Calls fn at the end of the path, in a read section and without a reference: fn copies what it wants from the inode, by
- * acquire loads, and does nothing else, since it may be called again with other values. Returns what fn returned the last
- * time, or -errno. walk->dentry is not set.
+ * Calls fn at the end of the path, in a read section and without a reference: fn only copies data of the inode, by acquire
+ * loads, since it may be called again with other values. Returns what the last call of fn returned, or -errno. walk->dentry
+ * is not set.
  */
 int cf_walk_rcu(struct cf_walk *walk, const char *path,
 		int (*fn)(const struct cf_dentry *dentry, const struct cf_inode *inode, void *argument), void *argument);

@@ -64,7 +64,7 @@ impl Workload {
         if first && !runs.is_empty() {
             let again = runs.remove(0);
             let same = again.status == self.recorded.status;
-            ensure!(same, "the program does not end as it did when it was recorded: `corefold run` again says how");
+            ensure!(same, "the program does not end as it did when it was recorded: `corefold run` shows how");
             self.again = Some(again);
         }
         Ok((runs, signal))

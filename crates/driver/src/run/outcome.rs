@@ -125,7 +125,7 @@ fn how(ended: &Ended) -> String {
     };
     let end = match (ended.status.signal(), ended.status.code()) {
         (Some(libc::SIGKILL), _) if stopped.is_empty() => {
-            "was killed (signal 9), perhaps because the host ran out of memory".into()
+            "was killed by SIGKILL, perhaps because the host ran out of memory".into()
         }
         (Some(signal), _) => format!("was ended by signal {signal}"),
         (None, Some(code)) => format!("exited with status {code}"),

@@ -144,7 +144,7 @@ fn unseen(what: u32, pc: u64) {
     const TEXTS: [(Unseen, &str); 7] = [
         (
             Unseen::Memory,
-            "inline assembly accesses memory unseen (COREFOLD_ACCESS_READ, _WRITE or _RMW beside it says what it does)",
+            "memory accesses of inline assembly are not seen (declare them beside it by COREFOLD_ACCESS_READ, _WRITE or _RMW)",
         ),
         (Unseen::SystemCall, "inline assembly makes a system call, which is not simulated (libc's syscall() is)"),
         (Unseen::Random, "an instruction reads the host's random numbers (rdrand), so runs differ"),

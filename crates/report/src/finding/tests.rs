@@ -91,7 +91,7 @@ fn one_run_alone_has_no_speed_but_a_cause() {
 #[test]
 fn failures_come_first() {
     let text = said(&failing());
-    assert_eq!(text, "The run at 80 CPUs was stopped because its time was up (and 2 more failed).");
+    assert_eq!(text, "The run at 80 CPUs was stopped at the time limit (and 2 more failed).");
     assert_eq!(said(&[failed(1, "exited with code 3")]), "The run at 1 CPU exited with code 3.");
     assert_eq!(said(&[]), "");
 }
@@ -107,7 +107,7 @@ fn every_ending_makes_a_sentence() {
             "deadlock: every thread waits for another",
             "The run at 8 CPUs ended in a deadlock: every thread waits for another.",
         ),
-        ("out of memory: 64 bytes were asked for", "The run at 8 CPUs ran out of memory: 64 bytes were asked for."),
+        ("out of memory: 64 bytes were requested", "The run at 8 CPUs ran out of memory: 64 bytes were requested."),
         ("cannot be simulated: fork", "The run at 8 CPUs cannot be simulated: fork."),
         (
             "cannot be simulated: fork() cannot be simulated: a run is one process",
@@ -141,7 +141,7 @@ fn a_barrier_names_the_imbalance() {
     barrier.meetings = Some(met);
     run.locks = vec![barrier];
     let text = said(&[timed(1, 1_000_000), run]);
-    let words = "It is made of a condition variable, which the last to arrive broadcasts. Threads arrive unevenly: average \
+    let words = "It is a condition variable on which the last thread to arrive broadcasts. Threads arrive unevenly: average \
                  wait for the last of 8 3.00 µs; thread 5 is last in 95% of 100 rounds.";
     assert!(text.contains("waits for the barrier hall.changed") && text.contains(words), "{text}");
 }
@@ -155,8 +155,11 @@ fn both_readings_of_two_threads_that_may_meet_at_a_barrier_are_printed() {
         said(&[timed(1, 1_000_000), run])
     };
     let (both, one) = (said_of(true), said_of(false));
-    assert!(both.contains("fits two readings: one makes what the other waits for, too slowly; or they meet"), "{both}");
-    assert!(one.contains("not enough work") && !one.contains("barrier"), "{one}");
+    assert!(
+        both.contains("in one of two ways: one waits for the other's output, which comes too slowly; or they meet"),
+        "{both}"
+    );
+    assert!(one.contains("too little work") && !one.contains("barrier"), "{one}");
 }
 
 #[test]
@@ -172,7 +175,12 @@ fn waiting_for_the_order_to_begin_is_idleness() {
     };
     assert_eq!(said(&[beginning(100, 0)]), "No line, lock or function stands out.");
     let text = said(&[timed(1, 4_000_000), beginning(100, 0)]);
-    assert!(text.contains("only 4.0 of the 8 CPUs had a thread to run, as threads waited for go to begin."), "{text}");
+    assert!(
+        text.contains(
+            "only 4.0 of the 8 CPUs had a thread to run, as threads waited for go before they began their work."
+        ),
+        "{text}"
+    );
     assert!(said(&[beginning(0, 0)]).contains("50% of thread time waits for the spun word go"), "waited for later");
     // Held words are locks: those that each CPU takes once, and that are mostly free, are part of the beginning.
     let mut unknown = beginning(0, 0);
@@ -203,7 +211,7 @@ fn sleeps_are_named_where_they_are_more_than_start_up_waits() {
     let text = slept(5_000_000, 1_000_000);
     assert!(text.contains("had a thread to run, as threads slept, longest in nap (nap.c:6)."), "{text}");
     let text = slept(1_000_000, 5_000_000);
-    assert!(text.contains("had a thread to run, as threads waited for start to begin."), "{text}");
+    assert!(text.contains("had a thread to run, as threads waited for start before they began their work."), "{text}");
 }
 
 /// Two functions that use a field each of one line; `against` tells which field the other CPU wrote.
@@ -233,8 +241,7 @@ fn two_fields_of_one_line_are_both_named_with_their_writers() {
     assert!(text.contains("so takes the line from right (pair.c:20): a read-mostly word beside a written one; padding would separate pair.b from"), "{text}");
     let text = said(&pair(AccessKind::Rmw, ["pair.a", "pair.b"]));
     assert!(
-        text.contains("True sharing: ")
-            && text.contains("padding would separate nothing. To try: a part for each CPU,"),
+        text.contains("True sharing: ") && text.contains("padding would not help. To try: a part for each CPU,"),
         "{text}"
     );
 }

@@ -88,8 +88,8 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
 }
 
 /// What to do about runs that show how threads begin and end rather than what they do.
-pub const MORE_WORK: &str = "Give threads more work, or mark what matters: COREFOLD_BEGIN where the work begins, \
-    COREFOLD_END where it ends.";
+pub const MORE_WORK: &str = "Give threads more work, or mark the region of interest: COREFOLD_BEGIN where the work \
+    begins, COREFOLD_END where it ends.";
 
 fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let all = point.explained.run.time.total();
@@ -102,10 +102,12 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
     let meaning = match lock.kind {
         LockKind::Barrier => uneven(point, lock),
-        LockKind::CondVar if lock.worst().may_be_barrier => ". Two threads use it, and what was recorded fits two readings: \
-                        one makes what the other waits for, too slowly; or they meet at a barrier, and one arrives later."
-            .into(),
-        LockKind::CondVar => ". Either there is not enough work, or those who make it are too slow.".into(),
+        LockKind::CondVar if lock.worst().may_be_barrier => {
+            ". Two threads use it, in one of two ways: one waits for the \
+                        other's output, which comes too slowly; or they meet at a barrier, and one arrives later."
+                .into()
+        }
+        LockKind::CondVar => ". Either there is too little work, or its producers are too slow.".into(),
         _ => taken(lock.acquisitions, lock.contended),
     };
     format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
@@ -115,7 +117,7 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
 fn uneven(point: &Point, lock: &LockGroup) -> String {
     let worst = lock.worst();
     let made =
-        if worst.made { " It is made of a condition variable, which the last to arrive broadcasts." } else { "" };
+        if worst.made { " It is a condition variable on which the last thread to arrive broadcasts." } else { "" };
     let Some(meetings) = worst.meetings.filter(|meetings| meetings.rounds > 0) else {
         return format!(".{made} Threads arrive unevenly.");
     };
@@ -130,8 +132,8 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
     )
 }
 
-/// What all locks come to, where that is much more than these: who holds a lock while waiting for another
-/// has others wait.
+/// The sum of all locks, where it is much larger than these: a thread that waits for one lock while it holds another makes
+/// others wait.
 fn all_locks(point: &Point, lock: &LockGroup) -> String {
     let run = &point.explained.run;
     let locks = point.explained.locks.iter().filter(|l| blamable(l, run) > 0);
@@ -139,7 +141,7 @@ fn all_locks(point: &Point, lock: &LockGroup) -> String {
     if count < 2 || waited < lock.wait_cycles.saturating_mul(3) / 2 {
         return String::new();
     }
-    format!(" {count} locks together take {} of it.", units::about(units::share(waited, run.time.total())))
+    format!(" All {count} locks together: {} of thread time.", units::about(units::share(waited, run.time.total())))
 }
 
 fn taken(acquisitions: u64, contended: u64) -> String {
@@ -160,8 +162,7 @@ fn many_lines_sentence(point: &Point) -> String {
 
 fn idle_sentence(point: &Point) -> String {
     format!(
-        "{}. Look for parts that run alone (as creating threads one by one does), uneven shares of work, sleeping and \
-         I/O.",
+        "{}. Look for serial phases (such as creating threads one by one), uneven shares of work, sleeps and I/O.",
         idleness(point)
     )
 }
@@ -190,7 +191,7 @@ fn not_running(point: &Point) -> String {
         return String::new();
     }
     match lock.filter(|_| waited >= run.pace.sleeps) {
-        Some(lock) => format!(", as threads waited for {} to begin", lock.name),
+        Some(lock) => format!(", as threads waited for {} before they began their work", lock.name),
         None => {
             let place = run.sleeps_at.as_ref().map_or(String::new(), |place| format!(", longest in {place}"));
             format!(", as threads slept{place}")
@@ -235,8 +236,8 @@ fn nothing_sentence(curve: &Curve, point: &Point) -> String {
     match (scales(point), growth) {
         (true, _) if compared(curve, point) => format!("{nothing}: it scales."),
         (false, Some(growth)) => format!(
-            "{nothing}: the same work takes {growth}× the CPU time, and all of it alike, as on hardware threads that \
-             share a core."
+            "{nothing}: the same work takes {growth}× the CPU time, evenly over all functions, as on hardware threads \
+             that share a core."
         ),
         _ => format!("{nothing}."),
     }

@@ -95,7 +95,7 @@ impl Editor<'_> {
             let (Some(name), Some((file, line))) = (&member.name, &member.place) else { continue };
             if !self.source(file)?.mentions(*line, name) {
                 return Err(format!(
-                    "{file} has no `{name}` in line {line}: has it changed since the program was built?"
+                    "{file} has no `{name}` at line {line}: has it changed since the program was built?"
                 ));
             }
         }
@@ -108,7 +108,7 @@ impl Editor<'_> {
             let (path, text) = read(file)?;
             Some(Source::new(path, &text))
         });
-        source.as_ref().ok_or_else(|| format!("{file} cannot be read, or is the system's"))
+        source.as_ref().ok_or_else(|| format!("{file} cannot be read, or is a system header"))
     }
 
     fn changes_of(&mut self, structure: &Declared, is_array: bool) -> Result<Vec<(String, usize, Change)>, String> {
@@ -119,7 +119,7 @@ impl Editor<'_> {
             let aligned = if begins.is_empty() { &[0][..] } else { begins };
             for &number in aligned {
                 if number == 0 && members[0].offset > 0 {
-                    return Err(format!("{} begins with something else than a member", structure.name));
+                    return Err(format!("{} does not begin with a member", structure.name));
                 }
                 changes.push(self.aligned(&members[number], *language)?);
             }
@@ -134,11 +134,11 @@ impl Editor<'_> {
         }
         if structure.ends {
             let last = members.last().filter(|last| last.size.is_some_and(|size| size > 0));
-            let last = last.ok_or_else(|| format!("{} ends with an array of any length", structure.name))?;
+            let last = last.ok_or_else(|| format!("{} ends with a flexible array member", structure.name))?;
             changes.push(self.padded(last, *language, 1)?);
             if !is_array {
                 self.note(format!(
-                    "the padding parts objects of {} from what follows them in memory, not from what comes before",
+                    "the padding separates objects of {} from what follows them in memory, not from what precedes them",
                     structure.name
                 ));
             }
@@ -157,7 +157,7 @@ impl Editor<'_> {
         let (name, (file, line)) = member.name.as_ref().zip(member.place.as_ref()).ok_or("an anonymous member")?;
         let source = self.source(file)?;
         if member.is_bit_field || !source.declares(*line, name, language) {
-            return Err(format!("{file}:{line} does not plainly declare {name} alone"));
+            return Err(format!("{file}:{line} is not a complete declaration of {name} alone"));
         }
         Ok((source, file, *line))
     }
@@ -206,19 +206,18 @@ fn words(why: Undeclared, candidate: &Candidate, line_bytes: u64) -> String {
     match why {
         Undeclared::Untyped => "the type of the object is not known".into(),
         Undeclared::NoStructure if candidate.is_of_elements() => format!(
-            "the elements are no structures: make each the member of one that is aligned to {line_bytes} bytes, and change \
-             what uses them"
+            "the elements are not structures: wrap each in a structure aligned to {line_bytes} bytes, and change the code \
+             that uses them"
         ),
         Undeclared::NoStructure => format!(
-            "the object is no structure: make it the member of one that is aligned to {line_bytes} bytes, and change what \
-             uses it"
+            "the object is not a structure: wrap it in one aligned to {line_bytes} bytes, and change the code that uses it"
         ),
-        Undeclared::Between => "no member of a structure begins there: change what divides up these bytes".into(),
+        Undeclared::Between => "no structure member begins there: change the code that divides up these bytes".into(),
         Undeclared::Rust => format!(
-            "debug information of Rust has no lines of fields: give the field a type that is #[repr(align({line_bytes}))], \
-             as crossbeam_utils::CachePadded, or align its structure so"
+            "Rust's debug information does not say where fields are declared: give the field a type with \
+             #[repr(align({line_bytes}))], such as crossbeam_utils::CachePadded, or align its structure"
         ),
-        Undeclared::OtherLanguage => "it is declared in another language than C and C++".into(),
+        Undeclared::OtherLanguage => "it is not declared in C or C++".into(),
     }
 }
 

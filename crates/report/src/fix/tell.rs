@@ -18,11 +18,11 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     let mut out = format!("{}\n", fixes.program.join(" "));
     if fixes.layouts.is_empty() {
         out +=
-            &format!("At {cpus} of {machine} no structure waits for cache lines enough to be worth another layout.\n");
+            &format!("At {cpus} of {machine} no structure waits for cache lines long enough to try another layout.\n");
         out += &verified(fixes, options.width);
         return style.finish(&out);
     }
-    out += &format!("Other layouts at {cpus} of {machine}; as it is: {}", units::duration(fixes.seconds));
+    out += &format!("Other layouts at {cpus} of {machine}; original layout: {}", units::duration(fixes.seconds));
     if (fixes.seconds - fixes.recorded_seconds).abs() > fixes.recorded_seconds * 1e-6 {
         out += &format!(
             " (recorded: {}; the program, its input or the options have changed)",
@@ -60,27 +60,27 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     if is_clipped {
         out += &format!("\n{}", wrap(&format!("first: {best}"), options.width, 0));
     }
-    out += "\ngain: of throughput, on this workload and machine; bytes: what an object grows by, at most; in all: all \
-            objects that there were at once\n";
+    out += "\ngain: of throughput, on this workload and machine; bytes: growth of one object, at most; in all: of the most \
+            objects that existed at once\n";
     out += &by_luck(fixes, options.width);
     if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {
-        out += "failed: the program ended otherwise than as it is\n";
+        out += "failed: the program did not end as with the original layout\n";
     }
     style.finish(&out) + &patch(fixes, options.width) + &style.finish(&verified(fixes, options.width))
 }
 
-/// How the layout as it is does at each slot.
+/// How the original layout does at each slot.
 fn by_luck(fixes: &Fixes, width: usize) -> String {
     let mut out = String::new();
     if !fixes.luck.is_empty() {
-        out += "average, worst: over all places on a line where the object may begin, each compared with the layout as it is \
+        out += "average, worst: over all offsets on a line where the object may begin, each compared with the original layout \
                 there\n";
     }
     for Luck { object, gains, luck } in &fixes.luck {
         let slots: Vec<String> = gains.iter().map(|(slot, gain)| format!("+{slot} {}", signed(*gain))).collect();
         let text = format!(
-            "Luck of the slot: {object} where it is now, against the mean of all places on a line where it may begin: {}. \
-             All objects at one place: {}.",
+            "Placement luck of {object}: {} where it is now, compared with the mean over all offsets on a line where it may \
+             begin. With all objects at one offset: {}.",
             signed(*luck),
             slots.join(", ")
         );
@@ -100,19 +100,19 @@ fn patch(fixes: &Fixes, width: usize) -> String {
         out += &format!("\n{}\n", source(diff));
         notes.iter().for_each(|note| out += &told(format!("note: {note}")));
     }
-    by_hand.iter().for_each(|text| out += &told(format!("no source patch of {text}")));
+    by_hand.iter().for_each(|text| out += &told(format!("no source patch for {text}")));
     out
 }
 
-/// What changing the source gained, beside what the best trial promised.
+/// What changing the source gained, beside the best trial's gain.
 fn verified(fixes: &Fixes, width: usize) -> String {
     let Some(Verified { command, gain, seconds }) = &fixes.verified else { return String::new() };
     let time = units::duration(*seconds);
-    let promised = match fixes.layouts.first() {
-        Some(best) => format!("; the first layout promised {}", signed(best.gain)),
+    let predicted = match fixes.layouts.first() {
+        Some(best) => format!("; predicted for the first layout: {}", signed(best.gain)),
         None => String::new(),
     };
-    let text = format!("Verified: after `{command}` the gain is {} ({time}){promised}.", signed(*gain));
+    let text = format!("Verified: after `{command}` the gain is {} ({time}){predicted}.", signed(*gain));
     format!("\n{}", wrap(&text, width, 0))
 }
 

@@ -14,7 +14,7 @@ pub fn note(curve: &Curve) -> Option<String> {
                 Fixed::Sleep => slept(last),
                 Fixed::Alarm => "a timer of its own ends the run".into(),
                 Fixed::Clock => format!(
-                    "it watches a clock ({} readings), for the same time in every run",
+                    "it polls a clock ({} readings) for the same time in every run",
                     units::count(last.pace.clock_reads as f64)
                 ),
             };
@@ -23,10 +23,7 @@ pub fn note(curve: &Curve) -> Option<String> {
                     "Speed-up is the ratio of basic blocks executed per second, estimated from samples; for an exact \
                     count of operations, put COREFOLD_PROGRESS into the loop that does the work."
                 }
-                false => {
-                    "How much work was done meanwhile is not known: mark it with COREFOLD_PROGRESS in the loop \
-                    that does it."
-                }
+                false => "How much work it did is not known: mark it with COREFOLD_PROGRESS in the loop that does it.",
             };
             Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
         }
@@ -56,9 +53,9 @@ fn grown(curve: &Curve) -> Option<String> {
     let grows = sampled && cpus > 1.0 && grown >= 2.0 && grown >= cpus * GROWS;
     grows.then(|| {
         format!(
-            "Note: at {} the program ran {}× as many basic blocks as at {}. If each CPU brings its own work, \
-             --work per-cpu compares the runs rightly (so does `corefold report --work per-cpu`); as it is, the same \
-             total work is supposed at every count.",
+            "Note: at {} the program executed {}× as many basic blocks as at {}. If the work grows with the CPUs, use \
+             --work per-cpu (also with `corefold report`); speed-up is computed here for the same total work at every \
+             count.",
             units::counted(last.cpus(), "CPU"),
             units::factor(grown),
             base.cpus()

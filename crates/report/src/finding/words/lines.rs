@@ -76,8 +76,7 @@ fn sharing(group: &Group) -> String {
         ),
         Sharing::True => format!(" True sharing: {who}, which {}; {padding}.", used(group)),
         Sharing::Both => format!(
-            " True and false sharing: {who}; {} of the wait is for fields that other CPUs use as well, the rest for \
-             what lies beside them; {padding}.",
+            " True and false sharing: {who}; {} of the wait is true sharing, the rest false sharing; {padding}.",
             units::about(1.0 - verdict.false_share),
         ),
         Sharing::ReadOnly | Sharing::Unknown => format!(" {who}."),

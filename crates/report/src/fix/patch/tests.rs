@@ -66,7 +66,7 @@ fn a_variable_on_lines_of_its_own_has_an_aligned_first_member() {
     assert_eq!(changed(&patched(TEXT, cpp))[1], "+\talignas(64) long limit;");
     let mut derived = structure(Storage::Global, &[], true);
     derived.members.remove(0);
-    assert!(patched(TEXT, derived).by_hand[0].contains("begins with something else than a member"));
+    assert!(patched(TEXT, derived).by_hand[0].contains("does not begin with a member"));
 }
 
 #[test]
@@ -78,17 +78,17 @@ fn what_an_allocator_returns_is_padded() {
     assert!(first < hits && name < last, "{}", patch.diff);
     let mut flexible = structure(Storage::Heap, &[], true);
     flexible.members[4].size = None;
-    assert!(patched(TEXT, flexible).by_hand[0].contains("ends with an array of any length"));
+    assert!(patched(TEXT, flexible).by_hand[0].contains("ends with a flexible array member"));
 }
 
 /// Two declarators in one line, and a source that is no more that of the program.
 #[test]
 fn what_is_not_plain_is_told_in_words() {
     let patch = patched(TEXT, structure(Storage::Global, &[2], false));
-    assert_eq!(patch.by_hand, ["hits on a line of its own: /src/s.c:4 does not plainly declare a alone"]);
+    assert_eq!(patch.by_hand, ["hits on a line of its own: /src/s.c:4 is not a complete declaration of a alone"]);
     assert!(patch.diff.is_empty());
     let older = patched(&format!("\n{TEXT}"), structure(Storage::Global, &[1], false));
-    assert!(older.diff.is_empty() && older.by_hand[0].contains("no `limit` in line 2: has it changed"), "{older:?}");
+    assert!(older.diff.is_empty() && older.by_hand[0].contains("no `limit` at line 2: has it changed"), "{older:?}");
     let gone = structure(Storage::Global, &[1], false);
     let nowhere = patch_of(trial(Ok(vec![gone])), None);
     assert!(nowhere.by_hand[0].contains("cannot be read"), "{nowhere:?}");
