@@ -594,7 +594,7 @@ impl Turns {
         if core::mem::replace(&mut captured.state, Captured::WANTED) != Captured::DONE {
             return false;
         }
-        let Some(image) = image(&captured.registers) else { return false };
+        let Some(image) = image(captured) else { return false };
         let seen = core::mem::take(&mut self.watching) && sched::shows_reads();
         sched::show_reads(current().polls.on());
         if self.image != 0 && self.image != image {
@@ -632,13 +632,13 @@ const STACK: u64 = 1 << 20;
 
 /// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
 /// not the thread's, or too deep: a loop may have its counter anywhere.
-fn image(registers: &[u64; 7]) -> Option<u64> {
-    let stack = registers[6];
+fn image(captured: &Captured) -> Option<u64> {
+    let stack = captured.registers[6];
     if !current().thread.has_stack(stack) {
         return None;
     }
     let mut hash = FxHasher::default();
-    registers.iter().for_each(|r| hash.write_u64(*r));
+    captured.registers.iter().chain([&captured.others]).for_each(|r| hash.write_u64(*r));
     let from = stack & !7;
     let end = crate::threads::thread::stack_end(from);
     if end - from > STACK {
