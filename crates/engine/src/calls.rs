@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod deadline;
 pub mod files;
+pub mod identity;
 pub mod io;
 pub mod library;
 pub mod library_locks;

@@ -272,6 +272,12 @@ pub fn killed(signal: c_int, pc: u64) -> ! {
     crashed(signal, None, pc, &raw const here as u64)
 }
 
+/// It sends such a signal to another thread.
+pub fn killed_there(signal: c_int, fiber: usize) -> ! {
+    let (thread, stack) = (fiber as u32, stack_of(fiber));
+    end_with(Status::Crashed { signal, address: None, thread, stack, overflow: false }, EXIT_CRASHED)
+}
+
 const HANDLER_STACK: usize = 64 << 10;
 
 /// Takes over the signals that end a process.

@@ -58,7 +58,8 @@ pub fn run(status: Status) -> Run {
         fiber.ends_wait();
     });
     crate::scheduling::spin_skip::end_all(now());
-    let unwritten = cycles(e.sites.take_unwritten_spins());
+    let (computed, stalled) = e.sites.take_unwritten_spins();
+    let unwritten = Time { compute: cycles(computed), stall: cycles(stalled), ..Time::default() };
     e.locks.forget_unwritten();
     let end = e.sim.latest_clock(now()).max(now());
     let line_bytes = e.launch.machine.line_bytes;
@@ -71,7 +72,12 @@ pub fn run(status: Status) -> Run {
         seed: e.launch.seed,
         status,
         cycles: cycles(crate::account::progress::region_ticks(now())),
-        time: Time { compute: time.compute + unwritten, spin: time.spin.saturating_sub(unwritten), ..time },
+        time: Time {
+            compute: time.compute + unwritten.compute,
+            stall: time.stall + unwritten.stall,
+            spin: time.spin.saturating_sub(unwritten.compute + unwritten.stall),
+            ..time
+        },
         sample_period: e.samples.period_cycles(),
         threads: e.fibers.len() as u32,
         modules: all_modules(),

@@ -5,9 +5,10 @@
 //! control register (tests/e2e/assembly.rs disassembles it). So these are saved at each call, and all others only before
 //! other code runs during it: another fiber's, or a function of libc's ([`preserve`]).
 use crate::hooks::around::around;
-use crate::hooks::hot::HOT;
+use crate::hooks::hot::{CAPTURED, Captured, HOT};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use core::arch::naked_asm;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use corefold_block::around::{REST, TOP_BLOCK};
 
@@ -22,6 +23,16 @@ const STATE_HEADER: u32 = 512;
 /// What each call saves is behind that.
 const XMM: u32 = STATE_BYTES;
 const BYTES: u32 = STATE_BYTES + 16 * 16;
+
+/// The low halves of xmm0 to xmm15, as the open call of the running fiber has saved them.
+pub fn low_vectors() -> &'static [u64] {
+    let saved = UNSAVED.load(Relaxed);
+    if saved == 0 {
+        return &[];
+    }
+    // SAFETY: in the frame of `corefold_around`, which stays until the call is done.
+    unsafe { core::slice::from_raw_parts((saved + u64::from(XMM)) as *const u64, 32) }
+}
 
 /// Code that is not the runtime's is about to run.
 #[inline]
@@ -98,6 +109,8 @@ pub extern "C" fn corefold_around() {
         "cmp rax, ds:[{hot} + 24]",
         "jae 4f",
         "mov ds:[{hot} + 16], rax",
+        "mov rax, ds:[{captured}]",
+        "mov qword ptr [rax + {comes_round}], 1",
         "pop rdx",
         "pop rax",
         "jmp 2f",
@@ -154,6 +167,8 @@ pub extern "C" fn corefold_around() {
         "jmp 5b",
         ".cfi_endproc",
         active = sym crate::engine::ACTIVE,
+        captured = const CAPTURED,
+        comes_round = const offset_of!(Captured, comes_round),
         bytes = const BYTES,
         xmm = const XMM,
         state = const STATE,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
-use super::actions::{is_ignored, is_programs};
+use super::actions::{ends, is_ignored, is_programs};
 use super::information::{Information, bit};
 use super::{deliver, is_due, own, process, set_due};
 use crate::crash;
@@ -87,10 +87,22 @@ pub fn interrupt(fiber: usize, time: Ticks) {
 
 /// What `raise`, `kill` and their like do; the call returns to `pc`.
 fn send_now(target: Target, information: Information, pc: u64) {
+    if ends_at_once(target, information.signal) {
+        match target {
+            Target::Thread(fiber) if fiber != engine().sched.fiber => crash::killed_there(information.signal, fiber),
+            _ => crash::killed(information.signal, pc),
+        }
+    }
     send(target, information, now());
     if is_due() {
         deliver(pc);
     }
+}
+
+/// Does the signal end the process before the call returns? As on Linux, no thread runs on until the one that takes it
+/// looks.
+fn ends_at_once(target: Target, signal: c_int) -> bool {
+    ends(signal) && taker(target, signal).is_some_and(|fiber| !is_awaiting(fiber, signal))
 }
 
 /// Does the call mean the calling process?
