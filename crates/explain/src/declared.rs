@@ -76,7 +76,9 @@ pub fn declared(run: &Run, images: &mut Images, all: &[Parting]) -> Vec<Result<V
     images.load(&run.modules);
     let space = Space::new(&run.modules, images);
     let memory = Memory::new(run, &space);
-    let objects: Vec<Object> = run.lines.iter().flat_map(|line| line.objects.iter().cloned()).collect();
+    let of_lines = run.lines.iter().flat_map(|line| &line.objects);
+    let objects: Vec<Object> =
+        of_lines.chain(run.passed.iter().filter_map(|passed| passed.object.as_ref())).cloned().collect();
     let one = |parting: &Parting| {
         let (object, debug, layout) = memory.typed(parting.address, &objects).ok_or(Undeclared::Untyped)?;
         Cutter { debug, storage: object.storage }.declared(&layout, parting)
