@@ -152,7 +152,8 @@ fn seconds(place: &Place, program: &str, args: &str) -> f64 {
 }
 
 /// The patch is applied by patch(1), and the rebuilt program waits no more than its innocent twin does: an array on the heap
-/// whose hottest members share a line of the source, a static array of C++, and an array within a heap object.
+/// whose hottest members share a line of the source, a static array of C++, an array within a heap object, and heap objects
+/// that lie side by side and beside another.
 #[test]
 fn the_source_patch_ends_false_sharing() {
     let culprits = concat!(env!("CARGO_MANIFEST_DIR"), "/../accuracy/culprits");
@@ -160,6 +161,7 @@ fn the_source_patch_ends_false_sharing() {
         ("linear_regression.c", "cc", "+\tlong long : 64, "),
         ("spinlock_pool.cc", "c++", "+\talignas(64) int v_;"),
         ("cache_shards.c", "cc", "+\tlong long : 64, "),
+        ("cache_scratch.cc", "c++", "+\tlong long : 64, "),
     ] {
         let place = Place::new();
         std::fs::copy(format!("{culprits}/{file}"), place.path(file)).expect("a copy");
@@ -182,6 +184,33 @@ fn the_source_patch_ends_false_sharing() {
         let gained = verified["gain"].as_f64().expect("a gain");
         assert!((1.0 + gained) / (1.0 + promised) > 0.9, "{file}: {promised} promised, {gained} gained");
         assert_eq!(document["patch"]["by_hand"], serde_json::json!([]), "{file}");
+    }
+}
+
+const MEMBERS: &str = "truths/members.c";
+
+/// The order of members: a written one to a line that nobody uses, and hot ones together. The structure keeps its size.
+#[test]
+fn members_in_another_order_gain_in_the_source_what_they_gain_in_a_trial() {
+    let mends = [
+        ("8 limits", "server.hits moved to the end", "-DMOVED"),
+        ("8 list", "hot fields record.key and record.next together, apart from cold ones", "-DTOGETHER"),
+    ];
+    for (args, layout, mend) in mends {
+        let recorded = Recorded::new(&program(MEMBERS), args);
+        let document = recorded.fix("--no-slots");
+        let one = document["layouts"].as_array().expect("a list").iter().find(|one| one["layout"] == layout);
+        let one = one.unwrap_or_else(|| panic!("{layout} is not in {document}"));
+        assert_eq!(one["more_bytes"], 0, "{document}");
+        let mended = record(&recorded.place, &program_with(MEMBERS, &[mend]), args, "b.rec");
+        let gained = document["seconds"].as_f64().expect("seconds") / mended - 1.0;
+        let promised = one["gain"].as_f64().expect("a number");
+        assert!(promised > 0.1 && (promised - gained).abs() < 0.05, "{layout}: {promised} promised, {gained} gained");
+        // The innocent twin: its members are in that order.
+        let twin = Recorded::new(&program_with(MEMBERS, &[mend]), args);
+        let said = twin.fix("--no-slots");
+        let accused = |(name, gain): &(&str, f64)| (name.contains("moved") || name.contains("hot")) && *gain > 0.02;
+        assert!(!layouts(&said).iter().any(accused), "{said}");
     }
 }
 

@@ -45,6 +45,14 @@ pub struct Bench {
 /// One compiled workload.
 pub struct Program(PathBuf);
 
+/// A workload and its source in a folder of their own, where a patch may change it.
+pub struct Copy {
+    folder: PathBuf,
+    /// What builds it there: a shell command.
+    build: String,
+    pub program: PathBuf,
+}
+
 impl Program {
     pub fn path(self) -> PathBuf {
         self.0
@@ -149,10 +157,27 @@ impl Bench {
         Ok((serde_json::from_slice(&finish(command)?.stdout)?, recording))
     }
 
-    /// What `corefold fix` says of a recording.
-    pub fn fix(&self, recording: &Path) -> Result<Value> {
+    /// Builds a copy of a workload's source.
+    pub fn copy(&self, source: &str) -> Result<Copy> {
+        let folder = self.file(&format!("copy{}", self.built.fetch_add(1, Ordering::Relaxed)));
+        std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let name = Path::new(source).file_name().and_then(|name| name.to_str()).context("a source without a name")?;
+        std::fs::copy(self.sources.join(source), folder.join(name)).with_context(|| format!("copying {source}"))?;
+        let program = folder.join("program");
+        let corefold = self.corefold.to_str().context("the command's path is no text")?.replace('\'', r"'\''");
+        let compiler = if name.ends_with(".cc") { "c++" } else { "cc" };
+        let build = format!("'{corefold}' {compiler} {} {name} -o program", FLAGS.join(" "));
+        let mut command = Command::new("sh");
+        command.args(["-c", &build]).current_dir(&folder);
+        finish(command).with_context(|| format!("building {source}"))?;
+        Ok(Copy { folder, build, program })
+    }
+
+    /// What `corefold fix` says of a recording of the copy, and what the copy gains once it is built from the proposed source.
+    pub fn fix(&self, recording: &Path, copy: &Copy) -> Result<Value> {
         let mut command = Command::new(&self.corefold);
-        command.arg("fix").arg(recording).args(["--no-slots", "--json", "-"]);
+        command.arg("fix").arg(recording).args(["--no-slots", "--json", "-", "--patch", "fix.diff", "--verify"]);
+        command.arg(format!("patch -p1 < fix.diff && {}", copy.build)).current_dir(&copy.folder);
         Ok(serde_json::from_slice(&finish(command)?.stdout)?)
     }
 

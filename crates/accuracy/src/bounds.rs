@@ -180,6 +180,9 @@ impl Shapes {
     }
 }
 
+/// Whether a layout keeps a bound.
+type Holds = fn(&Layout) -> bool;
+
 /// Of the best layout: what it removes of the time beyond the twin's, and how far the promised gain is from the twin's.
 pub const REMOVED: f64 = 0.9;
 pub const PROMISED: f64 = 0.1;
@@ -190,6 +193,16 @@ pub fn ends_it(layout: &Layout) -> bool {
 
 pub fn is_kept(layout: &Layout) -> bool {
     (layout.gain() - layout.gained()).abs() <= PROMISED
+}
+
+/// The same of the program that the source patch made, and of the trial that it is the patch of.
+pub fn patch_ends_it(layout: &Layout) -> bool {
+    layout.before > layout.twin && layout.patched.as_ref().is_some_and(|patched| patched.removed(layout) >= REMOVED)
+}
+
+pub fn patch_keeps_it(layout: &Layout) -> bool {
+    let gains = layout.patched.as_ref().map(|patched| patched.gains(layout));
+    gains.is_some_and(|(promised, gained)| (promised - gained).abs() <= PROMISED)
 }
 
 /// All that is reached, by name: what was once must not be missed again.
@@ -210,13 +223,15 @@ pub fn reached(results: &Results) -> Result<BTreeSet<String>> {
     reached.extend(ratios.winners_are_reached().then(|| "the better of two designs".into()));
     reached.extend(ratios.median_is_reached().then(|| "the ratio of two designs".into()));
     for score in results.culprits.iter().filter(|score| score.asked_for_layouts) {
-        let layout = score.layout.as_ref();
-        reached.extend(layout.is_some_and(ends_it).then(|| format!("corefold fix ends the fault of {}", score.name)));
-        reached.extend(
-            layout
-                .is_some_and(is_kept)
-                .then(|| format!("the promised gain of {} is within 10 points of the twin's", score.name)),
-        );
+        let name = &score.name;
+        let bounds: [(Holds, String); 4] = [
+            (ends_it, format!("corefold fix ends the fault of {name}")),
+            (is_kept, format!("the promised gain of {name} is within 10 points of the twin's")),
+            (patch_ends_it, format!("the source patch ends the fault of {name}")),
+            (patch_keeps_it, format!("the promised gain of {name} is within 10 points of its patch's")),
+        ];
+        let held = bounds.into_iter().filter(|(holds, _)| score.layout.as_ref().is_some_and(holds));
+        reached.extend(held.map(|(_, bound)| bound));
     }
     for score in &results.culprits {
         reached.extend(score.is_named().then(|| format!("the headline names {}", score.name)));

@@ -173,6 +173,11 @@ impl Culprit {
         missing
     }
 
+    /// In `accuracy`.
+    fn file(&self) -> String {
+        format!("culprits/{}", self.program)
+    }
+
     /// The twin of a public program is another program.
     pub fn asks_for_layouts(&self) -> bool {
         self.suite.is_none() && self.fix.0.iter().any(|fix| matches!(fix, Fix::Separate))
@@ -249,11 +254,14 @@ pub fn measure_layouts(bench: &Bench, all: &[Culprit], only: Option<&str>, score
         progress.step(&culprit.name);
         let score = scores.iter_mut().find(|score| score.name == culprit.name);
         let score = score.with_context(|| format!("{}: `--suite culprits` comes first", culprit.name))?;
-        let [(guilty, arguments), (innocent, _)] = programs(bench, culprit)?;
-        score.layout = layouts::try_layouts(bench, MACHINE, &guilty, &innocent, &arguments)
-            .with_context(|| culprit.name.clone())?;
+        let [(_, arguments), (innocent, _)] = programs(bench, culprit)?;
+        score.layout = layout(bench, culprit, &innocent, &arguments).with_context(|| culprit.name.clone())?;
     }
     Ok(())
+}
+
+fn layout(bench: &Bench, culprit: &Culprit, twin: &Path, arguments: &str) -> Result<Option<Layout>> {
+    layouts::try_layouts(bench, MACHINE, &bench.copy(&culprit.file())?, twin, arguments)
 }
 
 fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
@@ -273,7 +281,7 @@ fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
     }
     let asked_for_layouts = culprit.asks_for_layouts();
     let layout = match asked_for_layouts {
-        true => layouts::try_layouts(bench, MACHINE, &guilty, &innocent, &arguments)?,
+        true => layout(bench, culprit, &innocent, &arguments)?,
         false => None,
     };
     let Culprit { name, what, source, .. } = culprit;
@@ -294,7 +302,7 @@ fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> 
         let arguments = culprit.arguments.clone().context("a public program without arguments")?;
         return Ok([(guilty, arguments), (innocent, twin.arguments.clone())]);
     }
-    let source = format!("culprits/{}", culprit.program);
+    let source = culprit.file();
     let guilty = bench.build_simulated(&source, &[])?.path();
     let innocent = bench.build_simulated(&source, &["-DTWIN".into()])?.path();
     let arguments = |work| format!("{{cpus}} {work}");

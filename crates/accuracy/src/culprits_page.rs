@@ -2,7 +2,7 @@
 //! The page's part on culprits.
 use crate::bounds;
 use crate::culprits::{MACHINE, Score, Verdict};
-use crate::layouts::Layout;
+use crate::layouts::{Layout, Patched};
 use crate::table::{row, verdict};
 use std::fmt::Write;
 
@@ -58,14 +58,50 @@ fn layouts(page: &mut String, scores: &[Score]) {
     );
     row(page, &["program", "layout", "removed", "predicted gain", "gain of the twin"].map(String::from));
     row(page, &["---", "---", "--:", "--:", "--:"].map(String::from));
-    for score in asked {
+    for score in &asked {
         let name = format!("`{}`", score.name);
-        let share = |value: f64| format!("{:.1} %", 100.0 * value);
         let cells = match &score.layout {
-            Some(l) => [name, l.layout.clone(), share(l.removed()), share(l.gain()), share(l.gained())],
+            Some(l) => [name, l.layout.clone(), percent(l.removed()), percent(l.gain()), percent(l.gained())],
             None => [name, "none".into(), "-".into(), "-".into(), "-".into()],
         };
         row(page, &cells);
+    }
+    patches(page, &asked);
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// The programs that source patches make.
+fn patches(page: &mut String, asked: &[&Score]) {
+    let with_patch = |score: &&Score| {
+        let layout = score.layout.clone()?;
+        Some((score.name.clone(), layout.patched.clone()?, layout))
+    };
+    let patched: Vec<(String, Patched, Layout)> = asked.iter().filter_map(with_patch).collect();
+    if patched.is_empty() {
+        return;
+    }
+    let count = |holds: fn(&Layout) -> bool| patched.iter().filter(|(.., layout)| holds(layout)).count();
+    let (ends, keeps, of) = (count(bounds::patch_ends_it), count(bounds::patch_keeps_it), patched.len());
+    let _ = writeln!(
+        page,
+        "\nFor {of} of these programs `--patch` makes a source patch of the first layout, or of one that gains as much, as a whole; for\n\
+         the others it says what to do by hand. The rebuilt program, by `--verify`: at least 90 % is removed in {ends} of {of} ({}), and\n\
+         its gain is within 10 points of the promised one in {keeps} of {of} ({}).\n",
+        verdict(ends == of),
+        verdict(keeps == of),
+    );
+    row(
+        page,
+        &["program", "patched layout", "removed", "gain promised", "gain of the rebuilt program"].map(String::from),
+    );
+    row(page, &["---", "---", "--:", "--:", "--:"].map(String::from));
+    for (name, patch, layout) in &patched {
+        let (promised, gained) = patch.gains(layout);
+        let figures = [patch.removed(layout), promised, gained].map(percent);
+        row(page, &[&[format!("`{name}`"), patch.layout.clone()][..], &figures].concat());
     }
 }
 
@@ -87,6 +123,25 @@ fn accused_of(verdict: &Verdict) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patches_are_held_against_their_promise() {
+        let patched = Patched { layout: "b".into(), trial: 1.5, seconds: 1.6 };
+        let layout = Layout { layout: "a".into(), before: 3.0, trial: 1.4, twin: 1.0, patched: Some(patched) };
+        let score = Score {
+            name: "p".into(),
+            what: String::new(),
+            source: String::new(),
+            public: false,
+            at: Vec::new(),
+            layout: Some(layout),
+            asked_for_layouts: true,
+        };
+        let mut page = String::new();
+        layouts(&mut page, &[score]);
+        assert!(page.contains("| `p` | b | 70.0 % | 100.0 % | 87.5 % |"), "{page}");
+        assert!(page.contains("removed in 0 of 1 (**missed**)") && page.contains("promised one in 0 of 1"), "{page}");
+    }
 
     #[test]
     fn misses_are_counted_and_told() {

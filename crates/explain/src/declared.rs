@@ -15,6 +15,8 @@ use gimli::constants as c;
 pub struct Declared {
     /// `struct statistics`
     pub name: String,
+    /// Where it begins in the unit that is cut.
+    pub base: u64,
     pub language: Language,
     pub storage: Storage,
     /// In the order of the source; base classes are none.
@@ -74,7 +76,9 @@ pub fn declared(run: &Run, images: &mut Images, all: &[Parting]) -> Vec<Result<V
     images.load(&run.modules);
     let space = Space::new(&run.modules, images);
     let memory = Memory::new(run, &space);
-    let objects: Vec<Object> = run.lines.iter().flat_map(|line| line.objects.iter().cloned()).collect();
+    let of_lines = run.lines.iter().flat_map(|line| &line.objects);
+    let objects: Vec<Object> =
+        of_lines.chain(run.passed.iter().filter_map(|passed| passed.object.as_ref())).cloned().collect();
     let one = |parting: &Parting| {
         let (object, debug, layout) = memory.typed(parting.address, &objects).ok_or(Undeclared::Untyped)?;
         Cutter { debug, storage: object.storage }.declared(&layout, parting)
@@ -100,9 +104,9 @@ impl Cutter<'_> {
         match parting.element {
             Some((offset, size)) => {
                 let element = self.element_at(unit, offset, size).ok_or(Undeclared::NoStructure)?;
-                self.cut(element, &[0, size], DEEPEST)
+                self.cut(element, &[0, size], offset, DEEPEST)
             }
-            None => self.cut(unit, &parting.cuts, DEEPEST),
+            None => self.cut(unit, &parting.cuts, 0, DEEPEST),
         }
     }
 
@@ -144,7 +148,7 @@ impl Cutter<'_> {
     }
 
     /// The structure with the members that begin at a cut, and structures inside that are cut themselves.
-    fn cut(&self, kind: Die, cuts: &[u64], depth: usize) -> Result<Vec<Declared>, Undeclared> {
+    fn cut(&self, kind: Die, cuts: &[u64], base: u64, depth: usize) -> Result<Vec<Declared>, Undeclared> {
         let record = self.debug.record(kind).ok_or(Undeclared::NoStructure)?;
         let depth = depth.checked_sub(1).filter(|_| record.keyword != Keyword::Union).ok_or(Undeclared::Between)?;
         let is_inside = |member: &Member<Die>, cut: u64| cut > member.offset && cut < member.end();
@@ -153,18 +157,18 @@ impl Cutter<'_> {
             let inside: Vec<u64> =
                 cuts.iter().filter(|cut| is_inside(member, **cut)).map(|cut| cut - member.offset).collect();
             if !inside.is_empty() {
-                all.extend(self.cut(self.debug.strip(member.kind), &inside, depth)?);
+                all.extend(self.cut(self.debug.strip(member.kind), &inside, base + member.offset, depth)?);
             }
         }
         let between = |cut: &&u64| !record.members.iter().any(|member| is_inside(member, **cut));
         let cuts: Vec<u64> = cuts.iter().filter(between).copied().collect();
         if !cuts.is_empty() {
-            all.push(self.told(kind, &cuts)?);
+            all.push(self.told(kind, &cuts, base)?);
         }
         Ok(all)
     }
 
-    fn told(&self, kind: Die, cuts: &[u64]) -> Result<Declared, Undeclared> {
+    fn told(&self, kind: Die, cuts: &[u64], base: u64) -> Result<Declared, Undeclared> {
         let language = match () {
             () if self.debug.is_cpp(kind) => Language::Cpp,
             () if self.debug.has_tags(kind) => Language::C,
@@ -188,7 +192,7 @@ impl Cutter<'_> {
         begins.dedup();
         let ends = cuts.iter().any(|cut| *cut > 0 && begun(cut).is_none());
         let (name, storage) = (self.debug.type_name(kind), self.storage);
-        let declared = Declared { name, language, storage, members, begins, ends };
+        let declared = Declared { name, base, language, storage, members, begins, ends };
         if declared.members.is_empty() { Err(Undeclared::Between) } else { Ok(declared) }
     }
 }

@@ -102,6 +102,8 @@ pub struct PassedUse {
     pub stall: u64,
     /// Of all stall and spin of the run.
     pub stall_percent: f64,
+    /// What was touched first on such lines: examples, each with its object and its cycles.
+    pub fields: Vec<(ObjectUse, FieldUse)>,
 }
 
 /// A place in the code.

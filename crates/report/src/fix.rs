@@ -2,18 +2,22 @@
 //! Other layouts of the structures that a run waited for, and what trials of them gained.
 //!
 //! Proposed is what separates: a written field, the elements of an array, the bytes that different CPUs use, what is only read,
-//! or the whole object from its neighbours. Nothing that packs two written fields onto one line.
+//! or the whole object from its neighbours; and members in another order, without more room. Nothing that packs two written
+//! fields onto one line.
 mod patch;
 mod propose;
 mod ranges;
+mod reorder;
 mod slots;
 mod tell;
+mod together;
 mod unit;
 
 use corefold_explain::{Declared, Parting, Undeclared};
 use corefold_recording::Run;
 pub use patch::{Patch, patch};
 pub use propose::candidates;
+pub use reorder::Reorder;
 use serde::Serialize;
 pub use slots::{BySlot, Layout, Luck};
 pub use tell::{json, text};
@@ -43,6 +47,12 @@ pub struct Candidate {
     /// Offset and size of the elements of an array within the unit, if these are parted.
     #[serde(skip)]
     pub element: Option<(u64, u64)>,
+    /// Whether CPUs fetched the line that such an object begins on for something else, which comes before it.
+    #[serde(skip)]
+    pub follows: bool,
+    /// Members that change places.
+    #[serde(skip)]
+    pub reorder: Option<Reorder>,
     /// The structures that it cuts, as the source declares them.
     #[serde(skip)]
     pub declared: Result<Vec<Declared>, Undeclared>,
@@ -56,6 +66,10 @@ impl Candidate {
 
     /// Where it cuts the unit that is laid out.
     pub fn parting(&self) -> Parting {
+        if let Some(reorder) = &self.reorder {
+            let cuts = reorder.cuts();
+            return Parting { address: self.address, bytes: self.stride, element: None, cuts };
+        }
         let is_whole = |from: u64, to: u64| {
             let before = self.parts.iter().find(|(begin, bytes, _)| begin + bytes == from);
             before.is_some_and(|(_, bytes, start)| start + bytes == to)
@@ -95,7 +109,10 @@ impl Trial {
     }
 
     fn moved(&self) -> u64 {
-        [&self.candidate].into_iter().chain(&self.with).flat_map(|one| &one.parts).map(|(_, bytes, _)| bytes).sum()
+        let of = |one: &Candidate| {
+            one.parts.iter().map(|(_, bytes, _)| bytes).sum::<u64>() * (one.bytes / one.stride.max(1)).max(1)
+        };
+        [&self.candidate].into_iter().chain(&self.with).map(of).sum()
     }
 
     fn more_bytes(&self) -> u64 {
@@ -242,6 +259,8 @@ mod tests {
             parts: Vec::new(),
             more_bytes,
             element: None,
+            follows: false,
+            reorder: None,
             declared: Err(Undeclared::Untyped),
         };
         Trial { candidate, with: Vec::new(), gain, seconds: 1.0, also: Vec::new(), slots: None }
@@ -257,6 +276,17 @@ mod tests {
         ];
         let ranked = Fixes::new("", &Run::default(), &Run::default(), trials).layouts;
         assert_eq!(ranked.iter().map(Trial::layout).collect::<Vec<_>>(), ["small", "large", "less", "failed"]);
+    }
+
+    /// Each of an object's bytes apart moves as much as the object does, and takes more room.
+    #[test]
+    fn all_elements_that_move_count() {
+        let mut each = trial("a", "each byte", 504, Some(0.5));
+        (each.candidate.stride, each.candidate.parts) = (1, vec![(0, 1, 0)]);
+        let mut whole = trial("a", "whole", 56, Some(0.5));
+        whole.candidate.parts = vec![(0, 8, 0)];
+        let ranked = Fixes::new("", &Run::default(), &Run::default(), vec![each, whole]).layouts;
+        assert_eq!(ranked[0].layout(), "whole");
     }
 
     /// `a` and `b` together gain no more than `a`; with `c` they do.

@@ -133,8 +133,8 @@ impl<'a> Search<'a> {
     }
 
     pub fn line_bytes(&self) -> Result<u64> {
-        let line = self.workload.recorded.lines.first().context("no line was recorded")?;
-        Ok(u64::from(line.bytes))
+        // Where no line was contended, it is uncontended lines of the usual size.
+        Ok(self.workload.recorded.lines.first().map_or(64, |line| u64::from(line.bytes)))
     }
 
     /// Tries what the best layout's run waited for, in addition to it. Returns what is better.
@@ -230,7 +230,8 @@ fn as_parts(parts: &[(u64, u64, u64)]) -> Vec<Part> {
 
 /// Where the object was allocated.
 fn site<'a>(run: &'a Run, candidate: &Candidate) -> Option<&'a AllocSite> {
-    let mut all = run.lines.iter().flat_map(|line| &line.objects);
+    let of_lines = run.lines.iter().flat_map(|line| &line.objects);
+    let mut all = of_lines.chain(run.passed.iter().filter_map(|passed| passed.object.as_ref()));
     run.allocations.get(all.find(|object| object.address == candidate.address)?.site as usize)
 }
 

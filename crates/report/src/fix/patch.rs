@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A change of the source that makes a layout: alignment or padding of members where they stand.
 //!
-//! Members keep their order and their names, and padding has none, so that initialisers and whatever takes a structure for its
-//! first member mean the same. Variables are aligned. What an allocator returns is not, so that has a whole line of padding
-//! instead, which parts two members wherever the object begins.
+//! Unless the layout is another order, members keep theirs and their names, and padding has none, so that initialisers and
+//! whatever takes a structure for its first member mean the same. Variables are aligned. What an allocator returns is not, so that
+//! has a whole line of padding instead, which parts two members wherever the object begins. Before the first member there is
+//! padding only if something else was used there; then a note says what no longer holds.
 mod diff;
 mod source;
 
-use super::{Candidate, Trial, gains_more};
+use super::{Candidate, Reorder, Trial, gains_more};
 use corefold_explain::{Declared, DeclaredMember, Language, Storage, Undeclared};
 use diff::{Change, diff};
 use serde::Serialize;
@@ -75,11 +76,13 @@ impl Editor<'_> {
     /// All changes of one layout, or none and why.
     fn edit(&mut self, candidate: &Candidate) -> Result<(), String> {
         let declared = candidate.declared.as_ref().map_err(|why| words(*why, candidate, self.line_bytes))?;
-        let is_array = candidate.is_of_elements();
         let mut changes = Vec::new();
+        if let (Some(_), [_, _, ..]) = (&candidate.reorder, &declared[..]) {
+            return Err("the members are of several structures: move them by hand".into());
+        }
         for structure in declared {
             self.check(structure)?;
-            changes.extend(self.changes_of(structure, is_array)?);
+            changes.extend(self.changes_of(structure, candidate)?);
         }
         for (file, line, change) in changes {
             let known = self.changes.entry((file, line)).or_default();
@@ -111,7 +114,14 @@ impl Editor<'_> {
         source.as_ref().ok_or_else(|| format!("{file} cannot be read, or is a system header"))
     }
 
-    fn changes_of(&mut self, structure: &Declared, is_array: bool) -> Result<Vec<(String, usize, Change)>, String> {
+    fn changes_of(
+        &mut self,
+        structure: &Declared,
+        candidate: &Candidate,
+    ) -> Result<Vec<(String, usize, Change)>, String> {
+        if let Some(reorder) = &candidate.reorder {
+            return self.moved(structure, reorder);
+        }
         let Declared { members, begins, language, .. } = structure;
         let mut changes = Vec::new();
         if structure.storage == Storage::Global {
@@ -136,13 +146,54 @@ impl Editor<'_> {
             let last = members.last().filter(|last| last.size.is_some_and(|size| size > 0));
             let last = last.ok_or_else(|| format!("{} ends with a flexible array member", structure.name))?;
             changes.push(self.padded(last, *language, 1)?);
-            if !is_array {
-                self.note(format!(
-                    "the padding separates objects of {} from what follows them in memory, not from what precedes them",
-                    structure.name
-                ));
-            }
         }
+        if structure.ends && candidate.follows && !candidate.is_of_elements() {
+            changes.extend(self.padded_in_front(structure)?);
+        }
+        Ok(changes)
+    }
+
+    /// Parted from what comes before it in memory, if it begins with a member.
+    fn padded_in_front(&mut self, structure: &Declared) -> Result<Option<(String, usize, Change)>, String> {
+        let Declared { name, members, language, begins, .. } = structure;
+        let Some(first) = members.first().filter(|first| first.offset == 0 && begins.first() != Some(&0)) else {
+            self.note(format!(
+                "the padding separates objects of {name} from what follows them in memory, not from what precedes them"
+            ));
+            return Ok(None);
+        };
+        let first_name = first.name.as_deref().unwrap_or_default();
+        self.note(format!(
+            "{name} no longer begins with {first_name}: a cast of a pointer to the one into a pointer to the other would be wrong"
+        ));
+        self.padded(first, *language, 0).map(Some)
+    }
+
+    /// The lines of members that go elsewhere in their structure.
+    fn moved(&mut self, structure: &Declared, reorder: &Reorder) -> Result<Vec<(String, usize, Change)>, String> {
+        let Declared { name, base, members, language, .. } = structure;
+        let offset = |member: &DeclaredMember| base + member.offset;
+        let is_moved = |member: &&DeclaredMember| {
+            reorder.ranges.iter().any(|(from, bytes)| (*from..from + bytes).contains(&offset(member)))
+        };
+        let (mut text, mut changes) = (String::new(), Vec::new());
+        for member in members.iter().filter(is_moved) {
+            let (source, file, line) = self.plain(member, *language)?;
+            let number = line as usize - 1;
+            text += &source.lines[number];
+            changes.push((file.to_owned(), number, Change { before: None, instead: Some(String::new()) }));
+        }
+        let at = members.iter().position(|member| offset(member) >= reorder.before);
+        let (anchor, later) = at.map_or((members.last(), 1), |at| (members.get(at), 0));
+        let (_, file, line) = self.plain(anchor.ok_or("a structure without members")?, *language)?;
+        let all_here = changes.iter().all(|(other, ..)| other == file) && text.ends_with('\n');
+        if text.is_empty() || !all_here {
+            return Err(format!("its members are not all in one structure: move them in {name} by hand"));
+        }
+        changes.push((file.to_owned(), line as usize - 1 + later, Change { before: Some(text), instead: None }));
+        self.note(format!(
+            "what depends on the order of members of {name}, as initialisers without names, must follow"
+        ));
         Ok(changes)
     }
 

@@ -2,6 +2,7 @@
 //! Which layouts are worth a trial.
 use super::Candidate;
 use super::ranges::cuts;
+use super::together::hot_together;
 use super::unit::{LEAST_OF_FIELD, Part, Unit, fields, share_of};
 use crate::hot::{Group, groups};
 use crate::units;
@@ -11,13 +12,13 @@ use std::collections::BTreeSet;
 
 /// Objects that are looked at, and the least share of the CPU time that each must be waited for.
 const OBJECTS: usize = 4;
-const LEAST: f64 = 0.02;
+pub const LEAST: f64 = 0.02;
 /// The least share of the CPU time without spins that CPUs stall for such an object.
 const LEAST_OF_STALL: f64 = 0.05;
 /// Fields of one object, the most expensive, that are tried alone.
 const FIELDS: usize = 4;
-/// And so many with padding before them.
-const PADDED: usize = 2;
+/// And so many with padding before them, or moved.
+pub const PADDED: usize = 2;
 /// Elements of an array within an object, at most.
 pub const ELEMENTS: u64 = 1024;
 
@@ -37,7 +38,9 @@ pub fn candidates(explained: &Explained) -> Vec<Candidate> {
     let stalls = |group: &&&Group| units::share(group.stall, compute + stall) >= LEAST_OF_STALL;
     let by_stall = by_stall.iter().take(OBJECTS).filter(stalls).copied();
     let mut found: Vec<Candidate> = Vec::new();
-    for candidate in by_wait.chain(by_stall).flat_map(of_group) {
+    let of_groups = by_wait.chain(by_stall).flat_map(|group| of_group(group, explained));
+    for mut candidate in of_groups.chain(hot_together(explained)) {
+        candidate.follows = explained.lines.iter().any(|line| follows_another(line, &candidate.object));
         if !found.iter().any(|known| known.address == candidate.address && known.parts == candidate.parts) {
             found.push(candidate);
         }
@@ -45,11 +48,18 @@ pub fn candidates(explained: &Explained) -> Vec<Candidate> {
     found
 }
 
+/// Was the line fetched for something else, which comes before an object of that name?
+fn follows_another(line: &HotLine, name: &str) -> bool {
+    let used = || line.fields.iter().filter_map(|field| line.objects.get(field.object?));
+    let own = line.objects.iter().filter(|object| object.name == name).map(|object| object.address).max();
+    own.is_some_and(|own| used().any(|other| other.name != name && other.address < own))
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn of_group(group: &Group<'_>) -> Vec<Candidate> {
+fn of_group(group: &Group<'_>, explained: &Explained) -> Vec<Candidate> {
     let hottest = group.hottest();
     let Some(object) = main_object(hottest) else { return Vec::new() };
     let unit = Unit::new(object, group);
@@ -60,6 +70,7 @@ fn of_group(group: &Group<'_>) -> Vec<Candidate> {
     found.extend(unit.fields_alone());
     found.extend(unit.padded());
     found.extend(unit.read_apart());
+    found.extend(unit.moved(explained));
     found.extend(unit.aligned());
     found
 }
@@ -74,7 +85,7 @@ fn main_object(line: &HotLine) -> Option<&ObjectUse> {
 }
 
 impl Unit<'_> {
-    fn candidate(&self, layout: String, stride: u64, parts: Vec<(u64, u64, u64)>) -> Candidate {
+    pub fn candidate(&self, layout: String, stride: u64, parts: Vec<(u64, u64, u64)>) -> Candidate {
         let used = parts.last().map_or(0, |(_, bytes, to)| to + bytes);
         let new_stride = used.next_multiple_of(self.line_bytes);
         let moved: u64 = parts.iter().map(|(_, bytes, _)| bytes).sum();
@@ -91,6 +102,8 @@ impl Unit<'_> {
             more_bytes: (new_stride - moved.min(new_stride)) * (self.object.bytes / stride).max(1),
             parts,
             element: None,
+            follows: false,
+            reorder: None,
             declared: Err(Undeclared::Untyped),
         }
     }
@@ -106,7 +119,7 @@ impl Unit<'_> {
         if step < self.line_bytes && self.stride == bytes { step } else { 0 }
     }
 
-    fn name(&self, part: &Part) -> String {
+    pub fn name(&self, part: &Part) -> String {
         one_name(&part.names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -198,7 +211,7 @@ impl Unit<'_> {
     }
 
     /// Each with its offset, those that cost most first.
-    fn written_fields(&self) -> Vec<(u64, &Part)> {
+    pub fn written_fields(&self) -> Vec<(u64, &Part)> {
         let all = self.parts.iter().map(|(offset, part)| (*offset, part));
         let mut written: Vec<(u64, &Part)> = all.filter(|(_, part)| part.written).collect();
         // One of an array's elements is no better than the others.

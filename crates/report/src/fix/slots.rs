@@ -65,6 +65,10 @@ impl Candidate {
 
     /// Its parts where the layout has them, and the rest of an object that begins at that offset of a line.
     pub fn at(&self, slot: u64, line_bytes: u64) -> Layout {
+        if let Some(reorder) = &self.reorder {
+            let parts = reorder.pieces(self.bytes).into_iter().map(|(from, bytes, to)| (from, bytes, slot + to));
+            return (parts.collect(), (slot + self.bytes).next_multiple_of(line_bytes));
+        }
         let (mut parts, mut from) = (self.parts.clone(), 0);
         let mut keep = |from: u64, end: u64| {
             if from < end {
@@ -112,6 +116,8 @@ mod tests {
             parts: vec![(32, 8, 0)],
             more_bytes: 56,
             element: None,
+            follows: false,
+            reorder: None,
             declared: Err(corefold_explain::Undeclared::Untyped),
         };
         assert_eq!(candidate.slots(64), [0, 16, 32, 48]);

@@ -2,7 +2,7 @@
 //! Changes of a file's lines, as a unified diff.
 use std::collections::BTreeMap;
 
-/// What becomes of a line: text before it, and itself.
+/// What becomes of a line: lines before it, and itself; empty: it goes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
     pub before: Option<String>,
@@ -17,7 +17,7 @@ const CONTEXT: usize = 3;
 pub fn diff(name: &str, lines: &[String], changes: &BTreeMap<usize, Change>) -> String {
     let mut out = format!("--- a/{name}\n+++ b/{name}\n");
     let mut numbers = changes.keys().copied().peekable();
-    let mut added = 0;
+    let mut more = 0;
     while let Some(first) = numbers.next() {
         let mut last = first;
         while let Some(next) = numbers.next_if(|next| *next <= last + 2 * CONTEXT) {
@@ -25,25 +25,29 @@ pub fn diff(name: &str, lines: &[String], changes: &BTreeMap<usize, Change>) -> 
         }
         let (begin, end) = (first.saturating_sub(CONTEXT), (last + CONTEXT + 1).min(lines.len()));
         let mut hunk = String::new();
-        let mut more = 0;
+        let mut new = 0;
         for number in begin..end.max(last + 1) {
             let change = changes.get(&number).cloned().unwrap_or_default();
-            if let Some(text) = change.before {
-                push(&mut hunk, '+', &text);
-                more += 1;
+            for text in change.before.iter().flat_map(|text| text.split_inclusive('\n')) {
+                push(&mut hunk, '+', text);
+                new += 1;
             }
             match (lines.get(number), change.instead) {
                 (Some(line), Some(text)) => {
                     push(&mut hunk, '-', line);
-                    push(&mut hunk, '+', &text);
+                    text.split_inclusive('\n').for_each(|text| push(&mut hunk, '+', text));
+                    new += text.split_inclusive('\n').count();
                 }
-                (Some(line), None) => push(&mut hunk, ' ', line),
+                (Some(line), None) => {
+                    push(&mut hunk, ' ', line);
+                    new += 1;
+                }
                 (None, _) => {}
             }
         }
         let old = end - begin;
-        out += &format!("@@ -{},{old} +{},{} @@\n{hunk}", begin + 1, begin + added + 1, old + more);
-        added += more;
+        out += &format!("@@ -{},{old} +{},{new} @@\n{hunk}", begin + 1, (begin + 1).saturating_add_signed(more));
+        more += new as isize - old as isize;
     }
     out
 }
@@ -81,6 +85,14 @@ mod tests {
         let out = of(&text, &[(0, Some("x\n"), None), (25, None, Some("y\n"))]);
         assert!(out.contains("@@ -1,4 +1,5 @@\n+x\n 1\n"), "{out}");
         assert!(out.contains("@@ -23,7 +24,7 @@\n 23\n 24\n 25\n-26\n+y\n 27\n"), "{out}");
+    }
+
+    #[test]
+    fn a_line_may_go_elsewhere() {
+        let text: String = (1..=30).map(|n| format!("{n}\n")).collect();
+        let out = of(&text, &[(1, None, Some("")), (5, Some("2\nx\n"), None), (25, None, Some("y\n"))]);
+        assert!(out.contains("@@ -1,9 +1,10 @@\n 1\n-2\n 3\n 4\n 5\n+2\n+x\n 6\n"), "{out}");
+        assert!(out.contains("@@ -23,7 +24,7 @@"), "{out}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn structure(storage: Storage, begins: &[usize], ends: bool) -> Declared {
         place: Some((FILE.into(), [2, 3, 4, 4, 5][number as usize])),
     };
     let members = (0..).zip(["limit", "hits", "a", "b", "name"]).map(member).collect();
-    Declared { name: "struct s".into(), language: Language::C, storage, members, begins: begins.into(), ends }
+    Declared { name: "struct s".into(), base: 0, language: Language::C, storage, members, begins: begins.into(), ends }
 }
 
 fn trial(declared: Result<Vec<Declared>, Undeclared>) -> Trial {
@@ -31,6 +31,8 @@ fn trial(declared: Result<Vec<Declared>, Undeclared>) -> Trial {
         parts: vec![(8, 8, 0)],
         more_bytes: 56,
         element: None,
+        follows: false,
+        reorder: None,
         declared,
     };
     Trial { candidate, with: Vec::new(), gain: None, seconds: 1.0, also: Vec::new(), slots: None }
@@ -79,6 +81,41 @@ fn what_an_allocator_returns_is_padded() {
     let mut flexible = structure(Storage::Heap, &[], true);
     flexible.members[4].size = None;
     assert!(patched(TEXT, flexible).by_hand[0].contains("ends with a flexible array member"));
+}
+
+/// Where something else is used on the line that an object begins on, padding behind it is not enough.
+#[test]
+fn an_object_that_follows_another_is_padded_on_both_sides() {
+    let follower = |begins: &[usize], element| {
+        let mut trial = trial(Ok(vec![structure(Storage::Heap, begins, true)]));
+        (trial.candidate.follows, trial.candidate.element) = (true, element);
+        patch_of(trial, Some(TEXT))
+    };
+    let patch = follower(&[], None);
+    assert_eq!(changed(&patch), [PADDING, PADDING]);
+    let (first, last) = (patch.diff.find(PADDING), patch.diff.rfind(PADDING));
+    assert!(first < patch.diff.find("long limit") && patch.diff.find("char name") < last, "{}", patch.diff);
+    assert!(patch.notes[0].contains("struct s no longer begins with limit"), "{patch:?}");
+    assert_eq!(changed(&follower(&[], Some((0, 40)))).len(), 1, "elements are parted by what is behind each");
+}
+
+/// The lines of the members go elsewhere in their structure; nothing else changes.
+#[test]
+fn members_that_are_moved_keep_their_lines() {
+    let moving = |ranges: &[(u64, u64)], before, structures: usize| {
+        let mut trial = trial(Ok(vec![structure(Storage::Heap, &[], true); structures]));
+        trial.candidate.reorder = Some(Reorder { ranges: ranges.into(), before });
+        patch_of(trial, Some(TEXT))
+    };
+    let to_the_end = moving(&[(8, 8)], 40, 1);
+    assert_eq!(changed(&to_the_end), ["-\tlong hits; /* written */", "+\tlong hits; /* written */"]);
+    assert!(to_the_end.diff.contains(" \tchar name[8];\n+\tlong hits; /* written */\n };"), "{}", to_the_end.diff);
+    let together = moving(&[(32, 8)], 8, 1);
+    assert!(together.diff.contains("+\tchar name[8];\n \tlong hits;"), "{}", together.diff);
+    assert!(together.notes[0].contains("the order of members of struct s"), "{together:?}");
+    assert!(moving(&[(16, 8)], 40, 1).by_hand[0].contains("does not plainly declare a alone"));
+    assert!(moving(&[(8, 8)], 40, 2).by_hand[0].contains("of several structures"));
+    assert!(moving(&[(100, 8)], 40, 1).by_hand[0].contains("by hand"));
 }
 
 /// Two declarators in one line, and a source that is no more that of the program.

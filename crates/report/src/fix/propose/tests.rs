@@ -129,6 +129,19 @@ fn what_stalls_those_who_do_not_spin_is_tried_too() {
     assert!(candidates(&run).is_empty());
 }
 
+/// A line that is fetched for what lies before the object, too.
+#[test]
+fn what_is_used_before_an_object_on_its_line_is_known() {
+    let fields = [("t.a", 0, 8, 1, 50), ("t.b", 8, 8, 1, 50)];
+    let beside = |address, is_used: bool| {
+        let mut line = line(64, Storage::Heap, &fields, 0);
+        line.objects.push(ObjectUse { name: "other".into(), address, bytes: 16, ..ObjectUse::default() });
+        line.fields.extend(is_used.then(|| FieldUse { object: Some(1), size: 8, transfers: 1, ..FieldUse::default() }));
+        proposed(line)[0].follows
+    };
+    assert_eq!([beside(0xff0, true), beside(0xff0, false), beside(0x1040, true)], [true, false, false]);
+}
+
 /// Where an object begins on a line is luck if its allocator packs it without regard to lines.
 #[test]
 fn slots_are_as_the_allocator_aligns() {
