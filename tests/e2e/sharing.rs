@@ -125,6 +125,17 @@ fn elements_that_belong_to_one_thread_each_are_to_be_aligned() {
     assert!(line.text("verdict").contains("aligning struct both (16 bytes) to 64 bytes"), "{}", line.text("verdict"));
 }
 
+/// The arrays are on different lines: no padding between them separates anything.
+#[test]
+fn elements_of_two_arrays_are_to_be_separated_from_their_like() {
+    let report = neighbours("columns");
+    let said = text(&report);
+    assert!(
+        said.contains("padding would separate the elements of columns.reads[0-7] and columns.writes[0-7]"),
+        "{said}"
+    );
+}
+
 #[test]
 fn heap_objects_that_belong_to_one_thread_each_need_lines_of_their_own() {
     let report = neighbours("objects");

@@ -33,7 +33,7 @@ struct Part<'a> {
 /// the same lines, and may be why.
 pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(&SiteUse) -> bool) -> Verdict {
     let mut parts: Vec<Part> = Vec::new();
-    let (mut true_cost, mut false_cost, mut apart) = (0.0, 0.0, Apart::default());
+    let (mut true_cost, mut false_cost, mut within_arrays, mut apart) = (0.0, 0.0, 0.0, Apart::default());
     for site in sites.clone() {
         let cost = (site.stall + site.spin + site.transfers) as f64;
         add(&mut parts, site, cost);
@@ -41,6 +41,7 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
         if own(site) && same + other > 0 {
             true_cost += cost * same as f64 / (same + other) as f64;
             false_cost += cost * other as f64 / (same + other) as f64;
+            within_arrays += cost * elements(site) as f64 / (same + other) as f64;
             for (conflict, beside) in site.conflicts.iter().filter_map(|c| Some((c, c.beside.as_ref()?))) {
                 apart.add(site, beside, cost * conflict.count as f64 / (same + other) as f64);
             }
@@ -59,7 +60,8 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
         share if share > 1.0 - NEGLIGIBLE => Sharing::True,
         _ => Sharing::Both,
     };
-    let mut verdict = verdict(sharing, &parts, true_share, apart.said(false_cost));
+    let elements_alone = within_arrays > false_cost * (1.0 - NEGLIGIBLE);
+    let mut verdict = verdict(sharing, &parts, true_share, elements_alone, apart.said(false_cost));
     if library && !verdict.padding.is_empty() {
         verdict.padding = "it is the C library's own and cannot be padded".to_owned();
     }
@@ -92,7 +94,15 @@ fn add<'a>(parts: &mut Vec<Part<'a>>, site: &'a SiteUse, cost: f64) {
     }
 }
 
-fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, said: Option<Said>) -> Verdict {
+/// Times that the line was fetched because another CPU had used another element of the same array.
+fn elements(site: &SiteUse) -> u64 {
+    let array = without_indices(&site.field);
+    let is_element = |field: &str| field.contains('[') && without_indices(field) == array;
+    let elements = site.conflicts.iter().filter(|conflict| !conflict.same && is_element(&conflict.field));
+    elements.map(|conflict| conflict.count).sum()
+}
+
+fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, elements_alone: bool, said: Option<Said>) -> Verdict {
     // The elements of an array together, or there would be no minor field beside those of a large one.
     let mut by_array: BTreeMap<String, u64> = BTreeMap::new();
     parts.iter().for_each(|part| *by_array.entry(without_indices(&part.name)).or_default() += part.writes);
@@ -121,7 +131,7 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, said: Option<Said>
     verdict.users = users.len();
     let pieces = used.iter().flat_map(|part| part.uses.values());
     verdict.users_each = pieces.map(|uses| beside::users(uses).len()).max().unwrap_or(0);
-    advise(&mut verdict, said);
+    advise(&mut verdict, elements_alone, said);
     verdict
 }
 
@@ -134,17 +144,16 @@ fn without_indices(name: &str) -> String {
 
 /// Why lines are shared falsely, and what would separate what lies on them. Of elements and heap objects that lie beside
 /// each other it is said only where their fields alone do not say it.
-fn advise(verdict: &mut Verdict, said: Option<Said>) {
+fn advise(verdict: &mut Verdict, elements_alone: bool, said: Option<Said>) {
     verdict.reason = match verdict.only_read.is_empty() {
         true => "different CPUs write different fields of one line",
         false => "a read-mostly word beside a written one",
     }
     .to_owned();
-    verdict.padding = padding(verdict);
-    let elements_alone =
-        quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
+    verdict.padding = padding(verdict, elements_alone);
+    let one_array = quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
     let is_false = matches!(verdict.sharing, Sharing::False | Sharing::Both);
-    match said.filter(|_| is_false && !elements_alone) {
+    match said.filter(|_| is_false && !one_array) {
         Some(said) if said.alone => (verdict.reason, verdict.padding) = (said.reason, said.cure),
         Some(said) => verdict.padding += &format!(", and {}", said.cure),
         None => {}
@@ -152,10 +161,13 @@ fn advise(verdict: &mut Verdict, said: Option<Said>) {
 }
 
 /// What would lie on lines of their own if there were room between them.
-fn padding(verdict: &Verdict) -> String {
+fn padding(verdict: &Verdict, elements_alone: bool) -> String {
     let (written, read) = (list(&verdict.written), list(&verdict.only_read));
     match (verdict.sharing, verdict.only_read.is_empty()) {
         (Sharing::False | Sharing::Both, false) => format!("padding would separate {read} from {written}"),
+        (Sharing::False | Sharing::Both, true) if elements_alone && quoted(&verdict.written).len() > 1 => {
+            format!("padding would separate the elements of {written}")
+        }
         (Sharing::False | Sharing::Both, true) => format!("padding would separate {}", apart(&verdict.written)),
         (Sharing::True, _) => "padding would not help".to_owned(),
         _ => String::new(),

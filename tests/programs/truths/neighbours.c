@@ -15,6 +15,11 @@ static _Alignas(64) struct lined {
 	_Alignas(64) struct both both;
 } lined[64];
 
+/* columns: each thread has an element of its own in two arrays, which are on different lines. */
+static _Alignas(64) struct {
+	_Alignas(64) atomic_long reads[64], writes[64];
+} columns;
+
 /* objects: each thread has a heap object of its own; they lie on lines as malloc makes them. */
 static struct both *objects[64];
 
@@ -47,6 +52,15 @@ static void cross(int thread)
 
 	for (int i = 0; i < rounds; i++)
 		atomic_fetch_add(field, 1);
+}
+
+static void use_columns(int thread)
+{
+	for (int i = 0; i < rounds; i++) {
+		atomic_fetch_add(&columns.reads[thread], 1);
+		if (i % 4 == 0)
+			atomic_fetch_add(&columns.writes[thread], 1);
+	}
 }
 
 static void count(int thread)
@@ -90,6 +104,8 @@ static void work(int thread)
 		use(&own[thread]);
 	else if (!strcmp(way, "objects"))
 		use(objects[thread]);
+	else if (!strcmp(way, "columns"))
+		use_columns(thread);
 	else if (!strcmp(way, "crossed"))
 		cross(thread);
 	else if (!strcmp(way, "behind"))
