@@ -113,7 +113,7 @@ fn members_that_are_moved_keep_their_lines() {
     let together = moving(&[(32, 8)], 8, 1);
     assert!(together.diff.contains("+\tchar name[8];\n \tlong hits;"), "{}", together.diff);
     assert!(together.notes[0].contains("the order of members of struct s"), "{together:?}");
-    assert!(moving(&[(16, 8)], 40, 1).by_hand[0].contains("does not plainly declare a alone"));
+    assert!(moving(&[(16, 8)], 40, 1).by_hand[0].contains("is not a complete declaration of a alone"));
     assert!(moving(&[(8, 8)], 40, 2).by_hand[0].contains("of several structures"));
     assert!(moving(&[(100, 8)], 40, 1).by_hand[0].contains("by hand"));
 }
