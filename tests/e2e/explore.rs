@@ -227,7 +227,7 @@ fn a_schedule_that_takes_long_is_no_failure_unless_its_time_was_given() {
     assert!(found(&place)["unfinished"].as_array().unwrap().contains(&1.into()), "{}", said.out);
     let (_, said) = explore(&program, "--cpus 2 --seeds 1 --longest 0.05");
     assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
-    assert!(said.out.starts_with("seed 1: did not end within the virtual time"), "{}", said.out);
+    assert!(said.out.starts_with("seed 1: did not end within the limit of virtual time"), "{}", said.out);
     let (_, said) = explore(&program, "--cpus 2 --seeds 1 --longest 10");
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
 }
