@@ -138,9 +138,11 @@ fn a_loop_without_accesses_is_reported() {
     let said = Simulation::of(&program).cpus("1").args("registers").timeout(Duration::from_secs(3)).run().said;
     assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
     let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in
-        ["computes at count_in_registers (interrupted.c:", "without a memory access since", "rebuild with `corefold cc`"]
-    {
+    for words in [
+        "computes at count_in_registers (interrupted.c:",
+        "without a memory access since",
+        "rebuild with `corefold cc`",
+    ] {
         assert!(told.contains(words), "{words:?} is not in:\n{}", said.out);
     }
 }
