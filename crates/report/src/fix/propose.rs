@@ -3,24 +3,19 @@
 use super::Candidate;
 use super::ranges::cuts;
 use super::together::hot_together;
-use super::unit::{LEAST_OF_FIELD, Part, Unit, fields, share_of};
+use super::unit::{ELEMENTS, LEAST, LEAST_OF_FIELD, PADDED, Part, Unit, fields, share_of};
 use crate::hot::{Group, groups};
 use crate::units;
 use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, Undeclared, one_name, pattern};
 use corefold_recording::Time;
 use std::collections::BTreeSet;
 
-/// Objects that are looked at, and the least share of the CPU time that each must be waited for.
+/// Objects that are looked at.
 const OBJECTS: usize = 4;
-pub const LEAST: f64 = 0.02;
 /// The least share of the CPU time without spins that CPUs stall for such an object.
 const LEAST_OF_STALL: f64 = 0.05;
 /// Fields of one object, the most expensive, that are tried alone.
 const FIELDS: usize = 4;
-/// And so many with padding before them, or moved.
-pub const PADDED: usize = 2;
-/// Elements of an array within an object, at most.
-pub const ELEMENTS: u64 = 1024;
 
 /// glibc's heap aligns objects so, and maps larger ones by themselves.
 const HEAP_GRAIN: u64 = 16;

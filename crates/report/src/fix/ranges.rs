@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bytes of an object that different CPUs use, whatever its type says: an allocator of the program's own carves up one array of
 //! bytes for several threads, and a structure has fields of several CPUs side by side.
-use super::propose::ELEMENTS;
+use super::unit::ELEMENTS;
 use crate::hot::{Group, writes};
 use corefold_explain::{ObjectUse, SiteUse, Uses, one_name, users};
 use corefold_recording::CpuSet;

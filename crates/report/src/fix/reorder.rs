@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members in another order, in a structure of the same size: a field goes where nothing that is written lies beside it.
-use super::propose::PADDED;
-use super::unit::{Part, Unit};
+use super::unit::{PADDED, Part, Unit};
 use super::{Candidate, Layout};
 use corefold_explain::{Explained, ObjectUse};
 

@@ -5,6 +5,12 @@ use crate::units;
 use corefold_explain::{FieldUse, HotLine, ObjectUse, pattern};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The least share of the CPU time that an object must be waited for.
+pub const LEAST: f64 = 0.02;
+/// Elements of an array within an object, at most.
+pub const ELEMENTS: u64 = 1024;
+/// Fields of one object, the most expensive, that are tried with padding before them, or moved.
+pub const PADDED: usize = 2;
 /// The least share of its object's wait, or transfers, that a field has which is tried apart from others.
 pub const LEAST_OF_FIELD: f64 = 0.01;
 
