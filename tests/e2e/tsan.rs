@@ -142,6 +142,7 @@ fn a_loop_without_accesses_is_reported() {
         "computes at count_in_registers (interrupted.c:",
         "without a memory access since",
         "rebuild with `corefold cc`",
+        "thread 0 waits for its wake-up time in sleep, at main (interrupted.c:",
     ] {
         assert!(told.contains(words), "{words:?} is not in:\n{}", said.out);
     }

@@ -115,10 +115,17 @@ fn waiter(fiber: usize) -> Waiter {
         Wait::Nothing => ("nothing", 0, Vec::new()),
     };
     let mut stack = stack_of(fiber);
-    if f.blocked_at != 0 {
-        let within = calls_between(fiber, f.blocked_at, stack.first().copied());
+    let called_at = match f.blocked_at {
+        // A sleep does not note where it was called.
+        0 if fiber != engine().sched.fiber => {
+            innermost::calling_from(f.saved_sp(), stack.first().copied()).unwrap_or(0)
+        }
+        at => at,
+    };
+    if called_at != 0 {
+        let within = calls_between(fiber, called_at, stack.first().copied());
         let is_unknown = within.is_empty();
-        stack.splice(..0, core::iter::once(f.blocked_at).chain(within));
+        stack.splice(..0, core::iter::once(called_at).chain(within));
         if is_unknown {
             innermost::complete(&mut stack, f.saved_sp());
         }
