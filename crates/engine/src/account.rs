@@ -4,7 +4,6 @@ pub mod early;
 pub mod host;
 pub mod locks;
 mod meetings;
-pub mod modules;
 pub mod progress;
 pub mod record;
 pub mod sample;

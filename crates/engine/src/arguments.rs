@@ -3,7 +3,7 @@
 //! environment: each variable on pages of its own, by its name.
 use crate::calls::string;
 use crate::layout::{ARGUMENTS, ARGUMENTS_BYTES};
-use crate::{crash, sys};
+use crate::sys;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char};
@@ -19,7 +19,7 @@ const VARIABLES_PAGES: u64 = ARGUMENTS_BYTES / 2 / PAGE;
 /// Moves all there, and returns the new list: the arguments, a null, the environment, a null.
 pub fn place(argc: usize, argv: *mut *mut c_char) -> *mut *mut c_char {
     if !sys::map_at(ARGUMENTS, ARGUMENTS_BYTES) {
-        crash::engine_fault("cannot reserve address space for the arguments (is `ulimit -v` set?)");
+        sys::engine_fault("cannot reserve address space for the arguments (is `ulimit -v` set?)");
     }
     let arguments = strings(argv);
     let variables = strings(argv.wrapping_add(argc + 1));

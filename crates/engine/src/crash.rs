@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
-pub mod innermost;
 pub mod unwind;
 
 use crate::account::record;
 use crate::calls::signals;
+use crate::code::innermost;
 use crate::engine::{self, active, engine};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::peek;
-use crate::threads::thread;
+use crate::stacks;
 use crate::{code, memory, sys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use corefold_launch::{
-    EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_LIVELOCK, EXIT_TIMED_OUT, EXIT_UNSUPPORTED, EXIT_USE_AFTER_FREE,
+    EXIT_CRASHED, EXIT_DEADLOCK, EXIT_LIVELOCK, EXIT_TIMED_OUT, EXIT_UNSUPPORTED, EXIT_USE_AFTER_FREE,
 };
 use corefold_recording::{Misuse, Running, Status, Unseen, Waiter};
 use unwind::Registers;
@@ -25,14 +25,6 @@ use unwind::Registers;
 static STOP: AtomicBool = AtomicBool::new(false);
 /// The clock at that time.
 static ASKED_AT: AtomicU64 = AtomicU64::new(0);
-
-/// A fault of the runtime itself.
-pub fn engine_fault(what: &str) -> ! {
-    sys::write(2, b"corefold: fault in the runtime: ");
-    sys::write(2, what.as_bytes());
-    sys::write(2, b"\n");
-    sys::exit_group(EXIT_ENGINE)
-}
 
 /// The return addresses between a thread's place and its innermost function with hooks, whose own is `outer`.
 fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
@@ -239,7 +231,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
         sys::exit_group(EXIT_CRASHED);
     }
     if memory::is_at_work() {
-        engine_fault("its own memory is damaged");
+        sys::engine_fault("its own memory is damaged");
     }
     // Reports take an address as a return address and look one byte before it, so point past the instruction's first byte.
     let (pc, sp) = (registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
@@ -262,7 +254,8 @@ fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
     let thread = engine().sched.fiber as u32;
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
-    let overflow = signal == libc::SIGSEGV && address.is_some_and(|at| thread::overflowed(at, sp));
+    let overflow = signal == libc::SIGSEGV
+        && address.is_some_and(|at| stacks::overflowed(engine().fibers[thread as usize].thread.slot, at, sp));
     end_with(Status::Crashed { signal, address, thread, stack, overflow }, EXIT_CRASHED)
 }
 

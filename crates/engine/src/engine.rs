@@ -2,7 +2,7 @@
 //! The state of a simulation, and the one way to reach it.
 use crate::account::sample::Samples;
 use crate::account::sites::Sites;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::scheduling::fiber::Fiber;
 use crate::scheduling::neutral_stack::NeutralStack;
@@ -44,10 +44,6 @@ pub struct Engine {
     /// Frames of threads' stacks that something shared lies in.
     pub frames: crate::hooks::frames::Frames,
     pub notes: Vec<Note>,
-    /// Mapped files, and the runtime's hooks by address: for decoding blocks.
-    pub modules: Vec<corefold_recording::Module>,
-    pub modules_as_of: u64,
-    pub hooks: Vec<(u64, corefold_block::Hook)>,
     /// Estimated time between two hooks, in code whose blocks have none.
     pub estimates: crate::hooks::estimate::Known,
     pub unhooked: crate::hooks::unhooked::Known,
@@ -84,7 +80,7 @@ pub fn engine() -> &'static mut Engine {
     // SAFETY: one carrier; callers do not keep the reference across a switch.
     match unsafe { &mut *ENGINE.0.get() } {
         Some(engine) => engine,
-        None => crate::crash::engine_fault("the simulation was used before it was initialised"),
+        None => crate::sys::engine_fault("the simulation was used before it was initialised"),
     }
 }
 
@@ -118,9 +114,6 @@ pub fn begin(launch: Launch) {
         labels: Vec::new(),
         frames: crate::hooks::frames::Frames::default(),
         notes: Vec::new(),
-        modules: Vec::new(),
-        modules_as_of: 0,
-        hooks: Vec::new(),
         estimates: Default::default(),
         unhooked: Default::default(),
         rounds: Default::default(),

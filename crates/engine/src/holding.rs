@@ -3,7 +3,7 @@
 //! charged, before; libc is called with every argument register as it was; then the lock is released. An
 //! exception or a cancellation that unwinds the call releases it, too.
 use crate::calls::library_locks::let_go;
-use crate::hooks::registers;
+use crate::registers;
 use crate::threads::unwind;
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};

@@ -13,26 +13,34 @@ extern crate alloc;
 mod account;
 mod arguments;
 mod calls;
+mod carrier;
 mod code;
 mod crash;
 mod engine;
 mod entry;
+mod frees;
+mod fs_base;
 mod holding;
 mod hooks;
+mod hot;
 mod layout;
 mod memory;
+mod parameters;
 mod passing;
 mod real;
+mod registers;
 mod scheduling;
+mod stacks;
 mod stand_in;
 mod start;
+mod state;
 mod storage;
 mod sys;
 mod threads;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo) -> ! {
-    crash::engine_fault(&alloc::format!("{info}"))
+    sys::engine_fault(&alloc::format!("{info}"))
 }
 
 /// The personality routine of the runtime's frames: nothing to clean up, continue. (pthread_exit

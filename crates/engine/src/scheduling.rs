@@ -7,5 +7,4 @@ pub mod perturb;
 pub mod placing;
 pub mod sched;
 pub mod spin_skip;
-pub mod stacks;
 pub mod timers;

@@ -13,6 +13,7 @@ pub mod futex_call;
 pub mod joining;
 pub mod jumps;
 pub mod keys;
+pub mod lookup;
 pub mod mutex;
 pub mod names;
 pub mod object;

@@ -8,10 +8,10 @@ mod sampler;
 
 pub use calls::count;
 
-use crate::account::modules;
-use crate::crash::innermost;
+use crate::code::innermost;
+use crate::code::modules;
 use crate::engine::engine;
-use crate::{start, sys};
+use crate::sys;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -115,7 +115,7 @@ fn measured() -> HostUse {
         kernel: since(|t| t.kernel),
         kernel_own: since(|t| t.own_kernel),
         // Without the instructions, each switch of fibers is a system call.
-        kernel_mixed: MIXED.load(Relaxed) || !start::has_fsgsbase(),
+        kernel_mixed: MIXED.load(Relaxed) || !crate::fs_base::has_fsgsbase(),
         samples: sampler::all(),
         unhooked,
         hooked,
@@ -147,8 +147,7 @@ fn usage() -> Totals {
 
 /// The samples outside the runtime: in files without hooks, by file, and in files with hooks, by instruction.
 fn samples() -> (Vec<Unhooked>, Vec<Hooked>) {
-    modules::refresh(&mut engine().modules);
-    let modules = &engine().modules;
+    let modules = modules::all();
     let (mut unhooked, mut hooked): (Vec<Unhooked>, Vec<Hooked>) = Default::default();
     for (pc, samples) in sampler::places() {
         let module = modules.iter().find(|module| (module.start..module.end).contains(&pc));

@@ -3,7 +3,7 @@
 //! `corefold.h` has the contract; coz's progress points count too.
 use crate::account::sample;
 use crate::engine::{active, engine, now};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the recording.
-use crate::account::modules;
+use crate::code::modules;
 use crate::engine::{self, active, engine, now};
 use crate::scheduling::fiber::State;
 use crate::sys;
@@ -20,7 +20,7 @@ pub fn finish(status: Status) {
     crate::account::host::finish();
     // A region of interest that has ended is all that counts; how the program ended comes to it.
     let run = match engine().region.ended.take() {
-        Some(region) => Run { status, modules: all_modules(), ..*region },
+        Some(region) => Run { status, modules: modules::all(), ..*region },
         None => run(status),
     };
     let run = Run { notes: notes(), held_up: crate::scheduling::perturb::last(), ..run };
@@ -43,11 +43,6 @@ fn notes() -> Vec<Note> {
 
 fn cycles(ticks: Ticks) -> u64 {
     ticks / TICKS_PER_CYCLE
-}
-
-fn all_modules() -> Vec<corefold_recording::Module> {
-    modules::refresh(&mut engine().modules);
-    engine().modules.clone()
 }
 
 /// The run's totals so far.
@@ -74,7 +69,7 @@ pub fn run(status: Status) -> Run {
         time: Time { compute: time.compute + unwritten, spin: time.spin.saturating_sub(unwritten), ..time },
         sample_period: e.samples.period_cycles(),
         threads: e.fibers.len() as u32,
-        modules: all_modules(),
+        modules: modules::all(),
         progress: crate::account::progress::list(),
         stacks: e.samples.stacks(),
         lines: e.sites.lines(MOST_LINES, line_bytes),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples of call stacks in virtual time: a profile costs nothing between two samples.
+use crate::code::cost;
 use crate::engine::{current, engine};
-use crate::hooks::blocks;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -100,7 +100,7 @@ pub fn take_due(pc: u64, what: What) {
         What::Compute => {
             time.compute += cycles;
             // Samples that fall due in a call's cost are taken late, by the block after it.
-            let cost = blocks::cost(pc);
+            let cost = cost::cost(pc);
             if late < cost {
                 e.samples.blocks += cycles * TICKS_PER_CYCLE / cost;
             }

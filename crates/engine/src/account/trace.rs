@@ -4,7 +4,7 @@
 //! While the traced thread runs, the CPU's tags match no line, so that every access takes the slow path, where it is
 //! written down; what it costs stays the same.
 use crate::engine::{active, engine, tag_of};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::perturb;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;

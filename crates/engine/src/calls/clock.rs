@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
 use crate::engine::{active, current, engine, now};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -12,24 +12,6 @@ pub const EPOCH_SECONDS: i64 = 1_767_225_600;
 /// Uptime when a run begins: a day. Programs assume that clocks that count from the
 /// boot are past their first seconds.
 const UPTIME_SECONDS: u64 = 86_400;
-
-/// Readings of clocks: how many, and when the first and the last were.
-#[derive(Clone, Copy, Default)]
-pub struct Watched {
-    pub readings: u64,
-    pub first: Ticks,
-    pub last: Ticks,
-}
-
-impl Watched {
-    fn at(&mut self, now: Ticks) {
-        if self.readings == 0 {
-            self.first = now;
-        }
-        self.readings += 1;
-        self.last = now;
-    }
-}
 
 /// Nanoseconds since the run began.
 pub fn nanoseconds() -> u64 {
@@ -130,7 +112,7 @@ fn cycles_seen(pc: u64) -> u64 {
     if !active() {
         return EARLY.fetch_add(EACH, Ordering::Relaxed);
     }
-    if crate::crash::innermost::is_in_library(pc) {
+    if crate::code::innermost::is_in_library(pc) {
         hot!().clock += EACH * TICKS_PER_CYCLE;
     }
     EARLY.load(Ordering::Relaxed) + now() / TICKS_PER_CYCLE

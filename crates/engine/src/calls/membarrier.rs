@@ -5,7 +5,7 @@
 //! accesses; every CPU that is interrupted loses the time of the handler.
 use crate::calls::{signals, sleep};
 use crate::engine::{engine, now};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::{placing, sched, spin_skip};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};

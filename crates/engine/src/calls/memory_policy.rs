@@ -4,14 +4,8 @@
 use crate::calls::topology::Topology;
 use crate::engine::{current, engine, note};
 use crate::scheduling::sched;
+use crate::state::calls::Policy;
 use core::ffi::{c_int, c_long};
-
-/// A thread's policy and its nodes, as the program set them.
-#[derive(Clone, Copy, Default)]
-pub struct Policy {
-    mode: c_int,
-    nodes: u64,
-}
 
 const MODES: c_int = 6;
 const MODE_FLAGS: c_int = 0xe000;

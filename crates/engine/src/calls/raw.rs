@@ -8,9 +8,11 @@
 mod filter;
 
 use crate::calls::{system_call, within};
-use crate::crash::innermost;
+use crate::code::innermost;
+use crate::engine::current;
 use crate::engine::{active, engine, note};
 use crate::hooks::unhooked;
+use crate::hot::hot;
 use crate::{code, crash, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -172,7 +174,8 @@ extern "C" fn on_call(signal: c_int, information: *mut libc::siginfo_t, context:
     let arguments =
         [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX, libc::REG_R10, libc::REG_R8, libc::REG_R9].map(register);
     let result = if active() {
-        let place = innermost::calling(pc, register(libc::REG_RSP)).unwrap_or(pc);
+        let place =
+            innermost::calling(pc, register(libc::REG_RSP), current().calls(hot!().frames).next()).unwrap_or(pc);
         system_call::by_instruction(number, &arguments, place)
     } else {
         let [a, b, c, d, e, f] = arguments;

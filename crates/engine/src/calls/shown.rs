@@ -6,7 +6,7 @@ use crate::engine::{engine, now};
 use crate::passing::Arguments;
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins_at;
-use crate::{start, sys};
+use crate::{parameters, sys};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -144,7 +144,7 @@ fn of_process(path: &str) -> Option<String> {
 /// Where our files are; at first, those that are of no one CPU are written.
 fn root() -> Option<String> {
     if shown().root.is_none() {
-        let launch = String::from_utf8(start::launch_path()?).ok()?;
+        let launch = String::from_utf8(parameters::launch_path()?).ok()?;
         let directory = launch.rsplit_once('/')?.0;
         // SAFETY: no arguments. Runs at once share the directory.
         let root = format!("{directory}/machine-{}", unsafe { libc::getpid() });

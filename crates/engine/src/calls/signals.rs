@@ -8,58 +8,22 @@
 mod actions;
 mod delivery;
 mod frame;
-mod information;
 mod masks;
 mod outside;
 mod sending;
 mod waiting;
 
+pub use crate::state::signals::Information;
 pub use actions::{FAULTS, bit, bits, is_programs, may_come_from_outside, set_bits};
 pub use delivery::{deliver, look, look_if_due};
-pub use information::Information;
 pub use masks::{Borrowed, change as change_mask};
 pub use outside::{hand_over, holds_back, take_in};
 pub use sending::{Target, by_number, interrupt, send};
 
 use crate::engine::{current, engine};
+use crate::state::signals::{Own, Queue};
 use actions::COUNT;
 use core::cell::UnsafeCell;
-use core::ffi::c_int;
-use information::Queue;
-
-/// A thread's own part.
-#[derive(Default)]
-pub struct Own {
-    pub mask: u64,
-    /// What the mask is to be again once a handler has run: a call has set another for its time.
-    saved: Option<u64>,
-    pending: Queue,
-    /// What it waits for by `sigwait` and its like.
-    awaited: u64,
-    /// Its stack for handlers: where that begins, and its bytes.
-    stack: Option<(u64, u64)>,
-    /// It has to check for pending signals and cancellation.
-    due: bool,
-    /// It waits inside libc, with locks held: nothing interrupts it.
-    deaf: bool,
-}
-
-impl Own {
-    /// Of a thread that a thread with these makes.
-    pub fn inherited(mask: u64) -> Self {
-        Own { mask, ..Own::default() }
-    }
-
-    /// Is the address on its stack for handlers?
-    pub fn has_stack_at(&self, address: u64) -> bool {
-        self.stack.is_some_and(|(begin, bytes)| address.wrapping_sub(begin) < bytes)
-    }
-
-    /// Does the thread take the signal, when it can choose?
-    fn wants(&self, signal: c_int) -> bool {
-        self.awaited & bit(signal) != 0 || self.mask & bit(signal) == 0
-    }
-}
 
 /// The process's part.
 struct Process {
@@ -83,7 +47,7 @@ fn own() -> &'static mut Own {
 
 /// The running thread has to check, before it blocks and at its next basic block.
 pub fn is_due() -> bool {
-    own().due && !own().deaf
+    own().is_due()
 }
 
 /// Does nothing interrupt the thread's waits for now?

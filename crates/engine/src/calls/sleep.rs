@@ -3,7 +3,7 @@
 use crate::calls::clock;
 use crate::calls::signals;
 use crate::engine::{current, engine, now};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins};

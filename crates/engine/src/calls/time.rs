@@ -112,7 +112,7 @@ stand_ins! {
     }
 
     fn pthread_getcpuclockid(thread: libc::pthread_t, into: *mut c_int) -> c_int {
-        let Some(fiber) = crate::threads::thread::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
         // SAFETY: the caller's variable.
         unsafe { *into = clock::of_thread(fiber) };
         0

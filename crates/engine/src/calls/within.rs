@@ -7,13 +7,13 @@ use crate::account::host;
 use crate::calls::io;
 use crate::calls::signals;
 use crate::engine::{active, engine, note, now};
+use crate::frees;
 use crate::hooks::store_buffer::write_value;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
+use crate::sys;
 use crate::threads::object::me;
-use crate::{crash, sys};
 
-pub mod allocator;
 mod locks;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
@@ -41,7 +41,7 @@ pub fn redirect() {
         (c"pthread_rwlock_wrlock", locks::write as *const () as usize),
         (c"pthread_rwlock_unlock", locks::unlock as *const () as usize),
     ];
-    allocator::take_over();
+    frees::take_over();
     // SAFETY: terminated strings.
     let theirs = functions.map(|(name, _)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as u64);
     if !theirs.iter().all(|function| has_room(*function)) {
@@ -51,7 +51,7 @@ pub fn redirect() {
     }
     for (theirs, (_, ours)) in theirs.into_iter().zip(functions) {
         if !replace(theirs, ours) {
-            crash::engine_fault("cannot modify the C library's code in memory (does a security policy forbid it?)");
+            sys::engine_fault("cannot modify the C library's code in memory (does a security policy forbid it?)");
         }
     }
 }

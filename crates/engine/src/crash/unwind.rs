@@ -5,7 +5,7 @@
 //!
 //! The unwinder of libgcc would do the same for the running thread only, and calls functions of libc, which are simulated.
 use crate::layout::{STACKS, STACKS_BYTES};
-use crate::threads::thread;
+use crate::stacks;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -118,7 +118,7 @@ impl Registers {
 
 /// The end of the thread's stack that an address is on.
 fn stack_end(sp: u64) -> Option<u64> {
-    (sp.wrapping_sub(STACKS) < STACKS_BYTES).then(|| thread::stack_end(sp))
+    (sp.wrapping_sub(STACKS) < STACKS_BYTES).then(|| stacks::stack_end(sp))
 }
 
 impl File {

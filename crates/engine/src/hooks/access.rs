@@ -3,10 +3,10 @@
 use crate::account::sites::line_shared;
 use crate::account::{sample, trace};
 use crate::engine::{active, current, engine, tag_of};
-use crate::hooks::hot::{TRIED, hot};
 use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::store_buffer;
 use crate::hooks::{l1_refill, polls};
+use crate::hot::{TRIED, hot};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{perturb, sched};

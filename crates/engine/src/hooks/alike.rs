@@ -7,7 +7,8 @@
 //! differ in length: such a loop is a spin if a word that it reads changes in the end. Others compute.
 use crate::engine::current;
 use crate::hooks::access::read_value;
-use crate::hooks::hot::Captured;
+use crate::hot::Captured;
+use crate::stacks;
 use corefold_model::Ticks;
 
 const REGISTERS: usize = 7;
@@ -114,7 +115,7 @@ fn words(registers: &[u64; REGISTERS]) -> Option<Words> {
     if !current().thread.has_stack(from) {
         return None;
     }
-    let end = crate::threads::thread::stack_end(from);
+    let end = stacks::stack_end(from);
     let mut words = [0; WORDS];
     words[..REGISTERS].copy_from_slice(registers);
     for (word, address) in words[REGISTERS..].iter_mut().zip((from..end).step_by(8)) {

@@ -2,10 +2,10 @@
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::account::trace;
 use crate::engine::{active, current, engine};
-use crate::entry::with_pc;
+use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, looked, read_value, succeeded, wrote};
-use crate::hooks::hot::{TRIED, WROTE, hot, look_entry};
 use crate::hooks::{run_ahead, split, store_buffer};
+use crate::hot::{TRIED, WROTE, hot};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{peek, perturb};

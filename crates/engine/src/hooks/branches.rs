@@ -6,12 +6,14 @@
 //!
 //! All threads share the predictor's tables, as if each core's were warm; each thread has its own history. Branches are
 //! numbered in the order in which they were first met.
+use crate::code::cost::core;
+use crate::code::mapped::Mapped;
 use crate::engine::{computed, current, engine};
-use crate::hooks::blocks::{Mapped, core};
-use crate::hooks::hot::hot;
 use crate::hooks::{rounds, unhooked};
+use crate::hot::hot;
+use crate::state::hooks::{Branching, DEEPEST};
 use alloc::vec::Vec;
-use corefold_block::{History, Lean, Predictor, Unhooked, branch_ways};
+use corefold_block::{Lean, Predictor, Unhooked, branch_ways};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -34,8 +36,7 @@ const CYCLES_PER_VISIT: u64 = 2000;
 const HALF: u16 = 2;
 /// The fewest predictions that give a rate.
 const LEAST: u16 = 64;
-/// Blocks of a thread whose branch it has not yet reached: it is in functions that they call.
-const DEEPEST: usize = 8;
+
 /// Visits of a block by other ways until a branch that may lead there is given up: its thread may have left it for
 /// good.
 const OTHERS: u16 = 4096;
@@ -116,15 +117,6 @@ struct Branch {
     second: u16,
     /// It is known, and being checked for a change.
     again: bool,
-}
-
-/// The state of one thread.
-#[derive(Default)]
-pub struct Own {
-    history: History,
-    /// Blocks whose branch it has not yet reached, the latest last.
-    pending: [u32; DEEPEST],
-    count: usize,
 }
 
 /// The packed cost of a visit of the block at `pc`, whose `entry` is empty, and whether it is known now.
@@ -257,7 +249,7 @@ impl Branches {
     }
 
     /// The thread is at the block: that tells which way the latest branch went that may lead here.
-    fn arrive(&mut self, at: u32, own: &mut Own) {
+    fn arrive(&mut self, at: u32, own: &mut Branching) {
         let leads = |from: &u32| self.ways(*from).is_some_and(|ways| ways.contains(&at));
         let Some(place) = own.pending[..own.count].iter().rposition(leads) else { return self.block(at).pass() };
         let from = own.pending[place];
@@ -276,7 +268,7 @@ impl Branches {
     }
 
     /// The thread goes on to the block's branch, if that is to be learnt.
-    fn depart(&mut self, at: u32, own: &mut Own, penalty: u32) {
+    fn depart(&mut self, at: u32, own: &mut Branching, penalty: u32) {
         let block = &mut self.blocks[at as usize];
         let Some(branch) = &mut block.branch else { return };
         self.visits += u64::from(block.learnt.is_some());

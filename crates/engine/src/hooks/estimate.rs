@@ -8,10 +8,11 @@ mod modules;
 pub use modules::{holds, notes};
 
 use crate::calls::signals;
+use crate::code::cost::{core, packed};
+use crate::code::mapped::Mapped;
 use crate::engine::{active, current, engine};
-use crate::hooks::blocks::{Mapped, core, packed};
-use crate::hooks::hot::hot;
-use crate::hooks::unhooked;
+use crate::hot::hot;
+use crate::state::hooks::return_address;
 use corefold_block::{Code, Hook, LEAVES, Pairs, between};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -35,7 +36,7 @@ extern "C" fn exits(pc: u64) {
     if active() {
         let frames = hot!().frames;
         // SAFETY: the hook of the function's entry has put its return address there.
-        let returns_to = unhooked::address(unsafe { frames.sub(1).read() });
+        let returns_to = return_address(unsafe { frames.sub(1).read() });
         charge(current().trail.exit(pc, returns_to), pc);
     }
 }

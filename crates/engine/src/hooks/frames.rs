@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which function's frame an address on a stack lies in, so that a report can name the variable.
-use crate::crash::innermost::{call_of_library, is_programs};
+use crate::code::innermost::{call_of_library, is_programs};
 use crate::engine::engine;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
-use crate::threads::thread;
+use crate::stacks;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use corefold_recording::Frame;
@@ -79,7 +79,7 @@ fn own_place(place: u64, found: &Found) -> u64 {
     if is_programs(place) {
         return place;
     }
-    if thread::stack_end(low) != thread::stack_end(found.cfa) {
+    if stacks::stack_end(low) != stacks::stack_end(found.cfa) {
         return 0;
     }
     // SAFETY: a word of a stack between its pointer and a frame on it.
@@ -105,9 +105,9 @@ fn calls(thread: usize, pc: u64) -> Vec<u64> {
 /// Return addresses of a thread's calls are known; the one that stands nearest above the address in the
 /// stack itself is where the frame that holds the address ends.
 fn frame_of(address: u64, pc: u64) -> Option<Found> {
-    let thread = thread::on_stack(address)?;
+    let thread = crate::threads::lookup::on_stack(address)?;
     let calls = calls(thread, pc);
-    let words = (address.next_multiple_of(8)..thread::stack_end(address)).step_by(8);
+    let words = (address.next_multiple_of(8)..stacks::stack_end(address)).step_by(8);
     for at in words {
         // SAFETY: between an address that the program uses and the end of the same stack.
         let word = unsafe { (at as *const u64).read() };

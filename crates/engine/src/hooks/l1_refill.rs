@@ -3,7 +3,7 @@
 //! [`corefold_sim::Sim::refill`].
 use crate::engine::{engine, tag_of};
 use crate::hooks::access::settle;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::storage::relayout::{self, simulated};
 use corefold_model::{Access, Kind, Tag};

@@ -3,9 +3,10 @@
 //! is seen in them. Now and then some are shown: a thread that polls for ever has to be found out.
 use crate::engine::{current, engine};
 use crate::hooks::access::{looked, plain_read};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::{neutral_stack::ProgramMemory, sched, spin_skip::skip};
-use corefold_model::{Ticks, ticks};
+use crate::state::hooks::Polls;
+use corefold_model::ticks;
 use corefold_recording::AccessKind;
 use corefold_sim::Memory;
 
@@ -13,22 +14,6 @@ use corefold_sim::Memory;
 const EVERY: u32 = 4_000_000;
 /// Reads in a row that continue no spin: it does something else.
 const OTHERS: u8 = 64;
-
-/// What is known of one thread.
-#[derive(Default)]
-pub struct Polls {
-    next: Ticks,
-    /// Its reads are shown.
-    on: bool,
-    others: u8,
-}
-
-impl Polls {
-    #[inline]
-    pub fn on(&self) -> bool {
-        self.on
-    }
-}
 
 /// To be called at times that do not depend on samples. A thread that polls while a timer is set waits for that.
 pub fn check() {

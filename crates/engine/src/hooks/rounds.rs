@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trip counts of inner loops: iterations of the loop around one overlap, so its block's cost depends on them. Until
 //! enough visits are seen, its block and those around it have no known cost, and each of their visits calls this module.
+use crate::code::cost::{core, packed};
+use crate::code::mapped::Mapped;
 use crate::engine::{current, engine};
-use crate::hooks::blocks::{Mapped, core, packed};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use corefold_block::{Lean, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Run-ahead of the running CPU: see [`corefold_sim::RunAhead`].
 use crate::engine::engine;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use corefold_sim::RunAhead;
 
 #[inline]

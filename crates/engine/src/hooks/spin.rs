@@ -3,13 +3,14 @@
 //! stored nothing and computed little in between. Its iterations are alike, and the word that it waits for is written by
 //! some other thread.
 use crate::account::sites::Counts;
+use crate::code::cost;
 use crate::engine::{current, engine, line_start, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
-use crate::hooks::blocks;
-use crate::hooks::hot::{Captured, hot};
 use crate::hooks::waits::{Calls, Instant, Spin, Waits};
+use crate::hot::{Captured, hot};
 use crate::scheduling::sched;
+use crate::stacks;
 use crate::storage::relayout::simulated;
 use core::hash::Hasher;
 use corefold_model::{Tag, Ticks};
@@ -428,7 +429,7 @@ impl Spins {
 
     /// A block begins. Code that is not instrumented may count in memory that no hook sees.
     pub fn enters(&mut self, pc: u64) {
-        if self.turns.watching && blocks::calls_unseen(pc) {
+        if self.turns.watching && cost::calls_unseen(pc) {
             self.turns.is_impure();
         }
     }
@@ -640,7 +641,7 @@ fn image(registers: &[u64; 7]) -> Option<u64> {
     let mut hash = FxHasher::default();
     registers.iter().for_each(|r| hash.write_u64(*r));
     let from = stack & !7;
-    let end = crate::threads::thread::stack_end(from);
+    let end = stacks::stack_end(from);
     if end - from > STACK {
         return None;
     }

@@ -3,8 +3,8 @@
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
 use crate::engine::{engine, line_bytes, line_start, note, tag_of};
 use crate::hooks::access::{charge, timed};
-use crate::hooks::hot::hot;
 use crate::hooks::run_ahead;
+use crate::hot::hot;
 use crate::layout::SHADOW_SHIFT;
 use crate::scheduling::sched;
 use corefold_model::{Blame, Kind};

@@ -5,8 +5,8 @@
 //! them before asking for the line, and then the CPU's stores commit first.
 use crate::engine::engine;
 use crate::hooks::access::charge_retries;
-use crate::hooks::hot::hot;
 use crate::hooks::unhooked;
+use crate::hot::hot;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::sched;
 use corefold_model::Ticks;

@@ -11,39 +11,15 @@
 //!   stores; the mark is gone once the function has returned and another has been called.
 use crate::calls::raw;
 use crate::code;
+use crate::code::mapped::Mapped;
 use crate::engine::{current, engine};
-use crate::hooks::blocks::Mapped;
-use crate::hooks::hot::hot;
 use crate::hooks::store_buffer;
+use crate::hot::hot;
+use crate::state::hooks::{self as state, HOOKED, UNHOOKED, return_address};
 use alloc::vec::Vec;
 use corefold_block::{Unhooked, comes_by_a_hook, unhooked_calls};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-
-/// In a slot of a stack of calls: it returns to code with hooks; it returns to code without.
-const HOOKED: u64 = 1 << 62;
-const UNHOOKED: u64 = 1 << 63;
-
-/// The return address in a slot of a stack of calls.
-#[inline]
-pub fn address(slot: u64) -> u64 {
-    slot & !(HOOKED | UNHOOKED)
-}
-
-/// Of one thread, while stores of its CPU wait.
-pub struct Own {
-    /// The innermost function that returns to code without hooks, as of the last store: its slot.
-    callback: *mut u64,
-    /// The slot of a function that was called by a pointer, and what it returns to if it has hooks.
-    called: *mut u64,
-    returns_to: u64,
-}
-
-impl Default for Own {
-    fn default() -> Own {
-        Own { callback: core::ptr::null_mut(), called: core::ptr::null_mut(), returns_to: 0 }
-    }
-}
 
 /// What is known of the program's code.
 #[derive(Default)]
@@ -118,7 +94,7 @@ fn may_leave(cpu: u32, how: Unhooked) {
 #[cold]
 pub fn stored(cpu: u32, pc: u64) {
     match store_buffer::is_alone(cpu) {
-        true => current().unhooked = Own::default(),
+        true => current().unhooked = state::Unhooked::default(),
         false => others_run(cpu),
     }
     current().unhooked.callback = callback();
@@ -153,7 +129,7 @@ pub fn others_run(cpu: u32) {
     // SAFETY: a slot of the thread's stack of calls, which stays mapped.
     let read = |slot: *mut u64| unsafe { slot.read() };
     let returned = !own.callback.is_null() && (top <= own.callback || read(own.callback) & UNHOOKED == 0);
-    let left = !own.called.is_null() && address(read(own.called)) != own.returns_to;
+    let left = !own.called.is_null() && return_address(read(own.called)) != own.returns_to;
     if returned || left {
         return store_buffer::commit_all(cpu);
     }

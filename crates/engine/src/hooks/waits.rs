@@ -2,7 +2,7 @@
 //! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
 //! and spins again. It is one wait until the thread stores something, or computes.
 use crate::engine::{current, engine};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use corefold_model::Ticks;
 
 /// Where a thread was at some time, and for how long it had not computed by then.

@@ -6,7 +6,7 @@
 use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine, tag_of};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait};
 use crate::scheduling::sched;
 use alloc::vec::Vec;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::engine;
-use crate::hooks::hot::hot;
 use crate::hooks::store_buffer;
+use crate::hot::hot;
 use crate::scheduling::fiber::State;
 use crate::scheduling::sched::{drain, leave_cpu, set_limit};
 use crate::scheduling::{perturb, sched, spin_skip};

@@ -9,9 +9,9 @@ use crate::calls::signals;
 use crate::crash;
 use crate::engine::{current, engine};
 use crate::hooks::branches;
-use crate::hooks::hot::hot;
 use crate::hooks::run_ahead;
 use crate::hooks::{store_buffer, unhooked};
+use crate::hot::hot;
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::neutral_stack;
 use crate::scheduling::perturb;
@@ -31,7 +31,7 @@ pub struct Scheduler {
     pub fiber: usize,
     /// The longest time between two reads of one spin.
     pub longest_spin: Ticks,
-    pub stacks: crate::scheduling::stacks::Stacks,
+    pub stacks: crate::stacks::Stacks,
     /// A fiber that has ended and whose kernel thread is to be released.
     pub leaving: Option<usize>,
     /// Detached fibers that have ended and are not reaped yet.
@@ -48,7 +48,7 @@ impl Scheduler {
             futex_random: 0,
             fiber: 0,
             longest_spin: ticks(4 * launch.machine.core.pause + 200),
-            stacks: crate::scheduling::stacks::Stacks::default(),
+            stacks: crate::stacks::Stacks::default(),
             leaving: None,
             detached: Vec::new(),
             signalled: 0,
@@ -308,7 +308,7 @@ pub fn adopt_first() {
     e.sim.cpus[0].thread = Some(0);
     e.fibers[0].state = State::Running;
     e.sim.threads[0] = Runtime::first(0);
-    fiber::write_cpu_id(e.fibers[0].fs, 0);
+    crate::fs_base::write_cpu_id(e.fibers[0].fs, 0);
     e.sim.use_tags(hot!());
     hot!().frames = e.fibers[0].frames;
     hot!().frame_step = 8;

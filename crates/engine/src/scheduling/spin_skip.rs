@@ -7,7 +7,7 @@ use crate::account::sample;
 use crate::calls::clock::ticks_of;
 use crate::calls::signals;
 use crate::engine::{current, engine};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::{perturb, sched};
 use corefold_model::Ticks;

@@ -2,7 +2,7 @@
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
 use crate::crash;
 use crate::engine::engine;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::fiber;
 use crate::scheduling::sched::set_limit;
 use corefold_model::Ticks;

@@ -2,8 +2,8 @@
 //! The program's heap: deterministic, at a fixed place, and laid out as glibc lays its own out
 //! ([`crate::storage::places`]).
 use crate::engine::{active, charge, current, engine};
-use crate::hooks::hot::hot;
 use crate::hooks::store_buffer;
+use crate::hot::hot;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
 use crate::scheduling::perturb;
 use crate::storage::places::{ARENAS_PER_CPU, GRAIN, HEADER, LARGE, PAGE, Places};

@@ -5,10 +5,11 @@
 //! it does for glibc's, and the report says so.
 use crate::calls::within;
 use crate::code;
-use crate::crash::{self, innermost};
+use crate::code::innermost;
 use crate::engine::{active, note};
-use crate::hooks::registers;
 use crate::real;
+use crate::registers;
+use crate::sys;
 use alloc::format;
 use alloc::string::String;
 use core::ffi::{CStr, c_void};
@@ -101,7 +102,7 @@ pub fn find() {
     for name in FUNCTIONS {
         let function = named(libc::RTLD_NEXT, name) as u64;
         if innermost::is_programs(function) && !within::lead_on(name, function) {
-            crash::engine_fault("cannot redirect the program's memory requests to its own allocator");
+            sys::engine_fault("cannot redirect the program's memory requests to its own allocator");
         }
     }
 }

@@ -9,7 +9,7 @@
 //! An access to bytes of several parts is simulated where the line itself is: its bytes are right, its time is not that of
 //! the new layout.
 use crate::engine::{engine, line_bytes, line_start, slot_of};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::layout::{ELSEWHERE, ELSEWHERE_BYTES};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -4,7 +4,7 @@
 //! more than 16 bytes it calls `posix_memalign`.
 use crate::code::{is_loaded, is_program};
 use crate::engine::current;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 
 /// So many words above its return address is the caller's, at most.
 const FRAME_WORDS: usize = 8;

@@ -6,52 +6,14 @@ use crate::engine::{current, engine, now};
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins;
-use crate::threads::{thread, unwind};
+use crate::threads::unwind;
 use core::ffi::c_int;
-
-/// A thread's part.
-#[derive(Default)]
-pub struct Cancel {
-    disabled: bool,
-    asynchronous: bool,
-    requested: bool,
-    /// It ends, by itself or cancelled: nothing cancels it any more.
-    ending: bool,
-}
 
 const CANCELED: usize = usize::MAX;
 const ENABLE: c_int = 0;
 const DISABLE: c_int = 1;
 const DEFERRED: c_int = 0;
 const ASYNCHRONOUS: c_int = 1;
-
-impl Cancel {
-    fn is_due(&self) -> bool {
-        self.requested && !self.disabled && !self.ending
-    }
-
-    fn is_at_once(&self) -> bool {
-        self.is_due() && self.asynchronous
-    }
-
-    /// Does a wait of this kind end?
-    fn ends(&self, wait: &Wait) -> bool {
-        self.is_due() && (self.asynchronous || is_point(wait))
-    }
-}
-
-/// Is a thread that waits so at a cancellation point?
-fn is_point(wait: &Wait) -> bool {
-    match wait {
-        Wait::Nothing => false,
-        Wait::Futex { call, .. } => {
-            ["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait"].contains(call)
-                || call.starts_with("cnd_")
-                || call.starts_with("sem_")
-        }
-        Wait::Join { .. } | Wait::Sleep | Wait::Retry { .. } | Wait::Io { .. } | Wait::Signal { .. } => true,
-    }
-}
 
 /// Has the running thread to end at the next cancellation point?
 pub fn is_due() -> bool {
@@ -119,7 +81,7 @@ pub fn set_type(asynchronous: bool) -> bool {
 stand_ins! {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int {
         sched::enter_kernel();
-        let Some(target) = thread::find(thread) else { return libc::ESRCH };
+        let Some(target) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
         if engine().fibers[target].state != State::Finished {
             cancel(target);
         }

@@ -3,7 +3,7 @@
 //! the hooks keep it, and its own mask.
 use crate::calls::signals;
 use crate::engine::{charge, current, note};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::passing::{Arguments, before};
 use alloc::vec::Vec;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the program asks for it: how many CPUs, and which one it is on.
 use crate::engine::{active, charge, engine};
+use crate::parameters;
 use crate::real::real;
 use crate::stand_in::stand_ins;
-use crate::start;
 use core::ffi::{c_int, c_long, c_uint};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,7 +24,7 @@ pub fn count() -> Option<u32> {
     }
     // Relaxed: whoever reads an old value looks again.
     if TOLD.load(Ordering::Relaxed) == UNKNOWN {
-        TOLD.store(start::launch().map_or(NONE, |launch| launch.cpus), Ordering::Relaxed);
+        TOLD.store(parameters::launch().map_or(NONE, |launch| launch.cpus), Ordering::Relaxed);
     }
     Some(TOLD.load(Ordering::Relaxed)).filter(|count| *count != NONE)
 }

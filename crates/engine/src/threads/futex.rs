@@ -4,7 +4,7 @@
 use crate::calls::signals;
 use crate::engine::{charge, current, engine};
 use crate::hooks::access::{read_value, timed};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{placing, sched, timers};
 use crate::storage::shared;

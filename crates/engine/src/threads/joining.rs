@@ -7,7 +7,8 @@ use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::calls;
 use crate::threads::cancel;
-use crate::threads::thread::{find, reap};
+use crate::threads::lookup::find;
+use crate::threads::thread::reap;
 use core::ffi::{c_int, c_void};
 
 calls! {

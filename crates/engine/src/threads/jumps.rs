@@ -4,7 +4,7 @@
 //! simulation's signal masks.
 use crate::calls::signals;
 use crate::engine::{charge, current};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::passing::{Arguments, before};
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;

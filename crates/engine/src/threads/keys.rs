@@ -4,20 +4,12 @@
 use crate::calls::loaded;
 use crate::engine::{active, current};
 use crate::real::real;
+use crate::state::pthread::AtExit;
+pub use crate::state::pthread::Destructor;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
-
-pub type Destructor = extern "C" fn(*mut c_void);
-
-/// A C++ thread_local's destructor.
-pub struct AtExit {
-    function: Destructor,
-    object: usize,
-    /// The library that the function is in, which must not be unloaded before.
-    library: usize,
-}
 
 struct Keys(UnsafeCell<Vec<Option<Option<Destructor>>>>);
 // SAFETY: only the carrier uses it.

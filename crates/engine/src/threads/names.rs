@@ -4,12 +4,9 @@ use crate::calls::string;
 use crate::engine::{current, engine, note};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
+use crate::state::pthread::{NAME_BYTES as BYTES, Thread};
 use crate::sys;
-use crate::threads::thread;
 use core::ffi::{CStr, c_char, c_int};
-
-/// Bytes of a name with its zero, as Linux has it.
-pub const BYTES: usize = 16;
 
 /// What `fiber` is called: before it was given a name, what its creator was called.
 fn name(fiber: usize) -> [u8; BYTES] {
@@ -25,7 +22,7 @@ fn name(fiber: usize) -> [u8; BYTES] {
 }
 
 /// The new thread `child` is called as its creator is.
-pub fn inherit(child: &mut thread::Thread) {
+pub fn inherit(child: &mut Thread) {
     child.name = current().thread.name;
 }
 
@@ -44,14 +41,14 @@ stand_ins! {
         if text.len() >= BYTES {
             return libc::ERANGE;
         }
-        let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
         engine().fibers[fiber].thread.name = Some(cut(text));
         0
     }
 
     fn pthread_getname_np(thread: libc::pthread_t, into: *mut c_char, room: usize) -> c_int {
-        let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
         if room < BYTES {
             return libc::ERANGE;
         }

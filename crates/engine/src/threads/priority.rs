@@ -6,19 +6,12 @@
 use crate::engine::{current, engine, note};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
-use crate::threads::{affinity, thread};
+use crate::state::pthread::Priority;
+use crate::threads::affinity;
 use core::ffi::c_int;
 
 const OTHER: c_int = libc::SCHED_OTHER;
 const HIGHEST: c_int = 99;
-
-#[derive(Clone, Copy, Default)]
-pub struct Priority {
-    pub policy: c_int,
-    pub value: c_int,
-    /// How the attribute object had it: inherited, or as it says.
-    pub explicit: c_int,
-}
 
 type Attr = libc::pthread_attr_t;
 type Param = libc::sched_param;
@@ -104,16 +97,16 @@ fn give(fiber: Option<usize>, policy: Option<*mut c_int>, param: Option<*mut Par
 
 stand_ins_at! {
     "rcx" fn pthread_setschedparam(thread: libc::pthread_t, policy: c_int, param: *const Param; pc) -> c_int {
-        set(thread::find(thread), Some(policy), wanted(param), pc)
+        set(crate::threads::lookup::find(thread), Some(policy), wanted(param), pc)
     }
 
     "rdx" fn pthread_setschedprio(thread: libc::pthread_t, value: c_int; pc) -> c_int {
-        set(thread::find(thread), None, value, pc)
+        set(crate::threads::lookup::find(thread), None, value, pc)
     }
 
     "rcx" fn pthread_getschedparam(thread: libc::pthread_t, policy: *mut c_int, param: *mut Param; pc) -> c_int {
         let _ = pc;
-        give(thread::find(thread), Some(policy), Some(param))
+        give(crate::threads::lookup::find(thread), Some(policy), Some(param))
     }
 
     "rcx" fn sched_setscheduler(number: libc::pid_t, policy: c_int, param: *const Param; pc) -> c_int {

@@ -4,19 +4,13 @@
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
 //! are unwound up to ours, by the same forced unwinding.
 use crate::engine::{active, current};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::real::Start;
+use crate::stacks;
 use crate::sys;
-use crate::threads::{cancel, jumps, thread};
+use crate::threads::{cancel, jumps};
 use alloc::boxed::Box;
 use core::ffi::{c_int, c_void};
-
-/// Where to go on once the stack is unwound: stack pointer at the call of the start routine.
-#[derive(Default)]
-pub struct Base {
-    pub sp: usize,
-    pub value: usize,
-}
 
 core::arch::global_asm!(
     // corefold_call(start, argument, &sp): like calling start(argument), but corefold_leave can return
@@ -166,7 +160,7 @@ extern "C-unwind" fn stop(
 
 /// Are both on one thread's stack? Handlers may run on stacks of their own, which lie anywhere.
 fn same_stack(one: usize, other: usize) -> bool {
-    thread::stack_end(one as u64) == thread::stack_end(other as u64)
+    stacks::stack_end(one as u64) == stacks::stack_end(other as u64)
 }
 
 /// glibc's macros in C: remembers the buffer, as pthread_exit has to jump to it.

@@ -7,7 +7,7 @@ use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use core::ffi::c_int;
 
-pub use super::information::bit;
+pub use crate::state::signals::bit;
 
 pub const COUNT: usize = 65;
 

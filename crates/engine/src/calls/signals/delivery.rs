@@ -4,11 +4,11 @@
 //! A handler is called as a function from where the thread looks for signals; the context that it is given
 //! holds its mask, its place and its stack pointer, and no other register.
 use super::actions::{self, Action, Default};
-use super::information::{Information, bit};
 use super::{own, process, reconsider};
 use crate::crash;
 use crate::engine::{charge, engine};
 use crate::scheduling::sched;
+use crate::state::signals::{Information, bit};
 use crate::threads::cancel;
 use alloc::format;
 use core::arch::naked_asm;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel has to do with it: signals from other processes, and faults.
 use super::actions::{self, Action, COUNT, FAULTS, bit};
-use super::information::Information;
 use super::{Target, frame, own, send};
 use crate::code::is_own;
 use crate::crash;
 use crate::engine::{note, now};
-use crate::hooks::hot::hot;
-use crate::hooks::{registers, store_buffer};
+use crate::hooks::store_buffer;
+use crate::hot::hot;
+use crate::registers;
 use crate::scheduling::{peek, sched};
+use crate::state::signals::Information;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
 use super::actions::{is_ignored, is_programs};
-use super::information::{Information, bit};
 use super::{deliver, is_due, own, process, set_due};
 use crate::crash;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::{State, Woken};
 use crate::scheduling::{placing, sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
-use crate::threads::{affinity, thread};
+use crate::state::signals::{Information, bit};
+use crate::threads::affinity;
 use core::ffi::c_int;
 use corefold_model::{Ticks, ticks};
 
@@ -118,7 +118,7 @@ fn send_to_number(number: c_int, information: Information, pc: u64) -> c_int {
 /// To a thread by its handle: errors are returned.
 fn send_to_handle(thread: libc::pthread_t, information: Information, pc: u64) -> c_int {
     sched::enter_kernel();
-    let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+    let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
     let ended = engine().fibers[fiber].state == State::Finished;
     match information.signal {
         0 => {}

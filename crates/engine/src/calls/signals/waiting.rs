@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for signals.
 use super::actions::{bits, is_programs};
-use super::information::Information;
 use super::masks::Borrowed;
 use super::{deliver, own, process, reconsider};
 use crate::calls::clock;
@@ -9,6 +8,7 @@ use crate::engine::{current, engine, now};
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
+use crate::state::signals::Information;
 use crate::threads::cancel;
 use core::ffi::c_int;
 use corefold_model::Ticks;

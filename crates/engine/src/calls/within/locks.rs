@@ -6,9 +6,11 @@ use crate::account::locks;
 use crate::calls::deadline::Deadline;
 use crate::calls::library_locks::wait_for_word;
 use crate::calls::signals;
-use crate::crash::innermost;
+use crate::code::innermost;
+use crate::engine::current;
 use crate::engine::{active, now};
 use crate::entry::Call;
+use crate::hot::hot;
 use crate::threads::object::Object;
 use crate::threads::{futex, once as objects, rwlock};
 use core::arch::naked_asm;
@@ -28,7 +30,7 @@ extern "C" fn wait_for(word: u64, pc: u64, sp: u64) {
         // The process is about to end, and nobody is left who could give the lock back.
         return;
     }
-    let lock = object(word, innermost::calling(pc, sp).unwrap_or(pc));
+    let lock = object(word, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
     let begin = now();
     wait_for_word(lock, WORD);
     locks::acquired_within(word, begin, lock.call.pc);
@@ -52,7 +54,7 @@ macro_rules! reader_writer {
         pub extern "C" fn $name(_lock: u64) -> c_int {
             extern "C" fn body(lock: u64, pc: u64, sp: u64) -> c_int {
                 if active() {
-                    let $lock = object(lock, innermost::calling(pc, sp).unwrap_or(pc));
+                    let $lock = object(lock, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
                     signals::deafly(|| _ = $body);
                 }
                 0

@@ -48,8 +48,8 @@ pub fn kind(entry: u64) -> Option<Hook> {
 /// Is it the hook of a block, or what stands for it where that is inline?
 pub fn is_block(function: u64) -> bool {
     let blocks: [*const (); 2] = [
-        crate::hooks::hot::__sanitizer_cov_trace_pc as *const (),
-        crate::hooks::hot::corefold_block_unknown as *const (),
+        crate::hooks::inline::__sanitizer_cov_trace_pc as *const (),
+        crate::hooks::inline::corefold_block_unknown as *const (),
     ];
     blocks.contains(&(function as *const ()))
 }

@@ -4,7 +4,7 @@
 //! (`LD_BIND_NOW`), and other files' calls stay as they are.
 use super::detour;
 use crate::engine::{active, engine};
-use crate::{crash, sys};
+use crate::sys;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
@@ -47,7 +47,7 @@ pub fn notes() -> BTreeSet<String> {
 /// nobody asks for time.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {
-    if crate::start::launch_path().is_some() {
+    if crate::parameters::launch_path().is_some() {
         // SAFETY: the callback needs no argument.
         unsafe { libc::dl_iterate_phdr(Some(look), core::ptr::null_mut()) };
     }
@@ -146,7 +146,7 @@ impl<'a> Image<'a> {
             (start & !(PAGE - 1), (start + h.p_memsz) & !(PAGE - 1))
         });
         if start != end && !sys::protect(start, end - start, libc::PROT_READ | libc::PROT_WRITE) {
-            crash::engine_fault("cannot write to the offset table of a file that is built with TSan");
+            sys::engine_fault("cannot write to the offset table of a file that is built with TSan");
         }
         for (slot, detour) in &longer {
             // SAFETY: a slot of the offset table, writable now, in a file whose constructors are just running.

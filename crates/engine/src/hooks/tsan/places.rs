@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where code is: as addresses in files, since the runtime reads no debug information; reports do.
-use crate::account::modules;
+use crate::code::modules;
 use crate::engine::active;
 use crate::entry::with_pc;
 use crate::{crash, sys};

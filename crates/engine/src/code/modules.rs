@@ -1,10 +1,64 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ELF files that are mapped, so that a report can find their debug info.
+use crate::carrier::Carrier;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
 use corefold_block::Hook;
 use corefold_recording::Module;
+
+/// Files that are mapped, or have been, and the runtime's hooks by address.
+struct Files {
+    known: Vec<Module>,
+    as_of: u64,
+    hooks: Vec<(u64, Hook)>,
+}
+
+static FILES: Carrier<Files> = Carrier::new(Files { known: Vec::new(), as_of: 0, hooks: Vec::new() });
+
+fn has(module: &Module, address: u64) -> bool {
+    (module.start..module.end).contains(&address)
+}
+
+/// Is the address in one that is known already?
+pub fn holds(address: u64) -> bool {
+    FILES.with(|files| files.known.iter().any(|module| has(module, address)))
+}
+
+/// The addresses of the file that this one is in.
+pub fn range_of(address: u64) -> Option<Range<u64>> {
+    FILES.with(|files| {
+        if !files.known.iter().any(|module| has(module, address)) {
+            // Code also jumps to addresses in no file: only a newly loaded file is worth another search.
+            let generation = generation();
+            if generation != files.as_of {
+                refresh(&mut files.known);
+                files.as_of = generation;
+            }
+        }
+        files.known.iter().find(|module| has(module, address)).map(|module| module.start..module.end)
+    })
+}
+
+/// All, as of now.
+pub fn all() -> Vec<Module> {
+    FILES.with(|files| {
+        refresh(&mut files.known);
+        files.known.clone()
+    })
+}
+
+/// The hook that begins there.
+pub fn hook_at(target: u64) -> Option<Hook> {
+    FILES.with(|files| {
+        let hooks = &mut files.hooks;
+        if hooks.is_empty() {
+            *hooks = find_hooks();
+        }
+        hooks.binary_search_by_key(&target, |(address, _)| *address).ok().map(|at| hooks[at].1)
+    })
+}
 
 /// Every mapped ELF file but the runtime and the kernel's own, by address.
 pub fn list() -> Vec<Module> {
@@ -16,7 +70,7 @@ pub fn list() -> Vec<Module> {
 }
 
 /// Files mapped now, and files unmapped since, as samples may have been taken there.
-pub fn refresh(known: &mut Vec<Module>) {
+fn refresh(known: &mut Vec<Module>) {
     let mut modules = list();
     let in_place = |old: &Module| modules.iter().any(|m| m.start < old.end && old.start < m.end);
     let gone: Vec<Module> = known.drain(..).filter(|old| !in_place(old)).collect();
@@ -109,7 +163,7 @@ fn executable() -> String {
 }
 
 /// Addresses of our own exported hooks, sorted.
-pub fn hooks() -> Vec<(u64, Hook)> {
+fn find_hooks() -> Vec<(u64, Hook)> {
     let mut hooks: Vec<(u64, Hook)> = Vec::new();
     // SAFETY: the callback gets the vector back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add_hooks), (&raw mut hooks).cast()) };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the program called a library that has no hooks, when a thread is inside it: the hooks know of the
 //! program's functions that call others of its own, but not of the innermost one's place.
-use crate::hooks::blocks::Mapped;
-use crate::hooks::hot::hot;
+use crate::code;
+use crate::code::mapped::Mapped;
 use crate::layout::{STACKS, STACKS_BYTES};
-use crate::threads::thread;
-use crate::{code, engine};
+use crate::stacks;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -56,11 +55,10 @@ pub fn is_after_call(pc: u64) -> bool {
     pc % PAGE >= 2 && unsafe { ((pc - 2) as *const [u8; 2]).read() } == [0x0f, 0x05]
 }
 
-/// Where the program called the library that the running thread is in, at `pc` with stack pointer `sp`. None if the
-/// program is there itself, or has not called it.
-pub fn calling(pc: u64, sp: u64) -> Option<u64> {
-    let outer = engine::current().calls(hot!().frames).next().unwrap_or(0);
-    (!is_programs(pc)).then(|| first_call(sp, outer))?
+/// Where the program called the library that a thread is in, at `pc` with stack pointer `sp`; `outer` is the return address
+/// of its innermost function with hooks. None if the program is there itself, or has not called it.
+pub fn calling(pc: u64, sp: u64, outer: Option<u64>) -> Option<u64> {
+    (!is_programs(pc)).then(|| first_call(sp, outer.unwrap_or(0)))?
 }
 
 /// The first word of a stack, from `sp` on but below the return address `outer`, that the program has called from.
@@ -68,7 +66,7 @@ fn first_call(sp: u64, outer: u64) -> Option<u64> {
     if sp.wrapping_sub(STACKS) >= STACKS_BYTES {
         return None;
     }
-    let words = (sp.next_multiple_of(8)..thread::stack_end(sp)).step_by(8).take(DEEPEST);
+    let words = (sp.next_multiple_of(8)..stacks::stack_end(sp)).step_by(8).take(DEEPEST);
     // SAFETY: words of a thread's stack, above its stack pointer.
     let words = words.map(|at| unsafe { (at as *const u64).read() });
     call_of_library(words.take_while(|word| *word != outer))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said of a signal, and those that wait to be delivered.
+//! Signals of each thread: what is said of one, and those that wait to be delivered.
 use alloc::collections::VecDeque;
 use core::ffi::c_int;
 
@@ -95,5 +95,44 @@ impl Queue {
     pub fn forget(&mut self, signal: c_int) {
         self.set &= !bit(signal);
         self.waiting.retain(|i| i.signal != signal);
+    }
+}
+
+/// A thread's own part.
+#[derive(Default)]
+pub struct Own {
+    pub mask: u64,
+    /// What the mask is to be again once a handler has run: a call has set another for its time.
+    pub saved: Option<u64>,
+    pub pending: Queue,
+    /// What it waits for by `sigwait` and its like.
+    pub awaited: u64,
+    /// Its stack for handlers: where that begins, and its bytes.
+    pub stack: Option<(u64, u64)>,
+    /// It has to check for pending signals and cancellation.
+    pub due: bool,
+    /// It waits inside libc, with locks held: nothing interrupts it.
+    pub deaf: bool,
+}
+
+impl Own {
+    /// Of a thread that a thread with these makes.
+    pub fn inherited(mask: u64) -> Self {
+        Own { mask, ..Own::default() }
+    }
+
+    /// Is the address on its stack for handlers?
+    pub fn has_stack_at(&self, address: u64) -> bool {
+        self.stack.is_some_and(|(begin, bytes)| address.wrapping_sub(begin) < bytes)
+    }
+
+    /// It has to check, before it blocks and at its next basic block.
+    pub fn is_due(&self) -> bool {
+        self.due && !self.deaf
+    }
+
+    /// Does the thread take the signal, when it can choose?
+    pub fn wants(&self, signal: c_int) -> bool {
+        self.awaited & bit(signal) != 0 || self.mask & bit(signal) == 0
     }
 }
