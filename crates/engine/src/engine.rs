@@ -4,11 +4,9 @@ use crate::account::sample::Samples;
 use crate::account::sites::Sites;
 use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
-use crate::scheduling::fiber::Fiber;
 use crate::scheduling::neutral_stack::NeutralStack;
 use crate::scheduling::sched::Scheduler;
 use crate::storage::relayout;
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -23,9 +21,6 @@ pub struct Engine {
     pub sim: Sim,
     pub sched: Scheduler,
     pub perturb: crate::scheduling::perturb::Perturb,
-    /// Boxed: a parked kernel thread keeps the address of its own.
-    #[allow(clippy::vec_box)]
-    pub fibers: Vec<Box<Fiber>>,
     pub neutral_stack: NeutralStack,
     pub samples: Samples,
     pub sites: Sites,
@@ -99,7 +94,6 @@ pub fn begin(launch: Launch) {
         perturb,
         samples,
         launch,
-        fibers: Vec::new(),
         neutral_stack: NeutralStack::new(),
         sites: Sites::default(),
         heap,
@@ -171,13 +165,6 @@ pub fn slot_of(address: u64) -> &'static mut Tag {
     let first = line_start(address) >> SHADOW_SHIFT;
     // SAFETY: the shadow covers every user address, and only the carrier touches it.
     unsafe { &mut *((SHADOW + first * 4) as *mut Tag) }
-}
-
-/// The running fiber.
-#[inline]
-pub fn current() -> &'static mut Fiber {
-    let engine = engine();
-    &mut engine.fibers[engine.sched.fiber]
 }
 
 /// Prints a note, once for each place, that something is not simulated as it behaves natively.

@@ -16,6 +16,7 @@ mod calls;
 mod carrier;
 mod code;
 mod crash;
+mod ending;
 mod engine;
 mod entry;
 mod frees;

@@ -2,10 +2,11 @@
 //! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
 use crate::account::early::Wait;
 use crate::account::meetings::Meeting;
-use crate::crash::callers_here;
-use crate::engine::{current, engine, tag_of};
+use crate::engine::{engine, tag_of};
 use crate::hooks::waits::Spin;
 use crate::hot::hot;
+use crate::scheduling::fiber::callers_here;
+use crate::scheduling::fiber::current;
 use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};

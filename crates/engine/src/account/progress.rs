@@ -4,6 +4,7 @@
 use crate::account::sample;
 use crate::engine::{active, engine, now};
 use crate::hot::hot;
+use crate::scheduling::fiber::fibers;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -135,7 +136,7 @@ fn forget_so_far() {
     let e = engine();
     crate::scheduling::spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
-    e.fibers.iter_mut().for_each(|fiber| {
+    fibers().iter_mut().for_each(|fiber| {
         fiber.leaves_spin();
         fiber.ends_wait();
     });
@@ -145,7 +146,7 @@ fn forget_so_far() {
     e.progress.clear();
     (e.clock_reads, e.alarms, e.longest_alarm) = (0, 0, 0);
     e.region.coz.iter_mut().for_each(|point| point.before = coz_count(point.counter));
-    for fiber in &mut e.fibers {
+    for fiber in fibers().iter_mut() {
         let clock = if fiber.state == crate::scheduling::fiber::State::Running {
             e.sim.clock_of(fiber.cpu, now())
         } else {

@@ -3,6 +3,7 @@
 use crate::code::modules;
 use crate::engine::{self, active, engine, now};
 use crate::scheduling::fiber::State;
+use crate::scheduling::fiber::fibers;
 use crate::sys;
 use alloc::format;
 use alloc::vec::Vec;
@@ -48,7 +49,7 @@ fn cycles(ticks: Ticks) -> u64 {
 /// The run's totals so far.
 pub fn run(status: Status) -> Run {
     let e = engine();
-    e.fibers.iter_mut().for_each(|fiber| {
+    fibers().iter_mut().for_each(|fiber| {
         fiber.leaves_spin();
         fiber.ends_wait();
     });
@@ -68,13 +69,13 @@ pub fn run(status: Status) -> Run {
         cycles: cycles(crate::account::progress::region_ticks(now())),
         time: Time { compute: time.compute + unwritten, spin: time.spin.saturating_sub(unwritten), ..time },
         sample_period: e.samples.period_cycles(),
-        threads: e.fibers.len() as u32,
+        threads: fibers().len() as u32,
         modules: modules::all(),
         progress: crate::account::progress::list(),
         stacks: e.samples.stacks(),
         lines: e.sites.lines(MOST_LINES, line_bytes),
         passed: e.sites.passed_list(MOST_LINES),
-        locks: e.locks.all(e.fibers.iter().flat_map(|fiber| fiber.early.found(fiber.done(end)))),
+        locks: e.locks.all(fibers().iter().flat_map(|fiber| fiber.early.found(fiber.done(end)))),
         labels: e.labels.clone(),
         allocations: e.heap.sites.clone(),
         frames: e.frames.list(),
@@ -89,7 +90,7 @@ pub fn run(status: Status) -> Run {
 
 /// One for each place: threads that follow each other may have the same.
 fn thread_pointers() -> Vec<u64> {
-    let mut pointers: Vec<u64> = engine().fibers.iter().map(|fiber| fiber.fs).collect();
+    let mut pointers: Vec<u64> = fibers().iter().map(|fiber| fiber.fs).collect();
     pointers.sort_unstable();
     pointers.dedup();
     pointers
@@ -98,11 +99,11 @@ fn thread_pointers() -> Vec<u64> {
 /// What may have decided the run's duration (timers, clock reads), and its work.
 fn pace() -> Pace {
     let e = engine();
-    let longest = (0..e.fibers.len()).rev().max_by_key(|fiber| e.fibers[*fiber].slept.lasted).unwrap_or(0);
-    let slept = e.fibers[longest].slept;
-    let sleeps = e.fibers.iter().map(|fiber| fiber.sleeps);
+    let longest = (0..fibers().len()).rev().max_by_key(|fiber| fibers()[*fiber].slept.lasted).unwrap_or(0);
+    let slept = fibers()[longest].slept;
+    let sleeps = fibers().iter().map(|fiber| fiber.sleeps);
     let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
-    let watched = e.fibers.iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
+    let watched = fibers().iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
     Pace {
         blocks: e.samples.blocks(),
         sleeper: longest as u32,
@@ -121,7 +122,7 @@ fn pace() -> Pace {
 /// All threads' time; CPU time without stall and spin is compute.
 fn total_time(end: Ticks) -> Time {
     let mut total = Time::default();
-    for fiber in &mut engine().fibers {
+    for fiber in fibers().iter_mut() {
         if fiber.state == State::Running {
             let clock = engine().sim.clock_of(fiber.cpu, now());
             fiber.goes_away(clock.min(end));

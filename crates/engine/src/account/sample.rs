@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples of call stacks in virtual time: a profile costs nothing between two samples.
 use crate::code::cost;
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
-use crate::engine::{active, current, engine, now};
+use crate::engine::{active, engine, now};
 use crate::hot::hot;
+use crate::scheduling::fiber::{current, fibers};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -60,12 +61,12 @@ pub fn read(clock: c_int) -> Option<u64> {
 /// Ticks that the fiber has been on a CPU.
 pub fn ran(fiber: usize) -> Ticks {
     let e = engine();
-    e.sim.threads[fiber].until(e.sim.clock_of(e.fibers[fiber].cpu, now()))
+    e.sim.threads[fiber].until(e.sim.clock_of(fibers()[fiber].cpu, now()))
 }
 
 /// Ticks that all threads have been on CPUs.
 pub fn process_ran() -> Ticks {
-    (0..engine().fibers.len()).map(ran).sum()
+    (0..fibers().len()).map(ran).sum()
 }
 
 /// The number of a clock that shows the CPU time of one thread, as Linux forms it from a thread id.
@@ -77,7 +78,7 @@ const PER_THREAD: c_int = 6;
 
 pub fn thread_of(clock: c_int) -> Option<usize> {
     let fiber = !(clock >> 3) as usize;
-    (clock < 0 && clock & 7 == PER_THREAD && fiber < engine().fibers.len()).then_some(fiber)
+    (clock < 0 && clock & 7 == PER_THREAD && fiber < fibers().len()).then_some(fiber)
 }
 
 /// The ticks at which `clock` shows `nanoseconds`; what is past is 0.

@@ -14,11 +14,12 @@ pub mod transfer;
 
 use crate::calls::clock;
 use crate::calls::signals;
-use crate::engine::{active, charge, current, engine, now};
+use crate::engine::{active, charge, engine, now};
 use crate::scheduling::fiber::{State, Wait, Woken};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched, timers};
+use crate::sys;
 use crate::threads::cancel;
-use crate::{crash, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -95,7 +96,8 @@ fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static s
             // As if it had been ready: real waiting time must not appear in the run.
             current().wait = Wait::Io { fd, events, call };
             sys::poll(&mut [pollfd(fd, events)], -1);
-            crash::check_stop(0);
+            crate::ending::stop_if_asked(0);
+            signals::take_in();
             current().wait = Wait::Nothing;
             cancel::at_once();
             signals::deliver(0);
@@ -193,7 +195,7 @@ fn wake_ready(timeout: c_int) -> usize {
     waiters().retain(|w| {
         let (own, rest) = looked_at.split_at(w.fds.len());
         looked_at = rest;
-        if engine().fibers[w.fiber].state != State::Blocked {
+        if fibers()[w.fiber].state != State::Blocked {
             // It has timed out, and has not run since.
             return false;
         }
@@ -225,7 +227,7 @@ pub fn wait_for_world() -> bool {
         return true;
     }
     while waiters().iter().any(|w| !w.inside) {
-        crash::stop_if_asked(0);
+        crate::ending::stop_if_asked(0);
         if signals::take_in() {
             return true;
         }

@@ -6,10 +6,11 @@
 //! have locks that are not accessible, so each has a word of ours in its place.
 use crate::account::locks;
 use crate::calls::stdio::Stream;
-use crate::engine::{charge, current, engine, now};
+use crate::engine::{charge, engine, now};
 use crate::entry::Call;
 use crate::hooks::access::range_write;
 use crate::hooks::store_buffer::write_value;
+use crate::scheduling::fiber::current;
 use crate::threads::object::Object;
 use crate::threads::single;
 use alloc::collections::BTreeMap;

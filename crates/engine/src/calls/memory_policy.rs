@@ -2,7 +2,8 @@
 //! Where memory is to lie (`mbind`, `set_mempolicy`, `move_pages`): the nodes are the simulated machine's, one for each
 //! socket. Policies are kept, and have no effect: a page lies in the socket that touches it first.
 use crate::calls::topology::Topology;
-use crate::engine::{current, engine, note};
+use crate::engine::{engine, note};
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::state::calls::Policy;
 use core::ffi::{c_int, c_long};

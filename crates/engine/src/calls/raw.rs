@@ -9,11 +9,11 @@ mod filter;
 
 use crate::calls::{system_call, within};
 use crate::code::innermost;
-use crate::engine::current;
 use crate::engine::{active, engine, note};
 use crate::hooks::unhooked;
 use crate::hot::hot;
-use crate::{code, crash, sys};
+use crate::scheduling::fiber::current;
+use crate::{code, sys};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
@@ -91,7 +91,7 @@ extern "C" fn look() {
     unhooked::forget(gone);
     loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
     innermost::files_changed();
-    crate::crash::unwind::files_changed();
+    crate::code::unwind::files_changed();
     unhooked::files_changed(files().known.iter().any(|range| !innermost::is_programs(range.begin)));
     for range in loaded.into_iter().filter(makes_calls) {
         if filter::send_signals(range.begin, range.end) {
@@ -167,7 +167,7 @@ extern "C" fn on_call(signal: c_int, information: *mut libc::siginfo_t, context:
     let register = |at: c_int| registers[at as usize] as u64;
     let pc = register(libc::REG_RIP);
     if code != SYS_SECCOMP {
-        crash::killed(signal, pc);
+        crate::ending::killed(signal, pc);
     }
     crate::account::host::mixed();
     let number = register(libc::REG_RAX) as i64;

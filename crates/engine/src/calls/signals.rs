@@ -20,7 +20,8 @@ pub use masks::{Borrowed, change as change_mask};
 pub use outside::{hand_over, holds_back, take_in};
 pub use sending::{Target, by_number, interrupt, send};
 
-use crate::engine::{current, engine};
+use crate::engine::engine;
+use crate::scheduling::fiber::{current, fibers};
 use crate::state::signals::{Own, Queue};
 use actions::COUNT;
 use core::cell::UnsafeCell;
@@ -52,7 +53,7 @@ pub fn is_due() -> bool {
 
 /// Does nothing interrupt the thread's waits for now?
 pub fn is_deaf(fiber: usize) -> bool {
-    engine().fibers[fiber].signals.deaf
+    fibers()[fiber].signals.deaf
 }
 
 /// Waits inside libc: signals that arrive meanwhile are handled afterwards.
@@ -65,11 +66,11 @@ pub fn deafly(wait: impl FnOnce()) {
 
 /// The thread has to check at its next basic block.
 pub fn set_due(fiber: usize) {
-    let signals = &mut engine().fibers[fiber].signals;
+    let signals = &mut fibers()[fiber].signals;
     if !signals.due {
         signals.due = true;
         engine().sched.signalled += 1;
-        let (state, cpu) = (engine().fibers[fiber].state, engine().fibers[fiber].cpu);
+        let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
         if state == crate::scheduling::fiber::State::Running && fiber != engine().sched.fiber {
             crate::scheduling::spin_skip::disturbed(cpu, crate::engine::now());
         }

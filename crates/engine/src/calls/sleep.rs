@@ -2,8 +2,9 @@
 //! Sleeping and yielding, in virtual time. Nothing is added for the slack that Linux allows its timers.
 use crate::calls::clock;
 use crate::calls::signals;
-use crate::engine::{current, engine, now};
+use crate::engine::{engine, now};
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins};

@@ -4,9 +4,10 @@
 //! ready; after it the lock is released.
 use crate::calls::io;
 use crate::calls::library_locks::{self, Guarded, give, opened, take_library, take_stream};
-use crate::engine::{charge, current};
+use crate::engine::charge;
 use crate::holding::{holding, holding_any};
 use crate::passing::{Arguments, before};
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins_at;
 use crate::sys;

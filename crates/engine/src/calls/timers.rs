@@ -12,6 +12,7 @@ use super::signals::{self, Information, Target};
 use crate::calls::clock;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::State;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::timers;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -128,7 +129,7 @@ impl Counts {
 
     /// Threads that run and are counted.
     fn running(self) -> u64 {
-        let runs = |fiber: &usize| matches!(engine().fibers[*fiber].state, State::Running | State::Ready);
+        let runs = |fiber: &usize| matches!(fibers()[*fiber].state, State::Running | State::Ready);
         match self {
             Counts::Time => 1,
             Counts::Process => engine().sim.cpus.iter().filter(|cpu| cpu.thread.is_some()).count() as u64,

@@ -9,6 +9,7 @@ use crate::calls::signals;
 use crate::engine::{active, engine, note, now};
 use crate::frees;
 use crate::hooks::store_buffer::write_value;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
 use crate::sys;
@@ -161,7 +162,7 @@ const LIBRARY: &str = "dlopen";
 fn wake_waiting(mutex: u64) {
     let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
     let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
-    let waiting: Vec<usize> = engine().fibers.iter().filter(waiting).map(|f| f.id).collect();
+    let waiting: Vec<usize> = fibers().iter().filter(waiting).map(|f| f.id).collect();
     let latency = ticks(engine().launch.machine.system.wake);
     waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), latency));
 }

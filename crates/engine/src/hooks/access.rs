@@ -2,11 +2,12 @@
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
 use crate::account::sites::line_shared;
 use crate::account::{sample, trace};
-use crate::engine::{active, current, engine, tag_of};
+use crate::engine::{active, engine, tag_of};
 use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::store_buffer;
 use crate::hooks::{l1_refill, polls};
 use crate::hot::{TRIED, hot};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{perturb, sched};
@@ -289,7 +290,7 @@ fn ends_spin_by_store(address: u64) {
 pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     ends_spin_by_store(address);
     let engine = engine();
-    let fiber = &mut engine.fibers[engine.sched.fiber];
+    let fiber = &mut fibers()[engine.sched.fiber];
     let cpu = engine.sim.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
@@ -302,7 +303,7 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
 #[cold]
 pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
     let engine = engine();
-    let fiber = &mut engine.fibers[engine.sched.fiber];
+    let fiber = &mut fibers()[engine.sched.fiber];
     let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
     let found = Found { cpu, pc, address, size, value, what, orders: true, at, stall };
     if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {

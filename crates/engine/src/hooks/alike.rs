@@ -5,9 +5,9 @@
 //! where compilers keep what has no register. A spin may count its iterations: one word that changes by the same
 //! amount. One that backs off for longer and longer, or for a time that it draws, changes one word more, and its iterations
 //! differ in length: such a loop is a spin if a word that it reads changes in the end. Others compute.
-use crate::engine::current;
 use crate::hooks::access::read_value;
 use crate::hot::Captured;
+use crate::scheduling::fiber::current;
 use crate::stacks;
 use corefold_model::Ticks;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::account::trace;
-use crate::engine::{active, current, engine};
+use crate::engine::{active, engine};
 use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, looked, read_value, succeeded, wrote};
 use crate::hooks::{run_ahead, split, store_buffer};
 use crate::hot::{TRIED, WROTE, hot};
+use crate::scheduling::fiber::current;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{peek, perturb};

@@ -8,9 +8,10 @@
 //! numbered in the order in which they were first met.
 use crate::code::cost::core;
 use crate::code::mapped::Mapped;
-use crate::engine::{computed, current, engine};
+use crate::engine::{computed, engine};
 use crate::hooks::{rounds, unhooked};
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use crate::state::hooks::{Branching, DEEPEST};
 use alloc::vec::Vec;
 use corefold_block::{Lean, Predictor, Unhooked, branch_ways};

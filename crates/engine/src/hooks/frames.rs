@@ -4,6 +4,7 @@ use crate::code::innermost::{call_of_library, is_programs};
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
+use crate::scheduling::fiber::fibers;
 use crate::stacks;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -75,7 +76,7 @@ fn add(found: Found, pc: u64) -> bool {
 fn own_place(place: u64, found: &Found) -> u64 {
     let e = engine();
     let here = &raw const place as u64;
-    let low = if found.thread == e.sched.fiber { here } else { e.fibers[found.thread].saved_sp() };
+    let low = if found.thread == e.sched.fiber { here } else { fibers()[found.thread].saved_sp() };
     if is_programs(place) {
         return place;
     }
@@ -93,7 +94,7 @@ fn own_place(place: u64, found: &Found) -> u64 {
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
 fn calls(thread: usize, pc: u64) -> Vec<u64> {
     let e = engine();
-    let fiber = &e.fibers[thread];
+    let fiber = &fibers()[thread];
     let (innermost, top) = if thread == e.sched.fiber {
         (pc, hot!().frames.cast_const())
     } else {

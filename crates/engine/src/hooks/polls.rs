@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that poll a word on a line of their own, which nobody has written to: such reads are inline, so that no spin
 //! is seen in them. Now and then some are shown: a thread that polls for ever has to be found out.
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hooks::access::{looked, plain_read};
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use crate::scheduling::{neutral_stack::ProgramMemory, sched, spin_skip::skip};
 use crate::state::hooks::Polls;
 use corefold_model::ticks;

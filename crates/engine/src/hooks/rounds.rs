@@ -3,8 +3,9 @@
 //! enough visits are seen, its block and those around it have no known cost, and each of their visits calls this module.
 use crate::code::cost::{core, packed};
 use crate::code::mapped::Mapped;
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use corefold_block::{Lean, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;

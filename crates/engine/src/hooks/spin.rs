@@ -4,11 +4,12 @@
 //! some other thread.
 use crate::account::sites::Counts;
 use crate::code::cost;
-use crate::engine::{current, engine, line_start, tag_of};
+use crate::engine::{engine, line_start, tag_of};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
 use crate::hooks::waits::{Calls, Instant, Spin, Waits};
 use crate::hot::{Captured, hot};
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::stacks;
 use crate::storage::relayout::simulated;

@@ -12,9 +12,10 @@
 use crate::calls::raw;
 use crate::code;
 use crate::code::mapped::Mapped;
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hooks::store_buffer;
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use crate::state::hooks::{self as state, HOOKED, UNHOOKED, return_address};
 use alloc::vec::Vec;
 use corefold_block::{Unhooked, comes_by_a_hook, unhooked_calls};

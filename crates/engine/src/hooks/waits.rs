@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
 //! and spins again. It is one wait until the thread stores something, or computes.
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use corefold_model::Ticks;
 
 /// Where a thread was at some time, and for how long it had not computed by then.

@@ -2,10 +2,12 @@
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
 use crate::code::innermost;
+use crate::code::unwind::Registers;
 use crate::engine::engine;
 use crate::frees;
 use crate::fs_base;
 use crate::hooks::spin::{Spins, Spun};
+use crate::hot::hot;
 use crate::registers;
 use crate::scheduling::placing;
 use crate::state::calls::{Policy, Watched};
@@ -16,6 +18,7 @@ use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
+use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use corefold_model::Ticks;
 use corefold_recording::Time;
@@ -306,8 +309,8 @@ pub unsafe extern "C" fn call_on(_top: usize, _argument: *mut u8, _work: extern 
 pub fn switch(from: usize, to: usize, between: Option<extern "C" fn()>) {
     registers::preserve();
     let e = engine();
-    let save = &raw mut e.fibers[from].sp;
-    let (sp, fs) = (e.fibers[to].sp, e.fibers[to].fs);
+    let save = &raw mut fibers()[from].sp;
+    let (sp, fs) = (fibers()[to].sp, fibers()[to].fs);
     fs_base::write_fs(fs);
     let apart = e.neutral_stack.top();
     // SAFETY: `sp` was saved by this same function or by `park`; nobody is on the neutral stack.
@@ -326,7 +329,7 @@ fn after_switch() {
             return;
         }
         e.sched.leaving = None;
-        release(&mut e.fibers[gone]);
+        release(&mut fibers()[gone]);
     }
 }
 
@@ -397,7 +400,7 @@ pub fn await_parked(fiber: &Fiber) {
 
 /// The fiber's timer has come: a sleep is over, or a wait has timed out.
 pub fn timer_fired(fiber: usize, time: Ticks) {
-    let f = &mut engine().fibers[fiber];
+    let f = &mut fibers()[fiber];
     f.timer = 0;
     if f.state != State::Blocked {
         return;
@@ -411,4 +414,38 @@ pub fn timer_fired(fiber: usize, time: Ticks) {
 /// Nothing in the program can run: waits for outside input, if a fiber waits for some.
 pub fn wait_for_world() -> bool {
     crate::calls::io::wait_for_world()
+}
+
+/// The running thread's calls around its call that returns to `pc`, innermost first, also of functions without hooks.
+pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
+    let known = || current().calls(hot!().frames);
+    let within = known().next().map(|outer| Registers::here().between(pc, outer)).unwrap_or_default();
+    within.into_iter().chain(known()).take(most).collect()
+}
+
+/// The running fiber's calls, innermost first.
+pub fn stack_here(pc: u64) -> Vec<u64> {
+    let mut stack = alloc::vec![pc];
+    stack.extend(current().calls(hot!().frames).take(64));
+    stack
+}
+
+struct Slot(UnsafeCell<Vec<Box<Fiber>>>);
+// SAFETY: only the carrier thread touches the fibers; the kernel threads of others are parked.
+unsafe impl Sync for Slot {}
+/// Boxed: a parked kernel thread keeps the address of its own.
+static FIBERS: Slot = Slot(UnsafeCell::new(Vec::new()));
+
+/// All fibers, by number. Take them anew after anything that may switch fibers, rather than keeping them.
+#[inline]
+#[allow(clippy::vec_box)]
+pub fn fibers() -> &'static mut Vec<Box<Fiber>> {
+    // SAFETY: one carrier; callers do not keep the reference across a switch.
+    unsafe { &mut *FIBERS.0.get() }
+}
+
+/// The running fiber.
+#[inline]
+pub fn current() -> &'static mut Fiber {
+    &mut fibers()[engine().sched.fiber]
 }

@@ -4,10 +4,10 @@
 //! So that a delay can come between any two accesses, the running CPU's tag matches no line, so that every access takes
 //! the slow path; seed 0 draws nothing, has the true tags, and is the plain schedule.
 use crate::calls::signals;
-use crate::crash;
-use crate::engine::{current, engine, tag_of};
+use crate::engine::{engine, tag_of};
 use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
@@ -88,7 +88,7 @@ pub fn atomic(address: u64, size: u8, pc: u64, what: AccessKind) {
 
 /// How much later a thread begins to run that would at `time`, as it was woken or is new.
 pub fn late(fiber: usize, time: Ticks) -> Ticks {
-    let blocked_at = engine().fibers[fiber].blocked_at;
+    let blocked_at = fibers()[fiber].blocked_at;
     engine().sim.delays.as_mut().map_or(0, |delays| delays.woken(fiber, blocked_at, time))
 }
 
@@ -132,7 +132,7 @@ fn hold_up(length: Ticks) {
 pub fn look_around(pc: u64) {
     let (clock, p) = (hot!().clock, perturb());
     if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > p.most {
-        crash::livelock(pc, false);
+        crate::ending::livelock(pc, false);
     }
     if !on() && clock < p.look_around {
         return;
@@ -143,7 +143,7 @@ pub fn look_around(pc: u64) {
     }
     let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
     if clock.saturating_sub(p.looking_since) > long && all_had_a_turn(p.looking_since) {
-        crash::livelock(pc, true);
+        crate::ending::livelock(pc, true);
     }
 }
 
@@ -157,7 +157,7 @@ pub fn worked() {
 /// Has every thread that waits for a CPU looked since, and found that it has to go on looking?
 fn all_had_a_turn(since: Ticks) -> bool {
     let looked = |f: &Fiber| f.state != State::Ready || f.off_cpu_since > since + f.spins.period();
-    engine().fibers.iter().all(|fiber| looked(fiber))
+    fibers().iter().all(|fiber| looked(fiber))
 }
 
 /// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would
@@ -172,6 +172,6 @@ fn all_look() -> bool {
         State::Finished => true,
     };
     e.sim.timers.is_empty()
-        && e.fibers.iter().all(|fiber| looks(fiber))
+        && fibers().iter().all(|fiber| looks(fiber))
         && (guesses || !signals::may_come_from_outside())
 }

@@ -6,13 +6,13 @@
 //! others can observe, the CPUs that are behind run first ([`sync`]).
 use crate::account::{sample, trace};
 use crate::calls::signals;
-use crate::crash;
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hooks::branches;
 use crate::hooks::run_ahead;
 use crate::hooks::{store_buffer, unhooked};
 use crate::hot::hot;
 use crate::scheduling::fiber::{self, State, Wait};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::neutral_stack;
 use crate::scheduling::perturb;
 use crate::scheduling::placing::go_on;
@@ -106,7 +106,8 @@ pub extern "C" fn at_limit(pc: u64) {
     current().spins.enters(pc);
     // Others have been scheduled by this clock: it must not go back.
     run_ahead::catch_up(cpu);
-    crash::check_stop(pc);
+    crate::ending::stop_if_asked(pc);
+    signals::take_in();
     perturb::look_around(pc);
     sample::take_due(pc, sample::What::Compute);
     if !engine().sim.is_due(hot!().clock) {
@@ -166,10 +167,10 @@ pub fn alone() -> bool {
 }
 
 /// Does every other thread wait, and nothing come at a known time but the ends of these threads' timers?
-pub fn all_wait_but(fibers: impl Fn(usize) -> bool) -> bool {
+pub fn all_wait_but(these: impl Fn(usize) -> bool) -> bool {
     let e = engine();
-    let mut others = e.fibers.iter().filter(|f| f.id != e.sched.fiber);
-    others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && e.sim.timers.are_of(fibers)
+    let mut others = fibers().iter().filter(|f| f.id != e.sched.fiber);
+    others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && e.sim.timers.are_of(these)
 }
 
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
@@ -181,7 +182,7 @@ fn run_next() {
             return run_cpu(cpu as usize, clock);
         }
         if s.timers.is_empty() && !fiber::wait_for_world() {
-            crash::deadlock();
+            crate::ending::deadlock();
         }
     }
 }
@@ -196,14 +197,14 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     if store_buffer::any_of(left) {
         unhooked::others_run(left);
     }
-    e.fibers[from].frames = hot.frames;
-    e.fibers[from].wrote = hot.wrote;
+    fibers()[from].frames = hot.frames;
+    fibers()[from].wrote = hot.wrote;
     e.sched.fiber = to;
     e.sim.run(cpu, clock, hot);
     trace::runs(to);
-    hot.frames = e.fibers[to].frames;
-    hot.wrote = e.fibers[to].wrote;
-    hot.captured = &raw mut e.fibers[to].spins.captured;
+    hot.frames = fibers()[to].frames;
+    hot.wrote = fibers()[to].wrote;
+    hot.captured = &raw mut fibers()[to].spins.captured;
     let changes = store_buffer::view_changes(cpu);
     if from == to {
         return if changes { neutral_stack::apart(|| arrive()) } else { arrive() };
@@ -288,7 +289,7 @@ pub fn drain() {
 /// The fiber leaves its CPU.
 pub fn goes_away(fiber: usize, clock: Ticks) {
     let e = engine();
-    e.fibers[fiber].goes_away(clock);
+    fibers()[fiber].goes_away(clock);
     e.sim.threads[fiber].end(clock);
 }
 
@@ -306,13 +307,13 @@ pub fn leave_cpu() {
 pub fn adopt_first() {
     let e = engine();
     e.sim.cpus[0].thread = Some(0);
-    e.fibers[0].state = State::Running;
+    fibers()[0].state = State::Running;
     e.sim.threads[0] = Runtime::first(0);
-    crate::fs_base::write_cpu_id(e.fibers[0].fs, 0);
+    crate::fs_base::write_cpu_id(fibers()[0].fs, 0);
     e.sim.use_tags(hot!());
-    hot!().frames = e.fibers[0].frames;
+    hot!().frames = fibers()[0].frames;
     hot!().frame_step = 8;
-    hot!().captured = &raw mut e.fibers[0].spins.captured;
+    hot!().captured = &raw mut fibers()[0].spins.captured;
     set_limit();
 }
 

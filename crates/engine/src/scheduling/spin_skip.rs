@@ -6,8 +6,9 @@
 use crate::account::sample;
 use crate::calls::clock::ticks_of;
 use crate::calls::signals;
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::hot::hot;
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::{perturb, sched};
 use corefold_model::Ticks;
@@ -27,7 +28,7 @@ pub fn skip() -> bool {
         return false;
     }
     let cpu = e.sim.cpu;
-    let spins = &e.fibers[e.sched.fiber].spins;
+    let spins = &fibers()[e.sched.fiber].spins;
     let spin = Spin { period: spins.period(), lines: spins.lines(), read: spins.read() };
     let longest = ticks_of(FIRST_NS << spins.skips().min(DOUBLINGS));
     if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
@@ -47,7 +48,7 @@ fn end(cpu: usize, clock: Ticks) {
     let e = engine();
     let Some(skipped) = e.sim.end_skip(cpu, clock) else { return };
     let Some(fiber) = e.sim.cpus[cpu].thread else { return };
-    let fiber = &mut e.fibers[fiber];
+    let fiber = &mut fibers()[fiber];
     fiber.spins.skipped(skipped.time);
     fiber.time.spin += skipped.time;
     if skipped.disturbed {

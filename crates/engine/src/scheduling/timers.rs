@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
-use crate::crash;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched::set_limit;
 use corefold_model::Ticks;
 use corefold_sim::Due;
@@ -11,14 +11,14 @@ use corefold_sim::Due;
 /// Has [`fiber::timer_fired`] called for the fiber at `time`.
 pub fn set(fiber: usize, time: Ticks) -> u64 {
     let number = engine().sim.timers.add(time, Due::Thread(fiber));
-    engine().fibers[fiber].timer = number;
+    fibers()[fiber].timer = number;
     set_limit();
     number
 }
 
 /// Forgets the fiber's timer.
 pub fn cancel(fiber: usize) {
-    let timer = core::mem::take(&mut engine().fibers[fiber].timer);
+    let timer = core::mem::take(&mut fibers()[fiber].timer);
     if timer != 0 {
         engine().sim.timers.remove(timer);
     }
@@ -44,7 +44,7 @@ pub fn fire_due() {
         match s.timers.pop(s.clocks.smallest()) {
             Some((time, Due::Alarm(timer))) => {
                 // Timers that come again and again may be all that there is.
-                crash::stop_if_asked(0);
+                crate::ending::stop_if_asked(0);
                 // It takes effect now, whatever the clock of the CPU that processes it.
                 let clock = core::mem::replace(&mut hot!().clock, time);
                 engine().alarms += 1;

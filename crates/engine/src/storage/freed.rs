@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Freed heap memory, in schedules drawn from a seed: accesses to it are reported, it is filled with a pattern,
 //! and it is not reused for a while.
-use crate::crash;
 use crate::engine::engine;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_FREED};
 use crate::scheduling::perturb;
@@ -49,7 +48,7 @@ pub fn bury(object: Object, pc: u64) {
     let Object { address, bytes, .. } = object;
     grains(address, bytes).map(bit).for_each(|(word, bit)| *word |= bit);
     let thread = engine().sched.fiber as u32;
-    engine().freed.graves.insert(address, Grave { object, thread, stack: crash::stack_here(pc) });
+    engine().freed.graves.insert(address, Grave { object, thread, stack: crate::scheduling::fiber::stack_here(pc) });
 }
 
 /// Freed memory is not to be used again yet. Returns what is now instead.
@@ -107,9 +106,9 @@ fn misused(address: u64, pc: u64, access: Option<AccessKind>) {
         address,
         object: grave.object.clone(),
         thread: engine().sched.fiber as u32,
-        stack: crash::stack_here(pc),
+        stack: crate::scheduling::fiber::stack_here(pc),
         freed_by: grave.thread,
         freed: grave.stack.clone(),
     };
-    crash::use_after_free(misuse)
+    crate::ending::use_after_free(misuse)
 }

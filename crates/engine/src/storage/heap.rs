@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's heap: deterministic, at a fixed place, and laid out as glibc lays its own out
 //! ([`crate::storage::places`]).
-use crate::engine::{active, charge, current, engine};
+use crate::engine::{active, charge, engine};
 use crate::hooks::store_buffer;
 use crate::hot::hot;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_STARTS};
+use crate::scheduling::fiber::current;
 use crate::scheduling::perturb;
 use crate::storage::places::{ARENAS_PER_CPU, GRAIN, HEADER, LARGE, PAGE, Places};
 use crate::storage::{arenas, freed, limit, relayout};
-use crate::{crash, sys};
+use crate::sys;
 use alloc::vec::Vec;
 use corefold_recording::{AllocSite, Mapping, Object};
 use hashbrown::HashMap;
@@ -106,7 +107,7 @@ pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
     charge(engine().launch.machine.system.allocation);
     let size = request.size;
     limit::take(size, pc);
-    let Some((address, fresh)) = place(request, pc) else { crash::out_of_memory(size, pc) };
+    let Some((address, fresh)) = place(request, pc) else { crate::ending::out_of_memory(size, pc) };
     let site = site_number(pc, size, None);
     heap().begins(site);
     relayout::allocated(address, size, site);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! malloc and its family: their own entry points, as the report names an object by the place that called them.
-use crate::engine::{active, current};
+use crate::engine::active;
 use crate::entry::with_pc;
+use crate::scheduling::fiber::current;
 use crate::storage::heap::{self, Request};
 use crate::storage::shim;
 use core::ffi::{CStr, c_int, c_void};

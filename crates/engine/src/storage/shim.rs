@@ -3,8 +3,8 @@
 //! compiled part. For most types it jumps to `malloc`, which then returns to the caller; for those with an alignment of
 //! more than 16 bytes it calls `posix_memalign`.
 use crate::code::{is_loaded, is_program};
-use crate::engine::current;
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 
 /// So many words above its return address is the caller's, at most.
 const FRAME_WORDS: usize = 8;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
-use crate::engine::{active, current, engine};
+use crate::engine::{active, engine};
 use crate::real::real;
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched};
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::cpus;
@@ -21,7 +22,7 @@ pub fn numbered(thread: libc::pid_t) -> Option<usize> {
         return Some(engine().sched.fiber);
     }
     let fiber = usize::try_from(thread - number(0)).ok()?;
-    (fiber < engine().fibers.len()).then_some(fiber)
+    (fiber < fibers().len()).then_some(fiber)
 }
 
 /// The simulated CPUs among those in a set of `bytes` bytes; `None` if there are none.
@@ -40,7 +41,7 @@ fn words(set: *const u8, bytes: usize) -> Option<Vec<u64>> {
 fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
     let Some(words) = words(from, bytes) else { return libc::EINVAL };
     sched::enter_kernel();
-    engine().fibers[fiber].affinity = words;
+    fibers()[fiber].affinity = words;
     placing::obey_affinity(fiber);
     0
 }
@@ -52,7 +53,7 @@ fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
     }
     sched::enter_kernel();
     crate::calls::string::fill(into as u64, 0, bytes as u64);
-    for cpu in (0..count).filter(|cpu| engine().fibers[fiber].may_run_on(*cpu)) {
+    for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
         // SAFETY: within the caller's set.
         unsafe { *into.add(cpu / 8) |= 1 << (cpu % 8) };
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an attribute object asks of a new thread, and the attributes that a thread has.
 use crate::engine::engine;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
 use crate::stacks::{LARGEST_STACK, STACK};
 use crate::stand_in::stand_ins;
@@ -120,7 +121,7 @@ pub fn is_detached(attr: *const Attr) -> bool {
 
 /// Fills `attr` with what the thread has.
 fn describe(fiber: usize, attr: *mut Attr) -> c_int {
-    let thread = &engine().fibers[fiber].thread;
+    let thread = &fibers()[fiber].thread;
     let stack = if fiber == 0 { main_stack() } else { thread.stack };
     let state = if thread.detached { libc::PTHREAD_CREATE_DETACHED } else { libc::PTHREAD_CREATE_JOINABLE };
     let priority = &thread.priority;
@@ -137,7 +138,7 @@ fn describe(fiber: usize, attr: *mut Attr) -> c_int {
     }
     let count = engine().launch.cpus as usize;
     let mut cpus = alloc::vec![0u64; count.div_ceil(64)];
-    for cpu in (0..count).filter(|cpu| engine().fibers[fiber].may_run_on(*cpu)) {
+    for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
         cpus[cpu / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: as above; the set is as long as is said.

@@ -2,8 +2,9 @@
 //! Cancellation: a thread that is cancelled ends as by pthread_exit, at its next cancellation point or, if it
 //! has asked for that, at once: at its next basic block, or out of what it waits in.
 use crate::calls::signals;
-use crate::engine::{current, engine, now};
+use crate::engine::{engine, now};
 use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins;
 use crate::threads::unwind;
@@ -55,7 +56,7 @@ fn act() -> ! {
 }
 
 fn cancel(target: usize) {
-    let fiber = &mut engine().fibers[target];
+    let fiber = &mut fibers()[target];
     fiber.cancel.requested = true;
     if fiber.cancel.is_at_once() {
         signals::set_due(target);
@@ -82,7 +83,7 @@ stand_ins! {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int {
         sched::enter_kernel();
         let Some(target) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
-        if engine().fibers[target].state != State::Finished {
+        if fibers()[target].state != State::Finished {
             cancel(target);
         }
         if target == engine().sched.fiber {

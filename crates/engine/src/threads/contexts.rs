@@ -2,10 +2,11 @@
 //! getcontext, makecontext, swapcontext: libc's own do the work; each context has its own stack of calls as
 //! the hooks keep it, and its own mask.
 use crate::calls::signals;
-use crate::engine::{charge, current, note};
+use crate::engine::{charge, note};
 use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::passing::{Arguments, before};
+use crate::scheduling::fiber::current;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;

@@ -2,10 +2,11 @@
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
 use crate::calls::signals;
-use crate::engine::{charge, current, engine};
+use crate::engine::{charge, engine};
 use crate::hooks::access::{read_value, timed};
 use crate::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched, timers};
 use crate::storage::shared;
 use crate::threads::cancel;
@@ -126,7 +127,7 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
     let mut count = 0;
     while count < moved {
         let Some(waiter) = engine().sim.waiters.take(from, ANY) else { break };
-        if let Wait::Futex { address, .. } = &mut engine().fibers[waiter.thread].wait {
+        if let Wait::Futex { address, .. } = &mut fibers()[waiter.thread].wait {
             *address = to;
         }
         engine().sim.waiters.add(to, waiter);
@@ -138,7 +139,7 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
 /// The fiber waits no more: its timer fired.
 pub fn forget(fiber: usize) {
     let e = engine();
-    if let Wait::Futex { address, .. } = e.fibers[fiber].wait {
+    if let Wait::Futex { address, .. } = fibers()[fiber].wait {
         e.sim.waiters.forget(address, fiber);
     }
 }

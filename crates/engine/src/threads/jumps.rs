@@ -3,9 +3,10 @@
 //! calls that the hooks keep, which a jump leaves functions of without their exit hooks, and the
 //! simulation's signal masks.
 use crate::calls::signals;
-use crate::engine::{charge, current};
+use crate::engine::charge;
 use crate::hot::hot;
 use crate::passing::{Arguments, before};
+use crate::scheduling::fiber::current;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;

@@ -2,8 +2,9 @@
 //! Thread-specific data, and the destructors that run when a thread ends: in the simulation, because
 //! the program's destructors are instrumented too.
 use crate::calls::loaded;
-use crate::engine::{active, current};
+use crate::engine::active;
 use crate::real::real;
+use crate::scheduling::fiber::{current, fibers};
 use crate::state::pthread::AtExit;
 pub use crate::state::pthread::Destructor;
 use alloc::vec::Vec;
@@ -85,7 +86,7 @@ pub extern "C" fn pthread_key_delete(key: u32) -> c_int {
     match keys().get_mut((key ^ OURS) as usize) {
         Some(slot @ Some(_)) => {
             *slot = None;
-            for fiber in &mut crate::engine::engine().fibers {
+            for fiber in fibers().iter_mut() {
                 if let Some(value) = fiber.thread.keys.get_mut((key ^ OURS) as usize) {
                     *value = 0;
                 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
 use crate::calls::string;
-use crate::engine::{current, engine, note};
+use crate::engine::{engine, note};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use crate::state::pthread::{NAME_BYTES as BYTES, Thread};
@@ -11,7 +12,7 @@ use core::ffi::{CStr, c_char, c_int};
 /// What `fiber` is called: before it was given a name, what its creator was called.
 fn name(fiber: usize) -> [u8; BYTES] {
     let mut name = [0; BYTES];
-    match engine().fibers[fiber].thread.name {
+    match fibers()[fiber].thread.name {
         Some(given) => given,
         None => {
             // SAFETY: the call fills 16 bytes. The kernel thread that runs us has the program's name.
@@ -43,7 +44,7 @@ stand_ins! {
         }
         let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
-        engine().fibers[fiber].thread.name = Some(cut(text));
+        fibers()[fiber].thread.name = Some(cut(text));
         0
     }
 

@@ -4,11 +4,12 @@
 //! The simulated CPUs contend for its line as they would natively, so every access to it is charged: an access
 //! that is atomic in glibc is atomic here, a plain one is plain here.
 use crate::account::locks;
-use crate::engine::{charge, current, engine};
+use crate::engine::{charge, engine};
 use crate::entry::Call;
 use crate::hooks::access::{range_read, range_write, read_value};
 use crate::hooks::{atomics, store_buffer};
 use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::threads::futex::{self, Waited};
 use corefold_model::Ticks;
@@ -102,7 +103,7 @@ impl Object {
 
     /// One iteration of a loop that only a change of its word ends.
     pub fn pause_for_ever(self) {
-        crate::engine::current().spins.goes_on_for_ever();
+        current().spins.goes_on_for_ever();
         hot!().clock += crate::engine::computed(engine().launch.machine.core.pause);
         if hot!().clock >= hot!().limit {
             sched::at_limit(self.call.pc);

@@ -3,7 +3,9 @@
 //!
 //! The kernel's own calls would change the one thread that runs all of ours, or be refused, as the host's
 //! rights have it.
-use crate::engine::{current, engine, note};
+use crate::engine::note;
+use crate::scheduling::fiber::current;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
 use crate::state::pthread::Priority;
@@ -58,13 +60,13 @@ fn is_valid(policy: c_int, value: c_int) -> bool {
 
 fn set(fiber: Option<usize>, policy: Option<c_int>, value: c_int, pc: u64) -> c_int {
     let Some(fiber) = fiber else { return libc::ESRCH };
-    let policy = policy.unwrap_or(engine().fibers[fiber].thread.priority.policy);
+    let policy = policy.unwrap_or(fibers()[fiber].thread.priority.policy);
     if !is_valid(policy, value) {
         return libc::EINVAL;
     }
     sched::enter_kernel();
     say(policy, pc);
-    let priority = &mut engine().fibers[fiber].thread.priority;
+    let priority = &mut fibers()[fiber].thread.priority;
     (priority.policy, priority.value) = (policy, value);
     0
 }
@@ -82,7 +84,7 @@ fn wanted(param: *const Param) -> c_int {
 fn give(fiber: Option<usize>, policy: Option<*mut c_int>, param: Option<*mut Param>) -> c_int {
     let Some(fiber) = fiber else { return libc::ESRCH };
     sched::enter_kernel();
-    let priority = engine().fibers[fiber].thread.priority;
+    let priority = fibers()[fiber].thread.priority;
     // SAFETY: the caller's variables.
     unsafe {
         if let Some(into) = policy {

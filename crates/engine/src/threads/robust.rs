@@ -3,8 +3,8 @@
 //!
 //! The owner's field then says which of three states the mutex is in; the word that is locked is as for
 //! any other mutex.
-use crate::engine::current;
 use crate::entry::Call;
+use crate::scheduling::fiber::current;
 use crate::threads::mutex::{OWNER, release};
 use crate::threads::object::{Object, me};
 use core::ffi::c_int;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::calls::signals;
-use crate::engine::{active, charge, current, engine};
+use crate::engine::{active, charge, engine};
 use crate::frees;
 use crate::hooks::store_buffer;
 use crate::hot::hot;
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched, timers};
 use crate::state::pthread::Thread;
 use crate::sys;
@@ -26,7 +27,7 @@ pub fn adopt_main() -> u64 {
     main.fs = crate::fs_base::read_fs();
     // SAFETY: no arguments.
     main.real = unsafe { libc::pthread_self() };
-    engine().fibers.push(main);
+    fibers().push(main);
     engine().sim.threads.push(Runtime::default());
     end
 }
@@ -66,7 +67,7 @@ pub extern "C" fn pthread_create(
     match created {
         Ok(id) => {
             // SAFETY: the caller's variable.
-            unsafe { *thread = engine().fibers[id].real };
+            unsafe { *thread = fibers()[id].real };
             charge(engine().launch.machine.system.thread_create);
             placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
             0
@@ -107,10 +108,10 @@ fn create(
     }
     fiber::await_parked(&fiber);
     // Only now: libc may have asked the program's own allocator for memory, and others have run.
-    let id = engine().fibers.len();
+    let id = fibers().len();
     (fiber.id, fiber.cpu) = (id, id % engine().sim.cpus.len());
     fiber.off_cpu_since = hot!().clock;
-    engine().fibers.push(fiber);
+    fibers().push(fiber);
     engine().sim.threads.push(Runtime::default());
     Ok(id)
 }
@@ -166,7 +167,7 @@ fn finish(value: usize) {
     let thread = &current().thread;
     // One that a signal or its time-out has woken already must not be woken once more.
     let waits = |f: &usize| {
-        let joiner = &engine().fibers[*f];
+        let joiner = &fibers()[*f];
         joiner.state == State::Blocked && matches!(joiner.wait, Wait::Join { thread } if thread == me)
     };
     if let Some(joiner) = thread.joiner.filter(waits) {
@@ -176,7 +177,7 @@ fn finish(value: usize) {
     if thread.detached {
         engine().sched.detached.push(me);
     }
-    if engine().fibers.iter().all(|f| f.id == me || f.state == State::Finished) {
+    if fibers().iter().all(|f| f.id == me || f.state == State::Finished) {
         // SAFETY: the last thread is gone: POSIX has the process exit with 0.
         unsafe { libc::exit(0) };
     }
@@ -186,18 +187,18 @@ fn finish(value: usize) {
 /// Gives back what a thread had that has ended: libc frees the thread's block, in the program's own `free` where it has
 /// one. So others may run before this returns.
 pub fn reap(fiber: usize) {
-    let thread = &mut engine().fibers[fiber].thread;
+    let thread = &mut fibers()[fiber].thread;
     thread.joined = true;
     let unfreed = core::mem::take(&mut thread.unfreed);
     if fiber != 0 {
         unfreed.into_iter().for_each(frees::free);
-        real::pthread_join(engine().fibers[fiber].real);
+        real::pthread_join(fibers()[fiber].real);
     }
-    let stack = engine().fibers[fiber].thread.stack;
+    let stack = fibers()[fiber].thread.stack;
     // Whoever gets the stack next writes to it without a word to us.
     store_buffer::flush_range(stack.begin, stack.bytes);
     attributes::give_back(&stack);
-    let slot = engine().fibers[fiber].thread.slot;
+    let slot = fibers()[fiber].thread.slot;
     engine().sched.stacks.give_back(slot);
 }
 
@@ -215,7 +216,7 @@ pub extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
         return pthread_detach(thread);
     }
     let Some(target) = find(thread) else { return libc::ESRCH };
-    let other = &mut engine().fibers[target];
+    let other = &mut fibers()[target];
     if other.thread.detached {
         return libc::EINVAL;
     }

@@ -3,9 +3,10 @@
 //!
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
 //! are unwound up to ours, by the same forced unwinding.
-use crate::engine::{active, current};
+use crate::engine::active;
 use crate::hot::hot;
 use crate::real::Start;
+use crate::scheduling::fiber::current;
 use crate::stacks;
 use crate::sys;
 use crate::threads::{cancel, jumps};
@@ -115,7 +116,7 @@ fn unwind() -> ! {
 /// A `catch (...)` of the program's has kept the exception.
 extern "C" fn not_rethrown(_reason: c_int, _exception: *mut c_void) {
     sys::write(2, b"FATAL: exception not rethrown\n");
-    crate::crash::killed(libc::SIGABRT, 0);
+    crate::ending::killed(libc::SIGABRT, 0);
 }
 
 /// All frames are unwound. The main thread has none of ours below it: it ends where it is.

@@ -2,7 +2,7 @@
 //! What is done about each signal.
 use super::{outside, process};
 use crate::code::is_own;
-use crate::engine::engine;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use core::ffi::c_int;
@@ -99,7 +99,7 @@ fn set_action(signal: c_int, new: &libc::sigaction, pc: u64) {
     process().actions[signal as usize] = Some(*new);
     if is_ignored(signal) {
         process().pending.forget(signal);
-        engine().fibers.iter_mut().for_each(|f| f.signals.pending.forget(signal));
+        fibers().iter_mut().for_each(|f| f.signals.pending.forget(signal));
     }
     outside::follow(signal, new, pc);
 }

@@ -5,7 +5,6 @@
 //! holds its mask, its place and its stack pointer, and no other register.
 use super::actions::{self, Action, Default};
 use super::{own, process, reconsider};
-use crate::crash;
 use crate::engine::{charge, engine};
 use crate::scheduling::sched;
 use crate::state::signals::{Information, bit};
@@ -57,8 +56,8 @@ fn next() -> Option<Information> {
 fn by_default(signal: c_int, pc: u64) {
     match actions::default_of(signal) {
         Default::Nothing => {}
-        Default::End => crash::killed(signal, pc),
-        Default::Stop => crash::unsupported(
+        Default::End => crate::ending::killed(signal, pc),
+        Default::Stop => crate::ending::unsupported(
             &format!("the program stops itself with signal {signal}, and nothing could continue it"),
             pc,
         ),
@@ -97,7 +96,10 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
         call(action.sa_sigaction, signal, information.as_kernels(), pointer, top);
     }
     if context.uc_mcontext.gregs != registers {
-        crash::unsupported("a signal handler changes the interrupted thread's program counter or registers", pc);
+        crate::ending::unsupported(
+            "a signal handler changes the interrupted thread's program counter or registers",
+            pc,
+        );
     }
     // The return from the handler is a system call.
     sched::enter_kernel();

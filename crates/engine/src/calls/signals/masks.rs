@@ -5,6 +5,7 @@ use super::{Own, deliver, is_due, own, process, reconsider, sending};
 use crate::code::is_own;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::State;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
 use core::ffi::{c_int, c_void};
@@ -28,10 +29,10 @@ pub fn others_take_over(blocked: u64) {
     for signal in signals {
         let me = engine().sched.fiber;
         let takes = |f: &usize| {
-            let fiber = &engine().fibers[*f];
+            let fiber = &fibers()[*f];
             *f != me && fiber.state != State::Finished && fiber.signals.wants(signal)
         };
-        if let Some(other) = (0..engine().fibers.len()).find(takes) {
+        if let Some(other) = (0..fibers().len()).find(takes) {
             sending::tell(other, now());
         }
     }

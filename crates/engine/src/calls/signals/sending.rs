@@ -2,8 +2,8 @@
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
 use super::actions::{is_ignored, is_programs};
 use super::{deliver, is_due, own, process, set_due};
-use crate::crash;
 use crate::engine::{engine, now};
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::fiber::{State, Woken};
 use crate::scheduling::{placing, sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
@@ -25,7 +25,7 @@ pub fn send(target: Target, information: Information, time: Ticks) -> bool {
     if is_lost(target, signal) {
         return false;
     }
-    let fibers = &mut engine().fibers;
+    let fibers = &mut fibers();
     let added = match target {
         Target::Thread(fiber) => fibers[fiber].signals.pending.add(information),
         Target::Process => process().pending.add(information),
@@ -39,40 +39,40 @@ pub fn send(target: Target, information: Information, time: Ticks) -> bool {
 /// A signal that is ignored is kept only where it is blocked: who asks for it by `sigwait` shall have it.
 fn is_lost(target: Target, signal: c_int) -> bool {
     let keeps = |fiber: usize| {
-        let signals = &engine().fibers[fiber].signals;
+        let signals = &fibers()[fiber].signals;
         (signals.mask | signals.awaited) & bit(signal) != 0
     };
     let kept = match target {
         Target::Thread(fiber) => keeps(fiber),
-        Target::Process => (0..engine().fibers.len()).any(|f| f == 0 && keeps(f) || is_awaiting(f, signal)),
+        Target::Process => (0..fibers().len()).any(|f| f == 0 && keeps(f) || is_awaiting(f, signal)),
     };
     is_ignored(signal) && !kept
 }
 
 fn is_awaiting(fiber: usize, signal: c_int) -> bool {
-    engine().fibers[fiber].signals.awaited & bit(signal) != 0
+    fibers()[fiber].signals.awaited & bit(signal) != 0
 }
 
 /// Who takes it: of the process's threads the first, if it can, as on Linux.
 fn taker(target: Target, signal: c_int) -> Option<usize> {
     let takes = |fiber: &usize| {
-        let fiber = &engine().fibers[*fiber];
+        let fiber = &fibers()[*fiber];
         fiber.state != State::Finished && fiber.signals.wants(signal)
     };
     let is_free = |fiber: &usize| {
-        let fiber = &engine().fibers[*fiber];
+        let fiber = &fibers()[*fiber];
         fiber.state == State::Running || !fiber.signals.due
     };
     match target {
         Target::Thread(fiber) => Some(fiber).filter(takes),
-        Target::Process => (0..engine().fibers.len()).find(|f| takes(f) && is_free(f)),
+        Target::Process => (0..fibers().len()).find(|f| takes(f) && is_free(f)),
     }
 }
 
 /// The thread looks at its next basic block, or wakes to look.
 pub fn tell(fiber: usize, time: Ticks) {
     set_due(fiber);
-    if engine().fibers[fiber].state == State::Blocked && !super::is_deaf(fiber) {
+    if fibers()[fiber].state == State::Blocked && !super::is_deaf(fiber) {
         interrupt(fiber, time);
     }
 }
@@ -81,7 +81,7 @@ pub fn tell(fiber: usize, time: Ticks) {
 pub fn interrupt(fiber: usize, time: Ticks) {
     timers::cancel(fiber);
     crate::threads::futex::forget(fiber);
-    engine().fibers[fiber].woken = Woken::Signal;
+    fibers()[fiber].woken = Woken::Signal;
     placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
 }
 
@@ -104,7 +104,7 @@ fn is_self(process: libc::pid_t) -> bool {
 fn send_to_number(number: c_int, information: Information, pc: u64) -> c_int {
     sched::enter_kernel();
     let Some(fiber) = affinity::numbered(number).filter(|_| number > 0) else { return failed(libc::ESRCH) };
-    if engine().fibers[fiber].state == State::Finished {
+    if fibers()[fiber].state == State::Finished {
         return failed(libc::ESRCH);
     }
     match information.signal {
@@ -119,7 +119,7 @@ fn send_to_number(number: c_int, information: Information, pc: u64) -> c_int {
 fn send_to_handle(thread: libc::pthread_t, information: Information, pc: u64) -> c_int {
     sched::enter_kernel();
     let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
-    let ended = engine().fibers[fiber].state == State::Finished;
+    let ended = fibers()[fiber].state == State::Finished;
     match information.signal {
         0 => {}
         signal if !is_programs(signal) => return libc::EINVAL,
@@ -134,7 +134,7 @@ fn send_to_process(information: Information, pc: u64) -> c_int {
     match information.signal {
         0 => {}
         signal if !is_programs(signal) => return failed(libc::EINVAL),
-        libc::SIGKILL => crash::killed(libc::SIGKILL, pc),
+        libc::SIGKILL => crate::ending::killed(libc::SIGKILL, pc),
         _ => send_now(Target::Process, information, pc),
     }
     0
@@ -142,7 +142,7 @@ fn send_to_process(information: Information, pc: u64) -> c_int {
 
 stand_ins_at! {
     "rsi" fn raise(signal: c_int; pc) -> c_int {
-        match send_to_handle(engine().fibers[engine().sched.fiber].real, to_thread(signal), pc) {
+        match send_to_handle(fibers()[engine().sched.fiber].real, to_thread(signal), pc) {
             0 => 0,
             error => failed(error),
         }
@@ -186,7 +186,7 @@ stand_ins_at! {
 
     "rdi" fn abort(; pc) -> () {
         send_to_me(libc::SIGABRT, pc);
-        crash::killed(libc::SIGABRT, pc)
+        crate::ending::killed(libc::SIGABRT, pc)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::code::modules;
 use crate::engine::active;
 use crate::entry::with_pc;
-use crate::{crash, sys};
+use crate::sys;
 use alloc::format;
 use alloc::string::String;
 use core::ffi::{c_char, c_int};
@@ -22,7 +22,7 @@ extern "C" fn print(pc: u64) {
     if !active() {
         return;
     }
-    for (number, pc) in crash::stack_here(pc).into_iter().enumerate() {
+    for (number, pc) in crate::scheduling::fiber::stack_here(pc).into_iter().enumerate() {
         sys::write(2, shown(number, pc).as_bytes());
     }
 }
