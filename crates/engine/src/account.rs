@@ -2,8 +2,10 @@
 //! What is counted while the program runs, and the recording of it.
 pub mod early;
 pub mod host;
+pub mod labels;
 pub mod locks;
 mod meetings;
+pub mod pace;
 pub mod progress;
 pub mod record;
 pub mod sample;

@@ -2,6 +2,7 @@
 //! State of the runtime that only the carrier thread uses: it is lent for the length of one call, to one caller at a time.
 use crate::sys;
 use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Carrier<T> {
     value: UnsafeCell<T>,
@@ -22,7 +23,7 @@ impl<T> Carrier<T> {
         if self.lent.replace(true) {
             lent_twice();
         }
-        // SAFETY: nobody else has it until `lent` is false again.
+        // SAFETY: nobody else has it until `lent` is false again, or does not go on ([`reclaim`]).
         let result = work(unsafe { &mut *self.value.get() });
         self.lent.set(false);
         result
@@ -30,6 +31,15 @@ impl<T> Carrier<T> {
 }
 
 #[cold]
-fn lent_twice() -> ! {
-    sys::engine_fault("a part of its state is asked for while it is in use")
+fn lent_twice() {
+    if !RECLAIMED.load(Ordering::Relaxed) {
+        sys::engine_fault("a part of its state is asked for while it is in use");
+    }
+}
+
+static RECLAIMED: AtomicBool = AtomicBool::new(false);
+
+/// The run is over, perhaps by a fault (the program's stack may overflow in a hook): who borrowed anything does not go on.
+pub fn reclaim() {
+    RECLAIMED.store(true, Ordering::Relaxed);
 }

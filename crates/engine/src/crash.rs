@@ -3,6 +3,7 @@
 
 use crate::account::record;
 use crate::calls::signals;
+use crate::carrier;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::ending::{self, End, STOP};
@@ -38,6 +39,7 @@ fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
 
 /// Records how the run ended and ends the process.
 fn end_with(status: Status, code: i32) -> ! {
+    carrier::reclaim();
     record::finish(status);
     sys::exit_group(code)
 }

@@ -1,52 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a simulation, and the one way to reach it.
-use crate::account::sample::Samples;
-use crate::account::sites::Sites;
 use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
-use crate::scheduling::neutral_stack::NeutralStack;
-use crate::scheduling::sched::Scheduler;
-use crate::storage::relayout;
+use crate::state::scheduler::Scheduler;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
 use corefold_model::{Tag, Ticks, ticks};
-use corefold_recording::{Label, Note, Progress};
+use corefold_recording::Note;
 use corefold_sim::{Options, Sim};
 
 pub struct Engine {
     pub launch: Launch,
     pub sim: Sim,
     pub sched: Scheduler,
-    pub perturb: crate::scheduling::perturb::Perturb,
-    pub neutral_stack: NeutralStack,
-    pub samples: Samples,
-    pub sites: Sites,
-    pub heap: crate::storage::heap::Heap,
-    pub freed: crate::storage::freed::Freed,
-    pub mapped: crate::storage::mapped::Mapped,
-    pub relayouts: relayout::Relayouts,
-    pub locks: crate::account::locks::Locks,
-    pub progress: Vec<Progress>,
-    /// How often the program has read a clock, and timers of its own came due.
-    pub clock_reads: u64,
-    pub alarms: u64,
-    /// The longest time that one of these timers was set for.
-    pub longest_alarm: Ticks,
-    pub labels: Vec<Label>,
-    /// Frames of threads' stacks that something shared lies in.
-    pub frames: crate::hooks::frames::Frames,
     pub notes: Vec<Note>,
-    /// Estimated time between two hooks, in code whose blocks have none.
-    pub estimates: crate::hooks::estimate::Known,
-    pub unhooked: crate::hooks::unhooked::Known,
-    pub rounds: crate::hooks::rounds::Rounds,
-    pub branches: crate::hooks::branches::Branches,
-    pub region: crate::account::progress::Region,
-    /// The thread whose accesses are written down, if any.
-    pub trace: Option<crate::account::trace::Trace>,
 }
 
 impl Engine {
@@ -85,36 +55,7 @@ pub fn begin(launch: Launch) {
     let options = Options { slack, step_by_step, seed, ..Options::new(launch.cpus) };
     let sim = Sim::new(&launch.machine, options);
     let sched = Scheduler::new(&launch);
-    let samples = Samples::new(&launch);
-    let perturb = crate::scheduling::perturb::Perturb::new(&launch);
-    let heap = crate::storage::heap::Heap::new(launch.cpus);
-    let engine = Engine {
-        sim,
-        sched,
-        perturb,
-        samples,
-        launch,
-        neutral_stack: NeutralStack::new(),
-        sites: Sites::default(),
-        heap,
-        freed: crate::storage::freed::Freed::default(),
-        mapped: crate::storage::mapped::Mapped::default(),
-        relayouts: relayout::Relayouts::default(),
-        locks: crate::account::locks::Locks::default(),
-        progress: Vec::new(),
-        clock_reads: 0,
-        alarms: 0,
-        longest_alarm: 0,
-        labels: Vec::new(),
-        frames: crate::hooks::frames::Frames::default(),
-        notes: Vec::new(),
-        estimates: Default::default(),
-        unhooked: Default::default(),
-        rounds: Default::default(),
-        branches: Default::default(),
-        region: crate::account::progress::Region::default(),
-        trace: None,
-    };
+    let engine = Engine { launch, sim, sched, notes: Vec::new() };
     // SAFETY: the process has one thread as yet.
     unsafe { *ENGINE.0.get() = Some(engine) };
     ACTIVE.store(true, Ordering::Relaxed);
@@ -150,13 +91,6 @@ pub fn beside_sibling(alone: Ticks) -> Ticks {
     let machine = &engine().launch.machine;
     let shared = alone * u64::from(machine.threads_per_core) * 100 / u64::from(machine.core.smt_percent.max(1));
     shared.max(alone)
-}
-
-/// What is known of the line that `address` lies on. The shadow has a place for every 64 bytes, as the
-/// hooks index it so; of a longer line the first is used, and the others always lead to the slow path.
-#[inline]
-pub fn tag_of(address: u64) -> &'static mut Tag {
-    slot_of(relayout::simulated(address, 1))
 }
 
 /// The same for where `address` itself lies.

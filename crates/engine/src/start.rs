@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack at a fixed address and lets libc continue there.
+use crate::account::sample::SAMPLES;
 use crate::account::{host, record};
 use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
-use crate::scheduling::sched;
-use crate::storage::{freed, heap, libraries, malloc, mapping, relayout};
+use crate::scheduling::{perturb, sched};
+use crate::storage::{arenas, freed, libraries, malloc, mapping, objects, relayout};
 use crate::threads::thread;
 use crate::{crash, engine, fs_base, parameters, sys};
 use core::arch::global_asm;
@@ -105,9 +106,12 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     fs_base::read_abilities();
     crate::threads::single::learn(crate::code::find());
     let freed = launch.seed == 0 || freed::map();
-    if !heap::map() || !freed || !mapping::reserve_all() {
+    if !(objects::map() && arenas::map()) || !freed || !mapping::reserve_all() {
         sys::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }
+    objects::begin(launch.cpus);
+    SAMPLES.with(|samples| samples.begin(&launch));
+    perturb::begin(&launch);
     engine::begin(launch);
     malloc::read_settings();
     relayout::begin();

@@ -3,5 +3,6 @@
 pub mod calls;
 pub mod hooks;
 pub mod pthread;
+pub mod scheduler;
 pub mod signals;
 pub mod wait;

@@ -8,6 +8,7 @@ pub mod limit;
 pub mod malloc;
 pub mod mapped;
 pub mod mapping;
+pub mod objects;
 mod operators;
 pub mod places;
 pub mod ranges;

@@ -2,11 +2,13 @@
 //! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
 use crate::account::early::Wait;
 use crate::account::meetings::Meeting;
-use crate::engine::{engine, tag_of};
-use crate::hooks::waits::Spin;
+use crate::account::sites::SITES;
+use crate::carrier::Carrier;
+use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::callers_here;
 use crate::scheduling::fiber::current;
+use crate::storage::relayout::tag_of;
 use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -53,12 +55,13 @@ pub struct Locks {
     counted_from: Ticks,
 }
 
-impl Default for Locks {
-    fn default() -> Self {
-        let none = [false; SLOTS];
-        Locks { records: HashMap::default(), past: Vec::new(), spun: none, held: none, counted_from: 0 }
-    }
-}
+pub static LOCKS: Carrier<Locks> = Carrier::new(Locks {
+    records: HashMap::with_hasher(FxBuildHasher),
+    past: Vec::new(),
+    spun: [false; SLOTS],
+    held: [false; SLOTS],
+    counted_from: 0,
+});
 
 const SLOTS: usize = 256;
 /// So many calls around a wait are recorded: wrappers of locks are not deeper.
@@ -119,11 +122,11 @@ impl Locks {
     }
 
     /// A thread has waited for this word by spinning.
-    pub fn spun(&mut self, wait: &Spin) {
-        let record = self.at(wait.address, LockKind::SpunWord);
+    pub fn spun(&mut self, address: u64, time: Ticks, pc: u64, callers: &[u64]) {
+        let record = self.at(address, LockKind::SpunWord);
         if record.kind == LockKind::SpunWord {
-            let callers = || wait.callers.iter().copied().filter(|pc| *pc != 0).collect();
-            record.counts.waited(wait.time, wait.pc, callers);
+            let callers = || callers.iter().copied().filter(|pc| *pc != 0).collect();
+            record.counts.waited(time, pc, callers);
         }
     }
 
@@ -179,7 +182,7 @@ impl Locks {
     pub fn forget_unwritten(&mut self) {
         let written = |address: u64| {
             let line = tag_of(address).record_index();
-            line.is_none_or(|line| engine().sites.was_written(line, address))
+            line.is_none_or(|line| SITES.with(|sites| sites.was_written(line, address)))
         };
         self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
     }
@@ -207,7 +210,7 @@ impl Locks {
 }
 
 fn object_at(address: u64) -> Option<Object> {
-    crate::storage::heap::objects_on(address, 1).pop()
+    crate::storage::objects::objects_on(address, 1).pop()
 }
 
 impl Counts {
@@ -260,18 +263,21 @@ impl Record {
 pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
-    let counted_from = engine().locks.counted_from;
-    let record = engine().locks.of_kind(address, kind);
-    if record.has_holders() {
-        if record.holders.is_empty() {
-            record.held_since = now;
+    let wait = LOCKS.with(|locks| {
+        let counted_from = locks.counted_from;
+        let record = locks.of_kind(address, kind);
+        if record.has_holders() {
+            if record.holders.is_empty() {
+                record.held_since = now;
+            }
+            record.holders.push(thread);
         }
-        record.holders.push(thread);
-    }
-    record.counts.acquisitions += 1;
-    if let Some(since) = since {
-        let wait = now.saturating_sub(since.max(counted_from));
+        record.counts.acquisitions += 1;
+        let wait = now.saturating_sub(since?.max(counted_from));
         record.counts.waited(wait, pc, || callers_here(pc, CALLERS));
+        Some(wait)
+    });
+    if let Some(wait) = wait {
         current().waited(address, wait, now);
     }
 }
@@ -280,20 +286,22 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
 /// the lock already, by its name; and no call of ours says when it is released.
 pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
     let now = hot!().clock;
-    let counted_from = engine().locks.counted_from;
-    let wait = now.saturating_sub(since.max(counted_from));
-    let locks = &mut engine().locks;
-    let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
-    let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
-    counts.acquisitions += 1;
-    counts.waited(wait, pc, || callers_here(pc, CALLERS));
+    let wait = LOCKS.with(|locks| {
+        let wait = now.saturating_sub(since.max(locks.counted_from));
+        let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
+        let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
+        counts.acquisitions += 1;
+        counts.waited(wait, pc, || callers_here(pc, CALLERS));
+        wait
+    });
     current().waited(address, wait, now);
 }
 
 /// The running thread begins to wait at a barrier or condition variable.
 pub fn waits(address: u64, kind: LockKind) {
     let (again, woke) = (current().woken_at == address, current().woke_at == address);
-    engine().locks.of_kind(address, kind).meeting.waits(engine().sched.fiber as u32, again, woke);
+    let thread = engine().sched.fiber as u32;
+    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.waits(thread, again, woke));
 }
 
 /// The running thread has been woken from a wait there.
@@ -305,24 +313,28 @@ pub fn awake(address: u64) {
 pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
     let was_woken = current().woken_at == address;
     current().woke_at = address;
-    engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all, was_woken);
+    let thread = engine().sched.fiber as u32;
+    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.woke(thread, woken, all, was_woken));
 }
 
 /// The same of a lock of libc's, which has no name in the program.
 pub fn acquired_as(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64, name: impl FnOnce() -> String) {
     acquired(address, kind, since, pc);
-    let record = engine().locks.at(address, kind);
-    if record.name.is_empty() {
-        record.name = name();
-    }
+    LOCKS.with(|locks| {
+        let record = locks.at(address, kind);
+        if record.name.is_empty() {
+            record.name = name();
+        }
+    });
 }
 
 /// Another object is at this address from now on. The old one's waits are kept.
 pub fn begins_anew(address: u64) {
-    let locks = &mut engine().locks;
-    if let Some(record) = locks.records.remove(&address).filter(|r| r.counts.contended > 0) {
-        locks.past.push(record.lock(address));
-    }
+    LOCKS.with(|locks| {
+        if let Some(record) = locks.records.remove(&address).filter(|r| r.counts.contended > 0) {
+            locks.past.push(record.lock(address));
+        }
+    });
 }
 
 /// The lock was released now, by the running thread or, for some kinds, on behalf of another.
@@ -330,27 +342,28 @@ pub fn released(address: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
     (current().woken_at, current().woke_at) = (0, 0);
-    let Some(record) = engine().locks.records.get_mut(&address) else { return };
-    if record.holders.is_empty() {
-        return;
-    }
-    let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);
-    record.holders.swap_remove(at);
-    if record.holders.is_empty() {
-        record.counts.hold += now.saturating_sub(record.held_since);
-    }
+    LOCKS.with(|locks| {
+        let Some(record) = locks.records.get_mut(&address).filter(|record| !record.holders.is_empty()) else { return };
+        let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);
+        record.holders.swap_remove(at);
+        if record.holders.is_empty() {
+            record.counts.hold += now.saturating_sub(record.held_since);
+        }
+    });
 }
 
 /// The object was initialised or destroyed: nobody holds it. Its counts stay.
 pub fn forgotten(address: u64) {
-    if let Some(record) = engine().locks.records.get_mut(&address) {
-        record.holders.clear();
-    }
+    LOCKS.with(|locks| {
+        if let Some(record) = locks.records.get_mut(&address) {
+            record.holders.clear();
+        }
+    });
 }
 
 /// Threads that hold the lock at `address`.
 pub fn holders(address: u64) -> Vec<u32> {
-    let mut holders = engine().locks.records.get(&address).map(|r| r.holders.clone()).unwrap_or_default();
+    let mut holders = LOCKS.with(|locks| locks.records.get(&address).map(|r| r.holders.clone()).unwrap_or_default());
     holders.sort_unstable();
     holders.dedup();
     holders

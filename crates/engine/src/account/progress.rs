@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's annotations: progress points, the region of interest, labels, accesses.
 //! `corefold.h` has the contract; coz's progress points count too.
+use crate::account::labels;
+use crate::account::locks::LOCKS;
+use crate::account::pace::{PACE, Pace};
 use crate::account::sample;
+use crate::account::sample::SAMPLES;
+use crate::account::sites::SITES;
+use crate::carrier::Carrier;
 use crate::engine::{active, engine, now};
 use crate::hot::hot;
 use crate::scheduling::fiber::fibers;
@@ -47,12 +53,19 @@ struct CozPoint {
     before: usize,
 }
 
-#[derive(Default)]
-pub struct Region {
+struct Region {
     begin: Option<Ticks>,
     /// The run's totals when the region last ended.
-    pub ended: Option<Box<Run>>,
+    ended: Option<Box<Run>>,
+    points: Vec<Progress>,
     coz: Vec<CozPoint>,
+}
+
+static REGION: Carrier<Region> = Carrier::new(Region { begin: None, ended: None, points: Vec::new(), coz: Vec::new() });
+
+/// The run's totals when the region of interest last ended, if it has.
+pub fn take_ended() -> Option<Box<Run>> {
+    REGION.with(|region| region.ended.take())
 }
 
 fn text(name: *const c_char) -> String {
@@ -66,11 +79,10 @@ pub extern "C" fn corefold_progress(name: *const c_char) {
         return;
     }
     let name = unsafe_name(name);
-    let progress = &mut engine().progress;
-    match progress.iter_mut().find(|p| p.name.as_bytes() == name) {
+    REGION.with(|region| match region.points.iter_mut().find(|p| p.name.as_bytes() == name) {
         Some(point) => point.visits += 1,
-        None => progress.push(Progress { name: String::from_utf8_lossy(name).into_owned(), visits: 1 }),
-    }
+        None => region.points.push(Progress { name: String::from_utf8_lossy(name).into_owned(), visits: 1 }),
+    });
 }
 
 fn unsafe_name<'a>(name: *const c_char) -> &'a [u8] {
@@ -84,11 +96,13 @@ pub extern "C" fn _coz_get_counter(kind: c_int, name: *const c_char) -> *const u
         return core::ptr::null();
     }
     let (name, kind) = (text(name), CozKind::of(kind));
-    let known = engine().region.coz.iter().find(|c| c.kind == kind && c.name == name).map(|c| c.counter);
-    let counter = known.unwrap_or_else(|| {
-        let counter: &'static CozCounter = Box::leak(Box::new(CozCounter { count: 0, backoff: 0 }));
-        engine().region.coz.push(CozPoint { name, kind, counter, before: 0 });
-        counter
+    let counter = REGION.with(|region| {
+        let known = region.coz.iter().find(|c| c.kind == kind && c.name == name).map(|c| c.counter);
+        known.unwrap_or_else(|| {
+            let counter: &'static CozCounter = Box::leak(Box::new(CozCounter { count: 0, backoff: 0 }));
+            region.coz.push(CozPoint { name, kind, counter, before: 0 });
+            counter
+        })
     });
     (counter as *const CozCounter).cast()
 }
@@ -101,8 +115,10 @@ fn coz_count(counter: &CozCounter) -> usize {
 /// All points in the order of their first visit. A transaction is one visit, made where it ends; its beginning is none.
 /// If the program has throughput points too, these are its work, and transactions do not count.
 pub fn list() -> Vec<Progress> {
-    let mut all = engine().progress.clone();
-    let coz = &engine().region.coz;
+    REGION.with(|region| all(region.points.clone(), &region.coz))
+}
+
+fn all(mut all: Vec<Progress>, coz: &[CozPoint]) -> Vec<Progress> {
     let visits = |c: &CozPoint| (coz_count(c.counter) - c.before) as u64;
     let of = |kind| coz.iter().filter(move |c| c.kind == kind && visits(c) > 0);
     let point = |c: &CozPoint| Progress { name: c.name.clone(), visits: visits(c) };
@@ -121,10 +137,12 @@ pub extern "C" fn corefold_region_begin() {
     if !active() {
         return;
     }
-    let region = &mut engine().region;
-    region.ended = None;
-    if region.begin.is_none() {
-        region.begin = Some(now());
+    let begins = REGION.with(|region| {
+        region.ended = None;
+        region.begin.is_none()
+    });
+    if begins {
+        REGION.with(|region| region.begin = Some(now()));
         forget_so_far();
         crate::account::host::region_begins();
     }
@@ -140,12 +158,14 @@ fn forget_so_far() {
         fiber.leaves_spin();
         fiber.ends_wait();
     });
-    e.samples.clear();
-    e.sites.clear();
-    e.locks.clear();
-    e.progress.clear();
-    (e.clock_reads, e.alarms, e.longest_alarm) = (0, 0, 0);
-    e.region.coz.iter_mut().for_each(|point| point.before = coz_count(point.counter));
+    SAMPLES.with(|samples| samples.clear());
+    SITES.with(|sites| sites.clear());
+    LOCKS.with(|locks| locks.clear());
+    PACE.with(|pace| *pace = Pace::NOTHING);
+    REGION.with(|region| {
+        region.points.clear();
+        region.coz.iter_mut().for_each(|point| point.before = coz_count(point.counter));
+    });
     for fiber in fibers().iter_mut() {
         let clock = if fiber.state == crate::scheduling::fiber::State::Running {
             e.sim.clock_of(fiber.cpu, now())
@@ -161,22 +181,22 @@ pub extern "C" fn corefold_region_end() {
     if !active() {
         return;
     }
-    if engine().region.begin.is_some() {
+    if REGION.with(|region| region.begin.is_some()) {
         crate::account::host::region_ends();
         let run = crate::account::record::run(Status::Unfinished);
-        engine().region.ended = Some(Box::new(run));
+        REGION.with(|region| region.ended = Some(Box::new(run)));
     }
 }
 
 /// Ticks that count, up to `end`: from the beginning of the region of interest, or of the run.
 pub fn region_ticks(end: Ticks) -> Ticks {
-    end.saturating_sub(engine().region.begin.unwrap_or(0))
+    end.saturating_sub(REGION.with(|region| region.begin).unwrap_or(0))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_label(address: u64, bytes: usize, name: *const c_char) {
     if active() {
-        engine().labels.push(Label { address, bytes: bytes as u64, name: text(name), stride: 0 });
+        labels::add(Label { address, bytes: bytes as u64, name: text(name), stride: 0 });
     }
 }
 
@@ -187,9 +207,7 @@ pub extern "C" fn corefold_objects(address: u64, bytes: usize, stride: usize, na
         let label = Label { address, bytes: bytes as u64, name: text(name), stride: stride as u64 };
         crate::storage::relayout::placed(&label);
         // An allocator may use its memory anew.
-        if !engine().labels.contains(&label) {
-            engine().labels.push(label);
-        }
+        labels::add_once(label);
     }
 }
 

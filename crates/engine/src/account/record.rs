@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the recording.
+use crate::account::labels;
+use crate::account::locks::LOCKS;
+use crate::account::pace::PACE;
+use crate::account::sample::SAMPLES;
+use crate::account::sites::SITES;
 use crate::code::modules;
 use crate::engine::{self, active, engine, now};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
+use crate::storage::objects;
 use crate::sys;
 use alloc::format;
 use alloc::vec::Vec;
@@ -20,7 +26,7 @@ pub fn finish(status: Status) {
     }
     crate::account::host::finish();
     // A region of interest that has ended is all that counts; how the program ended comes to it.
-    let run = match engine().region.ended.take() {
+    let run = match crate::account::progress::take_ended() {
         Some(region) => Run { status, modules: modules::all(), ..*region },
         None => run(status),
     };
@@ -54,8 +60,8 @@ pub fn run(status: Status) -> Run {
         fiber.ends_wait();
     });
     crate::scheduling::spin_skip::end_all(now());
-    let unwritten = cycles(e.sites.take_unwritten_spins());
-    e.locks.forget_unwritten();
+    let unwritten = cycles(SITES.with(|sites| sites.take_unwritten_spins()));
+    LOCKS.with(|locks| locks.forget_unwritten());
     let end = e.sim.latest_clock(now()).max(now());
     let line_bytes = e.launch.machine.line_bytes;
     let time = total_time(end);
@@ -68,22 +74,22 @@ pub fn run(status: Status) -> Run {
         status,
         cycles: cycles(crate::account::progress::region_ticks(now())),
         time: Time { compute: time.compute + unwritten, spin: time.spin.saturating_sub(unwritten), ..time },
-        sample_period: e.samples.period_cycles(),
+        sample_period: SAMPLES.with(|samples| samples.period_cycles()),
         threads: fibers().len() as u32,
         modules: modules::all(),
         progress: crate::account::progress::list(),
-        stacks: e.samples.stacks(),
-        lines: e.sites.lines(MOST_LINES, line_bytes),
-        passed: e.sites.passed_list(MOST_LINES),
-        locks: e.locks.all(fibers().iter().flat_map(|fiber| fiber.early.found(fiber.done(end)))),
-        labels: e.labels.clone(),
-        allocations: e.heap.sites.clone(),
-        frames: e.frames.list(),
+        stacks: SAMPLES.with(|samples| samples.stacks()),
+        lines: SITES.with(|sites| sites.lines(MOST_LINES, line_bytes)),
+        passed: SITES.with(|sites| sites.passed_list(MOST_LINES)),
+        locks: LOCKS.with(|locks| locks.all(fibers().iter().flat_map(|fiber| fiber.early.found(fiber.done(end))))),
+        labels: labels::all(),
+        allocations: objects::sites(),
+        frames: crate::hooks::frames::list(),
         thread_pointers: thread_pointers(),
         notes: Vec::new(),
         held_up: Vec::new(),
         pace: pace(),
-        transfers: e.sites.totals(),
+        transfers: SITES.with(|sites| sites.totals()),
         work: Default::default(),
     }
 }
@@ -98,23 +104,23 @@ fn thread_pointers() -> Vec<u64> {
 
 /// What may have decided the run's duration (timers, clock reads), and its work.
 fn pace() -> Pace {
-    let e = engine();
+    let (clock_reads, alarms, longest_alarm) = PACE.with(|pace| (pace.clock_reads, pace.alarms, pace.longest_alarm));
     let longest = (0..fibers().len()).rev().max_by_key(|fiber| fibers()[*fiber].slept.lasted).unwrap_or(0);
     let slept = fibers()[longest].slept;
     let sleeps = fibers().iter().map(|fiber| fiber.sleeps);
     let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
     let watched = fibers().iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
     Pace {
-        blocks: e.samples.blocks(),
+        blocks: SAMPLES.with(|samples| samples.blocks()),
         sleeper: longest as u32,
         asked: cycles(slept.asked),
         slept: cycles(slept.lasted),
         slept_at: slept.pc,
         sleeps: cycles(sleeps.map(|sleeps| sleeps.lasted).sum()),
         sleeps_at: longest_sleep.pc,
-        clock_reads: e.clock_reads,
-        alarms: e.alarms,
-        timer: cycles(e.longest_alarm),
+        clock_reads,
+        alarms,
+        timer: cycles(longest_alarm),
         watched: cycles(watched.map_or(0, |w| w.last - w.first)),
     }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transfers of each line, by the places in the code that caused them.
 use super::users::{Use, Users};
-use crate::engine::{engine, line_start, tag_of};
+use crate::carrier::Carrier;
+use crate::engine::{engine, line_start};
 use crate::storage::relayout::line_in_memory;
+use crate::storage::relayout::tag_of;
 use alloc::vec::Vec;
 use corefold_model::{Access, Outcome, Ticks};
 use corefold_recording::{AccessKind, CLASSES, Class, Conflict, CpuSet, Line, Object, Site};
@@ -94,7 +96,6 @@ pub struct Passed {
     pub counts: Counts,
 }
 
-#[derive(Default)]
 pub struct Sites {
     regions: Vec<(Region, Passed)>,
     /// Their numbers there.
@@ -104,6 +105,14 @@ pub struct Sites {
     lines: Vec<Shared>,
     counts: HashMap<Key, Counts, FxBuildHasher>,
 }
+
+pub static SITES: Carrier<Sites> = Carrier::new(Sites {
+    regions: Vec::new(),
+    numbers: HashMap::with_hasher(FxBuildHasher),
+    recent: [None; RECENT],
+    lines: Vec::new(),
+    counts: HashMap::with_hasher(FxBuildHasher),
+});
 
 const KINDS: [AccessKind; 6] = [
     AccessKind::Read,
@@ -115,11 +124,11 @@ const KINDS: [AccessKind; 6] = [
 ];
 
 /// A second CPU has accessed the line: records the object there, as it may be freed later.
-pub fn line_shared(address: u64, pc: u64) {
-    crate::hooks::frames::note(address, pc);
+pub fn line_shared(address: u64) {
     let line = line_start(address);
-    let objects = crate::storage::heap::objects_on(line, engine().launch.machine.line_bytes.into());
-    engine().sites.lines.push(Shared { address: line, objects, transfers: [0; CLASSES], users: Users::default() });
+    let objects = crate::storage::objects::objects_on(line, engine().launch.machine.line_bytes.into());
+    let shared = Shared { address: line, objects, transfers: [0; CLASSES], users: Users::default() };
+    SITES.with(|sites| sites.lines.push(shared));
 }
 
 /// A heap object is about to be freed: its shared lines record it, if it was allocated after
@@ -128,7 +137,7 @@ pub fn freed(object: &Object) {
     let bytes = u64::from(engine().launch.machine.line_bytes);
     for line in (line_start(object.address)..object.address + object.bytes).step_by(bytes as usize) {
         if let Some(index) = tag_of(line).record_index() {
-            engine().sites.lines[index as usize].add(object);
+            SITES.with(|sites| sites.lines[index as usize].add(object));
         }
     }
 }
@@ -169,7 +178,7 @@ impl Sites {
     #[cold]
     fn number_of(&mut self, key: Region, address: u64, size: u8) -> u32 {
         *self.numbers.entry(key).or_insert_with(|| {
-            let object = crate::storage::heap::objects_on(address, 1).pop();
+            let object = crate::storage::objects::objects_on(address, 1).pop();
             let first = Passed { address, size, object, transfers: [0; CLASSES], counts: Counts::default() };
             self.regions.push((key, first));
             self.regions.len() as u32 - 1
@@ -295,7 +304,7 @@ impl Sites {
         let mut shared = self.lines[index as usize].clone();
         // With another layout, a line may be simulated elsewhere.
         shared.address = line_in_memory(shared.address);
-        crate::storage::heap::objects_on(shared.address, bytes.into()).iter().for_each(|object| shared.add(object));
+        crate::storage::objects::objects_on(shared.address, bytes.into()).iter().for_each(|object| shared.add(object));
         shared.objects.sort_by_key(|object| object.address);
         let Shared { address, objects, transfers, .. } = shared;
         Line { address, bytes, objects, transfers, stall: 0, spin: 0, sites: Vec::new() }

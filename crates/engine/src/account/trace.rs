@@ -3,9 +3,11 @@
 //!
 //! While the traced thread runs, the CPU's tags match no line, so that every access takes the slow path, where it is
 //! written down; what it costs stays the same.
-use crate::engine::{active, engine, tag_of};
+use crate::carrier::Carrier;
+use crate::engine::{active, engine};
 use crate::hot::hot;
 use crate::scheduling::perturb;
+use crate::storage::relayout::tag_of;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
 use corefold_sim::Lease;
@@ -22,17 +24,20 @@ pub struct Traced {
     kind: u32,
 }
 
-pub struct Trace {
+struct Trace {
     fiber: usize,
     into: *mut Traced,
     most: usize,
     count: usize,
 }
 
+/// The thread whose accesses are written down, if any.
+static TRACE: Carrier<Option<Trace>> = Carrier::new(None);
+
 /// `fiber` begins to run on the running CPU.
 #[inline]
 pub fn runs(fiber: usize) {
-    let traced = engine().trace.as_ref().is_some_and(|trace| trace.fiber == fiber);
+    let traced = TRACE.with(|trace| trace.as_ref().is_some_and(|trace| trace.fiber == fiber));
     hot!().traced = traced.into();
     if traced && !perturb::on() {
         (hot!().tag, hot!().tag_dirty) = (TRACED, TRACED);
@@ -42,18 +47,20 @@ pub fn runs(fiber: usize) {
 /// Writes down an access of the running thread, which is traced.
 #[cold]
 pub fn saw(address: u64, bytes: u64, pc: u64, what: AccessKind) {
-    let Some(trace) = &mut engine().trace else { return };
     let kind = match what {
         AccessKind::Read | AccessKind::AtomicLoad => 0,
         AccessKind::Write | AccessKind::AtomicStore => 1,
         _ => 2,
     };
-    if trace.count < trace.most {
-        let traced = Traced { address, pc, bytes: bytes as u32, kind };
-        // SAFETY: the program has said that there is room for so many.
-        unsafe { trace.into.add(trace.count).write(traced) };
-    }
-    trace.count += 1;
+    TRACE.with(|trace| {
+        let Some(trace) = trace else { return };
+        if trace.count < trace.most {
+            let traced = Traced { address, pc, bytes: bytes as u32, kind };
+            // SAFETY: the program has said that there is room for so many.
+            unsafe { trace.into.add(trace.count).write(traced) };
+        }
+        trace.count += 1;
+    });
 }
 
 /// The same for a plain access. True if it costs nothing, as its line is the CPU's own.
@@ -72,7 +79,7 @@ pub fn saw_plain(address: u64, bytes: u64, pc: u64, what: AccessKind) -> bool {
 pub extern "C" fn corefold_trace_begin(into: *mut Traced, most: usize) {
     if active() {
         let fiber = engine().sched.fiber;
-        engine().trace = Some(Trace { fiber, into, most, count: 0 });
+        TRACE.with(|trace| *trace = Some(Trace { fiber, into, most, count: 0 }));
         runs(fiber);
     }
 }
@@ -82,7 +89,7 @@ pub extern "C" fn corefold_trace_end() -> usize {
     if !active() {
         return 0;
     }
-    let count = engine().trace.take().map_or(0, |trace| trace.count);
+    let count = TRACE.with(|trace| trace.take()).map_or(0, |trace| trace.count);
     crate::scheduling::sched::use_tags();
     count
 }

@@ -4,9 +4,9 @@
 //!
 //! A stream's is libc's own, in the program's memory: libc then finds that the thread has it already. libc's variables
 //! have locks that are not accessible, so each has a word of ours in its place.
-use crate::account::locks;
+use crate::account::{labels, locks};
 use crate::calls::stdio::Stream;
-use crate::engine::{charge, engine, now};
+use crate::engine::{charge, now};
 use crate::entry::Call;
 use crate::hooks::access::range_write;
 use crate::hooks::store_buffer::write_value;
@@ -209,9 +209,7 @@ pub fn take_library(what: Guarded, pc: u64, held: &mut u64) {
 fn take_named(lock: u64, name: &'static str, pc: u64, held: &mut u64) {
     take(lock, pc, held, || {
         let label = Label { address: lock, bytes: BYTES, name: name.to_string(), stride: 0 };
-        if !engine().labels.contains(&label) {
-            engine().labels.push(label);
-        }
+        labels::add_once(label);
         name.to_string()
     });
 }

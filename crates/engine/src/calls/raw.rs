@@ -9,8 +9,8 @@ mod filter;
 
 use crate::calls::{system_call, within};
 use crate::code::innermost;
-use crate::engine::{active, engine, note};
-use crate::hooks::unhooked;
+use crate::engine::{active, note};
+use crate::hooks::{branches, unhooked};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::{code, sys};
@@ -87,12 +87,14 @@ extern "C" fn look() {
     files().systems = systems;
     let known = core::mem::replace(&mut files().known, loaded.clone());
     let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
-    engine().branches.forget(gone);
+    branches::forget(gone);
     unhooked::forget(gone);
     loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
     innermost::files_changed();
     crate::code::unwind::files_changed();
-    unhooked::files_changed(files().known.iter().any(|range| !innermost::is_programs(range.begin)));
+    if unhooked::files_changed(files().known.iter().any(|range| !innermost::is_programs(range.begin))) {
+        branches::start_anew();
+    }
     for range in loaded.into_iter().filter(makes_calls) {
         if filter::send_signals(range.begin, range.end) {
             handle();

@@ -9,6 +9,7 @@ mod threads;
 pub use descriptors::{copied, forgotten};
 
 use super::signals::{self, Information, Target};
+use crate::account::pace::PACE;
 use crate::calls::clock;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::State;
@@ -186,7 +187,7 @@ pub fn fire(timer: usize, time: Ticks) {
     if counted < next {
         return schedule(timer, time);
     }
-    engine().longest_alarm = engine().longest_alarm.max(t.asked);
+    PACE.with(|pace| pace.longest_alarm = pace.longest_alarm.max(t.asked));
     let times = go_on(t, counted);
     act(timer, times, time);
     if get(timer).is_some_and(|t| !t.waits) {

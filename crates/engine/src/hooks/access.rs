@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
-use crate::account::sites::line_shared;
+use crate::account::locks::LOCKS;
+use crate::account::sites::{SITES, line_shared};
 use crate::account::{sample, trace};
-use crate::engine::{active, engine, tag_of};
+use crate::engine::{active, engine};
 use crate::hooks::spin::{Found, read_in_turn};
 use crate::hooks::store_buffer;
 use crate::hooks::{l1_refill, polls};
@@ -12,6 +13,7 @@ use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::spin_skip::skip;
 use crate::scheduling::{perturb, sched};
 use crate::storage::relayout::simulated;
+use crate::storage::relayout::tag_of;
 use corefold_model::{Access, Blame, Kind, Ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::{Effects, Event, Lease, Memory, Retry, What, origin, parts};
@@ -68,7 +70,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     store_buffer::note(pc);
     if effects.has(Effects::WAS_SHARED) {
         // Others see the value from then on: at once, if no older store waits, whenever the line arrives.
-        engine().locks.stored(address, effects.value);
+        LOCKS.with(|locks| locks.stored(address, effects.value));
     }
 }
 
@@ -190,7 +192,8 @@ fn settle_before(effects: &Effects, access: &Access) {
         sched::set_limit();
     }
     if effects.has(Effects::SHARED) {
-        line_shared(access.address, parts(access.origin).0);
+        crate::hooks::frames::note(access.address, parts(access.origin).0);
+        line_shared(access.address);
     }
     if effects.has(Effects::WAITED) {
         charge_waits();
@@ -219,11 +222,10 @@ pub fn charge(blame: &Blame, record: Option<u32>) {
     let cpu = engine().sim.cpu as u32;
     current().time.stall += blame.stall;
     let (pc, kind, size) = parts(blame.origin);
-    let sites = &mut engine().sites;
-    match record {
+    SITES.with(|sites| match record {
         Some(index) => sites.at(index, pc, kind, blame.address, size, cpu).stall += blame.stall,
         None => sites.region_at(pc, kind, blame.address, size, cpu).counts.stall += blame.stall,
-    }
+    });
 }
 
 /// Counts the transfers of lines that stores have asked for once more.
@@ -233,7 +235,7 @@ pub fn charge_retries(most: usize) {
         let Some(Retry { access, record, outcome }) = engine().sim.take_retry() else { return };
         if let Some(index) = record {
             let (pc, kind, _) = parts(access.origin);
-            engine().sites.touched(index, pc, kind, &access, &outcome);
+            SITES.with(|sites| sites.touched(index, pc, kind, &access, &outcome));
         }
     }
 }
@@ -246,12 +248,12 @@ fn account(effects: &Effects, access: &Access) {
     }
     if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {
         let (pc, kind, _) = parts(access.origin);
-        match effects.tag.record_index() {
-            Some(index) => engine().sites.touched(index, pc, kind, access, outcome),
-            None => engine().sites.passed(pc, kind, access, outcome),
-        }
+        SITES.with(|sites| match effects.tag.record_index() {
+            Some(index) => sites.touched(index, pc, kind, access, outcome),
+            None => sites.passed(pc, kind, access, outcome),
+        });
     } else if let Some(index) = effects.tag.record_index() {
-        engine().sites.used(index, access);
+        SITES.with(|sites| sites.used(index, access));
     }
     if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
         take_samples(parts(access.origin).0, effects.asked, outcome.done);
@@ -278,7 +280,7 @@ fn ends_spin_by_store(address: u64) {
         let fiber = current();
         fiber.ends_spin();
         match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
-            true => engine().locks.not_taken(address),
+            true => LOCKS.with(|locks| locks.not_taken(address)),
             false => fiber.ends_wait(),
         }
         hot!().wrote = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
+use crate::account::locks::LOCKS;
 use crate::account::trace;
 use crate::engine::{active, engine};
 use crate::entry::{look_entry, with_pc};
@@ -72,14 +73,14 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     let what = What::AtomicStore(value);
     let effects = issue(&mut event(what, address, u32::from(size), pc, AccessKind::AtomicStore));
     store_buffer::note(pc);
-    engine().locks.stored(address, effects.outcome.effect);
+    LOCKS.with(|locks| locks.stored(address, effects.outcome.effect));
 }
 
 /// A store of sequential consistency, which is an exchange whose old value nobody looks at: it takes no lock.
 fn store_in_order(address: u64, size: u8, value: u64, pc: u64) {
     let old = update_as(Updates::Stores, address, size, pc, |_| Some(value));
     if old != value && active() {
-        engine().locks.stored(address, hot!().clock);
+        LOCKS.with(|locks| locks.stored(address, hot!().clock));
     }
 }
 
@@ -180,7 +181,8 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         current().ends_spin();
         current().ends_wait();
     }
-    let released = engine().locks.updated(address, (old, read_value(address, size)), again);
+    let change = (old, read_value(address, size));
+    let released = LOCKS.with(|locks| locks.updated(address, change, again));
     hot!().wrote = if released { WROTE } else { TRIED };
     current().spins.waits.tries(address, hot!().clock);
 }

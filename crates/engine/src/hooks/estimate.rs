@@ -8,9 +8,10 @@ mod modules;
 pub use modules::{holds, notes};
 
 use crate::calls::signals;
+use crate::carrier::Carrier;
 use crate::code::cost::{core, packed};
 use crate::code::mapped::Mapped;
-use crate::engine::{active, engine};
+use crate::engine::active;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::state::hooks::return_address;
@@ -19,7 +20,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// Costs, packed as those of blocks, by the places that the code lies between.
-pub type Known = HashMap<(u64, u64), u32, FxBuildHasher>;
+static ESTIMATES: Carrier<HashMap<(u64, u64), u32, FxBuildHasher>> = Carrier::new(HashMap::with_hasher(FxBuildHasher));
 
 extern "C" fn passes(pc: u64) {
     if active() {
@@ -45,7 +46,7 @@ extern "C" fn exits(pc: u64) {
 fn charge(pairs: Pairs, pc: u64) {
     let hot = hot!();
     for (from, to) in pairs.into_iter().flatten() {
-        let known = engine().estimates.get(&(from, to)).copied();
+        let known = ESTIMATES.with(|known| known.get(&(from, to)).copied());
         let cost = known.unwrap_or_else(|| learn(from, to));
         hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
     }
@@ -75,7 +76,7 @@ fn learn(from: u64, to: u64) -> u32 {
     } else {
         0
     };
-    engine().estimates.insert((from, to), cost);
+    ESTIMATES.with(|known| known.insert((from, to), cost));
     cost
 }
 

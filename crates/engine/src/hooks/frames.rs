@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which function's frame an address on a stack lies in, so that a report can name the variable.
+use crate::carrier::Carrier;
 use crate::code::innermost::{call_of_library, is_programs};
 use crate::engine::engine;
 use crate::hot::hot;
@@ -11,17 +12,16 @@ use alloc::vec::Vec;
 use corefold_recording::Frame;
 
 /// Frames of threads' stacks that something shared lies in.
-#[derive(Default)]
-pub struct Frames {
+struct Frames {
     known: BTreeSet<Frame>,
     /// Frames of threads that were about to run: resolved when the thread next stops.
     awaited: BTreeSet<Found>,
 }
 
-impl Frames {
-    pub fn list(&self) -> Vec<Frame> {
-        self.known.iter().cloned().collect()
-    }
+static FRAMES: Carrier<Frames> = Carrier::new(Frames { known: BTreeSet::new(), awaited: BTreeSet::new() });
+
+pub fn list() -> Vec<Frame> {
+    FRAMES.with(|frames| frames.known.iter().cloned().collect())
 }
 
 /// A frame on a thread's stack.
@@ -40,18 +40,18 @@ pub fn note(address: u64, pc: u64) {
         && let Some(found) = frame_of(address, pc)
         && !add(found, pc)
     {
-        engine().frames.awaited.insert(found);
+        FRAMES.with(|frames| frames.awaited.insert(found));
     }
     stops_at(pc);
 }
 
 /// The running thread is at `pc`: resolves its frames that were not known before.
 pub fn stops_at(pc: u64) {
-    let e = engine();
-    let thread = e.sched.fiber;
-    let mine: Vec<Found> = e.frames.awaited.iter().filter(|found| found.thread == thread).copied().collect();
+    let thread = engine().sched.fiber;
+    let is_mine = |found: &&Found| found.thread == thread;
+    let mine: Vec<Found> = FRAMES.with(|frames| frames.awaited.iter().filter(is_mine).copied().collect());
     for found in mine {
-        e.frames.awaited.remove(&found);
+        FRAMES.with(|frames| frames.awaited.remove(&found));
         // If the function has returned meanwhile, the frame stays unknown.
         add(found, pc);
     }
@@ -65,7 +65,8 @@ fn add(found: Found, pc: u64) -> bool {
     let place = calls.windows(2).find(|pair| pair[1] == found.returns_to).map_or(0, |pair| pair[0]);
     let place = if is_there && place != 0 { own_place(place, &found) } else { 0 };
     if place != 0 {
-        engine().frames.known.insert(Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 });
+        let frame = Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 };
+        FRAMES.with(|frames| frames.known.insert(frame));
     }
     place != 0
 }

@@ -2,9 +2,10 @@
 //! Detects spins: the same place in the code reads the same bytes again, finds them unchanged, and the thread has
 //! stored nothing and computed little in between. Its iterations are alike, and the word that it waits for is written by
 //! some other thread.
-use crate::account::sites::Counts;
+use crate::account::locks::LOCKS;
+use crate::account::sites::{Counts, SITES};
 use crate::code::cost;
-use crate::engine::{engine, line_start, tag_of};
+use crate::engine::{engine, line_start};
 use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
 use crate::hooks::waits::{Calls, Instant, Spin, Waits};
@@ -13,6 +14,7 @@ use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::stacks;
 use crate::storage::relayout::simulated;
+use crate::storage::relayout::tag_of;
 use core::hash::Hasher;
 use corefold_model::{Tag, Ticks};
 use corefold_recording::AccessKind;
@@ -254,7 +256,7 @@ impl Spins {
             self.waits.begins(begin, engine().sched.longest_spin);
         }
         if look.spun.time == 0 {
-            engine().locks.spins(found.address);
+            LOCKS.with(|locks| locks.spins(found.address));
         }
         let from = if self.counted.0 > look.at { self.counted } else { (look.at, look.stall) };
         let part = Spun { time: found.at.saturating_sub(from.0), stall: stalled.saturating_sub(from.1) };
@@ -512,7 +514,7 @@ impl Look {
     /// Subtracts stall that counts as spinning from what was charged here. Returns how much was.
     fn relieve(&self, stall: Ticks) -> Ticks {
         match tag_of(self.address).record_index() {
-            Some(index) if stall > 0 => self.counts(index).relieve(stall),
+            Some(index) if stall > 0 => self.counts(index, |counts| counts.relieve(stall)),
             _ => 0,
         }
     }
@@ -520,18 +522,18 @@ impl Look {
     /// This is certainly a word that the loop waits for: it changed, or nothing else can end the loop.
     fn is_waited_for(&self) {
         if let Some(index) = tag_of(self.address).record_index() {
-            engine().sites.is_waited_for(index, self.address, self.size);
+            SITES.with(|sites| sites.is_waited_for(index, self.address, self.size));
         }
     }
 
     fn spent(&self, time: Ticks) {
         if let Some(index) = tag_of(self.address).record_index() {
-            self.counts(index).spin += time;
+            self.counts(index, |counts| counts.spin += time);
         }
     }
 
-    fn counts(&self, line: u32) -> &'static mut Counts {
-        engine().sites.at(line, self.pc, self.what as u8, self.address, self.size, self.cpu)
+    fn counts<R>(&self, line: u32, change: impl FnOnce(&mut Counts) -> R) -> R {
+        SITES.with(|sites| change(sites.at(line, self.pc, self.what as u8, self.address, self.size, self.cpu)))
     }
 }
 

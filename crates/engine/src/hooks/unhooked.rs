@@ -10,6 +10,7 @@
 //! - A function that it had called returned to it. The slot of that function's return address is marked when the thread
 //!   stores; the mark is gone once the function has returned and another has been called.
 use crate::calls::raw;
+use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
 use crate::engine::engine;
@@ -23,8 +24,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// What is known of the program's code.
-#[derive(Default)]
-pub struct Known {
+struct Known {
     /// There is code without hooks that a call by a pointer may lead to.
     by_pointer: bool,
     /// Return addresses, and whether the code there has hooks.
@@ -33,9 +33,17 @@ pub struct Known {
     before: HashMap<u64, Unhooked, FxBuildHasher>,
 }
 
+impl Known {
+    const fn nothing(by_pointer: bool) -> Known {
+        Known { by_pointer, hooked: HashMap::with_hasher(FxBuildHasher), before: HashMap::with_hasher(FxBuildHasher) }
+    }
+}
+
+static KNOWN: Carrier<Known> = Carrier::new(Known::nothing(false));
+
 fn has_hooks(pc: u64) -> bool {
     let find = || comes_by_a_hook(&Mapped, pc);
-    is_known(pc) || *engine().unhooked.hooked.entry(pc).or_insert_with(find)
+    is_known(pc) || KNOWN.with(|known| *known.hooked.entry(pc).or_insert_with(find))
 }
 
 fn is_known(pc: u64) -> bool {
@@ -44,25 +52,30 @@ fn is_known(pc: u64) -> bool {
 
 /// Code has been unmapped: other code may come to lie there.
 pub fn forget(gone: impl Fn(u64) -> bool) {
-    let known = &mut engine().unhooked;
-    known.hooked.retain(|pc, _| !gone(*pc));
-    known.before.retain(|pc, _| !gone(*pc));
+    KNOWN.with(|known| {
+        known.hooked.retain(|pc, _| !gone(*pc));
+        known.before.retain(|pc, _| !gone(*pc));
+    });
 }
 
-/// Files have come or gone; is there one without hooks, besides the libraries of the language?
-pub fn files_changed(any_without: bool) {
-    let known = &mut engine().unhooked;
-    if known.by_pointer != any_without {
-        *known = Known { by_pointer: any_without, ..Known::default() };
-        engine().branches.start_anew();
-    }
+/// Files have come or gone; is there one without hooks, besides the libraries of the language? Returns whether what is known
+/// of blocks is to be learnt again.
+pub fn files_changed(any_without: bool) -> bool {
+    KNOWN.with(|known| {
+        let changed = known.by_pointer != any_without;
+        if changed {
+            *known = Known::nothing(any_without);
+        }
+        changed
+    })
 }
 
 /// How the block at `pc` may call code without hooks.
 pub fn learn(pc: u64) -> Unhooked {
     let mut before = Vec::new();
-    let found = unhooked_calls(&Mapped, pc, has_hooks, engine().unhooked.by_pointer, &mut before);
-    engine().unhooked.before.extend(before.into_iter().map(|hook| (hook, found)));
+    let by_pointer = KNOWN.with(|known| known.by_pointer);
+    let found = unhooked_calls(&Mapped, pc, has_hooks, by_pointer, &mut before);
+    KNOWN.with(|known| known.before.extend(before.into_iter().map(|hook| (hook, found))));
     found
 }
 
@@ -99,8 +112,8 @@ pub fn stored(cpu: u32, pc: u64) {
         false => others_run(cpu),
     }
     current().unhooked.callback = callback();
-    if let Some(how) = engine().unhooked.before.get(&pc) {
-        may_leave(cpu, *how);
+    if let Some(how) = KNOWN.with(|known| known.before.get(&pc).copied()) {
+        may_leave(cpu, how);
     }
 }
 

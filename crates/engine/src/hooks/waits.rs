@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
 //! and spins again. It is one wait until the thread stores something, or computes.
-use crate::engine::engine;
+use crate::account::locks::LOCKS;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use corefold_model::Ticks;
@@ -116,7 +116,7 @@ impl Waits {
     /// The thread waits no more.
     pub fn end(&mut self) {
         if let Some(wait) = self.current.take() {
-            engine().locks.spun(&wait);
+            LOCKS.with(|locks| locks.spun(wait.address, wait.time, wait.pc, &wait.callers));
             self.over = Over { address: wait.address, time: wait.time, at: wait.end.at };
         }
     }

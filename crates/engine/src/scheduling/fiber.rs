@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
+use crate::account::locks::LOCKS;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::engine::engine;
@@ -9,6 +10,7 @@ use crate::fs_base;
 use crate::hooks::spin::{Spins, Spun};
 use crate::hot::hot;
 use crate::registers;
+use crate::scheduling::neutral_stack;
 use crate::scheduling::placing;
 use crate::state::calls::{Policy, Watched};
 use crate::state::wait::Slept;
@@ -219,7 +221,7 @@ impl Fiber {
     /// It has waited for so long, until `clock`.
     pub fn waited(&mut self, address: u64, ticks: Ticks, clock: Ticks) {
         let (lived, done) = (clock.saturating_sub(self.spins.started), self.done(clock));
-        self.early.waited(address, engine().locks.past_objects(), ticks, lived, done);
+        self.early.waited(address, LOCKS.with(|locks| locks.past_objects()), ticks, lived, done);
     }
 
     /// Ticks of computing and sleeping since its accounts began, until `clock`: now, or before it last left its CPU.
@@ -298,21 +300,14 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Optio
     )
 }
 
-/// Calls `work` on the stack that ends at `top`.
-#[unsafe(naked)]
-pub unsafe extern "C" fn call_on(_top: usize, _argument: *mut u8, _work: extern "C" fn(*mut u8)) {
-    naked_asm!("push rbp", "mov rbp, rsp", "mov rsp, rdi", "mov rdi, rsi", "call rdx", "mov rsp, rbp", "pop rbp", "ret")
-}
-
 /// Switches the carrier from one fiber to another. `between` is called on the neutral stack, when the one has stopped and the
 /// other has not begun.
 pub fn switch(from: usize, to: usize, between: Option<extern "C" fn()>) {
     registers::preserve();
-    let e = engine();
     let save = &raw mut fibers()[from].sp;
     let (sp, fs) = (fibers()[to].sp, fibers()[to].fs);
     fs_base::write_fs(fs);
-    let apart = e.neutral_stack.top();
+    let apart = neutral_stack::top();
     // SAFETY: `sp` was saved by this same function or by `park`; nobody is on the neutral stack.
     unsafe { switch_stack(save, sp, between, apart) };
     after_switch();

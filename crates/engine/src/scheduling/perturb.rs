@@ -4,11 +4,13 @@
 //! So that a delay can come between any two accesses, the running CPU's tag matches no line, so that every access takes
 //! the slow path; seed 0 draws nothing, has the true tags, and is the plain schedule.
 use crate::calls::signals;
-use crate::engine::{engine, tag_of};
+use crate::carrier::Carrier;
+use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
+use crate::storage::relayout::tag_of;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
@@ -21,7 +23,7 @@ const LOOK_FOR: u64 = 100;
 /// Cycles between two checks of whether all threads only poll.
 const LOOK_AROUND: u32 = 50_000;
 
-pub struct Perturb {
+struct Perturb {
     look_around: Ticks,
     /// No thread has done anything but look at memory since.
     looking_since: Ticks,
@@ -29,14 +31,12 @@ pub struct Perturb {
     most: Ticks,
 }
 
-impl Perturb {
-    pub fn new(launch: &Launch) -> Self {
-        Perturb {
-            look_around: 0,
-            looking_since: 0,
-            most: if launch.longest == 0 { Ticks::MAX } else { launch.longest.saturating_mul(TICKS_PER_CYCLE) },
-        }
-    }
+static PERTURB: Carrier<Perturb> = Carrier::new(Perturb { look_around: 0, looking_since: 0, most: Ticks::MAX });
+
+/// The run begins.
+pub fn begin(launch: &Launch) {
+    let most = if launch.longest == 0 { Ticks::MAX } else { launch.longest.saturating_mul(TICKS_PER_CYCLE) };
+    PERTURB.with(|p| p.most = most);
 }
 
 /// The last delays, oldest first.
@@ -52,10 +52,6 @@ fn recorded(delay: &Delay) -> HeldUp {
     };
     let (at, cycles) = (delay.at / TICKS_PER_CYCLE, delay.length / TICKS_PER_CYCLE);
     HeldUp { thread: delay.thread as u32, how, at, cycles, pc: delay.pc }
-}
-
-fn perturb() -> &'static mut Perturb {
-    &mut engine().perturb
 }
 
 /// Is this a schedule drawn from a seed?
@@ -93,8 +89,7 @@ pub fn late(fiber: usize, time: Ticks) -> Ticks {
 }
 
 fn step(atomic: bool, pc: u64) {
-    let p = perturb();
-    if hot!().clock >= p.look_around {
+    if hot!().clock >= PERTURB.with(|p| p.look_around) {
         look_around(pc);
     }
     if current().spins.spinning() {
@@ -130,19 +125,24 @@ fn hold_up(length: Ticks) {
 
 /// Ends a run without progress; the running thread is at `pc`.
 pub fn look_around(pc: u64) {
-    let (clock, p) = (hot!().clock, perturb());
-    if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > p.most {
+    let clock = hot!().clock;
+    let (most, next) = PERTURB.with(|p| (p.most, p.look_around));
+    if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > most {
         crate::ending::livelock(pc, false);
     }
-    if !on() && clock < p.look_around {
+    if !on() && clock < next {
         return;
     }
-    p.look_around = clock + ticks(LOOK_AROUND);
-    if !all_look() {
-        p.looking_since = clock;
-    }
+    let all_look = all_look();
+    let since = PERTURB.with(|p| {
+        p.look_around = clock + ticks(LOOK_AROUND);
+        if !all_look {
+            p.looking_since = clock;
+        }
+        p.looking_since
+    });
     let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
-    if clock.saturating_sub(p.looking_since) > long && all_had_a_turn(p.looking_since) {
+    if clock.saturating_sub(since) > long && all_had_a_turn(since) {
         crate::ending::livelock(pc, true);
     }
 }
@@ -150,8 +150,7 @@ pub fn look_around(pc: u64) {
 /// The running thread has written something, or has woken another: between two looks around, that may have been all.
 #[inline]
 pub fn worked() {
-    let p = perturb();
-    p.looking_since = p.looking_since.max(hot!().clock);
+    PERTURB.with(|p| p.looking_since = p.looking_since.max(hot!().clock));
 }
 
 /// Has every thread that waits for a CPU looked since, and found that it has to go on looking?

@@ -18,44 +18,8 @@ use crate::scheduling::perturb;
 use crate::scheduling::placing::go_on;
 use crate::scheduling::timers;
 use crate::threads::{cancel, contexts};
-use alloc::vec::Vec;
-use corefold_launch::Launch;
-use corefold_model::{Ticks, ticks};
+use corefold_model::Ticks;
 use corefold_sim::{Lease, Runtime, Turn};
-
-/// What the engine keeps beside the simulator: its fibers, and who waits for what.
-pub struct Scheduler {
-    /// What varies the time of futex calls.
-    pub futex_random: u64,
-    /// The running fiber.
-    pub fiber: usize,
-    /// The longest time between two reads of one spin.
-    pub longest_spin: Ticks,
-    pub stacks: crate::stacks::Stacks,
-    /// A fiber that has ended and whose kernel thread is to be released.
-    pub leaving: Option<usize>,
-    /// Detached fibers that have ended and are not reaped yet.
-    pub detached: Vec<usize>,
-    /// Fibers that have pending signals.
-    pub signalled: usize,
-    /// Timers of the program wait for a thread to run.
-    pub asleep: bool,
-}
-
-impl Scheduler {
-    pub fn new(launch: &Launch) -> Self {
-        Scheduler {
-            futex_random: 0,
-            fiber: 0,
-            longest_spin: ticks(4 * launch.machine.core.pause + 200),
-            stacks: crate::stacks::Stacks::default(),
-            leaving: None,
-            detached: Vec::new(),
-            signalled: 0,
-            asleep: false,
-        }
-    }
-}
 
 /// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
 #[inline]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
+use crate::account::pace::PACE;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber;
@@ -47,7 +48,7 @@ pub fn fire_due() {
                 crate::ending::stop_if_asked(0);
                 // It takes effect now, whatever the clock of the CPU that processes it.
                 let clock = core::mem::replace(&mut hot!().clock, time);
-                engine().alarms += 1;
+                PACE.with(|pace| pace.alarms += 1);
                 crate::calls::timers::fire(timer, time);
                 hot!().clock = clock;
             }

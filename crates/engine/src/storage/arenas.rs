@@ -3,15 +3,15 @@
 //! chunks that others have freed. As in glibc 2.36: `malloc` holds the lock while it takes a chunk and fills the cache;
 //! `free` puts a small chunk on the list of its arena by a compare-and-swap, and a larger one under the lock. Each arena
 //! has words at an address of its own, laid out as the beginning of glibc's `malloc_state`.
-use crate::account::locks;
+use crate::account::{labels, locks};
 use crate::calls::library_locks::wait_for_word;
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::entry::Call;
 use crate::hooks::access::{range_read, range_write};
 use crate::hooks::atomics;
 use crate::layout::{HEAP_ARENAS, HEAP_ARENAS_BYTES};
 use crate::scheduling::perturb;
-use crate::storage::heap;
+use crate::storage::objects::{ALIGNED, places};
 use crate::sys;
 use crate::threads::object::{Object, Path};
 use crate::threads::single;
@@ -60,7 +60,7 @@ fn lock(lock: Object, arena: u32) {
         wait_for_word(lock, WORD);
     }
     locks::acquired_as(lock.address, LockKind::Library, (!free).then_some(begin), lock.call.pc, || {
-        engine().labels.push(Label { address: lock.address, bytes: BYTES, name: name(arena), stride: 0 });
+        labels::add(Label { address: lock.address, bytes: BYTES, name: name(arena), stride: 0 });
         name(arena)
     });
 }
@@ -78,21 +78,21 @@ fn unlock(lock: Object) {
 
 /// A place for a small object, from the arena of the thread, and whether it reads as zeroes. `None`: there is no room.
 pub fn take(thread: usize, size: u64, align: u64, pc: u64) -> Option<(u64, bool)> {
-    let arena = heap::places().arena_of(thread);
+    let arena = places(|places| places.arena_of(thread));
     let words = object(arena, "malloc", pc);
     lock(words, arena);
     words.goes(TAKE);
-    let freed = if align <= heap::ALIGNED { heap::places().take_freed(arena, size) } else { None };
+    let freed = if align <= ALIGNED { places(|places| places.take_freed(arena, size)) } else { None };
     if let Some(chunk) = freed {
         is_taken(words, chunk, size);
-        while let Some(chunk) = heap::places().refill(thread, arena, size) {
+        while let Some(chunk) = places(|places| places.refill(thread, arena, size)) {
             words.goes(FILL);
             is_taken(words, chunk, size);
         }
     }
     let place = match freed {
         Some(address) => Some((address, false)),
-        None => heap::places().take_fresh(arena, size, align).map(|address| (address, true)),
+        None => places(|places| places.take_fresh(arena, size, align)).map(|address| (address, true)),
     };
     unlock(words);
     place
@@ -108,19 +108,19 @@ fn is_taken(arena: Object, chunk: u64, size: u64) {
 
 /// A freed small object goes back to its arena.
 pub fn give_back(address: u64, size: u64, pc: u64) {
-    let arena = heap::places().owner(address);
+    let arena = places(|places| places.owner(address));
     let words = object(arena, "free", pc);
     if size <= LISTED {
         words.goes(PUT_ON_LIST);
         touch(address, 8, pc, range_write);
         list(words, size, address);
-        heap::places().give_back(address, size);
+        places(|places| places.give_back(address, size));
         return;
     }
     lock(words, arena);
     words.goes(MERGE);
     touch(address, 16, pc, range_write);
-    heap::places().give_back(address, size);
+    places(|places| places.give_back(address, size));
     unlock(words);
 }
 
@@ -133,7 +133,7 @@ fn touch(address: u64, bytes: u64, pc: u64, access: extern "C" fn(u64, u64, u64)
 
 /// The head of the list of small chunks of that size changes.
 fn list(arena: Object, size: u64, to: u64) {
-    let word = arena.address + LISTS + size.saturating_sub(heap::ALIGNED + 8).div_ceil(heap::ALIGNED) * 8;
+    let word = arena.address + LISTS + size.saturating_sub(ALIGNED + 8).div_ceil(ALIGNED) * 8;
     if single::only_thread() {
         return range_write(word, arena.call.pc, 8);
     }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Freed heap memory, in schedules drawn from a seed: accesses to it are reported, it is filled with a pattern,
 //! and it is not reused for a while.
+use crate::carrier::Carrier;
 use crate::engine::engine;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_FREED};
+use crate::scheduling::fiber::stack_here;
 use crate::scheduling::perturb;
-use crate::storage::heap;
+use crate::storage::objects;
 use crate::sys;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -20,13 +22,14 @@ struct Grave {
     stack: Vec<u64>,
 }
 
-#[derive(Default)]
-pub struct Freed {
+struct Freed {
     graves: BTreeMap<u64, Grave>,
     /// Not to be reused yet, the oldest first.
     waiting: VecDeque<u64>,
     bytes: u64,
 }
+
+static FREED: Carrier<Freed> = Carrier::new(Freed { graves: BTreeMap::new(), waiting: VecDeque::new(), bytes: 0 });
 
 /// Maps a bit for every 16 bytes of the heap: was it freed?
 pub fn map() -> bool {
@@ -48,22 +51,24 @@ pub fn bury(object: Object, pc: u64) {
     let Object { address, bytes, .. } = object;
     grains(address, bytes).map(bit).for_each(|(word, bit)| *word |= bit);
     let thread = engine().sched.fiber as u32;
-    engine().freed.graves.insert(address, Grave { object, thread, stack: crate::scheduling::fiber::stack_here(pc) });
+    let grave = Grave { object, thread, stack: stack_here(pc) };
+    FREED.with(|freed| freed.graves.insert(address, grave));
 }
 
 /// Freed memory is not to be used again yet. Returns what is now instead.
 pub fn put_off(address: u64, bytes: u64) -> Vec<u64> {
-    let freed = &mut engine().freed;
-    freed.waiting.push_back(address);
-    freed.bytes += bytes;
-    let mut usable = Vec::new();
     let quarantine = engine().sim.delays.as_ref().map_or(0, |delays| delays.quarantine);
-    while freed.bytes > quarantine {
-        let Some(oldest) = freed.waiting.pop_front() else { break };
-        freed.bytes -= freed.graves.get(&oldest).map_or(0, |grave| grave.object.bytes);
-        usable.push(oldest);
-    }
-    usable
+    FREED.with(|freed| {
+        freed.waiting.push_back(address);
+        freed.bytes += bytes;
+        let mut usable = Vec::new();
+        while freed.bytes > quarantine {
+            let Some(oldest) = freed.waiting.pop_front() else { break };
+            freed.bytes -= freed.graves.get(&oldest).map_or(0, |grave| grave.object.bytes);
+            usable.push(oldest);
+        }
+        usable
+    })
 }
 
 /// Overwrites the object, for uninstrumented readers.
@@ -74,12 +79,12 @@ pub fn spoil(address: u64, bytes: u64) {
 /// The memory is reused.
 pub fn dig_out(address: u64, bytes: u64) {
     grains(address, bytes).map(bit).for_each(|(word, bit)| *word &= !bit);
-    engine().freed.graves.remove(&address);
+    FREED.with(|freed| freed.graves.remove(&address));
 }
 
 /// Ends the run if an access is to freed memory.
 pub fn check(address: u64, size: u64, pc: u64, what: AccessKind) {
-    if !heap::is_ours(address) {
+    if !objects::is_ours(address) {
         return;
     }
     let (word, bit) = bit(address);
@@ -87,28 +92,33 @@ pub fn check(address: u64, size: u64, pc: u64, what: AccessKind) {
         misused(address, pc, Some(what));
     }
     let last = address + size.max(1) - 1;
-    if last / GRAIN != address / GRAIN && heap::is_ours(last) {
+    if last / GRAIN != address / GRAIN && objects::is_ours(last) {
         check(last, 1, pc, what);
     }
 }
 
 /// Ends the run if an object is freed that was freed before.
 pub fn check_free(address: u64, pc: u64) {
-    if perturb::on() && engine().freed.graves.contains_key(&address) {
+    if perturb::on() && FREED.with(|freed| freed.graves.contains_key(&address)) {
         misused(address, pc, None);
     }
 }
 
 fn misused(address: u64, pc: u64, access: Option<AccessKind>) {
-    let Some((_, grave)) = engine().freed.graves.range(..=address).next_back() else { return };
-    let misuse = Misuse {
-        access,
-        address,
-        object: grave.object.clone(),
-        thread: engine().sched.fiber as u32,
-        stack: crate::scheduling::fiber::stack_here(pc),
-        freed_by: grave.thread,
-        freed: grave.stack.clone(),
-    };
-    crate::ending::use_after_free(misuse)
+    let thread = engine().sched.fiber as u32;
+    let misuse = FREED.with(|freed| {
+        let (_, grave) = freed.graves.range(..=address).next_back()?;
+        Some(Misuse {
+            access,
+            address,
+            object: grave.object.clone(),
+            thread,
+            stack: stack_here(pc),
+            freed_by: grave.thread,
+            freed: grave.stack.clone(),
+        })
+    });
+    if let Some(misuse) = misuse {
+        crate::ending::use_after_free(misuse)
+    }
 }

@@ -4,6 +4,7 @@ use crate::engine::active;
 use crate::entry::with_pc;
 use crate::scheduling::fiber::current;
 use crate::storage::heap::{self, Request};
+use crate::storage::objects::{self, places};
 use crate::storage::shim;
 use core::ffi::{CStr, c_int, c_void};
 
@@ -54,7 +55,7 @@ fn fail(error: c_int) -> *mut c_void {
 
 extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     let old = at as u64;
-    if !active() || !at.is_null() && !heap::is_ours(old) {
+    if !active() || !at.is_null() && !objects::is_ours(old) {
         return next::realloc(at, size);
     }
     if at.is_null() {
@@ -67,7 +68,7 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     if size > MOST {
         return fail(libc::ENOMEM);
     }
-    let had = heap::size_of(old);
+    let had = objects::size_of(old);
     let (new, _) = heap::allocate(Request::of(size as u64), pc);
     let kept = had.min(size as u64);
     if !crate::code::is_libc(pc) {
@@ -90,8 +91,9 @@ pub extern "C" fn allocate_aligned(align: usize, size: usize, pc: u64) -> *mut c
     if size > MOST {
         return fail(libc::ENOMEM);
     }
-    let align = (align as u64).max(heap::ALIGNED);
-    heap::allocate(Request { align, cached: align == heap::ALIGNED, ..Request::of(size as u64) }, pc).0 as *mut c_void
+    let align = (align as u64).max(objects::ALIGNED);
+    heap::allocate(Request { align, cached: align == objects::ALIGNED, ..Request::of(size as u64) }, pc).0
+        as *mut c_void
 }
 
 extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, returns: *const u64) -> c_int {
@@ -120,7 +122,7 @@ pub extern "C" fn release(at: *mut c_void, pc: u64) {
     if at.is_null() {
         return;
     }
-    if !heap::is_ours(address) {
+    if !objects::is_ours(address) {
         return next::free(at);
     }
     if active() {
@@ -142,7 +144,7 @@ pub extern "C" fn mallopt(setting: c_int, value: c_int) -> c_int {
         return next::mallopt(setting, value);
     }
     if setting == libc::M_ARENA_MAX && value > 0 {
-        heap::places().limit_arenas(value as usize);
+        places(|places| places.limit_arenas(value as usize));
     }
     1
 }
@@ -159,7 +161,7 @@ pub fn read_settings() {
     let mut tuned = tunables.split(':').filter_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="));
     let most = tuned.next_back().and_then(positive).or_else(|| of(c"MALLOC_ARENA_MAX").and_then(positive));
     if let Some(most) = most {
-        heap::places().limit_arenas(most);
+        places(|places| places.limit_arenas(most));
     }
 }
 
@@ -167,7 +169,7 @@ pub fn read_settings() {
 pub extern "C" fn malloc_usable_size(at: *mut c_void) -> usize {
     match at as u64 {
         0 => 0,
-        address if heap::is_ours(address) => heap::size_of(address) as usize,
+        address if objects::is_ours(address) => objects::size_of(address) as usize,
         _ => next::malloc_usable_size(at),
     }
 }

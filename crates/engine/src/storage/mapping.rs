@@ -9,11 +9,13 @@ use crate::layout::{MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_SHIFT};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::storage::ranges::Ranges;
-use crate::storage::{limit, mapped, shared};
+use crate::storage::{heap, limit, mapped, shared};
 use crate::sys;
+use alloc::format;
+use alloc::string::String;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
-use corefold_recording::Object;
+use corefold_recording::{Mapping, Object};
 
 const PAGE: u64 = 4096;
 const HUGE_PAGE: u64 = 2 << 20;
@@ -70,6 +72,29 @@ fn forget(begin: u64, bytes: u64) {
     forget_lines(begin, bytes);
     mapped::forget(begin, bytes);
     shared::forget(begin, bytes);
+}
+
+/// The program mapped memory; `pc` is the return address of its call. Mappings that were there before are gone.
+fn noted(address: u64, bytes: u64, fd: i32, offset: u64, pc: u64) {
+    mapped::forget(address, bytes);
+    let mapping = match fd {
+        0.. => Mapping { file: file_name(fd), offset },
+        _ => Mapping::default(),
+    };
+    let site = heap::site_number(pc, bytes, Some(mapping));
+    mapped::insert(Object { address, bytes, site });
+}
+
+/// The last component of the path behind a descriptor.
+fn file_name(fd: i32) -> String {
+    let link = format!("/proc/self/fd/{fd}\0");
+    let mut path = [0u8; 4096];
+    // SAFETY: a terminated string and a buffer of the stated size.
+    let got = unsafe {
+        sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), path.as_mut_ptr(), path.len(); 0, 0)
+    };
+    let path = &path[..usize::try_from(got).unwrap_or(0)];
+    String::from_utf8_lossy(path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)).into_owned()
 }
 
 /// Unmaps, and reserves again what lies in the region.
@@ -178,7 +203,7 @@ fn map(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, offset
     if got >= 0 {
         let is_file = flags & libc::MAP_ANONYMOUS == 0;
         forget(got as u64, bytes);
-        mapped::note(got as u64, bytes, if is_file { fd } else { -1 }, offset as u64, pc);
+        noted(got as u64, bytes, if is_file { fd } else { -1 }, offset as u64, pc);
         if is_file && flags & libc::MAP_SHARED != 0 {
             let writable = protection & libc::PROT_WRITE != 0;
             shared::note(got as u64, bytes, fd, offset as u64, writable, pc);
@@ -258,7 +283,7 @@ fn remap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64, pc: u64) -
         limit::map(bytes.saturating_sub(old_bytes), pc);
         mapped::forget(got as u64, bytes);
         if let Some(object) = object {
-            engine().mapped.insert(got as u64, Object { address: got as u64, bytes, ..object });
+            mapped::insert(Object { address: got as u64, bytes, ..object });
         }
     }
     got

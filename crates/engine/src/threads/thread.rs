@@ -10,6 +10,7 @@ use crate::scheduling::fiber::{self, Fiber, State, Wait};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched, timers};
 use crate::state::pthread::Thread;
+use crate::storage::objects::places;
 use crate::sys;
 use crate::threads::lookup::find;
 use crate::threads::{attributes, cancel, keys, names};
@@ -159,7 +160,8 @@ fn finish(value: usize) {
     keys::run_destructors();
     crate::threads::robust::thread_ends();
     crate::threads::robust_list::thread_ends();
-    crate::storage::heap::places().thread_ends(engine().sched.fiber);
+    let me = engine().sched.fiber;
+    places(|places| places.thread_ends(me));
     sched::enter_kernel();
     crate::calls::signals::thread_ends();
     let me = engine().sched.fiber;

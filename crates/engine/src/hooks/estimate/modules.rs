@@ -3,7 +3,7 @@
 //! constructor runs, and what it calls is redirected in its offset table: it is bound already
 //! (`LD_BIND_NOW`), and other files' calls stay as they are.
 use super::detour;
-use crate::engine::{active, engine};
+use crate::engine::active;
 use crate::sys;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -76,7 +76,7 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_voi
         // That file was unloaded, and another is at its address. What is known of it stays for the report.
         (file.begin, file.end) = (0, 0);
         if active() {
-            engine().estimates.clear();
+            super::ESTIMATES.with(|known| known.clear());
         }
     }
     let slots = image.slots();
