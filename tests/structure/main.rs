@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Circles that are known, by crate: the number of files in the largest. Each is to become smaller.
-const KNOWN: [(&str, usize); 3] = [("driver", 4), ("engine", 65), ("report", 2)];
+const KNOWN: [(&str, usize); 3] = [("driver", 4), ("engine", 3), ("report", 2)];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 

@@ -16,6 +16,7 @@ pub mod shown;
 pub mod signals;
 pub mod sleep;
 pub mod stdio;
+pub mod stream;
 pub mod string;
 pub mod system_call;
 pub mod temporary;

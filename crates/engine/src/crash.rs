@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
 
-use crate::account::record;
+use crate::account::region;
 use crate::calls::signals;
 use crate::carrier;
 use crate::code::innermost;
@@ -40,7 +40,7 @@ fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
 /// Records how the run ended and ends the process.
 fn end_with(status: Status, code: i32) -> ! {
     carrier::reclaim();
-    record::finish(status);
+    region::finish(status);
     sys::exit_group(code)
 }
 

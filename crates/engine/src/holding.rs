@@ -3,8 +3,8 @@
 //! charged, before; libc is called with every argument register as it was; then the lock is released. An
 //! exception or a cancellation that unwinds the call releases it, too.
 use crate::calls::library_locks::let_go;
+use crate::personality;
 use crate::registers;
-use crate::threads::unwind;
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 
@@ -83,11 +83,11 @@ extern "C" fn personality(
     _what: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    if let Some(frame) = unwind::passed(actions, context, unwind::RBP) {
+    if let Some(frame) = personality::passed(actions, context, personality::RBP) {
         // SAFETY: the frame is as it was laid out above.
         unsafe { let_go(&mut *((frame - 8) as *mut u64), *((frame - 16) as *const u64)) };
     }
-    unwind::CONTINUE
+    personality::CONTINUE
 }
 
 /// Stand-ins that hold what `hook` takes while libc's function runs.

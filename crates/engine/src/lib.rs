@@ -28,6 +28,7 @@ mod layout;
 mod memory;
 mod parameters;
 mod passing;
+mod personality;
 mod real;
 mod registers;
 mod scheduling;
@@ -48,5 +49,5 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
 /// unwinds past the frames of its own that called the unwinder.)
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() -> core::ffi::c_int {
-    threads::unwind::CONTINUE
+    personality::CONTINUE
 }

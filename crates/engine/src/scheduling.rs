@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which thread runs where and when: CPUs, their clocks, fibers and their stacks.
 pub mod fiber;
+pub mod foreign_stack;
+pub mod lease;
 pub mod neutral_stack;
+pub mod outside;
 pub mod peek;
 pub mod perturb;
 pub mod placing;
 pub mod sched;
+pub mod shown;
 pub mod spin_skip;
 pub mod timers;

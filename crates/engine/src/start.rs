@@ -2,10 +2,11 @@
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack at a fixed address and lets libc continue there.
 use crate::account::sample::SAMPLES;
-use crate::account::{host, record};
+use crate::account::{host, region};
 use crate::calls::{clock, loaded, raw, stdio, within};
 use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
+use crate::scheduling::outside::{self, Outside};
 use crate::scheduling::{perturb, sched};
 use crate::storage::{arenas, freed, libraries, malloc, mapping, objects, relayout};
 use crate::threads::thread;
@@ -109,6 +110,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     if !(objects::map() && arenas::map()) || !freed || !mapping::reserve_all() {
         sys::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }
+    outside::set(&OUTSIDE);
     objects::begin(launch.cpus);
     SAMPLES.with(|samples| samples.begin(&launch));
     perturb::begin(&launch);
@@ -136,5 +138,12 @@ unsafe extern "C" {
 }
 
 extern "C" fn at_exit(code: c_int, _: *mut c_void) {
-    record::finish(Status::Exited(code));
+    region::finish(Status::Exited(code));
 }
+
+/// What the scheduler leaves to the stand-ins.
+static OUTSIDE: Outside = Outside {
+    fire: crate::calls::timers::fire,
+    resume: crate::calls::timers::resume,
+    wait_for_input: crate::calls::io::wait_for_world,
+};

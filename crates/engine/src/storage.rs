@@ -5,6 +5,7 @@ pub mod freed;
 pub mod heap;
 pub mod libraries;
 pub mod limit;
+pub mod lines;
 pub mod malloc;
 pub mod mapped;
 pub mod mapping;

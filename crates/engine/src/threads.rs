@@ -15,6 +15,7 @@ pub mod jumps;
 pub mod keys;
 pub mod lookup;
 pub mod mutex;
+pub mod mutex_kind;
 pub mod names;
 pub mod object;
 pub mod once;

@@ -82,15 +82,16 @@ pub fn region_begins() {
     }
 }
 
-pub fn region_ends() {
+pub fn region_ends(is_estimated: fn(u64) -> bool) {
     if MEASURED.load(Relaxed) {
         // SAFETY: as above.
-        unsafe { *ENDED.0.get() = Some(measured()) };
+        unsafe { *ENDED.0.get() = Some(measured(is_estimated)) };
     }
 }
 
-/// The run is over: writes what was measured. A failure to write does not fail the run.
-pub fn finish() {
+/// The run is over: writes what was measured. A failure to write does not fail the run. `is_estimated`: is the time of the code
+/// there estimated from access to access?
+pub fn finish(is_estimated: fn(u64) -> bool) {
     if !MEASURED.swap(false, Relaxed) {
         return;
     }
@@ -99,16 +100,16 @@ pub fn finish() {
     let ended = unsafe { (*ENDED.0.get()).take() };
     let mut path = engine().launch.host_output().into_bytes();
     path.push(0);
-    _ = sys::write_file(&path, &encode_host(&ended.unwrap_or_else(measured)));
+    _ = sys::write_file(&path, &encode_host(&ended.unwrap_or_else(|| measured(is_estimated))));
 }
 
-fn measured() -> HostUse {
+fn measured(is_estimated: fn(u64) -> bool) -> HostUse {
     let now = totals();
     // SAFETY: as above.
     let before = unsafe { *BEFORE.0.get() }.unwrap_or_default();
     let since = |part: fn(&Totals) -> u64| part(&now).saturating_sub(part(&before));
     let faults_own = since(|t| t.own_faults);
-    let (unhooked, hooked) = samples();
+    let (unhooked, hooked) = samples(is_estimated);
     HostUse {
         refused: sampler::refused(),
         user: since(|t| t.user),
@@ -146,7 +147,7 @@ fn usage() -> Totals {
 }
 
 /// The samples outside the runtime: in files without hooks, by file, and in files with hooks, by instruction.
-fn samples() -> (Vec<Unhooked>, Vec<Hooked>) {
+fn samples(is_estimated: fn(u64) -> bool) -> (Vec<Unhooked>, Vec<Hooked>) {
     let modules = modules::all();
     let (mut unhooked, mut hooked): (Vec<Unhooked>, Vec<Hooked>) = Default::default();
     for (pc, samples) in sampler::places() {
@@ -154,7 +155,7 @@ fn samples() -> (Vec<Unhooked>, Vec<Hooked>) {
         let path = module.map_or("", |module| &module.path);
         if innermost::is_programs(pc) {
             // Where only accesses have hooks, the time between them is estimated.
-            if let Some(module) = module.filter(|_| !crate::hooks::estimate::holds(pc)) {
+            if let Some(module) = module.filter(|_| !is_estimated(pc)) {
                 hooked.push(Hooked { path: String::from(path), address: pc - module.base, samples });
             }
             continue;

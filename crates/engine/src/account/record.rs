@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the recording.
 use crate::account::labels;
-use crate::account::locks::LOCKS;
+use crate::account::lock_table::LOCKS;
 use crate::account::pace::PACE;
 use crate::account::sample::SAMPLES;
 use crate::account::sites::SITES;
@@ -11,24 +11,25 @@ use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
 use crate::storage::objects;
 use crate::sys;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 use corefold_recording::{MOST_LINES, Note, Pace, Run, Status, Time, encode_run};
 
-/// The run is over: writes the recording. Nothing is simulated afterwards.
-pub fn finish(status: Status) {
+/// The run is over: writes the recording. Nothing is simulated afterwards. A region of interest that has `ended` is all that
+/// counts; how the program ended comes to it. Otherwise what counts has begun at `begin`.
+pub fn finish(status: Status, ended: Option<Box<Run>>, begin: Ticks) {
     if !active() {
         return;
     }
     if engine().launch.quiet && status == Status::Exited(0) {
         return engine::end();
     }
-    crate::account::host::finish();
-    // A region of interest that has ended is all that counts; how the program ended comes to it.
-    let run = match crate::account::progress::take_ended() {
+    crate::account::host::finish(crate::hooks::estimate::holds);
+    let run = match ended {
         Some(region) => Run { status, modules: modules::all(), ..*region },
-        None => run(status),
+        None => run(status, begin),
     };
     let run = Run { notes: notes(), held_up: crate::scheduling::perturb::last(), ..run };
     let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
@@ -52,8 +53,8 @@ fn cycles(ticks: Ticks) -> u64 {
     ticks / TICKS_PER_CYCLE
 }
 
-/// The run's totals so far.
-pub fn run(status: Status) -> Run {
+/// The run's totals from `begin` on.
+pub fn run(status: Status, begin: Ticks) -> Run {
     let e = engine();
     fibers().iter_mut().for_each(|fiber| {
         fiber.leaves_spin();
@@ -72,7 +73,7 @@ pub fn run(status: Status) -> Run {
         cpus: e.launch.cpus,
         seed: e.launch.seed,
         status,
-        cycles: cycles(crate::account::progress::region_ticks(now())),
+        cycles: cycles(now().saturating_sub(begin)),
         time: Time { compute: time.compute + unwritten, spin: time.spin.saturating_sub(unwritten), ..time },
         sample_period: SAMPLES.with(|samples| samples.period_cycles()),
         threads: fibers().len() as u32,

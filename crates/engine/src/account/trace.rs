@@ -6,7 +6,7 @@
 use crate::carrier::Carrier;
 use crate::engine::{active, engine};
 use crate::hot::hot;
-use crate::scheduling::perturb;
+use crate::scheduling::shown;
 use crate::storage::relayout::tag_of;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
@@ -39,7 +39,7 @@ static TRACE: Carrier<Option<Trace>> = Carrier::new(None);
 pub fn runs(fiber: usize) {
     let traced = TRACE.with(|trace| trace.as_ref().is_some_and(|trace| trace.fiber == fiber));
     hot!().traced = traced.into();
-    if traced && !perturb::on() {
+    if traced && !shown::all_accesses() {
         (hot!().tag, hot!().tag_dirty) = (TRACED, TRACED);
     }
 }
@@ -72,7 +72,7 @@ pub fn saw_plain(address: u64, bytes: u64, pc: u64, what: AccessKind) -> bool {
         AccessKind::Read => bits & !3 == Tag::private_clean(cpu).bits(),
         _ => bits == Tag::private_dirty(cpu).bits(),
     };
-    own && !perturb::on()
+    own && !shown::all_accesses()
 }
 
 #[unsafe(no_mangle)]
@@ -90,6 +90,13 @@ pub extern "C" fn corefold_trace_end() -> usize {
         return 0;
     }
     let count = TRACE.with(|trace| trace.take()).map_or(0, |trace| trace.count);
-    crate::scheduling::sched::use_tags();
+    use_tags();
     count
+}
+
+/// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
+#[inline]
+pub fn use_tags() {
+    engine().sim.use_tags(hot!());
+    runs(engine().sched.fiber);
 }

@@ -5,7 +5,7 @@
 //! A stream's is libc's own, in the program's memory: libc then finds that the thread has it already. libc's variables
 //! have locks that are not accessible, so each has a word of ours in its place.
 use crate::account::{labels, locks};
-use crate::calls::stdio::Stream;
+use crate::calls::stream::Stream;
 use crate::engine::{charge, now};
 use crate::entry::Call;
 use crate::hooks::access::range_write;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process: it stays one process, and its end leaves a recording however it comes about.
-use crate::account::record;
+use crate::account::region;
 use crate::passing::{Arguments, before};
 use crate::stand_in::stand_ins;
 use crate::sys;
@@ -43,7 +43,7 @@ before! {
 
 /// The process ends at once (`_exit`).
 fn end(code: c_int) -> ! {
-    record::finish(Status::Exited(code));
+    region::finish(Status::Exited(code));
     sys::exit_group(code)
 }
 
@@ -58,7 +58,7 @@ stand_ins! {
 
     /// Its registered handlers run, and are not simulated any more.
     fn quick_exit(code: c_int) -> () {
-        record::finish(Status::Exited(code));
+        region::finish(Status::Exited(code));
         own(code);
     }
 }

@@ -22,6 +22,7 @@ pub use sending::{Target, by_number, interrupt, send};
 
 use crate::engine::engine;
 use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::lease;
 use crate::state::signals::{Own, Queue};
 use actions::COUNT;
 use core::cell::UnsafeCell;
@@ -61,7 +62,7 @@ pub fn deafly(wait: impl FnOnce()) {
     let before = core::mem::replace(&mut own().deaf, true);
     wait();
     own().deaf = before;
-    crate::scheduling::sched::set_limit();
+    lease::set_limit();
 }
 
 /// The thread has to check at its next basic block.
@@ -74,7 +75,7 @@ pub fn set_due(fiber: usize) {
         if state == crate::scheduling::fiber::State::Running && fiber != engine().sched.fiber {
             crate::scheduling::spin_skip::disturbed(cpu, crate::engine::now());
         }
-        crate::scheduling::sched::set_limit();
+        lease::set_limit();
     }
 }
 
@@ -82,7 +83,7 @@ pub fn set_due(fiber: usize) {
 fn reconsider() {
     let mine = own();
     let pending = mine.pending.set() | process().pending.set();
-    let due = pending & (!mine.mask | mine.awaited) != 0 || crate::threads::cancel::is_at_once();
+    let due = pending & (!mine.mask | mine.awaited) != 0 || current().cancel.is_at_once();
     if due {
         return set_due(engine().sched.fiber);
     }

@@ -5,9 +5,8 @@
 //! where compilers keep what has no register. A spin may count its iterations: one word that changes by the same
 //! amount. One that backs off for longer and longer, or for a time that it draws, changes one word more, and its iterations
 //! differ in length: such a loop is a spin if a word that it reads changes in the end. Others compute.
-use crate::hooks::access::read_value;
 use crate::hot::Captured;
-use crate::scheduling::fiber::current;
+use crate::scheduling::neutral_stack::read_value;
 use crate::stacks;
 use corefold_model::Ticks;
 
@@ -62,7 +61,7 @@ impl Default for Alike {
 impl Alike {
     /// Another read of a spin from its place. Returns whether the iterations have turned out not to be alike.
     #[inline]
-    pub fn computes(&mut self, pc: u64, at: Ticks, captured: &mut Captured) -> bool {
+    pub fn computes(&mut self, pc: u64, at: Ticks, captured: &mut Captured, frames_base: *const u64) -> bool {
         if pc == self.known {
             return false;
         }
@@ -70,13 +69,13 @@ impl Alike {
             (self.pc, self.iterations) = (pc, 0);
         }
         self.iterations += 1;
-        self.iterations >= FIRST && self.looked_into(at, captured)
+        self.iterations >= FIRST && self.looked_into(at, captured, frames_base)
     }
 
     #[cold]
-    fn looked_into(&mut self, at: Ticks, captured: &mut Captured) -> bool {
+    fn looked_into(&mut self, at: Ticks, captured: &mut Captured, frames_base: *const u64) -> bool {
         let known = core::mem::replace(&mut captured.state, Captured::WANTED) == Captured::DONE;
-        let words = if known && self.iterations > FIRST { words(&captured.registers) } else { None };
+        let words = if known && self.iterations > FIRST { words(&captured.registers, frames_base) } else { None };
         let Some(words) = words else {
             self.iterations = FIRST;
             return false;
@@ -110,9 +109,9 @@ impl Alike {
 }
 
 /// The captured registers and the stack above them; `None` on a stack that is not the thread's.
-fn words(registers: &[u64; REGISTERS]) -> Option<Words> {
+fn words(registers: &[u64; REGISTERS], frames_base: *const u64) -> Option<Words> {
     let from = registers[STACK_POINTER] & !7;
-    if !current().thread.has_stack(from) {
+    if stacks::slot_of(from) != stacks::slot_of(frames_base as u64) {
         return None;
     }
     let end = stacks::stack_end(from);

@@ -4,7 +4,7 @@
 //! A read-modify-write gets its line first, then the instruction runs on the value that is there by then. A store
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
 //! runs between the two calls.
-use crate::calls::raw;
+use crate::calls::raw::files;
 use crate::calls::string::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write};
@@ -160,7 +160,7 @@ fn unseen(what: u32, pc: u64) {
         ),
         (Unseen::Vectors, "a vector instruction gathers from or scatters to memory; its accesses are not simulated"),
     ];
-    let is_caught = what == Unseen::SystemCall as u32 && raw::catches(pc);
+    let is_caught = what == Unseen::SystemCall as u32 && files::catches(pc);
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
         // What comes may store at once: what was stored before takes effect first.

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
-use crate::account::locks::LOCKS;
+use crate::account::lock_table::LOCKS;
 use crate::account::trace;
 use crate::engine::{active, engine};
 use crate::entry::{look_entry, with_pc};
-use crate::hooks::access::{event, issue, looked, read_value, succeeded, wrote};
+use crate::hooks::access::{event, issue, looked, succeeded, wrote};
+use crate::hooks::delays;
+use crate::hooks::skip::skip;
+use crate::hooks::unhooked;
 use crate::hooks::{run_ahead, split, store_buffer};
 use crate::hot::{TRIED, WROTE, hot};
 use crate::scheduling::fiber::current;
 use crate::scheduling::neutral_stack::ProgramMemory;
-use crate::scheduling::spin_skip::skip;
-use crate::scheduling::{peek, perturb};
+use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::peek;
+use crate::scheduling::shown;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_recording::AccessKind;
 use corefold_sim::{Event, Memory, What};
@@ -46,8 +50,8 @@ pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 
 fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     traced(address, size, pc, AccessKind::AtomicLoad);
-    if perturb::on() {
-        perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
+    if shown::all_accesses() {
+        delays::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let mut event = event(What::AtomicLoad, address, u32::from(size), pc, AccessKind::AtomicLoad);
     event.awaited = hot!().wrote == 0 && current().spins.continues(pc, address);
@@ -67,12 +71,12 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     peek::touch_to_write(ProgramMemory.held_at(address), size);
     traced(address, size, pc, AccessKind::AtomicStore);
     hot!().wrote = 1;
-    if perturb::on() {
-        perturb::atomic(address, size, pc, AccessKind::AtomicStore);
+    if shown::all_accesses() {
+        delays::atomic(address, size, pc, AccessKind::AtomicStore);
     }
     let what = What::AtomicStore(value);
     let effects = issue(&mut event(what, address, u32::from(size), pc, AccessKind::AtomicStore));
-    store_buffer::note(pc);
+    unhooked::note_store(pc);
     LOCKS.with(|locks| locks.stored(address, effects.outcome.effect));
 }
 
@@ -135,8 +139,8 @@ pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
 #[inline]
 fn arrive_on(address: u64, size: u8, pc: u64) {
     traced(address, size, pc, AccessKind::Rmw);
-    if perturb::on() {
-        perturb::atomic(address, size, pc, AccessKind::Rmw);
+    if shown::all_accesses() {
+        delays::atomic(address, size, pc, AccessKind::Rmw);
     }
     if split::is_split(address, size) {
         split::arrive(address, size, pc);

@@ -23,7 +23,7 @@ pub fn learn(entry: *mut u32, pc: u64) {
     if active() {
         hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
         if hot.clock >= hot.limit {
-            crate::scheduling::sched::at_limit(pc);
+            crate::hooks::limit::at_limit(pc);
         }
     }
 }
@@ -39,7 +39,7 @@ pub fn visit(pc: u64) {
     let hot = hot!();
     hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
     if hot.clock >= hot.limit {
-        crate::scheduling::sched::at_limit(pc);
+        crate::hooks::limit::at_limit(pc);
     }
 }
 

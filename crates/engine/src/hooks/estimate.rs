@@ -51,7 +51,7 @@ fn charge(pairs: Pairs, pc: u64) {
         hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
     }
     if hot.clock >= hot.limit {
-        crate::scheduling::sched::at_limit(pc);
+        crate::hooks::limit::at_limit(pc);
         // There is no hook at a block that would: the compiler takes this one for a call that changes what it
         // must, so that a handler may run here.
         signals::look_if_due(pc);

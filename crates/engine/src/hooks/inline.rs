@@ -37,7 +37,7 @@ pub extern "C" fn __sanitizer_cov_trace_pc() {
         table = const BLOCK_COSTS,
         hot = const HOT,
         unknown = sym crate::hooks::blocks::unknown_block,
-        limit = sym crate::scheduling::sched::at_block,
+        limit = sym crate::hooks::limit::at_block,
     )
 }
 
@@ -211,5 +211,5 @@ pub extern "C" fn corefold_block_unknown(cell: *mut u32, pc: u64) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_block_limit(_pc: u64) {
-    naked_asm!("mov rsi, rsp", "jmp {limit}", limit = sym crate::scheduling::sched::at_block)
+    naked_asm!("mov rsi, rsp", "jmp {limit}", limit = sym crate::hooks::limit::at_block)
 }

@@ -2,7 +2,7 @@
 //! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
 //! [`corefold_sim::Sim::refill`].
 use crate::engine::engine;
-use crate::hooks::access::settle;
+use crate::hooks::settle::settle;
 use crate::hot::hot;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::storage::relayout::tag_of;

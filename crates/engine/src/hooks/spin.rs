@@ -2,21 +2,21 @@
 //! Detects spins: the same place in the code reads the same bytes again, finds them unchanged, and the thread has
 //! stored nothing and computed little in between. Its iterations are alike, and the word that it waits for is written by
 //! some other thread.
-use crate::account::locks::LOCKS;
+use crate::account::lock_table::LOCKS;
 use crate::account::sites::{Counts, SITES};
 use crate::code::cost;
 use crate::engine::{engine, line_start};
-use crate::hooks::access::read_value;
 use crate::hooks::alike::Alike;
 use crate::hooks::waits::{Calls, Instant, Spin, Waits};
 use crate::hot::{Captured, hot};
-use crate::scheduling::fiber::current;
-use crate::scheduling::sched;
+use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::shown::{show_reads, shows_reads};
 use crate::stacks;
+use crate::state::hooks::Polls;
 use crate::storage::relayout::simulated;
 use crate::storage::relayout::tag_of;
 use core::hash::Hasher;
-use corefold_model::{Tag, Ticks};
+use corefold_model::Ticks;
 use corefold_recording::AccessKind;
 use corefold_sim::{LOOKS, Watched};
 use rustc_hash::FxHasher;
@@ -118,10 +118,14 @@ pub struct Spins {
     /// Counted as spinning, and found not to be.
     refused: Spun,
     alike: Alike,
+    pub polls: Polls,
+    /// Where the thread's stack of calls begins.
+    frames_base: *const u64,
 }
 
-impl Default for Spins {
-    fn default() -> Self {
+impl Spins {
+    /// Of a thread whose stack of calls begins at `frames_base`.
+    pub fn new(frames_base: *const u64) -> Self {
         Spins {
             turns: Turns::default(),
             captured: Captured::default(),
@@ -143,6 +147,8 @@ impl Default for Spins {
             started: 0,
             refused: Spun::default(),
             alike: Alike::default(),
+            polls: Polls::default(),
+            frames_base,
         }
     }
 }
@@ -235,7 +241,7 @@ impl Spins {
         } else if self.turns.pc == found.pc
             && !backs_off
             && found.what != AccessKind::Rmw
-            && self.alike.computes(found.pc, found.at, &mut self.captured)
+            && self.alike.computes(found.pc, found.at, &mut self.captured, self.frames_base)
         {
             slots(self.spun).for_each(|slot| self.looks[slot].computes = true);
             self.ended = NOTHING;
@@ -386,7 +392,7 @@ impl Spins {
             relieved += look.relieve(spun.stall);
         }
         let end = Instant { at: word.at, idle: word.stall + word.paused };
-        let callers = word.calls.callers();
+        let callers = word.calls.callers(self.frames_base);
         self.waits.spun(Spin { address: word.address, pc: word.pc, callers, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
@@ -407,7 +413,11 @@ impl Spins {
     /// Would every further iteration be like the last, as far as this thread goes? Called after a read from `pc`.
     #[inline(always)]
     pub fn is_steady(&mut self, pc: u64) -> bool {
-        self.turns.steady == pc && self.turns.are_pure(&mut self.captured, &mut self.read)
+        self.turns.steady == pc && self.are_pure()
+    }
+
+    fn are_pure(&mut self) -> bool {
+        self.turns.are_pure(&mut self.captured, &mut self.read, self.polls.on(), self.frames_base)
     }
 
     /// Records a line that is read from, while the lines of an iteration are being collected. False: they are not.
@@ -591,16 +601,22 @@ impl Turns {
     /// Compares the thread's registers and stack with those an iteration ago, in which all its plain reads were seen. The
     /// first times it only requests that the next read saves the registers.
     #[cold]
-    fn are_pure(&mut self, captured: &mut Captured, read: &mut [Watched; LOOKS]) -> bool {
+    fn are_pure(
+        &mut self,
+        captured: &mut Captured,
+        read: &mut [Watched; LOOKS],
+        polls: bool,
+        frames_base: *const u64,
+    ) -> bool {
         if self.pure {
             return true;
         }
         if core::mem::replace(&mut captured.state, Captured::WANTED) != Captured::DONE {
             return false;
         }
-        let Some(image) = image(&captured.registers) else { return false };
-        let seen = core::mem::take(&mut self.watching) && sched::shows_reads();
-        sched::show_reads(current().polls.on());
+        let Some(image) = image(&captured.registers, frames_base) else { return false };
+        let seen = core::mem::take(&mut self.watching) && shows_reads();
+        show_reads(polls);
         if self.image != 0 && self.image != image {
             self.is_impure();
         } else if self.image != 0 && seen {
@@ -609,26 +625,11 @@ impl Turns {
             self.image = image;
             self.watching = true;
             *read = Default::default();
-            sched::show_reads(true);
+            show_reads(true);
             hot!().limit = 0;
         }
         self.pure
     }
-}
-
-/// A plain read, in an iteration whose lines are collected. True: it costs nothing, as its line is the CPU's own.
-#[cold]
-pub fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
-    let polls = current().polls.on();
-    if !current().spins.note_read(address) && !polls {
-        sched::show_reads(false);
-    }
-    let cpu = engine().sim.cpu as u32;
-    let own = tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits();
-    if own && polls {
-        crate::hooks::polls::look(address, pc, size);
-    }
-    own
 }
 
 /// Bytes of stack that are compared at most.
@@ -636,9 +637,9 @@ const STACK: u64 = 1 << 20;
 
 /// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
 /// not the thread's, or too deep: a loop may have its counter anywhere.
-fn image(registers: &[u64; 7]) -> Option<u64> {
+fn image(registers: &[u64; 7], frames_base: *const u64) -> Option<u64> {
     let stack = registers[6];
-    if !current().thread.has_stack(stack) {
+    if stacks::slot_of(stack) != stacks::slot_of(frames_base as u64) {
         return None;
     }
     let mut hash = FxHasher::default();

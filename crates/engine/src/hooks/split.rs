@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
+use crate::account::charges::charge;
 use crate::engine::{engine, line_bytes, line_start, note};
-use crate::hooks::access::{charge, timed};
+use crate::hooks::access::timed;
 use crate::hooks::run_ahead;
 use crate::hot::hot;
 use crate::layout::SHADOW_SHIFT;

@@ -3,12 +3,11 @@
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
 //! them before asking for the line, and then the CPU's stores commit first.
+use crate::account::charges::charge_retries;
 use crate::engine::engine;
-use crate::hooks::access::charge_retries;
-use crate::hooks::unhooked;
 use crate::hot::hot;
+use crate::scheduling::lease;
 use crate::scheduling::neutral_stack::ProgramMemory;
-use crate::scheduling::sched;
 use corefold_model::Ticks;
 use corefold_sim::{Effects, Memory, StoreBuffers};
 
@@ -39,14 +38,6 @@ pub fn make_certain(cpu: u32, clock: Ticks) -> Ticks {
     stores().make_certain(cpu, clock)
 }
 
-/// The running thread has stored at `pc`.
-#[inline]
-pub fn note(pc: u64) {
-    if any_of(running()) {
-        unhooked::stored(running(), pc);
-    }
-}
-
 /// Writes `size` (1, 2, 4, 8) bytes of `value`.
 pub fn write_value(address: u64, size: u8, value: u64) {
     ProgramMemory.write(address, size, value);
@@ -63,7 +54,7 @@ pub fn flush(now: Ticks) {
 fn carry_out(now: Ticks) {
     let effects = engine().sim.commit_until(&mut ProgramMemory, now);
     if effects.has(Effects::LIMIT) {
-        sched::set_limit();
+        lease::set_limit();
     }
     if effects.has(Effects::RETRIED) {
         charge_retries(usize::MAX);

@@ -9,7 +9,7 @@
 //!   the callee tells: one with hooks leaves its return address in the next slot of the thread's stack of calls.
 //! - A function that it had called returned to it. The slot of that function's return address is marked when the thread
 //!   stores; the mark is gone once the function has returned and another has been called.
-use crate::calls::raw;
+use crate::calls::raw::files;
 use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
@@ -47,7 +47,7 @@ fn has_hooks(pc: u64) -> bool {
 }
 
 fn is_known(pc: u64) -> bool {
-    code::is_own(pc) || raw::is_system(pc)
+    code::is_own(pc) || files::is_system(pc)
 }
 
 /// Code has been unmapped: other code may come to lie there.
@@ -106,7 +106,7 @@ fn may_leave(cpu: u32, how: Unhooked) {
 
 /// The running thread has stored at the hook that returns to `pc`, what others on `cpu` do not see yet.
 #[cold]
-pub fn stored(cpu: u32, pc: u64) {
+fn stored(cpu: u32, pc: u64) {
     match store_buffer::is_alone(cpu) {
         true => current().unhooked = state::Unhooked::default(),
         false => others_run(cpu),
@@ -148,4 +148,13 @@ pub fn others_run(cpu: u32) {
         return store_buffer::commit_all(cpu);
     }
     current().unhooked.callback = own.callback;
+}
+
+/// The running thread has stored at `pc`.
+#[inline]
+pub fn note_store(pc: u64) {
+    let cpu = engine().sim.cpu as u32;
+    if store_buffer::any_of(cpu) {
+        stored(cpu, pc);
+    }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
 //! and spins again. It is one wait until the thread stores something, or computes.
-use crate::account::locks::LOCKS;
+use crate::account::lock_table::LOCKS;
 use crate::hot::hot;
-use crate::scheduling::fiber::current;
+use crate::state::hooks::calls;
 use corefold_model::Ticks;
 
 /// Where a thread was at some time, and for how long it had not computed by then.
@@ -31,12 +31,12 @@ impl Calls {
         Calls { end, innermost: unsafe { end.sub(1).read() } }
     }
 
-    /// The calls then, innermost first, as far as they are known still: an entry stays until another takes its place.
-    pub fn callers(self) -> [u64; CALLERS] {
+    /// The calls then, of a thread whose list begins at `base`, innermost first, as far as they are known still: an entry stays until another takes its place.
+    pub fn callers(self, base: *const u64) -> [u64; CALLERS] {
         let mut callers = [0; CALLERS];
         // SAFETY: as above; the list's memory stays.
         if self.innermost != 0 && unsafe { self.end.sub(1).read() } == self.innermost {
-            callers.iter_mut().zip(current().calls(self.end)).for_each(|(slot, pc)| *slot = pc);
+            callers.iter_mut().zip(calls(base, self.end)).for_each(|(slot, pc)| *slot = pc);
         }
         callers
     }

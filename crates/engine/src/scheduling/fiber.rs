@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
-use crate::account::locks::LOCKS;
+use crate::account::lock_table::LOCKS;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::engine::engine;
@@ -11,7 +11,6 @@ use crate::hooks::spin::{Spins, Spun};
 use crate::hot::hot;
 use crate::registers;
 use crate::scheduling::neutral_stack;
-use crate::scheduling::placing;
 use crate::state::calls::{Policy, Watched};
 use crate::state::wait::Slept;
 pub use crate::state::wait::{State, Wait, Woken};
@@ -62,7 +61,6 @@ pub struct Fiber {
     pub frames: *mut u64,
     pub wrote: u8,
     pub spins: Spins,
-    pub polls: hooks::Polls,
     /// The last block it executed whose cost was not known.
     pub last_unknown: u64,
     /// Its branch history.
@@ -113,8 +111,7 @@ impl Fiber {
             frames_base: frames,
             frames,
             wrote: 0,
-            spins: Spins::default(),
-            polls: Default::default(),
+            spins: Spins::new(frames),
             last_unknown: 0,
             branches: Default::default(),
             trail: corefold_block::Trail::default(),
@@ -166,6 +163,11 @@ impl Fiber {
         self.state = State::Running;
         self.leaves_spin();
         fs_base::write_cpu_id(self.fs, cpu as u32);
+    }
+
+    /// Is it not to begin to wait so, as it is cancelled?
+    pub fn forbids(&self, wait: &Wait) -> bool {
+        self.cancel.ends(wait) && !self.signals.deaf
     }
 
     /// The fiber leaves its CPU.
@@ -247,10 +249,7 @@ impl Fiber {
 
     /// Return addresses on the fiber's stack of calls, innermost first. `top` is where it ends now.
     pub fn calls(&self, top: *const u64) -> impl Iterator<Item = u64> {
-        let depth = (top as usize).saturating_sub(self.frames_base as usize) / 8;
-        let base = self.frames_base;
-        // SAFETY: the slots between base and top were written by the function-entry hook.
-        (0..depth).rev().map(move |i| hooks::return_address(unsafe { *base.add(i) }))
+        hooks::calls(self.frames_base, top)
     }
 }
 
@@ -393,24 +392,6 @@ pub fn await_parked(fiber: &Fiber) {
     }
 }
 
-/// The fiber's timer has come: a sleep is over, or a wait has timed out.
-pub fn timer_fired(fiber: usize, time: Ticks) {
-    let f = &mut fibers()[fiber];
-    f.timer = 0;
-    if f.state != State::Blocked {
-        return;
-    }
-    f.woken = Woken::Timer;
-    f.slept.asked += time.saturating_sub(f.off_cpu_since);
-    crate::threads::futex::forget(fiber);
-    placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
-}
-
-/// Nothing in the program can run: waits for outside input, if a fiber waits for some.
-pub fn wait_for_world() -> bool {
-    crate::calls::io::wait_for_world()
-}
-
 /// The running thread's calls around its call that returns to `pc`, innermost first, also of functions without hooks.
 pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
     let known = || current().calls(hot!().frames);
@@ -443,4 +424,18 @@ pub fn fibers() -> &'static mut Vec<Box<Fiber>> {
 #[inline]
 pub fn current() -> &'static mut Fiber {
     &mut fibers()[engine().sched.fiber]
+}
+
+/// The fiber waits no more: its timer fired.
+pub fn forget_futex(fiber: usize) {
+    let e = engine();
+    if let Wait::Futex { address, .. } = fibers()[fiber].wait {
+        e.sim.waiters.forget(address, fiber);
+    }
+}
+
+/// The fiber leaves its CPU.
+pub fn goes_away(fiber: usize, clock: Ticks) {
+    fibers()[fiber].goes_away(clock);
+    engine().sim.threads[fiber].end(clock);
 }

@@ -90,3 +90,18 @@ impl Tags for ProgramMemory {
 unsafe extern "C" fn call_on(_top: usize, _argument: *mut u8, _work: extern "C" fn(*mut u8)) {
     naked_asm!("push rbp", "mov rbp, rsp", "mov rsp, rdi", "mov rdi, rsi", "call rdx", "mov rsp, rbp", "pop rbp", "ret")
 }
+
+/// What the program reads there. A fault is the program's.
+pub fn read_value(address: u64, size: u8) -> u64 {
+    let address = ProgramMemory.held_at(address);
+    // SAFETY: the program reads these bytes.
+    unsafe {
+        match size {
+            1 => u64::from((address as *const u8).read_volatile()),
+            2 => u64::from((address as *const u16).read_unaligned()),
+            4 => u64::from((address as *const u32).read_unaligned()),
+            8 => (address as *const u64).read_unaligned(),
+            _ => 0,
+        }
+    }
+}

@@ -2,11 +2,11 @@
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::engine;
 use crate::hooks::store_buffer;
-use crate::hot::hot;
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
-use crate::scheduling::sched::{drain, leave_cpu, set_limit};
-use crate::scheduling::{perturb, sched, spin_skip};
+use crate::scheduling::lease::set_limit;
+use crate::scheduling::outside;
+use crate::scheduling::{perturb, spin_skip};
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};
 
@@ -106,7 +106,7 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
         }
     }
     if engine().sched.asleep {
-        crate::calls::timers::resume(at);
+        outside::resume(at);
     }
     set_limit();
 }
@@ -137,35 +137,4 @@ pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
         clock
     });
     set_limit();
-}
-
-/// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
-pub fn obey_affinity(fiber: usize) {
-    let e = engine();
-    let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
-    let now = hot!().clock;
-    let latency = ticks(e.launch.machine.system.context_switch);
-    match state {
-        State::Running if fibers()[fiber].may_run_on(cpu) => {}
-        State::Running if fiber == e.sched.fiber => {
-            drain();
-            sched::goes_away(fiber, hot!().clock);
-            wake(fiber, hot!().clock, latency);
-            leave_cpu();
-        }
-        State::Running => {
-            spin_skip::disturbed(cpu, now);
-            let clock = e.sim.model.drain(cpu as u32, e.sim.cpus[cpu].clock);
-            let clock = store_buffer::make_certain(cpu as u32, clock);
-            e.sim.clocks.remove(cpu as u32);
-            sched::goes_away(fiber, clock);
-            go_on(cpu, clock);
-            wake(fiber, clock.max(now), latency);
-        }
-        State::Ready => {
-            e.sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
-            wake(fiber, now, latency);
-        }
-        State::Blocked | State::Finished => {}
-    }
 }

@@ -4,115 +4,29 @@
 //! Every CPU that has something to run has a clock; the CPU with the smallest clock runs. The running
 //! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
 //! others can observe, the CPUs that are behind run first ([`sync`]).
-use crate::account::{sample, trace};
-use crate::calls::signals;
+use crate::account::charges;
+use crate::account::pace::PACE;
+use crate::account::trace;
 use crate::engine::engine;
-use crate::hooks::branches;
 use crate::hooks::run_ahead;
 use crate::hooks::{store_buffer, unhooked};
 use crate::hot::hot;
+use crate::scheduling::fiber::Woken;
+use crate::scheduling::fiber::goes_away;
 use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::foreign_stack;
+use crate::scheduling::lease::set_limit;
 use crate::scheduling::neutral_stack;
-use crate::scheduling::perturb;
+use crate::scheduling::outside;
+use crate::scheduling::placing;
 use crate::scheduling::placing::go_on;
+use crate::scheduling::spin_skip;
 use crate::scheduling::timers;
-use crate::threads::{cancel, contexts};
 use corefold_model::Ticks;
-use corefold_sim::{Lease, Runtime, Turn};
-
-/// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
-#[inline]
-pub fn use_tags() {
-    engine().sim.use_tags(hot!());
-    trace::runs(engine().sched.fiber);
-}
-
-/// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
-pub fn show_reads(all: bool) {
-    if !perturb::on() && hot!().traced == 0 {
-        engine().sim.show_reads(all, hot!());
-    }
-}
-
-/// Has it since [`show_reads`]?
-pub fn shows_reads() -> bool {
-    hot!().tag == Lease::READS_SHOWN || perturb::on()
-}
-
-/// Recomputes when the running fiber's next slow path is due.
-pub fn set_limit() {
-    let e = engine();
-    e.sim.set_limit(hot!(), e.sched.signalled != 0 && signals::is_due());
-    watch();
-}
-
-/// Where the running thread's spin is looked into, each block is an event.
-#[inline]
-fn watch() {
-    if current().spins.watches() {
-        hot!().limit = 0;
-    }
-}
-
-/// A sample was taken: the next one may be due before anything else.
-pub fn sampled() {
-    engine().sim.sampled(hot!());
-    watch();
-}
-
-/// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
-pub extern "C" fn at_limit(pc: u64) {
-    if !crate::engine::active() {
-        return;
-    }
-    let cpu = engine().sim.cpu as u32;
-    current().spins.enters(pc);
-    // Others have been scheduled by this clock: it must not go back.
-    run_ahead::catch_up(cpu);
-    crate::ending::stop_if_asked(pc);
-    signals::take_in();
-    perturb::look_around(pc);
-    sample::take_due(pc, sample::What::Compute);
-    if !engine().sim.is_due(hot!().clock) {
-        // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
-        return sampled();
-    }
-    hot!().clock = engine().sim.model.retire(cpu, hot!().clock);
-    run_ahead::passed(cpu);
-    crate::hooks::access::charge_late(cpu);
-    sample::take_due(pc, sample::What::Stall);
-    branches::count_cycles();
-    crate::calls::io::glance();
-    crate::hooks::polls::check();
-    look_up();
-}
-
-/// The same at a place where a handler may run, or the thread end. `return_to` is where the hook's return
-/// address stands: what the compiler knows of the place, an unwinder finds by `pc`.
-pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
-    at_limit(pc);
-    if crate::engine::active() && engine().sched.signalled != 0 && signals::is_due() {
-        // SAFETY: the hook's own return address; code out of line would go on at `pc` anyway.
-        unsafe { *return_to = pc };
-        signals::look(pc);
-    }
-}
-
-/// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
-pub fn look_up() {
-    let s = &mut engine().sim;
-    let clock = hot!().clock;
-    if clock >= s.cpus[s.cpu].turn_ends() {
-        match s.is_least(s.cpu, clock) {
-            true => s.cpus[s.cpu].slice_end = clock + s.timeslice(),
-            false => give_way(1),
-        }
-    } else if s.too_far_ahead(clock) {
-        sync();
-    }
-    set_limit();
-}
+use corefold_model::ticks;
+use corefold_sim::Due;
+use corefold_sim::{Runtime, Turn};
 
 /// Returns when no other CPU is behind the running one.
 #[inline]
@@ -140,12 +54,12 @@ pub fn all_wait_but(these: impl Fn(usize) -> bool) -> bool {
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
 fn run_next() {
     loop {
-        timers::fire_due();
+        fire_due();
         let s = &mut engine().sim;
         if let Some((clock, cpu)) = s.clocks.pop() {
             return run_cpu(cpu as usize, clock);
         }
-        if s.timers.is_empty() && !fiber::wait_for_world() {
+        if s.timers.is_empty() && !outside::wait_for_input() {
             crate::ending::deadlock();
         }
     }
@@ -205,8 +119,8 @@ pub fn give_way(after: usize) {
 /// is off: the caller has just put it where wakers look, and one that came now would wake it too early.
 pub fn block(wait: Wait) {
     drain();
-    contexts::notice_stack();
-    if signals::is_due() || cancel::forbids(&wait) {
+    foreign_stack::notice();
+    if current().signals.is_due() || current().forbids(&wait) {
         return is_kept(wait);
     }
     goes_away(engine().sched.fiber, hot!().clock);
@@ -222,7 +136,7 @@ fn is_kept(wait: Wait) {
     let me = engine().sched.fiber;
     timers::cancel(me);
     current().wait = wait;
-    crate::threads::futex::forget(me);
+    fiber::forget_futex(me);
     current().wait = Wait::Nothing;
     current().woken = crate::scheduling::fiber::Woken::Signal;
 }
@@ -247,14 +161,7 @@ pub fn drain() {
     run_ahead::end(cpu);
     let before = hot!().clock;
     hot!().clock = store_buffer::make_certain(cpu, engine().sim.model.drain(cpu, before));
-    crate::hooks::access::charge_late(cpu);
-}
-
-/// The fiber leaves its CPU.
-pub fn goes_away(fiber: usize, clock: Ticks) {
-    let e = engine();
-    fibers()[fiber].goes_away(clock);
-    e.sim.threads[fiber].end(clock);
+    charges::charge_late(cpu);
 }
 
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
@@ -292,4 +199,83 @@ pub fn finish_current() {
     current().state = State::Finished;
     goes_away(e.sched.fiber, hot!().clock);
     leave_cpu();
+}
+
+/// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
+pub fn look_up() {
+    let s = &mut engine().sim;
+    let clock = hot!().clock;
+    if clock >= s.cpus[s.cpu].turn_ends() {
+        match s.is_least(s.cpu, clock) {
+            true => s.cpus[s.cpu].slice_end = clock + s.timeslice(),
+            false => give_way(1),
+        }
+    } else if s.too_far_ahead(clock) {
+        sync();
+    }
+    set_limit();
+}
+
+/// Wakes the sleepers whose time comes before any CPU's clock.
+fn fire_due() {
+    loop {
+        let s = &mut engine().sim;
+        match s.timers.pop(s.clocks.smallest()) {
+            Some((time, Due::Alarm(timer))) => {
+                // Timers that come again and again may be all that there is.
+                crate::ending::stop_if_asked(0);
+                // It takes effect now, whatever the clock of the CPU that processes it.
+                let clock = core::mem::replace(&mut hot!().clock, time);
+                PACE.with(|pace| pace.alarms += 1);
+                outside::fire(timer, time);
+                hot!().clock = clock;
+            }
+            Some((time, Due::Thread(fiber))) => timer_fired(fiber, time),
+            None => return,
+        }
+    }
+}
+
+/// The fiber's timer has come: a sleep is over, or a wait has timed out.
+fn timer_fired(fiber: usize, time: Ticks) {
+    let f = &mut fibers()[fiber];
+    f.timer = 0;
+    if f.state != State::Blocked {
+        return;
+    }
+    f.woken = Woken::Timer;
+    f.slept.asked += time.saturating_sub(f.off_cpu_since);
+    fiber::forget_futex(fiber);
+    placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
+}
+
+/// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
+pub fn obey_affinity(fiber: usize) {
+    let e = engine();
+    let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
+    let now = hot!().clock;
+    let latency = ticks(e.launch.machine.system.context_switch);
+    match state {
+        State::Running if fibers()[fiber].may_run_on(cpu) => {}
+        State::Running if fiber == e.sched.fiber => {
+            drain();
+            goes_away(fiber, hot!().clock);
+            placing::wake(fiber, hot!().clock, latency);
+            leave_cpu();
+        }
+        State::Running => {
+            spin_skip::disturbed(cpu, now);
+            let clock = e.sim.model.drain(cpu as u32, e.sim.cpus[cpu].clock);
+            let clock = store_buffer::make_certain(cpu as u32, clock);
+            e.sim.clocks.remove(cpu as u32);
+            goes_away(fiber, clock);
+            go_on(cpu, clock);
+            placing::wake(fiber, clock.max(now), latency);
+        }
+        State::Ready => {
+            e.sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
+            placing::wake(fiber, now, latency);
+        }
+        State::Blocked | State::Finished => {}
+    }
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
-use crate::account::pace::PACE;
 use crate::engine::engine;
-use crate::hot::hot;
-use crate::scheduling::fiber;
 use crate::scheduling::fiber::fibers;
-use crate::scheduling::sched::set_limit;
+use crate::scheduling::lease::set_limit;
 use corefold_model::Ticks;
 use corefold_sim::Due;
 
@@ -35,25 +32,5 @@ pub fn set_alarm(timer: usize, time: Ticks) -> u64 {
 pub fn cancel_alarm(alarm: u64) {
     if alarm != 0 {
         engine().sim.timers.remove(alarm);
-    }
-}
-
-/// Wakes the sleepers whose time comes before any CPU's clock.
-pub fn fire_due() {
-    loop {
-        let s = &mut engine().sim;
-        match s.timers.pop(s.clocks.smallest()) {
-            Some((time, Due::Alarm(timer))) => {
-                // Timers that come again and again may be all that there is.
-                crate::ending::stop_if_asked(0);
-                // It takes effect now, whatever the clock of the CPU that processes it.
-                let clock = core::mem::replace(&mut hot!().clock, time);
-                PACE.with(|pace| pace.alarms += 1);
-                crate::calls::timers::fire(timer, time);
-                hot!().clock = clock;
-            }
-            Some((time, Due::Thread(fiber))) => fiber::timer_fired(fiber, time),
-            None => return,
-        }
     }
 }

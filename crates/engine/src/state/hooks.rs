@@ -36,6 +36,13 @@ pub const HOOKED: u64 = 1 << 62;
 
 pub const UNHOOKED: u64 = 1 << 63;
 
+/// Return addresses on a stack of calls that begins at `base` and ends at `top`, innermost first.
+pub fn calls(base: *const u64, top: *const u64) -> impl Iterator<Item = u64> {
+    let depth = (top as usize).saturating_sub(base as usize) / 8;
+    // SAFETY: the slots between base and top were written by the function-entry hook.
+    (0..depth).rev().map(move |i| return_address(unsafe { *base.add(i) }))
+}
+
 /// The return address in a slot of a stack of calls.
 #[inline]
 pub fn return_address(slot: u64) -> u64 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the pthread functions keep of each thread.
 use crate::real::Start;
-use crate::stacks;
 use crate::state::wait::Wait;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -45,10 +44,6 @@ impl Thread {
     pub fn end(&self) -> u64 {
         self.start.map_or(0, |start| start as usize as u64 + 1)
     }
-
-    pub fn has_stack(&self, address: u64) -> bool {
-        stacks::slot_of(address) == self.slot as u64
-    }
 }
 
 /// A thread's stack, as its attributes have it.
@@ -84,6 +79,8 @@ pub struct AtExit {
 pub struct Base {
     pub sp: usize,
     pub value: usize,
+    /// How the main thread ends, which has no start routine.
+    pub finish: Option<fn(usize) -> !>,
 }
 
 /// A thread's part.

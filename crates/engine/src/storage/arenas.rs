@@ -10,7 +10,7 @@ use crate::entry::Call;
 use crate::hooks::access::{range_read, range_write};
 use crate::hooks::atomics;
 use crate::layout::{HEAP_ARENAS, HEAP_ARENAS_BYTES};
-use crate::scheduling::perturb;
+use crate::scheduling::shown;
 use crate::storage::objects::{ALIGNED, places};
 use crate::sys;
 use crate::threads::object::{Object, Path};
@@ -126,7 +126,7 @@ pub fn give_back(address: u64, size: u64, pc: u64) {
 
 /// An access to memory that is free. Where accesses to such memory end the run, this one is left out.
 fn touch(address: u64, bytes: u64, pc: u64, access: extern "C" fn(u64, u64, u64)) {
-    if !perturb::on() {
+    if !shown::all_accesses() {
         access(address, pc, bytes);
     }
 }

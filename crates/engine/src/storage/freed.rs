@@ -5,7 +5,7 @@ use crate::carrier::Carrier;
 use crate::engine::engine;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_FREED};
 use crate::scheduling::fiber::stack_here;
-use crate::scheduling::perturb;
+use crate::scheduling::shown;
 use crate::storage::objects;
 use crate::sys;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -99,7 +99,7 @@ pub fn check(address: u64, size: u64, pc: u64, what: AccessKind) {
 
 /// Ends the run if an object is freed that was freed before.
 pub fn check_free(address: u64, pc: u64) {
-    if perturb::on() && FREED.with(|freed| freed.graves.contains_key(&address)) {
+    if shown::all_accesses() && FREED.with(|freed| freed.graves.contains_key(&address)) {
         misused(address, pc, None);
     }
 }

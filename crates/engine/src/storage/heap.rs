@@ -7,10 +7,10 @@ use crate::hooks::store_buffer;
 use crate::hot::hot;
 use crate::layout::HEAP_BYTES;
 use crate::scheduling::fiber::current;
-use crate::scheduling::perturb;
+use crate::scheduling::shown;
 use crate::storage::objects::{self, ALIGNED, SITE_DEPTH, object_at, places, size_of};
 use crate::storage::places::LARGE;
-use crate::storage::{arenas, freed, limit, mapping, relayout};
+use crate::storage::{arenas, freed, limit, lines, relayout};
 use crate::sys;
 use corefold_recording::Mapping;
 
@@ -39,7 +39,7 @@ pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
     let site = site_number(pc, size, None);
     relayout::allocated(address, size, site, || objects::stack_of(site));
     objects::begins(address, size, site);
-    if perturb::on() {
+    if shown::all_accesses() {
         freed::dig_out(address, size);
     }
     (address, fresh)
@@ -81,7 +81,7 @@ fn release_small(address: u64, size: u64, pc: u64) -> bool {
         return false;
     }
     sites::freed(&object_at(address));
-    if perturb::on() {
+    if shown::all_accesses() {
         freed::bury(object_at(address), pc);
         freed::spoil(address, size);
         freed::put_off(address, size).into_iter().for_each(|old| use_again(old, size_of(old), pc));
@@ -100,12 +100,12 @@ fn use_again(address: u64, size: u64, pc: u64) {
 
 fn release_large(address: u64, pc: u64) -> bool {
     let Some(pages) = places(|places| places.end_large(address)) else { return false };
-    if perturb::on() {
+    if shown::all_accesses() {
         freed::bury(object_at(address), pc);
     }
     sys::drop_pages(pages.begin, pages.bytes);
-    mapping::forget_lines(pages.begin, pages.bytes);
-    if !perturb::on() {
+    lines::forget_lines(pages.begin, pages.bytes);
+    if !shown::all_accesses() {
         places(|places| places.give_large(pages));
     }
     true

@@ -2,14 +2,13 @@
 //! The program's mappings, at addresses that depend on nothing but its calls: all that names no address
 //! of its own goes into one region that is reserved from the start.
 use crate::account::host;
-use crate::engine::engine;
 use crate::entry::with_seventh;
 use crate::hooks::store_buffer;
-use crate::layout::{MAPPINGS, MAPPINGS_BYTES, SHADOW, SHADOW_SHIFT};
+use crate::layout::{MAPPINGS, MAPPINGS_BYTES};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::storage::ranges::Ranges;
-use crate::storage::{heap, limit, mapped, shared};
+use crate::storage::{heap, limit, lines, mapped, shared};
 use crate::sys;
 use alloc::format;
 use alloc::string::String;
@@ -29,21 +28,6 @@ static FREE: Free = Free(UnsafeCell::new(None));
 fn free() -> &'static mut Ranges {
     // SAFETY: as above; no reference outlives its statement.
     unsafe { &mut *FREE.0.get() }.get_or_insert_with(|| Ranges::new(MAPPINGS, END))
-}
-
-/// Forgets what was known of lines whose memory is gone, and in which socket's it lay.
-pub fn forget_lines(begin: u64, bytes: u64) {
-    engine().sim.model.forget_pages(begin, bytes);
-    let (first, last) = (begin >> SHADOW_SHIFT, (begin + bytes) >> SHADOW_SHIFT);
-    let (from, to) = (SHADOW + first * 4, SHADOW + last * 4);
-    let (page_from, page_to) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
-    if page_from >= page_to {
-        crate::calls::string::fill(from, 0, to - from);
-        return;
-    }
-    crate::calls::string::fill(from, 0, page_from - from);
-    sys::drop_pages(page_from, page_to - page_from);
-    crate::calls::string::fill(page_to, 0, to - page_to);
 }
 
 /// Reserves the region. Nothing there can be read or written until it is mapped.
@@ -69,7 +53,7 @@ fn inside(begin: u64, end: u64) -> Option<(u64, u64)> {
 
 /// What was mapped there is gone, or about to be.
 fn forget(begin: u64, bytes: u64) {
-    forget_lines(begin, bytes);
+    lines::forget_lines(begin, bytes);
     mapped::forget(begin, bytes);
     shared::forget(begin, bytes);
 }

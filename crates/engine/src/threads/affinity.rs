@@ -3,7 +3,7 @@
 use crate::engine::{active, engine};
 use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};
-use crate::scheduling::{placing, sched};
+use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::cpus;
 use alloc::vec::Vec;
@@ -42,7 +42,7 @@ fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
     let Some(words) = words(from, bytes) else { return libc::EINVAL };
     sched::enter_kernel();
     fibers()[fiber].affinity = words;
-    placing::obey_affinity(fiber);
+    sched::obey_affinity(fiber);
     0
 }
 

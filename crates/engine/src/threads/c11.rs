@@ -6,6 +6,7 @@ use crate::real::Start;
 use crate::stand_in::{calls, stand_ins};
 use crate::threads::condvar;
 use crate::threads::mutex;
+use crate::threads::mutex_kind;
 use crate::threads::object::Object;
 use crate::threads::{joining, keys, once, thread};
 use core::arch::naked_asm;
@@ -35,7 +36,7 @@ fn by_utc(until: *const libc::timespec) -> Deadline {
 calls! {
     fn mtx_init(mutex: u64, kind: c_int; call) -> c_int {
         const RECURSIVE: c_int = 1;
-        let kind = if kind & RECURSIVE != 0 { mutex::Kind::RECURSIVE } else { 0 };
+        let kind = if kind & RECURSIVE != 0 { mutex_kind::Kind::RECURSIVE } else { 0 };
         mutex::init(Object::called(mutex, call), kind);
         SUCCESS
     }

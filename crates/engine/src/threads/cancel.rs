@@ -3,7 +3,7 @@
 //! has asked for that, at once: at its next basic block, or out of what it waits in.
 use crate::calls::signals;
 use crate::engine::{engine, now};
-use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins;
@@ -23,11 +23,6 @@ pub fn is_due() -> bool {
 
 pub fn is_at_once() -> bool {
     current().cancel.is_at_once()
-}
-
-/// Is the running thread not to begin to wait so?
-pub fn forbids(wait: &Wait) -> bool {
-    current().cancel.ends(wait) && !signals::is_deaf(current().id)
 }
 
 /// A cancellation point.
@@ -75,7 +70,7 @@ fn tell(into: *mut c_int, was: c_int) {
 }
 
 /// Changes the type; returns what it was.
-pub fn set_type(asynchronous: bool) -> bool {
+fn set_type(asynchronous: bool) -> bool {
     core::mem::replace(&mut current().cancel.asynchronous, asynchronous)
 }
 
@@ -115,4 +110,28 @@ stand_ins! {
     fn pthread_testcancel() -> () {
         test();
     }
+}
+
+/// As `__pthread_register_cancel`, and cancellation is deferred meanwhile. Word 10 holds what it was.
+#[unsafe(no_mangle)]
+pub extern "C" fn __pthread_register_cancel_defer(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_register_cancel_defer(buffer: *mut usize) -> (); }
+        return __pthread_register_cancel_defer(buffer);
+    }
+    unwind::__pthread_register_cancel(buffer);
+    // SAFETY: `__pthread_unwind_buf_t` has four private words after the nine of its jump buffer.
+    unsafe { *buffer.add(10) = usize::from(set_type(false)) };
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn __pthread_unregister_cancel_restore(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_unregister_cancel_restore(buffer: *mut usize) -> (); }
+        return __pthread_unregister_cancel_restore(buffer);
+    }
+    unwind::__pthread_unregister_cancel(buffer);
+    // SAFETY: `__pthread_unwind_buf_t` has four private words after the nine of its jump buffer.
+    set_type(unsafe { *buffer.add(10) } != 0);
+    at_once();
 }

@@ -3,14 +3,15 @@
 //! built on it, as glibc's are.
 use crate::calls::signals;
 use crate::engine::{charge, engine};
-use crate::hooks::access::{read_value, timed};
+use crate::entry::Call;
+use crate::hooks::access::timed;
 use crate::hot::hot;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::neutral_stack::read_value;
 use crate::scheduling::{placing, sched, timers};
 use crate::storage::shared;
 use crate::threads::cancel;
-use crate::threads::object::Object;
 use corefold_model::{Kind, Ticks, ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::Waiter;
@@ -30,11 +31,11 @@ pub enum Waited {
 }
 
 /// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
-pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
+pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
     let (before, after) = parts_of_system_call(engine().launch.machine.system.futex);
     sched::quiesce();
     charge(before);
-    timed(address, object.call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
+    timed(address, call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
     // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
     sched::sync();
     crate::hooks::store_buffer::flush(hot!().clock);
@@ -51,13 +52,13 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
     }
     let address = shared::key(address);
     engine().sim.waiters.add(address, Waiter { thread: me, bits });
-    crate::hooks::frames::stops_at(object.call.pc);
-    current().blocked_at = object.call.pc;
-    sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
+    crate::hooks::frames::stops_at(call.pc);
+    current().blocked_at = call.pc;
+    sched::block(Wait::Futex { address, object, call: call.name });
     match current().woken {
         Woken::Timer => Waited::TimedOut,
         Woken::Thread => Waited::Woken,
-        Woken::Signal => Waited::Interrupted(interrupted(object.call.pc)),
+        Woken::Signal => Waited::Interrupted(interrupted(call.pc)),
     }
 }
 
@@ -134,12 +135,4 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
         count += 1;
     }
     Some((woken, count))
-}
-
-/// The fiber waits no more: its timer fired.
-pub fn forget(fiber: usize) {
-    let e = engine();
-    if let Wait::Futex { address, .. } = fibers()[fiber].wait {
-        e.sim.waiters.forget(address, fiber);
-    }
 }

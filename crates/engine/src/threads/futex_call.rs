@@ -67,7 +67,7 @@ fn wait(object: Object, expected: u32, bits: u32, deadline: Result<Option<Ticks>
         Err(code) => return error(code),
     };
     let begin = now();
-    match futex::wait(&object, object.address, expected, bits, deadline) {
+    match futex::wait(object.call, object.address, object.address, expected, bits, deadline) {
         Waited::Changed => error(libc::EAGAIN),
         Waited::TimedOut => error(libc::ETIMEDOUT),
         // As on Linux: a wait with a time-out never goes on.

@@ -6,11 +6,11 @@
 use crate::account::locks;
 use crate::engine::{charge, engine};
 use crate::entry::Call;
-use crate::hooks::access::{range_read, range_write, read_value};
+use crate::hooks::access::{range_read, range_write};
 use crate::hooks::{atomics, store_buffer};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
-use crate::scheduling::sched;
+use crate::scheduling::neutral_stack::read_value;
 use crate::threads::futex::{self, Waited};
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
@@ -85,7 +85,7 @@ impl Object {
 
     /// Waits, while `word` holds `expected`, until woken or `deadline`.
     pub fn wait(self, word: u64, expected: u32, deadline: Option<Ticks>) -> Waited {
-        futex::wait(&self, self.address + word, expected, futex::ANY, deadline)
+        futex::wait(self.call, self.address, self.address + word, expected, futex::ANY, deadline)
     }
 
     /// Wakes up to `most` that wait for `word`.
@@ -97,7 +97,7 @@ impl Object {
     pub fn pause(self) {
         charge(engine().launch.machine.core.pause);
         if hot!().clock >= hot!().limit {
-            sched::at_limit(self.call.pc);
+            crate::hooks::limit::at_limit(self.call.pc);
         }
     }
 
@@ -106,7 +106,7 @@ impl Object {
         current().spins.goes_on_for_ever();
         hot!().clock += crate::engine::computed(engine().launch.machine.core.pause);
         if hot!().clock >= hot!().limit {
-            sched::at_limit(self.call.pc);
+            crate::hooks::limit::at_limit(self.call.pc);
         }
     }
 

@@ -2,9 +2,9 @@
 //! `set_robust_list`: a thread's own list of futexes that it holds, which the kernel goes through when the
 //! thread ends. (Robust pthread mutexes have their own, see [`robust`](super::robust).)
 use crate::engine::engine;
-use crate::hooks::access::read_value;
 use crate::hooks::atomics;
 use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::neutral_stack::read_value;
 use crate::threads::{affinity, futex};
 
 /// The kernel's bound on the length of a list.

@@ -25,6 +25,7 @@ pub fn adopt_main() -> u64 {
     let slot = engine().sched.stacks.take();
     let (frames, end) = engine().sched.stacks.map(slot).unwrap_or_else(|| sys::engine_fault("no memory for a stack"));
     let mut main = Box::new(Fiber::new(0, 0, frames));
+    main.base.finish = Some(finish_main);
     main.fs = crate::fs_base::read_fs();
     // SAFETY: no arguments.
     main.real = unsafe { libc::pthread_self() };
@@ -158,7 +159,7 @@ fn run_until_exit(start: Start, argument: usize) -> usize {
 fn finish(value: usize) {
     cancel::thread_ends();
     keys::run_destructors();
-    crate::threads::robust::thread_ends();
+    crate::threads::mutex::thread_ends();
     crate::threads::robust_list::thread_ends();
     let me = engine().sched.fiber;
     places(|places| places.thread_ends(me));
@@ -239,7 +240,7 @@ pub extern "C-unwind" fn pthread_exit(value: *mut c_void) -> ! {
 }
 
 /// What the main thread does in place of returning, when it calls pthread_exit.
-pub fn finish_main(value: usize) -> ! {
+fn finish_main(value: usize) -> ! {
     finish(value);
     sys::engine_fault("the main thread was resumed after its end")
 }

@@ -3,13 +3,12 @@
 //!
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
 //! are unwound up to ours, by the same forced unwinding.
-use crate::engine::active;
 use crate::hot::hot;
 use crate::real::Start;
 use crate::scheduling::fiber::current;
 use crate::stacks;
 use crate::sys;
-use crate::threads::{cancel, jumps};
+use crate::threads::jumps;
 use alloc::boxed::Box;
 use core::ffi::{c_int, c_void};
 
@@ -58,23 +57,6 @@ unsafe extern "C-unwind" {
 
 type StopFn = extern "C-unwind" fn(c_int, c_int, u64, *mut c_void, *mut c_void, *mut c_void) -> c_int;
 
-/// What a personality routine answers: the unwinder goes on.
-pub const CONTINUE: c_int = 8;
-
-/// DWARF's numbers of the registers that frames of ours keep something in.
-pub const RBX: c_int = 3;
-pub const RBP: c_int = 6;
-
-/// For personality routines: the register as it was in a frame of ours, if the unwinder goes past it to clean up.
-pub fn passed(actions: c_int, context: *mut c_void, register: c_int) -> Option<u64> {
-    unsafe extern "C" {
-        fn _Unwind_GetGR(context: *mut c_void, register: c_int) -> u64;
-    }
-    const CLEANUP_PHASE: c_int = 2;
-    // SAFETY: the unwinder's own context.
-    (actions & CLEANUP_PHASE != 0 && active()).then(|| unsafe { _Unwind_GetGR(context, register) })
-}
-
 /// Calls the start routine; returns its value or pthread_exit's.
 pub fn call(start: Start, argument: usize) -> usize {
     let base = &raw mut current().base.sp;
@@ -84,7 +66,7 @@ pub fn call(start: Start, argument: usize) -> usize {
 
 /// Ends the running thread.
 pub fn exit(value: usize) -> ! {
-    cancel::thread_ends();
+    current().cancel.ending = true;
     current().base.value = value;
     unwind()
 }
@@ -126,8 +108,8 @@ fn leave() -> ! {
     }
     hot!().frames = current().frames_base;
     let base = &current().base;
-    if base.sp == 0 {
-        crate::threads::thread::finish_main(base.value);
+    if let Some(finish) = base.finish {
+        finish(base.value);
     }
     // SAFETY: `corefold_call`'s frame is live below all that was unwound.
     unsafe { corefold_leave(base.sp, base.value) }
@@ -193,28 +175,4 @@ pub extern "C-unwind" fn __pthread_unwind_next(buffer: *mut usize) -> ! {
         __pthread_unwind_next(buffer)
     }
     unwind()
-}
-
-/// The same, and cancellation is deferred meanwhile. Word 10 holds what it was.
-#[unsafe(no_mangle)]
-pub extern "C" fn __pthread_register_cancel_defer(buffer: *mut usize) {
-    if !crate::engine::active() {
-        crate::real::real! { fn __pthread_register_cancel_defer(buffer: *mut usize) -> (); }
-        return __pthread_register_cancel_defer(buffer);
-    }
-    __pthread_register_cancel(buffer);
-    // SAFETY: as above.
-    unsafe { *buffer.add(10) = usize::from(cancel::set_type(false)) };
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn __pthread_unregister_cancel_restore(buffer: *mut usize) {
-    if !crate::engine::active() {
-        crate::real::real! { fn __pthread_unregister_cancel_restore(buffer: *mut usize) -> (); }
-        return __pthread_unregister_cancel_restore(buffer);
-    }
-    __pthread_unregister_cancel(buffer);
-    // SAFETY: as above.
-    cancel::set_type(unsafe { *buffer.add(10) } != 0);
-    cancel::at_once();
 }

@@ -80,7 +80,7 @@ pub fn tell(fiber: usize, time: Ticks) {
 /// Ends the blocked thread's wait.
 pub fn interrupt(fiber: usize, time: Ticks) {
     timers::cancel(fiber);
-    crate::threads::futex::forget(fiber);
+    crate::scheduling::fiber::forget_futex(fiber);
     fibers()[fiber].woken = Woken::Signal;
     placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
 }

@@ -3,7 +3,8 @@
 use super::copying::work;
 use super::entry::{accounted, searched};
 use super::{length, length_within};
-use crate::hooks::access::{range_read, read_value};
+use crate::hooks::access::range_read;
+use crate::scheduling::neutral_stack::read_value;
 
 fn read(from: u64, bytes: u64, pc: u64) {
     work(bytes);
