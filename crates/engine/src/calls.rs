@@ -4,6 +4,7 @@ pub mod clock;
 pub mod deadline;
 pub mod files;
 pub mod io;
+pub mod kernel;
 pub mod library;
 pub mod library_locks;
 pub mod loaded;

@@ -237,7 +237,7 @@ pub fn install() {
     let ss = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: HANDLER_STACK };
     // SAFETY: the stack lives for ever.
     unsafe { libc::sigaltstack(&ss, core::ptr::null_mut()) };
-    signals::FAULTS.into_iter().for_each(take_over);
+    crate::calls::signals::actions::FAULTS.into_iter().for_each(take_over);
     if !is_ignored(libc::SIGPIPE) {
         take_over(libc::SIGPIPE);
     }

@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod account;
 mod arguments;
+mod bytes;
 mod calls;
 mod carrier;
 mod code;

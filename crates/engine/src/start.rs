@@ -144,6 +144,10 @@ extern "C" fn at_exit(code: c_int, _: *mut c_void) {
 /// What the scheduler leaves to the stand-ins.
 static OUTSIDE: Outside = Outside {
     fire: crate::calls::timers::fire,
-    resume: crate::calls::timers::resume,
-    wait_for_input: crate::calls::io::wait_for_world,
+    resume: crate::calls::timers::table::resume,
+    wait_for_input: crate::calls::io::waiting::wait_for_world,
+    look_at_input: crate::calls::io::waiting::glance,
+    take_signals: crate::calls::signals::take_in,
+    look: crate::calls::signals::delivery::look,
+    take_over: crash::take_over,
 };

@@ -70,7 +70,7 @@ pub extern "C" fn lists(a: &Arguments, pc: u64, held: &mut u64) {
 }
 
 pub extern "C" fn ends_listing(a: &Arguments, pc: u64) {
-    super::files::enters_kernel(a, pc);
+    super::kernel::enters_kernel(a, pc);
     forget_in(a.rdi);
 }
 

@@ -146,7 +146,7 @@ fn owner(lock: u64) -> u64 {
 
 /// Waits for a word of glibc's to be free, and takes it. Handlers run once the call is over.
 pub fn wait_for_word(object: Object, word: u64) {
-    crate::calls::signals::deafly(|| {
+    crate::calls::signals::pending::deafly(|| {
         while object.load(word) == WAITED_FOR || object.update(word, |_| Some(WAITED_FOR)) != FREE {
             object.wait(word, WAITED_FOR, None);
         }

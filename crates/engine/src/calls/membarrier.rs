@@ -3,7 +3,7 @@
 //!
 //! The caller pays for each interrupt that it sends, and waits until the slowest CPU has drained its outstanding
 //! accesses; every CPU that is interrupted loses the time of the handler.
-use crate::calls::{signals, sleep};
+use crate::calls::sleep;
 use crate::engine::{engine, now};
 use crate::hot::hot;
 use crate::scheduling::{placing, sched, spin_skip};
@@ -39,7 +39,9 @@ pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
         QUERY => BY_INTERRUPT.iter().fold(GLOBAL | GET_REGISTRATIONS, |all, (go, register)| all | go | register).into(),
         GET_REGISTRATIONS => registered.into(),
         GLOBAL => {
-            signals::deafly(|| _ = sleep::until(now() + ticks(engine().launch.machine.system.grace_period)));
+            crate::calls::signals::pending::deafly(|| {
+                _ = sleep::until(now() + ticks(engine().launch.machine.system.grace_period))
+            });
             0
         }
         _ => match BY_INTERRUPT.iter().find(|(go, register)| command == *go || command == *register) {

@@ -4,6 +4,7 @@
 use crate::calls::topology::{File, Topology, meminfo};
 use crate::engine::{engine, now};
 use crate::passing::Arguments;
+use crate::passing::before;
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins_at;
 use crate::{parameters, sys};
@@ -263,12 +264,18 @@ fn all_cpus() {
 
 /// A call whose first argument is a path.
 pub extern "C" fn enters_kernel_by_path(arguments: &mut Arguments, pc: u64) {
-    super::files::enters_kernel(arguments, pc);
+    super::kernel::enters_kernel(arguments, pc);
     arguments.rdi = instead(libc::AT_FDCWD, arguments.rdi as *const c_char) as u64;
 }
 
 /// A call whose second argument is a path from the directory that the first one is.
 pub extern "C" fn enters_kernel_by_path_at(arguments: &mut Arguments, pc: u64) {
-    super::files::enters_kernel(arguments, pc);
+    super::kernel::enters_kernel(arguments, pc);
     arguments.rsi = instead(arguments.rdi as c_int, arguments.rsi as *const c_char) as u64;
+}
+
+before! {
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
+        euidaccess eaccess nftw nftw64 ftw ftw64;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping and yielding, in virtual time. Nothing is added for the slack that Linux allows its timers.
 use crate::calls::clock;
-use crate::calls::signals;
 use crate::engine::{engine, now};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
@@ -29,7 +28,7 @@ pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
         sched::block(wait);
         if current().woken == Woken::Signal {
             cancel::test();
-            if signals::deliver(0).is_some() {
+            if crate::calls::signals::delivery::deliver(0).is_some() {
                 return Err(Interrupted);
             }
         }

@@ -5,7 +5,6 @@
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
 use crate::account::host;
 use crate::calls::io;
-use crate::calls::signals;
 use crate::engine::{active, engine, note, now};
 use crate::frees;
 use crate::hooks::store_buffer::write_value;
@@ -132,7 +131,7 @@ fn rewrite(function: u64, code: &[u8]) -> bool {
 
 extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {
     if active() {
-        signals::deafly(|| io::await_input(fd));
+        crate::calls::signals::pending::deafly(|| io::await_input(fd));
     }
     host::count("read");
     // SAFETY: libc's own call.
@@ -145,7 +144,7 @@ extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
     // A pipe that polls as writable takes so much without blocking; libc asks again for the rest.
     let mut most = bytes;
     if active() && io::fills_up(fd) {
-        signals::deafly(|| io::await_room(fd));
+        crate::calls::signals::pending::deafly(|| io::await_room(fd));
         most = bytes.min(io::transfer::PIPE_BUF as usize);
     }
     host::count("write");
@@ -168,7 +167,7 @@ fn wake_waiting(mutex: u64) {
 }
 
 fn wait_for(address: u64, call: &'static str) {
-    signals::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
+    crate::calls::signals::pending::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
 }
 
 /// Words of glibc's mutex, by their index.

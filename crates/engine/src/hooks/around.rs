@@ -5,7 +5,7 @@
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
 //! runs between the two calls.
 use crate::calls::raw::files;
-use crate::calls::string::work;
+use crate::calls::string::copying::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write};
 use crate::hooks::{atomics, blocks, store_buffer, wide};

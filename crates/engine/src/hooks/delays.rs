@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedules drawn from the seed, at each access: [`corefold_sim::delays`] says whether the thread is delayed. And runs without
 //! progress: they are ended.
-use crate::calls::signals;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
@@ -119,5 +118,5 @@ fn all_look() -> bool {
     };
     e.sim.timers.is_empty()
         && fibers().iter().all(|fiber| looks(fiber))
-        && (guesses || !signals::may_come_from_outside())
+        && (guesses || !crate::calls::signals::actions::may_come_from_outside())
 }

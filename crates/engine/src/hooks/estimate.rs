@@ -4,23 +4,19 @@
 //! `exits` first (`detour`, `modules`). Other code never comes here.
 mod detour;
 mod modules;
+mod trampolines;
 
+use modules::ESTIMATES;
 pub use modules::{holds, notes};
 
-use crate::calls::signals;
-use crate::carrier::Carrier;
 use crate::code::cost::{core, packed};
 use crate::code::mapped::Mapped;
 use crate::engine::active;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
+use crate::scheduling::outside;
 use crate::state::hooks::return_address;
 use corefold_block::{Code, Hook, LEAVES, Pairs, between};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-
-/// Costs, packed as those of blocks, by the places that the code lies between.
-static ESTIMATES: Carrier<HashMap<(u64, u64), u32, FxBuildHasher>> = Carrier::new(HashMap::with_hasher(FxBuildHasher));
 
 extern "C" fn passes(pc: u64) {
     if active() {
@@ -54,7 +50,7 @@ fn charge(pairs: Pairs, pc: u64) {
         crate::hooks::limit::at_limit(pc);
         // There is no hook at a block that would: the compiler takes this one for a call that changes what it
         // must, so that a handler may run here.
-        signals::look_if_due(pc);
+        outside::look_if_due(pc);
     }
 }
 
@@ -89,6 +85,6 @@ impl Code for Estimated {
     }
 
     fn hook(&self, target: u64) -> Option<Hook> {
-        detour::kind(target)
+        trampolines::kind(target)
     }
 }

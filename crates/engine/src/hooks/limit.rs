@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The running CPU's clock has reached its limit: what was put off until then is done.
 use crate::account::{charges, sample};
-use crate::calls::{io, signals};
 use crate::engine::{active, engine};
 use crate::hooks::{branches, delays, polls, run_ahead};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
+use crate::scheduling::outside;
 use crate::scheduling::{lease, sched};
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
@@ -18,7 +18,7 @@ pub extern "C" fn at_limit(pc: u64) {
     // Others have been scheduled by this clock: it must not go back.
     run_ahead::catch_up(cpu);
     crate::ending::stop_if_asked(pc);
-    signals::take_in();
+    outside::take_signals();
     delays::look_around(pc);
     sample::take_due(pc, sample::What::Compute);
     if !engine().sim.is_due(hot!().clock) {
@@ -30,7 +30,7 @@ pub extern "C" fn at_limit(pc: u64) {
     charges::charge_late(cpu);
     sample::take_due(pc, sample::What::Stall);
     branches::count_cycles();
-    io::glance();
+    outside::look_at_input();
     polls::check();
     sched::look_up();
 }
@@ -39,9 +39,9 @@ pub extern "C" fn at_limit(pc: u64) {
 /// address stands: what the compiler knows of the place, an unwinder finds by `pc`.
 pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
     at_limit(pc);
-    if active() && engine().sched.signalled != 0 && signals::is_due() {
+    if active() && engine().sched.signalled != 0 && current().signals.is_due() {
         // SAFETY: the hook's own return address; code out of line would go on at `pc` anyway.
         unsafe { *return_to = pc };
-        signals::look(pc);
+        outside::look(pc);
     }
 }

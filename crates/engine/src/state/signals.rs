@@ -2,6 +2,7 @@
 //! Signals of each thread: what is said of one, and those that wait to be delivered.
 use alloc::collections::VecDeque;
 use core::ffi::c_int;
+use core::sync::atomic::AtomicU64;
 
 /// `siginfo_t`, as Linux lays it out for signals that are sent.
 #[derive(Clone, Copy)]
@@ -136,3 +137,6 @@ impl Own {
         self.awaited & bit(signal) != 0 || self.mask & bit(signal) == 0
     }
 }
+
+/// Signals that came from other processes and are not sent on yet, a bit each.
+pub static CAME: AtomicU64 = AtomicU64::new(0);

@@ -73,7 +73,7 @@ pub fn put_off(address: u64, bytes: u64) -> Vec<u64> {
 
 /// Overwrites the object, for uninstrumented readers.
 pub fn spoil(address: u64, bytes: u64) {
-    crate::calls::string::fill(address, PATTERN, bytes);
+    crate::bytes::fill(address, PATTERN, bytes);
 }
 
 /// The memory is reused.

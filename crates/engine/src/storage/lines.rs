@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of lines of memory.
-use crate::calls::string::fill;
+use crate::bytes::fill;
 use crate::engine::engine;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::sys;

@@ -42,7 +42,7 @@ extern "C" fn allocate_zeroed(count: usize, size: usize, pc: u64) -> *mut c_void
     let Some(bytes) = count.checked_mul(size) else { return fail(libc::ENOMEM) };
     let (address, fresh) = heap::allocate(Request { cached: false, ..Request::of(bytes as u64) }, pc);
     if !fresh {
-        crate::calls::string::fill(address, 0, bytes as u64);
+        crate::bytes::fill(address, 0, bytes as u64);
     }
     address as *mut c_void
 }
@@ -77,7 +77,7 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     }
     // What this object's last stores wait with in a CPU's buffer moves with it.
     crate::hooks::store_buffer::flush_range(old, kept);
-    crate::calls::string::copy(new, old, kept);
+    crate::bytes::copy(new, old, kept);
     free_at(old, pc);
     new as *mut c_void
 }

@@ -52,7 +52,7 @@ fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
         return libc::EINVAL;
     }
     sched::enter_kernel();
-    crate::calls::string::fill(into as u64, 0, bytes as u64);
+    crate::bytes::fill(into as u64, 0, bytes as u64);
     for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
         // SAFETY: within the caller's set.
         unsafe { *into.add(cpu / 8) |= 1 << (cpu % 8) };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cancellation: a thread that is cancelled ends as by pthread_exit, at its next cancellation point or, if it
 //! has asked for that, at once: at its next basic block, or out of what it waits in.
-use crate::calls::signals;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::{current, fibers};
@@ -28,7 +27,7 @@ pub fn is_at_once() -> bool {
 /// A cancellation point.
 #[inline]
 pub fn test() {
-    if current().cancel.is_due() && !signals::is_deaf(current().id) {
+    if current().cancel.is_due() && !crate::calls::signals::pending::is_deaf(current().id) {
         act();
     }
 }
@@ -54,10 +53,13 @@ fn cancel(target: usize) {
     let fiber = &mut fibers()[target];
     fiber.cancel.requested = true;
     if fiber.cancel.is_at_once() {
-        signals::set_due(target);
+        crate::calls::signals::pending::set_due(target);
     }
-    if fiber.state == State::Blocked && fiber.cancel.ends(&fiber.wait) && !signals::is_deaf(target) {
-        signals::interrupt(target, now());
+    if fiber.state == State::Blocked
+        && fiber.cancel.ends(&fiber.wait)
+        && !crate::calls::signals::pending::is_deaf(target)
+    {
+        crate::calls::signals::sending::interrupt(target, now());
     }
 }
 

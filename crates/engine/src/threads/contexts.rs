@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! getcontext, makecontext, swapcontext: libc's own do the work; each context has its own stack of calls as
 //! the hooks keep it, and its own mask.
-use crate::calls::signals;
 use crate::engine::charge;
 use crate::hot::hot;
 use crate::passing::{Arguments, before};
@@ -66,7 +65,7 @@ fn restore(context: u64) {
     }
     // SAFETY: as above.
     hot!().frames = unsafe { base.add(found.calls.len()) };
-    signals::change_mask(found.mask);
+    crate::calls::signals::blocking::change(found.mask);
 }
 
 /// The context's function returns to us first.

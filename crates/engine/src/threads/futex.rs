@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
-use crate::calls::signals;
 use crate::engine::{charge, engine};
 use crate::entry::Call;
 use crate::hooks::access::timed;
@@ -65,7 +64,7 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
 /// The running thread was woken to look: lets handlers run. Is what it waited for to go on?
 pub fn interrupted(pc: u64) -> bool {
     cancel::at_once();
-    signals::deliver(pc).unwrap_or(true)
+    crate::calls::signals::delivery::deliver(pc).unwrap_or(true)
 }
 
 /// The time of a call that takes `all` until the kernel looks at the futex, and from then on: what is the futex's own

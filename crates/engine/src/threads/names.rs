@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
-use crate::calls::string;
+use crate::bytes;
 use crate::engine::{engine, note};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
@@ -54,7 +54,7 @@ stand_ins! {
             return libc::ERANGE;
         }
         sched::enter_kernel();
-        string::copy(into as u64, name(fiber).as_ptr() as u64, BYTES as u64);
+        bytes::copy(into as u64, name(fiber).as_ptr() as u64, BYTES as u64);
         0
     }
 }
@@ -72,7 +72,7 @@ stand_ins_at! {
             }
             libc::PR_GET_NAME => {
                 sched::enter_kernel();
-                string::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
+                bytes::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
                 0
             }
             // A sandbox would shut in the runtime too, which has to write the recording.

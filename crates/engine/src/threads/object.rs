@@ -80,7 +80,7 @@ impl Object {
     /// Zeroes the first `bytes`, as an initialisation does.
     pub fn clear(self, bytes: u64) {
         range_write(self.address, self.call.pc, bytes);
-        crate::calls::string::fill(self.address, 0, bytes);
+        crate::bytes::fill(self.address, 0, bytes);
     }
 
     /// Waits, while `word` holds `expected`, until woken or `deadline`.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
-use crate::calls::signals;
 use crate::engine::{active, charge, engine};
 use crate::frees;
 use crate::hooks::store_buffer;
@@ -42,7 +41,8 @@ fn mask_of(attr: *const libc::pthread_attr_t) -> Option<u64> {
     // SAFETY: an attribute object of the program's; a zeroed set is valid.
     unsafe {
         let mut set: libc::sigset_t = core::mem::zeroed();
-        (!attr.is_null() && pthread_attr_getsigmask_np(attr, &mut set) == 0).then(|| signals::bits(&set))
+        (!attr.is_null() && pthread_attr_getsigmask_np(attr, &mut set) == 0)
+            .then(|| crate::calls::signals::actions::bits(&set))
     }
 }
 
@@ -164,7 +164,7 @@ fn finish(value: usize) {
     let me = engine().sched.fiber;
     places(|places| places.thread_ends(me));
     sched::enter_kernel();
-    crate::calls::signals::thread_ends();
+    crate::calls::signals::blocking::thread_ends();
     let me = engine().sched.fiber;
     current().thread.value = value;
     let thread = &current().thread;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls that block on what the kernel says no readiness of, file locks and System V's messages and
 //! semaphores: they are made without blocking, now and then, until they succeed.
-use super::{TRY_AGAIN_NS, await_ready, changed, descriptors};
+use super::descriptors;
+use super::waiting::{TRY_AGAIN_NS, await_ready, changed};
 use crate::calls::clock;
 use crate::calls::sleep;
 use crate::engine::now;
@@ -60,7 +61,7 @@ static TRIES: AtomicUsize = AtomicUsize::new(0);
 fn nothing_can_end(object: Object) -> bool {
     const A_MILLISECOND: c_int = 1;
     let tries = |fiber: usize| matches!(fibers()[fiber].wait, Wait::Retry { .. });
-    if !sched::all_wait_but(tries) || super::awaits_world() {
+    if !sched::all_wait_but(tries) || super::waiting::awaits_world() {
         TRIES.store(0, Ordering::Relaxed);
         return false;
     }

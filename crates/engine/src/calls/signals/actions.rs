@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done about each signal.
-use super::{outside, process};
-use crate::code::is_own;
-use crate::scheduling::fiber::fibers;
-use crate::scheduling::sched;
-use crate::stand_in::{failed, stand_ins, stand_ins_at};
+use super::pending::{COUNT, process};
 use core::ffi::c_int;
 
 pub use crate::state::signals::bit;
-
-pub const COUNT: usize = 65;
 
 /// Faults, which the runtime looks at first: some are the program reading the processor's clock.
 pub const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 
 /// Those that glibc keeps for itself, and those that cannot be blocked.
 const KEPT: u64 = 0b11 << 31;
-const UNBLOCKABLE: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
+pub const UNBLOCKABLE: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
 
 pub fn is_valid(signal: c_int) -> bool {
     signal > 0 && (signal as usize) < COUNT
@@ -48,6 +42,9 @@ pub unsafe fn set_bits(set: *mut libc::sigset_t, bits: u64) {
     }
 }
 
+/// What the runner says by.
+pub const RUNNERS: [c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGALRM];
+
 /// What the program has asked to be done.
 #[derive(Clone, Copy)]
 pub enum Action {
@@ -67,7 +64,7 @@ pub fn action(signal: c_int) -> Action {
 
 /// Does the program handle a signal that another process may send, and that does not end the run?
 pub fn may_come_from_outside() -> bool {
-    let expected = |signal: &c_int| !FAULTS.contains(signal) && !outside::RUNNERS.contains(signal);
+    let expected = |signal: &c_int| !FAULTS.contains(signal) && !RUNNERS.contains(signal);
     (1..COUNT as c_int).filter(expected).any(|signal| matches!(action(signal), Action::Handler(_)))
 }
 
@@ -92,90 +89,6 @@ pub fn is_ignored(signal: c_int) -> bool {
         Action::Ignore => true,
         Action::Default => matches!(default_of(signal), Default::Nothing),
         Action::Handler(_) => false,
-    }
-}
-
-fn set_action(signal: c_int, new: &libc::sigaction, pc: u64) {
-    process().actions[signal as usize] = Some(*new);
-    if is_ignored(signal) {
-        process().pending.forget(signal);
-        fibers().iter_mut().for_each(|f| f.signals.pending.forget(signal));
-    }
-    outside::follow(signal, new, pc);
-}
-
-/// What handles a signal now; none for what is no signal, or cannot be caught.
-pub fn handler_of(signal: c_int) -> Option<usize> {
-    let can_be_caught = is_programs(signal) && UNBLOCKABLE & bit(signal) == 0;
-    can_be_caught.then(|| process().actions[signal as usize].map_or(libc::SIG_DFL, |a| a.sa_sigaction))
-}
-
-/// The action changes to `new`, if there is one; returns what it was.
-fn exchange(signal: c_int, new: Option<&libc::sigaction>, pc: u64) -> Option<libc::sigaction> {
-    if !is_programs(signal) || new.is_some() && UNBLOCKABLE & bit(signal) != 0 {
-        return None;
-    }
-    sched::enter_kernel();
-    // SAFETY: a zeroed action is the default.
-    let before = process().actions[signal as usize].unwrap_or(unsafe { core::mem::zeroed() });
-    if let Some(new) = new {
-        set_action(signal, new, pc);
-    }
-    Some(before)
-}
-
-pub fn simple(signal: c_int, handler: usize, flags: c_int, pc: u64) -> usize {
-    // SAFETY: a zeroed action is valid.
-    let mut new: libc::sigaction = unsafe { core::mem::zeroed() };
-    new.sa_sigaction = handler;
-    new.sa_flags = flags;
-    match exchange(signal, Some(&new), pc) {
-        Some(old) => old.sa_sigaction,
-        None => {
-            failed(libc::EINVAL);
-            libc::SIG_ERR
-        }
-    }
-}
-
-stand_ins_at! {
-    "rcx" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction; pc) -> c_int {
-        if is_own(pc) {
-            return own(signal, new, old);
-        }
-        // SAFETY: the caller's variables.
-        unsafe {
-            let Some(before) = exchange(signal, new.as_ref(), pc) else { return failed(libc::EINVAL) };
-            if let Some(old) = old.as_mut() {
-                *old = before;
-            }
-        }
-        0
-    }
-
-    "rdx" fn signal(number: c_int, handler: usize; pc) -> usize { simple(number, handler, libc::SA_RESTART, pc) }
-
-    "rdx" fn bsd_signal(number: c_int, handler: usize; pc) -> usize { simple(number, handler, libc::SA_RESTART, pc) }
-
-    "rdx" fn __sysv_signal(number: c_int, handler: usize; pc) -> usize {
-        simple(number, handler, libc::SA_RESETHAND | libc::SA_NODEFER, pc)
-    }
-
-    "rsi" fn sigignore(number: c_int; pc) -> c_int {
-        if simple(number, libc::SIG_IGN, 0, pc) == libc::SIG_ERR { -1 } else { 0 }
-    }
-}
-
-stand_ins! {
-    fn siginterrupt(signal: c_int, fails: c_int) -> c_int {
-        if !is_programs(signal) {
-            return failed(libc::EINVAL);
-        }
-        if let Some(action) = &mut process().actions[signal as usize] {
-            let others = action.sa_flags & !libc::SA_RESTART;
-            action.sa_flags = if fails != 0 { others } else { others | libc::SA_RESTART };
-        }
-        0
     }
 }
 

@@ -4,7 +4,8 @@
 //! A handler is called as a function from where the thread looks for signals; the context that it is given
 //! holds its mask, its place and its stack pointer, and no other register.
 use super::actions::{self, Action, Default};
-use super::{own, process, reconsider};
+use super::blocking::mask_changed;
+use super::pending::{own, process, reconsider};
 use crate::engine::{charge, engine};
 use crate::scheduling::sched;
 use crate::state::signals::{Information, bit};
@@ -12,14 +13,6 @@ use crate::threads::cancel;
 use alloc::format;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
-
-/// The running thread is where a handler may run, or the thread end: does what there is to do.
-#[inline]
-pub fn look_if_due(pc: u64) {
-    if engine().sched.signalled != 0 && super::is_due() {
-        look(pc);
-    }
-}
 
 #[cold]
 pub fn look(pc: u64) {
@@ -49,7 +42,7 @@ pub fn deliver(pc: u64) -> Option<bool> {
 fn next() -> Option<Information> {
     let taken = !own().mask;
     let mut next = own().pending.take(taken).or_else(|| process().pending.take(taken))?;
-    crate::calls::timers::delivered(&mut next);
+    crate::calls::timers::table::delivered(&mut next);
     Some(next)
 }
 
@@ -105,7 +98,7 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
     sched::enter_kernel();
     // SAFETY: the context's own set, as the handler has left it.
     own().mask = unsafe { actions::bits(&context.uc_sigmask) };
-    super::masks::mask_changed(before);
+    mask_changed(before);
 }
 
 /// The end of the stack that the handler is to run on; 0: the one that the thread is on, at `sp`.

@@ -2,8 +2,8 @@
 //! Handing a fault on to the program's handler: the kernel has put its frame on the runtime's stack for
 //! signals, which all threads share, and a handler may run for long or never return. So the frame moves
 //! to a stack of the thread's, and the handler goes on there as if the kernel had called it.
-use super::outside::handler_returns;
-use crate::calls::string::copy;
+use super::{actions, blocking};
+use crate::bytes::copy;
 use core::arch::naked_asm;
 use core::ffi::c_int;
 
@@ -101,4 +101,14 @@ extern "C" fn handler_return() {
         returns = sym handler_returns,
         sigreturn = const libc::SYS_rt_sigreturn,
     )
+}
+
+/// A fault's handler returns: the mask is as its frame says, and the carrier's own stays empty.
+extern "C" fn handler_returns(context: *mut libc::ucontext_t) {
+    // SAFETY: the frame that the handler was given, on the thread's stack.
+    unsafe {
+        let mask = actions::bits(&(*context).uc_sigmask);
+        actions::set_bits(&mut (*context).uc_sigmask, 0);
+        blocking::change(mask);
+    }
 }

@@ -1,42 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a thread blocks, what waits for it, and its stack for handlers.
-use super::actions::{bit, bits, handler_of, is_programs, set_bits, simple};
-use super::{Own, deliver, is_due, own, process, reconsider, sending};
+use super::actions::{bit, bits, is_programs, set_bits};
+use super::blocking::change;
+use super::delivery::deliver;
+use super::pending::{is_due, own, process};
+use super::setting::{handler_of, simple};
 use crate::code::is_own;
-use crate::engine::{engine, now};
-use crate::scheduling::fiber::State;
-use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
+use crate::state::signals::Own;
 use core::ffi::{c_int, c_void};
-
-/// The running thread's mask is to be another.
-pub fn change(mask: u64) {
-    let before = core::mem::replace(&mut own().mask, mask);
-    mask_changed(before);
-}
-
-/// It was `before` up to now.
-pub fn mask_changed(before: u64) {
-    others_take_over(own().mask & !before);
-    reconsider();
-}
-
-/// What waits for the process and the running thread has just blocked may be others' to take.
-pub fn others_take_over(blocked: u64) {
-    let waiting = process().pending.set() & blocked;
-    let signals = (1..=64).filter(|s| waiting & bit(*s) != 0);
-    for signal in signals {
-        let me = engine().sched.fiber;
-        let takes = |f: &usize| {
-            let fiber = &fibers()[*f];
-            *f != me && fiber.state != State::Finished && fiber.signals.wants(signal)
-        };
-        if let Some(other) = (0..fibers().len()).find(takes) {
-            sending::tell(other, now());
-        }
-    }
-}
 
 /// Changes the mask as `how` says; the call returns to `pc`. Errors are returned.
 fn set(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t, pc: u64) -> c_int {
@@ -107,7 +80,7 @@ fn hold_or_handle(signal: c_int, disposition: usize, pc: u64) -> usize {
         failed(libc::EINVAL);
         return libc::SIG_ERR;
     };
-    let was_held = super::own().mask & bit(signal) != 0;
+    let was_held = crate::calls::signals::pending::own().mask & bit(signal) != 0;
     if disposition == SIG_HOLD {
         one(signal, libc::SIG_BLOCK, pc);
     } else {
@@ -138,7 +111,7 @@ stand_ins_at! {
     "rsi" fn sigpending(into: *mut libc::sigset_t; pc) -> c_int {
         let _ = pc;
         sched::enter_kernel();
-        let mine: &Own = super::own();
+        let mine: &Own = crate::calls::signals::pending::own();
         let waiting = (mine.pending.set() | process().pending.set()) & mine.mask;
         // SAFETY: the caller's variable.
         unsafe { set_bits(into, waiting) };
@@ -157,7 +130,7 @@ stand_ins_at! {
 }
 
 fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, here: u64) -> c_int {
-    let before = super::own().stack;
+    let before = crate::calls::signals::pending::own().stack;
     let on_it = before.is_some_and(|(begin, bytes)| (begin..begin + bytes).contains(&here));
     if let Some(new) = new {
         const LEAST: usize = libc::MINSIGSTKSZ;
@@ -168,7 +141,7 @@ fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, 
             () if !off && new.ss_size < LEAST => return failed(libc::ENOMEM),
             () => {}
         }
-        super::own().stack = (!off).then_some((new.ss_sp as u64, new.ss_size as u64));
+        crate::calls::signals::pending::own().stack = (!off).then_some((new.ss_sp as u64, new.ss_size as u64));
     }
     if let Some(old) = old {
         let (begin, bytes) = before.unwrap_or_default();

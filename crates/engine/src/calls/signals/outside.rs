@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel has to do with it: signals from other processes, and faults.
-use super::actions::{self, Action, COUNT, FAULTS, bit};
-use super::{Target, frame, own, send};
+use super::actions::{self, Action, FAULTS, RUNNERS, bit};
+use super::frame;
+use super::pending::{COUNT, own};
+use super::sending::{Target, send};
 use crate::code::is_own;
-use crate::crash;
 use crate::engine::{note, now};
 use crate::hooks::store_buffer;
 use crate::hot::hot;
 use crate::registers;
+use crate::scheduling::outside;
 use crate::scheduling::{peek, sched};
+use crate::state::signals::CAME;
 use crate::state::signals::Information;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
-/// Signals that came, a bit each, and what the kernel said of the last of each.
-static CAME: AtomicU64 = AtomicU64::new(0);
-
+/// What the kernel said of the last signal of each kind that came.
 struct Said(UnsafeCell<[Option<Information>; COUNT]>);
 // SAFETY: only the carrier and its signal handler use it; an entry is written before its bit is set, and a
 // handler that comes while it is read brings the same signal's newer words.
 unsafe impl Sync for Said {}
 static SAID: Said = Said(UnsafeCell::new([None; COUNT]));
-
-/// What the runner says by.
-pub const RUNNERS: [c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGALRM];
 
 /// The kernel's view of every handler of the program's but those of faults.
 extern "C" fn on_signal(signal: c_int, information: *mut libc::siginfo_t, _: *mut c_void) {
@@ -73,7 +71,7 @@ pub fn follow(signal: c_int, new: &libc::sigaction, pc: u64) {
         }
         // The runtime catches system calls by it.
         libc::SIGSYS => {}
-        libc::SIGPIPE if new.sa_sigaction == libc::SIG_DFL => crash::take_over(signal),
+        libc::SIGPIPE if new.sa_sigaction == libc::SIG_DFL => outside::take_over(signal),
         _ => {
             let mut heard = *new;
             if handled {
@@ -111,14 +109,4 @@ pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut
     let stack = mine.stack.filter(|_| action.sa_flags & libc::SA_ONSTACK != 0);
     // SAFETY: the kernel's frame, and the program's stack and handler.
     unsafe { frame::go_on_in(action.sa_sigaction, signal, information, context, stack) }
-}
-
-/// A fault's handler returns: the mask is as its frame says, and the carrier's own stays empty.
-pub extern "C" fn handler_returns(context: *mut libc::ucontext_t) {
-    // SAFETY: the frame that the handler was given, on the thread's stack.
-    unsafe {
-        let mask = actions::bits(&(*context).uc_sigmask);
-        actions::set_bits(&mut (*context).uc_sigmask, 0);
-        super::change_mask(mask);
-    }
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
-use super::actions::{is_ignored, is_programs};
-use super::{deliver, is_due, own, process, set_due};
-use crate::engine::{engine, now};
+use super::actions::is_ignored;
+use super::pending::{is_deaf, process, set_due};
+use crate::engine::engine;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::fiber::{State, Woken};
-use crate::scheduling::{placing, sched, timers};
-use crate::stand_in::{failed, stand_ins_at};
+use crate::scheduling::{placing, timers};
 use crate::state::signals::{Information, bit};
-use crate::threads::affinity;
 use core::ffi::c_int;
 use corefold_model::{Ticks, ticks};
 
@@ -72,7 +70,7 @@ fn taker(target: Target, signal: c_int) -> Option<usize> {
 /// The thread looks at its next basic block, or wakes to look.
 pub fn tell(fiber: usize, time: Ticks) {
     set_due(fiber);
-    if fibers()[fiber].state == State::Blocked && !super::is_deaf(fiber) {
+    if fibers()[fiber].state == State::Blocked && !is_deaf(fiber) {
         interrupt(fiber, time);
     }
 }
@@ -83,125 +81,4 @@ pub fn interrupt(fiber: usize, time: Ticks) {
     crate::scheduling::fiber::forget_futex(fiber);
     fibers()[fiber].woken = Woken::Signal;
     placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
-}
-
-/// What `raise`, `kill` and their like do; the call returns to `pc`.
-fn send_now(target: Target, information: Information, pc: u64) {
-    send(target, information, now());
-    if is_due() {
-        deliver(pc);
-    }
-}
-
-/// Does the call mean the calling process?
-fn is_self(process: libc::pid_t) -> bool {
-    // SAFETY: no arguments.
-    let (own, group) = unsafe { (libc::getpid(), libc::getpgrp()) };
-    process == 0 || process == own || process == -own && own == group
-}
-
-/// To a thread by its number, as the kernel's calls have it.
-fn send_to_number(number: c_int, information: Information, pc: u64) -> c_int {
-    sched::enter_kernel();
-    let Some(fiber) = affinity::numbered(number).filter(|_| number > 0) else { return failed(libc::ESRCH) };
-    if fibers()[fiber].state == State::Finished {
-        return failed(libc::ESRCH);
-    }
-    match information.signal {
-        0 => {}
-        signal if !is_programs(signal) => return failed(libc::EINVAL),
-        _ => send_now(Target::Thread(fiber), information, pc),
-    }
-    0
-}
-
-/// To a thread by its handle: errors are returned.
-fn send_to_handle(thread: libc::pthread_t, information: Information, pc: u64) -> c_int {
-    sched::enter_kernel();
-    let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
-    let ended = fibers()[fiber].state == State::Finished;
-    match information.signal {
-        0 => {}
-        signal if !is_programs(signal) => return libc::EINVAL,
-        _ if ended => {}
-        _ => send_now(Target::Thread(fiber), information, pc),
-    }
-    0
-}
-
-fn send_to_process(information: Information, pc: u64) -> c_int {
-    sched::enter_kernel();
-    match information.signal {
-        0 => {}
-        signal if !is_programs(signal) => return failed(libc::EINVAL),
-        libc::SIGKILL => crate::ending::killed(libc::SIGKILL, pc),
-        _ => send_now(Target::Process, information, pc),
-    }
-    0
-}
-
-stand_ins_at! {
-    "rsi" fn raise(signal: c_int; pc) -> c_int {
-        match send_to_handle(fibers()[engine().sched.fiber].real, to_thread(signal), pc) {
-            0 => 0,
-            error => failed(error),
-        }
-    }
-
-    "rdx" fn kill(process: libc::pid_t, signal: c_int; pc) -> c_int {
-        match is_self(process) {
-            true => send_to_process(Information::sent(signal, libc::SI_USER, 0), pc),
-            false => own(process, signal),
-        }
-    }
-
-    "rdx" fn killpg(group: libc::pid_t, signal: c_int; pc) -> c_int {
-        match is_self(-group) {
-            true => send_to_process(Information::sent(signal, libc::SI_USER, 0), pc),
-            false => own(group, signal),
-        }
-    }
-
-    "rcx" fn sigqueue(process: libc::pid_t, signal: c_int, value: u64; pc) -> c_int {
-        match is_self(process) {
-            true => send_to_process(Information::sent(signal, libc::SI_QUEUE, value), pc),
-            false => own(process, signal, value),
-        }
-    }
-
-    "rdx" fn pthread_kill(thread: libc::pthread_t, signal: c_int; pc) -> c_int {
-        send_to_handle(thread, to_thread(signal), pc)
-    }
-
-    "rcx" fn pthread_sigqueue(thread: libc::pthread_t, signal: c_int, value: u64; pc) -> c_int {
-        send_to_handle(thread, Information::sent(signal, libc::SI_QUEUE, value), pc)
-    }
-
-    "rcx" fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int; pc) -> c_int {
-        match is_self(process) {
-            true => send_to_number(thread, to_thread(signal), pc),
-            false => own(process, thread, signal),
-        }
-    }
-
-    "rdi" fn abort(; pc) -> () {
-        send_to_me(libc::SIGABRT, pc);
-        crate::ending::killed(libc::SIGABRT, pc)
-    }
-}
-
-/// Whether it blocks the signal or not.
-fn send_to_me(signal: c_int, pc: u64) {
-    sched::enter_kernel();
-    own().mask &= !bit(signal);
-    send_now(Target::Thread(engine().sched.fiber), to_thread(signal), pc);
-}
-
-fn to_thread(signal: c_int) -> Information {
-    Information::sent(signal, libc::SI_TKILL, 0)
-}
-
-/// `syscall(SYS_tgkill, …)` and its like.
-pub fn by_number(thread: c_int, signal: c_int, pc: u64) -> c_int {
-    send_to_number(thread, to_thread(signal), pc)
 }

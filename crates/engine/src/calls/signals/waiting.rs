@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for signals.
 use super::actions::{bits, is_programs};
+use super::delivery::deliver;
 use super::masks::Borrowed;
-use super::{deliver, own, process, reconsider};
+use super::pending::{own, process, reconsider};
 use crate::calls::clock;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::current;
@@ -54,7 +55,7 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
 fn taken(set: u64) -> Option<Information> {
     let mut found = own().pending.take(set).or_else(|| process().pending.take(set))?;
     reconsider();
-    crate::calls::timers::delivered(&mut found);
+    crate::calls::timers::table::delivered(&mut found);
     Some(found)
 }
 
@@ -98,7 +99,7 @@ fn without(signal: c_int) -> libc::sigset_t {
     // SAFETY: a zeroed set is valid.
     unsafe {
         let mut set: libc::sigset_t = core::mem::zeroed();
-        super::set_bits(&mut set, own().mask & !super::bit(signal));
+        super::actions::set_bits(&mut set, own().mask & !super::actions::bit(signal));
         set
     }
 }

@@ -3,7 +3,7 @@
 mod inline;
 
 use super::entry::{accounted, stand_in};
-use super::length;
+use crate::bytes::{copy, fill, length, length_within};
 use crate::engine::charge;
 use crate::hooks::access::{range_read, range_write};
 use crate::storage::{heap, libraries};
@@ -44,7 +44,7 @@ fn string_copied(to: u64, from: u64, pc: u64) {
 /// strncpy reads up to the string's end, and fills the rest.
 fn string_copied_within(to: u64, from: u64, bytes: u64, pc: u64) {
     work(bytes);
-    range_read(from, pc, (super::length_within(from, bytes) + 1).min(bytes));
+    range_read(from, pc, (length_within(from, bytes) + 1).min(bytes));
     range_write(to, pc, bytes);
 }
 
@@ -57,7 +57,7 @@ fn appended(to: u64, from: u64, pc: u64) {
 fn appended_within(to: u64, from: u64, bytes: u64, pc: u64) {
     let end = to + length(to);
     range_read(to, pc, end - to + 1);
-    copied(end, from, super::length_within(from, bytes) + 1, pc);
+    copied(end, from, length_within(from, bytes) + 1, pc);
 }
 
 accounted! {
@@ -114,7 +114,7 @@ mod checked {
     }
 
     fn appended_within(to: u64, from: u64, bytes: u64, room: u64, pc: u64) {
-        if length(to) + super::super::length_within(from, bytes) < room {
+        if length(to) + length_within(from, bytes) < room {
             super::appended_within(to, from, bytes, pc);
         }
     }
@@ -142,8 +142,8 @@ fn duplicate(from: u64, bytes: u64, pc: u64) -> u64 {
     range_read(from, pc, bytes + 1);
     range_write(to, pc, bytes + 1);
     work(bytes);
-    super::copy(to, from, bytes);
-    super::fill(to + bytes, 0, 1);
+    copy(to, from, bytes);
+    fill(to + bytes, 0, 1);
     to
 }
 
@@ -161,7 +161,7 @@ stand_in! { __strdup(from) "rsi"
 
 stand_in! { strndup(from, most) "rdx"
     extern "C" fn body(from: u64, most: u64, pc: u64) -> u64 {
-        duplicate(from, super::super::length_within(from, most), pc)
+        duplicate(from, length_within(from, most), pc)
     }
 }
 

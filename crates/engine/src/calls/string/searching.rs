@@ -2,7 +2,7 @@
 //! memcmp, strlen, strchr and their like.
 use super::copying::work;
 use super::entry::{accounted, searched};
-use super::{length, length_within};
+use crate::bytes::{length, length_within};
 use crate::hooks::access::range_read;
 use crate::scheduling::neutral_stack::read_value;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! setitimer, alarm and ualarm: one timer of each kind for the process, which signals it.
-use super::{Counts, Event, arm, create, disarm, left};
+use super::table::{Counts, Event, arm, create, disarm, left};
 use crate::calls::clock;
 use crate::code::is_own;
 use crate::engine::now;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! timer_create and what goes with it.
-use super::{Counts, Event, Target, arm, create, delete, disarm, first, get, shown, threads, times_in};
+use super::table::{Counts, Event, arm, create, delete, disarm, first, get, shown, times_in};
+use super::threads;
 use crate::calls::clock;
-use crate::calls::signals;
+use crate::calls::signals::sending::Target;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::affinity;
@@ -39,7 +40,7 @@ fn find(id: usize) -> Option<(usize, c_int)> {
 /// What a timer is to do. EINVAL if that is nothing known.
 fn event(wish: Option<&Wish>) -> Result<Option<Event>, c_int> {
     let Some(wish) = wish else { return Ok(None) };
-    let signal = || match signals::is_programs(wish.signal) {
+    let signal = || match crate::calls::signals::actions::is_programs(wish.signal) {
         true => Ok(wish.signal),
         false => Err(libc::EINVAL),
     };
@@ -53,7 +54,7 @@ fn event(wish: Option<&Wish>) -> Result<Option<Event>, c_int> {
         }
         libc::SIGEV_THREAD => {
             threads::begin();
-            Event::Thread(threads::Notice { function: wish.function, value, attributes: wish.attributes })
+            Event::Thread(super::table::Notice { function: wish.function, value, attributes: wish.attributes })
         }
         _ => return Err(libc::EINVAL),
     }))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timers that call a function in a new thread (SIGEV_THREAD). As in glibc a thread that the program does
 //! not know of waits for them, and makes a thread each time one fires.
+use super::table::Notice;
 use crate::engine::engine;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::fiber::{current, fibers};
@@ -11,14 +12,6 @@ use alloc::collections::VecDeque;
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use corefold_model::{Ticks, ticks};
-
-#[derive(Clone, Copy)]
-pub struct Notice {
-    pub function: u64,
-    pub value: u64,
-    /// A `pthread_attr_t` of the program's, or null.
-    pub attributes: u64,
-}
 
 #[derive(Default)]
 struct Helper {

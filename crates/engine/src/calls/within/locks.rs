@@ -5,7 +5,6 @@
 use crate::account::locks;
 use crate::calls::deadline::Deadline;
 use crate::calls::library_locks::wait_for_word;
-use crate::calls::signals;
 use crate::code::innermost;
 use crate::engine::{active, now};
 use crate::entry::Call;
@@ -55,7 +54,7 @@ macro_rules! reader_writer {
             extern "C" fn body(lock: u64, pc: u64, sp: u64) -> c_int {
                 if active() {
                     let $lock = object(lock, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
-                    signals::deafly(|| _ = $body);
+                    crate::calls::signals::pending::deafly(|| _ = $body);
                 }
                 0
             }

@@ -2,7 +2,8 @@
 //! Which loaded files have hooks at accesses and none at blocks. Each such file is found when its
 //! constructor runs, and what it calls is redirected in its offset table: it is bound already
 //! (`LD_BIND_NOW`), and other files' calls stay as they are.
-use super::detour;
+use super::trampolines as detour;
+use crate::carrier::Carrier;
 use crate::engine::active;
 use crate::sys;
 use alloc::collections::BTreeSet;
@@ -11,6 +12,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 struct File {
     begin: u64,
@@ -20,6 +23,10 @@ struct File {
     /// A slot of its offset table and what it was redirected to, if its blocks have no hooks.
     redirected: Option<(u64, u64)>,
 }
+
+/// Costs, packed as those of blocks, by the places that the code lies between.
+pub static ESTIMATES: Carrier<HashMap<(u64, u64), u32, FxBuildHasher>> =
+    Carrier::new(HashMap::with_hasher(FxBuildHasher));
 
 struct Files(UnsafeCell<Vec<File>>);
 // SAFETY: used by the loader's thread before the simulation and by the carrier in it.
@@ -76,7 +83,7 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_voi
         // That file was unloaded, and another is at its address. What is known of it stays for the report.
         (file.begin, file.end) = (0, 0);
         if active() {
-            super::ESTIMATES.with(|known| known.clear());
+            ESTIMATES.with(|known| known.clear());
         }
     }
     let slots = image.slots();
