@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Circles that are known, by crate: the number of files in the largest. Each is to become smaller.
-const KNOWN: [(&str, usize); 3] = [("driver", 4), ("engine", 3), ("report", 2)];
+const KNOWN: [(&str, usize); 5] = [("case", 2), ("corefold", 3), ("driver", 11), ("explain", 2), ("report", 9)];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
@@ -38,7 +38,11 @@ fn graph(source: &Path) -> Graph {
     let imports = |(name, file): (&String, &PathBuf)| {
         let text = std::fs::read_to_string(file).unwrap();
         let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
-        let of = Imports::of(text, name).into_iter().filter_map(|path| resolve(&path)).filter(|other| other != name);
+        let start = format!("{name}/");
+        let is_below = |other: &&String| other.strip_prefix(&start).is_some_and(|rest| !rest.contains('/'));
+        let below: Vec<&str> = files.keys().filter(is_below).filter_map(|other| other.rsplit('/').next()).collect();
+        let of =
+            Imports::of(text, name, &below).into_iter().filter_map(|path| resolve(&path)).filter(|other| other != name);
         (name.clone(), of.collect())
     };
     files.iter().map(imports).collect()
