@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other functions of libc that are stood in for, a file a family.
-pub mod clock;
-pub mod deadline;
+pub mod allocation;
 pub mod files;
 pub mod io;
 pub mod kernel;
@@ -14,7 +13,6 @@ pub mod process;
 pub mod random;
 pub mod raw;
 pub mod shown;
-pub mod signals;
 pub mod sleep;
 pub mod stdio;
 pub mod stream;

@@ -4,6 +4,7 @@ pub mod cost;
 pub mod innermost;
 pub mod mapped;
 pub mod modules;
+pub mod system_calls;
 pub mod unwind;
 
 use core::ffi::{CStr, c_char, c_void};

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
 
-use crate::account::region;
-use crate::calls::signals;
 use crate::carrier;
+use crate::code;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::ending::{self, End, STOP};
 use crate::engine::{self, active, engine};
 use crate::hot::hot;
+use crate::memory;
+use crate::recorder::region;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::fiber::stack_here;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::peek;
 use crate::stacks;
-use crate::{code, memory, sys};
+use crate::sys;
+use crate::threads::signals;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -193,7 +195,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     // SAFETY: the kernel passes both for SA_SIGINFO handlers.
     let (address, registers) =
         unsafe { (fault_address(&*info), &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
-    if peek::gives_up(signal, registers) || signal == libc::SIGSEGV && crate::calls::clock::emulate_rdtsc(registers) {
+    if peek::gives_up(signal, registers) || signal == libc::SIGSEGV && crate::threads::clock::emulate_rdtsc(registers) {
         return;
     }
     if !active() {
@@ -237,7 +239,7 @@ pub fn install() {
     let ss = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: HANDLER_STACK };
     // SAFETY: the stack lives for ever.
     unsafe { libc::sigaltstack(&ss, core::ptr::null_mut()) };
-    crate::calls::signals::actions::FAULTS.into_iter().for_each(take_over);
+    crate::threads::signals::actions::FAULTS.into_iter().for_each(take_over);
     if !is_ignored(libc::SIGPIPE) {
         take_over(libc::SIGPIPE);
     }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
-use corefold_model::{Tag, Ticks, ticks};
+use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
 use corefold_recording::Note;
 use corefold_sim::{Options, Sim};
 
@@ -119,4 +119,16 @@ pub fn line_start(address: u64) -> u64 {
 #[inline]
 pub fn line_bytes() -> u64 {
     u64::from(engine().launch.machine.line_bytes)
+}
+
+/// Nanoseconds that so many ticks last.
+pub fn nanoseconds_of(ticks: Ticks) -> u64 {
+    let cycles = u128::from(ticks / TICKS_PER_CYCLE);
+    (cycles * 1_000_000_000 / u128::from(engine().launch.machine.clock_hz.max(1))) as u64
+}
+
+/// Ticks that last so many nanoseconds.
+pub fn ticks_of(nanoseconds: u64) -> Ticks {
+    let ticks = u128::from(nanoseconds) * u128::from(engine().launch.machine.clock_hz) * u128::from(TICKS_PER_CYCLE);
+    (ticks / 1_000_000_000).min(u128::from(u64::MAX / 4)) as u64
 }

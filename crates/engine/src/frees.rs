@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! libc's frees, where the program has an allocator of its own. A kernel thread that ends has libc free what it kept for
 //! the thread; but the program's code runs on the carrier only. So libc's pointer to `free` leads here.
-use crate::{code, sys};
+use crate::code;
+use crate::sys;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;

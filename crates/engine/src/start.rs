@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack at a fixed address and lets libc continue there.
+use crate::account::freed;
+use crate::account::host;
 use crate::account::sample::SAMPLES;
-use crate::account::{host, region};
-use crate::calls::{clock, loaded, raw, stdio, within};
+use crate::calls::allocation::arenas;
+use crate::calls::allocation::libraries;
+use crate::calls::allocation::malloc;
+use crate::calls::loaded;
+use crate::calls::raw;
+use crate::calls::stdio;
+use crate::calls::within;
+use crate::crash;
+use crate::engine;
+use crate::fs_base;
 use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
+use crate::mappings::mapping;
+use crate::parameters;
+use crate::recorder::region;
 use crate::scheduling::outside::{self, Outside};
 use crate::scheduling::{perturb, sched};
-use crate::storage::{arenas, freed, libraries, malloc, mapping, objects, relayout};
+use crate::storage::objects;
+use crate::storage::relayout;
+use crate::sys;
+use crate::threads::clock;
 use crate::threads::thread;
-use crate::{crash, engine, fs_base, parameters, sys};
 use core::arch::global_asm;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -144,10 +159,10 @@ extern "C" fn at_exit(code: c_int, _: *mut c_void) {
 /// What the scheduler leaves to the stand-ins.
 static OUTSIDE: Outside = Outside {
     fire: crate::calls::timers::fire,
-    resume: crate::calls::timers::table::resume,
+    resume: crate::threads::timers::resume,
     wait_for_input: crate::calls::io::waiting::wait_for_world,
     look_at_input: crate::calls::io::waiting::glance,
-    take_signals: crate::calls::signals::take_in,
-    look: crate::calls::signals::delivery::look,
+    take_signals: crate::threads::signals::take_in,
+    look: crate::threads::signals::delivery::look,
     take_over: crash::take_over,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks are taken and released by the running thread: what [`LOCKS`] keeps of that.
-use crate::account::lock_table::LOCKS;
+use crate::counts::lock_table::LOCKS;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::{callers_here, current};

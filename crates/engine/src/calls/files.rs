@@ -4,11 +4,12 @@
 use crate::account::host;
 use crate::calls::io::{parts, remember_random};
 use crate::calls::library_locks::file_name;
+use crate::calls::random;
+use crate::calls::shown;
 use crate::calls::stdio::makes;
-use crate::calls::{random, shown};
+use crate::mappings::shared;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins_at};
-use crate::storage::shared;
 use crate::sys;
 use crate::threads::cancel;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};

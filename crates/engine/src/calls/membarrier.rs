@@ -39,7 +39,7 @@ pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
         QUERY => BY_INTERRUPT.iter().fold(GLOBAL | GET_REGISTRATIONS, |all, (go, register)| all | go | register).into(),
         GET_REGISTRATIONS => registered.into(),
         GLOBAL => {
-            crate::calls::signals::pending::deafly(|| {
+            crate::threads::signals::pending::deafly(|| {
                 _ = sleep::until(now() + ticks(engine().launch.machine.system.grace_period))
             });
             0
@@ -76,7 +76,7 @@ fn interrupt(only: Option<usize>) {
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {
         let drained = engine().sim.model.drain(cpu as u32, clock);
-        let drained = crate::hooks::store_buffer::make_certain(cpu as u32, drained);
+        let drained = crate::scheduling::store_buffer::make_certain(cpu as u32, drained);
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process: it stays one process, and its end leaves a recording however it comes about.
-use crate::account::region;
 use crate::passing::{Arguments, before};
+use crate::recorder::region;
 use crate::stand_in::stand_ins;
 use crate::sys;
 use alloc::format;

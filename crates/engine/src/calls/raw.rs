@@ -5,17 +5,20 @@
 //! on meanwhile, and the kernel has kept every register.
 //!
 //! Only files with such instructions in them get a filter: to all other programs nothing changes.
-pub mod files;
 mod filter;
 
-use crate::calls::raw::files::{INSTRUCTION, Range};
-use crate::calls::{system_call, within};
+use crate::code::system_calls;
+use crate::calls::system_call;
+use crate::calls::within;
+use crate::code;
 use crate::code::innermost;
+use crate::code::system_calls::{INSTRUCTION, Range};
 use crate::engine::{active, note};
-use crate::hooks::{branches, unhooked};
+use crate::hooks::branches;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
-use crate::{code, sys};
+use crate::scheduling::unhooked;
+use crate::sys;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
 
@@ -40,17 +43,17 @@ extern "C" fn look() {
     // SAFETY: the callback gets them back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };
     let Found { mut loaded, systems } = found;
-    let known = files::with(|files| {
+    let known = system_calls::with(|files| {
         files.systems = systems;
         core::mem::replace(&mut files.known, loaded.clone())
     });
     let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
     branches::forget(gone);
     unhooked::forget(gone);
-    files::with(|files| loaded.retain(|range| !known.contains(range) && !files.caught.contains(range)));
+    system_calls::with(|files| loaded.retain(|range| !known.contains(range) && !files.caught.contains(range)));
     innermost::files_changed();
     crate::code::unwind::files_changed();
-    if unhooked::files_changed(files::with(|files| {
+    if unhooked::files_changed(system_calls::with(|files| {
         files.known.iter().any(|range| !innermost::is_programs(range.begin))
     })) {
         branches::start_anew();
@@ -58,7 +61,7 @@ extern "C" fn look() {
     for range in loaded.into_iter().filter(makes_calls) {
         if filter::send_signals(range.begin, range.end) {
             handle();
-            files::with(|files| files.caught.push(range));
+            system_calls::with(|files| files.caught.push(range));
         } else {
             let what = "the kernel does not let the runtime intercept system calls (seccomp): those that libraries \
                         make without libc may block all threads";

@@ -3,11 +3,12 @@
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
 use crate::calls::topology::{File, Topology, meminfo};
 use crate::engine::{engine, now};
+use crate::parameters;
 use crate::passing::Arguments;
 use crate::passing::before;
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins_at;
-use crate::{parameters, sys};
+use crate::sys;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;

@@ -3,13 +3,15 @@
 //! name, all else to the kernel.
 use crate::account::host;
 use crate::calls::membarrier::membarrier;
-use crate::calls::{memory_policy, signals};
+use crate::calls::memory_policy;
 use crate::engine::{active, engine, note};
 use crate::entry::Call;
 use crate::scheduling::sched;
 use crate::stand_in::failed;
 use crate::sys;
-use crate::threads::{futex_call, robust_list};
+use crate::threads::futex_call;
+use crate::threads::robust_list;
+use crate::threads::signals;
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 

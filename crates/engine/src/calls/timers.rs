@@ -5,15 +5,14 @@ pub mod descriptor_table;
 mod descriptors;
 mod interval;
 mod posix;
-pub mod table;
 mod threads;
 
-use crate::account::pace::PACE;
-use crate::calls::signals::sending::{Target, send};
+use crate::counts::pace::PACE;
 use crate::state::signals::Information;
+use crate::threads::signals::sending::{Target, send};
+use crate::threads::timers::{Event, SI_KERNEL, get, go_on, schedule};
 use core::ffi::c_int;
 use corefold_model::Ticks;
-use table::{Event, SI_KERNEL, get, go_on, schedule};
 
 /// The scheduler has come to the time that it was told.
 pub fn fire(timer: usize, time: Ticks) {

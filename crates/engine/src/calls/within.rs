@@ -7,9 +7,9 @@ use crate::account::host;
 use crate::calls::io;
 use crate::engine::{active, engine, note, now};
 use crate::frees;
-use crate::hooks::store_buffer::write_value;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::store_buffer::write_value;
 use crate::scheduling::{placing, sched};
 use crate::sys;
 use crate::threads::object::me;
@@ -131,7 +131,7 @@ fn rewrite(function: u64, code: &[u8]) -> bool {
 
 extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {
     if active() {
-        crate::calls::signals::pending::deafly(|| io::await_input(fd));
+        crate::threads::signals::pending::deafly(|| io::await_input(fd));
     }
     host::count("read");
     // SAFETY: libc's own call.
@@ -144,7 +144,7 @@ extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
     // A pipe that polls as writable takes so much without blocking; libc asks again for the rest.
     let mut most = bytes;
     if active() && io::fills_up(fd) {
-        crate::calls::signals::pending::deafly(|| io::await_room(fd));
+        crate::threads::signals::pending::deafly(|| io::await_room(fd));
         most = bytes.min(io::transfer::PIPE_BUF as usize);
     }
     host::count("write");
@@ -167,7 +167,7 @@ fn wake_waiting(mutex: u64) {
 }
 
 fn wait_for(address: u64, call: &'static str) {
-    crate::calls::signals::pending::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
+    crate::threads::signals::pending::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
 }
 
 /// Words of glibc's mutex, by their index.

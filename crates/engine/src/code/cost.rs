@@ -2,6 +2,7 @@
 //! What code costs on the simulated core.
 use crate::code::mapped::Mapped;
 use crate::code::modules;
+use crate::engine::charge;
 use crate::engine::{beside_sibling, engine};
 use crate::hot::hot;
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
@@ -43,4 +44,15 @@ pub fn core() -> Core {
 pub fn packed(sixteenths: u32) -> u32 {
     let alone = sixteenths.min(0x3fff);
     alone | (beside_sibling(alone.into()).min(0xffff) as u32) << 16
+}
+
+/// Cycles of a call for a few bytes: the call, the dispatch by size, the head and tail.
+const CALL: u32 = 10;
+
+/// What a core copies in a cycle from and to its first-level cache, with vector instructions.
+const BYTES_A_CYCLE: u64 = 32;
+
+/// The compute time for so many bytes.
+pub fn work(bytes: u64) {
+    charge(CALL.saturating_add((bytes / BYTES_A_CYCLE).min(u64::from(u32::MAX)) as u32));
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
-use crate::account::lock_table::LOCKS;
-use crate::account::trace;
+use crate::counts::lock_table::LOCKS;
 use crate::engine::{active, engine};
 use crate::hooks::delays;
 use crate::hooks::l1_refill;
 use crate::hooks::settle::settle;
 use crate::hooks::skip::skip;
-use crate::hooks::spin::Found;
-use crate::hooks::store_buffer;
-use crate::hooks::unhooked;
 use crate::hot::{TRIED, hot};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::shown;
 use crate::scheduling::shown::show_reads;
+use crate::scheduling::spin::Found;
+use crate::scheduling::store_buffer;
+use crate::scheduling::trace;
+use crate::scheduling::unhooked;
 use crate::scheduling::{perturb, sched};
 use crate::storage::relayout::simulated;
 use crate::storage::relayout::tag_of;

@@ -4,15 +4,18 @@
 //! A read-modify-write gets its line first, then the instruction runs on the value that is there by then. A store
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
 //! runs between the two calls.
-use crate::calls::raw::files;
-use crate::calls::string::copying::work;
+use crate::code::system_calls;
+use crate::code::cost::work;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write};
-use crate::hooks::{atomics, blocks, store_buffer, wide};
+use crate::hooks::atomics;
+use crate::hooks::blocks;
+use crate::hooks::wide;
 use crate::hot::{HOT, hot};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use crate::registers::{BYTES, STATE, UNSAVED, XMM};
 use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::store_buffer;
 use core::arch::naked_asm;
 use core::cell::Cell;
 use corefold_block::around::{Kind, REST, TOP_BLOCK, Unseen, Word};
@@ -160,7 +163,7 @@ fn unseen(what: u32, pc: u64) {
         ),
         (Unseen::Vectors, "a vector instruction gathers from or scatters to memory; its accesses are not simulated"),
     ];
-    let is_caught = what == Unseen::SystemCall as u32 && files::catches(pc);
+    let is_caught = what == Unseen::SystemCall as u32 && system_calls::catches(pc);
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
         // What comes may store at once: what was stored before takes effect first.

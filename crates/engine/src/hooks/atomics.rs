@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
-use crate::account::lock_table::LOCKS;
-use crate::account::trace;
+use crate::counts::lock_table::LOCKS;
 use crate::engine::{active, engine};
 use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, looked, succeeded, wrote};
 use crate::hooks::delays;
 use crate::hooks::skip::skip;
-use crate::hooks::unhooked;
-use crate::hooks::{run_ahead, split, store_buffer};
+use crate::hooks::split;
 use crate::hot::{TRIED, WROTE, hot};
 use crate::scheduling::fiber::current;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::neutral_stack::read_value;
 use crate::scheduling::peek;
+use crate::scheduling::run_ahead;
 use crate::scheduling::shown;
+use crate::scheduling::store_buffer;
+use crate::scheduling::trace;
+use crate::scheduling::unhooked;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_recording::AccessKind;
 use corefold_sim::{Event, Memory, What};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedules drawn from the seed, at each access: [`corefold_sim::delays`] says whether the thread is delayed. And runs without
 //! progress: they are ended.
+use crate::account::freed;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
 use crate::scheduling::perturb::PERTURB;
 use crate::scheduling::{lease, sched, shown};
-use crate::storage::freed;
 use crate::storage::relayout::tag_of;
 use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
 use corefold_recording::AccessKind;
@@ -118,5 +118,5 @@ fn all_look() -> bool {
     };
     e.sim.timers.is_empty()
         && fibers().iter().all(|fiber| looks(fiber))
-        && (guesses || !crate::calls::signals::actions::may_come_from_outside())
+        && (guesses || !crate::threads::signals::actions::may_come_from_outside())
 }

@@ -107,7 +107,7 @@ fn calls(thread: usize, pc: u64) -> Vec<u64> {
 /// Return addresses of a thread's calls are known; the one that stands nearest above the address in the
 /// stack itself is where the frame that holds the address ends.
 fn frame_of(address: u64, pc: u64) -> Option<Found> {
-    let thread = crate::threads::lookup::on_stack(address)?;
+    let thread = crate::scheduling::lookup::on_stack(address)?;
     let calls = calls(thread, pc);
     let words = (address.next_multiple_of(8)..stacks::stack_end(address)).step_by(8);
     for at in words {

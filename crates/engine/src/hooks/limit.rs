@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The running CPU's clock has reached its limit: what was put off until then is done.
-use crate::account::{charges, sample};
+use crate::account::sample;
 use crate::engine::{active, engine};
-use crate::hooks::{branches, delays, polls, run_ahead};
+use crate::hooks::branches;
+use crate::hooks::delays;
+use crate::hooks::polls;
 use crate::hot::hot;
+use crate::scheduling::charges;
 use crate::scheduling::fiber::current;
 use crate::scheduling::outside;
+use crate::scheduling::run_ahead;
 use crate::scheduling::{lease, sched};
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.

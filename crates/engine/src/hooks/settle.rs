@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What follows from an event: it is accounted for.
-use crate::account::charges::{charge_retries, charge_waits};
 use crate::account::sample;
-use crate::account::sites::{SITES, line_shared};
+use crate::counts::sites::{SITES, line_shared};
 use crate::engine::engine;
 use crate::hooks::frames;
 use crate::hot::hot;
+use crate::scheduling::charges::{charge_retries, charge_waits};
 use crate::scheduling::fiber::current;
 use crate::scheduling::lease;
 use corefold_model::{Access, Ticks};

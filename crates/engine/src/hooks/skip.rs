@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The running fiber skips iterations of its spin: see [`corefold_sim::Sim::skip`].
 use crate::account::sample;
-use crate::calls::clock::ticks_of;
 use crate::engine::engine;
+use crate::engine::ticks_of;
 use crate::hooks::delays;
 use crate::hot::hot;
 use crate::scheduling::fiber::{current, fibers};

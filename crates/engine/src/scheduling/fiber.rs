@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
-use crate::account::lock_table::LOCKS;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
+use crate::counts::lock_table::LOCKS;
 use crate::engine::engine;
 use crate::frees;
 use crate::fs_base;
-use crate::hooks::spin::{Spins, Spun};
 use crate::hot::hot;
 use crate::registers;
 use crate::scheduling::neutral_stack;
+use crate::scheduling::spin::{Spins, Spun};
 use crate::state::calls::{Policy, Watched};
 use crate::state::wait::Slept;
 pub use crate::state::wait::{State, Wait, Woken};
@@ -54,7 +54,7 @@ pub struct Fiber {
     /// Its waits that ended by a timer; of these, sleeps.
     pub slept: Slept,
     pub sleeps: Slept,
-    pub early: crate::account::early::Early,
+    pub early: crate::counts::early::Early,
     pub watched: Watched,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
     pub frames_base: *mut u64,

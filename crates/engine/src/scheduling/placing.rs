@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::engine;
-use crate::hooks::store_buffer;
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::lease::set_limit;
 use crate::scheduling::outside;
+use crate::scheduling::store_buffer;
 use crate::scheduling::{perturb, spin_skip};
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};

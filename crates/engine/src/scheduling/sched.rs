@@ -4,13 +4,10 @@
 //! Every CPU that has something to run has a clock; the CPU with the smallest clock runs. The running
 //! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
 //! others can observe, the CPUs that are behind run first ([`sync`]).
-use crate::account::charges;
-use crate::account::pace::PACE;
-use crate::account::trace;
+use crate::counts::pace::PACE;
 use crate::engine::engine;
-use crate::hooks::run_ahead;
-use crate::hooks::{store_buffer, unhooked};
 use crate::hot::hot;
+use crate::scheduling::charges;
 use crate::scheduling::fiber::Woken;
 use crate::scheduling::fiber::goes_away;
 use crate::scheduling::fiber::{self, State, Wait};
@@ -21,8 +18,12 @@ use crate::scheduling::neutral_stack;
 use crate::scheduling::outside;
 use crate::scheduling::placing;
 use crate::scheduling::placing::go_on;
+use crate::scheduling::run_ahead;
 use crate::scheduling::spin_skip;
+use crate::scheduling::store_buffer;
 use crate::scheduling::timers;
+use crate::scheduling::trace;
+use crate::scheduling::unhooked;
 use corefold_model::Ticks;
 use corefold_model::ticks;
 use corefold_sim::Due;

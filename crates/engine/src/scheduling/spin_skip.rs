@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Spin skip: see [`corefold_sim::Sim::skip`]. Here is what the fibers' accounts have to do with it.
 //!
-//! A loop that counts its iterations has to be run: [`crate::hooks::spin`] calls a loop steady only if its
+//! A loop that counts its iterations has to be run: [`crate::scheduling::spin`] calls a loop steady only if its
 //! registers and stack are the same after an iteration as before it.
 use crate::engine::engine;
 use crate::scheduling::fiber::fibers;

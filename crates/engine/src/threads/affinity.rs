@@ -109,7 +109,7 @@ pub extern "C" fn pthread_getaffinity_np(thread: libc::pthread_t, bytes: usize, 
     match cpus::count() {
         None => pthread_getaffinity_np(thread, bytes, into),
         Some(_) if active() => {
-            crate::threads::lookup::find(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))
+            crate::scheduling::lookup::find(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))
         }
         Some(count) => get_all(count, bytes, into),
     }
@@ -121,7 +121,7 @@ stand_ins! {
     }
 
     fn pthread_setaffinity_np(thread: libc::pthread_t, bytes: usize, from: *const u8) -> c_int {
-        crate::threads::lookup::find(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from))
+        crate::scheduling::lookup::find(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from))
     }
 
     fn gettid() -> libc::pid_t {

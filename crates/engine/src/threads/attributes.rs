@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an attribute object asks of a new thread, and the attributes that a thread has.
 use crate::engine::engine;
+use crate::mappings::mapping;
 use crate::scheduling::fiber::fibers;
+use crate::scheduling::lookup::{find, main_stack};
 use crate::scheduling::sched;
 use crate::stacks::{LARGEST_STACK, STACK};
 use crate::stand_in::stand_ins;
 use crate::state::pthread::Stack;
-use crate::storage::mapping;
-use crate::threads::lookup::{find, main_stack};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -27,7 +27,7 @@ pub fn is_at_once() -> bool {
 /// A cancellation point.
 #[inline]
 pub fn test() {
-    if current().cancel.is_due() && !crate::calls::signals::pending::is_deaf(current().id) {
+    if current().cancel.is_due() && !crate::threads::signals::pending::is_deaf(current().id) {
         act();
     }
 }
@@ -53,13 +53,13 @@ fn cancel(target: usize) {
     let fiber = &mut fibers()[target];
     fiber.cancel.requested = true;
     if fiber.cancel.is_at_once() {
-        crate::calls::signals::pending::set_due(target);
+        crate::threads::signals::pending::set_due(target);
     }
     if fiber.state == State::Blocked
         && fiber.cancel.ends(&fiber.wait)
-        && !crate::calls::signals::pending::is_deaf(target)
+        && !crate::threads::signals::pending::is_deaf(target)
     {
-        crate::calls::signals::sending::interrupt(target, now());
+        crate::threads::signals::sending::interrupt(target, now());
     }
 }
 
@@ -79,7 +79,7 @@ fn set_type(asynchronous: bool) -> bool {
 stand_ins! {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int {
         sched::enter_kernel();
-        let Some(target) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
+        let Some(target) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         if fibers()[target].state != State::Finished {
             cancel(target);
         }

@@ -65,7 +65,7 @@ fn restore(context: u64) {
     }
     // SAFETY: as above.
     hot!().frames = unsafe { base.add(found.calls.len()) };
-    crate::calls::signals::blocking::change(found.mask);
+    crate::threads::signals::blocking::change(found.mask);
 }
 
 /// The context's function returns to us first.

@@ -5,11 +5,11 @@ use crate::engine::{charge, engine};
 use crate::entry::Call;
 use crate::hooks::access::timed;
 use crate::hot::hot;
+use crate::mappings::shared;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::neutral_stack::read_value;
 use crate::scheduling::{placing, sched, timers};
-use crate::storage::shared;
 use crate::threads::cancel;
 use corefold_model::{Kind, Ticks, ticks};
 use corefold_recording::AccessKind;
@@ -37,7 +37,7 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
     timed(address, call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
     // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
     sched::sync();
-    crate::hooks::store_buffer::flush(hot!().clock);
+    crate::scheduling::store_buffer::flush(hot!().clock);
     if read_value(address, 4) as u32 != expected {
         charge(after);
         return Waited::Changed;
@@ -64,7 +64,7 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
 /// The running thread was woken to look: lets handlers run. Is what it waited for to go on?
 pub fn interrupted(pc: u64) -> bool {
     cancel::at_once();
-    crate::calls::signals::delivery::deliver(pc).unwrap_or(true)
+    crate::threads::signals::delivery::deliver(pc).unwrap_or(true)
 }
 
 /// The time of a call that takes `all` until the kernel looks at the futex, and from then on: what is the futex's own

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The futex system call, as programs make it themselves.
-use crate::calls::clock;
-use crate::calls::deadline::Deadline;
 use crate::engine::{note, now};
 use crate::entry::Call;
 use crate::hooks::atomics;
+use crate::threads::clock;
+use crate::threads::deadline::Deadline;
 use crate::threads::futex::{self, Waited};
 use crate::threads::object::Object;
 use core::ffi::c_int;

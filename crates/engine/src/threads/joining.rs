@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for a thread's end: until it comes, not at all, or until a time.
-use crate::calls::deadline::{self, Deadline};
 use crate::engine::{engine, now};
 use crate::entry::Call;
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::lookup::find;
 use crate::scheduling::{sched, timers};
 use crate::stand_in::calls;
 use crate::threads::cancel;
-use crate::threads::lookup::find;
+use crate::threads::deadline::{self, Deadline};
 use crate::threads::thread::reap;
 use core::ffi::{c_int, c_void};
 

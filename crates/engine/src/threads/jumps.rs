@@ -67,7 +67,7 @@ pub extern "C" fn jumps(arguments: &Arguments, _pc: u64) {
     let Some(place) = places().get(&sp_in(arguments.rdi as *const u64)).copied() else { return };
     hot!().frames = place.frames;
     if let Some(mask) = place.mask {
-        crate::calls::signals::blocking::change(mask);
+        crate::threads::signals::blocking::change(mask);
     }
 }
 

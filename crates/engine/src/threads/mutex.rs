@@ -2,12 +2,12 @@
 //! pthread mutexes, with glibc's layout and its way of locking: a word that is 0 when free, 1 when held
 //! and 2 when held with threads waiting for it.
 use crate::account::locks;
-use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::entry::Call;
 use crate::hooks::access::range_update;
 use crate::scheduling::fiber::current;
 use crate::stand_in::calls;
+use crate::threads::deadline::{self, Deadline};
 use crate::threads::futex::Waited;
 use crate::threads::mutex_kind::{self, KIND, Kind, OWNER, kind_of};
 use crate::threads::object::{Object, Path, me};

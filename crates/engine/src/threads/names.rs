@@ -42,14 +42,14 @@ stand_ins! {
         if text.len() >= BYTES {
             return libc::ERANGE;
         }
-        let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
         fibers()[fiber].thread.name = Some(cut(text));
         0
     }
 
     fn pthread_getname_np(thread: libc::pthread_t, into: *mut c_char, room: usize) -> c_int {
-        let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         if room < BYTES {
             return libc::ERANGE;
         }

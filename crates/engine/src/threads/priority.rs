@@ -99,16 +99,16 @@ fn give(fiber: Option<usize>, policy: Option<*mut c_int>, param: Option<*mut Par
 
 stand_ins_at! {
     "rcx" fn pthread_setschedparam(thread: libc::pthread_t, policy: c_int, param: *const Param; pc) -> c_int {
-        set(crate::threads::lookup::find(thread), Some(policy), wanted(param), pc)
+        set(crate::scheduling::lookup::find(thread), Some(policy), wanted(param), pc)
     }
 
     "rdx" fn pthread_setschedprio(thread: libc::pthread_t, value: c_int; pc) -> c_int {
-        set(crate::threads::lookup::find(thread), None, value, pc)
+        set(crate::scheduling::lookup::find(thread), None, value, pc)
     }
 
     "rcx" fn pthread_getschedparam(thread: libc::pthread_t, policy: *mut c_int, param: *mut Param; pc) -> c_int {
         let _ = pc;
-        give(crate::threads::lookup::find(thread), Some(policy), Some(param))
+        give(crate::scheduling::lookup::find(thread), Some(policy), Some(param))
     }
 
     "rcx" fn sched_setscheduler(number: libc::pid_t, policy: c_int, param: *const Param; pc) -> c_int {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutexes that change their owner's priority (`PTHREAD_PRIO_INHERIT`, `PTHREAD_PRIO_PROTECT`): priorities
 //! have no effect here, so these are locked like any other; the ceiling is kept.
-use crate::calls::deadline::Deadline;
 use crate::stand_in::calls;
+use crate::threads::deadline::Deadline;
 use crate::threads::mutex;
 use crate::threads::mutex_kind::{CEILING, KIND, Kind};
 use crate::threads::object::Object;

@@ -5,7 +5,8 @@ use crate::engine::engine;
 use crate::hooks::atomics;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::neutral_stack::read_value;
-use crate::threads::{affinity, futex};
+use crate::threads::affinity;
+use crate::threads::futex;
 
 /// The kernel's bound on the length of a list.
 const MOST: usize = 2048;

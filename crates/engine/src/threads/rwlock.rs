@@ -9,9 +9,9 @@
 //! glibc's, as they decide how often the line moves.
 //! `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` makes readers wait while any writer waits.
 use crate::account::locks;
-use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::stand_in::calls;
+use crate::threads::deadline::{self, Deadline};
 use crate::threads::futex::Waited;
 use crate::threads::object::{Object, Path, me};
 use core::ffi::c_int;

@@ -2,17 +2,20 @@
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::engine::{active, charge, engine};
 use crate::frees;
-use crate::hooks::store_buffer;
 use crate::hot::hot;
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
 use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::lookup::find;
+use crate::scheduling::store_buffer;
 use crate::scheduling::{placing, sched, timers};
 use crate::state::pthread::Thread;
 use crate::storage::objects::places;
 use crate::sys;
-use crate::threads::lookup::find;
-use crate::threads::{attributes, cancel, keys, names};
+use crate::threads::attributes;
+use crate::threads::cancel;
+use crate::threads::keys;
+use crate::threads::names;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -42,7 +45,7 @@ fn mask_of(attr: *const libc::pthread_attr_t) -> Option<u64> {
     unsafe {
         let mut set: libc::sigset_t = core::mem::zeroed();
         (!attr.is_null() && pthread_attr_getsigmask_np(attr, &mut set) == 0)
-            .then(|| crate::calls::signals::actions::bits(&set))
+            .then(|| crate::threads::signals::actions::bits(&set))
     }
 }
 
@@ -164,7 +167,7 @@ fn finish(value: usize) {
     let me = engine().sched.fiber;
     places(|places| places.thread_ends(me));
     sched::enter_kernel();
-    crate::calls::signals::blocking::thread_ends();
+    crate::threads::signals::blocking::thread_ends();
     let me = engine().sched.fiber;
     current().thread.value = value;
     let thread = &current().thread;

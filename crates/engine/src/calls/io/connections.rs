@@ -4,12 +4,12 @@ use super::descriptors::option;
 use super::loopback;
 use super::sockets::{deadline, persist};
 use super::waiting::{await_ready, blocks, changed};
-use crate::calls::clock;
 use crate::calls::sleep;
 use crate::engine::now;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
+use crate::threads::clock;
 use core::ffi::{c_int, c_uint, c_void};
 
 /// Between two tries of a connection to a socket whose backlog is full, of which the kernel says no more.

@@ -47,13 +47,13 @@ pub fn limited(parts: &[libc::iovec], mut bytes: u64) -> Parts {
 
 /// The kernel is about to read all of it.
 pub fn will_read(parts: &[libc::iovec], pc: u64) {
-    crate::calls::string::copying::work(total(parts));
+    crate::code::cost::work(total(parts));
     parts.iter().for_each(|p| range_read(p.iov_base as u64, pc, p.iov_len as u64));
 }
 
 /// The kernel has written the first `bytes` bytes.
 pub fn has_written(parts: &[libc::iovec], bytes: i64, pc: u64) {
     let bytes = bytes.max(0) as u64;
-    crate::calls::string::copying::work(bytes);
+    crate::code::cost::work(bytes);
     limited(parts, bytes).iter().for_each(|p| range_write(p.iov_base as u64, pc, p.iov_len as u64));
 }

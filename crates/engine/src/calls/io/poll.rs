@@ -2,14 +2,14 @@
 //! poll, select and epoll: waiting for several descriptors at once.
 use super::descriptors;
 use super::waiting::{park, pollfd};
-use crate::calls::clock;
-use crate::calls::signals::Borrowed;
 use crate::engine::now;
 use crate::scheduling::fiber::Woken;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
 use crate::threads::cancel;
+use crate::threads::clock;
+use crate::threads::signals::Borrowed;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 use corefold_model::Ticks;

@@ -3,7 +3,6 @@
 //! semaphores: they are made without blocking, now and then, until they succeed.
 use super::descriptors;
 use super::waiting::{TRY_AGAIN_NS, await_ready, changed};
-use crate::calls::clock;
 use crate::calls::sleep;
 use crate::engine::now;
 use crate::scheduling::fiber::Wait;
@@ -11,6 +10,7 @@ use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
+use crate::threads::clock;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -88,7 +88,7 @@ fn retry(waits: bool, object: Object, busy: c_int, attempt: impl Fn() -> i64) ->
         current().wait = wait;
         current().blocked_at = object.pc;
         crate::ending::stop_if_asked(0);
-        crate::calls::signals::take_in();
+        crate::threads::signals::take_in();
         if nothing_can_end(object) {
             crate::ending::deadlock();
         }

@@ -4,7 +4,6 @@ use super::descriptors::option;
 use super::loopback;
 use super::parts::{Parts, advance, has_written, one, parts, total, will_read};
 use super::waiting::{await_ready, blocks, changed, is_ready};
-use crate::calls::clock;
 use crate::calls::sleep;
 use crate::engine::{active, now};
 use crate::entry::with_seventh;
@@ -12,6 +11,7 @@ use crate::real::real;
 use crate::scheduling::sched;
 use crate::stand_in::{result, stand_ins_at};
 use crate::sys;
+use crate::threads::clock;
 use core::ffi::{c_int, c_void};
 use corefold_model::Ticks;
 

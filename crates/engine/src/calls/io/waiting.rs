@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that wait for descriptors.
 use super::descriptors;
-use crate::calls::clock;
 use crate::engine::{active, charge, engine, now};
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
@@ -9,6 +8,7 @@ use crate::scheduling::outside;
 use crate::scheduling::{placing, sched, timers};
 use crate::sys;
 use crate::threads::cancel;
+use crate::threads::clock;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -84,10 +84,10 @@ pub fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'stat
             current().wait = Wait::Io { fd, events, call };
             sys::poll(&mut [pollfd(fd, events)], -1);
             crate::ending::stop_if_asked(0);
-            crate::calls::signals::take_in();
+            crate::threads::signals::take_in();
             current().wait = Wait::Nothing;
             cancel::at_once();
-            crate::calls::signals::delivery::deliver(0);
+            crate::threads::signals::delivery::deliver(0);
             continue;
         }
         match park(alloc::vec![pollfd(fd, events)], true, deadline, call) {
@@ -103,10 +103,10 @@ pub fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'stat
     Ok(())
 }
 
-/// The running thread was woken to look: lets handlers run; see [`crate::calls::signals::delivery::deliver`].
+/// The running thread was woken to look: lets handlers run; see [`crate::threads::signals::delivery::deliver`].
 pub fn interrupted() -> Option<bool> {
     cancel::test();
-    crate::calls::signals::delivery::deliver(0)
+    crate::threads::signals::delivery::deliver(0)
 }
 
 /// libc is about to read `fd`.
@@ -215,7 +215,7 @@ pub fn wait_for_world() -> bool {
     }
     while waiters().iter().any(|w| !w.inside) {
         crate::ending::stop_if_asked(0);
-        if crate::calls::signals::take_in() {
+        if crate::threads::signals::take_in() {
             return true;
         }
         if wake_ready(-1) > 0 {

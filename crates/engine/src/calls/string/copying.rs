@@ -4,19 +4,10 @@ mod inline;
 
 use super::entry::{accounted, stand_in};
 use crate::bytes::{copy, fill, length, length_within};
-use crate::engine::charge;
+use crate::calls::allocation::heap;
+use crate::calls::allocation::libraries;
+use crate::code::cost::work;
 use crate::hooks::access::{range_read, range_write};
-use crate::storage::{heap, libraries};
-
-/// Cycles of a call for a few bytes: the call, the dispatch by size, the head and tail.
-const CALL: u32 = 10;
-/// What a core copies in a cycle from and to its first-level cache, with vector instructions.
-const BYTES_A_CYCLE: u64 = 32;
-
-/// The compute time for so many bytes.
-pub fn work(bytes: u64) {
-    charge(CALL.saturating_add((bytes / BYTES_A_CYCLE).min(u64::from(u32::MAX)) as u32));
-}
 
 pub fn copied(to: u64, from: u64, bytes: u64, pc: u64) {
     work(bytes);

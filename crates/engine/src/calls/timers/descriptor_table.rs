@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which descriptors are of timers.
-use super::table::{Event, delete, get};
 use crate::sys;
+use crate::threads::timers::{Event, delete, get};
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;

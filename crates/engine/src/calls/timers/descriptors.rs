@@ -2,11 +2,12 @@
 //! timerfd: the descriptor is really an event descriptor, which counts the times that the timer fired and
 //! can be read and polled as a timer's can.
 use super::descriptor_table::{Known, find, known};
-use super::table::{Counts, Event, arm, create, disarm, first, get, shown, times_in};
-use crate::calls::{clock, io};
+use crate::calls::io;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
+use crate::threads::clock;
+use crate::threads::timers::{Counts, Event, arm, create, disarm, first, get, shown, times_in};
 use core::ffi::c_int;
 
 /// The timer of our copy `fd` has fired so many times.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timers that call a function in a new thread (SIGEV_THREAD). As in glibc a thread that the program does
 //! not know of waits for them, and makes a thread each time one fires.
-use super::table::Notice;
 use crate::engine::engine;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched};
 use crate::threads::thread;
+use crate::threads::timers::Notice;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::cell::UnsafeCell;

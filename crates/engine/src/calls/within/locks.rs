@@ -3,15 +3,17 @@
 //! thread that was switched away from. (libc calls the program's functions with locks held: its allocator, what reads
 //! and writes its streams, what initialises its libraries.) Taking a free lock is inline in libc, and never comes here.
 use crate::account::locks;
-use crate::calls::deadline::Deadline;
 use crate::calls::library_locks::wait_for_word;
 use crate::code::innermost;
 use crate::engine::{active, now};
 use crate::entry::Call;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
+use crate::threads::deadline::Deadline;
+use crate::threads::futex;
 use crate::threads::object::Object;
-use crate::threads::{futex, once as objects, rwlock};
+use crate::threads::once as objects;
+use crate::threads::rwlock;
 use core::arch::naked_asm;
 use core::ffi::c_int;
 
@@ -54,7 +56,7 @@ macro_rules! reader_writer {
             extern "C" fn body(lock: u64, pc: u64, sp: u64) -> c_int {
                 if active() {
                     let $lock = object(lock, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
-                    crate::calls::signals::pending::deafly(|| _ = $body);
+                    crate::threads::signals::pending::deafly(|| _ = $body);
                 }
                 0
             }

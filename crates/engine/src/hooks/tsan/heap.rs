@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What TSan's runtime tells of its heap, told of ours.
 use crate::engine::active;
-use crate::storage::{limit, objects};
+use crate::storage::limit;
+use crate::storage::objects;
 use core::ffi::c_int;
 
 fn object(address: u64) -> bool {

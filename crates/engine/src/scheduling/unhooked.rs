@@ -9,14 +9,14 @@
 //!   the callee tells: one with hooks leaves its return address in the next slot of the thread's stack of calls.
 //! - A function that it had called returned to it. The slot of that function's return address is marked when the thread
 //!   stores; the mark is gone once the function has returned and another has been called.
-use crate::calls::raw::files;
+use crate::code::system_calls;
 use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
 use crate::engine::engine;
-use crate::hooks::store_buffer;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
+use crate::scheduling::store_buffer;
 use crate::state::hooks::{self as state, HOOKED, UNHOOKED, return_address};
 use alloc::vec::Vec;
 use corefold_block::{Unhooked, comes_by_a_hook, unhooked_calls};
@@ -47,7 +47,7 @@ fn has_hooks(pc: u64) -> bool {
 }
 
 fn is_known(pc: u64) -> bool {
-    code::is_own(pc) || files::is_system(pc)
+    code::is_own(pc) || system_calls::is_system(pc)
 }
 
 /// Code has been unmapped: other code may come to lie there.

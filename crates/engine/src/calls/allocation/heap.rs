@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's heap: deterministic, at a fixed place, and laid out as glibc lays its own out
 //! ([`crate::storage::places`]).
-use crate::account::sites;
+use crate::account::allocations;
+use crate::account::freed;
+use crate::calls::allocation::arenas;
+use crate::counts::sites;
 use crate::engine::{charge, engine};
-use crate::hooks::store_buffer;
-use crate::hot::hot;
 use crate::layout::HEAP_BYTES;
-use crate::scheduling::fiber::current;
 use crate::scheduling::shown;
-use crate::storage::objects::{self, ALIGNED, SITE_DEPTH, object_at, places, size_of};
+use crate::scheduling::store_buffer;
+use crate::storage::limit;
+use crate::storage::lines;
+use crate::storage::objects::{self, ALIGNED, object_at, places, size_of};
 use crate::storage::places::LARGE;
-use crate::storage::{arenas, freed, limit, lines, relayout};
+use crate::storage::relayout;
 use crate::sys;
-use corefold_recording::Mapping;
 
 /// A request for memory.
 #[derive(Clone, Copy)]
@@ -36,7 +38,7 @@ pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
     let size = request.size;
     limit::take(size, pc);
     let Some((address, fresh)) = place(request, pc) else { crate::ending::out_of_memory(size, pc) };
-    let site = site_number(pc, size, None);
+    let site = allocations::site_number(pc, size, None);
     relayout::allocated(address, size, site, || objects::stack_of(site));
     objects::begins(address, size, site);
     if shown::all_accesses() {
@@ -109,14 +111,4 @@ fn release_large(address: u64, pc: u64) -> bool {
         places(|places| places.give_large(pages));
     }
     true
-}
-
-/// The number of the place that allocates or maps `size` bytes now.
-pub fn site_number(pc: u64, size: u64, mapping: Option<Mapping>) -> u32 {
-    let mut stack = [0; SITE_DEPTH];
-    stack[0] = pc;
-    let called_at = Some(current().called_at).filter(|pc| *pc != 0);
-    let callers = called_at.into_iter().chain(current().calls(hot!().frames));
-    stack[1..].iter_mut().zip(callers).for_each(|(slot, pc)| *slot = pc);
-    objects::site_number(stack, size, mapping)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's annotations: progress points, labels, accesses.
 //! `corefold.h` has the contract; coz's progress points count too.
-use crate::account::labels;
 use crate::carrier::Carrier;
+use crate::counts::labels;
 use crate::engine::active;
 use crate::hot::hot;
 use alloc::boxed::Box;

@@ -3,8 +3,9 @@
 //! chunks that others have freed. As in glibc 2.36: `malloc` holds the lock while it takes a chunk and fills the cache;
 //! `free` puts a small chunk on the list of its arena by a compare-and-swap, and a larger one under the lock. Each arena
 //! has words at an address of its own, laid out as the beginning of glibc's `malloc_state`.
-use crate::account::{labels, locks};
+use crate::account::locks;
 use crate::calls::library_locks::wait_for_word;
+use crate::counts::labels;
 use crate::engine::now;
 use crate::entry::Call;
 use crate::hooks::access::{range_read, range_write};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
 //! and spins again. It is one wait until the thread stores something, or computes.
-use crate::account::lock_table::LOCKS;
+use crate::counts::lock_table::LOCKS;
 use crate::hot::hot;
 use crate::state::hooks::calls;
 use corefold_model::Ticks;

@@ -3,9 +3,9 @@
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
 //! them before asking for the line, and then the CPU's stores commit first.
-use crate::account::charges::charge_retries;
 use crate::engine::engine;
 use crate::hot::hot;
+use crate::scheduling::charges::charge_retries;
 use crate::scheduling::lease;
 use crate::scheduling::neutral_stack::ProgramMemory;
 use corefold_model::Ticks;

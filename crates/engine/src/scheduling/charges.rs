@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits and transfers are charged to the places in the code that caused them.
-use crate::account::sites::SITES;
+use crate::counts::sites::SITES;
 use crate::engine::engine;
 use crate::scheduling::fiber::current;
 use crate::storage::relayout::tag_of;

@@ -80,7 +80,7 @@ fn hold_or_handle(signal: c_int, disposition: usize, pc: u64) -> usize {
         failed(libc::EINVAL);
         return libc::SIG_ERR;
     };
-    let was_held = crate::calls::signals::pending::own().mask & bit(signal) != 0;
+    let was_held = crate::threads::signals::pending::own().mask & bit(signal) != 0;
     if disposition == SIG_HOLD {
         one(signal, libc::SIG_BLOCK, pc);
     } else {
@@ -111,7 +111,7 @@ stand_ins_at! {
     "rsi" fn sigpending(into: *mut libc::sigset_t; pc) -> c_int {
         let _ = pc;
         sched::enter_kernel();
-        let mine: &Own = crate::calls::signals::pending::own();
+        let mine: &Own = crate::threads::signals::pending::own();
         let waiting = (mine.pending.set() | process().pending.set()) & mine.mask;
         // SAFETY: the caller's variable.
         unsafe { set_bits(into, waiting) };
@@ -130,7 +130,7 @@ stand_ins_at! {
 }
 
 fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, here: u64) -> c_int {
-    let before = crate::calls::signals::pending::own().stack;
+    let before = crate::threads::signals::pending::own().stack;
     let on_it = before.is_some_and(|(begin, bytes)| (begin..begin + bytes).contains(&here));
     if let Some(new) = new {
         const LEAST: usize = libc::MINSIGSTKSZ;
@@ -141,7 +141,7 @@ fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, 
             () if !off && new.ss_size < LEAST => return failed(libc::ENOMEM),
             () => {}
         }
-        crate::calls::signals::pending::own().stack = (!off).then_some((new.ss_sp as u64, new.ss_size as u64));
+        crate::threads::signals::pending::own().stack = (!off).then_some((new.ss_sp as u64, new.ss_size as u64));
     }
     if let Some(old) = old {
         let (begin, bytes) = before.unwrap_or_default();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! malloc and its family: their own entry points, as the report names an object by the place that called them.
+use crate::calls::allocation::heap::{self, Request};
+use crate::calls::allocation::shim;
 use crate::engine::active;
 use crate::entry::with_pc;
 use crate::scheduling::fiber::current;
-use crate::storage::heap::{self, Request};
 use crate::storage::objects::{self, places};
-use crate::storage::shim;
 use core::ffi::{CStr, c_int, c_void};
 
 /// What comes behind ours: libc's, or those of a library. Objects that are not of our heap are theirs.
@@ -76,7 +76,7 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
         crate::hooks::access::range_write(new, pc, kept);
     }
     // What this object's last stores wait with in a CPU's buffer moves with it.
-    crate::hooks::store_buffer::flush_range(old, kept);
+    crate::scheduling::store_buffer::flush_range(old, kept);
     crate::bytes::copy(new, old, kept);
     free_at(old, pc);
     new as *mut c_void
@@ -131,7 +131,7 @@ pub extern "C" fn release(at: *mut c_void, pc: u64) {
 }
 
 fn free_at(address: u64, pc: u64) {
-    crate::storage::freed::check_free(address, pc);
+    crate::account::freed::check_free(address, pc);
     if !heap::release(address, pc) {
         crate::engine::note("free() of an address that is not a live heap object: ignored", pc);
     }

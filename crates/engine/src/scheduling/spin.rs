@@ -2,15 +2,15 @@
 //! Detects spins: the same place in the code reads the same bytes again, finds them unchanged, and the thread has
 //! stored nothing and computed little in between. Its iterations are alike, and the word that it waits for is written by
 //! some other thread.
-use crate::account::lock_table::LOCKS;
-use crate::account::sites::{Counts, SITES};
 use crate::code::cost;
+use crate::counts::lock_table::LOCKS;
+use crate::counts::sites::{Counts, SITES};
 use crate::engine::{engine, line_start};
-use crate::hooks::alike::Alike;
-use crate::hooks::waits::{Calls, Instant, Spin, Waits};
 use crate::hot::{Captured, hot};
+use crate::scheduling::alike::Alike;
 use crate::scheduling::neutral_stack::read_value;
 use crate::scheduling::shown::{show_reads, shows_reads};
+use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
 use crate::stacks;
 use crate::state::hooks::Polls;
 use crate::storage::relayout::simulated;

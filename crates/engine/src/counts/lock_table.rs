@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of each lock: acquisitions, waits and holds, and the threads that hold it now.
-use crate::account::early::Wait;
-use crate::account::meetings::Meeting;
-use crate::account::sites::SITES;
 use crate::carrier::Carrier;
+use crate::counts::early::Wait;
+use crate::counts::meetings::Meeting;
+use crate::counts::sites::SITES;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::storage::relayout::tag_of;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Deadlines of calls.
-use crate::calls::clock;
+use crate::threads::clock;
 use core::ffi::c_int;
 use corefold_model::Ticks;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! C++'s `operator new` and `operator delete`: from and to our heap, as libstdc++'s by way of `malloc`; or those of the
 //! program and its libraries.
+use crate::calls::allocation::libraries;
+use crate::calls::allocation::malloc;
 use crate::real;
 use crate::registers;
-use crate::storage::{libraries, malloc};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 

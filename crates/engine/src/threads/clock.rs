@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
-use crate::account::pace::PACE;
+use crate::counts::pace::PACE;
 use crate::engine::{active, engine, now};
 use crate::hot::hot;
 use crate::scheduling::fiber::{current, fibers};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
+
+pub use crate::engine::{nanoseconds_of, ticks_of};
 
 /// The wall clock when a run begins: 1 January 2026, so that dates are plausible.
 pub const EPOCH_SECONDS: i64 = 1_767_225_600;
@@ -27,18 +29,6 @@ pub fn nanoseconds() -> u64 {
 /// Nanoseconds since the machine booted.
 pub fn uptime() -> u64 {
     UPTIME_SECONDS * NANOSECONDS + nanoseconds()
-}
-
-/// Nanoseconds that so many ticks last.
-pub fn nanoseconds_of(ticks: Ticks) -> u64 {
-    let cycles = u128::from(ticks / TICKS_PER_CYCLE);
-    (cycles * 1_000_000_000 / u128::from(engine().launch.machine.clock_hz.max(1))) as u64
-}
-
-/// Ticks that last so many nanoseconds.
-pub fn ticks_of(nanoseconds: u64) -> Ticks {
-    let ticks = u128::from(nanoseconds) * u128::from(engine().launch.machine.clock_hz) * u128::from(TICKS_PER_CYCLE);
-    (ticks / 1_000_000_000).min(u128::from(u64::MAX / 4)) as u64
 }
 
 /// Nanoseconds of one of the clocks that time can be read from and waited for on; `None` if there is no

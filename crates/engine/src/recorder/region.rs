@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The region of interest: from its first beginning to its last end, the run counts.
-use crate::account::lock_table::LOCKS;
-use crate::account::pace::{PACE, Pace};
+use crate::account::host;
 use crate::account::sample::{self, SAMPLES};
-use crate::account::sites::SITES;
-use crate::account::{host, progress, record};
 use crate::carrier::Carrier;
+use crate::counts::lock_table::LOCKS;
+use crate::counts::pace::{PACE, Pace};
+use crate::counts::sites::SITES;
 use crate::engine::{active, engine, now};
+use crate::recorder::progress;
+use crate::recorder::record;
 use crate::scheduling::fiber::{State, fibers};
 use crate::scheduling::spin_skip;
 use alloc::boxed::Box;

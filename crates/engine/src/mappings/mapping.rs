@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's mappings, at addresses that depend on nothing but its calls: all that names no address
 //! of its own goes into one region that is reserved from the start.
+use crate::account::allocations;
 use crate::account::host;
 use crate::entry::with_seventh;
-use crate::hooks::store_buffer;
 use crate::layout::{MAPPINGS, MAPPINGS_BYTES};
+use crate::mappings::shared;
 use crate::scheduling::sched;
+use crate::scheduling::store_buffer;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
+use crate::storage::limit;
+use crate::storage::lines;
+use crate::storage::mapped;
 use crate::storage::ranges::Ranges;
-use crate::storage::{heap, limit, lines, mapped, shared};
 use crate::sys;
 use alloc::format;
 use alloc::string::String;
@@ -65,7 +69,7 @@ fn noted(address: u64, bytes: u64, fd: i32, offset: u64, pc: u64) {
         0.. => Mapping { file: file_name(fd), offset },
         _ => Mapping::default(),
     };
-    let site = heap::site_number(pc, bytes, Some(mapping));
+    let site = allocations::site_number(pc, bytes, Some(mapping));
     mapped::insert(Object { address, bytes, site });
 }
 

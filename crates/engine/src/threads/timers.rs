@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What timers of the program count, and when they come due.
-use crate::calls::clock;
-use crate::calls::signals::sending::Target;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::timers;
 use crate::state::signals::Information;
+use crate::threads::clock;
+use crate::threads::signals::sending::Target;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the recording.
-use crate::account::labels;
-use crate::account::lock_table::LOCKS;
-use crate::account::pace::PACE;
 use crate::account::sample::SAMPLES;
-use crate::account::sites::SITES;
 use crate::code::modules;
+use crate::counts::labels;
+use crate::counts::lock_table::LOCKS;
+use crate::counts::pace::PACE;
+use crate::counts::sites::SITES;
 use crate::engine::{self, active, engine, now};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
@@ -78,7 +78,7 @@ pub fn run(status: Status, begin: Ticks) -> Run {
         sample_period: SAMPLES.with(|samples| samples.period_cycles()),
         threads: fibers().len() as u32,
         modules: modules::all(),
-        progress: crate::account::progress::list(),
+        progress: crate::recorder::progress::list(),
         stacks: SAMPLES.with(|samples| samples.stacks()),
         lines: SITES.with(|sites| sites.lines(MOST_LINES, line_bytes)),
         passed: SITES.with(|sites| sites.passed_list(MOST_LINES)),

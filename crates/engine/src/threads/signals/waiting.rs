@@ -4,7 +4,6 @@ use super::actions::{bits, is_programs};
 use super::delivery::deliver;
 use super::masks::Borrowed;
 use super::pending::{own, process, reconsider};
-use crate::calls::clock;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
@@ -12,6 +11,7 @@ use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
 use crate::state::signals::Information;
 use crate::threads::cancel;
+use crate::threads::clock;
 use core::ffi::c_int;
 use corefold_model::Ticks;
 
@@ -55,7 +55,7 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
 fn taken(set: u64) -> Option<Information> {
     let mut found = own().pending.take(set).or_else(|| process().pending.take(set))?;
     reconsider();
-    crate::calls::timers::table::delivered(&mut found);
+    crate::threads::timers::delivered(&mut found);
     Some(found)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transfers of each line, by the places in the code that caused them.
-use super::users::{Use, Users};
 use crate::carrier::Carrier;
+use crate::counts::users::{Use, Users};
 use crate::engine::{engine, line_start};
 use crate::storage::relayout::line_in_memory;
 use crate::storage::relayout::tag_of;

@@ -42,7 +42,7 @@ pub fn deliver(pc: u64) -> Option<bool> {
 fn next() -> Option<Information> {
     let taken = !own().mask;
     let mut next = own().pending.take(taken).or_else(|| process().pending.take(taken))?;
-    crate::calls::timers::table::delivered(&mut next);
+    crate::threads::timers::delivered(&mut next);
     Some(next)
 }
 

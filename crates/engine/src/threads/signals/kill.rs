@@ -45,7 +45,7 @@ fn send_to_number(number: c_int, information: Information, pc: u64) -> c_int {
 /// To a thread by its handle: errors are returned.
 fn send_to_handle(thread: libc::pthread_t, information: Information, pc: u64) -> c_int {
     sched::enter_kernel();
-    let Some(fiber) = crate::threads::lookup::find(thread) else { return libc::ESRCH };
+    let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
     let ended = fibers()[fiber].state == State::Finished;
     match information.signal {
         0 => {}
