@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other functions of libc that are stood in for, a file a family.
 pub mod allocation;
+mod cpus;
 pub mod files;
+pub mod holding;
 pub mod io;
 pub mod kernel;
 pub mod library;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted: by line and place in the code, by lock, by object.
+//! What is counted for reports: by line and place in the code, by lock, by label.
 pub mod early;
 pub mod labels;
 pub mod lock_table;

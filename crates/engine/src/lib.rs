@@ -23,7 +23,6 @@ mod engine;
 mod entry;
 mod frees;
 mod fs_base;
-mod holding;
 mod hooks;
 mod hot;
 mod layout;

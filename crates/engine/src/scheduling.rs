@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which thread runs where and when: CPUs, their clocks, fibers and their stacks.
+//! Which thread runs where and when: CPUs, their clocks and store buffers, fibers and their spins.
 pub mod alike;
 pub mod charges;
 pub mod fiber;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program's memory: its heap, its mappings, and how much of it there may be.
+//! What lies where in the program's memory, and where the simulator has it.
 pub mod limit;
 pub mod lines;
 pub mod mapped;

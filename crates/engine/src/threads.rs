@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The threading functions of libc, on the program's own objects: a file an object.
+//! The threading functions of libc, on the program's own objects: a file an object; and what threads wait for otherwise:
+//! signals, timers, clocks.
 pub mod affinity;
 pub mod attributes;
 pub mod barrier;

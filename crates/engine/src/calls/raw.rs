@@ -7,11 +7,11 @@
 //! Only files with such instructions in them get a filter: to all other programs nothing changes.
 mod filter;
 
-use crate::code::system_calls;
 use crate::calls::system_call;
 use crate::calls::within;
 use crate::code;
 use crate::code::innermost;
+use crate::code::system_calls;
 use crate::code::system_calls::{INSTRUCTION, Range};
 use crate::engine::{active, note};
 use crate::hooks::branches;

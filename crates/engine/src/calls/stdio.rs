@@ -2,11 +2,11 @@
 //! Streams of the standard library. libc's own functions read and write them, by system calls that are
 //! not intercepted: so before a call, the thread takes the stream's lock, the call is charged, and the descriptor is
 //! ready; after it the lock is released.
+use crate::calls::holding::{holding, holding_any};
 use crate::calls::io;
 use crate::calls::library_locks::{self, Guarded, give, opened, take_library, take_stream};
 use crate::calls::stream::Stream;
 use crate::engine::charge;
-use crate::holding::{holding, holding_any};
 use crate::passing::{Arguments, before};
 use crate::scheduling::fiber::current;
 use crate::scheduling::sched;

@@ -4,8 +4,8 @@
 //! A read-modify-write gets its line first, then the instruction runs on the value that is there by then. A store
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
 //! runs between the two calls.
-use crate::code::system_calls;
 use crate::code::cost::work;
+use crate::code::system_calls;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write};
 use crate::hooks::atomics;

@@ -7,7 +7,9 @@ use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
 use crate::scheduling::perturb::PERTURB;
 use crate::scheduling::{lease, sched, shown};
+use crate::state::signals::FROM_OUTSIDE;
 use crate::storage::relayout::tag_of;
+use core::sync::atomic::Ordering;
 use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::delays::Step;
@@ -118,5 +120,5 @@ fn all_look() -> bool {
     };
     e.sim.timers.is_empty()
         && fibers().iter().all(|fiber| looks(fiber))
-        && (guesses || !crate::threads::signals::actions::may_come_from_outside())
+        && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
 }

@@ -9,10 +9,10 @@
 //!   the callee tells: one with hooks leaves its return address in the next slot of the thread's stack of calls.
 //! - A function that it had called returned to it. The slot of that function's return address is marked when the thread
 //!   stores; the mark is gone once the function has returned and another has been called.
-use crate::code::system_calls;
 use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
+use crate::code::system_calls;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;

@@ -2,7 +2,7 @@
 //! Signals of each thread: what is said of one, and those that wait to be delivered.
 use alloc::collections::VecDeque;
 use core::ffi::c_int;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicBool, AtomicU64};
 
 /// `siginfo_t`, as Linux lays it out for signals that are sent.
 #[derive(Clone, Copy)]
@@ -140,3 +140,6 @@ impl Own {
 
 /// Signals that came from other processes and are not sent on yet, a bit each.
 pub static CAME: AtomicU64 = AtomicU64::new(0);
+
+/// The program handles a signal that another process may send, and that does not end the run.
+pub static FROM_OUTSIDE: AtomicBool = AtomicBool::new(false);

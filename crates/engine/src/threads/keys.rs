@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thread-specific data, and the destructors that run when a thread ends: in the simulation, because
 //! the program's destructors are instrumented too.
-use crate::calls::loaded;
+use crate::code::loaded;
 use crate::engine::active;
 use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done about each signal.
 use super::pending::{COUNT, process};
+use crate::state::signals::FROM_OUTSIDE;
 use core::ffi::c_int;
+use core::sync::atomic::Ordering;
 
 pub use crate::state::signals::bit;
 
@@ -62,10 +64,12 @@ pub fn action(signal: c_int) -> Action {
     }
 }
 
-/// Does the program handle a signal that another process may send, and that does not end the run?
-pub fn may_come_from_outside() -> bool {
+/// What is done about the signal from now on.
+pub fn put(signal: c_int, action: Option<libc::sigaction>) {
+    process().actions[signal as usize] = action;
     let expected = |signal: &c_int| !FAULTS.contains(signal) && !RUNNERS.contains(signal);
-    (1..COUNT as c_int).filter(expected).any(|signal| matches!(action(signal), Action::Handler(_)))
+    let handled = (1..COUNT as c_int).filter(expected).any(|signal| matches!(self::action(signal), Action::Handler(_)));
+    FROM_OUTSIDE.store(handled, Ordering::Relaxed);
 }
 
 /// What happens where the program has asked for nothing.
@@ -94,5 +98,5 @@ pub fn is_ignored(signal: c_int) -> bool {
 
 /// A handler runs that is to run only once.
 pub fn reset(signal: c_int) {
-    process().actions[signal as usize] = None;
+    put(signal, None);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program says what is to be done about a signal.
+use super::actions::put;
 use super::actions::{UNBLOCKABLE, is_ignored, is_programs};
 use super::outside;
 use super::pending::process;
@@ -11,7 +12,7 @@ use crate::state::signals::bit;
 use core::ffi::c_int;
 
 fn set_action(signal: c_int, new: &libc::sigaction, pc: u64) {
-    process().actions[signal as usize] = Some(*new);
+    put(signal, Some(*new));
     if is_ignored(signal) {
         process().pending.forget(signal);
         fibers().iter_mut().for_each(|f| f.signals.pending.forget(signal));

@@ -92,7 +92,7 @@ extern "C" fn personality(
 
 /// Stand-ins that hold what `hook` takes while libc's function runs.
 macro_rules! holding {
-    ($($list:tt)*) => { $crate::passing::entries! { $crate::holding::corefold_holding: $($list)* } };
+    ($($list:tt)*) => { $crate::passing::entries! { $crate::calls::holding::corefold_holding: $($list)* } };
 }
 pub(crate) use holding;
 
@@ -144,7 +144,7 @@ macro_rules! holding_any {
                     own = sym SLOT,
                     hook = sym $hook,
                     slot = sym super::$listed::SLOT,
-                    holding = sym $crate::holding::corefold_holding_at,
+                    holding = sym $crate::calls::holding::corefold_holding_at,
                 )
             }
         }
