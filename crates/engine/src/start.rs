@@ -122,7 +122,7 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     fs_base::read_abilities();
     crate::threads::single::learn(crate::code::find());
     let freed = launch.seed == 0 || freed::map();
-    if !(objects::map() && arenas::map()) || !freed || !mapping::reserve_all() {
+    if !(objects::map() && arenas::map() && freed && mapping::reserve_all()) {
         sys::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }
     outside::set(&OUTSIDE);

@@ -406,6 +406,7 @@ pub fn stack_here(pc: u64) -> Vec<u64> {
     stack
 }
 
+#[allow(clippy::vec_box)]
 struct Slot(UnsafeCell<Vec<Box<Fiber>>>);
 // SAFETY: only the carrier thread touches the fibers; the kernel threads of others are parked.
 unsafe impl Sync for Slot {}
