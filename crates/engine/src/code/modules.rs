@@ -28,34 +28,36 @@ pub fn holds(address: u64) -> bool {
 
 /// The addresses of the file that this one is in.
 pub fn range_of(address: u64) -> Option<Range<u64>> {
-    FILES.with(|files| {
-        if !files.known.iter().any(|module| has(module, address)) {
-            // Code also jumps to addresses in no file: only a newly loaded file is worth another search.
-            let generation = generation();
-            if generation != files.as_of {
-                refresh(&mut files.known);
-                files.as_of = generation;
-            }
+    let known = || {
+        FILES
+            .with(|files| files.known.iter().find(|module| has(module, address)).map(|module| module.start..module.end))
+    };
+    known().or_else(|| {
+        // Code also jumps to addresses in no file: only a newly loaded file is worth another search.
+        let generation = generation();
+        if FILES.with(|files| files.as_of) == generation {
+            return None;
         }
-        files.known.iter().find(|module| has(module, address)).map(|module| module.start..module.end)
+        refresh();
+        FILES.with(|files| files.as_of = generation);
+        known()
     })
 }
 
 /// All, as of now.
 pub fn all() -> Vec<Module> {
-    FILES.with(|files| {
-        refresh(&mut files.known);
-        files.known.clone()
-    })
+    refresh();
+    FILES.with(|files| files.known.clone())
 }
 
 /// The hook that begins there.
 pub fn hook_at(target: u64) -> Option<Hook> {
+    if FILES.with(|files| files.hooks.is_empty()) {
+        let hooks = find_hooks();
+        FILES.with(|files| files.hooks = hooks);
+    }
     FILES.with(|files| {
-        let hooks = &mut files.hooks;
-        if hooks.is_empty() {
-            *hooks = find_hooks();
-        }
+        let hooks = &files.hooks;
         hooks.binary_search_by_key(&target, |(address, _)| *address).ok().map(|at| hooks[at].1)
     })
 }
@@ -69,14 +71,17 @@ pub fn list() -> Vec<Module> {
     modules
 }
 
-/// Files mapped now, and files unmapped since, as samples may have been taken there.
-fn refresh(known: &mut Vec<Module>) {
+/// Takes note of the files that are mapped now; files unmapped since stay, as samples may have been taken there. The loader is
+/// asked first: others may run meanwhile, if one of them is in it.
+fn refresh() {
     let mut modules = list();
-    let in_place = |old: &Module| modules.iter().any(|m| m.start < old.end && old.start < m.end);
-    let gone: Vec<Module> = known.drain(..).filter(|old| !in_place(old)).collect();
-    modules.extend(gone);
-    modules.sort_by_key(|m| m.start);
-    *known = modules;
+    FILES.with(|files| {
+        let in_place = |old: &Module| modules.iter().any(|m| m.start < old.end && old.start < m.end);
+        let gone: Vec<Module> = files.known.drain(..).filter(|old| !in_place(old)).collect();
+        modules.extend(gone);
+        modules.sort_by_key(|m| m.start);
+        files.known = modules;
+    });
 }
 
 /// A number that changes whenever a file is mapped or unmapped: more than 0.
