@@ -122,9 +122,11 @@ fn running_out_of_memory_is_reported() {
 /// Signals that end a program, and waits for ones that do not come: exit code and words of the report.
 #[test]
 fn signals_end_a_program_in_words() {
-    let cases: [(&str, i32, &[&str]); 6] = [
+    let cases: [(&str, i32, &[&str]); 8] = [
         ("alarm", 3, &["ended by the unhandled signal SIGALRM in thread 0", "signals.c"]),
-        ("other", 3, &["ended by signal SIGUSR2", "in thread 1", "wait_here"]),
+        ("other", 3, &["ended by the unhandled signal SIGUSR2", "in thread 1", "wait_here"]),
+        ("joins", 3, &["ended by the unhandled signal SIGUSR2", "in thread 0", "main"]),
+        ("process", 3, &["ended by the unhandled signal SIGTERM", "end_main"]),
         ("pause", 4, &["thread 1 waits for a signal in pause, at wait_here"]),
         ("stop", 6, &["the program stops itself with signal 19"]),
         ("descriptor", 6, &["signalfd() cannot be simulated"]),
@@ -136,6 +138,7 @@ fn signals_end_a_program_in_words() {
         for word in words {
             assert!(ended.said.out.contains(word), "{how}: {word:?} is not in:\n{}", ended.said.out);
         }
+        assert!(!ended.printed().contains("goes on"), "{how}: {}", ended.printed());
     }
 }
 

@@ -279,7 +279,7 @@ fn a_replay_keeps_the_recording_that_was_there() {
 #[test]
 fn a_wait_for_a_word_that_nobody_sets_is_a_livelock() {
     let program = program(&source("nobody_sets"));
-    for way in ["look", "plain", "apart", "own", "spin", "yield"] {
+    for way in ["look", "plain", "apart", "own", "spin", "yield", "assembly", "within"] {
         let run = Simulation::of(&program).cpus("4").args(way).run();
         assert_eq!(run.said.code, Some(9), "{way}: {}{}", run.said.out, run.said.err);
         assert!(run.said.out.contains("thread 0 waits for the end of thread 1 in pthread_join"), "{}", run.said.out);
@@ -302,7 +302,7 @@ fn a_wait_for_a_word_that_nobody_sets_is_a_livelock() {
 #[test]
 fn a_long_wait_that_ends_by_itself_is_no_livelock() {
     let program = program(&source("nobody_sets"));
-    for way in ["count", "draw", "below"] {
+    for way in ["count", "draw", "below", "counts_within", "vector"] {
         let run = Simulation::of(&program).cpus("4").args(way).run();
         assert_eq!(run.said.code, Some(0), "{way}: {}{}", run.said.out, run.said.err);
     }

@@ -45,6 +45,30 @@ fn a_rare_writer_beside_a_read_mostly_word_has_its_name() {
     assert!(report.at(16).share("spin") < 0.01 && report.0["finding"]["cause"] == "lines", "{}", text(&report));
 }
 
+/// Its loop looks like a spin: the same word, unchanged, with no store between but to the stack.
+#[test]
+fn readers_wait_for_the_line_of_a_word_that_nobody_writes() {
+    let report = shared("8", "4000 steps");
+    let (run, line) = (report.at(8), line(&report, 8, "config ("));
+    assert!(run.share("stall") > 0.4 && run.share("spin") < 0.1, "{}", run.0["time"]);
+    assert_eq!(line.text("sharing"), "false sharing", "{}", line.text("verdict"));
+    assert!(line.text("verdict").contains("read-mostly word beside a written one"), "{}", line.text("verdict"));
+    let uses = line.0["field_uses"].as_array().expect("fields");
+    let stall =
+        |name: &str| uses.iter().find(|field| field["name"] == name).map(|field| field["stall_cycles"].as_u64());
+    assert!(stall("config.limit") > stall("config.changes"), "{uses:?}");
+}
+
+/// Such an update changes nothing, as that of a taken lock does; but nobody waits for the word to change.
+#[test]
+fn an_update_that_changes_nothing_is_no_spin() {
+    let report = shared("8", "4000 mark");
+    let (run, line) = (report.at(8), line(&report, 8, "marked ("));
+    assert!(run.share("stall") > 0.5 && run.share("spin") < 0.2, "{}", run.0["time"]);
+    assert_eq!(line.text("sharing"), "true sharing", "{}", line.text("verdict"));
+    assert!(text(&report).contains("waits for one cache line of marked"), "{}", text(&report));
+}
+
 #[test]
 fn a_flag_and_what_it_announces_are_shared_truly() {
     let report = shared("2", "1000 mailbox");

@@ -4,6 +4,7 @@ pub mod allocation;
 mod cpus;
 pub mod files;
 pub mod holding;
+pub mod identity;
 pub mod io;
 pub mod kernel;
 pub mod library;

@@ -60,6 +60,10 @@ fn end(why: End) -> ! {
         }
         End::UseAfterFree(misuse) => end_with(Status::UseAfterFree(*misuse), EXIT_USE_AFTER_FREE),
         End::Killed { signal, pc, sp } => crashed(signal, None, pc, sp),
+        End::KilledThere { signal, fiber } => {
+            let (thread, stack) = (fiber as u32, stack_of(fiber));
+            end_with(Status::Crashed { signal, address: None, thread, stack, overflow: false }, EXIT_CRASHED)
+        }
         End::Stopped { pc } => timed_out(pc),
     }
 }

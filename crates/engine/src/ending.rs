@@ -31,6 +31,11 @@ pub enum End<'a> {
         pc: u64,
         sp: u64,
     },
+    /// It sends such a signal to another thread.
+    KilledThere {
+        signal: c_int,
+        fiber: usize,
+    },
     /// The runner has asked for it.
     Stopped {
         pc: u64,
@@ -82,6 +87,10 @@ pub fn use_after_free(misuse: Misuse) -> ! {
 pub fn killed(signal: c_int, pc: u64) -> ! {
     let here = 0u8;
     end(End::Killed { signal, pc, sp: &raw const here as u64 })
+}
+
+pub fn killed_there(signal: c_int, fiber: usize) -> ! {
+    end(End::KilledThere { signal, fiber })
 }
 
 /// Ends the run if the runner has asked for it.

@@ -52,6 +52,10 @@ pub struct Captured {
     pub state: u64,
     /// rbx, rbp, r12 to r15, and rsp at the hook's entry.
     pub registers: [u64; 7],
+    /// A hash of all others, where a loop may keep something there: within an assembly statement, which makes no calls.
+    pub others: u64,
+    /// Not 0: a loop within an assembly statement has come round since the last read of one.
+    pub comes_round: u64,
 }
 
 impl Captured {
@@ -99,7 +103,7 @@ pub fn map() -> bool {
 /// The return-address stack of a process that is not simulated: one slot that is written and not read.
 static mut IDLE_FRAME: [u64; 2] = [0; 2];
 /// Requested by nobody.
-static mut IDLE_CAPTURED: Captured = Captured { state: 0, registers: [0; 7] };
+static mut IDLE_CAPTURED: Captured = Captured { state: 0, registers: [0; 7], others: 0, comes_round: 0 };
 
 macro_rules! hot {
     () => {

@@ -20,6 +20,16 @@ const STATE_HEADER: u32 = 512;
 pub const XMM: u32 = STATE_BYTES;
 pub const BYTES: u32 = STATE_BYTES + 16 * 16;
 
+/// The low halves of xmm0 to xmm15, as the open call of the running fiber has saved them.
+pub fn low_vectors() -> &'static [u64] {
+    let saved = UNSAVED.load(Relaxed);
+    if saved == 0 {
+        return &[];
+    }
+    // SAFETY: in the frame of `corefold_around`, which stays until the call is done.
+    unsafe { core::slice::from_raw_parts((saved + u64::from(XMM)) as *const u64, 32) }
+}
+
 /// Code that is not the runtime's is about to run.
 #[inline]
 pub fn preserve() {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Ends by signals, or waits for ones that do not come: alarm | other | pause | stop | descriptor | libc */
+/* Ends by signals, or waits for ones that do not come: alarm | other | joins | process | pause | stop | descriptor | libc */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +18,16 @@ static void *wait_here(void *unused)
 
 static __attribute__((noinline)) void measure(void) { length = strlen(nowhere); }
 
+static void *end_main(void *main)
+{
+	if (main)
+		pthread_kill(*(pthread_t *)main, SIGUSR2);
+	else
+		kill(getpid(), SIGTERM);
+	write(1, "goes on\n", 8);
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -30,6 +40,12 @@ int main(int argc, char **argv)
 		pthread_create(&thread, NULL, wait_here, NULL);
 		usleep(1000);
 		pthread_kill(thread, SIGUSR2);
+		pthread_join(thread, NULL);
+	}
+	if (!strcmp(how, "joins") || !strcmp(how, "process")) {
+		pthread_t self = pthread_self();
+
+		pthread_create(&thread, NULL, end_main, !strcmp(how, "joins") ? &self : NULL);
 		pthread_join(thread, NULL);
 	}
 	if (!strcmp(how, "pause")) {

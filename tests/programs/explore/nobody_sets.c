@@ -40,6 +40,22 @@ static void *look_apart(void *unused)
 	return unused;
 }
 
+static void *look_in_assembly(void *unused)
+{
+	int set;
+
+	do
+		__asm__ volatile("movl %1, %0" : "=r"(set) : "m"(plain));
+	while (!set);
+	return unused;
+}
+
+static void *look_within_assembly(void *unused)
+{
+	__asm__ volatile("1: pause\n\tcmpl $0, %0\n\tje 1b" : : "m"(plain) : "cc");
+	return unused;
+}
+
 /* The polling thread itself has written the word before. */
 static void *look_at_own(void *unused)
 {
@@ -98,6 +114,27 @@ static void *count_below(void *unused)
 	return unused;
 }
 
+/* In registers that no call would keep. */
+static void *count_within_assembly(void *unused)
+{
+	int left = 2000000;
+
+	__asm__ volatile("1: cmpl $0, %1\n\tjne 2f\n\tdecl %0\n\tjnz 1b\n2:" : "+c"(left) : "m"(plain) : "cc");
+	return unused;
+}
+
+static void *count_in_vector(void *unused)
+{
+	long left;
+
+	__asm__ volatile("movq %2, %%xmm0\n\tpcmpeqd %%xmm1, %%xmm1\n"
+			 "1: cmpl $0, %1\n\tjne 2f\n\tpaddq %%xmm1, %%xmm0\n\tmovq %%xmm0, %0\n\ttestl %k0, %k0\n\tmovl $0, %k0\n\tjnz 1b\n2:"
+			 : "=&r"(left)
+			 : "m"(plain), "r"(2000000L)
+			 : "cc", "xmm0", "xmm1");
+	return unused;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -111,6 +148,10 @@ int main(int argc, char **argv)
 				: !strcmp(way, "own")   ? look_at_own
 				: !strcmp(way, "spin")  ? take
 				: !strcmp(way, "yield") ? yield
+				: !strcmp(way, "assembly") ? look_in_assembly
+				: !strcmp(way, "within") ? look_within_assembly
+				: !strcmp(way, "counts_within") ? count_within_assembly
+				: !strcmp(way, "vector") ? count_in_vector
 				: !strcmp(way, "draw")  ? draw
 				: !strcmp(way, "below") ? count_below
 							: count;

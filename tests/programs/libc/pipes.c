@@ -178,6 +178,26 @@ static void without_blocking(void)
 	CHECK(read(-1, &c, 1) == -1 && errno == EBADF);
 }
 
+/* A stream that reads has nothing to flush; one with nothing in its buffer waits for no room. */
+static void streams_without_output(void)
+{
+	int ends[2];
+	char word[8];
+	FILE *in, *out;
+
+	CHECK(pipe(ends) == 0);
+	CHECK((in = fdopen(ends[0], "r")) && (out = fdopen(dup(ends[1]), "w")));
+	CHECK(fflush(in) == 0 && fflush_unlocked(in) == 0);
+	CHECK(fputs("word\n", out) >= 0 && fflush(out) == 0 && fgets(word, sizeof(word), in));
+	CHECK(fflush(in) == 0 && !strcmp(word, "word\n"));
+	CHECK(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+	while (write(ends[1], word, 1) == 1)
+		;
+	CHECK(fcntl(ends[1], F_SETFL, 0) == 0);
+	CHECK(fflush(out) == 0 && fclose(out) == 0);
+	CHECK(fclose(in) == 0 && close(ends[1]) == 0);
+}
+
 int main(void)
 {
 	many_to_many();
@@ -186,6 +206,7 @@ int main(void)
 	back_and_forth();
 	through_files();
 	without_blocking();
+	streams_without_output();
 	puts("pipes are right");
 	return 0;
 }

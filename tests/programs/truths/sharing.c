@@ -14,6 +14,11 @@ static _Alignas(64) struct {
 	volatile long changes;
 } config = { 5, 0 };
 
+/* steps: the word says how far to count, and a thread counts its rounds in the word beside it. */
+
+/* mark: all set a bit that is set already. */
+static _Alignas(64) atomic_int marked;
+
 /* mailbox: a flag and what it announces, on one line. */
 static _Alignas(64) struct {
 	long letter;
@@ -49,6 +54,25 @@ static void configured(int thread)
 			config.changes++;
 	}
 	atomic_fetch_add(&result, sum);
+}
+
+static void counted(int thread)
+{
+	for (int i = 0; i < rounds; i++) {
+		for (volatile long k = config.limit; k > 0;)
+			k--;
+		if (thread == 0)
+			__atomic_fetch_add(&config.changes, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void mark(int thread)
+{
+	for (int i = 0; i < rounds; i++) {
+		atomic_fetch_or(&marked, 1);
+		for (volatile int k = 0; k < 10;)
+			k++;
+	}
 }
 
 static void post(int thread)
@@ -161,6 +185,10 @@ static void work(int thread)
 {
 	if (!strcmp(way, "config"))
 		configured(thread);
+	else if (!strcmp(way, "steps"))
+		counted(thread);
+	else if (!strcmp(way, "mark"))
+		mark(thread);
 	else if (!strcmp(way, "mailbox"))
 		post(thread);
 	else if (!strcmp(way, "ring"))

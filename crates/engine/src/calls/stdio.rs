@@ -76,10 +76,22 @@ fn hold<'a>(stream: u64, cycles: u32, pc: u64, held: &mut u64) -> Option<&'a Str
 }
 
 fn before_output(stream: u64, cycles: u32, pc: u64, held: &mut u64) {
-    match hold(stream, cycles, pc, held) {
-        Some(stream) => io::await_room(stream.descriptor()),
-        // All streams: libc takes the lock of each.
+    if let Some(stream) = hold(stream, cycles, pc, held) {
+        io::await_room(stream.descriptor());
+    }
+}
+
+/// All streams: of those that have output, libc takes the lock of each.
+fn before_flush(stream: u64, pc: u64, held: &mut u64) {
+    match hold(stream, BUFFERED, pc, held) {
+        Some(stream) => await_flush(stream),
         None => take_library(Guarded::Streams, pc, held),
+    }
+}
+
+fn await_flush(stream: &Stream) {
+    if stream.has_output() {
+        io::await_room(stream.descriptor());
     }
 }
 
@@ -107,7 +119,7 @@ macro_rules! hooks {
 }
 
 hooks! {
-    writes_first |a, pc, held| before_output(a.rdi, BUFFERED, pc, held);
+    flushes_first |a, pc, held| before_flush(a.rdi, pc, held);
     touches_first |a, pc, held| _ = hold(a.rdi, BUFFERED, pc, held);
     touches_second |a, pc, held| _ = hold(a.rsi, BUFFERED, pc, held);
     touches_third |a, pc, held| _ = hold(a.rdx, OPENED, pc, held);
@@ -133,6 +145,14 @@ fn unlocked_output(stream: u64) {
     }
 }
 
+fn unlocked_flush(stream: u64) {
+    charge(UNLOCKED);
+    // SAFETY: as above.
+    if let Some(stream) = unsafe { (stream as *const Stream).as_ref() } {
+        await_flush(stream);
+    }
+}
+
 fn unlocked_input(stream: u64) {
     charge(UNLOCKED);
     // SAFETY: as above.
@@ -150,6 +170,7 @@ macro_rules! unlocked_hooks {
 }
 
 unlocked_hooks! {
+    unlocked_flushes_first |a| unlocked_flush(a.rdi);
     unlocked_writes_first |a| unlocked_output(a.rdi);
     unlocked_writes_second |a| unlocked_output(a.rsi);
     unlocked_writes_fourth |a| unlocked_output(a.rcx);
@@ -162,7 +183,8 @@ unlocked_hooks! {
 }
 
 before! {
-    crate::calls::stdio::unlocked_writes_first => fflush_unlocked __overflow __woverflow;
+    crate::calls::stdio::unlocked_flushes_first => fflush_unlocked;
+    crate::calls::stdio::unlocked_writes_first => __overflow __woverflow;
     crate::calls::stdio::unlocked_writes_second => fputc_unlocked putc_unlocked fputs_unlocked fputwc_unlocked
         putwc_unlocked fputws_unlocked;
     crate::calls::stdio::unlocked_writes_fourth => fwrite_unlocked;
@@ -181,7 +203,7 @@ pub extern "C" fn formats(_: &Arguments, _pc: u64) {
 }
 
 holding! {
-    crate::calls::stdio::writes_first => fflush;
+    crate::calls::stdio::flushes_first => fflush;
     crate::calls::stdio::touches_first => fseek fseeko fseeko64 ftell ftello ftello64 rewind fgetpos fgetpos64 fsetpos
         fsetpos64 feof ferror clearerr setvbuf setbuf setbuffer setlinebuf fwide;
     crate::calls::stdio::touches_second => ungetc ungetwc;
@@ -259,7 +281,7 @@ stand_ins_at! {
 
     "rsi" fn fclose(stream: *mut Stream; pc) -> c_int {
         let mut held = 0;
-        before_output(stream as u64, BUFFERED, pc, &mut held);
+        before_flush(stream as u64, pc, &mut held);
         sched::enter_kernel();
         // SAFETY: the program's stream.
         let closed = unsafe { &*stream };

@@ -8,7 +8,10 @@ pub struct Stream {
     pub flags: c_int,
     pub read_next: *const u8,
     pub read_end: *const u8,
-    others: [usize; 11],
+    read_base: usize,
+    write_base: usize,
+    write_next: usize,
+    others: [usize; 8],
     pub fd: c_int,
     flags2: c_int,
     offset: i64,
@@ -16,6 +19,9 @@ pub struct Stream {
     vtable_offset: i8,
     short: u8,
     pub lock: u64,
+    more: [usize; 6],
+    /// Of wide characters, if positive.
+    mode: c_int,
 }
 
 impl Stream {
@@ -24,6 +30,12 @@ impl Stream {
     pub fn descriptor(&self) -> c_int {
         const FILE_BUFFER: c_int = 0x2000;
         if self.flags & FILE_BUFFER != 0 { self.fd } else { -1 }
+    }
+
+    /// Is there output that a flush writes? Wide characters are in a buffer of their own.
+    pub fn has_output(&self) -> bool {
+        const WRITES: c_int = 0x800;
+        self.flags & WRITES != 0 && (self.mode > 0 || self.write_next > self.write_base)
     }
 
     /// The program locks it by itself (`__fsetlocking`).

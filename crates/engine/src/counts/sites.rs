@@ -28,6 +28,8 @@ pub struct Counts {
     transfers: u64,
     pub stall: Ticks,
     pub spin: Ticks,
+    /// Of the spin, what had been charged as stall.
+    relieved: Ticks,
     cpus: CpuSet,
     /// By offset, in the order of their first access.
     conflicts: Vec<Conflict>,
@@ -39,6 +41,21 @@ impl Counts {
         let here = self.stall.min(stall);
         self.stall -= here;
         here
+    }
+
+    /// Threads have spun here for so long, and as much of that was relieved of stall.
+    pub fn spun(&mut self, time: Ticks, relieved: Ticks) {
+        self.spin += time;
+        self.relieved += relieved;
+    }
+
+    /// What was counted as spin is none. Returns how much of it is compute, and how much is stall again.
+    fn reverse_spin(&mut self) -> (Ticks, Ticks) {
+        let (spin, relieved) = (core::mem::take(&mut self.spin), core::mem::take(&mut self.relieved));
+        // A stall may be charged later than it was.
+        let stall = relieved.min(spin);
+        self.stall += stall;
+        (spin - stall, stall)
     }
 
     /// The line had to be fetched for an access from here because of this one, of another CPU.
@@ -234,13 +251,14 @@ impl Sites {
         shared.users.was_written((address - shared.address) as u8, 1, engine().launch.machine.line_bytes)
     }
 
-    /// Time of loops that polled words which nobody wrote is not spin. Returns how much that was.
-    pub fn take_unwritten_spins(&mut self) -> Ticks {
+    /// Time of loops that polled words which nobody wrote is not spin: they computed, or waited for the lines. Returns how
+    /// much they did of either.
+    pub fn take_unwritten_spins(&mut self) -> (Ticks, Ticks) {
         let line_bytes = engine().launch.machine.line_bytes;
         let lines = &self.lines;
         let unwritten = |key: &Key| !lines[key.line as usize].users.was_written(key.offset, key.size, line_bytes);
         let spins = self.counts.iter_mut().filter(|(key, counts)| counts.spin > 0 && unwritten(key));
-        spins.map(|(_, counts)| core::mem::take(&mut counts.spin)).sum()
+        spins.map(|(_, counts)| counts.reverse_spin()).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 
     /// Forgets all counts: the region of interest begins.

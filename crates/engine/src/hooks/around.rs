@@ -11,15 +11,18 @@ use crate::hooks::access::{range_read, range_update, range_write};
 use crate::hooks::atomics;
 use crate::hooks::blocks;
 use crate::hooks::wide;
-use crate::hot::{HOT, hot};
+use crate::hot::{CAPTURED, Captured, HOT, hot};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
-use crate::registers::{BYTES, STATE, UNSAVED, XMM};
+use crate::registers::{BYTES, STATE, UNSAVED, XMM, low_vectors};
 use crate::scheduling::neutral_stack::ProgramMemory;
 use crate::scheduling::store_buffer;
 use core::arch::naked_asm;
 use core::cell::Cell;
-use corefold_block::around::{Kind, REST, TOP_BLOCK, Unseen, Word};
+use core::hash::Hasher;
+use core::mem::offset_of;
+use corefold_block::around::{Kind, RED_ZONE, REST, TOP_BLOCK, Unseen, Word};
 use corefold_sim::Memory;
+use rustc_hash::FxHasher;
 
 /// The program's registers at a call, as `corefold_around` leaves them on the stack.
 #[repr(C)]
@@ -56,13 +59,51 @@ static ANNOUNCED: Slot = Slot(Cell::new(None));
 pub extern "C" fn around(frame: &Frame) {
     let word = Word(frame.word as u32);
     match word.kind() {
-        Kind::Read | Kind::Write | Kind::Update | Kind::Atomic => announce(word, address(frame, word), frame.pc),
+        Kind::Read => {
+            capture(frame);
+            announce(word, address(frame, word), frame.pc);
+        }
+        Kind::Write | Kind::Update | Kind::Atomic => announce(word, address(frame, word), frame.pc),
         Kind::Done => finish(),
         Kind::Fence => atomics::fence(),
         Kind::String => string(frame, word),
-        Kind::Block => blocks::visit(frame.pc + REST),
+        Kind::Block => {
+            captured().comes_round = 1;
+            blocks::visit(frame.pc + REST);
+        }
         Kind::Unseen => unseen(word.size(), frame.pc),
     }
+}
+
+fn captured() -> &'static mut Captured {
+    let captured = hot!().captured;
+    // SAFETY: of the running fiber, which stays; hooks do not nest.
+    unsafe { &mut *captured }
+}
+
+/// Saves registers where that is wanted, as [`crate::entry::look_entry`] does.
+fn capture(frame: &Frame) {
+    let captured = captured();
+    let within = core::mem::take(&mut captured.comes_round) != 0;
+    if captured.state == 0 {
+        return;
+    }
+    let stack = core::ptr::from_ref(frame) as u64 + size_of::<Frame>() as u64 + u64::from(RED_ZONE);
+    let [_, _, _, rbx, _, rbp, .., r12, r13, r14, r15] = frame.registers;
+    *captured = Captured {
+        state: Captured::DONE,
+        registers: [rbx, rbp, r12, r13, r14, r15, stack],
+        others: if within { others(frame) } else { 0 },
+        comes_round: 0,
+    };
+}
+
+/// A hash of all registers and flags, in one word.
+#[cold]
+fn others(frame: &Frame) -> u64 {
+    let mut hash = FxHasher::default();
+    frame.registers.iter().chain([&frame.flags, &frame.rdi]).chain(low_vectors()).for_each(|r| hash.write_u64(*r));
+    hash.finish()
 }
 
 /// Where the operand really is.
@@ -202,6 +243,8 @@ pub extern "C" fn corefold_around() {
         "cmp rax, ds:[{hot} + 24]",
         "jae 4f",
         "mov ds:[{hot} + 16], rax",
+        "mov rax, ds:[{captured}]",
+        "mov qword ptr [rax + {comes_round}], 1",
         "pop rdx",
         "pop rax",
         "jmp 2f",
@@ -258,6 +301,8 @@ pub extern "C" fn corefold_around() {
         "jmp 5b",
         ".cfi_endproc",
         active = sym crate::engine::ACTIVE,
+        captured = const CAPTURED,
+        comes_round = const offset_of!(Captured, comes_round),
         bytes = const BYTES,
         xmm = const XMM,
         state = const STATE,

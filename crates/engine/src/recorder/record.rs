@@ -61,7 +61,8 @@ pub fn run(status: Status, begin: Ticks) -> Run {
         fiber.ends_wait();
     });
     crate::scheduling::spin_skip::end_all(now());
-    let unwritten = cycles(SITES.with(|sites| sites.take_unwritten_spins()));
+    let (computed, stalled) = SITES.with(|sites| sites.take_unwritten_spins());
+    let unwritten = Time { compute: cycles(computed), stall: cycles(stalled), ..Time::default() };
     LOCKS.with(|locks| locks.forget_unwritten());
     let end = e.sim.latest_clock(now()).max(now());
     let line_bytes = e.launch.machine.line_bytes;
@@ -74,7 +75,12 @@ pub fn run(status: Status, begin: Ticks) -> Run {
         seed: e.launch.seed,
         status,
         cycles: cycles(now().saturating_sub(begin)),
-        time: Time { compute: time.compute + unwritten, spin: time.spin.saturating_sub(unwritten), ..time },
+        time: Time {
+            compute: time.compute + unwritten.compute,
+            stall: time.stall + unwritten.stall,
+            spin: time.spin.saturating_sub(unwritten.compute + unwritten.stall),
+            ..time
+        },
         sample_period: SAMPLES.with(|samples| samples.period_cycles()),
         threads: fibers().len() as u32,
         modules: modules::all(),

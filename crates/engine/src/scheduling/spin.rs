@@ -375,8 +375,9 @@ impl Spins {
         let Some(likely) = slots(self.spun).max_by_key(weight) else { return };
         let fails = self.looks[likely].what == AccessKind::Rmw;
         let places = slots(self.spun).map(|slot| self.looks[slot].pc);
-        let doubtful = self.alike.takes_doubt(places) || over && !self.has_waited();
-        if doubtful && ended == 0 && !self.turns.pure && !fails {
+        let unlike = self.alike.takes_doubt(places) && !fails;
+        let doubtful = unlike || over && !self.has_waited();
+        if doubtful && ended == 0 && !self.turns.pure {
             return self.refuse();
         }
         let word = if ended == 0 { self.looks[likely] } else { Look { pc: ended, ..self.ended } };
@@ -396,7 +397,7 @@ impl Spins {
         self.waits.spun(Spin { address: word.address, pc: word.pc, callers, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
-        word.spent(all.time - (all.stall - relieved));
+        word.spent(all.time - (all.stall - relieved), relieved);
     }
 
     /// The fiber has paused for so long: that is no computing, nor is a loop that mostly does that.
@@ -536,9 +537,9 @@ impl Look {
         }
     }
 
-    fn spent(&self, time: Ticks) {
+    fn spent(&self, time: Ticks, relieved: Ticks) {
         if let Some(index) = tag_of(self.address).record_index() {
-            self.counts(index, |counts| counts.spin += time);
+            self.counts(index, |counts| counts.spun(time, relieved));
         }
     }
 
@@ -614,7 +615,7 @@ impl Turns {
         if core::mem::replace(&mut captured.state, Captured::WANTED) != Captured::DONE {
             return false;
         }
-        let Some(image) = image(&captured.registers, frames_base) else { return false };
+        let Some(image) = image(captured, frames_base) else { return false };
         let seen = core::mem::take(&mut self.watching) && shows_reads();
         show_reads(polls);
         if self.image != 0 && self.image != image {
@@ -637,13 +638,13 @@ const STACK: u64 = 1 << 20;
 
 /// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
 /// not the thread's, or too deep: a loop may have its counter anywhere.
-fn image(registers: &[u64; 7], frames_base: *const u64) -> Option<u64> {
-    let stack = registers[6];
+fn image(captured: &Captured, frames_base: *const u64) -> Option<u64> {
+    let stack = captured.registers[6];
     if stacks::slot_of(stack) != stacks::slot_of(frames_base as u64) {
         return None;
     }
     let mut hash = FxHasher::default();
-    registers.iter().for_each(|r| hash.write_u64(*r));
+    captured.registers.iter().chain([&captured.others]).for_each(|r| hash.write_u64(*r));
     let from = stack & !7;
     let end = stacks::stack_end(from);
     if end - from > STACK {

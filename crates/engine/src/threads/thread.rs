@@ -160,6 +160,8 @@ fn run_until_exit(start: Start, argument: usize) -> usize {
 
 /// The thread's work is done: its destructors run, and whoever joins it goes on.
 fn finish(value: usize) {
+    // It leaves its CPU, but not to wait.
+    current().ends_spin();
     cancel::thread_ends();
     keys::run_destructors();
     crate::threads::mutex::thread_ends();

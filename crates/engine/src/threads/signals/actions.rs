@@ -87,6 +87,11 @@ pub fn default_of(signal: c_int) -> Default {
     }
 }
 
+/// Does a signal that nobody blocks end the process?
+pub fn ends(signal: c_int) -> bool {
+    matches!(action(signal), Action::Default) && matches!(default_of(signal), Default::End)
+}
+
 /// Does a signal that nobody blocks come to nothing?
 pub fn is_ignored(signal: c_int) -> bool {
     match action(signal) {

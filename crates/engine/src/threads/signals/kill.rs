@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program sends signals.
-use super::actions::is_programs;
+use super::actions::{ends, is_programs};
 use super::delivery::deliver;
 use super::pending::is_due;
-use super::sending::{Target, send};
+use super::sending::{Target, is_awaiting, send, taker};
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::{State, fibers};
 use crate::scheduling::sched;
@@ -14,10 +14,24 @@ use core::ffi::c_int;
 
 /// What `raise`, `kill` and their like do; the call returns to `pc`.
 fn send_now(target: Target, information: Information, pc: u64) {
+    if ends_at_once(target, information.signal) {
+        match target {
+            Target::Thread(fiber) if fiber != engine().sched.fiber => {
+                crate::ending::killed_there(information.signal, fiber)
+            }
+            _ => crate::ending::killed(information.signal, pc),
+        }
+    }
     send(target, information, now());
     if is_due() {
         deliver(pc);
     }
+}
+
+/// Does the signal end the process before the call returns? As on Linux, no thread runs on until the one that takes it
+/// looks.
+fn ends_at_once(target: Target, signal: c_int) -> bool {
+    ends(signal) && taker(target, signal).is_some_and(|fiber| !is_awaiting(fiber, signal))
 }
 
 /// Does the call mean the calling process?

@@ -47,12 +47,12 @@ fn is_lost(target: Target, signal: c_int) -> bool {
     is_ignored(signal) && !kept
 }
 
-fn is_awaiting(fiber: usize, signal: c_int) -> bool {
+pub fn is_awaiting(fiber: usize, signal: c_int) -> bool {
     fibers()[fiber].signals.awaited & bit(signal) != 0
 }
 
 /// Who takes it: of the process's threads the first, if it can, as on Linux.
-fn taker(target: Target, signal: c_int) -> Option<usize> {
+pub fn taker(target: Target, signal: c_int) -> Option<usize> {
     let takes = |fiber: &usize| {
         let fiber = &fibers()[*fiber];
         fiber.state != State::Finished && fiber.signals.wants(signal)
