@@ -76,7 +76,7 @@ fn unseen_accesses_are_noted_with_their_place() {
 }
 
 /// A call around an instruction of inline assembly saves the low halves of xmm0 to xmm15, and other registers only before
-/// other code runs (crates/engine/src/hooks/registers.rs).
+/// other code runs (crates/engine/src/registers.rs).
 #[test]
 fn the_runtime_changes_no_vector_register_above_the_low_halves() {
     let runtime = std::fs::read(corefold().with_file_name("libcorefold_rt.so")).unwrap();

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted while the program runs, and the recording of it.
-pub mod early;
+//! What is noted of a thread's work while it runs: samples of its stack, locks it takes, what it allocates and frees; and the
+//! run's use of the host.
+pub mod allocations;
+pub mod freed;
 pub mod host;
 pub mod locks;
-mod meetings;
-pub mod modules;
-pub mod progress;
-pub mod record;
 pub mod sample;
-pub mod sites;
-pub mod trace;
-mod users;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's arguments and environment, at addresses that do not depend on what else is in the
 //! environment: each variable on pages of its own, by its name.
-use crate::calls::string;
+use crate::bytes;
 use crate::layout::{ARGUMENTS, ARGUMENTS_BYTES};
-use crate::{crash, sys};
+use crate::sys;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char};
@@ -19,7 +19,7 @@ const VARIABLES_PAGES: u64 = ARGUMENTS_BYTES / 2 / PAGE;
 /// Moves all there, and returns the new list: the arguments, a null, the environment, a null.
 pub fn place(argc: usize, argv: *mut *mut c_char) -> *mut *mut c_char {
     if !sys::map_at(ARGUMENTS, ARGUMENTS_BYTES) {
-        crash::engine_fault("cannot reserve address space for the arguments (is `ulimit -v` set?)");
+        sys::engine_fault("cannot reserve address space for the arguments (is `ulimit -v` set?)");
     }
     let arguments = strings(argv);
     let variables = strings(argv.wrapping_add(argc + 1));
@@ -33,7 +33,7 @@ pub fn place(argc: usize, argv: *mut *mut c_char) -> *mut *mut c_char {
     let mut taken = BTreeMap::new();
     words.extend(variables.iter().map(|bytes| copy(variable_place(bytes, &mut taken), bytes)));
     words.push(0);
-    string::copy(ARGUMENTS, words.as_ptr() as u64, size_of_val(words.as_slice()) as u64);
+    bytes::copy(ARGUMENTS, words.as_ptr() as u64, size_of_val(words.as_slice()) as u64);
     let list = ARGUMENTS as *mut *mut c_char;
     set_environment(list.wrapping_add(argc + 1));
     list
@@ -48,7 +48,7 @@ fn strings<'a>(list: *mut *mut c_char) -> Vec<&'a [u8]> {
 }
 
 fn copy(to: u64, bytes: &[u8]) -> u64 {
-    string::copy(to, bytes.as_ptr() as u64, bytes.len() as u64);
+    bytes::copy(to, bytes.as_ptr() as u64, bytes.len() as u64);
     to
 }
 

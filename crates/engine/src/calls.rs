@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other functions of libc that are stood in for, a file a family.
-pub mod clock;
-pub mod deadline;
+pub mod allocation;
+mod cpus;
 pub mod files;
+pub mod holding;
 pub mod identity;
 pub mod io;
+pub mod kernel;
 pub mod library;
 pub mod library_locks;
 pub mod loaded;
@@ -14,9 +16,9 @@ pub mod process;
 pub mod random;
 pub mod raw;
 pub mod shown;
-pub mod signals;
 pub mod sleep;
 pub mod stdio;
+pub mod stream;
 pub mod string;
 pub mod system_call;
 pub mod temporary;

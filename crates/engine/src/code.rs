@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose code calls: the runtime's own, libc's, or the program's.
-use crate::threads::single;
+pub mod cost;
+pub mod innermost;
+pub mod loaded;
+pub mod mapped;
+pub mod modules;
+pub mod system_calls;
+pub mod unwind;
+
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,8 +58,8 @@ unsafe extern "C" {
     static __ehdr_start: libc::Elf64_Ehdr;
 }
 
-/// Learns where the runtime's, libc's and the program's code lie.
-pub fn find() {
+/// Learns where the runtime's, libc's and the program's code lie. Returns libc's version.
+pub fn find() -> &'static [u8] {
     OWN.learn(&raw const __ehdr_start as u64);
     // SAFETY: the result is plain data; only libc has that function.
     unsafe {
@@ -66,7 +73,7 @@ pub fn find() {
             PROGRAM.learn(found.dli_fbase as u64);
         }
         let version = core::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(function);
-        single::learn(CStr::from_ptr(version()).to_bytes());
+        CStr::from_ptr(version()).to_bytes()
     }
 }
 

@@ -1,110 +1,91 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that end badly: what happened is recorded and said, and the process ends with a code of its own.
-pub mod innermost;
-pub mod unwind;
 
-use crate::account::record;
-use crate::calls::signals;
+use crate::carrier;
+use crate::code;
+use crate::code::innermost;
+use crate::code::unwind::Registers;
+use crate::ending::{self, End, STOP};
 use crate::engine::{self, active, engine};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
+use crate::memory;
+use crate::recorder::region;
+use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::stack_here;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::peek;
-use crate::threads::thread;
-use crate::{code, memory, sys};
+use crate::stacks;
+use crate::sys;
+use crate::threads::signals;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_launch::{
-    EXIT_CRASHED, EXIT_DEADLOCK, EXIT_ENGINE, EXIT_LIVELOCK, EXIT_TIMED_OUT, EXIT_UNSUPPORTED, EXIT_USE_AFTER_FREE,
+    EXIT_CRASHED, EXIT_DEADLOCK, EXIT_LIVELOCK, EXIT_OUT_OF_MEMORY, EXIT_TIMED_OUT, EXIT_UNSUPPORTED,
+    EXIT_USE_AFTER_FREE,
 };
-use corefold_recording::{Misuse, Running, Status, Unseen, Waiter};
-use unwind::Registers;
+use corefold_recording::{Running, Status, Unseen, Waiter};
 
-/// Set by SIGTERM or SIGINT: the runner wants a recording of what has run so far.
-static STOP: AtomicBool = AtomicBool::new(false);
 /// The clock at that time.
 static ASKED_AT: AtomicU64 = AtomicU64::new(0);
-
-/// A fault of the runtime itself.
-pub fn engine_fault(what: &str) -> ! {
-    sys::write(2, b"corefold: fault in the runtime: ");
-    sys::write(2, what.as_bytes());
-    sys::write(2, b"\n");
-    sys::exit_group(EXIT_ENGINE)
-}
 
 /// The return addresses between a thread's place and its innermost function with hooks, whose own is `outer`.
 fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
     let e = engine();
     let Some(outer) = outer else { return Vec::new() };
     let registers =
-        if fiber == e.sched.fiber { Registers::here() } else { Registers::saved(e.fibers[fiber].saved_sp()) };
+        if fiber == e.sched.fiber { Registers::here() } else { Registers::saved(fibers()[fiber].saved_sp()) };
     registers.between(pc, outer)
-}
-
-/// The running thread's calls around its call that returns to `pc`, innermost first, also of functions without hooks.
-pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
-    let known = || engine::current().calls(hot!().frames);
-    let within = known().next().map(|outer| Registers::here().between(pc, outer)).unwrap_or_default();
-    within.into_iter().chain(known()).take(most).collect()
 }
 
 /// Records how the run ended and ends the process.
 fn end_with(status: Status, code: i32) -> ! {
-    record::finish(status);
+    carrier::reclaim();
+    region::finish(status);
     sys::exit_group(code)
 }
 
-/// The running fiber's calls, innermost first.
-pub fn stack_here(pc: u64) -> Vec<u64> {
-    let mut stack = alloc::vec![pc];
-    stack.extend(engine::current().calls(hot!().frames).take(64));
-    stack
+fn end(why: End) -> ! {
+    match why {
+        End::Unsupported { what, pc } => {
+            end_with(Status::Unsupported { what: what.to_string(), stack: stack_here(pc) }, EXIT_UNSUPPORTED)
+        }
+        End::OutOfMemory { bytes, pc } => {
+            end_with(Status::OutOfMemory { bytes, stack: stack_here(pc) }, EXIT_OUT_OF_MEMORY)
+        }
+        End::Deadlock => end_with(Status::Deadlock { waiters: waiters() }, EXIT_DEADLOCK),
+        End::Livelock { pc, spin } => {
+            end_with(Status::Livelock { spin, running: running(pc), waiters: waiters() }, EXIT_LIVELOCK)
+        }
+        End::UseAfterFree(misuse) => end_with(Status::UseAfterFree(*misuse), EXIT_USE_AFTER_FREE),
+        End::Killed { signal, pc, sp } => crashed(signal, None, pc, sp),
+        End::KilledThere { signal, fiber } => {
+            let (thread, stack) = (fiber as u32, stack_of(fiber));
+            end_with(Status::Crashed { signal, address: None, thread, stack, overflow: false }, EXIT_CRASHED)
+        }
+        End::Stopped { pc } => timed_out(pc),
+    }
 }
 
 fn stack_of(fiber: usize) -> Vec<u64> {
     let e = engine();
-    let top = if fiber == e.sched.fiber { hot!().frames } else { e.fibers[fiber].frames };
-    e.fibers[fiber].calls(top).take(64).collect()
-}
-
-/// The program does what cannot be simulated.
-pub fn unsupported(what: &str, pc: u64) -> ! {
-    end_with(Status::Unsupported { what: what.to_string(), stack: stack_here(pc) }, EXIT_UNSUPPORTED)
-}
-
-pub fn out_of_memory(bytes: u64, pc: u64) -> ! {
-    end_with(Status::OutOfMemory { bytes, stack: stack_here(pc) }, corefold_launch::EXIT_OUT_OF_MEMORY)
-}
-
-/// Nothing can run any more.
-pub fn deadlock() -> ! {
-    end_with(Status::Deadlock { waiters: waiters() }, EXIT_DEADLOCK)
+    let top = if fiber == e.sched.fiber { hot!().frames } else { fibers()[fiber].frames };
+    fibers()[fiber].calls(top).take(64).collect()
 }
 
 /// Is it blocked, or polling in a spin?
 fn waits(fiber: usize) -> bool {
-    let f = &engine().fibers[fiber];
+    let f = &fibers()[fiber];
     f.state == State::Blocked || f.state == State::Running && matches!(f.wait, Wait::Retry { .. } | Wait::Io { .. })
 }
 
 fn waiters() -> Vec<Waiter> {
-    let e = engine();
-    (0..e.fibers.len()).filter(|f| waits(*f)).map(waiter).collect()
-}
-
-/// Threads run without progress: they poll memory (`spin`), or have used up their time.
-pub fn livelock(pc: u64, spin: bool) -> ! {
-    end_with(Status::Livelock { spin, running: running(pc), waiters: waiters() }, EXIT_LIVELOCK)
-}
-
-pub fn use_after_free(misuse: Misuse) -> ! {
-    end_with(Status::UseAfterFree(misuse), EXIT_USE_AFTER_FREE)
+    (0..fibers().len()).filter(|f| waits(*f)).map(waiter).collect()
 }
 
 fn waiter(fiber: usize) -> Waiter {
-    let f = &engine().fibers[fiber];
+    let f = &fibers()[fiber];
     let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait {
         Wait::Futex { object, call, .. } => (call, object, crate::account::locks::holders(object)),
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
@@ -133,20 +114,6 @@ fn waiter(fiber: usize) -> Waiter {
     Waiter { thread: fiber as u32, call: String::from(call), on, held_by, stack }
 }
 
-/// Ends the run if the runner has asked for it; the running fiber is at `pc`.
-#[inline]
-pub fn check_stop(pc: u64) {
-    stop_if_asked(pc);
-    signals::take_in();
-}
-
-#[inline]
-pub fn stop_if_asked(pc: u64) {
-    if STOP.load(Ordering::Relaxed) {
-        timed_out(pc);
-    }
-}
-
 fn timed_out(pc: u64) -> ! {
     let (running, waiters) = (running(pc), waiters());
     // If all wait and no timer is set, they wait for outside input.
@@ -171,11 +138,11 @@ fn unseen(pc: u64, sp: u64) -> ! {
 /// The threads that are on a CPU; the running one is at `pc`.
 fn running(pc: u64) -> Vec<Running> {
     let e = engine();
-    let runs = |f: &usize| e.fibers[*f].state == State::Running && !waits(*f);
+    let runs = |f: &usize| fibers()[*f].state == State::Running && !waits(*f);
     let mut running: Vec<Running> =
-        (0..e.fibers.len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
+        (0..fibers().len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
     for r in &mut running {
-        let fiber = &e.fibers[r.thread as usize];
+        let fiber = &fibers()[r.thread as usize];
         let place = match r.thread as usize == e.sched.fiber {
             true => Some(pc),
             // It has left its CPU's turn in a hook that the program called.
@@ -239,14 +206,14 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     // SAFETY: the kernel passes both for SA_SIGINFO handlers.
     let (address, registers) =
         unsafe { (fault_address(&*info), &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
-    if peek::gives_up(signal, registers) || signal == libc::SIGSEGV && crate::calls::clock::emulate_rdtsc(registers) {
+    if peek::gives_up(signal, registers) || signal == libc::SIGSEGV && crate::threads::clock::emulate_rdtsc(registers) {
         return;
     }
     if !active() {
         sys::exit_group(EXIT_CRASHED);
     }
     if memory::is_at_work() {
-        engine_fault("its own memory is damaged");
+        sys::engine_fault("its own memory is damaged");
     }
     // Reports take an address as a return address and look one byte before it, so point past the instruction's first byte.
     let (pc, sp) = (registers[libc::REG_RIP as usize] as u64 + 1, registers[libc::REG_RSP as usize] as u64);
@@ -269,31 +236,21 @@ fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
     let thread = engine().sched.fiber as u32;
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
-    let overflow = signal == libc::SIGSEGV && address.is_some_and(|at| thread::overflowed(at, sp));
+    let overflow = signal == libc::SIGSEGV
+        && address.is_some_and(|at| stacks::overflowed(fibers()[thread as usize].thread.slot, at, sp));
     end_with(Status::Crashed { signal, address, thread, stack, overflow }, EXIT_CRASHED)
-}
-
-/// The program sends itself a signal that ends it.
-pub fn killed(signal: c_int, pc: u64) -> ! {
-    let here = 0u8;
-    crashed(signal, None, pc, &raw const here as u64)
-}
-
-/// It sends such a signal to another thread.
-pub fn killed_there(signal: c_int, fiber: usize) -> ! {
-    let (thread, stack) = (fiber as u32, stack_of(fiber));
-    end_with(Status::Crashed { signal, address: None, thread, stack, overflow: false }, EXIT_CRASHED)
 }
 
 const HANDLER_STACK: usize = 64 << 10;
 
-/// Takes over the signals that end a process.
+/// Takes over the signals that end a process, and what the runtime itself ends the run for.
 pub fn install() {
+    ending::handle(end);
     let stack = alloc::vec![0u8; HANDLER_STACK].leak();
     let ss = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: HANDLER_STACK };
     // SAFETY: the stack lives for ever.
     unsafe { libc::sigaltstack(&ss, core::ptr::null_mut()) };
-    signals::FAULTS.into_iter().for_each(take_over);
+    crate::threads::signals::actions::FAULTS.into_iter().for_each(take_over);
     if !is_ignored(libc::SIGPIPE) {
         take_over(libc::SIGPIPE);
     }

@@ -1,61 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a simulation, and the one way to reach it.
-use crate::account::sample::Samples;
-use crate::account::sites::Sites;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
-use crate::scheduling::fiber::Fiber;
-use crate::scheduling::neutral_stack::NeutralStack;
-use crate::scheduling::sched::Scheduler;
-use crate::storage::relayout;
-use alloc::boxed::Box;
+use crate::state::scheduler::Scheduler;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
-use corefold_model::{Tag, Ticks, ticks};
-use corefold_recording::{Label, Note, Progress};
+use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
+use corefold_recording::Note;
 use corefold_sim::{Options, Sim};
 
 pub struct Engine {
     pub launch: Launch,
     pub sim: Sim,
     pub sched: Scheduler,
-    pub perturb: crate::scheduling::perturb::Perturb,
-    /// Boxed: a parked kernel thread keeps the address of its own.
-    #[allow(clippy::vec_box)]
-    pub fibers: Vec<Box<Fiber>>,
-    pub neutral_stack: NeutralStack,
-    pub samples: Samples,
-    pub sites: Sites,
-    pub heap: crate::storage::heap::Heap,
-    pub freed: crate::storage::freed::Freed,
-    pub mapped: crate::storage::mapped::Mapped,
-    pub relayouts: relayout::Relayouts,
-    pub locks: crate::account::locks::Locks,
-    pub progress: Vec<Progress>,
-    /// How often the program has read a clock, and timers of its own came due.
-    pub clock_reads: u64,
-    pub alarms: u64,
-    /// The longest time that one of these timers was set for.
-    pub longest_alarm: Ticks,
-    pub labels: Vec<Label>,
-    /// Frames of threads' stacks that something shared lies in.
-    pub frames: crate::hooks::frames::Frames,
     pub notes: Vec<Note>,
-    /// Mapped files, and the runtime's hooks by address: for decoding blocks.
-    pub modules: Vec<corefold_recording::Module>,
-    pub modules_as_of: u64,
-    pub hooks: Vec<(u64, corefold_block::Hook)>,
-    /// Estimated time between two hooks, in code whose blocks have none.
-    pub estimates: crate::hooks::estimate::Known,
-    pub unhooked: crate::hooks::unhooked::Known,
-    pub rounds: crate::hooks::rounds::Rounds,
-    pub branches: crate::hooks::branches::Branches,
-    pub region: crate::account::progress::Region,
-    /// The thread whose accesses are written down, if any.
-    pub trace: Option<crate::account::trace::Trace>,
 }
 
 impl Engine {
@@ -84,7 +45,7 @@ pub fn engine() -> &'static mut Engine {
     // SAFETY: one carrier; callers do not keep the reference across a switch.
     match unsafe { &mut *ENGINE.0.get() } {
         Some(engine) => engine,
-        None => crate::crash::engine_fault("the simulation was used before it was initialised"),
+        None => crate::sys::engine_fault("the simulation was used before it was initialised"),
     }
 }
 
@@ -94,40 +55,7 @@ pub fn begin(launch: Launch) {
     let options = Options { slack, step_by_step, seed, ..Options::new(launch.cpus) };
     let sim = Sim::new(&launch.machine, options);
     let sched = Scheduler::new(&launch);
-    let samples = Samples::new(&launch);
-    let perturb = crate::scheduling::perturb::Perturb::new(&launch);
-    let heap = crate::storage::heap::Heap::new(launch.cpus);
-    let engine = Engine {
-        sim,
-        sched,
-        perturb,
-        samples,
-        launch,
-        fibers: Vec::new(),
-        neutral_stack: NeutralStack::new(),
-        sites: Sites::default(),
-        heap,
-        freed: crate::storage::freed::Freed::default(),
-        mapped: crate::storage::mapped::Mapped::default(),
-        relayouts: relayout::Relayouts::default(),
-        locks: crate::account::locks::Locks::default(),
-        progress: Vec::new(),
-        clock_reads: 0,
-        alarms: 0,
-        longest_alarm: 0,
-        labels: Vec::new(),
-        frames: crate::hooks::frames::Frames::default(),
-        notes: Vec::new(),
-        modules: Vec::new(),
-        modules_as_of: 0,
-        hooks: Vec::new(),
-        estimates: Default::default(),
-        unhooked: Default::default(),
-        rounds: Default::default(),
-        branches: Default::default(),
-        region: crate::account::progress::Region::default(),
-        trace: None,
-    };
+    let engine = Engine { launch, sim, sched, notes: Vec::new() };
     // SAFETY: the process has one thread as yet.
     unsafe { *ENGINE.0.get() = Some(engine) };
     ACTIVE.store(true, Ordering::Relaxed);
@@ -165,26 +93,12 @@ pub fn beside_sibling(alone: Ticks) -> Ticks {
     shared.max(alone)
 }
 
-/// What is known of the line that `address` lies on. The shadow has a place for every 64 bytes, as the
-/// hooks index it so; of a longer line the first is used, and the others always lead to the slow path.
-#[inline]
-pub fn tag_of(address: u64) -> &'static mut Tag {
-    slot_of(relayout::simulated(address, 1))
-}
-
 /// The same for where `address` itself lies.
 #[inline]
 pub fn slot_of(address: u64) -> &'static mut Tag {
     let first = line_start(address) >> SHADOW_SHIFT;
     // SAFETY: the shadow covers every user address, and only the carrier touches it.
     unsafe { &mut *((SHADOW + first * 4) as *mut Tag) }
-}
-
-/// The running fiber.
-#[inline]
-pub fn current() -> &'static mut Fiber {
-    let engine = engine();
-    &mut engine.fibers[engine.sched.fiber]
 }
 
 /// Prints a note, once for each place, that something is not simulated as it behaves natively.
@@ -205,4 +119,16 @@ pub fn line_start(address: u64) -> u64 {
 #[inline]
 pub fn line_bytes() -> u64 {
     u64::from(engine().launch.machine.line_bytes)
+}
+
+/// Nanoseconds that so many ticks last.
+pub fn nanoseconds_of(ticks: Ticks) -> u64 {
+    let cycles = u128::from(ticks / TICKS_PER_CYCLE);
+    (cycles * 1_000_000_000 / u128::from(engine().launch.machine.clock_hz.max(1))) as u64
+}
+
+/// Ticks that last so many nanoseconds.
+pub fn ticks_of(nanoseconds: u64) -> Ticks {
+    let ticks = u128::from(nanoseconds) * u128::from(engine().launch.machine.clock_hz) * u128::from(TICKS_PER_CYCLE);
+    (ticks / 1_000_000_000).min(u128::from(u64::MAX / 4)) as u64
 }

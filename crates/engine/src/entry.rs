@@ -68,3 +68,33 @@ macro_rules! register {
     };
 }
 pub(crate) use register;
+
+/// The entry of a read: `$first`, if anything, then `$body`.
+macro_rules! look_entry {
+    ($(#[$export:meta])? $name:ident $first:literal $body:path) => {
+        #[unsafe(naked)]
+        $(#[$export])?
+        pub extern "C" fn $name() {
+            core::arch::naked_asm!(
+                $first,
+                "mov rax, ds:[{captured}]",
+                "cmp qword ptr [rax], 0",
+                "jne 2f",
+                "jmp {body}",
+                "2: mov qword ptr [rax], {done}",
+                "mov [rax + 8], rbx",
+                "mov [rax + 16], rbp",
+                "mov [rax + 24], r12",
+                "mov [rax + 32], r13",
+                "mov [rax + 40], r14",
+                "mov [rax + 48], r15",
+                "mov [rax + 56], rsp",
+                "jmp {body}",
+                captured = const crate::hot::CAPTURED,
+                done = const crate::hot::Captured::DONE,
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use look_entry;

@@ -2,24 +2,21 @@
 //! What the compiled-in hooks call: memory accesses, atomic operations, basic blocks, function entries.
 //! `estimate` is for code whose blocks have no hooks, `tsan` what else the runtime of TSan has.
 pub mod access;
-mod alike;
 pub mod around;
 pub mod atomics;
 pub mod blocks;
 pub mod branches;
+pub mod delays;
 pub mod estimate;
 pub mod frames;
-pub mod hot;
+mod inline;
 pub mod l1_refill;
+pub mod limit;
 pub mod polls;
-pub mod registers;
 pub mod rounds;
-pub mod run_ahead;
-pub mod spin;
+mod settle;
+mod skip;
 pub mod split;
-pub mod store_buffer;
 mod tsan;
 mod unaligned;
-pub mod unhooked;
-pub mod waits;
 pub mod wide;

@@ -12,32 +12,45 @@ extern crate alloc;
 
 mod account;
 mod arguments;
+mod bytes;
 mod calls;
+mod carrier;
 mod code;
+mod counts;
 mod crash;
+mod ending;
 mod engine;
 mod entry;
-mod holding;
+mod frees;
+mod fs_base;
 mod hooks;
+mod hot;
 mod layout;
+mod mappings;
 mod memory;
+mod parameters;
 mod passing;
+mod personality;
 mod real;
+mod recorder;
+mod registers;
 mod scheduling;
+mod stacks;
 mod stand_in;
 mod start;
+mod state;
 mod storage;
 mod sys;
 mod threads;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo) -> ! {
-    crash::engine_fault(&alloc::format!("{info}"))
+    sys::engine_fault(&alloc::format!("{info}"))
 }
 
 /// The personality routine of the runtime's frames: nothing to clean up, continue. (pthread_exit
 /// unwinds past the frames of its own that called the unwinder.)
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() -> core::ffi::c_int {
-    threads::unwind::CONTINUE
+    personality::CONTINUE
 }

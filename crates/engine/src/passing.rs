@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entry points that hand a call on to libc's function of the same name with every register as it was,
 //! so that its signature need not be known: variadic and floating-point arguments work too.
-use crate::hooks::registers;
+use crate::registers;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -63,7 +63,7 @@ pub extern "C" fn look_up(arguments: &Arguments, _pc: u64) {
     let slot = unsafe { &*arguments.slot };
     let found = crate::real::next(slot.name);
     if found == 0 {
-        crate::crash::engine_fault("libc lacks a function that the runtime replaces");
+        crate::sys::engine_fault("libc lacks a function that the runtime replaces");
     }
     slot.address.store(found as *mut _, Ordering::Relaxed);
 }

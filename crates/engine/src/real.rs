@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! libc's own functions, where a stand-in of ours has their name.
-use crate::calls::within::allocator;
-use crate::hooks::registers;
+use crate::frees;
+use crate::registers;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ pub fn find(cache: &AtomicUsize, name: &'static [u8]) -> usize {
     }
     let found = next(name.as_ptr().cast());
     if found == 0 {
-        crate::crash::engine_fault("libc lacks a function that the runtime needs");
+        crate::sys::engine_fault("libc lacks a function that the runtime needs");
     }
     cache.store(found, Ordering::Relaxed);
     found
@@ -24,7 +24,7 @@ pub fn find(cache: &AtomicUsize, name: &'static [u8]) -> usize {
 /// loader frees the text of an earlier error, perhaps by the program's own `free`; but hooks look functions up, too.
 pub fn next(name: *const c_char) -> usize {
     // SAFETY: a terminated string.
-    allocator::leaving_unfreed(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name) } as usize)
+    frees::leaving_unfreed(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name) } as usize)
 }
 
 /// Declares `name` as a function that calls libc's.

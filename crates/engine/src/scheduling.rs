@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which thread runs where and when: CPUs, their clocks, fibers and their stacks.
+//! Which thread runs where and when: CPUs, their clocks and store buffers, fibers and their spins.
+pub mod alike;
+pub mod charges;
 pub mod fiber;
+pub mod foreign_stack;
+pub mod lease;
+pub mod lookup;
 pub mod neutral_stack;
+pub mod outside;
 pub mod peek;
 pub mod perturb;
 pub mod placing;
+pub mod run_ahead;
 pub mod sched;
+pub mod shown;
+pub mod spin;
 pub mod spin_skip;
-pub mod stacks;
+pub mod store_buffer;
 pub mod timers;
+pub mod trace;
+pub mod unhooked;
+pub mod waits;

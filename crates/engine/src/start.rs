@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a simulation begins: the runtime takes the place of `__libc_start_main`, reads what the runner
 //! wants, moves the program to a stack at a fixed address and lets libc continue there.
-use crate::account::{host, record};
-use crate::calls::{clock, loaded, raw, stdio, within};
-use crate::hooks::hot;
+use crate::account::freed;
+use crate::account::host;
+use crate::account::sample::SAMPLES;
+use crate::calls::allocation::arenas;
+use crate::calls::allocation::libraries;
+use crate::calls::allocation::malloc;
+use crate::calls::raw;
+use crate::calls::stdio;
+use crate::calls::within;
+use crate::code::loaded;
+use crate::crash;
+use crate::engine;
+use crate::fs_base;
+use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
-use crate::scheduling::sched;
-use crate::storage::{freed, heap, libraries, malloc, mapping, relayout};
+use crate::mappings::mapping;
+use crate::parameters;
+use crate::recorder::region;
+use crate::scheduling::outside::{self, Outside};
+use crate::scheduling::{perturb, sched};
+use crate::storage::objects;
+use crate::storage::relayout;
+use crate::sys;
+use crate::threads::clock;
 use crate::threads::thread;
-use crate::{crash, engine, sys};
-use alloc::vec::Vec;
 use core::arch::global_asm;
-use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_recording::Status;
 
 static READY: AtomicBool = AtomicBool::new(false);
-static FSGSBASE: AtomicBool = AtomicBool::new(false);
-static RSEQ_OFFSET: AtomicI64 = AtomicI64::new(0);
-
-pub fn has_fsgsbase() -> bool {
-    FSGSBASE.load(Ordering::Relaxed)
-}
-
-/// Where a thread's rseq area lies relative to its FS base; 0 if glibc registers none.
-pub fn rseq_offset() -> i64 {
-    RSEQ_OFFSET.load(Ordering::Relaxed)
-}
 
 /// Runs before the program's own constructors: the hooks need their tables, simulated or not.
 #[used]
@@ -39,7 +44,7 @@ extern "C" fn initialise() {
     }
     let mapped = hot::map() && sys::map_at(SHADOW, SHADOW_BYTES) && sys::map_at(BLOCK_COSTS, BLOCK_BYTES);
     if !mapped {
-        crash::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
+        sys::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
     }
 }
 
@@ -78,7 +83,7 @@ pub extern "C" fn __libc_start_main(
 ) -> c_int {
     initialise();
     let mut arguments = StartArguments { main, argc, argv, init, fini, rtld_fini, stack_end };
-    let Some(launch) = launch() else { return libc_start(&arguments) };
+    let Some(launch) = parameters::launch() else { return libc_start(&arguments) };
     let stack = begin(launch);
     arguments.argv = crate::arguments::place(argc as usize, argv);
     // SAFETY: the stack is mapped and free; `go` does not return.
@@ -112,37 +117,23 @@ global_asm!(
     ".cfi_endproc",
 );
 
-/// What the runner wants; none where nothing is to be simulated.
-pub fn launch() -> Option<corefold_launch::Launch> {
-    let bytes = sys::read_file(&launch_path()?).unwrap_or_default();
-    corefold_launch::decode(&bytes).or_else(|| {
-        crash::engine_fault("cannot read the launch parameters: are `corefold` and the runtime of the same version?")
-    })
-}
-
-/// Path of the launch file, with its final zero byte; none where nothing is to be simulated.
-pub fn launch_path() -> Option<Vec<u8>> {
-    let mut name = corefold_launch::CONFIG_VARIABLE.as_bytes().to_vec();
-    name.push(0);
-    // SAFETY: a terminated string; the environment does not change here.
-    let value = unsafe { libc::getenv(name.as_ptr().cast()) };
-    // SAFETY: getenv's result is a terminated string.
-    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes_with_nul().to_vec())
-}
-
 /// Sets the simulation up with this thread as its first. Returns the end of the stack it is to use.
 fn begin(launch: corefold_launch::Launch) -> u64 {
-    read_abilities();
-    crate::code::find();
+    fs_base::read_abilities();
+    crate::threads::single::learn(crate::code::find());
     let freed = launch.seed == 0 || freed::map();
-    if !heap::map() || !freed || !mapping::reserve_all() {
-        crash::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
+    if !(objects::map() && arenas::map() && freed && mapping::reserve_all()) {
+        sys::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");
     }
+    outside::set(&OUTSIDE);
+    objects::begin(launch.cpus);
+    SAMPLES.with(|samples| samples.begin(&launch));
+    perturb::begin(&launch);
     engine::begin(launch);
     malloc::read_settings();
     relayout::begin();
     let stack = thread::adopt_main();
-    unregister_rseq();
+    fs_base::unregister_rseq();
     crash::install();
     clock::trap_rdtsc();
     sched::adopt_first();
@@ -162,33 +153,16 @@ unsafe extern "C" {
 }
 
 extern "C" fn at_exit(code: c_int, _: *mut c_void) {
-    record::finish(Status::Exited(code));
+    region::finish(Status::Exited(code));
 }
 
-fn read_abilities() {
-    const FSGSBASE_BIT: u64 = 2;
-    // SAFETY: no preconditions.
-    let bits = unsafe { libc::getauxval(libc::AT_HWCAP2) };
-    FSGSBASE.store(bits & FSGSBASE_BIT != 0, Ordering::Relaxed);
-    // SAFETY: terminated strings; glibc 2.35 and later export both symbols.
-    unsafe {
-        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
-        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
-        if !offset.is_null() && !size.is_null() && *size != 0 {
-            RSEQ_OFFSET.store(*offset as i64, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The kernel would write the host's CPU number into the area of the thread that runs, the carrier's.
-pub fn unregister_rseq() {
-    const RSEQ_BYTES: u64 = 32;
-    const UNREGISTER: u64 = 1;
-    const SIGNATURE: u64 = 0x5305_3053;
-    let offset = rseq_offset();
-    if offset != 0 {
-        let area = crate::scheduling::fiber::read_fs().wrapping_add_signed(offset);
-        // SAFETY: the area that glibc registered for this thread.
-        unsafe { sys::syscall!(libc::SYS_rseq, area, RSEQ_BYTES, UNREGISTER, SIGNATURE; 0, 0) };
-    }
-}
+/// What the scheduler leaves to the stand-ins.
+static OUTSIDE: Outside = Outside {
+    fire: crate::calls::timers::fire,
+    resume: crate::threads::timers::resume,
+    wait_for_input: crate::calls::io::waiting::wait_for_world,
+    look_at_input: crate::calls::io::waiting::glance,
+    take_signals: crate::threads::signals::take_in,
+    look: crate::threads::signals::delivery::look,
+    take_over: crash::take_over,
+};

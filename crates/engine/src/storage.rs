@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program's memory: its heap, its mappings, and how much of it there may be.
-pub mod arenas;
-pub mod freed;
-pub mod heap;
-pub mod libraries;
+//! What lies where in the program's memory, and where the simulator has it.
 pub mod limit;
-pub mod malloc;
+pub mod lines;
 pub mod mapped;
-pub mod mapping;
-mod operators;
+pub mod objects;
 pub mod places;
 pub mod ranges;
 pub mod relayout;
-pub mod shared;
-mod shim;

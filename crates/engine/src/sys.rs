@@ -169,3 +169,11 @@ pub fn ignore_file_limit() {
 }
 
 pub(crate) use syscall;
+
+/// A fault of the runtime itself.
+pub fn engine_fault(what: &str) -> ! {
+    write(2, b"corefold: fault in the runtime: ");
+    write(2, what.as_bytes());
+    write(2, b"\n");
+    exit_group(corefold_launch::EXIT_ENGINE)
+}

@@ -8,10 +8,10 @@ mod sampler;
 
 pub use calls::count;
 
-use crate::account::modules;
-use crate::crash::innermost;
+use crate::code::innermost;
+use crate::code::modules;
 use crate::engine::engine;
-use crate::{start, sys};
+use crate::sys;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -82,15 +82,16 @@ pub fn region_begins() {
     }
 }
 
-pub fn region_ends() {
+pub fn region_ends(is_estimated: fn(u64) -> bool) {
     if MEASURED.load(Relaxed) {
         // SAFETY: as above.
-        unsafe { *ENDED.0.get() = Some(measured()) };
+        unsafe { *ENDED.0.get() = Some(measured(is_estimated)) };
     }
 }
 
-/// The run is over: writes what was measured. A failure to write does not fail the run.
-pub fn finish() {
+/// The run is over: writes what was measured. A failure to write does not fail the run. `is_estimated`: is the time of the code
+/// there estimated from access to access?
+pub fn finish(is_estimated: fn(u64) -> bool) {
     if !MEASURED.swap(false, Relaxed) {
         return;
     }
@@ -99,23 +100,23 @@ pub fn finish() {
     let ended = unsafe { (*ENDED.0.get()).take() };
     let mut path = engine().launch.host_output().into_bytes();
     path.push(0);
-    _ = sys::write_file(&path, &encode_host(&ended.unwrap_or_else(measured)));
+    _ = sys::write_file(&path, &encode_host(&ended.unwrap_or_else(|| measured(is_estimated))));
 }
 
-fn measured() -> HostUse {
+fn measured(is_estimated: fn(u64) -> bool) -> HostUse {
     let now = totals();
     // SAFETY: as above.
     let before = unsafe { *BEFORE.0.get() }.unwrap_or_default();
     let since = |part: fn(&Totals) -> u64| part(&now).saturating_sub(part(&before));
     let faults_own = since(|t| t.own_faults);
-    let (unhooked, hooked) = samples();
+    let (unhooked, hooked) = samples(is_estimated);
     HostUse {
         refused: sampler::refused(),
         user: since(|t| t.user),
         kernel: since(|t| t.kernel),
         kernel_own: since(|t| t.own_kernel),
         // Without the instructions, each switch of fibers is a system call.
-        kernel_mixed: MIXED.load(Relaxed) || !start::has_fsgsbase(),
+        kernel_mixed: MIXED.load(Relaxed) || !crate::fs_base::has_fsgsbase(),
         samples: sampler::all(),
         unhooked,
         hooked,
@@ -146,16 +147,15 @@ fn usage() -> Totals {
 }
 
 /// The samples outside the runtime: in files without hooks, by file, and in files with hooks, by instruction.
-fn samples() -> (Vec<Unhooked>, Vec<Hooked>) {
-    modules::refresh(&mut engine().modules);
-    let modules = &engine().modules;
+fn samples(is_estimated: fn(u64) -> bool) -> (Vec<Unhooked>, Vec<Hooked>) {
+    let modules = modules::all();
     let (mut unhooked, mut hooked): (Vec<Unhooked>, Vec<Hooked>) = Default::default();
     for (pc, samples) in sampler::places() {
         let module = modules.iter().find(|module| (module.start..module.end).contains(&pc));
         let path = module.map_or("", |module| &module.path);
         if innermost::is_programs(pc) {
             // Where only accesses have hooks, the time between them is estimated.
-            if let Some(module) = module.filter(|_| !crate::hooks::estimate::holds(pc)) {
+            if let Some(module) = module.filter(|_| !is_estimated(pc)) {
                 hooked.push(Hooked { path: String::from(path), address: pc - module.base, samples });
             }
             continue;

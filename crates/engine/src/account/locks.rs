@@ -1,276 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Statistics of each lock: acquisitions, waits and holds, and the threads that hold it now.
-use crate::account::early::Wait;
-use crate::account::meetings::Meeting;
-use crate::crash::callers_here;
-use crate::engine::{current, engine, tag_of};
-use crate::hooks::hot::hot;
-use crate::hooks::waits::Spin;
+//! Locks are taken and released by the running thread: what [`LOCKS`] keeps of that.
+use crate::counts::lock_table::LOCKS;
+use crate::engine::engine;
+use crate::hot::hot;
+use crate::scheduling::fiber::{callers_here, current};
 use alloc::string::String;
 use alloc::vec::Vec;
-use corefold_model::{TICKS_PER_CYCLE, Ticks};
-use corefold_recording::{Lock, LockKind, Object};
-use corefold_sim::Takes;
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
+use corefold_model::Ticks;
+use corefold_recording::LockKind;
 
-struct Record {
-    kind: LockKind,
-    /// What it is called, if it is libc's.
-    name: String,
-    object: Option<Object>,
-    counts: Counts,
-    /// Threads that hold it, each as often as it has taken it.
-    holders: Vec<u32>,
-    /// Since when somebody has.
-    held_since: Ticks,
-    meeting: Meeting,
-    /// Of words that are spun on.
-    takes: Takes,
-}
-
-#[derive(Default)]
-struct Counts {
-    acquisitions: u64,
-    contended: u64,
-    wait: Ticks,
-    hold: Ticks,
-    longest_wait: Ticks,
-    wait_pc: u64,
-    callers: Vec<u64>,
-}
-
-pub struct Locks {
-    records: HashMap<u64, Record, FxBuildHasher>,
-    /// Of objects that were at the same address before.
-    past: Vec<Lock>,
-    /// Words that are spun on, and those that may be held now, by [`Locks::slot`]: filters that most updates and stores
-    /// do not pass.
-    spun: [bool; SLOTS],
-    held: [bool; SLOTS],
-    /// When the region of interest began: waits count from then on.
-    counted_from: Ticks,
-}
-
-impl Default for Locks {
-    fn default() -> Self {
-        let none = [false; SLOTS];
-        Locks { records: HashMap::default(), past: Vec::new(), spun: none, held: none, counted_from: 0 }
-    }
-}
-
-const SLOTS: usize = 256;
 /// So many calls around a wait are recorded: wrappers of locks are not deeper.
 const CALLERS: usize = 8;
-
-impl Locks {
-    fn slot(address: u64) -> usize {
-        (address >> 2 ^ address >> 8) as usize % SLOTS
-    }
-
-    fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
-        self.records.entry(address).or_insert_with(|| Record {
-            kind,
-            name: String::new(),
-            object: object_at(address),
-            counts: Counts::default(),
-            holders: Vec::new(),
-            held_since: 0,
-            meeting: Meeting::default(),
-            takes: Takes::default(),
-        })
-    }
-
-    /// The record of a lock of this kind.
-    fn of_kind(&mut self, address: u64, kind: LockKind) -> &mut Record {
-        let record = self.at(address, kind);
-        if record.kind != kind {
-            // Another object lay here before, or threads spun on the lock before it was first taken.
-            record.kind = kind;
-            record.object = object_at(address);
-            record.name.clear();
-            record.counts = Counts::default();
-            record.meeting = Meeting::default();
-            record.holders.clear();
-            record.takes = Takes::default();
-        }
-        record
-    }
-
-    /// The running thread begins to spin on this word.
-    pub fn spins(&mut self, address: u64) {
-        let slot = Self::slot(address);
-        let record = self.at(address, LockKind::SpunWord);
-        if record.kind == LockKind::SpunWord {
-            record.takes.looks(engine().sched.fiber as u32);
-            self.spun[slot] = true;
-        }
-    }
-
-    /// The running thread looks at the word after it has updated it: the update has not taken it.
-    #[inline]
-    pub fn not_taken(&mut self, address: u64) {
-        if self.spun[Self::slot(address)]
-            && let Some(record) = self.records.get_mut(&address)
-        {
-            record.takes.looks(engine().sched.fiber as u32);
-        }
-    }
-
-    /// A thread has waited for this word by spinning.
-    pub fn spun(&mut self, wait: &Spin) {
-        let record = self.at(wait.address, LockKind::SpunWord);
-        if record.kind == LockKind::SpunWord {
-            let callers = || wait.callers.iter().copied().filter(|pc| *pc != 0).collect();
-            record.counts.waited(wait.time, wait.pc, callers);
-        }
-    }
-
-    /// A read-modify-write of the running thread changed the word so: if threads spin on it, that may take or release it.
-    /// `again`: it has stored nothing since its last update of the word. Returns whether this releases it.
-    #[inline]
-    pub fn updated(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
-        let slot = Self::slot(address);
-        self.spun[slot] && self.takes_or_releases(address, change, again)
-    }
-
-    fn takes_or_releases(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
-        let Some(record) = self.records.get_mut(&address) else { return false };
-        if record.kind != LockKind::SpunWord {
-            return false;
-        }
-        let released = record.takes.updated(engine().sched.fiber as u32, change, again, hot!().clock);
-        // Two words of one slot: the filter lets stores to either pass.
-        self.held[Self::slot(address)] |= record.takes.any();
-        released
-    }
-
-    /// The running thread has stored to the word, which takes effect at `effect`: if it holds it, that releases it.
-    #[inline]
-    pub fn stored(&mut self, address: u64, effect: Ticks) {
-        if self.held[Self::slot(address)] {
-            self.let_go(address, effect);
-        }
-    }
-
-    fn let_go(&mut self, address: u64, effect: Ticks) {
-        let Some(record) = self.records.get_mut(&address) else { return };
-        if record.kind == LockKind::SpunWord {
-            record.takes.stored(engine().sched.fiber as u32, effect);
-        }
-    }
-
-    /// Forgets all counts: the region of interest begins. What is held stays held.
-    pub fn clear(&mut self) {
-        let now = hot!().clock;
-        self.counted_from = now;
-        self.past.clear();
-        self.records.retain(|_, r| !r.holders.is_empty() || r.kind == LockKind::SpunWord);
-        for record in self.records.values_mut() {
-            record.takes.clear(now);
-            record.counts = Counts::default();
-            record.meeting = Meeting::default();
-            record.held_since = now;
-        }
-    }
-
-    /// Words that threads polled and nobody wrote are no locks.
-    pub fn forget_unwritten(&mut self) {
-        let written = |address: u64| {
-            let line = tag_of(address).record_index();
-            line.is_none_or(|line| engine().sites.was_written(line, address))
-        };
-        self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
-    }
-
-    /// Objects that were at addresses where others are by now.
-    pub fn past_objects(&self) -> usize {
-        self.past.len()
-    }
-
-    /// In the order of their wait, the longest first. `early`: the start-up waits of all threads.
-    pub fn all(&self, early: impl Iterator<Item = Wait>) -> Vec<Lock> {
-        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0 || r.counts.contended > 0);
-        let mut past = self.past.clone();
-        let mut records: HashMap<u64, Lock, FxBuildHasher> = used.map(|(a, r)| (*a, r.lock(*a))).collect();
-        for wait in early {
-            let replaced = past.iter_mut().skip(wait.past).find(|lock| lock.address == wait.address);
-            if let Some(lock) = replaced.or_else(|| records.get_mut(&wait.address)) {
-                lock.start_cycles = (lock.start_cycles + wait.ticks / TICKS_PER_CYCLE).min(lock.wait_cycles);
-            }
-        }
-        let mut locks: Vec<Lock> = records.into_values().chain(past).collect();
-        locks.sort_by_key(|l| (core::cmp::Reverse(l.wait_cycles), l.address));
-        locks
-    }
-}
-
-fn object_at(address: u64) -> Option<Object> {
-    crate::storage::heap::objects_on(address, 1).pop()
-}
-
-impl Counts {
-    /// `callers`: the calls around the one that returns to `pc`, which are looked up where they are needed.
-    fn waited(&mut self, wait: Ticks, pc: u64, callers: impl Fn() -> Vec<u64>) {
-        self.contended += 1;
-        self.wait += wait;
-        if self.wait_pc == 0 || wait > self.longest_wait {
-            self.longest_wait = wait;
-            (self.wait_pc, self.callers) = (pc, callers());
-        }
-    }
-}
-
-impl Record {
-    /// Acquisitions, and ticks held. Of a word that is spun on, both are known if updates of it end all waits for it: not
-    /// if it is a flag, or says whose turn it is.
-    fn taken(&self) -> (u64, Ticks) {
-        match self.kind {
-            LockKind::SpunWord if self.takes.count < self.counts.contended => (0, 0),
-            LockKind::SpunWord => (self.takes.count, self.takes.held),
-            _ => (self.counts.acquisitions, self.counts.hold),
-        }
-    }
-
-    fn lock(&self, address: u64) -> Lock {
-        let (acquisitions, hold) = self.taken();
-        Lock {
-            address,
-            kind: self.kind,
-            name: self.name.clone(),
-            object: self.object.clone(),
-            acquisitions,
-            contended: self.counts.contended,
-            wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
-            start_cycles: 0,
-            hold_cycles: hold / TICKS_PER_CYCLE,
-            wait_pc: self.counts.wait_pc,
-            wait_callers: self.counts.callers.clone(),
-            meetings: self.meeting.counts(),
-        }
-    }
-
-    fn has_holders(&self) -> bool {
-        matches!(self.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock | LockKind::Library)
-    }
-}
 
 /// The lock at `address` was taken now, after a wait that began at `since` (or none).
 pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
-    let counted_from = engine().locks.counted_from;
-    let record = engine().locks.of_kind(address, kind);
-    if record.has_holders() {
-        if record.holders.is_empty() {
-            record.held_since = now;
+    let wait = LOCKS.with(|locks| {
+        let counted_from = locks.counted_from;
+        let record = locks.of_kind(address, kind);
+        if record.has_holders() {
+            if record.holders.is_empty() {
+                record.held_since = now;
+            }
+            record.holders.push(thread);
         }
-        record.holders.push(thread);
-    }
-    record.counts.acquisitions += 1;
-    if let Some(since) = since {
-        let wait = now.saturating_sub(since.max(counted_from));
+        record.counts.acquisitions += 1;
+        let wait = now.saturating_sub(since?.max(counted_from));
         record.counts.waited(wait, pc, || callers_here(pc, CALLERS));
+        Some(wait)
+    });
+    if let Some(wait) = wait {
         current().waited(address, wait, now);
     }
 }
@@ -279,20 +39,22 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
 /// the lock already, by its name; and no call of ours says when it is released.
 pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
     let now = hot!().clock;
-    let counted_from = engine().locks.counted_from;
-    let wait = now.saturating_sub(since.max(counted_from));
-    let locks = &mut engine().locks;
-    let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
-    let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
-    counts.acquisitions += 1;
-    counts.waited(wait, pc, || callers_here(pc, CALLERS));
+    let wait = LOCKS.with(|locks| {
+        let wait = now.saturating_sub(since.max(locks.counted_from));
+        let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
+        let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
+        counts.acquisitions += 1;
+        counts.waited(wait, pc, || callers_here(pc, CALLERS));
+        wait
+    });
     current().waited(address, wait, now);
 }
 
 /// The running thread begins to wait at a barrier or condition variable.
 pub fn waits(address: u64, kind: LockKind) {
     let (again, woke) = (current().woken_at == address, current().woke_at == address);
-    engine().locks.of_kind(address, kind).meeting.waits(engine().sched.fiber as u32, again, woke);
+    let thread = engine().sched.fiber as u32;
+    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.waits(thread, again, woke));
 }
 
 /// The running thread has been woken from a wait there.
@@ -304,24 +66,28 @@ pub fn awake(address: u64) {
 pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
     let was_woken = current().woken_at == address;
     current().woke_at = address;
-    engine().locks.of_kind(address, kind).meeting.woke(engine().sched.fiber as u32, woken, all, was_woken);
+    let thread = engine().sched.fiber as u32;
+    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.woke(thread, woken, all, was_woken));
 }
 
 /// The same of a lock of libc's, which has no name in the program.
 pub fn acquired_as(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64, name: impl FnOnce() -> String) {
     acquired(address, kind, since, pc);
-    let record = engine().locks.at(address, kind);
-    if record.name.is_empty() {
-        record.name = name();
-    }
+    LOCKS.with(|locks| {
+        let record = locks.at(address, kind);
+        if record.name.is_empty() {
+            record.name = name();
+        }
+    });
 }
 
 /// Another object is at this address from now on. The old one's waits are kept.
 pub fn begins_anew(address: u64) {
-    let locks = &mut engine().locks;
-    if let Some(record) = locks.records.remove(&address).filter(|r| r.counts.contended > 0) {
-        locks.past.push(record.lock(address));
-    }
+    LOCKS.with(|locks| {
+        if let Some(record) = locks.records.remove(&address).filter(|r| r.counts.contended > 0) {
+            locks.past.push(record.lock(address));
+        }
+    });
 }
 
 /// The lock was released now, by the running thread or, for some kinds, on behalf of another.
@@ -329,27 +95,28 @@ pub fn released(address: u64) {
     let now = hot!().clock;
     let thread = engine().sched.fiber as u32;
     (current().woken_at, current().woke_at) = (0, 0);
-    let Some(record) = engine().locks.records.get_mut(&address) else { return };
-    if record.holders.is_empty() {
-        return;
-    }
-    let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);
-    record.holders.swap_remove(at);
-    if record.holders.is_empty() {
-        record.counts.hold += now.saturating_sub(record.held_since);
-    }
+    LOCKS.with(|locks| {
+        let Some(record) = locks.records.get_mut(&address).filter(|record| !record.holders.is_empty()) else { return };
+        let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);
+        record.holders.swap_remove(at);
+        if record.holders.is_empty() {
+            record.counts.hold += now.saturating_sub(record.held_since);
+        }
+    });
 }
 
 /// The object was initialised or destroyed: nobody holds it. Its counts stay.
 pub fn forgotten(address: u64) {
-    if let Some(record) = engine().locks.records.get_mut(&address) {
-        record.holders.clear();
-    }
+    LOCKS.with(|locks| {
+        if let Some(record) = locks.records.get_mut(&address) {
+            record.holders.clear();
+        }
+    });
 }
 
 /// Threads that hold the lock at `address`.
 pub fn holders(address: u64) -> Vec<u32> {
-    let mut holders = engine().locks.records.get(&address).map(|r| r.holders.clone()).unwrap_or_default();
+    let mut holders = LOCKS.with(|locks| locks.records.get(&address).map(|r| r.holders.clone()).unwrap_or_default());
     holders.sort_unstable();
     holders.dedup();
     holders

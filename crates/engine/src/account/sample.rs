@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples of call stacks in virtual time: a profile costs nothing between two samples.
-use crate::engine::{current, engine};
-use crate::hooks::blocks;
-use crate::hooks::hot::hot;
+use crate::carrier::Carrier;
+use crate::code::cost;
+use crate::engine::engine;
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -28,11 +30,18 @@ pub struct Samples {
     scratch: Vec<u64>,
 }
 
+pub static SAMPLES: Carrier<Samples> = Carrier::new(Samples {
+    period: 0,
+    random: 0,
+    stacks: HashMap::with_hasher(FxBuildHasher),
+    blocks: 0,
+    scratch: Vec::new(),
+});
+
 impl Samples {
-    pub fn new(launch: &Launch) -> Self {
-        let period = launch.sample_period.max(16) * TICKS_PER_CYCLE;
-        let random = launch.seed.max(1) ^ 0x9e37_79b9_7f4a_7c15;
-        Samples { period, random, stacks: HashMap::default(), blocks: 0, scratch: Vec::new() }
+    pub fn begin(&mut self, launch: &Launch) {
+        self.period = launch.sample_period.max(16) * TICKS_PER_CYCLE;
+        self.random = launch.seed.max(1) ^ 0x9e37_79b9_7f4a_7c15;
     }
 
     pub fn period_cycles(&self) -> u64 {
@@ -70,42 +79,46 @@ impl Samples {
 pub fn take_due(pc: u64, what: What) {
     let e = engine();
     let cpu = &mut e.sim.cpus[e.sim.cpu];
-    let clock = hot!().clock;
-    if clock < cpu.next_sample {
-        return;
+    if hot!().clock >= cpu.next_sample {
+        SAMPLES.with(|samples| samples.take(pc, what, hot!().clock, &mut cpu.next_sample));
     }
-    let from = cpu.next_sample;
-    while cpu.next_sample <= clock {
-        cpu.next_sample += e.samples.next_gap();
-    }
-    let cycles = (cpu.next_sample - from) / TICKS_PER_CYCLE;
-    let late = clock - from;
-    let fiber = current();
-    let mut frames = core::mem::take(&mut e.samples.scratch);
-    frames.clear();
-    // What the kernel does for a thread has no place of its own: the call that led there counts.
-    frames.extend((pc != 0).then_some(pc));
-    frames.extend(fiber.calls(hot!().frames).take(DEEPEST));
-    match frames.first_mut() {
-        // The call of the hook, not what comes after it: the report takes the first frame as it is.
-        Some(first) => *first -= 1,
-        None => frames.push(fiber.thread.routine()),
-    }
-    let time = match e.samples.stacks.get_mut(frames.as_slice()) {
-        Some(time) => time,
-        None => e.samples.stacks.entry(frames.clone()).or_default(),
-    };
-    match what {
-        _ if fiber.spins.spinning() => time.spin += cycles,
-        What::Compute => {
-            time.compute += cycles;
-            // Samples that fall due in a call's cost are taken late, by the block after it.
-            let cost = blocks::cost(pc);
-            if late < cost {
-                e.samples.blocks += cycles * TICKS_PER_CYCLE / cost;
-            }
+}
+
+impl Samples {
+    fn take(&mut self, pc: u64, what: What, clock: Ticks, next_sample: &mut Ticks) {
+        let from = *next_sample;
+        while *next_sample <= clock {
+            *next_sample += self.next_gap();
         }
-        What::Stall => time.stall += cycles,
+        let cycles = (*next_sample - from) / TICKS_PER_CYCLE;
+        let late = clock - from;
+        let fiber = current();
+        let mut frames = core::mem::take(&mut self.scratch);
+        frames.clear();
+        // What the kernel does for a thread has no place of its own: the call that led there counts.
+        frames.extend((pc != 0).then_some(pc));
+        frames.extend(fiber.calls(hot!().frames).take(DEEPEST));
+        match frames.first_mut() {
+            // The call of the hook, not what comes after it: the report takes the first frame as it is.
+            Some(first) => *first -= 1,
+            None => frames.push(fiber.thread.routine()),
+        }
+        let time = match self.stacks.get_mut(frames.as_slice()) {
+            Some(time) => time,
+            None => self.stacks.entry(frames.clone()).or_default(),
+        };
+        match what {
+            _ if fiber.spins.spinning() => time.spin += cycles,
+            What::Compute => {
+                time.compute += cycles;
+                // Samples that fall due in a call's cost are taken late, by the block after it.
+                let cost = cost::cost(pc);
+                if late < cost {
+                    self.blocks += cycles * TICKS_PER_CYCLE / cost;
+                }
+            }
+            What::Stall => time.stall += cycles,
+        }
+        self.scratch = frames;
     }
-    e.samples.scratch = frames;
 }

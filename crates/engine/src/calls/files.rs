@@ -2,14 +2,14 @@
 //! Files. Their calls cost what a system call costs; disk time is not modelled. Some paths
 //! are special.
 use crate::account::host;
-use crate::calls::io::{remember_random, transfer};
+use crate::calls::io::{parts, remember_random};
 use crate::calls::library_locks::file_name;
+use crate::calls::random;
+use crate::calls::shown;
 use crate::calls::stdio::makes;
-use crate::calls::{random, shown};
-use crate::passing::{Arguments, before};
+use crate::mappings::shared;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins_at};
-use crate::storage::shared;
 use crate::sys;
 use crate::threads::cancel;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -141,14 +141,14 @@ fn read_at(into: u64, bytes: usize, pc: u64, own: impl FnOnce() -> isize) -> isi
     sched::enter_kernel();
     host::count("pread");
     let got = own();
-    transfer::has_written(&transfer::one(into, bytes), got as i64, pc);
+    parts::has_written(&parts::one(into, bytes), got as i64, pc);
     got
 }
 
 fn write_at(fd: c_int, from: u64, bytes: usize, offset: i64, pc: u64, own: impl FnOnce() -> isize) -> isize {
     cancel::test();
     sched::enter_kernel();
-    transfer::will_read(&transfer::one(from, bytes), pc);
+    parts::will_read(&parts::one(from, bytes), pc);
     host::count("pwrite");
     let put = own();
     shared::written(fd, offset.max(0) as u64, put.max(0) as u64, pc);
@@ -171,32 +171,4 @@ stand_ins_at! {
     "r8" fn pwrite64(fd: c_int, from: u64, bytes: usize, offset: i64; pc) -> isize {
         write_at(fd, from, bytes, offset, pc, || own(fd, from, bytes, offset))
     }
-}
-
-/// A system call that does not block on another thread.
-pub extern "C" fn enters_kernel(arguments: &Arguments, _pc: u64) {
-    host::count(arguments.name());
-    sched::enter_kernel();
-}
-
-/// The same where a thread may be cancelled.
-pub extern "C" fn enters_kernel_at_point(arguments: &Arguments, _pc: u64) {
-    host::count(arguments.name());
-    cancel::test();
-    sched::enter_kernel();
-}
-
-before! {
-    crate::calls::files::enters_kernel_at_point => creat creat64 fsync fdatasync msync preadv pwritev preadv64 pwritev64
-        lockf lockf64 tcdrain;
-    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
-        euidaccess eaccess nftw nftw64 ftw ftw64;
-    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
-    crate::calls::files::enters_kernel => fstat fstat64 statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
-        ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
-        symlink chmod fchmod chown fchown utimensat futimens getcwd
-        ioctl preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
-        tee vmsplice bind getsockname getpeername getsockopt setsockopt uname getppid getuid geteuid
-        getgid getegid getrlimit setrlimit prlimit umask memfd_create shm_open shm_unlink inotify_init1
-        inotify_add_watch mlock munlock mlockall munlockall mincore;
 }

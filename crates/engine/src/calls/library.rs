@@ -2,9 +2,9 @@
 //! Calls that only change or read a variable of libc's, under a lock of libc's: threads that make them at once wait for
 //! each other; and calls that do so in an object that libc gave to the program. (`getenv`, `rand_r`, `drand48`, `strtok`
 //! and `strerror` take none.)
+use crate::calls::holding::{holding, holding_any};
 use crate::calls::library_locks::{Guarded, forget_in, pass_library, take_in, take_library};
 use crate::engine::charge;
-use crate::holding::{holding, holding_any};
 use crate::hooks::access::range_update;
 use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
@@ -70,7 +70,7 @@ pub extern "C" fn lists(a: &Arguments, pc: u64, held: &mut u64) {
 }
 
 pub extern "C" fn ends_listing(a: &Arguments, pc: u64) {
-    super::files::enters_kernel(a, pc);
+    super::kernel::enters_kernel(a, pc);
     forget_in(a.rdi);
 }
 

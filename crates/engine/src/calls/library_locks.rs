@@ -5,11 +5,13 @@
 //! A stream's is libc's own, in the program's memory: libc then finds that the thread has it already. libc's variables
 //! have locks that are not accessible, so each has a word of ours in its place.
 use crate::account::locks;
-use crate::calls::stdio::Stream;
-use crate::engine::{charge, current, engine, now};
+use crate::calls::stream::Stream;
+use crate::counts::labels;
+use crate::engine::{charge, now};
 use crate::entry::Call;
 use crate::hooks::access::range_write;
-use crate::hooks::store_buffer::write_value;
+use crate::scheduling::fiber::current;
+use crate::scheduling::store_buffer::write_value;
 use crate::threads::object::Object;
 use crate::threads::single;
 use alloc::collections::BTreeMap;
@@ -145,7 +147,7 @@ fn owner(lock: u64) -> u64 {
 
 /// Waits for a word of glibc's to be free, and takes it. Handlers run once the call is over.
 pub fn wait_for_word(object: Object, word: u64) {
-    crate::calls::signals::deafly(|| {
+    crate::threads::signals::pending::deafly(|| {
         while object.load(word) == WAITED_FOR || object.update(word, |_| Some(WAITED_FOR)) != FREE {
             object.wait(word, WAITED_FOR, None);
         }
@@ -208,9 +210,7 @@ pub fn take_library(what: Guarded, pc: u64, held: &mut u64) {
 fn take_named(lock: u64, name: &'static str, pc: u64, held: &mut u64) {
     take(lock, pc, held, || {
         let label = Label { address: lock, bytes: BYTES, name: name.to_string(), stride: 0 };
-        if !engine().labels.contains(&label) {
-            engine().labels.push(label);
-        }
+        labels::add_once(label);
         name.to_string()
     });
 }

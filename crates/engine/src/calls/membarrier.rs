@@ -3,9 +3,9 @@
 //!
 //! The caller pays for each interrupt that it sends, and waits until the slowest CPU has drained its outstanding
 //! accesses; every CPU that is interrupted loses the time of the handler.
-use crate::calls::{signals, sleep};
+use crate::calls::sleep;
 use crate::engine::{engine, now};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::scheduling::{placing, sched, spin_skip};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +39,9 @@ pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
         QUERY => BY_INTERRUPT.iter().fold(GLOBAL | GET_REGISTRATIONS, |all, (go, register)| all | go | register).into(),
         GET_REGISTRATIONS => registered.into(),
         GLOBAL => {
-            signals::deafly(|| _ = sleep::until(now() + ticks(engine().launch.machine.system.grace_period)));
+            crate::threads::signals::pending::deafly(|| {
+                _ = sleep::until(now() + ticks(engine().launch.machine.system.grace_period))
+            });
             0
         }
         _ => match BY_INTERRUPT.iter().find(|(go, register)| command == *go || command == *register) {
@@ -74,7 +76,7 @@ fn interrupt(only: Option<usize>) {
     let mut last = now();
     placing::delay(&targets, |cpu, clock| {
         let drained = engine().sim.model.drain(cpu as u32, clock);
-        let drained = crate::hooks::store_buffer::make_certain(cpu as u32, drained);
+        let drained = crate::scheduling::store_buffer::make_certain(cpu as u32, drained);
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });

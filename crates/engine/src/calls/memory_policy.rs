@@ -2,16 +2,11 @@
 //! Where memory is to lie (`mbind`, `set_mempolicy`, `move_pages`): the nodes are the simulated machine's, one for each
 //! socket. Policies are kept, and have no effect: a page lies in the socket that touches it first.
 use crate::calls::topology::Topology;
-use crate::engine::{current, engine, note};
+use crate::engine::{engine, note};
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
+use crate::state::calls::Policy;
 use core::ffi::{c_int, c_long};
-
-/// A thread's policy and its nodes, as the program set them.
-#[derive(Clone, Copy, Default)]
-pub struct Policy {
-    mode: c_int,
-    nodes: u64,
-}
 
 const MODES: c_int = 6;
 const MODE_FLAGS: c_int = 0xe000;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process: it stays one process, and its end leaves a recording however it comes about.
-use crate::account::record;
 use crate::passing::{Arguments, before};
+use crate::recorder::region;
 use crate::stand_in::stand_ins;
-use crate::{crash, sys};
+use crate::sys;
 use alloc::format;
 use core::ffi::c_int;
 use corefold_recording::Status;
@@ -15,19 +15,22 @@ pub extern "C" fn begins_another(arguments: &Arguments, pc: u64) {
         "{name}() cannot be simulated: a run is one process. Have the program do without (an option, a variable \
          of the environment), or simulate what it starts by itself"
     );
-    crash::unsupported(&what, pc);
+    crate::ending::unsupported(&what, pc);
 }
 
 /// Calls that have libc make threads of its own, which would run beside the simulated ones.
 pub extern "C" fn begins_threads(arguments: &Arguments, pc: u64) {
     let name = arguments.name();
     let what = format!("{name}() cannot be simulated: it has the C library make threads of its own");
-    crash::unsupported(&what, pc);
+    crate::ending::unsupported(&what, pc);
 }
 
 /// Descriptors that signals would be read from.
 pub extern "C" fn reads_signals(_: &Arguments, pc: u64) {
-    crash::unsupported("signalfd() cannot be simulated: have a thread wait for the signals in sigwaitinfo()", pc);
+    crate::ending::unsupported(
+        "signalfd() cannot be simulated: have a thread wait for the signals in sigwaitinfo()",
+        pc,
+    );
 }
 
 before! {
@@ -40,7 +43,7 @@ before! {
 
 /// The process ends at once (`_exit`).
 fn end(code: c_int) -> ! {
-    record::finish(Status::Exited(code));
+    region::finish(Status::Exited(code));
     sys::exit_group(code)
 }
 
@@ -55,7 +58,7 @@ stand_ins! {
 
     /// Its registered handlers run, and are not simulated any more.
     fn quick_exit(code: c_int) -> () {
-        record::finish(Status::Exited(code));
+        region::finish(Status::Exited(code));
         own(code);
     }
 }

@@ -7,46 +7,23 @@
 //! Only files with such instructions in them get a filter: to all other programs nothing changes.
 mod filter;
 
-use crate::calls::{system_call, within};
-use crate::crash::innermost;
-use crate::engine::{active, engine, note};
-use crate::hooks::unhooked;
-use crate::{code, crash, sys};
+use crate::calls::system_call;
+use crate::calls::within;
+use crate::code;
+use crate::code::innermost;
+use crate::code::system_calls;
+use crate::code::system_calls::{INSTRUCTION, Range};
+use crate::engine::{active, note};
+use crate::hooks::branches;
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
+use crate::scheduling::unhooked;
+use crate::sys;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 
-/// The instruction `syscall`.
-const INSTRUCTION: [u8; 2] = [0x0f, 0x05];
 /// Code that is scanned at a time.
 const PIECE: usize = 4096;
-
-/// Machine code of a loaded file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Range {
-    begin: u64,
-    end: u64,
-}
-
-#[derive(Default)]
-struct Files {
-    /// Those that are loaded now and have been scanned.
-    known: Vec<Range>,
-    /// Those whose system calls come here.
-    caught: Vec<Range>,
-    /// The C and C++ libraries', but for libc itself.
-    systems: Vec<Range>,
-}
-
-struct Slot(UnsafeCell<Files>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Slot {}
-static FILES: Slot = Slot(UnsafeCell::new(Files { known: Vec::new(), caught: Vec::new(), systems: Vec::new() }));
-
-fn files() -> &'static mut Files {
-    // SAFETY: as above; no reference outlives its function, and none of them waits.
-    unsafe { &mut *FILES.0.get() }
-}
 
 /// Catches them from here on, in files that are loaded later too.
 pub fn catch() {
@@ -55,22 +32,6 @@ pub fn catch() {
     if !within::replace_function(c"_dl_debug_state", look as *const () as usize) {
         note("unexpected dynamic loader: system calls of libraries loaded later may block all threads", 0);
     }
-}
-
-/// Is the system call that follows on `pc` caught?
-pub fn catches(pc: u64) -> bool {
-    const NEAR: usize = 32;
-    let caught = files().caught.iter().find(|range| (range.begin..range.end).contains(&pc));
-    caught.is_some_and(|range| {
-        let bytes = ((range.end - pc) as usize).min(NEAR);
-        // SAFETY: code of a loaded file.
-        unsafe { core::slice::from_raw_parts(pc as *const u8, bytes) }.windows(2).any(|two| two == INSTRUCTION)
-    })
-}
-
-/// Is it in a library of the C or C++ language, which waits, and tells others, by calls that are the runtime's?
-pub fn is_system(pc: u64) -> bool {
-    code::is_libc(pc) || files().systems.iter().any(|range| (range.begin..range.end).contains(&pc))
 }
 
 /// Scans the files that are new.
@@ -82,19 +43,25 @@ extern "C" fn look() {
     // SAFETY: the callback gets them back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };
     let Found { mut loaded, systems } = found;
-    files().systems = systems;
-    let known = core::mem::replace(&mut files().known, loaded.clone());
+    let known = system_calls::with(|files| {
+        files.systems = systems;
+        core::mem::replace(&mut files.known, loaded.clone())
+    });
     let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
-    engine().branches.forget(gone);
+    branches::forget(gone);
     unhooked::forget(gone);
-    loaded.retain(|range| !known.contains(range) && !files().caught.contains(range));
+    system_calls::with(|files| loaded.retain(|range| !known.contains(range) && !files.caught.contains(range)));
     innermost::files_changed();
-    crate::crash::unwind::files_changed();
-    unhooked::files_changed(files().known.iter().any(|range| !innermost::is_programs(range.begin)));
+    crate::code::unwind::files_changed();
+    if unhooked::files_changed(system_calls::with(|files| {
+        files.known.iter().any(|range| !innermost::is_programs(range.begin))
+    })) {
+        branches::start_anew();
+    }
     for range in loaded.into_iter().filter(makes_calls) {
         if filter::send_signals(range.begin, range.end) {
             handle();
-            files().caught.push(range);
+            system_calls::with(|files| files.caught.push(range));
         } else {
             let what = "the kernel does not let the runtime intercept system calls (seccomp): those that libraries \
                         make without libc may block all threads";
@@ -165,14 +132,15 @@ extern "C" fn on_call(signal: c_int, information: *mut libc::siginfo_t, context:
     let register = |at: c_int| registers[at as usize] as u64;
     let pc = register(libc::REG_RIP);
     if code != SYS_SECCOMP {
-        crash::killed(signal, pc);
+        crate::ending::killed(signal, pc);
     }
     crate::account::host::mixed();
     let number = register(libc::REG_RAX) as i64;
     let arguments =
         [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX, libc::REG_R10, libc::REG_R8, libc::REG_R9].map(register);
     let result = if active() {
-        let place = innermost::calling(pc, register(libc::REG_RSP)).unwrap_or(pc);
+        let place =
+            innermost::calling(pc, register(libc::REG_RSP), current().calls(hot!().frames).next()).unwrap_or(pc);
         system_call::by_instruction(number, &arguments, place)
     } else {
         let [a, b, c, d, e, f] = arguments;

@@ -3,10 +3,12 @@
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
 use crate::calls::topology::{File, Topology, meminfo};
 use crate::engine::{engine, now};
+use crate::parameters;
 use crate::passing::Arguments;
+use crate::passing::before;
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins_at;
-use crate::{start, sys};
+use crate::sys;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -144,7 +146,7 @@ fn of_process(path: &str) -> Option<String> {
 /// Where our files are; at first, those that are of no one CPU are written.
 fn root() -> Option<String> {
     if shown().root.is_none() {
-        let launch = String::from_utf8(start::launch_path()?).ok()?;
+        let launch = String::from_utf8(parameters::launch_path()?).ok()?;
         let directory = launch.rsplit_once('/')?.0;
         // SAFETY: no arguments. Runs at once share the directory.
         let root = format!("{directory}/machine-{}", unsafe { libc::getpid() });
@@ -263,12 +265,18 @@ fn all_cpus() {
 
 /// A call whose first argument is a path.
 pub extern "C" fn enters_kernel_by_path(arguments: &mut Arguments, pc: u64) {
-    super::files::enters_kernel(arguments, pc);
+    super::kernel::enters_kernel(arguments, pc);
     arguments.rdi = instead(libc::AT_FDCWD, arguments.rdi as *const c_char) as u64;
 }
 
 /// A call whose second argument is a path from the directory that the first one is.
 pub extern "C" fn enters_kernel_by_path_at(arguments: &mut Arguments, pc: u64) {
-    super::files::enters_kernel(arguments, pc);
+    super::kernel::enters_kernel(arguments, pc);
     arguments.rsi = instead(arguments.rdi as c_int, arguments.rsi as *const c_char) as u64;
+}
+
+before! {
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
+        euidaccess eaccess nftw nftw64 ftw ftw64;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping and yielding, in virtual time. Nothing is added for the slack that Linux allows its timers.
-use crate::calls::clock;
-use crate::calls::signals;
-use crate::engine::{current, engine, now};
-use crate::hooks::hot::hot;
+use crate::engine::{engine, now};
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::cancel;
+use crate::threads::clock;
 use core::ffi::{c_int, c_uint};
 use corefold_model::Ticks;
 
@@ -28,7 +28,7 @@ pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
         sched::block(wait);
         if current().woken == Woken::Signal {
             cancel::test();
-            if signals::deliver(0).is_some() {
+            if crate::threads::signals::delivery::deliver(0).is_some() {
                 return Err(Interrupted);
             }
         }

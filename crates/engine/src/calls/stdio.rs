@@ -2,11 +2,13 @@
 //! Streams of the standard library. libc's own functions read and write them, by system calls that are
 //! not intercepted: so before a call, the thread takes the stream's lock, the call is charged, and the descriptor is
 //! ready; after it the lock is released.
+use crate::calls::holding::{holding, holding_any};
 use crate::calls::io;
 use crate::calls::library_locks::{self, Guarded, give, opened, take_library, take_stream};
-use crate::engine::{charge, current};
-use crate::holding::{holding, holding_any};
+use crate::calls::stream::Stream;
+use crate::engine::charge;
 use crate::passing::{Arguments, before};
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins_at;
 use crate::sys;
@@ -14,49 +16,6 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
-
-/// The beginning of glibc's `FILE`, which is part of its binary interface.
-#[repr(C)]
-pub struct Stream {
-    flags: c_int,
-    read_next: *const u8,
-    read_end: *const u8,
-    read_base: usize,
-    write_base: usize,
-    write_next: usize,
-    others: [usize; 8],
-    fd: c_int,
-    flags2: c_int,
-    offset: i64,
-    column: u16,
-    vtable_offset: i8,
-    short: u8,
-    pub lock: u64,
-    more: [usize; 6],
-    /// Of wide characters, if positive.
-    mode: c_int,
-}
-
-impl Stream {
-    /// The descriptor that it reads and writes; negative: none. libc sets none in a stream over memory, so what is there may
-    /// be anything: only a stream with a file's buffer has one (`fileno` goes by that, too).
-    pub fn descriptor(&self) -> c_int {
-        const FILE_BUFFER: c_int = 0x2000;
-        if self.flags & FILE_BUFFER != 0 { self.fd } else { -1 }
-    }
-
-    /// Is there output that a flush writes? Wide characters are in a buffer of their own.
-    fn has_output(&self) -> bool {
-        const WRITES: c_int = 0x800;
-        self.flags & WRITES != 0 && (self.mode > 0 || self.write_next > self.write_base)
-    }
-
-    /// The program locks it by itself (`__fsetlocking`).
-    pub fn is_locked_by_user(&self) -> bool {
-        const USER_LOCK: c_int = 0x8000;
-        self.flags & USER_LOCK != 0
-    }
-}
 
 /// Cycles of a call that finds room or data in the stream's buffer, and of one that formats text.
 const BUFFERED: u32 = 40;

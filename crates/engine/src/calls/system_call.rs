@@ -3,13 +3,15 @@
 //! name, all else to the kernel.
 use crate::account::host;
 use crate::calls::membarrier::membarrier;
-use crate::calls::{memory_policy, signals};
+use crate::calls::memory_policy;
 use crate::engine::{active, engine, note};
 use crate::entry::Call;
 use crate::scheduling::sched;
 use crate::stand_in::failed;
-use crate::threads::{futex_call, robust_list};
-use crate::{crash, sys};
+use crate::sys;
+use crate::threads::futex_call;
+use crate::threads::robust_list;
+use crate::threads::signals;
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -55,14 +57,14 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_set_robust_list => result(robust_list::set(a, b as usize)),
         libc::SYS_get_robust_list => result(robust_list::get(a as c_int, b, c)),
         libc::SYS_clock_nanosleep => clock_nanosleep(a as c_int, b as c_int, c, d),
-        libc::SYS_vfork | libc::SYS_execve | libc::SYS_execveat => crash::unsupported(
+        libc::SYS_vfork | libc::SYS_execve | libc::SYS_execveat => crate::ending::unsupported(
             "the program starts another process or program by a system call: only one process can be simulated",
             pc,
         ),
         libc::SYS_clone | libc::SYS_clone3 => {
-            crash::unsupported("the program creates threads by direct system calls", pc)
+            crate::ending::unsupported("the program creates threads by direct system calls", pc)
         }
-        libc::SYS_exit => crash::unsupported("a thread exits by a direct system call", pc),
+        libc::SYS_exit => crate::ending::unsupported("a thread exits by a direct system call", pc),
         // SAFETY: ends the process, as it is asked to.
         libc::SYS_exit_group => unsafe { libc::_exit(a as c_int) },
         libc::SYS_tgkill => signals::by_number(b as c_int, c as c_int, pc).into(),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading clocks: all show virtual time. A clock is read in user space, through the vDSO, so that it
 //! costs little and lets nobody else go first.
-use crate::calls::clock::{self, EPOCH_SECONDS, NANOSECONDS};
 use crate::engine::{charge, engine};
 use crate::stand_in::{failed, stand_ins};
+use crate::threads::clock::{self, EPOCH_SECONDS, NANOSECONDS};
 use core::ffi::{c_int, c_long, c_void};
 
 fn charge_read() {
@@ -112,7 +112,7 @@ stand_ins! {
     }
 
     fn pthread_getcpuclockid(thread: libc::pthread_t, into: *mut c_int) -> c_int {
-        let Some(fiber) = crate::threads::thread::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         // SAFETY: the caller's variable.
         unsafe { *into = clock::of_thread(fiber) };
         0

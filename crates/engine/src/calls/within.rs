@@ -5,15 +5,15 @@
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
 use crate::account::host;
 use crate::calls::io;
-use crate::calls::signals;
 use crate::engine::{active, engine, note, now};
-use crate::hooks::store_buffer::write_value;
+use crate::frees;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::store_buffer::write_value;
 use crate::scheduling::{placing, sched};
+use crate::sys;
 use crate::threads::object::me;
-use crate::{crash, sys};
 
-pub mod allocator;
 mod locks;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
@@ -41,7 +41,7 @@ pub fn redirect() {
         (c"pthread_rwlock_wrlock", locks::write as *const () as usize),
         (c"pthread_rwlock_unlock", locks::unlock as *const () as usize),
     ];
-    allocator::take_over();
+    frees::take_over();
     // SAFETY: terminated strings.
     let theirs = functions.map(|(name, _)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as u64);
     if !theirs.iter().all(|function| has_room(*function)) {
@@ -51,7 +51,7 @@ pub fn redirect() {
     }
     for (theirs, (_, ours)) in theirs.into_iter().zip(functions) {
         if !replace(theirs, ours) {
-            crash::engine_fault("cannot modify the C library's code in memory (does a security policy forbid it?)");
+            sys::engine_fault("cannot modify the C library's code in memory (does a security policy forbid it?)");
         }
     }
 }
@@ -131,7 +131,7 @@ fn rewrite(function: u64, code: &[u8]) -> bool {
 
 extern "C" fn read(fd: c_int, into: *mut c_void, bytes: usize) -> isize {
     if active() {
-        signals::deafly(|| io::await_input(fd));
+        crate::threads::signals::pending::deafly(|| io::await_input(fd));
     }
     host::count("read");
     // SAFETY: libc's own call.
@@ -144,7 +144,7 @@ extern "C" fn write(fd: c_int, from: *const c_void, bytes: usize) -> isize {
     // A pipe that polls as writable takes so much without blocking; libc asks again for the rest.
     let mut most = bytes;
     if active() && io::fills_up(fd) {
-        signals::deafly(|| io::await_room(fd));
+        crate::threads::signals::pending::deafly(|| io::await_room(fd));
         most = bytes.min(io::transfer::PIPE_BUF as usize);
     }
     host::count("write");
@@ -161,13 +161,13 @@ const LIBRARY: &str = "dlopen";
 fn wake_waiting(mutex: u64) {
     let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
     let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
-    let waiting: Vec<usize> = engine().fibers.iter().filter(waiting).map(|f| f.id).collect();
+    let waiting: Vec<usize> = fibers().iter().filter(waiting).map(|f| f.id).collect();
     let latency = ticks(engine().launch.machine.system.wake);
     waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), latency));
 }
 
 fn wait_for(address: u64, call: &'static str) {
-    signals::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
+    crate::threads::signals::pending::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
 }
 
 /// Words of glibc's mutex, by their index.

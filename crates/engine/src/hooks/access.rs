@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
-use crate::account::sites::line_shared;
-use crate::account::{sample, trace};
-use crate::engine::{active, current, engine, tag_of};
-use crate::hooks::hot::{TRIED, hot};
-use crate::hooks::spin::{Found, read_in_turn};
-use crate::hooks::store_buffer;
-use crate::hooks::{l1_refill, polls};
+use crate::counts::lock_table::LOCKS;
+use crate::engine::{active, engine};
+use crate::hooks::delays;
+use crate::hooks::l1_refill;
+use crate::hooks::settle::settle;
+use crate::hooks::skip::skip;
+use crate::hot::{TRIED, hot};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::neutral_stack::ProgramMemory;
-use crate::scheduling::spin_skip::skip;
+use crate::scheduling::shown;
+use crate::scheduling::shown::show_reads;
+use crate::scheduling::spin::Found;
+use crate::scheduling::store_buffer;
+use crate::scheduling::trace;
+use crate::scheduling::unhooked;
 use crate::scheduling::{perturb, sched};
 use crate::storage::relayout::simulated;
-use corefold_model::{Access, Blame, Kind, Ticks};
+use crate::storage::relayout::tag_of;
+use corefold_model::Kind;
+use corefold_model::Tag;
 use corefold_recording::AccessKind;
-use corefold_sim::{Effects, Event, Lease, Memory, Retry, What, origin, parts};
+use corefold_sim::{Effects, Event, Lease, Memory, What, origin};
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
@@ -26,9 +34,9 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if hot!().tag == Lease::READS_SHOWN && read_in_turn(address, pc, size) {
         return;
     }
-    if perturb::on() && perturb::plain(address, size, pc, AccessKind::Read) {
-        if current().polls.on() {
-            polls::look(address, pc, size);
+    if shown::all_accesses() && delays::plain(address, size, pc, AccessKind::Read) {
+        if current().spins.polls.on() {
+            poll(address, pc, size);
         }
         return;
     }
@@ -60,14 +68,14 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if l1_refill::fetched(address, pc, size, Kind::Store, AccessKind::Write) {
         return;
     }
-    if perturb::on() && perturb::plain(address, size, pc, AccessKind::Write) {
+    if shown::all_accesses() && delays::plain(address, size, pc, AccessKind::Write) {
         return;
     }
     let effects = issue(&mut event(What::Store, address, size as u32, pc, AccessKind::Write));
-    store_buffer::note(pc);
+    unhooked::note_store(pc);
     if effects.has(Effects::WAS_SHARED) {
         // Others see the value from then on: at once, if no older store waits, whenever the line arrives.
-        engine().locks.stored(address, effects.value);
+        LOCKS.with(|locks| locks.stored(address, effects.value));
     }
 }
 
@@ -147,126 +155,10 @@ pub fn wrote() -> bool {
     hot!().wrote != 0
 }
 
-/// What the program reads there. A fault is the program's.
-pub fn read_value(address: u64, size: u8) -> u64 {
-    let address = ProgramMemory.held_at(address);
-    // SAFETY: the program reads these bytes.
-    unsafe {
-        match size {
-            1 => u64::from((address as *const u8).read_volatile()),
-            2 => u64::from((address as *const u16).read_unaligned()),
-            4 => u64::from((address as *const u32).read_unaligned()),
-            8 => (address as *const u64).read_unaligned(),
-            _ => 0,
-        }
-    }
-}
-
 /// Asks for the time of one access of the running CPU, which is a part of something larger.
 #[inline(never)]
 pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) {
     issue(&mut event(What::Timed(kind), address, size, pc, what));
-}
-
-/// Accounts for what has followed from an event, or from a part of it.
-#[inline(always)]
-pub fn settle(effects: &Effects, access: &Access) {
-    const RARE: u8 = Effects::LIMIT | Effects::SHARED | Effects::WAITED | Effects::RETRIED;
-    if effects.has(RARE) {
-        settle_before(effects, access);
-    }
-    if effects.has(Effects::ACCESSED) {
-        account(effects, access);
-    }
-    if effects.has(Effects::RETRIED) {
-        charge_retries(usize::MAX);
-    }
-}
-
-/// What comes before the access itself.
-fn settle_before(effects: &Effects, access: &Access) {
-    if effects.has(Effects::LIMIT) {
-        sched::set_limit();
-    }
-    if effects.has(Effects::SHARED) {
-        line_shared(access.address, parts(access.origin).0);
-    }
-    if effects.has(Effects::WAITED) {
-        charge_waits();
-    }
-    if effects.has(Effects::RETRIED) {
-        charge_retries(effects.retries_before.into());
-    }
-}
-
-/// Charges waits for accesses that the CPU had run ahead of to the places that made them.
-fn charge_waits() {
-    while let Some(wait) = engine().sim.take_wait() {
-        charge(&wait.blame, wait.record);
-    }
-}
-
-/// The same for what the model itself has been asked for.
-pub fn charge_late(cpu: u32) {
-    while let Some(blame) = engine().sim.model.take_blame(cpu) {
-        charge(&blame, tag_of(blame.address).record_index());
-    }
-}
-
-/// Charges a wait.
-pub fn charge(blame: &Blame, record: Option<u32>) {
-    let cpu = engine().sim.cpu as u32;
-    current().time.stall += blame.stall;
-    let (pc, kind, size) = parts(blame.origin);
-    let sites = &mut engine().sites;
-    match record {
-        Some(index) => sites.at(index, pc, kind, blame.address, size, cpu).stall += blame.stall,
-        None => sites.region_at(pc, kind, blame.address, size, cpu).counts.stall += blame.stall,
-    }
-}
-
-/// Counts the transfers of lines that stores have asked for once more.
-#[cold]
-pub fn charge_retries(most: usize) {
-    for _ in 0..most {
-        let Some(Retry { access, record, outcome }) = engine().sim.take_retry() else { return };
-        if let Some(index) = record {
-            let (pc, kind, _) = parts(access.origin);
-            engine().sites.touched(index, pc, kind, &access, &outcome);
-        }
-    }
-}
-
-#[inline]
-fn account(effects: &Effects, access: &Access) {
-    let outcome = &effects.outcome;
-    if outcome.stall > 0 {
-        current().time.stall += outcome.stall;
-    }
-    if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {
-        let (pc, kind, _) = parts(access.origin);
-        match effects.tag.record_index() {
-            Some(index) => engine().sites.touched(index, pc, kind, access, outcome),
-            None => engine().sites.passed(pc, kind, access, outcome),
-        }
-    } else if let Some(index) = effects.tag.record_index() {
-        engine().sites.used(index, access);
-    }
-    if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
-        take_samples(parts(access.origin).0, effects.asked, outcome.done);
-    }
-}
-
-/// Until `asked` the CPU computed, until `done` it stalled.
-#[cold]
-fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
-    let clock = hot!().clock;
-    hot!().clock = asked;
-    sample::take_due(pc, sample::What::Compute);
-    hot!().clock = done;
-    sample::take_due(pc, sample::What::Stall);
-    hot!().clock = clock;
-    sched::sampled();
 }
 
 /// A fiber that has stored something since it last looked does not spin, when it looks at `address` now. It may go on
@@ -277,7 +169,7 @@ fn ends_spin_by_store(address: u64) {
         let fiber = current();
         fiber.ends_spin();
         match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
-            true => engine().locks.not_taken(address),
+            true => LOCKS.with(|locks| locks.not_taken(address)),
             false => fiber.ends_wait(),
         }
         hot!().wrote = 0;
@@ -289,7 +181,7 @@ fn ends_spin_by_store(address: u64) {
 pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     ends_spin_by_store(address);
     let engine = engine();
-    let fiber = &mut engine.fibers[engine.sched.fiber];
+    let fiber = &mut fibers()[engine.sched.fiber];
     let cpu = engine.sim.cpu as u32;
     let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
@@ -302,10 +194,45 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
 #[cold]
 pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
     let engine = engine();
-    let fiber = &mut engine.fibers[engine.sched.fiber];
+    let fiber = &mut fibers()[engine.sched.fiber];
     let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
     let found = Found { cpu, pc, address, size, value, what, orders: true, at, stall };
     if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {
         fiber.spun(spun);
+    }
+}
+
+/// Reads in a row that continue no spin: it does something else.
+const OTHERS: u8 = 64;
+
+/// A plain read, in an iteration whose lines are collected. True: it costs nothing, as its line is the CPU's own.
+#[cold]
+fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
+    let polls = current().spins.polls.on();
+    if !current().spins.note_read(address) && !polls {
+        show_reads(false);
+    }
+    let cpu = engine().sim.cpu as u32;
+    let own = tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits();
+    if own && polls {
+        poll(address, pc, size);
+    }
+    own
+}
+
+/// The running thread, whose reads are shown, is about to read on a line of its own.
+#[cold]
+fn poll(address: u64, pc: u64, size: u64) {
+    if size > 8 {
+        return;
+    }
+    looked(address, pc, size as u8, ProgramMemory.read(address, size as u8), AccessKind::Read, false);
+    let fiber = current();
+    fiber.spins.polls.others = if fiber.spins.spinning() { 0 } else { fiber.spins.polls.others + 1 };
+    if fiber.spins.polls.others > OTHERS {
+        fiber.spins.polls.on = false;
+        show_reads(false);
+    } else if fiber.spins.is_steady(pc) && skip() {
+        plain_read(address, pc, size);
     }
 }

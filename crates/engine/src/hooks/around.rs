@@ -3,18 +3,24 @@
 //!
 //! A read-modify-write gets its line first, then the instruction runs on the value that is there by then. A store
 //! is taken back once it is made, and carried out when its line arrives, as an atomic store is. Nobody else
-//! runs between the two calls. `registers` has their entry.
-use crate::calls::raw;
-use crate::calls::string::work;
+//! runs between the two calls.
+use crate::code::cost::work;
+use crate::code::system_calls;
 use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write};
-use crate::hooks::hot::{Captured, hot};
-use crate::hooks::registers::low_vectors;
-use crate::hooks::{atomics, blocks, store_buffer, wide};
+use crate::hooks::atomics;
+use crate::hooks::blocks;
+use crate::hooks::wide;
+use crate::hot::{CAPTURED, Captured, HOT, hot};
+use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
+use crate::registers::{BYTES, STATE, UNSAVED, XMM, low_vectors};
 use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::store_buffer;
+use core::arch::naked_asm;
 use core::cell::Cell;
 use core::hash::Hasher;
-use corefold_block::around::{Kind, RED_ZONE, REST, Unseen, Word};
+use core::mem::offset_of;
+use corefold_block::around::{Kind, RED_ZONE, REST, TOP_BLOCK, Unseen, Word};
 use corefold_sim::Memory;
 use rustc_hash::FxHasher;
 
@@ -75,7 +81,7 @@ fn captured() -> &'static mut Captured {
     unsafe { &mut *captured }
 }
 
-/// Saves registers where that is wanted, as [`crate::hooks::hot::look_entry`] does.
+/// Saves registers where that is wanted, as [`crate::entry::look_entry`] does.
 fn capture(frame: &Frame) {
     let captured = captured();
     let within = core::mem::take(&mut captured.comes_round) != 0;
@@ -104,7 +110,7 @@ fn others(frame: &Frame) -> u64 {
 fn address(frame: &Frame, word: Word) -> u64 {
     let mut address = frame.registers[RDI];
     if word.is_in_thread() {
-        address = address.wrapping_add(crate::scheduling::fiber::read_fs());
+        address = address.wrapping_add(crate::fs_base::read_fs());
     }
     let Some(number) = word.bit_register() else { return address };
     let register = if number as usize == RDI { frame.rdi } else { frame.registers[number as usize] };
@@ -198,7 +204,7 @@ fn unseen(what: u32, pc: u64) {
         ),
         (Unseen::Vectors, "a vector instruction gathers from or scatters to memory; its accesses are not simulated"),
     ];
-    let is_caught = what == Unseen::SystemCall as u32 && raw::catches(pc);
+    let is_caught = what == Unseen::SystemCall as u32 && system_calls::catches(pc);
     if !is_caught && let Some((_, text)) = TEXTS.iter().find(|(known, _)| *known as u32 == what) {
         note(text, pc);
         // What comes may store at once: what was stored before takes effect first.
@@ -206,4 +212,106 @@ fn unseen(what: u32, pc: u64) {
     }
     // It may have stored: not counted as a spin.
     hot!().wrote = 1;
+}
+
+/// Keeps every register. The word that was pushed is taken off the stack.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn corefold_around() {
+    naked_asm!(
+        ".cfi_startproc",
+        "pushfq",
+        ".cfi_adjust_cfa_offset 8",
+        "cmp byte ptr [rip + {active}], 0",
+        "je 2f",
+        // A block's head, of known cost, before the limit: nothing else needs to be kept.
+        "cmp byte ptr [rsp + 19], {block}",
+        "jne 3f",
+        "push rax",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 16",
+        "mov rdx, [rsp + 24]",
+        "add rdx, {rest}",
+        "mov rax, {mask}",
+        "and rax, rdx",
+        "mov rdx, {table}",
+        "add rdx, ds:[{hot} + 8]",
+        "movzx eax, word ptr [rax + rdx]",
+        "test eax, eax",
+        "jz 4f",
+        "add rax, ds:[{hot} + 16]",
+        "cmp rax, ds:[{hot} + 24]",
+        "jae 4f",
+        "mov ds:[{hot} + 16], rax",
+        "mov rax, ds:[{captured}]",
+        "mov qword ptr [rax + {comes_round}], 1",
+        "pop rdx",
+        "pop rax",
+        "jmp 2f",
+        "4: pop rdx",
+        "pop rax",
+        ".cfi_adjust_cfa_offset -16",
+        "3: cld",
+        "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8",
+        "push rdi", "push rsi", "push rbp", "push rsp", "push rbx", "push rdx", "push rcx", "push rax",
+        ".cfi_adjust_cfa_offset 128",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        ".cfi_offset rbp, -104",
+        "sub rsp, {bytes}",
+        "and rsp, -64",
+        "movaps [rsp + {xmm}], xmm0", "movaps [rsp + {xmm} + 16], xmm1",
+        "movaps [rsp + {xmm} + 32], xmm2", "movaps [rsp + {xmm} + 48], xmm3",
+        "movaps [rsp + {xmm} + 64], xmm4", "movaps [rsp + {xmm} + 80], xmm5",
+        "movaps [rsp + {xmm} + 96], xmm6", "movaps [rsp + {xmm} + 112], xmm7",
+        "movaps [rsp + {xmm} + 128], xmm8", "movaps [rsp + {xmm} + 144], xmm9",
+        "movaps [rsp + {xmm} + 160], xmm10", "movaps [rsp + {xmm} + 176], xmm11",
+        "movaps [rsp + {xmm} + 192], xmm12", "movaps [rsp + {xmm} + 208], xmm13",
+        "movaps [rsp + {xmm} + 224], xmm14", "movaps [rsp + {xmm} + 240], xmm15",
+        "mov [rip + {unsaved}], rsp",
+        "mov rdi, rbp",
+        "call {body}",
+        "cmp qword ptr [rip + {unsaved}], 0",
+        "je 6f",
+        "mov qword ptr [rip + {unsaved}], 0",
+        // These leave the upper halves as they are.
+        "5: movaps xmm0, [rsp + {xmm}]", "movaps xmm1, [rsp + {xmm} + 16]",
+        "movaps xmm2, [rsp + {xmm} + 32]", "movaps xmm3, [rsp + {xmm} + 48]",
+        "movaps xmm4, [rsp + {xmm} + 64]", "movaps xmm5, [rsp + {xmm} + 80]",
+        "movaps xmm6, [rsp + {xmm} + 96]", "movaps xmm7, [rsp + {xmm} + 112]",
+        "movaps xmm8, [rsp + {xmm} + 128]", "movaps xmm9, [rsp + {xmm} + 144]",
+        "movaps xmm10, [rsp + {xmm} + 160]", "movaps xmm11, [rsp + {xmm} + 176]",
+        "movaps xmm12, [rsp + {xmm} + 192]", "movaps xmm13, [rsp + {xmm} + 208]",
+        "movaps xmm14, [rsp + {xmm} + 224]", "movaps xmm15, [rsp + {xmm} + 240]",
+        "mov rsp, rbp",
+        ".cfi_remember_state",
+        ".cfi_def_cfa_register rsp",
+        "pop rax", "pop rcx", "pop rdx", "pop rbx", "pop rbp", "pop rbp", "pop rsi", "pop rdi",
+        "pop r8", "pop r9", "pop r10", "pop r11", "pop r12", "pop r13", "pop r14", "pop r15",
+        ".cfi_restore rbp",
+        ".cfi_adjust_cfa_offset -128",
+        "2: popfq",
+        ".cfi_adjust_cfa_offset -8",
+        "ret 8",
+        // Other code has run.
+        ".cfi_restore_state",
+        "6: mov eax, {state}",
+        "xor edx, edx",
+        "xrstor64 [rsp]",
+        "jmp 5b",
+        ".cfi_endproc",
+        active = sym crate::engine::ACTIVE,
+        captured = const CAPTURED,
+        comes_round = const offset_of!(Captured, comes_round),
+        bytes = const BYTES,
+        xmm = const XMM,
+        state = const STATE,
+        unsaved = sym UNSAVED,
+        body = sym around,
+        block = const TOP_BLOCK >> 24,
+        rest = const REST,
+        mask = const BLOCK_MASK,
+        table = const BLOCK_COSTS,
+        hot = const HOT,
+    )
 }

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
-use crate::account::trace;
-use crate::engine::{active, current, engine};
-use crate::entry::with_pc;
-use crate::hooks::access::{event, issue, looked, read_value, succeeded, wrote};
-use crate::hooks::hot::{TRIED, WROTE, hot, look_entry};
-use crate::hooks::{run_ahead, split, store_buffer};
+use crate::counts::lock_table::LOCKS;
+use crate::engine::{active, engine};
+use crate::entry::{look_entry, with_pc};
+use crate::hooks::access::{event, issue, looked, succeeded, wrote};
+use crate::hooks::delays;
+use crate::hooks::skip::skip;
+use crate::hooks::split;
+use crate::hot::{TRIED, WROTE, hot};
+use crate::scheduling::fiber::current;
 use crate::scheduling::neutral_stack::ProgramMemory;
-use crate::scheduling::spin_skip::skip;
-use crate::scheduling::{peek, perturb};
+use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::peek;
+use crate::scheduling::run_ahead;
+use crate::scheduling::shown;
+use crate::scheduling::store_buffer;
+use crate::scheduling::trace;
+use crate::scheduling::unhooked;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_recording::AccessKind;
 use corefold_sim::{Event, Memory, What};
@@ -44,8 +52,8 @@ pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 
 fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     traced(address, size, pc, AccessKind::AtomicLoad);
-    if perturb::on() {
-        perturb::atomic(address, size, pc, AccessKind::AtomicLoad);
+    if shown::all_accesses() {
+        delays::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let mut event = event(What::AtomicLoad, address, u32::from(size), pc, AccessKind::AtomicLoad);
     event.awaited = hot!().wrote == 0 && current().spins.continues(pc, address);
@@ -65,20 +73,20 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     peek::touch_to_write(ProgramMemory.held_at(address), size);
     traced(address, size, pc, AccessKind::AtomicStore);
     hot!().wrote = 1;
-    if perturb::on() {
-        perturb::atomic(address, size, pc, AccessKind::AtomicStore);
+    if shown::all_accesses() {
+        delays::atomic(address, size, pc, AccessKind::AtomicStore);
     }
     let what = What::AtomicStore(value);
     let effects = issue(&mut event(what, address, u32::from(size), pc, AccessKind::AtomicStore));
-    store_buffer::note(pc);
-    engine().locks.stored(address, effects.outcome.effect);
+    unhooked::note_store(pc);
+    LOCKS.with(|locks| locks.stored(address, effects.outcome.effect));
 }
 
 /// A store of sequential consistency, which is an exchange whose old value nobody looks at: it takes no lock.
 fn store_in_order(address: u64, size: u8, value: u64, pc: u64) {
     let old = update_as(Updates::Stores, address, size, pc, |_| Some(value));
     if old != value && active() {
-        engine().locks.stored(address, hot!().clock);
+        LOCKS.with(|locks| locks.stored(address, hot!().clock));
     }
 }
 
@@ -133,8 +141,8 @@ pub fn settle(address: u64, size: u8, pc: u64, old: u64, changed: bool) {
 #[inline]
 fn arrive_on(address: u64, size: u8, pc: u64) {
     traced(address, size, pc, AccessKind::Rmw);
-    if perturb::on() {
-        perturb::atomic(address, size, pc, AccessKind::Rmw);
+    if shown::all_accesses() {
+        delays::atomic(address, size, pc, AccessKind::Rmw);
     }
     if split::is_split(address, size) {
         split::arrive(address, size, pc);
@@ -179,7 +187,8 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         current().ends_spin();
         current().ends_wait();
     }
-    let released = engine().locks.updated(address, (old, read_value(address, size)), again);
+    let change = (old, read_value(address, size));
+    let released = LOCKS.with(|locks| locks.updated(address, change, again));
     hot!().wrote = if released { WROTE } else { TRIED };
     current().spins.waits.tries(address, hot!().clock);
 }

@@ -6,12 +6,17 @@
 //!
 //! All threads share the predictor's tables, as if each core's were warm; each thread has its own history. Branches are
 //! numbered in the order in which they were first met.
-use crate::engine::{computed, current, engine};
-use crate::hooks::blocks::{Mapped, core};
-use crate::hooks::hot::hot;
-use crate::hooks::{rounds, unhooked};
+use crate::carrier::Carrier;
+use crate::code::cost::core;
+use crate::code::mapped::Mapped;
+use crate::engine::{computed, engine};
+use crate::hooks::rounds;
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
+use crate::scheduling::unhooked;
+use crate::state::hooks::{Branching, DEEPEST};
 use alloc::vec::Vec;
-use corefold_block::{History, Lean, Predictor, Unhooked, branch_ways};
+use corefold_block::{Lean, Predictor, Unhooked, branch_ways};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -34,14 +39,13 @@ const CYCLES_PER_VISIT: u64 = 2000;
 const HALF: u16 = 2;
 /// The fewest predictions that give a rate.
 const LEAST: u16 = 64;
-/// Blocks of a thread whose branch it has not yet reached: it is in functions that they call.
-const DEEPEST: usize = 8;
+
 /// Visits of a block by other ways until a branch that may lead there is given up: its thread may have left it for
 /// good.
 const OTHERS: u16 = 4096;
 
 #[derive(Default)]
-pub struct Branches {
+struct Branches {
     predictor: Predictor,
     blocks: Vec<Block>,
     by_pc: HashMap<u64, u32, FxBuildHasher>,
@@ -118,78 +122,91 @@ struct Branch {
     again: bool,
 }
 
-/// The state of one thread.
-#[derive(Default)]
-pub struct Own {
-    history: History,
-    /// Blocks whose branch it has not yet reached, the latest last.
-    pending: [u32; DEEPEST],
-    count: usize,
+static BRANCHES: Carrier<Option<Branches>> = Carrier::new(None);
+
+#[inline]
+fn with<R>(work: impl FnOnce(&mut Branches) -> R) -> R {
+    BRANCHES.with(|branches| work(branches.get_or_insert_default()))
+}
+
+/// Code has been unmapped: other code, with cells elsewhere, may come to lie there.
+pub fn forget(gone: impl Fn(u64) -> bool) {
+    with(|branches| branches.forget(gone));
+}
+
+/// All that is known of blocks is to be learnt again.
+pub fn start_anew() {
+    with(Branches::start_anew);
 }
 
 /// The packed cost of a visit of the block at `pc`, whose `entry` is empty, and whether it is known now.
 #[inline]
 pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
-    let at = engine().branches.number(pc);
-    if engine().branches.block(at).slow == Slow::UNKNOWN {
-        engine().branches.block(at).slow = Slow::of(pc);
+    let (at, mut slow) = with(|branches| {
+        let at = branches.number(pc);
+        (at, branches.block(at).slow)
+    });
+    if slow == Slow::UNKNOWN {
+        slow = Slow::of(pc);
+        with(|branches| branches.block(at).slow = slow);
     }
-    let block = engine().branches.block(at);
-    let (known, slow) = (block.known, block.slow != Slow::NO);
-    if slow {
-        let pauses = block.slow.pauses;
-        if pauses > 0 {
-            current().spins.pauses(computed(pauses * engine().launch.machine.core.pause));
+    if slow != Slow::NO {
+        let known = with(|branches| branches.block(at).known);
+        if slow.pauses > 0 {
+            current().spins.pauses(computed(slow.pauses * engine().launch.machine.core.pause));
         }
-        if block.slow.unhooked != Unhooked::Never {
-            unhooked::calls(block.slow.unhooked);
+        if slow.unhooked != Unhooked::Never {
+            unhooked::calls(slow.unhooked);
         }
         if known {
-            return (engine().branches.block(at).cost, false);
+            return (with(|branches| branches.block(at).cost), false);
         }
     }
     let (cost, known) = visit_unknown(entry, at, pc);
-    (cost, known && !slow)
+    (cost, known && slow == Slow::NO)
 }
 
 #[inline(never)]
 fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
     let penalty = engine().launch.machine.core.mispredict;
-    engine().branches.arrive(at, &mut current().branches);
-    engine().branches.meet(at, entry, pc);
-    let cost = match engine().branches.block(at).cost {
-        0 => cost_now(at, pc),
-        cost => cost,
-    };
-    if current().spins.spinning() {
-        // The thread does not decide when it ends.
-        let block = engine().branches.block(at);
-        (block.branch, block.learnt) = (None, None);
-    }
-    engine().branches.depart(at, &mut current().branches, penalty);
-    let block = engine().branches.block(at);
-    block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
-    (if block.cost == 0 { cost } else { block.cost }, block.known)
-}
-
-/// What the block costs as far as is known, its branch aside.
-fn cost_now(at: u32, pc: u64) -> u32 {
-    let (cost, known) = rounds::visit(pc);
-    if known {
-        let block = engine().branches.block(at);
-        (block.base, block.cost) = (cost, cost);
-    }
-    cost
+    let fiber = current();
+    with(|branches| {
+        branches.arrive(at, &mut fiber.branches);
+        branches.meet(at, entry, pc);
+        let cost = match branches.block(at).cost {
+            0 => branches.cost_now(at, pc),
+            cost => cost,
+        };
+        if fiber.spins.spinning() {
+            // The thread does not decide when it ends.
+            let block = branches.block(at);
+            (block.branch, block.learnt) = (None, None);
+        }
+        branches.depart(at, &mut fiber.branches, penalty);
+        let block = branches.block(at);
+        block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
+        (if block.cost == 0 { cost } else { block.cost }, block.known)
+    })
 }
 
 /// Counts what the running CPU has run for, once that is enough.
 pub fn count_cycles() {
     if let Some(passed) = engine().sim.take_counted(hot!().clock) {
-        engine().branches.time_passes(passed / TICKS_PER_CYCLE);
+        with(|branches| branches.time_passes(passed / TICKS_PER_CYCLE));
     }
 }
 
 impl Branches {
+    /// What the block costs as far as is known, its branch aside.
+    fn cost_now(&mut self, at: u32, pc: u64) -> u32 {
+        let (cost, known) = rounds::visit(pc);
+        if known {
+            let block = self.block(at);
+            (block.base, block.cost) = (cost, cost);
+        }
+        cost
+    }
+
     /// CPUs have run for so many cycles more.
     fn time_passes(&mut self, cycles: u64) {
         self.cycles += cycles;
@@ -205,8 +222,7 @@ impl Branches {
         }
     }
 
-    /// Code has been unmapped: other code, with cells elsewhere, may come to lie there.
-    pub fn forget(&mut self, gone: impl Fn(u64) -> bool) {
+    fn forget(&mut self, gone: impl Fn(u64) -> bool) {
         self.by_pc.retain(|pc, _| !gone(*pc));
         self.numbers = [(0, 0); RECENT];
         for block in self.blocks.iter_mut().filter(|block| gone(block.pc)) {
@@ -214,8 +230,7 @@ impl Branches {
         }
     }
 
-    /// All that is known of blocks is to be learnt again.
-    pub fn start_anew(&mut self) {
+    fn start_anew(&mut self) {
         for block in &mut self.blocks {
             block.open();
             *block = Block { pc: block.pc, ..BLANK };
@@ -257,7 +272,7 @@ impl Branches {
     }
 
     /// The thread is at the block: that tells which way the latest branch went that may lead here.
-    fn arrive(&mut self, at: u32, own: &mut Own) {
+    fn arrive(&mut self, at: u32, own: &mut Branching) {
         let leads = |from: &u32| self.ways(*from).is_some_and(|ways| ways.contains(&at));
         let Some(place) = own.pending[..own.count].iter().rposition(leads) else { return self.block(at).pass() };
         let from = own.pending[place];
@@ -276,7 +291,7 @@ impl Branches {
     }
 
     /// The thread goes on to the block's branch, if that is to be learnt.
-    fn depart(&mut self, at: u32, own: &mut Own, penalty: u32) {
+    fn depart(&mut self, at: u32, own: &mut Branching, penalty: u32) {
         let block = &mut self.blocks[at as usize];
         let Some(branch) = &mut block.branch else { return };
         self.visits += u64::from(block.learnt.is_some());

@@ -4,20 +4,19 @@
 //! `exits` first (`detour`, `modules`). Other code never comes here.
 mod detour;
 mod modules;
+mod trampolines;
 
+use modules::ESTIMATES;
 pub use modules::{holds, notes};
 
-use crate::calls::signals;
-use crate::engine::{active, current, engine};
-use crate::hooks::blocks::{Mapped, core, packed};
-use crate::hooks::hot::hot;
-use crate::hooks::unhooked;
+use crate::code::cost::{core, packed};
+use crate::code::mapped::Mapped;
+use crate::engine::active;
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
+use crate::scheduling::outside;
+use crate::state::hooks::return_address;
 use corefold_block::{Code, Hook, LEAVES, Pairs, between};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-
-/// Costs, packed as those of blocks, by the places that the code lies between.
-pub type Known = HashMap<(u64, u64), u32, FxBuildHasher>;
 
 extern "C" fn passes(pc: u64) {
     if active() {
@@ -35,7 +34,7 @@ extern "C" fn exits(pc: u64) {
     if active() {
         let frames = hot!().frames;
         // SAFETY: the hook of the function's entry has put its return address there.
-        let returns_to = unhooked::address(unsafe { frames.sub(1).read() });
+        let returns_to = return_address(unsafe { frames.sub(1).read() });
         charge(current().trail.exit(pc, returns_to), pc);
     }
 }
@@ -43,15 +42,15 @@ extern "C" fn exits(pc: u64) {
 fn charge(pairs: Pairs, pc: u64) {
     let hot = hot!();
     for (from, to) in pairs.into_iter().flatten() {
-        let known = engine().estimates.get(&(from, to)).copied();
+        let known = ESTIMATES.with(|known| known.get(&(from, to)).copied());
         let cost = known.unwrap_or_else(|| learn(from, to));
         hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
     }
     if hot.clock >= hot.limit {
-        crate::scheduling::sched::at_limit(pc);
+        crate::hooks::limit::at_limit(pc);
         // There is no hook at a block that would: the compiler takes this one for a call that changes what it
         // must, so that a handler may run here.
-        signals::look_if_due(pc);
+        outside::look_if_due(pc);
     }
 }
 
@@ -73,7 +72,7 @@ fn learn(from: u64, to: u64) -> u32 {
     } else {
         0
     };
-    engine().estimates.insert((from, to), cost);
+    ESTIMATES.with(|known| known.insert((from, to), cost));
     cost
 }
 
@@ -86,6 +85,6 @@ impl Code for Estimated {
     }
 
     fn hook(&self, target: u64) -> Option<Hook> {
-        detour::kind(target)
+        trampolines::kind(target)
     }
 }

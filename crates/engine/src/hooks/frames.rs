@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which function's frame an address on a stack lies in, so that a report can name the variable.
-use crate::crash::innermost::{call_of_library, is_programs};
+use crate::carrier::Carrier;
+use crate::code::innermost::{call_of_library, is_programs};
 use crate::engine::engine;
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
-use crate::threads::thread;
+use crate::scheduling::fiber::fibers;
+use crate::stacks;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use corefold_recording::Frame;
 
 /// Frames of threads' stacks that something shared lies in.
-#[derive(Default)]
-pub struct Frames {
+struct Frames {
     known: BTreeSet<Frame>,
     /// Frames of threads that were about to run: resolved when the thread next stops.
     awaited: BTreeSet<Found>,
 }
 
-impl Frames {
-    pub fn list(&self) -> Vec<Frame> {
-        self.known.iter().cloned().collect()
-    }
+static FRAMES: Carrier<Frames> = Carrier::new(Frames { known: BTreeSet::new(), awaited: BTreeSet::new() });
+
+pub fn list() -> Vec<Frame> {
+    FRAMES.with(|frames| frames.known.iter().cloned().collect())
 }
 
 /// A frame on a thread's stack.
@@ -39,18 +40,18 @@ pub fn note(address: u64, pc: u64) {
         && let Some(found) = frame_of(address, pc)
         && !add(found, pc)
     {
-        engine().frames.awaited.insert(found);
+        FRAMES.with(|frames| frames.awaited.insert(found));
     }
     stops_at(pc);
 }
 
 /// The running thread is at `pc`: resolves its frames that were not known before.
 pub fn stops_at(pc: u64) {
-    let e = engine();
-    let thread = e.sched.fiber;
-    let mine: Vec<Found> = e.frames.awaited.iter().filter(|found| found.thread == thread).copied().collect();
+    let thread = engine().sched.fiber;
+    let is_mine = |found: &&Found| found.thread == thread;
+    let mine: Vec<Found> = FRAMES.with(|frames| frames.awaited.iter().filter(is_mine).copied().collect());
     for found in mine {
-        e.frames.awaited.remove(&found);
+        FRAMES.with(|frames| frames.awaited.remove(&found));
         // If the function has returned meanwhile, the frame stays unknown.
         add(found, pc);
     }
@@ -64,7 +65,8 @@ fn add(found: Found, pc: u64) -> bool {
     let place = calls.windows(2).find(|pair| pair[1] == found.returns_to).map_or(0, |pair| pair[0]);
     let place = if is_there && place != 0 { own_place(place, &found) } else { 0 };
     if place != 0 {
-        engine().frames.known.insert(Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 });
+        let frame = Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 };
+        FRAMES.with(|frames| frames.known.insert(frame));
     }
     place != 0
 }
@@ -75,11 +77,11 @@ fn add(found: Found, pc: u64) -> bool {
 fn own_place(place: u64, found: &Found) -> u64 {
     let e = engine();
     let here = &raw const place as u64;
-    let low = if found.thread == e.sched.fiber { here } else { e.fibers[found.thread].saved_sp() };
+    let low = if found.thread == e.sched.fiber { here } else { fibers()[found.thread].saved_sp() };
     if is_programs(place) {
         return place;
     }
-    if thread::stack_end(low) != thread::stack_end(found.cfa) {
+    if stacks::stack_end(low) != stacks::stack_end(found.cfa) {
         return 0;
     }
     // SAFETY: a word of a stack between its pointer and a frame on it.
@@ -93,7 +95,7 @@ fn own_place(place: u64, found: &Found) -> u64 {
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
 fn calls(thread: usize, pc: u64) -> Vec<u64> {
     let e = engine();
-    let fiber = &e.fibers[thread];
+    let fiber = &fibers()[thread];
     let (innermost, top) = if thread == e.sched.fiber {
         (pc, hot!().frames.cast_const())
     } else {
@@ -105,9 +107,9 @@ fn calls(thread: usize, pc: u64) -> Vec<u64> {
 /// Return addresses of a thread's calls are known; the one that stands nearest above the address in the
 /// stack itself is where the frame that holds the address ends.
 fn frame_of(address: u64, pc: u64) -> Option<Found> {
-    let thread = thread::on_stack(address)?;
+    let thread = crate::scheduling::lookup::on_stack(address)?;
     let calls = calls(thread, pc);
-    let words = (address.next_multiple_of(8)..thread::stack_end(address)).step_by(8);
+    let words = (address.next_multiple_of(8)..stacks::stack_end(address)).step_by(8);
     for at in words {
         // SAFETY: between an address that the program uses and the end of the same stack.
         let word = unsafe { (at as *const u64).read() };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
 //! [`corefold_sim::Sim::refill`].
-use crate::engine::{engine, tag_of};
-use crate::hooks::access::settle;
-use crate::hooks::hot::hot;
+use crate::engine::engine;
+use crate::hooks::settle::settle;
+use crate::hot::hot;
 use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::storage::relayout::tag_of;
 use crate::storage::relayout::{self, simulated};
 use corefold_model::{Access, Kind, Tag};
 use corefold_recording::AccessKind;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trip counts of inner loops: iterations of the loop around one overlap, so its block's cost depends on them. Until
 //! enough visits are seen, its block and those around it have no known cost, and each of their visits calls this module.
-use crate::engine::{current, engine};
-use crate::hooks::blocks::{Mapped, core, packed};
-use crate::hooks::hot::hot;
+use crate::carrier::Carrier;
+use crate::code::cost::{core, packed};
+use crate::code::mapped::Mapped;
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
 use corefold_block::{Lean, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -13,13 +15,15 @@ const ENTRIES: u32 = 64;
 /// Visits of a block after which its cost is fixed in any case.
 const VISITS: u32 = 4096;
 
-#[derive(Default)]
-pub struct Rounds {
+struct Rounds {
     /// By the block of the loop.
     loops: HashMap<u64, Inner, FxBuildHasher>,
     /// Blocks that wait for it.
     waiting: HashMap<u64, Waiting, FxBuildHasher>,
 }
+
+static ROUNDS: Carrier<Rounds> =
+    Carrier::new(Rounds { loops: HashMap::with_hasher(FxBuildHasher), waiting: HashMap::with_hasher(FxBuildHasher) });
 
 #[derive(Clone, Copy, Default)]
 struct Inner {
@@ -54,27 +58,32 @@ struct Waiting {
 
 /// The packed cost of a visit of the block at `pc` that is not known yet, and whether it is known now.
 pub fn visit(pc: u64) -> (u32, bool) {
-    let rounds = &mut engine().rounds;
-    let block = match rounds.waiting.get_mut(&pc) {
-        Some(block) => block,
-        None => match first(pc) {
-            Ok(cost) => return (cost, true),
-            Err(block) => rounds.waiting.entry(pc).or_insert(block),
-        },
-    };
-    block.visits += 1;
-    let Waiting { inner, cost, visits } = *block;
-    let before = core::mem::replace(&mut current().last_unknown, pc);
-    let counted = rounds.loops.entry(inner).or_default();
-    if inner == pc {
-        counted.visit(before != pc);
+    ROUNDS.with(|rounds| rounds.visit(pc))
+}
+
+impl Rounds {
+    fn visit(&mut self, pc: u64) -> (u32, bool) {
+        let block = match self.waiting.get_mut(&pc) {
+            Some(block) => block,
+            None => match first(pc) {
+                Ok(cost) => return (cost, true),
+                Err(block) => self.waiting.entry(pc).or_insert(block),
+            },
+        };
+        block.visits += 1;
+        let Waiting { inner, cost, visits } = *block;
+        let before = core::mem::replace(&mut current().last_unknown, pc);
+        let counted = self.loops.entry(inner).or_default();
+        if inner == pc {
+            counted.visit(before != pc);
+        }
+        let counted = *counted;
+        if !counted.known && visits <= VISITS {
+            return (cost, false);
+        }
+        self.waiting.remove(&pc);
+        (if inner == pc { known(pc, counted.rounds()) } else { cost }, true)
     }
-    let counted = *counted;
-    if !counted.known && visits <= VISITS {
-        return (cost, false);
-    }
-    rounds.waiting.remove(&pc);
-    (if inner == pc { known(pc, counted.rounds()) } else { cost }, true)
 }
 
 /// What the block costs, unless that depends on a trip count.

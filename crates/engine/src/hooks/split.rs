@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
-use crate::engine::{engine, line_bytes, line_start, note, tag_of};
-use crate::hooks::access::{charge, timed};
-use crate::hooks::hot::hot;
-use crate::hooks::run_ahead;
+use crate::engine::{engine, line_bytes, line_start, note};
+use crate::hooks::access::timed;
+use crate::hot::hot;
 use crate::layout::SHADOW_SHIFT;
+use crate::scheduling::charges::charge;
+use crate::scheduling::run_ahead;
 use crate::scheduling::sched;
+use crate::storage::relayout::tag_of;
 use corefold_model::{Blame, Kind};
 use corefold_recording::AccessKind;
 use corefold_sim::origin;

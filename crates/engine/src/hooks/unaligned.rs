@@ -23,7 +23,7 @@ macro_rules! unaligned_hook {
                 "mov edx, {size}",
                 "jmp {range}",
                 size = const $size,
-                aligned = sym super::hot::$aligned,
+                aligned = sym super::inline::$aligned,
                 range = sym super::access::$range,
             )
         }

@@ -1,69 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
-use crate::calls::clock::Watched;
-use crate::calls::within::allocator;
-use crate::crash::innermost;
+use crate::code::innermost;
+use crate::code::unwind::Registers;
+use crate::counts::lock_table::LOCKS;
 use crate::engine::engine;
-use crate::hooks::polls::Polls;
-use crate::hooks::registers;
-use crate::hooks::spin::{Spins, Spun};
-use crate::hooks::unhooked;
-use crate::scheduling::placing;
+use crate::frees;
+use crate::fs_base;
+use crate::hot::hot;
+use crate::registers;
+use crate::scheduling::neutral_stack;
+use crate::scheduling::spin::{Spins, Spun};
+use crate::state::calls::{Policy, Watched};
+use crate::state::wait::Slept;
+pub use crate::state::wait::{State, Wait, Woken};
+use crate::state::{hooks, pthread, signals};
 use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
+use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use corefold_model::Ticks;
 use corefold_recording::Time;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Ready,
-    Running,
-    Blocked,
-    Finished,
-}
-
-/// What a blocked fiber waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    Nothing,
-    /// `object` and `call` are what its user knows it as; `address` is what the word is known by.
-    Futex {
-        address: u64,
-        object: u64,
-        call: &'static str,
-    },
-    /// Another thread's end. Not counted as blocked: a join is no contention.
-    Join {
-        thread: usize,
-    },
-    Sleep,
-    Signal {
-        call: &'static str,
-    },
-    Io {
-        fd: i32,
-        events: i16,
-        call: &'static str,
-    },
-    /// Time until a call is retried, where the kernel does not tell when it can succeed.
-    Retry {
-        id: i32,
-        call: &'static str,
-    },
-}
-
-/// Who or what ended a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woken {
-    Thread,
-    Timer,
-    /// A signal came for the fiber, or it is cancelled.
-    Signal,
-}
 
 pub struct Fiber {
     pub id: usize,
@@ -87,7 +46,7 @@ pub struct Fiber {
     pub cpu: usize,
     /// CPUs it may run on, a bit each; empty: all.
     pub affinity: Vec<u64>,
-    pub policy: crate::calls::memory_policy::Policy,
+    pub policy: Policy,
     pub off_cpu_since: Ticks,
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
     pub time: Time,
@@ -95,21 +54,20 @@ pub struct Fiber {
     /// Its waits that ended by a timer; of these, sleeps.
     pub slept: Slept,
     pub sleeps: Slept,
-    pub early: crate::account::early::Early,
+    pub early: crate::counts::early::Early,
     pub watched: Watched,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
     pub frames_base: *mut u64,
     pub frames: *mut u64,
     pub wrote: u8,
     pub spins: Spins,
-    pub polls: Polls,
     /// The last block it executed whose cost was not known.
     pub last_unknown: u64,
     /// Its branch history.
-    pub branches: crate::hooks::branches::Own,
+    pub branches: hooks::Branching,
     /// The hooks it called last, in code whose blocks have none.
     pub trail: corefold_block::Trail,
-    pub unhooked: crate::hooks::unhooked::Own,
+    pub unhooked: hooks::Unhooked,
     /// The real thread's side.
     pub real: libc::pthread_t,
     parked: AtomicU32,
@@ -118,32 +76,10 @@ pub struct Fiber {
     kernel_thread: AtomicU32,
     kernel_thread_at: AtomicU64,
     alternate: Box<[u8]>,
-    pub base: crate::threads::unwind::Base,
-    pub thread: crate::threads::thread::Thread,
-    pub signals: crate::calls::signals::Own,
-    pub cancel: crate::threads::cancel::Cancel,
-}
-
-/// Waits that ended because their time was over: sleeps, and time-outs.
-#[derive(Clone, Copy, Default)]
-pub struct Slept {
-    /// Ticks that they were to last, and did.
-    pub asked: Ticks,
-    pub lasted: Ticks,
-    longest: Ticks,
-    /// Where a long one was called; 0 if that is not known.
-    pub pc: u64,
-}
-
-impl Slept {
-    fn ended(&mut self, lasted: Ticks, place: impl FnOnce() -> Option<u64>) {
-        self.lasted += lasted;
-        // Not for every slightly longer one: finding the place takes time.
-        if lasted > self.longest.saturating_mul(2) {
-            self.longest = lasted;
-            self.pc = place().unwrap_or(0);
-        }
-    }
+    pub base: pthread::Base,
+    pub thread: pthread::Thread,
+    pub signals: signals::Own,
+    pub cancel: pthread::Cancel,
 }
 
 const ALTERNATE_STACK: usize = 16 << 10;
@@ -175,8 +111,7 @@ impl Fiber {
             frames_base: frames,
             frames,
             wrote: 0,
-            spins: Spins::default(),
-            polls: Polls::default(),
+            spins: Spins::new(frames),
             last_unknown: 0,
             branches: Default::default(),
             trail: corefold_block::Trail::default(),
@@ -187,10 +122,10 @@ impl Fiber {
             kernel_thread: AtomicU32::new(0),
             kernel_thread_at: AtomicU64::new(0),
             alternate: alloc::vec![0; ALTERNATE_STACK].into_boxed_slice(),
-            base: crate::threads::unwind::Base::default(),
-            thread: crate::threads::thread::Thread::default(),
-            signals: crate::calls::signals::Own::default(),
-            cancel: crate::threads::cancel::Cancel::default(),
+            base: pthread::Base::default(),
+            thread: pthread::Thread::default(),
+            signals: signals::Own::default(),
+            cancel: pthread::Cancel::default(),
         }
     }
 
@@ -227,7 +162,12 @@ impl Fiber {
         self.cpu = cpu;
         self.state = State::Running;
         self.leaves_spin();
-        write_cpu_id(self.fs, cpu as u32);
+        fs_base::write_cpu_id(self.fs, cpu as u32);
+    }
+
+    /// Is it not to begin to wait so, as it is cancelled?
+    pub fn forbids(&self, wait: &Wait) -> bool {
+        self.cancel.ends(wait) && !self.signals.deaf
     }
 
     /// The fiber leaves its CPU.
@@ -283,7 +223,7 @@ impl Fiber {
     /// It has waited for so long, until `clock`.
     pub fn waited(&mut self, address: u64, ticks: Ticks, clock: Ticks) {
         let (lived, done) = (clock.saturating_sub(self.spins.started), self.done(clock));
-        self.early.waited(address, engine().locks.past_objects(), ticks, lived, done);
+        self.early.waited(address, LOCKS.with(|locks| locks.past_objects()), ticks, lived, done);
     }
 
     /// Ticks of computing and sleeping since its accounts began, until `clock`: now, or before it last left its CPU.
@@ -309,23 +249,7 @@ impl Fiber {
 
     /// Return addresses on the fiber's stack of calls, innermost first. `top` is where it ends now.
     pub fn calls(&self, top: *const u64) -> impl Iterator<Item = u64> {
-        let depth = (top as usize).saturating_sub(self.frames_base as usize) / 8;
-        let base = self.frames_base;
-        // SAFETY: the slots between base and top were written by the function-entry hook.
-        (0..depth).rev().map(move |i| unhooked::address(unsafe { *base.add(i) }))
-    }
-}
-
-/// The CPU number that restartable-sequence users read inline is the simulated one.
-pub fn write_cpu_id(fs: u64, cpu: u32) {
-    let offset = crate::start::rseq_offset();
-    if offset != 0 && fs != 0 {
-        let area = fs.wrapping_add_signed(offset) as *mut u32;
-        // SAFETY: glibc reserves the area in every thread's block.
-        unsafe {
-            area.write(cpu);
-            area.add(1).write(cpu);
-        }
+        hooks::calls(self.frames_base, top)
     }
 }
 
@@ -375,39 +299,14 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Optio
     )
 }
 
-/// Calls `work` on the stack that ends at `top`.
-#[unsafe(naked)]
-pub unsafe extern "C" fn call_on(_top: usize, _argument: *mut u8, _work: extern "C" fn(*mut u8)) {
-    naked_asm!("push rbp", "mov rbp, rsp", "mov rsp, rdi", "mov rdi, rsi", "call rdx", "mov rsp, rbp", "pop rbp", "ret")
-}
-
-pub fn write_fs(base: u64) {
-    if crate::start::has_fsgsbase() {
-        // SAFETY: the kernel says (AT_HWCAP2) that user code may.
-        unsafe { core::arch::asm!("wrfsbase {}", in(reg) base, options(nostack, preserves_flags)) };
-    } else {
-        const ARCH_SET_FS: u64 = 0x1002;
-        // SAFETY: sets the register that the fiber's own thread has.
-        unsafe { sys::syscall!(libc::SYS_arch_prctl, ARCH_SET_FS, base; 0, 0, 0, 0) };
-    }
-}
-
-pub fn read_fs() -> u64 {
-    let base: u64;
-    // SAFETY: the first word of a thread's block is its own address (the x86-64 TLS ABI).
-    unsafe { core::arch::asm!("mov {}, fs:0", out(reg) base, options(nostack, readonly, preserves_flags)) };
-    base
-}
-
 /// Switches the carrier from one fiber to another. `between` is called on the neutral stack, when the one has stopped and the
 /// other has not begun.
 pub fn switch(from: usize, to: usize, between: Option<extern "C" fn()>) {
     registers::preserve();
-    let e = engine();
-    let save = &raw mut e.fibers[from].sp;
-    let (sp, fs) = (e.fibers[to].sp, e.fibers[to].fs);
-    write_fs(fs);
-    let apart = e.neutral_stack.top();
+    let save = &raw mut fibers()[from].sp;
+    let (sp, fs) = (fibers()[to].sp, fibers()[to].fs);
+    fs_base::write_fs(fs);
+    let apart = neutral_stack::top();
     // SAFETY: `sp` was saved by this same function or by `park`; nobody is on the neutral stack.
     unsafe { switch_stack(save, sp, between, apart) };
     after_switch();
@@ -424,7 +323,7 @@ fn after_switch() {
             return;
         }
         e.sched.leaving = None;
-        release(&mut e.fibers[gone]);
+        release(&mut fibers()[gone]);
     }
 }
 
@@ -435,7 +334,7 @@ fn release(fiber: &mut Fiber) {
         return;
     }
     fiber.released.store(1, Ordering::Release); // pairs with Acquire in `parked_thread`
-    fiber.thread.unfreed = allocator::without_frees(|| {
+    fiber.thread.unfreed = frees::without_frees(|| {
         sys::futex_wake(fiber.released.as_ptr());
         let cleared_at = fiber.kernel_thread_at.load(Ordering::Relaxed);
         sys::await_thread_end(fiber.kernel_thread.load(Ordering::Relaxed), cleared_at);
@@ -446,7 +345,7 @@ fn release(fiber: &mut Fiber) {
 /// Called by the fiber's kernel thread on its own stack: leaves the context for the carrier and parks.
 /// Returns on the carrier, when the fiber first runs.
 pub fn park(fiber: &mut Fiber) {
-    fiber.fs = read_fs();
+    fiber.fs = fs_base::read_fs();
     let top = (fiber.alternate.as_mut_ptr() as usize + ALTERNATE_STACK) & !15;
     // The alternate stack as `switch_stack` leaves one: the control words as they are at a process's start, r15, r14,
     // r13, r12, rbx, rbp, return address.
@@ -493,20 +392,51 @@ pub fn await_parked(fiber: &Fiber) {
     }
 }
 
-/// The fiber's timer has come: a sleep is over, or a wait has timed out.
-pub fn timer_fired(fiber: usize, time: Ticks) {
-    let f = &mut engine().fibers[fiber];
-    f.timer = 0;
-    if f.state != State::Blocked {
-        return;
-    }
-    f.woken = Woken::Timer;
-    f.slept.asked += time.saturating_sub(f.off_cpu_since);
-    crate::threads::futex::forget(fiber);
-    placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
+/// The running thread's calls around its call that returns to `pc`, innermost first, also of functions without hooks.
+pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
+    let known = || current().calls(hot!().frames);
+    let within = known().next().map(|outer| Registers::here().between(pc, outer)).unwrap_or_default();
+    within.into_iter().chain(known()).take(most).collect()
 }
 
-/// Nothing in the program can run: waits for outside input, if a fiber waits for some.
-pub fn wait_for_world() -> bool {
-    crate::calls::io::wait_for_world()
+/// The running fiber's calls, innermost first.
+pub fn stack_here(pc: u64) -> Vec<u64> {
+    let mut stack = alloc::vec![pc];
+    stack.extend(current().calls(hot!().frames).take(64));
+    stack
+}
+
+#[allow(clippy::vec_box)]
+struct Slot(UnsafeCell<Vec<Box<Fiber>>>);
+// SAFETY: only the carrier thread touches the fibers; the kernel threads of others are parked.
+unsafe impl Sync for Slot {}
+/// Boxed: a parked kernel thread keeps the address of its own.
+static FIBERS: Slot = Slot(UnsafeCell::new(Vec::new()));
+
+/// All fibers, by number. Take them anew after anything that may switch fibers, rather than keeping them.
+#[inline]
+#[allow(clippy::vec_box)]
+pub fn fibers() -> &'static mut Vec<Box<Fiber>> {
+    // SAFETY: one carrier; callers do not keep the reference across a switch.
+    unsafe { &mut *FIBERS.0.get() }
+}
+
+/// The running fiber.
+#[inline]
+pub fn current() -> &'static mut Fiber {
+    &mut fibers()[engine().sched.fiber]
+}
+
+/// The fiber waits no more: its timer fired.
+pub fn forget_futex(fiber: usize) {
+    let e = engine();
+    if let Wait::Futex { address, .. } = fibers()[fiber].wait {
+        e.sim.waiters.forget(address, fiber);
+    }
+}
+
+/// The fiber leaves its CPU.
+pub fn goes_away(fiber: usize, clock: Ticks) {
+    fibers()[fiber].goes_away(clock);
+    engine().sim.threads[fiber].end(clock);
 }

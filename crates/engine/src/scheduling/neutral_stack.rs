@@ -4,27 +4,26 @@
 //!
 //! A waiting store may lie on a stack where other frames are by now: the program's, or the runtime's own. So stores are
 //! undone and put in while nobody runs on a stack of the program's; what they hid is there again before its owner goes on.
-use crate::engine::{engine, slot_of};
-use crate::scheduling::{fiber, peek};
+use crate::engine::slot_of;
+use crate::scheduling::peek;
 use crate::storage::relayout::stored;
-use alloc::boxed::Box;
+use core::arch::naked_asm;
+use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use corefold_model::Tag;
 use corefold_sim::{Memory, Tags};
 
 const BYTES: usize = 64 << 10;
 
-pub struct NeutralStack(Box<[u8]>);
+#[repr(align(16))]
+struct Room(UnsafeCell<[u8; BYTES]>);
+// SAFETY: used as a stack, by the carrier only.
+unsafe impl Sync for Room {}
+static ROOM: Room = Room(UnsafeCell::new([0; BYTES]));
 
-impl NeutralStack {
-    pub fn new() -> NeutralStack {
-        NeutralStack(alloc::vec![0; BYTES].into_boxed_slice())
-    }
-
-    /// Where it ends.
-    pub fn top(&self) -> usize {
-        (self.0.as_ptr() as usize + BYTES) & !15
-    }
+/// Where the neutral stack ends.
+pub fn top() -> usize {
+    ROOM.0.get() as usize + BYTES
 }
 
 /// Does `work` on the neutral stack. What it uses must not lie on the stack that is in use now.
@@ -35,12 +34,12 @@ pub fn apart<W: FnOnce()>(work: W) {
         work();
     }
     let mut work = ManuallyDrop::new(work);
-    let top = engine().neutral_stack.top();
+    let top = top();
     if (top - BYTES..top).contains(&(&raw const work as usize)) {
         return ManuallyDrop::into_inner(work)();
     }
     // SAFETY: nobody is on the neutral stack: what runs there switches no fibers.
-    unsafe { fiber::call_on(top, (&raw mut work).cast(), on_it::<W>) }
+    unsafe { call_on(top, (&raw mut work).cast(), on_it::<W>) }
 }
 
 /// The memory of the simulated program, which is this process's.
@@ -83,5 +82,26 @@ impl Tags for ProgramMemory {
     #[inline]
     fn tag(&mut self, address: u64) -> &mut Tag {
         slot_of(address)
+    }
+}
+
+/// Calls `work` on the stack that ends at `top`.
+#[unsafe(naked)]
+unsafe extern "C" fn call_on(_top: usize, _argument: *mut u8, _work: extern "C" fn(*mut u8)) {
+    naked_asm!("push rbp", "mov rbp, rsp", "mov rsp, rdi", "mov rdi, rsi", "call rdx", "mov rsp, rbp", "pop rbp", "ret")
+}
+
+/// What the program reads there. A fault is the program's.
+pub fn read_value(address: u64, size: u8) -> u64 {
+    let address = ProgramMemory.held_at(address);
+    // SAFETY: the program reads these bytes.
+    unsafe {
+        match size {
+            1 => u64::from((address as *const u8).read_volatile()),
+            2 => u64::from((address as *const u16).read_unaligned()),
+            4 => u64::from((address as *const u32).read_unaligned()),
+            8 => (address as *const u64).read_unaligned(),
+            _ => 0,
+        }
     }
 }

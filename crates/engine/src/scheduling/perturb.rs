@@ -3,40 +3,30 @@
 //!
 //! So that a delay can come between any two accesses, the running CPU's tag matches no line, so that every access takes
 //! the slow path; seed 0 draws nothing, has the true tags, and is the plain schedule.
-use crate::calls::signals;
-use crate::crash;
-use crate::engine::{current, engine, tag_of};
-use crate::hooks::hot::hot;
-use crate::scheduling::fiber::{Fiber, State, Wait};
-use crate::scheduling::sched;
+use crate::carrier::Carrier;
+use crate::engine::engine;
+use crate::hot::hot;
+use crate::scheduling::fiber::fibers;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
-use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
-use corefold_recording::{AccessKind, HeldUp, Holding};
-use corefold_sim::Lease;
-use corefold_sim::delays::{Cause, Delay, Delays, Step};
-
-/// Threads that only poll for so long (a share of a second of virtual time) are taken to poll for ever.
-const LOOK_FOR: u64 = 100;
-/// Cycles between two checks of whether all threads only poll.
-const LOOK_AROUND: u32 = 50_000;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
+use corefold_recording::{HeldUp, Holding};
+use corefold_sim::delays::{Cause, Delay, Delays};
 
 pub struct Perturb {
-    look_around: Ticks,
+    pub look_around: Ticks,
     /// No thread has done anything but look at memory since.
-    looking_since: Ticks,
+    pub looking_since: Ticks,
     /// Virtual time that the run may take, without delays.
-    most: Ticks,
+    pub most: Ticks,
 }
 
-impl Perturb {
-    pub fn new(launch: &Launch) -> Self {
-        Perturb {
-            look_around: 0,
-            looking_since: 0,
-            most: if launch.longest == 0 { Ticks::MAX } else { launch.longest.saturating_mul(TICKS_PER_CYCLE) },
-        }
-    }
+pub static PERTURB: Carrier<Perturb> = Carrier::new(Perturb { look_around: 0, looking_since: 0, most: Ticks::MAX });
+
+/// The run begins.
+pub fn begin(launch: &Launch) {
+    let most = if launch.longest == 0 { Ticks::MAX } else { launch.longest.saturating_mul(TICKS_PER_CYCLE) };
+    PERTURB.with(|p| p.most = most);
 }
 
 /// The last delays, oldest first.
@@ -54,124 +44,14 @@ fn recorded(delay: &Delay) -> HeldUp {
     HeldUp { thread: delay.thread as u32, how, at, cycles, pc: delay.pc }
 }
 
-fn perturb() -> &'static mut Perturb {
-    &mut engine().perturb
-}
-
-/// Is this a schedule drawn from a seed?
-#[inline]
-pub fn on() -> bool {
-    hot!().tag == Lease::NO_TAG
-}
-
-/// A plain access is about to happen. True if its line is the CPU's own: then it costs nothing.
-#[cold]
-pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
-    step(false, pc);
-    crate::storage::freed::check(address, size, pc, what);
-    let (cpu, tag) = (engine().sim.cpu as u32, *tag_of(address));
-    match what {
-        AccessKind::Read => {
-            current().spins.note_read(address);
-            tag.private_cpu() == Some(cpu)
-        }
-        _ => tag == Tag::private_dirty(cpu),
-    }
-}
-
-/// An atomic operation is about to happen.
-#[cold]
-pub fn atomic(address: u64, size: u8, pc: u64, what: AccessKind) {
-    step(true, pc);
-    crate::storage::freed::check(address, u64::from(size), pc, what);
-}
-
 /// How much later a thread begins to run that would at `time`, as it was woken or is new.
 pub fn late(fiber: usize, time: Ticks) -> Ticks {
-    let blocked_at = engine().fibers[fiber].blocked_at;
+    let blocked_at = fibers()[fiber].blocked_at;
     engine().sim.delays.as_mut().map_or(0, |delays| delays.woken(fiber, blocked_at, time))
-}
-
-fn step(atomic: bool, pc: u64) {
-    let p = perturb();
-    if hot!().clock >= p.look_around {
-        look_around(pc);
-    }
-    if current().spins.spinning() {
-        // A waiting thread loses nothing by waiting longer.
-        return;
-    }
-    let s = &mut engine().sim;
-    let waits = !s.cpus[s.cpu].ready.is_empty();
-    let Some(delays) = &mut s.delays else { return };
-    match delays.step(engine().sched.fiber, atomic, waits, pc, hot!().clock) {
-        Step::Nothing => {}
-        Step::Preempted => {
-            sched::give_way(usize::MAX);
-            sched::set_limit();
-        }
-        Step::Delayed(length) => hold_up(length),
-    }
-}
-
-/// The running CPU is busy with something else for a while; its thread waits, and others continue.
-fn hold_up(length: Ticks) {
-    let e = engine();
-    let (cpu, clock) = (e.sim.cpu, hot!().clock);
-    let me = e.sched.fiber;
-    sched::goes_away(me, clock);
-    hot!().clock = clock + length;
-    let first = e.sim.threads[me].begin(clock + length);
-    current().comes_back(cpu, clock + length, first);
-    e.sim.cpus[cpu].next_sample += length;
-    e.sim.cpus[cpu].counted += length;
-    sched::sync();
-}
-
-/// Ends a run without progress; the running thread is at `pc`.
-pub fn look_around(pc: u64) {
-    let (clock, p) = (hot!().clock, perturb());
-    if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > p.most {
-        crash::livelock(pc, false);
-    }
-    if !on() && clock < p.look_around {
-        return;
-    }
-    p.look_around = clock + ticks(LOOK_AROUND);
-    if !all_look() {
-        p.looking_since = clock;
-    }
-    let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
-    if clock.saturating_sub(p.looking_since) > long && all_had_a_turn(p.looking_since) {
-        crash::livelock(pc, true);
-    }
 }
 
 /// The running thread has written something, or has woken another: between two looks around, that may have been all.
 #[inline]
 pub fn worked() {
-    let p = perturb();
-    p.looking_since = p.looking_since.max(hot!().clock);
-}
-
-/// Has every thread that waits for a CPU looked since, and found that it has to go on looking?
-fn all_had_a_turn(since: Ticks) -> bool {
-    let looked = |f: &Fiber| f.state != State::Ready || f.off_cpu_since > since + f.spins.period();
-    engine().fibers.iter().all(|fiber| looked(fiber))
-}
-
-/// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would
-/// natively: then only a loop counts that cannot end by itself, as no register changes in it.
-fn all_look() -> bool {
-    let e = engine();
-    let guesses = on() || e.launch.explores;
-    let spins = |f: &Fiber| if guesses { f.spins.spinning() } else { f.spins.goes_on() };
-    let looks = |f: &Fiber| match f.state {
-        State::Running | State::Ready => spins(f),
-        State::Blocked => !matches!(f.wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
-        State::Finished => true,
-    };
-    e.sim.timers.is_empty()
-        && e.fibers.iter().all(|fiber| looks(fiber))
-        && (guesses || !signals::may_come_from_outside())
+    PERTURB.with(|p| p.looking_since = p.looking_since.max(hot!().clock));
 }

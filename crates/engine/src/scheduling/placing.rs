@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::engine;
-use crate::hooks::hot::hot;
-use crate::hooks::store_buffer;
 use crate::scheduling::fiber::State;
-use crate::scheduling::sched::{drain, leave_cpu, set_limit};
-use crate::scheduling::{perturb, sched, spin_skip};
+use crate::scheduling::fiber::fibers;
+use crate::scheduling::lease::set_limit;
+use crate::scheduling::outside;
+use crate::scheduling::store_buffer;
+use crate::scheduling::{perturb, spin_skip};
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};
 
@@ -26,7 +27,7 @@ fn distance(a: usize, b: usize) -> u32 {
 /// Takes a fiber from another CPU's run queue that may run on this one: of the nearest such CPUs, from the longest queue.
 fn steal(cpu: usize) -> Option<usize> {
     let e = engine();
-    let first = |c: usize| e.sim.cpus[c].ready.iter().position(|f| e.fibers[*f].may_run_on(cpu));
+    let first = |c: usize| e.sim.cpus[c].ready.iter().position(|f| fibers()[*f].may_run_on(cpu));
     let some = (0..e.sim.cpus.len()).filter_map(|c| Some((c, first(c)?)));
     let (from, at) = some.min_by_key(|(c, _)| (distance(cpu, *c), Reverse(e.sim.cpus[*c].ready.len()), *c))?;
     e.sim.cpus[from].ready.remove(at)
@@ -36,8 +37,8 @@ fn steal(cpu: usize) -> Option<usize> {
 /// if there is one as near.
 fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
     let e = engine();
-    let (home, count) = (e.fibers[fiber].cpu, e.sim.cpus.len());
-    let allowed = |c: &usize| e.fibers[fiber].may_run_on(*c);
+    let (home, count) = (fibers()[fiber].cpu, e.sim.cpus.len());
+    let allowed = |c: &usize| fibers()[fiber].may_run_on(*c);
     if allowed(&home) && idle(&home) {
         return Some(home);
     }
@@ -78,7 +79,7 @@ fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
     let since = slot.clock;
     e.sim.clocks.push(since, cpu as u32);
     let first = e.sim.threads[fiber].begin(since);
-    e.fibers[fiber].comes_back(cpu, since, first);
+    fibers()[fiber].comes_back(cpu, since, first);
     if !busy {
         e.sim.cpus[cpu].busy_from = since;
         spin_skip::sibling_changes(cpu, since);
@@ -92,20 +93,20 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     store_buffer::commit_own();
     perturb::worked();
     let latency = latency + perturb::late(fiber, at + latency);
-    let home = e.fibers[fiber].cpu;
-    e.fibers[fiber].state = State::Ready;
+    let home = fibers()[fiber].cpu;
+    fibers()[fiber].state = State::Ready;
     let idle = |c: &usize| e.sim.cpus[*c].thread.is_none() && e.sim.cpus[*c].ready.is_empty();
     match nearest_idle(fiber, idle) {
         Some(cpu) => place(fiber, cpu, at + latency),
         None => {
-            let allowed = (0..e.sim.cpus.len()).filter(|c| e.fibers[fiber].may_run_on(*c));
+            let allowed = (0..e.sim.cpus.len()).filter(|c| fibers()[fiber].may_run_on(*c));
             let cpu = allowed.min_by_key(|c| (*c != home, distance(home, *c))).unwrap_or(home);
             line_up(fiber, cpu, at, latency);
             spin_skip::disturbed(cpu, at);
         }
     }
     if engine().sched.asleep {
-        crate::calls::timers::resume(at);
+        outside::resume(at);
     }
     set_limit();
 }
@@ -136,35 +137,4 @@ pub fn delay(targets: &[usize], mut until: impl FnMut(usize, Ticks) -> Ticks) {
         clock
     });
     set_limit();
-}
-
-/// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
-pub fn obey_affinity(fiber: usize) {
-    let e = engine();
-    let (state, cpu) = (e.fibers[fiber].state, e.fibers[fiber].cpu);
-    let now = hot!().clock;
-    let latency = ticks(e.launch.machine.system.context_switch);
-    match state {
-        State::Running if e.fibers[fiber].may_run_on(cpu) => {}
-        State::Running if fiber == e.sched.fiber => {
-            drain();
-            sched::goes_away(fiber, hot!().clock);
-            wake(fiber, hot!().clock, latency);
-            leave_cpu();
-        }
-        State::Running => {
-            spin_skip::disturbed(cpu, now);
-            let clock = e.sim.model.drain(cpu as u32, e.sim.cpus[cpu].clock);
-            let clock = store_buffer::make_certain(cpu as u32, clock);
-            e.sim.clocks.remove(cpu as u32);
-            sched::goes_away(fiber, clock);
-            go_on(cpu, clock);
-            wake(fiber, clock.max(now), latency);
-        }
-        State::Ready => {
-            e.sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
-            wake(fiber, now, latency);
-        }
-        State::Blocked | State::Finished => {}
-    }
 }

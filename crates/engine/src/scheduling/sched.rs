@@ -4,150 +4,30 @@
 //! Every CPU that has something to run has a clock; the CPU with the smallest clock runs. The running
 //! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
 //! others can observe, the CPUs that are behind run first ([`sync`]).
-use crate::account::{sample, trace};
-use crate::calls::signals;
-use crate::crash;
-use crate::engine::{current, engine};
-use crate::hooks::branches;
-use crate::hooks::hot::hot;
-use crate::hooks::run_ahead;
-use crate::hooks::{store_buffer, unhooked};
+use crate::counts::pace::PACE;
+use crate::engine::engine;
+use crate::hot::hot;
+use crate::scheduling::charges;
+use crate::scheduling::fiber::Woken;
+use crate::scheduling::fiber::goes_away;
 use crate::scheduling::fiber::{self, State, Wait};
+use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::foreign_stack;
+use crate::scheduling::lease::set_limit;
 use crate::scheduling::neutral_stack;
-use crate::scheduling::perturb;
+use crate::scheduling::outside;
+use crate::scheduling::placing;
 use crate::scheduling::placing::go_on;
+use crate::scheduling::run_ahead;
+use crate::scheduling::spin_skip;
+use crate::scheduling::store_buffer;
 use crate::scheduling::timers;
-use crate::threads::{cancel, contexts};
-use alloc::vec::Vec;
-use corefold_launch::Launch;
-use corefold_model::{Ticks, ticks};
-use corefold_sim::{Lease, Runtime, Turn};
-
-/// What the engine keeps beside the simulator: its fibers, and who waits for what.
-pub struct Scheduler {
-    /// What varies the time of futex calls.
-    pub futex_random: u64,
-    /// The running fiber.
-    pub fiber: usize,
-    /// The longest time between two reads of one spin.
-    pub longest_spin: Ticks,
-    pub stacks: crate::scheduling::stacks::Stacks,
-    /// A fiber that has ended and whose kernel thread is to be released.
-    pub leaving: Option<usize>,
-    /// Detached fibers that have ended and are not reaped yet.
-    pub detached: Vec<usize>,
-    /// Fibers that have pending signals.
-    pub signalled: usize,
-    /// Timers of the program wait for a thread to run.
-    pub asleep: bool,
-}
-
-impl Scheduler {
-    pub fn new(launch: &Launch) -> Self {
-        Scheduler {
-            futex_random: 0,
-            fiber: 0,
-            longest_spin: ticks(4 * launch.machine.core.pause + 200),
-            stacks: crate::scheduling::stacks::Stacks::default(),
-            leaving: None,
-            detached: Vec::new(),
-            signalled: 0,
-            asleep: false,
-        }
-    }
-}
-
-/// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
-#[inline]
-pub fn use_tags() {
-    engine().sim.use_tags(hot!());
-    trace::runs(engine().sched.fiber);
-}
-
-/// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
-pub fn show_reads(all: bool) {
-    if !perturb::on() && hot!().traced == 0 {
-        engine().sim.show_reads(all, hot!());
-    }
-}
-
-/// Has it since [`show_reads`]?
-pub fn shows_reads() -> bool {
-    hot!().tag == Lease::READS_SHOWN || perturb::on()
-}
-
-/// Recomputes when the running fiber's next slow path is due.
-pub fn set_limit() {
-    let e = engine();
-    e.sim.set_limit(hot!(), e.sched.signalled != 0 && signals::is_due());
-    watch();
-}
-
-/// Where the running thread's spin is looked into, each block is an event.
-#[inline]
-fn watch() {
-    if current().spins.watches() {
-        hot!().limit = 0;
-    }
-}
-
-/// A sample was taken: the next one may be due before anything else.
-pub fn sampled() {
-    engine().sim.sampled(hot!());
-    watch();
-}
-
-/// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
-pub extern "C" fn at_limit(pc: u64) {
-    if !crate::engine::active() {
-        return;
-    }
-    let cpu = engine().sim.cpu as u32;
-    current().spins.enters(pc);
-    // Others have been scheduled by this clock: it must not go back.
-    run_ahead::catch_up(cpu);
-    crash::check_stop(pc);
-    perturb::look_around(pc);
-    sample::take_due(pc, sample::What::Compute);
-    if !engine().sim.is_due(hot!().clock) {
-        // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
-        return sampled();
-    }
-    hot!().clock = engine().sim.model.retire(cpu, hot!().clock);
-    run_ahead::passed(cpu);
-    crate::hooks::access::charge_late(cpu);
-    sample::take_due(pc, sample::What::Stall);
-    branches::count_cycles();
-    crate::calls::io::glance();
-    crate::hooks::polls::check();
-    look_up();
-}
-
-/// The same at a place where a handler may run, or the thread end. `return_to` is where the hook's return
-/// address stands: what the compiler knows of the place, an unwinder finds by `pc`.
-pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
-    at_limit(pc);
-    if crate::engine::active() && engine().sched.signalled != 0 && signals::is_due() {
-        // SAFETY: the hook's own return address; code out of line would go on at `pc` anyway.
-        unsafe { *return_to = pc };
-        signals::look(pc);
-    }
-}
-
-/// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
-pub fn look_up() {
-    let s = &mut engine().sim;
-    let clock = hot!().clock;
-    if clock >= s.cpus[s.cpu].turn_ends() {
-        match s.is_least(s.cpu, clock) {
-            true => s.cpus[s.cpu].slice_end = clock + s.timeslice(),
-            false => give_way(1),
-        }
-    } else if s.too_far_ahead(clock) {
-        sync();
-    }
-    set_limit();
-}
+use crate::scheduling::trace;
+use crate::scheduling::unhooked;
+use corefold_model::Ticks;
+use corefold_model::ticks;
+use corefold_sim::Due;
+use corefold_sim::{Runtime, Turn};
 
 /// Returns when no other CPU is behind the running one.
 #[inline]
@@ -166,22 +46,22 @@ pub fn alone() -> bool {
 }
 
 /// Does every other thread wait, and nothing come at a known time but the ends of these threads' timers?
-pub fn all_wait_but(fibers: impl Fn(usize) -> bool) -> bool {
+pub fn all_wait_but(these: impl Fn(usize) -> bool) -> bool {
     let e = engine();
-    let mut others = e.fibers.iter().filter(|f| f.id != e.sched.fiber);
-    others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && e.sim.timers.are_of(fibers)
+    let mut others = fibers().iter().filter(|f| f.id != e.sched.fiber);
+    others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && e.sim.timers.are_of(these)
 }
 
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
 fn run_next() {
     loop {
-        timers::fire_due();
+        fire_due();
         let s = &mut engine().sim;
         if let Some((clock, cpu)) = s.clocks.pop() {
             return run_cpu(cpu as usize, clock);
         }
-        if s.timers.is_empty() && !fiber::wait_for_world() {
-            crash::deadlock();
+        if s.timers.is_empty() && !outside::wait_for_input() {
+            crate::ending::deadlock();
         }
     }
 }
@@ -196,14 +76,14 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     if store_buffer::any_of(left) {
         unhooked::others_run(left);
     }
-    e.fibers[from].frames = hot.frames;
-    e.fibers[from].wrote = hot.wrote;
+    fibers()[from].frames = hot.frames;
+    fibers()[from].wrote = hot.wrote;
     e.sched.fiber = to;
     e.sim.run(cpu, clock, hot);
     trace::runs(to);
-    hot.frames = e.fibers[to].frames;
-    hot.wrote = e.fibers[to].wrote;
-    hot.captured = &raw mut e.fibers[to].spins.captured;
+    hot.frames = fibers()[to].frames;
+    hot.wrote = fibers()[to].wrote;
+    hot.captured = &raw mut fibers()[to].spins.captured;
     let changes = store_buffer::view_changes(cpu);
     if from == to {
         return if changes { neutral_stack::apart(|| arrive()) } else { arrive() };
@@ -240,8 +120,8 @@ pub fn give_way(after: usize) {
 /// is off: the caller has just put it where wakers look, and one that came now would wake it too early.
 pub fn block(wait: Wait) {
     drain();
-    contexts::notice_stack();
-    if signals::is_due() || cancel::forbids(&wait) {
+    foreign_stack::notice();
+    if current().signals.is_due() || current().forbids(&wait) {
         return is_kept(wait);
     }
     goes_away(engine().sched.fiber, hot!().clock);
@@ -257,7 +137,7 @@ fn is_kept(wait: Wait) {
     let me = engine().sched.fiber;
     timers::cancel(me);
     current().wait = wait;
-    crate::threads::futex::forget(me);
+    fiber::forget_futex(me);
     current().wait = Wait::Nothing;
     current().woken = crate::scheduling::fiber::Woken::Signal;
 }
@@ -282,14 +162,7 @@ pub fn drain() {
     run_ahead::end(cpu);
     let before = hot!().clock;
     hot!().clock = store_buffer::make_certain(cpu, engine().sim.model.drain(cpu, before));
-    crate::hooks::access::charge_late(cpu);
-}
-
-/// The fiber leaves its CPU.
-pub fn goes_away(fiber: usize, clock: Ticks) {
-    let e = engine();
-    e.fibers[fiber].goes_away(clock);
-    e.sim.threads[fiber].end(clock);
+    charges::charge_late(cpu);
 }
 
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
@@ -306,13 +179,13 @@ pub fn leave_cpu() {
 pub fn adopt_first() {
     let e = engine();
     e.sim.cpus[0].thread = Some(0);
-    e.fibers[0].state = State::Running;
+    fibers()[0].state = State::Running;
     e.sim.threads[0] = Runtime::first(0);
-    fiber::write_cpu_id(e.fibers[0].fs, 0);
+    crate::fs_base::write_cpu_id(fibers()[0].fs, 0);
     e.sim.use_tags(hot!());
-    hot!().frames = e.fibers[0].frames;
+    hot!().frames = fibers()[0].frames;
     hot!().frame_step = 8;
-    hot!().captured = &raw mut e.fibers[0].spins.captured;
+    hot!().captured = &raw mut fibers()[0].spins.captured;
     set_limit();
 }
 
@@ -327,4 +200,83 @@ pub fn finish_current() {
     current().state = State::Finished;
     goes_away(e.sched.fiber, hot!().clock);
     leave_cpu();
+}
+
+/// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
+pub fn look_up() {
+    let s = &mut engine().sim;
+    let clock = hot!().clock;
+    if clock >= s.cpus[s.cpu].turn_ends() {
+        match s.is_least(s.cpu, clock) {
+            true => s.cpus[s.cpu].slice_end = clock + s.timeslice(),
+            false => give_way(1),
+        }
+    } else if s.too_far_ahead(clock) {
+        sync();
+    }
+    set_limit();
+}
+
+/// Wakes the sleepers whose time comes before any CPU's clock.
+fn fire_due() {
+    loop {
+        let s = &mut engine().sim;
+        match s.timers.pop(s.clocks.smallest()) {
+            Some((time, Due::Alarm(timer))) => {
+                // Timers that come again and again may be all that there is.
+                crate::ending::stop_if_asked(0);
+                // It takes effect now, whatever the clock of the CPU that processes it.
+                let clock = core::mem::replace(&mut hot!().clock, time);
+                PACE.with(|pace| pace.alarms += 1);
+                outside::fire(timer, time);
+                hot!().clock = clock;
+            }
+            Some((time, Due::Thread(fiber))) => timer_fired(fiber, time),
+            None => return,
+        }
+    }
+}
+
+/// The fiber's timer has come: a sleep is over, or a wait has timed out.
+fn timer_fired(fiber: usize, time: Ticks) {
+    let f = &mut fibers()[fiber];
+    f.timer = 0;
+    if f.state != State::Blocked {
+        return;
+    }
+    f.woken = Woken::Timer;
+    f.slept.asked += time.saturating_sub(f.off_cpu_since);
+    fiber::forget_futex(fiber);
+    placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
+}
+
+/// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
+pub fn obey_affinity(fiber: usize) {
+    let e = engine();
+    let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
+    let now = hot!().clock;
+    let latency = ticks(e.launch.machine.system.context_switch);
+    match state {
+        State::Running if fibers()[fiber].may_run_on(cpu) => {}
+        State::Running if fiber == e.sched.fiber => {
+            drain();
+            goes_away(fiber, hot!().clock);
+            placing::wake(fiber, hot!().clock, latency);
+            leave_cpu();
+        }
+        State::Running => {
+            spin_skip::disturbed(cpu, now);
+            let clock = e.sim.model.drain(cpu as u32, e.sim.cpus[cpu].clock);
+            let clock = store_buffer::make_certain(cpu as u32, clock);
+            e.sim.clocks.remove(cpu as u32);
+            goes_away(fiber, clock);
+            go_on(cpu, clock);
+            placing::wake(fiber, clock.max(now), latency);
+        }
+        State::Ready => {
+            e.sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
+            placing::wake(fiber, now, latency);
+        }
+        State::Blocked | State::Finished => {}
+    }
 }

@@ -2,7 +2,7 @@
 //! The memory limit of a run. A program may allocate much that it never touches; so the amount allocated
 //! only decides when to check the resident memory.
 use crate::engine::engine;
-use crate::{crash, sys};
+use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that the program has asked for and not given back.
@@ -17,7 +17,7 @@ const LOOK_EVERY: u64 = 16 << 20;
 pub fn take(bytes: u64, pc: u64) {
     let limit = engine().launch.memory_limit;
     if bytes > limit && limit != 0 {
-        crash::out_of_memory(bytes, pc);
+        crate::ending::out_of_memory(bytes, pc);
     }
     map(bytes, pc);
 }
@@ -48,7 +48,7 @@ fn beyond(bytes: u64, limit: u64, pc: u64) {
     if since >= LOOK_EVERY {
         SINCE.store(0, Ordering::Relaxed);
         if in_use().is_some_and(|used| used > limit) {
-            crash::out_of_memory(bytes, pc);
+            crate::ending::out_of_memory(bytes, pc);
         }
     }
 }

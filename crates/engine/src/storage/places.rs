@@ -4,7 +4,7 @@
 //!
 //! A chunk is the request plus an 8-byte header, rounded up to 16. A thread has a cache of freed chunks of its own
 //! (glibc's tcache). Beyond that it takes chunks from the arena that it is attached to, freed ones first, and a freed
-//! chunk goes back to the arena that it came from. Who uses an arena must hold its lock ([`crate::storage::arenas`]).
+//! chunk goes back to the arena that it came from. Who uses an arena must hold its lock ([`crate::calls::allocation::arenas`]).
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use hashbrown::HashMap;

@@ -8,8 +8,9 @@
 //!
 //! An access to bytes of several parts is simulated where the line itself is: its bytes are right, its time is not that of
 //! the new layout.
+use crate::carrier::Carrier;
 use crate::engine::{engine, line_bytes, line_start, slot_of};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::layout::{ELSEWHERE, ELSEWHERE_BYTES};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,8 +19,7 @@ use corefold_model::{Kind, Tag};
 use corefold_recording::Label;
 
 /// The objects that are there now, and the lines that stand for others.
-#[derive(Default)]
-pub struct Relayouts {
+struct Relayouts {
     layouts: Vec<Relayout>,
     /// The parts of each, ascending in the new layout.
     by_place: Vec<Vec<Part>>,
@@ -33,6 +33,16 @@ pub struct Relayouts {
     pieces: BTreeMap<u64, Piece>,
     taken: u64,
 }
+
+static RELAYOUTS: Carrier<Relayouts> = Carrier::new(Relayouts {
+    layouts: Vec::new(),
+    by_place: Vec::new(),
+    by_site: BTreeMap::new(),
+    objects: BTreeMap::new(),
+    stand_ins: BTreeMap::new(),
+    pieces: BTreeMap::new(),
+    taken: 0,
+});
 
 #[derive(Clone, Copy)]
 struct Object {
@@ -50,25 +60,32 @@ enum Piece {
     Object(u64, usize),
 }
 
+/// What is known of the line that `address` is simulated on. The shadow has a place for every 64 bytes, as the
+/// hooks index it so; of a longer line the first is used, and the others always lead to the slow path.
+#[inline]
+pub fn tag_of(address: u64) -> &'static mut Tag {
+    slot_of(simulated(address, 1))
+}
+
 /// Where the simulator has these bytes.
 #[inline]
 pub fn simulated(address: u64, bytes: u64) -> u64 {
-    if hot!().relaid == 0 { address } else { engine().relayouts.simulated(address, bytes) }
+    if hot!().relaid == 0 { address } else { RELAYOUTS.with(|all| all.simulated(address, bytes)) }
 }
 
 /// The address of what the simulator has there.
 #[inline]
 pub fn stored(address: u64) -> u64 {
-    if hot!().relaid == 0 { address } else { engine().relayouts.stored(address) }
+    if hot!().relaid == 0 { address } else { RELAYOUTS.with(|all| all.stored(address)) }
 }
 
 /// The line in memory that the simulator has there; the same, where parts of objects are.
 pub fn line_in_memory(line: u64) -> u64 {
-    let standing_for = || match engine().relayouts.pieces.get(&line) {
+    let standing_for = |all: &mut Relayouts| match all.pieces.get(&line) {
         Some(Piece::Line(line)) => Some(*line),
         _ => None,
     };
-    if hot!().relaid == 0 { line } else { standing_for().unwrap_or(line) }
+    if hot!().relaid == 0 { line } else { RELAYOUTS.with(standing_for).unwrap_or(line) }
 }
 
 /// May the running CPU make this access, which is simulated elsewhere on a line with that tag, without an event?
@@ -94,17 +111,18 @@ pub fn begin() {
         })
         .collect();
     hot!().relaid = u8::from(!layouts.is_empty());
-    engine().relayouts.by_place = layouts.iter().map(Relayout::by_place).collect();
-    engine().relayouts.layouts = layouts;
-    first.into_iter().for_each(|(address, bytes, layout)| engine().relayouts.add(address, bytes, layout));
+    RELAYOUTS.with(|all| {
+        all.by_place = layouts.iter().map(Relayout::by_place).collect();
+        all.layouts = layouts;
+        first.into_iter().for_each(|(address, bytes, layout)| all.add(address, bytes, layout));
+    });
 }
 
-/// An object was allocated at this site.
+/// An object was allocated at this site, which has that stack.
 #[inline]
-pub fn allocated(address: u64, bytes: u64, site: u32) {
+pub fn allocated(address: u64, bytes: u64, site: u32, stack: impl Fn() -> Vec<u64>) {
     if hot!().relaid != 0 {
-        let stack = || engine().heap.sites[site as usize].stack.clone();
-        engine().relayouts.allocated(address, bytes, site, stack);
+        RELAYOUTS.with(|all| all.allocated(address, bytes, site, stack));
     }
 }
 
@@ -117,19 +135,21 @@ pub fn placed(label: &Label) {
         Objects::Named(name, bytes) if *name == label.name => Some(*bytes),
         _ => None,
     };
-    let layouts = engine().relayouts.layouts.iter().enumerate();
-    let Some((number, bytes)) = layouts.filter_map(|(number, layout)| Some((number, of_name(layout)?))).next() else {
-        return;
-    };
-    for address in (label.address..label.address + label.bytes).step_by(label.stride as usize) {
-        engine().relayouts.add(address, bytes, number);
-    }
+    RELAYOUTS.with(|all| {
+        let mut layouts = all.layouts.iter().enumerate();
+        let Some((number, bytes)) = layouts.find_map(|(number, layout)| Some((number, of_name(layout)?))) else {
+            return;
+        };
+        for address in (label.address..label.address + label.bytes).step_by(label.stride as usize) {
+            all.add(address, bytes, number);
+        }
+    });
 }
 
 #[inline]
 pub fn freed(address: u64) {
     if hot!().relaid != 0 {
-        engine().relayouts.freed(address);
+        RELAYOUTS.with(|all| all.freed(address));
     }
 }
 

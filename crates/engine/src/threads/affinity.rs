@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
-use crate::engine::{active, current, engine};
+use crate::engine::{active, engine};
 use crate::real::real;
-use crate::scheduling::{placing, sched};
+use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::cpus;
 use alloc::vec::Vec;
@@ -21,7 +22,7 @@ pub fn numbered(thread: libc::pid_t) -> Option<usize> {
         return Some(engine().sched.fiber);
     }
     let fiber = usize::try_from(thread - number(0)).ok()?;
-    (fiber < engine().fibers.len()).then_some(fiber)
+    (fiber < fibers().len()).then_some(fiber)
 }
 
 /// The simulated CPUs among those in a set of `bytes` bytes; `None` if there are none.
@@ -40,8 +41,8 @@ fn words(set: *const u8, bytes: usize) -> Option<Vec<u64>> {
 fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
     let Some(words) = words(from, bytes) else { return libc::EINVAL };
     sched::enter_kernel();
-    engine().fibers[fiber].affinity = words;
-    placing::obey_affinity(fiber);
+    fibers()[fiber].affinity = words;
+    sched::obey_affinity(fiber);
     0
 }
 
@@ -51,8 +52,8 @@ fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
         return libc::EINVAL;
     }
     sched::enter_kernel();
-    crate::calls::string::fill(into as u64, 0, bytes as u64);
-    for cpu in (0..count).filter(|cpu| engine().fibers[fiber].may_run_on(*cpu)) {
+    crate::bytes::fill(into as u64, 0, bytes as u64);
+    for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
         // SAFETY: within the caller's set.
         unsafe { *into.add(cpu / 8) |= 1 << (cpu % 8) };
     }
@@ -108,7 +109,7 @@ pub extern "C" fn pthread_getaffinity_np(thread: libc::pthread_t, bytes: usize, 
     match cpus::count() {
         None => pthread_getaffinity_np(thread, bytes, into),
         Some(_) if active() => {
-            crate::threads::thread::find(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))
+            crate::scheduling::lookup::find(thread).map_or(libc::ESRCH, |fiber| get(fiber, bytes, into))
         }
         Some(count) => get_all(count, bytes, into),
     }
@@ -120,7 +121,7 @@ stand_ins! {
     }
 
     fn pthread_setaffinity_np(thread: libc::pthread_t, bytes: usize, from: *const u8) -> c_int {
-        crate::threads::thread::find(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from))
+        crate::scheduling::lookup::find(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from))
     }
 
     fn gettid() -> libc::pid_t {

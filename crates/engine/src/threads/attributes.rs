@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an attribute object asks of a new thread, and the attributes that a thread has.
 use crate::engine::engine;
+use crate::mappings::mapping;
+use crate::scheduling::fiber::fibers;
+use crate::scheduling::lookup::{find, main_stack};
 use crate::scheduling::sched;
+use crate::stacks::{LARGEST_STACK, STACK};
 use crate::stand_in::stand_ins;
-use crate::storage::mapping;
-use crate::threads::thread::{self, LARGEST_STACK, STACK};
+use crate::state::pthread::Stack;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -23,16 +26,6 @@ unsafe extern "C" {
 
 /// Has the program changed the defaults? They come from the host's limits otherwise.
 static OWN_DEFAULTS: AtomicBool = AtomicBool::new(false);
-
-/// A thread's stack, as its attributes have it.
-#[derive(Clone, Copy, Default)]
-pub struct Stack {
-    pub begin: u64,
-    pub bytes: u64,
-    pub guard: u64,
-    /// Not in a slot, which was too small, but mapped for this thread only.
-    pub mapped: bool,
-}
 
 /// The stack of a new thread whose slot ends at `end`; `None` if there is no memory for it.
 pub fn stack_of_new(attr: *const Attr, end: u64) -> Option<Stack> {
@@ -128,8 +121,8 @@ pub fn is_detached(attr: *const Attr) -> bool {
 
 /// Fills `attr` with what the thread has.
 fn describe(fiber: usize, attr: *mut Attr) -> c_int {
-    let thread = &engine().fibers[fiber].thread;
-    let stack = if fiber == 0 { thread::main_stack() } else { thread.stack };
+    let thread = &fibers()[fiber].thread;
+    let stack = if fiber == 0 { main_stack() } else { thread.stack };
     let state = if thread.detached { libc::PTHREAD_CREATE_DETACHED } else { libc::PTHREAD_CREATE_JOINABLE };
     let priority = &thread.priority;
     let param = libc::sched_param { sched_priority: priority.value };
@@ -145,7 +138,7 @@ fn describe(fiber: usize, attr: *mut Attr) -> c_int {
     }
     let count = engine().launch.cpus as usize;
     let mut cpus = alloc::vec![0u64; count.div_ceil(64)];
-    for cpu in (0..count).filter(|cpu| engine().fibers[fiber].may_run_on(*cpu)) {
+    for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
         cpus[cpu / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: as above; the set is as long as is said.
@@ -154,7 +147,7 @@ fn describe(fiber: usize, attr: *mut Attr) -> c_int {
 
 stand_ins! {
     fn pthread_getattr_np(thread: libc::pthread_t, attr: *mut Attr) -> c_int {
-        let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
         describe(fiber, attr)
     }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! C11 threads: pthread's objects under other names and with other results. libc's own would call its
 //! pthread functions past our stand-ins.
-use crate::calls::deadline::Deadline;
 use crate::real::Start;
 use crate::stand_in::{calls, stand_ins};
 use crate::threads::condvar;
+use crate::threads::deadline::Deadline;
+use crate::threads::joining;
+use crate::threads::keys;
 use crate::threads::mutex;
+use crate::threads::mutex_kind;
 use crate::threads::object::Object;
-use crate::threads::{joining, keys, once, thread};
+use crate::threads::once;
+use crate::threads::thread;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
@@ -35,7 +39,7 @@ fn by_utc(until: *const libc::timespec) -> Deadline {
 calls! {
     fn mtx_init(mutex: u64, kind: c_int; call) -> c_int {
         const RECURSIVE: c_int = 1;
-        let kind = if kind & RECURSIVE != 0 { mutex::Kind::RECURSIVE } else { 0 };
+        let kind = if kind & RECURSIVE != 0 { mutex_kind::Kind::RECURSIVE } else { 0 };
         mutex::init(Object::called(mutex, call), kind);
         SUCCESS
     }

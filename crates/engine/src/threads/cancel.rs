@@ -1,57 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cancellation: a thread that is cancelled ends as by pthread_exit, at its next cancellation point or, if it
 //! has asked for that, at once: at its next basic block, or out of what it waits in.
-use crate::calls::signals;
-use crate::engine::{current, engine, now};
-use crate::scheduling::fiber::{State, Wait};
+use crate::engine::{engine, now};
+use crate::scheduling::fiber::State;
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins;
-use crate::threads::{thread, unwind};
+use crate::threads::unwind;
 use core::ffi::c_int;
-
-/// A thread's part.
-#[derive(Default)]
-pub struct Cancel {
-    disabled: bool,
-    asynchronous: bool,
-    requested: bool,
-    /// It ends, by itself or cancelled: nothing cancels it any more.
-    ending: bool,
-}
 
 const CANCELED: usize = usize::MAX;
 const ENABLE: c_int = 0;
 const DISABLE: c_int = 1;
 const DEFERRED: c_int = 0;
 const ASYNCHRONOUS: c_int = 1;
-
-impl Cancel {
-    fn is_due(&self) -> bool {
-        self.requested && !self.disabled && !self.ending
-    }
-
-    fn is_at_once(&self) -> bool {
-        self.is_due() && self.asynchronous
-    }
-
-    /// Does a wait of this kind end?
-    fn ends(&self, wait: &Wait) -> bool {
-        self.is_due() && (self.asynchronous || is_point(wait))
-    }
-}
-
-/// Is a thread that waits so at a cancellation point?
-fn is_point(wait: &Wait) -> bool {
-    match wait {
-        Wait::Nothing => false,
-        Wait::Futex { call, .. } => {
-            ["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait"].contains(call)
-                || call.starts_with("cnd_")
-                || call.starts_with("sem_")
-        }
-        Wait::Join { .. } | Wait::Sleep | Wait::Retry { .. } | Wait::Io { .. } | Wait::Signal { .. } => true,
-    }
-}
 
 /// Has the running thread to end at the next cancellation point?
 pub fn is_due() -> bool {
@@ -62,15 +24,10 @@ pub fn is_at_once() -> bool {
     current().cancel.is_at_once()
 }
 
-/// Is the running thread not to begin to wait so?
-pub fn forbids(wait: &Wait) -> bool {
-    current().cancel.ends(wait) && !signals::is_deaf(current().id)
-}
-
 /// A cancellation point.
 #[inline]
 pub fn test() {
-    if current().cancel.is_due() && !signals::is_deaf(current().id) {
+    if current().cancel.is_due() && !crate::threads::signals::pending::is_deaf(current().id) {
         act();
     }
 }
@@ -93,13 +50,16 @@ fn act() -> ! {
 }
 
 fn cancel(target: usize) {
-    let fiber = &mut engine().fibers[target];
+    let fiber = &mut fibers()[target];
     fiber.cancel.requested = true;
     if fiber.cancel.is_at_once() {
-        signals::set_due(target);
+        crate::threads::signals::pending::set_due(target);
     }
-    if fiber.state == State::Blocked && fiber.cancel.ends(&fiber.wait) && !signals::is_deaf(target) {
-        signals::interrupt(target, now());
+    if fiber.state == State::Blocked
+        && fiber.cancel.ends(&fiber.wait)
+        && !crate::threads::signals::pending::is_deaf(target)
+    {
+        crate::threads::signals::sending::interrupt(target, now());
     }
 }
 
@@ -112,15 +72,15 @@ fn tell(into: *mut c_int, was: c_int) {
 }
 
 /// Changes the type; returns what it was.
-pub fn set_type(asynchronous: bool) -> bool {
+fn set_type(asynchronous: bool) -> bool {
     core::mem::replace(&mut current().cancel.asynchronous, asynchronous)
 }
 
 stand_ins! {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int {
         sched::enter_kernel();
-        let Some(target) = thread::find(thread) else { return libc::ESRCH };
-        if engine().fibers[target].state != State::Finished {
+        let Some(target) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
+        if fibers()[target].state != State::Finished {
             cancel(target);
         }
         if target == engine().sched.fiber {
@@ -152,4 +112,28 @@ stand_ins! {
     fn pthread_testcancel() -> () {
         test();
     }
+}
+
+/// As `__pthread_register_cancel`, and cancellation is deferred meanwhile. Word 10 holds what it was.
+#[unsafe(no_mangle)]
+pub extern "C" fn __pthread_register_cancel_defer(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_register_cancel_defer(buffer: *mut usize) -> (); }
+        return __pthread_register_cancel_defer(buffer);
+    }
+    unwind::__pthread_register_cancel(buffer);
+    // SAFETY: `__pthread_unwind_buf_t` has four private words after the nine of its jump buffer.
+    unsafe { *buffer.add(10) = usize::from(set_type(false)) };
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn __pthread_unregister_cancel_restore(buffer: *mut usize) {
+    if !crate::engine::active() {
+        crate::real::real! { fn __pthread_unregister_cancel_restore(buffer: *mut usize) -> (); }
+        return __pthread_unregister_cancel_restore(buffer);
+    }
+    unwind::__pthread_unregister_cancel(buffer);
+    // SAFETY: `__pthread_unwind_buf_t` has four private words after the nine of its jump buffer.
+    set_type(unsafe { *buffer.add(10) } != 0);
+    at_once();
 }

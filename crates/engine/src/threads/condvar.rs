@@ -5,10 +5,10 @@
 //! out before it. So a later waiter cannot take an earlier one's signal, which is what glibc has its two
 //! groups for; the words that change, and how often, are as there.
 use crate::account::locks;
-use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::stand_in::calls;
 use crate::threads::cancel;
+use crate::threads::deadline::{self, Deadline};
 use crate::threads::futex::Waited;
 use crate::threads::mutex;
 use crate::threads::object::{Object, Path};

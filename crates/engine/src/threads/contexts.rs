@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! getcontext, makecontext, swapcontext: libc's own do the work; each context has its own stack of calls as
 //! the hooks keep it, and its own mask.
-use crate::calls::signals;
-use crate::engine::{charge, current, note};
-use crate::hooks::hot::hot;
-use crate::layout::{STACKS, STACKS_BYTES};
+use crate::engine::charge;
+use crate::hot::hot;
 use crate::passing::{Arguments, before};
+use crate::scheduling::fiber::current;
+use crate::scheduling::foreign_stack::CONTEXTS;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -38,26 +39,6 @@ fn known() -> &'static mut Known {
     unsafe { &mut *TABLE.0.get() }.get_or_insert_default()
 }
 
-/// Says so if the running thread is on a stack that it has got to by itself.
-#[inline]
-pub fn notice_stack() {
-    let here = core::hint::black_box(0u8);
-    let here = &raw const here as u64;
-    if here.wrapping_sub(STACKS) >= STACKS_BYTES {
-        notice_other_stack(here);
-    }
-}
-
-#[cold]
-fn notice_other_stack(here: u64) {
-    let me = current();
-    let given = me.thread.stack;
-    let is_given = here.wrapping_sub(given.begin) < given.bytes;
-    if !is_given && known().contexts.is_empty() && !me.signals.has_stack_at(here) {
-        note("a thread switches stacks with its own instructions: its call stacks may be wrong", me.blocked_at);
-    }
-}
-
 /// Registers to save or restore, and the mask, which is a system call.
 const CYCLES: u32 = 30;
 
@@ -67,6 +48,7 @@ fn save(context: u64) {
     let depth = (hot!().frames as usize).saturating_sub(base as usize) / 8;
     // SAFETY: written by the function-entry hook, up to the top.
     let calls = unsafe { core::slice::from_raw_parts(base, depth) }.to_vec();
+    CONTEXTS.store(true, Ordering::Relaxed);
     known().contexts.insert(context, Context { calls, mask: current().signals.mask, fresh: false });
 }
 
@@ -83,7 +65,7 @@ fn restore(context: u64) {
     }
     // SAFETY: as above.
     hot!().frames = unsafe { base.add(found.calls.len()) };
-    signals::change_mask(found.mask);
+    crate::threads::signals::blocking::change(found.mask);
 }
 
 /// The context's function returns to us first.
@@ -129,6 +111,7 @@ pub extern "C" fn swaps(arguments: &Arguments, _pc: u64) {
 
 pub extern "C" fn makes(arguments: &Arguments, _pc: u64) {
     let mask = current().signals.mask;
+    CONTEXTS.store(true, Ordering::Relaxed);
     known().contexts.insert(arguments.rdi, Context { calls: Vec::new(), mask, fresh: true });
 }
 

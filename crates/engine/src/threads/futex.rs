@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
-use crate::calls::signals;
-use crate::engine::{charge, current, engine};
-use crate::hooks::access::{read_value, timed};
-use crate::hooks::hot::hot;
+use crate::engine::{charge, engine};
+use crate::entry::Call;
+use crate::hooks::access::timed;
+use crate::hot::hot;
+use crate::mappings::shared;
 use crate::scheduling::fiber::{Wait, Woken};
+use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::neutral_stack::read_value;
 use crate::scheduling::{placing, sched, timers};
-use crate::storage::shared;
 use crate::threads::cancel;
-use crate::threads::object::Object;
 use corefold_model::{Kind, Ticks, ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::Waiter;
@@ -29,14 +30,14 @@ pub enum Waited {
 }
 
 /// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
-pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
+pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
     let (before, after) = parts_of_system_call(engine().launch.machine.system.futex);
     sched::quiesce();
     charge(before);
-    timed(address, object.call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
+    timed(address, call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
     // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
     sched::sync();
-    crate::hooks::store_buffer::flush(hot!().clock);
+    crate::scheduling::store_buffer::flush(hot!().clock);
     if read_value(address, 4) as u32 != expected {
         charge(after);
         return Waited::Changed;
@@ -50,20 +51,20 @@ pub fn wait(object: &Object, address: u64, expected: u32, bits: u32, deadline: O
     }
     let address = shared::key(address);
     engine().sim.waiters.add(address, Waiter { thread: me, bits });
-    crate::hooks::frames::stops_at(object.call.pc);
-    current().blocked_at = object.call.pc;
-    sched::block(Wait::Futex { address, object: object.address, call: object.call.name });
+    crate::hooks::frames::stops_at(call.pc);
+    current().blocked_at = call.pc;
+    sched::block(Wait::Futex { address, object, call: call.name });
     match current().woken {
         Woken::Timer => Waited::TimedOut,
         Woken::Thread => Waited::Woken,
-        Woken::Signal => Waited::Interrupted(interrupted(object.call.pc)),
+        Woken::Signal => Waited::Interrupted(interrupted(call.pc)),
     }
 }
 
 /// The running thread was woken to look: lets handlers run. Is what it waited for to go on?
 pub fn interrupted(pc: u64) -> bool {
     cancel::at_once();
-    signals::deliver(pc).unwrap_or(true)
+    crate::threads::signals::delivery::deliver(pc).unwrap_or(true)
 }
 
 /// The time of a call that takes `all` until the kernel looks at the futex, and from then on: what is the futex's own
@@ -126,19 +127,11 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
     let mut count = 0;
     while count < moved {
         let Some(waiter) = engine().sim.waiters.take(from, ANY) else { break };
-        if let Wait::Futex { address, .. } = &mut engine().fibers[waiter.thread].wait {
+        if let Wait::Futex { address, .. } = &mut fibers()[waiter.thread].wait {
             *address = to;
         }
         engine().sim.waiters.add(to, waiter);
         count += 1;
     }
     Some((woken, count))
-}
-
-/// The fiber waits no more: its timer fired.
-pub fn forget(fiber: usize) {
-    let e = engine();
-    if let Wait::Futex { address, .. } = e.fibers[fiber].wait {
-        e.sim.waiters.forget(address, fiber);
-    }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The futex system call, as programs make it themselves.
-use crate::calls::clock;
-use crate::calls::deadline::Deadline;
 use crate::engine::{note, now};
 use crate::entry::Call;
 use crate::hooks::atomics;
+use crate::threads::clock;
+use crate::threads::deadline::Deadline;
 use crate::threads::futex::{self, Waited};
 use crate::threads::object::Object;
 use core::ffi::c_int;
@@ -67,7 +67,7 @@ fn wait(object: Object, expected: u32, bits: u32, deadline: Result<Option<Ticks>
         Err(code) => return error(code),
     };
     let begin = now();
-    match futex::wait(&object, object.address, expected, bits, deadline) {
+    match futex::wait(object.call, object.address, object.address, expected, bits, deadline) {
         Waited::Changed => error(libc::EAGAIN),
         Waited::TimedOut => error(libc::ETIMEDOUT),
         // As on Linux: a wait with a time-out never goes on.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for a thread's end: until it comes, not at all, or until a time.
-use crate::calls::deadline::{self, Deadline};
-use crate::engine::{current, engine, now};
+use crate::engine::{engine, now};
 use crate::entry::Call;
 use crate::scheduling::fiber::{State, Wait, Woken};
+use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::lookup::find;
 use crate::scheduling::{sched, timers};
 use crate::stand_in::calls;
 use crate::threads::cancel;
-use crate::threads::thread::{find, reap};
+use crate::threads::deadline::{self, Deadline};
+use crate::threads::thread::reap;
 use core::ffi::{c_int, c_void};
 
 calls! {
@@ -16,7 +18,7 @@ calls! {
     }
     fn pthread_tryjoin_np(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
         match find(thread) {
-            Some(target) if engine().fibers[target].state != State::Finished => {
+            Some(target) if fibers()[target].state != State::Finished => {
                 sched::enter_kernel();
                 libc::EBUSY
             }
@@ -50,14 +52,14 @@ pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, until: Deadline, c
         return code;
     }
     sched::enter_kernel();
-    if engine().fibers[target].state != State::Finished
+    if fibers()[target].state != State::Finished
         && let Err(code) = await_end(target, until, call)
     {
         return code;
     }
     if !value.is_null() {
         // SAFETY: the caller's variable.
-        unsafe { *value = engine().fibers[target].thread.value as *mut c_void };
+        unsafe { *value = fibers()[target].thread.value as *mut c_void };
     }
     reap(target);
     0
@@ -65,7 +67,7 @@ pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, until: Deadline, c
 
 fn may_join(target: usize) -> Result<(), c_int> {
     let me = engine().sched.fiber;
-    let other = &engine().fibers[target].thread;
+    let other = &fibers()[target].thread;
     if other.detached || other.joiner.is_some() {
         return Err(libc::EINVAL);
     }
@@ -75,21 +77,21 @@ fn may_join(target: usize) -> Result<(), c_int> {
 fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
     let me = engine().sched.fiber;
     let deadline = until.ticks()?;
-    while engine().fibers[target].state != State::Finished {
+    while fibers()[target].state != State::Finished {
         if deadline.is_some_and(|deadline| deadline <= now()) {
             return Err(libc::ETIMEDOUT);
         }
         if let Some(deadline) = deadline {
             timers::set(me, deadline);
         }
-        engine().fibers[target].thread.joiner = Some(me);
+        fibers()[target].thread.joiner = Some(me);
         crate::hooks::frames::stops_at(call.pc);
         current().blocked_at = call.pc;
         sched::block(Wait::Join { thread: target });
         if current().woken == Woken::Thread {
             return Ok(());
         }
-        engine().fibers[target].thread.joiner = None;
+        fibers()[target].thread.joiner = None;
         if current().woken == Woken::Signal {
             cancel::test();
             crate::threads::futex::interrupted(call.pc);

@@ -2,10 +2,10 @@
 //! setjmp and longjmp. libc's own do the work; what it does not know of is put right here: the stack of
 //! calls that the hooks keep, which a jump leaves functions of without their exit hooks, and the
 //! simulation's signal masks.
-use crate::calls::signals;
-use crate::engine::{charge, current};
-use crate::hooks::hot::hot;
+use crate::engine::charge;
+use crate::hot::hot;
 use crate::passing::{Arguments, before};
+use crate::scheduling::fiber::current;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -67,7 +67,7 @@ pub extern "C" fn jumps(arguments: &Arguments, _pc: u64) {
     let Some(place) = places().get(&sp_in(arguments.rdi as *const u64)).copied() else { return };
     hot!().frames = place.frames;
     if let Some(mask) = place.mask {
-        signals::change_mask(mask);
+        crate::threads::signals::blocking::change(mask);
     }
 }
 

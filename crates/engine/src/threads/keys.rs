@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thread-specific data, and the destructors that run when a thread ends: in the simulation, because
 //! the program's destructors are instrumented too.
-use crate::calls::loaded;
-use crate::engine::{active, current};
+use crate::code::loaded;
+use crate::engine::active;
 use crate::real::real;
+use crate::scheduling::fiber::{current, fibers};
+use crate::state::pthread::AtExit;
+pub use crate::state::pthread::Destructor;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
-
-pub type Destructor = extern "C" fn(*mut c_void);
-
-/// A C++ thread_local's destructor.
-pub struct AtExit {
-    function: Destructor,
-    object: usize,
-    /// The library that the function is in, which must not be unloaded before.
-    library: usize,
-}
 
 struct Keys(UnsafeCell<Vec<Option<Option<Destructor>>>>);
 // SAFETY: only the carrier uses it.
@@ -93,7 +86,7 @@ pub extern "C" fn pthread_key_delete(key: u32) -> c_int {
     match keys().get_mut((key ^ OURS) as usize) {
         Some(slot @ Some(_)) => {
             *slot = None;
-            for fiber in &mut crate::engine::engine().fibers {
+            for fiber in fibers().iter_mut() {
                 if let Some(value) = fiber.thread.keys.get_mut((key ^ OURS) as usize) {
                     *value = 0;
                 }

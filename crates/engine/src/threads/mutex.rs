@@ -2,20 +2,22 @@
 //! pthread mutexes, with glibc's layout and its way of locking: a word that is 0 when free, 1 when held
 //! and 2 when held with threads waiting for it.
 use crate::account::locks;
-use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
+use crate::entry::Call;
 use crate::hooks::access::range_update;
+use crate::scheduling::fiber::current;
 use crate::stand_in::calls;
+use crate::threads::deadline::{self, Deadline};
 use crate::threads::futex::Waited;
+use crate::threads::mutex_kind::{self, KIND, Kind, OWNER, kind_of};
 use crate::threads::object::{Object, Path, me};
-use crate::threads::{protocol, robust, single};
+use crate::threads::robust;
 use core::ffi::c_int;
 use corefold_recording::LockKind;
 
 const WORD: u64 = 0;
 const COUNT: u64 = 4;
-pub const OWNER: u64 = 8;
-pub const KIND: u64 = 16;
+
 /// Threads that use the mutex; written with the owner, as lies beside it.
 const USERS: u64 = 12;
 const SPINS: u64 = 20;
@@ -37,44 +39,6 @@ const WAITED_FOR: u32 = 2;
 /// Pauses of an adaptive mutex before it blocks, and between two attempts, at most.
 const MOST_SPINS: u32 = 100;
 const LONGEST_PAUSE: u32 = 16;
-
-/// What glibc keeps in the `__kind` field.
-#[derive(Clone, Copy)]
-pub struct Kind(u32);
-
-impl Kind {
-    pub const RECURSIVE: u32 = 1;
-    const ERROR_CHECKING: u32 = 2;
-    const ADAPTIVE: u32 = 3;
-    const ROBUST: u32 = 16;
-    pub const INHERIT: u32 = 32;
-    pub const PROTECT: u32 = 64;
-    const PROCESS_SHARED: u32 = 128;
-
-    fn of(mutex: Object) -> Kind {
-        Kind(mutex.read(KIND))
-    }
-    fn is_recursive(self) -> bool {
-        self.0 & 3 == Kind::RECURSIVE
-    }
-    fn is_error_checking(self) -> bool {
-        self.0 & 3 == Kind::ERROR_CHECKING
-    }
-    fn is_adaptive(self) -> bool {
-        self.0 & 3 == Kind::ADAPTIVE
-    }
-    fn is_robust(self) -> bool {
-        self.0 & Kind::ROBUST != 0
-    }
-    /// While a process has had one thread only, glibc leaves out the locked operations of such a mutex.
-    fn needs_no_atomics(self) -> bool {
-        single::only_thread() && self.0 & (Kind::ROBUST | Kind::INHERIT | Kind::PROTECT | Kind::PROCESS_SHARED) == 0
-    }
-    /// Does an unlock check who does it?
-    fn knows_owner(self) -> bool {
-        self.is_recursive() || self.is_error_checking() || self.is_robust()
-    }
-}
 
 calls! {
     fn pthread_mutex_lock(mutex: u64; call) -> c_int { lock(Object::called(mutex, call), Deadline::Never) }
@@ -261,27 +225,10 @@ fn init_by(mutex: Object, attr: *const libc::pthread_mutexattr_t) -> c_int {
     if attr.is_null() {
         return init(mutex, 0);
     }
-    let (protocol, ceiling) = protocol::asked(attr, mutex.call.pc);
+    let (protocol, ceiling) = mutex_kind::asked(attr, mutex.call.pc);
     init(mutex, kind_of(attr) | protocol);
-    protocol::keep_ceiling(mutex, ceiling);
+    mutex_kind::keep_ceiling(mutex, ceiling);
     0
-}
-
-/// The `__kind` that these attributes ask for, but for their protocol.
-fn kind_of(attr: *const libc::pthread_mutexattr_t) -> u32 {
-    unsafe extern "C" {
-        fn pthread_mutexattr_gettype(attr: *const libc::pthread_mutexattr_t, value: *mut c_int) -> c_int;
-    }
-    let (mut kind, mut robust, mut shared) = (0, 0, 0);
-    // SAFETY: an attribute object of the program's.
-    unsafe {
-        pthread_mutexattr_gettype(attr, &mut kind);
-        libc::pthread_mutexattr_getrobust(attr, &mut robust);
-        libc::pthread_mutexattr_getpshared(attr, &mut shared);
-    }
-    let robust = if robust == libc::PTHREAD_MUTEX_ROBUST { Kind::ROBUST } else { 0 };
-    let shared = if shared == libc::PTHREAD_PROCESS_SHARED { Kind::PROCESS_SHARED } else { 0 };
-    kind as u32 & 3 | robust | shared
 }
 
 pub fn destroy(mutex: Object) -> c_int {
@@ -290,4 +237,13 @@ pub fn destroy(mutex: Object) -> c_int {
     }
     locks::forgotten(mutex.address);
     0
+}
+
+/// The running thread ends: lets go of the robust mutexes that it still holds, as the kernel does.
+pub fn thread_ends() {
+    while let Some(address) = current().thread.robust.pop() {
+        let mutex = Object { address, call: Call { name: "the end of a thread", pc: current().thread.end() } };
+        mutex.poke(OWNER, robust::ENDED);
+        release(mutex);
+    }
 }

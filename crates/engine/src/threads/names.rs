@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
-use crate::calls::string;
-use crate::engine::{current, engine, note};
+use crate::bytes;
+use crate::engine::{engine, note};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
+use crate::state::pthread::{NAME_BYTES as BYTES, Thread};
 use crate::sys;
-use crate::threads::thread;
 use core::ffi::{CStr, c_char, c_int};
-
-/// Bytes of a name with its zero, as Linux has it.
-pub const BYTES: usize = 16;
 
 /// What `fiber` is called: before it was given a name, what its creator was called.
 fn name(fiber: usize) -> [u8; BYTES] {
     let mut name = [0; BYTES];
-    match engine().fibers[fiber].thread.name {
+    match fibers()[fiber].thread.name {
         Some(given) => given,
         None => {
             // SAFETY: the call fills 16 bytes. The kernel thread that runs us has the program's name.
@@ -25,7 +23,7 @@ fn name(fiber: usize) -> [u8; BYTES] {
 }
 
 /// The new thread `child` is called as its creator is.
-pub fn inherit(child: &mut thread::Thread) {
+pub fn inherit(child: &mut Thread) {
     child.name = current().thread.name;
 }
 
@@ -44,19 +42,19 @@ stand_ins! {
         if text.len() >= BYTES {
             return libc::ERANGE;
         }
-        let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
-        engine().fibers[fiber].thread.name = Some(cut(text));
+        fibers()[fiber].thread.name = Some(cut(text));
         0
     }
 
     fn pthread_getname_np(thread: libc::pthread_t, into: *mut c_char, room: usize) -> c_int {
-        let Some(fiber) = thread::find(thread) else { return libc::ESRCH };
+        let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         if room < BYTES {
             return libc::ERANGE;
         }
         sched::enter_kernel();
-        string::copy(into as u64, name(fiber).as_ptr() as u64, BYTES as u64);
+        bytes::copy(into as u64, name(fiber).as_ptr() as u64, BYTES as u64);
         0
     }
 }
@@ -74,7 +72,7 @@ stand_ins_at! {
             }
             libc::PR_GET_NAME => {
                 sched::enter_kernel();
-                string::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
+                bytes::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
                 0
             }
             // A sandbox would shut in the runtime too, which has to write the recording.

@@ -4,12 +4,14 @@
 //! The simulated CPUs contend for its line as they would natively, so every access to it is charged: an access
 //! that is atomic in glibc is atomic here, a plain one is plain here.
 use crate::account::locks;
-use crate::engine::{charge, current, engine};
+use crate::engine::{charge, engine};
 use crate::entry::Call;
-use crate::hooks::access::{range_read, range_write, read_value};
-use crate::hooks::hot::hot;
-use crate::hooks::{atomics, store_buffer};
-use crate::scheduling::sched;
+use crate::hooks::access::{range_read, range_write};
+use crate::hooks::atomics;
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
+use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::store_buffer;
 use crate::threads::futex::{self, Waited};
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
@@ -79,12 +81,12 @@ impl Object {
     /// Zeroes the first `bytes`, as an initialisation does.
     pub fn clear(self, bytes: u64) {
         range_write(self.address, self.call.pc, bytes);
-        crate::calls::string::fill(self.address, 0, bytes);
+        crate::bytes::fill(self.address, 0, bytes);
     }
 
     /// Waits, while `word` holds `expected`, until woken or `deadline`.
     pub fn wait(self, word: u64, expected: u32, deadline: Option<Ticks>) -> Waited {
-        futex::wait(&self, self.address + word, expected, futex::ANY, deadline)
+        futex::wait(self.call, self.address, self.address + word, expected, futex::ANY, deadline)
     }
 
     /// Wakes up to `most` that wait for `word`.
@@ -96,16 +98,16 @@ impl Object {
     pub fn pause(self) {
         charge(engine().launch.machine.core.pause);
         if hot!().clock >= hot!().limit {
-            sched::at_limit(self.call.pc);
+            crate::hooks::limit::at_limit(self.call.pc);
         }
     }
 
     /// One iteration of a loop that only a change of its word ends.
     pub fn pause_for_ever(self) {
-        crate::engine::current().spins.goes_on_for_ever();
+        current().spins.goes_on_for_ever();
         hot!().clock += crate::engine::computed(engine().launch.machine.core.pause);
         if hot!().clock >= hot!().limit {
-            sched::at_limit(self.call.pc);
+            crate::hooks::limit::at_limit(self.call.pc);
         }
     }
 

@@ -6,8 +6,8 @@
 //! assembly, and its personality does the clean-up.
 use crate::engine::active;
 use crate::entry::Call;
+use crate::personality;
 use crate::threads::object::Object;
-use crate::threads::unwind;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 
@@ -119,8 +119,8 @@ extern "C" fn personality(
     context: *mut c_void,
 ) -> c_int {
     // The frame keeps the object's address in that register.
-    if let Some(once) = unwind::passed(actions, context, unwind::RBX) {
+    if let Some(once) = personality::passed(actions, context, personality::RBX) {
         end(once, 0, NOT_BEGUN);
     }
-    unwind::CONTINUE
+    personality::CONTINUE
 }

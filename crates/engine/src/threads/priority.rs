@@ -3,22 +3,17 @@
 //!
 //! The kernel's own calls would change the one thread that runs all of ours, or be refused, as the host's
 //! rights have it.
-use crate::engine::{current, engine, note};
+use crate::engine::note;
+use crate::scheduling::fiber::current;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
-use crate::threads::{affinity, thread};
+use crate::state::pthread::Priority;
+use crate::threads::affinity;
 use core::ffi::c_int;
 
 const OTHER: c_int = libc::SCHED_OTHER;
 const HIGHEST: c_int = 99;
-
-#[derive(Clone, Copy, Default)]
-pub struct Priority {
-    pub policy: c_int,
-    pub value: c_int,
-    /// How the attribute object had it: inherited, or as it says.
-    pub explicit: c_int,
-}
 
 type Attr = libc::pthread_attr_t;
 type Param = libc::sched_param;
@@ -65,13 +60,13 @@ fn is_valid(policy: c_int, value: c_int) -> bool {
 
 fn set(fiber: Option<usize>, policy: Option<c_int>, value: c_int, pc: u64) -> c_int {
     let Some(fiber) = fiber else { return libc::ESRCH };
-    let policy = policy.unwrap_or(engine().fibers[fiber].thread.priority.policy);
+    let policy = policy.unwrap_or(fibers()[fiber].thread.priority.policy);
     if !is_valid(policy, value) {
         return libc::EINVAL;
     }
     sched::enter_kernel();
     say(policy, pc);
-    let priority = &mut engine().fibers[fiber].thread.priority;
+    let priority = &mut fibers()[fiber].thread.priority;
     (priority.policy, priority.value) = (policy, value);
     0
 }
@@ -89,7 +84,7 @@ fn wanted(param: *const Param) -> c_int {
 fn give(fiber: Option<usize>, policy: Option<*mut c_int>, param: Option<*mut Param>) -> c_int {
     let Some(fiber) = fiber else { return libc::ESRCH };
     sched::enter_kernel();
-    let priority = engine().fibers[fiber].thread.priority;
+    let priority = fibers()[fiber].thread.priority;
     // SAFETY: the caller's variables.
     unsafe {
         if let Some(into) = policy {
@@ -104,16 +99,16 @@ fn give(fiber: Option<usize>, policy: Option<*mut c_int>, param: Option<*mut Par
 
 stand_ins_at! {
     "rcx" fn pthread_setschedparam(thread: libc::pthread_t, policy: c_int, param: *const Param; pc) -> c_int {
-        set(thread::find(thread), Some(policy), wanted(param), pc)
+        set(crate::scheduling::lookup::find(thread), Some(policy), wanted(param), pc)
     }
 
     "rdx" fn pthread_setschedprio(thread: libc::pthread_t, value: c_int; pc) -> c_int {
-        set(thread::find(thread), None, value, pc)
+        set(crate::scheduling::lookup::find(thread), None, value, pc)
     }
 
     "rcx" fn pthread_getschedparam(thread: libc::pthread_t, policy: *mut c_int, param: *mut Param; pc) -> c_int {
         let _ = pc;
-        give(thread::find(thread), Some(policy), Some(param))
+        give(crate::scheduling::lookup::find(thread), Some(policy), Some(param))
     }
 
     "rcx" fn sched_setscheduler(number: libc::pid_t, policy: c_int, param: *const Param; pc) -> c_int {

@@ -3,16 +3,15 @@
 //!
 //! The owner's field then says which of three states the mutex is in; the word that is locked is as for
 //! any other mutex.
-use crate::engine::current;
-use crate::entry::Call;
-use crate::threads::mutex::{OWNER, release};
+use crate::scheduling::fiber::current;
+use crate::threads::mutex_kind::OWNER;
 use crate::threads::object::{Object, me};
 use core::ffi::c_int;
 
 /// Added to the owner: it has been told and has not made the data consistent yet.
 pub const INCONSISTENT: u32 = 1 << 31;
 /// The owner has ended.
-const ENDED: u32 = 0x4000_0000;
+pub const ENDED: u32 = 0x4000_0000;
 /// Let go while inconsistent: of no use any more.
 const NOT_RECOVERABLE: u32 = 0x7fff_ffff;
 
@@ -44,13 +43,4 @@ pub fn make_consistent(mutex: Object) -> c_int {
     }
     mutex.write(OWNER, me());
     0
-}
-
-/// The running thread ends: lets go of the robust mutexes that it still holds, as the kernel does.
-pub fn thread_ends() {
-    while let Some(address) = current().thread.robust.pop() {
-        let mutex = Object { address, call: Call { name: "the end of a thread", pc: current().thread.end() } };
-        mutex.poke(OWNER, ENDED);
-        release(mutex);
-    }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `set_robust_list`: a thread's own list of futexes that it holds, which the kernel goes through when the
 //! thread ends. (Robust pthread mutexes have their own, see [`robust`](super::robust).)
-use crate::engine::{current, engine};
-use crate::hooks::access::read_value;
+use crate::engine::engine;
 use crate::hooks::atomics;
-use crate::threads::{affinity, futex};
+use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::neutral_stack::read_value;
+use crate::threads::affinity;
+use crate::threads::futex;
 
 /// The kernel's bound on the length of a list.
 const MOST: usize = 2048;
@@ -26,7 +28,7 @@ pub fn get(thread: libc::pid_t, head: u64, bytes: u64) -> i64 {
     let Some(fiber) = affinity::numbered(thread) else { return -i64::from(libc::ESRCH) };
     // SAFETY: the caller's variables.
     unsafe {
-        *(head as *mut u64) = engine().fibers[fiber].thread.robust_list;
+        *(head as *mut u64) = fibers()[fiber].thread.robust_list;
         *(bytes as *mut usize) = HEAD;
     }
     0

@@ -9,40 +9,23 @@
 //! glibc's, as they decide how often the line moves.
 //! `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` makes readers wait while any writer waits.
 use crate::account::locks;
-use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::stand_in::calls;
+use crate::threads::deadline::{self, Deadline};
 use crate::threads::futex::Waited;
 use crate::threads::object::{Object, Path, me};
 use core::ffi::c_int;
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
 
+pub mod words;
 mod writer;
 
-/// [`WRITE_PHASE`], [`CLAIMED`], [`HELD_OFF`], and [`READER`] for each reader that has the lock or waits for a phase.
-const STATE: u64 = 0;
-/// Writers that wait to be the writer, and [`HANDED_OVER`]; kept for locks that prefer writers only.
-const WRITERS: u64 = 4;
-/// 1 in a write phase; who waits for its beginning or its end waits on this word.
-const PHASE: u64 = 8;
-/// 1 while there is a writer; other writers wait on this word.
-const CLAIM: u64 = 12;
-const OWNER: u64 = 24;
-/// The kind: where glibc's static initialisers have it.
-const KIND: u64 = 48;
-const BYTES: u64 = 56;
+use words::*;
 
-const WRITE_PHASE: u32 = 1;
-/// There is a writer, with the lock or waiting for the phase.
-const CLAIMED: u32 = 2;
-/// Readers wait on the state itself until the readers that have the lock leave it to a writer.
-const HELD_OFF: u32 = 4;
-const READER: u32 = 8;
-/// A writer that leaves leaves the claim to one that waits.
-const HANDED_OVER: u32 = 1 << 31;
-/// Somebody waits, in [`PHASE`] and [`CLAIM`].
-const WAITED_FOR: u32 = 2;
+const OWNER: u64 = 24;
+
+const BYTES: u64 = 56;
 
 /// The uncontended paths through the functions, in glibc 2.36.
 const READ: Path = &[23];
@@ -50,8 +33,6 @@ const WRITE: Path = &[50];
 const TRY: Path = &[20];
 const UNLOCK_READ: Path = &[19, 6, 8, 5];
 const UNLOCK_WRITE: Path = &[8, 27, 5];
-
-const PREFER_WRITER: u32 = 2;
 
 calls! {
     fn pthread_rwlock_rdlock(lock: u64; call) -> c_int { read(Object::called(lock, call), Deadline::Never) }
@@ -101,17 +82,10 @@ fn init(lock: Object, attr: *const libc::pthread_rwlockattr_t) -> c_int {
     0
 }
 
-fn prefers_writers(lock: Object) -> bool {
-    lock.read(KIND) == PREFER_WRITER
-}
-
 fn took(lock: Object, since: Option<Ticks>) -> c_int {
     lock.acquired(LockKind::RwLock, since);
     0
 }
-
-/// A wait is over: it was for nothing.
-struct TimedOut;
 
 pub fn read(lock: Object, until: Deadline) -> c_int {
     lock.goes(READ);
@@ -165,28 +139,6 @@ fn end_phase(lock: Object, state: u32) -> bool {
 fn change_phase(lock: Object, phase: u32) {
     if lock.update(PHASE, |_| Some(phase)) & WAITED_FOR != 0 {
         lock.wake(PHASE, u32::MAX);
-    }
-}
-
-/// Waits while the word of the phase is `phase`.
-fn await_phase_after(lock: Object, phase: u32, deadline: Option<Ticks>) -> Result<(), TimedOut> {
-    loop {
-        let found = lock.load(PHASE);
-        if found & !WAITED_FOR != phase {
-            return Ok(());
-        }
-        let waits =
-            found == phase | WAITED_FOR || lock.update(PHASE, |f| (f == found).then_some(f | WAITED_FOR)) == found;
-        if waits && lock.wait(PHASE, phase | WAITED_FOR, deadline) == Waited::TimedOut {
-            return Err(TimedOut);
-        }
-    }
-}
-
-/// The state is in the phase that is waited for: waits for its word to say so.
-fn await_word(lock: Object, phase: u32) {
-    while lock.load(PHASE) & !WAITED_FOR != phase {
-        lock.pause();
     }
 }
 

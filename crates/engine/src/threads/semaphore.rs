@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! POSIX semaphores, with glibc's layout: one 64-bit word, its low half the value, its high half the
 //! number of waiters. Named ones lie in a file that libc maps, and are then like any other.
-use crate::calls::deadline::{self, Deadline};
 use crate::engine::now;
 use crate::entry::Call;
 use crate::hooks::atomics;
 use crate::stand_in::{calls, failed};
 use crate::threads::cancel;
+use crate::threads::deadline::{self, Deadline};
 use crate::threads::futex::Waited;
 use crate::threads::object::{Object, Path};
 use core::ffi::c_int;

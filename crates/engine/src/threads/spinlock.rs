@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! pthread spinlocks, as glibc has them on x86: 1 when free; taken by a locked decrement.
 use crate::account::locks;
-use crate::calls::signals;
 use crate::engine::now;
 use crate::stand_in::calls;
 use crate::threads::object::{Object, Path};
@@ -51,7 +50,7 @@ fn take(lock: Object) -> c_int {
         waited = true;
         loop {
             lock.pause_for_ever();
-            signals::look_if_due(lock.call.pc);
+            crate::scheduling::outside::look_if_due(lock.call.pc);
             if lock.load(WORD) as i32 > 0 {
                 break;
             }

@@ -3,20 +3,14 @@
 //!
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
 //! are unwound up to ours, by the same forced unwinding.
-use crate::engine::{active, current};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use crate::real::Start;
+use crate::scheduling::fiber::current;
+use crate::stacks;
 use crate::sys;
-use crate::threads::{cancel, jumps, thread};
+use crate::threads::jumps;
 use alloc::boxed::Box;
 use core::ffi::{c_int, c_void};
-
-/// Where to go on once the stack is unwound: stack pointer at the call of the start routine.
-#[derive(Default)]
-pub struct Base {
-    pub sp: usize,
-    pub value: usize,
-}
 
 core::arch::global_asm!(
     // corefold_call(start, argument, &sp): like calling start(argument), but corefold_leave can return
@@ -63,23 +57,6 @@ unsafe extern "C-unwind" {
 
 type StopFn = extern "C-unwind" fn(c_int, c_int, u64, *mut c_void, *mut c_void, *mut c_void) -> c_int;
 
-/// What a personality routine answers: the unwinder goes on.
-pub const CONTINUE: c_int = 8;
-
-/// DWARF's numbers of the registers that frames of ours keep something in.
-pub const RBX: c_int = 3;
-pub const RBP: c_int = 6;
-
-/// For personality routines: the register as it was in a frame of ours, if the unwinder goes past it to clean up.
-pub fn passed(actions: c_int, context: *mut c_void, register: c_int) -> Option<u64> {
-    unsafe extern "C" {
-        fn _Unwind_GetGR(context: *mut c_void, register: c_int) -> u64;
-    }
-    const CLEANUP_PHASE: c_int = 2;
-    // SAFETY: the unwinder's own context.
-    (actions & CLEANUP_PHASE != 0 && active()).then(|| unsafe { _Unwind_GetGR(context, register) })
-}
-
 /// Calls the start routine; returns its value or pthread_exit's.
 pub fn call(start: Start, argument: usize) -> usize {
     let base = &raw mut current().base.sp;
@@ -89,7 +66,7 @@ pub fn call(start: Start, argument: usize) -> usize {
 
 /// Ends the running thread.
 pub fn exit(value: usize) -> ! {
-    cancel::thread_ends();
+    current().cancel.ending = true;
     current().base.value = value;
     unwind()
 }
@@ -121,7 +98,7 @@ fn unwind() -> ! {
 /// A `catch (...)` of the program's has kept the exception.
 extern "C" fn not_rethrown(_reason: c_int, _exception: *mut c_void) {
     sys::write(2, b"FATAL: exception not rethrown\n");
-    crate::crash::killed(libc::SIGABRT, 0);
+    crate::ending::killed(libc::SIGABRT, 0);
 }
 
 /// All frames are unwound. The main thread has none of ours below it: it ends where it is.
@@ -131,8 +108,8 @@ fn leave() -> ! {
     }
     hot!().frames = current().frames_base;
     let base = &current().base;
-    if base.sp == 0 {
-        crate::threads::thread::finish_main(base.value);
+    if let Some(finish) = base.finish {
+        finish(base.value);
     }
     // SAFETY: `corefold_call`'s frame is live below all that was unwound.
     unsafe { corefold_leave(base.sp, base.value) }
@@ -166,7 +143,7 @@ extern "C-unwind" fn stop(
 
 /// Are both on one thread's stack? Handlers may run on stacks of their own, which lie anywhere.
 fn same_stack(one: usize, other: usize) -> bool {
-    thread::stack_end(one as u64) == thread::stack_end(other as u64)
+    stacks::stack_end(one as u64) == stacks::stack_end(other as u64)
 }
 
 /// glibc's macros in C: remembers the buffer, as pthread_exit has to jump to it.
@@ -198,28 +175,4 @@ pub extern "C-unwind" fn __pthread_unwind_next(buffer: *mut usize) -> ! {
         __pthread_unwind_next(buffer)
     }
     unwind()
-}
-
-/// The same, and cancellation is deferred meanwhile. Word 10 holds what it was.
-#[unsafe(no_mangle)]
-pub extern "C" fn __pthread_register_cancel_defer(buffer: *mut usize) {
-    if !crate::engine::active() {
-        crate::real::real! { fn __pthread_register_cancel_defer(buffer: *mut usize) -> (); }
-        return __pthread_register_cancel_defer(buffer);
-    }
-    __pthread_register_cancel(buffer);
-    // SAFETY: as above.
-    unsafe { *buffer.add(10) = usize::from(cancel::set_type(false)) };
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn __pthread_unregister_cancel_restore(buffer: *mut usize) {
-    if !crate::engine::active() {
-        crate::real::real! { fn __pthread_unregister_cancel_restore(buffer: *mut usize) -> (); }
-        return __pthread_unregister_cancel_restore(buffer);
-    }
-    __pthread_unregister_cancel(buffer);
-    // SAFETY: as above.
-    cancel::set_type(unsafe { *buffer.add(10) } != 0);
-    cancel::at_once();
 }

@@ -4,7 +4,8 @@
 //!
 //! The timer runs by user time only, so it fires in user code and interrupts no system call. Its signal is one that
 //! glibc keeps for itself (and has no use for, as cancellation is ours), so programs cannot see, block or handle it.
-use crate::{code, sys};
+use crate::code;
+use crate::sys;
 use alloc::format;
 use alloc::string::String;
 use core::arch::naked_asm;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making and ending connections.
-use super::sockets::{deadline, option, persist};
-use super::{await_ready, blocks, changed, loopback};
-use crate::calls::clock;
+use super::descriptors::option;
+use super::loopback;
+use super::sockets::{deadline, persist};
+use super::waiting::{await_ready, blocks, changed};
 use crate::calls::sleep;
 use crate::engine::now;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
+use crate::threads::clock;
 use core::ffi::{c_int, c_uint, c_void};
 
 /// Between two tries of a connection to a socket whose backlog is full, of which the kernel says no more.
@@ -29,7 +31,7 @@ fn accept_next(fd: c_int, name: *mut c_void, room: *mut u32, flags: c_int, call:
 /// One attempt that does not block, whatever the socket's mode.
 fn attempt(fd: c_int, name: *const c_void, room: u32) -> i64 {
     // SAFETY: the program's own call.
-    super::without_blocking(fd, || unsafe { sys::syscall!(libc::SYS_connect, fd, name, room; 0, 0, 0) })
+    super::waiting::without_blocking(fd, || unsafe { sys::syscall!(libc::SYS_connect, fd, name, room; 0, 0, 0) })
 }
 
 fn connect_blocking(fd: c_int, name: *const c_void, room: u32) -> i64 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel does not tell of a descriptor: who can make it ready.
-use crate::calls::timers;
+use crate::calls::timers::descriptor_table as timers;
 use crate::sys;
 use alloc::collections::BTreeSet;
 use core::cell::UnsafeCell;
@@ -105,4 +105,12 @@ pub fn forget(fd: c_int) {
     timers::forgotten(fd);
     known().numbers.remove(&fd);
     known().random.remove(&fd);
+}
+
+pub fn option<T>(fd: c_int, name: c_int, mut value: T) -> Option<T> {
+    let mut bytes = size_of::<T>() as u32;
+    // SAFETY: the value is as long as is said.
+    let code =
+        unsafe { sys::syscall!(libc::SYS_getsockopt, fd, libc::SOL_SOCKET, name, &raw mut value, &raw mut bytes; 0) };
+    (code == 0).then_some(value)
 }

@@ -34,7 +34,7 @@ fn is_internet(domain: c_int) -> bool {
 
 /// Something was done to a socket: returns when what that sends over loopback has arrived.
 pub fn settle(fd: c_int) {
-    if !USED.load(Ordering::Relaxed) || !super::sockets::option(fd, libc::SO_DOMAIN, 0).is_some_and(is_internet) {
+    if !USED.load(Ordering::Relaxed) || !super::descriptors::option(fd, libc::SO_DOMAIN, 0).is_some_and(is_internet) {
         return;
     }
     settle_all();
@@ -91,6 +91,6 @@ fn make_socket() -> Option<c_int> {
 fn send_to_self(fd: c_int) -> bool {
     let mut byte = [0];
     sys::write(fd, &byte) == 1
-        && sys::poll(&mut [super::pollfd(fd, libc::POLLIN)], PATIENCE) == 1
+        && sys::poll(&mut [super::waiting::pollfd(fd, libc::POLLIN)], PATIENCE) == 1
         && sys::read(fd, &mut byte) == 1
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! poll, select and epoll: waiting for several descriptors at once.
-use super::{descriptors, park, pollfd};
-use crate::calls::clock;
-use crate::calls::signals::Borrowed;
+use super::descriptors;
+use super::waiting::{park, pollfd};
 use crate::engine::now;
 use crate::scheduling::fiber::Woken;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
 use crate::threads::cancel;
+use crate::threads::clock;
+use crate::threads::signals::Borrowed;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 use corefold_model::Ticks;
@@ -56,7 +57,7 @@ fn wait(
     loop {
         let found = look();
         if found != 0 {
-            super::changed();
+            super::waiting::changed();
             return result(found) as c_int;
         }
         let deadline = match limit {
@@ -69,7 +70,7 @@ fn wait(
             Woken::Thread => {}
             Woken::Timer => return result(look()) as c_int,
             // Never goes on, whatever the handler's SA_RESTART.
-            Woken::Signal if super::interrupted().is_some() => return failed(libc::EINTR),
+            Woken::Signal if super::waiting::interrupted().is_some() => return failed(libc::EINTR),
             Woken::Signal => {}
         }
     }
@@ -169,7 +170,7 @@ stand_ins! {
         if code == 0 && operation != libc::EPOLL_CTL_DEL && !descriptors::is_inside(fd) {
             descriptors::forget(epoll);
         }
-        super::changed();
+        super::waiting::changed();
         code
     }
 

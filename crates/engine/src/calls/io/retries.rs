@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls that block on what the kernel says no readiness of, file locks and System V's messages and
 //! semaphores: they are made without blocking, now and then, until they succeed.
-use super::{TRY_AGAIN_NS, await_ready, changed, descriptors};
-use crate::calls::clock;
+use super::descriptors;
+use super::waiting::{TRY_AGAIN_NS, await_ready, changed};
 use crate::calls::sleep;
-use crate::crash;
-use crate::engine::{current, engine, now};
+use crate::engine::now;
 use crate::scheduling::fiber::Wait;
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
+use crate::threads::clock;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -59,15 +60,15 @@ static TRIES: AtomicUsize = AtomicUsize::new(0);
 /// as can be told. If they can, they get real time.
 fn nothing_can_end(object: Object) -> bool {
     const A_MILLISECOND: c_int = 1;
-    let tries = |fiber: usize| matches!(engine().fibers[fiber].wait, Wait::Retry { .. });
-    if !sched::all_wait_but(tries) || super::awaits_world() {
+    let tries = |fiber: usize| matches!(fibers()[fiber].wait, Wait::Retry { .. });
+    if !sched::all_wait_but(tries) || super::waiting::awaits_world() {
         TRIES.store(0, Ordering::Relaxed);
         return false;
     }
     let in_a_row = TRIES.load(Ordering::Relaxed) + 1;
     TRIES.store(if (object.is_own)(object.id) { in_a_row } else { 0 }, Ordering::Relaxed);
     // Each thread that tries has done so.
-    if in_a_row > engine().fibers.len() {
+    if in_a_row > fibers().len() {
         return true;
     }
     sys::poll(&mut [], A_MILLISECOND);
@@ -86,9 +87,10 @@ fn retry(waits: bool, object: Object, busy: c_int, attempt: impl Fn() -> i64) ->
         let wait = Wait::Retry { id: object.id, call: object.call };
         current().wait = wait;
         current().blocked_at = object.pc;
-        crash::check_stop(0);
+        crate::ending::stop_if_asked(0);
+        crate::threads::signals::take_in();
         if nothing_can_end(object) {
-            crash::deadlock();
+            crate::ending::deadlock();
         }
         if sleep::until_as(now() + clock::ticks_of(TRY_AGAIN_NS), wait).is_err() {
             return -i64::from(libc::EINTR);

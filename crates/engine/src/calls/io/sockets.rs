@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sockets: each call is made without blocking, and again when it may succeed.
-use super::transfer::{Parts, advance, has_written, one, parts, total, will_read};
-use super::{await_ready, blocks, changed, is_ready, loopback};
-use crate::calls::clock;
+use super::descriptors::option;
+use super::loopback;
+use super::parts::{Parts, advance, has_written, one, parts, total, will_read};
+use super::waiting::{await_ready, blocks, changed, is_ready};
 use crate::calls::sleep;
 use crate::engine::{active, now};
 use crate::entry::with_seventh;
@@ -10,19 +11,12 @@ use crate::real::real;
 use crate::scheduling::sched;
 use crate::stand_in::{result, stand_ins_at};
 use crate::sys;
+use crate::threads::clock;
 use core::ffi::{c_int, c_void};
 use corefold_model::Ticks;
 
 /// Between two tries of what the kernel says no readiness of: a datagram to a full socket.
 const TRY_AGAIN_NS: u64 = 20_000;
-
-pub fn option<T>(fd: c_int, name: c_int, mut value: T) -> Option<T> {
-    let mut bytes = size_of::<T>() as u32;
-    // SAFETY: the value is as long as is said.
-    let code =
-        unsafe { sys::syscall!(libc::SYS_getsockopt, fd, libc::SOL_SOCKET, name, &raw mut value, &raw mut bytes; 0) };
-    (code == 0).then_some(value)
-}
 
 /// When a call that begins now gives up, by `SO_RCVTIMEO` or `SO_SNDTIMEO`.
 pub fn deadline(fd: c_int, name: c_int) -> Option<Ticks> {

@@ -1,72 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! read, write and their like, on whatever may block.
-use super::{await_ready, changed, descriptors, loopback};
+use super::descriptors;
+use super::loopback;
+use super::parts::{Parts, advance, has_written, limited, one, parts, total, will_read};
+use super::waiting::{await_ready, changed};
 use crate::account::host;
-use crate::hooks::access::{range_read, range_write};
+use crate::mappings::shared;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
-use crate::storage::shared;
 use crate::sys;
 use crate::threads::cancel;
-use alloc::vec::Vec;
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_int, c_uint};
 
 /// What a write to a pipe that polls as writable takes without blocking.
 pub const PIPE_BUF: u64 = 4096;
-
-pub type Parts = Vec<libc::iovec>;
-
-pub fn one(at: u64, bytes: usize) -> Parts {
-    alloc::vec![libc::iovec { iov_base: at as *mut c_void, iov_len: bytes }]
-}
-
-/// A copy of the caller's list.
-pub fn parts(list: *const libc::iovec, count: usize) -> Parts {
-    // SAFETY: the caller's list.
-    (0..count.min(libc::UIO_MAXIOV as usize)).map(|i| unsafe { *list.add(i) }).collect()
-}
-
-pub fn total(parts: &[libc::iovec]) -> u64 {
-    parts.iter().map(|p| p.iov_len as u64).sum()
-}
-
-/// Leaves out the first `bytes` bytes.
-pub fn advance(parts: &mut Parts, mut bytes: u64) {
-    while let Some(first) = parts.first_mut()
-        && bytes >= first.iov_len as u64
-    {
-        bytes -= first.iov_len as u64;
-        parts.remove(0);
-    }
-    if let Some(first) = parts.first_mut() {
-        first.iov_base = (first.iov_base as u64 + bytes) as *mut c_void;
-        first.iov_len -= bytes as usize;
-    }
-}
-
-/// The first `bytes` bytes.
-fn limited(parts: &[libc::iovec], mut bytes: u64) -> Parts {
-    let mut some = Vec::new();
-    for part in parts {
-        let here = (part.iov_len as u64).min(bytes);
-        some.push(libc::iovec { iov_base: part.iov_base, iov_len: here as usize });
-        bytes -= here;
-    }
-    some
-}
-
-/// The kernel is about to read all of it.
-pub fn will_read(parts: &[libc::iovec], pc: u64) {
-    crate::calls::string::work(total(parts));
-    parts.iter().for_each(|p| range_read(p.iov_base as u64, pc, p.iov_len as u64));
-}
-
-/// The kernel has written the first `bytes` bytes.
-pub fn has_written(parts: &[libc::iovec], bytes: i64, pc: u64) {
-    let bytes = bytes.max(0) as u64;
-    crate::calls::string::work(bytes);
-    limited(parts, bytes).iter().for_each(|p| range_write(p.iov_base as u64, pc, p.iov_len as u64));
-}
 
 fn read_parts(fd: c_int, parts: &[libc::iovec], call: &'static str, pc: u64) -> isize {
     sched::enter_kernel();
@@ -98,7 +45,7 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
     if descriptors::is_counter(fd) {
         return count_up(fd, &parts, call);
     }
-    let piecewise = descriptors::is_pipe(fd) && descriptors::is_inside(fd) && super::blocks(fd);
+    let piecewise = descriptors::is_pipe(fd) && descriptors::is_inside(fd) && super::waiting::blocks(fd);
     if !piecewise {
         host::count("write");
         // SAFETY: the program's own call. A file never blocks; who reads it outside is not simulated.
@@ -131,15 +78,15 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
 /// Adds to an event descriptor, which may be ready to be written and yet not take this much.
 fn count_up(fd: c_int, parts: &[libc::iovec], call: &'static str) -> isize {
     loop {
-        let put = super::without_blocking(fd, || {
+        let put = super::waiting::without_blocking(fd, || {
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_writev, fd, parts.as_ptr(), parts.len(); 0, 0, 0) }
         });
-        if put != -i64::from(libc::EAGAIN) || !super::blocks(fd) {
+        if put != -i64::from(libc::EAGAIN) || !super::waiting::blocks(fd) {
             changed();
             return result(put);
         }
-        if let Err(error) = super::await_room_to_count(fd, call) {
+        if let Err(error) = super::waiting::await_room_to_count(fd, call) {
             return failed(error) as isize;
         }
     }

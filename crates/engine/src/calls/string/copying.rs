@@ -3,20 +3,11 @@
 mod inline;
 
 use super::entry::{accounted, stand_in};
-use super::length;
-use crate::engine::charge;
+use crate::bytes::{copy, fill, length, length_within};
+use crate::calls::allocation::heap;
+use crate::calls::allocation::libraries;
+use crate::code::cost::work;
 use crate::hooks::access::{range_read, range_write};
-use crate::storage::{heap, libraries};
-
-/// Cycles of a call for a few bytes: the call, the dispatch by size, the head and tail.
-const CALL: u32 = 10;
-/// What a core copies in a cycle from and to its first-level cache, with vector instructions.
-const BYTES_A_CYCLE: u64 = 32;
-
-/// The compute time for so many bytes.
-pub fn work(bytes: u64) {
-    charge(CALL.saturating_add((bytes / BYTES_A_CYCLE).min(u64::from(u32::MAX)) as u32));
-}
 
 pub fn copied(to: u64, from: u64, bytes: u64, pc: u64) {
     work(bytes);
@@ -44,7 +35,7 @@ fn string_copied(to: u64, from: u64, pc: u64) {
 /// strncpy reads up to the string's end, and fills the rest.
 fn string_copied_within(to: u64, from: u64, bytes: u64, pc: u64) {
     work(bytes);
-    range_read(from, pc, (super::length_within(from, bytes) + 1).min(bytes));
+    range_read(from, pc, (length_within(from, bytes) + 1).min(bytes));
     range_write(to, pc, bytes);
 }
 
@@ -57,7 +48,7 @@ fn appended(to: u64, from: u64, pc: u64) {
 fn appended_within(to: u64, from: u64, bytes: u64, pc: u64) {
     let end = to + length(to);
     range_read(to, pc, end - to + 1);
-    copied(end, from, super::length_within(from, bytes) + 1, pc);
+    copied(end, from, length_within(from, bytes) + 1, pc);
 }
 
 accounted! {
@@ -114,7 +105,7 @@ mod checked {
     }
 
     fn appended_within(to: u64, from: u64, bytes: u64, room: u64, pc: u64) {
-        if length(to) + super::super::length_within(from, bytes) < room {
+        if length(to) + length_within(from, bytes) < room {
             super::appended_within(to, from, bytes, pc);
         }
     }
@@ -142,8 +133,8 @@ fn duplicate(from: u64, bytes: u64, pc: u64) -> u64 {
     range_read(from, pc, bytes + 1);
     range_write(to, pc, bytes + 1);
     work(bytes);
-    super::copy(to, from, bytes);
-    super::fill(to + bytes, 0, 1);
+    copy(to, from, bytes);
+    fill(to + bytes, 0, 1);
     to
 }
 
@@ -161,7 +152,7 @@ stand_in! { __strdup(from) "rsi"
 
 stand_in! { strndup(from, most) "rdx"
     extern "C" fn body(from: u64, most: u64, pc: u64) -> u64 {
-        duplicate(from, super::super::length_within(from, most), pc)
+        duplicate(from, length_within(from, most), pc)
     }
 }
 

@@ -44,8 +44,8 @@ macro_rules! stand_in {
                     code = sym $crate::code::OWN,
                     body = sym body,
                     slot = sym SLOT,
-                    unsaved = sym $crate::hooks::registers::UNSAVED,
-                    preserve = sym $crate::hooks::registers::corefold_preserve,
+                    unsaved = sym $crate::registers::UNSAVED,
+                    preserve = sym $crate::registers::corefold_preserve,
                 )
             }
         }

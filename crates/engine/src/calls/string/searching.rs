@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! memcmp, strlen, strchr and their like.
-use super::copying::work;
 use super::entry::{accounted, searched};
-use super::{length, length_within};
-use crate::hooks::access::{range_read, read_value};
+use crate::bytes::{length, length_within};
+use crate::code::cost::work;
+use crate::hooks::access::range_read;
+use crate::scheduling::neutral_stack::read_value;
 
 fn read(from: u64, bytes: u64, pc: u64) {
     work(bytes);

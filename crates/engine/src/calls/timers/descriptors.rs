@@ -1,55 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! timerfd: the descriptor is really an event descriptor, which counts the times that the timer fired and
 //! can be read and polled as a timer's can.
-use super::{Counts, Event, arm, create, delete, disarm, first, get, shown, times_in};
-use crate::calls::{clock, io};
+use super::descriptor_table::{Known, find, known};
+use crate::calls::io;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
-use alloc::vec::Vec;
-use core::cell::UnsafeCell;
+use crate::threads::clock;
+use crate::threads::timers::{Counts, Event, arm, create, disarm, first, get, shown, times_in};
 use core::ffi::c_int;
-
-/// A descriptor of the program's.
-struct Known {
-    fd: c_int,
-    timer: usize,
-    clock: c_int,
-}
-
-struct Table(UnsafeCell<Vec<Known>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Table {}
-static TABLE: Table = Table(UnsafeCell::new(Vec::new()));
-
-fn known() -> &'static mut Vec<Known> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *TABLE.0.get() }
-}
-
-fn find(fd: c_int) -> Option<(usize, c_int)> {
-    known().iter().find(|k| k.fd == fd).map(|k| (k.timer, k.clock))
-}
-
-/// `to` is a copy of `from` now.
-pub fn copied(from: c_int, to: c_int) {
-    if let Some((timer, clock)) = find(from) {
-        known().push(Known { fd: to, timer, clock });
-    }
-}
-
-/// The program has closed `fd`: with the last copy the timer goes.
-pub fn forgotten(fd: c_int) {
-    let Some((timer, _)) = find(fd) else { return };
-    known().retain(|k| k.fd != fd);
-    if known().iter().any(|k| k.timer == timer) {
-        return;
-    }
-    if let Some(Event::Descriptor(ours)) = get(timer).map(|t| t.event) {
-        sys::close(ours);
-    }
-    delete(timer);
-}
 
 /// The timer of our copy `fd` has fired so many times.
 pub fn count(fd: c_int, times: u64) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! setitimer, alarm and ualarm: one timer of each kind for the process, which signals it.
-use super::{Counts, Event, arm, create, disarm, left};
-use crate::calls::clock;
 use crate::code::is_own;
 use crate::engine::now;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
+use crate::threads::clock;
+use crate::threads::timers::{Counts, Event, arm, create, disarm, left};
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! timer_create and what goes with it.
-use super::{Counts, Event, Target, arm, create, delete, disarm, first, get, shown, threads, times_in};
-use crate::calls::clock;
-use crate::calls::signals;
+use super::threads;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::affinity;
+use crate::threads::clock;
+use crate::threads::signals::sending::Target;
+use crate::threads::timers::{Counts, Event, arm, create, delete, disarm, first, get, shown, times_in};
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 
@@ -39,7 +40,7 @@ fn find(id: usize) -> Option<(usize, c_int)> {
 /// What a timer is to do. EINVAL if that is nothing known.
 fn event(wish: Option<&Wish>) -> Result<Option<Event>, c_int> {
     let Some(wish) = wish else { return Ok(None) };
-    let signal = || match signals::is_programs(wish.signal) {
+    let signal = || match crate::threads::signals::actions::is_programs(wish.signal) {
         true => Ok(wish.signal),
         false => Err(libc::EINVAL),
     };
@@ -53,7 +54,11 @@ fn event(wish: Option<&Wish>) -> Result<Option<Event>, c_int> {
         }
         libc::SIGEV_THREAD => {
             threads::begin();
-            Event::Thread(threads::Notice { function: wish.function, value, attributes: wish.attributes })
+            Event::Thread(crate::threads::timers::Notice {
+                function: wish.function,
+                value,
+                attributes: wish.attributes,
+            })
         }
         _ => return Err(libc::EINVAL),
     }))

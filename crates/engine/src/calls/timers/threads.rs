@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timers that call a function in a new thread (SIGEV_THREAD). As in glibc a thread that the program does
 //! not know of waits for them, and makes a thread each time one fires.
-use crate::engine::{current, engine};
+use crate::engine::engine;
 use crate::scheduling::fiber::{State, Wait};
+use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched};
 use crate::threads::thread;
+use crate::threads::timers::Notice;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use corefold_model::{Ticks, ticks};
-
-#[derive(Clone, Copy)]
-pub struct Notice {
-    pub function: u64,
-    pub value: u64,
-    /// A `pthread_attr_t` of the program's, or null.
-    pub attributes: u64,
-}
 
 #[derive(Default)]
 struct Helper {
@@ -42,7 +36,7 @@ pub fn begin() {
     }
     let mask = core::mem::replace(&mut current().signals.mask, u64::MAX);
     let mut handle = 0;
-    helper().fiber = Some(engine().fibers.len());
+    helper().fiber = Some(fibers().len());
     thread::pthread_create(&mut handle, core::ptr::null(), help, core::ptr::null_mut());
     current().signals.mask = mask;
 }
@@ -81,7 +75,7 @@ pub fn notify(notice: Notice, times: u64, time: Ticks) {
     let helper = helper();
     (0..times).for_each(|_| helper.waiting.push_back(notice));
     if let Some(fiber) = helper.fiber
-        && engine().fibers.get(fiber).is_some_and(|f| f.state == State::Blocked)
+        && fibers().get(fiber).is_some_and(|f| f.state == State::Blocked)
     {
         placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
     }

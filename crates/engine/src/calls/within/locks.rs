@@ -3,14 +3,17 @@
 //! thread that was switched away from. (libc calls the program's functions with locks held: its allocator, what reads
 //! and writes its streams, what initialises its libraries.) Taking a free lock is inline in libc, and never comes here.
 use crate::account::locks;
-use crate::calls::deadline::Deadline;
 use crate::calls::library_locks::wait_for_word;
-use crate::calls::signals;
-use crate::crash::innermost;
+use crate::code::innermost;
 use crate::engine::{active, now};
 use crate::entry::Call;
+use crate::hot::hot;
+use crate::scheduling::fiber::current;
+use crate::threads::deadline::Deadline;
+use crate::threads::futex;
 use crate::threads::object::Object;
-use crate::threads::{futex, once as objects, rwlock};
+use crate::threads::once as objects;
+use crate::threads::rwlock;
 use core::arch::naked_asm;
 use core::ffi::c_int;
 
@@ -28,7 +31,7 @@ extern "C" fn wait_for(word: u64, pc: u64, sp: u64) {
         // The process is about to end, and nobody is left who could give the lock back.
         return;
     }
-    let lock = object(word, innermost::calling(pc, sp).unwrap_or(pc));
+    let lock = object(word, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
     let begin = now();
     wait_for_word(lock, WORD);
     locks::acquired_within(word, begin, lock.call.pc);
@@ -52,8 +55,8 @@ macro_rules! reader_writer {
         pub extern "C" fn $name(_lock: u64) -> c_int {
             extern "C" fn body(lock: u64, pc: u64, sp: u64) -> c_int {
                 if active() {
-                    let $lock = object(lock, innermost::calling(pc, sp).unwrap_or(pc));
-                    signals::deafly(|| _ = $body);
+                    let $lock = object(lock, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
+                    crate::threads::signals::pending::deafly(|| _ = $body);
                 }
                 0
             }

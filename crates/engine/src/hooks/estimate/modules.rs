@@ -2,15 +2,18 @@
 //! Which loaded files have hooks at accesses and none at blocks. Each such file is found when its
 //! constructor runs, and what it calls is redirected in its offset table: it is bound already
 //! (`LD_BIND_NOW`), and other files' calls stay as they are.
-use super::detour;
-use crate::engine::{active, engine};
-use crate::{crash, sys};
+use super::trampolines as detour;
+use crate::carrier::Carrier;
+use crate::engine::active;
+use crate::sys;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 struct File {
     begin: u64,
@@ -20,6 +23,10 @@ struct File {
     /// A slot of its offset table and what it was redirected to, if its blocks have no hooks.
     redirected: Option<(u64, u64)>,
 }
+
+/// Costs, packed as those of blocks, by the places that the code lies between.
+pub static ESTIMATES: Carrier<HashMap<(u64, u64), u32, FxBuildHasher>> =
+    Carrier::new(HashMap::with_hasher(FxBuildHasher));
 
 struct Files(UnsafeCell<Vec<File>>);
 // SAFETY: used by the loader's thread before the simulation and by the carrier in it.
@@ -47,7 +54,7 @@ pub fn notes() -> BTreeSet<String> {
 /// nobody asks for time.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {
-    if crate::start::launch_path().is_some() {
+    if crate::parameters::launch_path().is_some() {
         // SAFETY: the callback needs no argument.
         unsafe { libc::dl_iterate_phdr(Some(look), core::ptr::null_mut()) };
     }
@@ -76,7 +83,7 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_voi
         // That file was unloaded, and another is at its address. What is known of it stays for the report.
         (file.begin, file.end) = (0, 0);
         if active() {
-            engine().estimates.clear();
+            ESTIMATES.with(|known| known.clear());
         }
     }
     let slots = image.slots();
@@ -146,7 +153,7 @@ impl<'a> Image<'a> {
             (start & !(PAGE - 1), (start + h.p_memsz) & !(PAGE - 1))
         });
         if start != end && !sys::protect(start, end - start, libc::PROT_READ | libc::PROT_WRITE) {
-            crash::engine_fault("cannot write to the offset table of a file that is built with TSan");
+            sys::engine_fault("cannot write to the offset table of a file that is built with TSan");
         }
         for (slot, detour) in &longer {
             // SAFETY: a slot of the offset table, writable now, in a file whose constructors are just running.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What TSan's runtime tells of its heap, told of ours.
 use crate::engine::active;
-use crate::storage::{heap, limit};
+use crate::storage::limit;
+use crate::storage::objects;
 use core::ffi::c_int;
 
 fn object(address: u64) -> bool {
-    active() && heap::is_object(address)
+    active() && objects::is_object(address)
 }
 
 #[unsafe(no_mangle)]
@@ -15,7 +16,7 @@ pub extern "C" fn __sanitizer_get_ownership(address: u64) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __sanitizer_get_allocated_size(address: u64) -> u64 {
-    if object(address) { heap::size_of(address) } else { 0 }
+    if object(address) { objects::size_of(address) } else { 0 }
 }
 
 #[unsafe(no_mangle)]

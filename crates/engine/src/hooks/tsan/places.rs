@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where code is: as addresses in files, since the runtime reads no debug information; reports do.
-use crate::account::modules;
+use crate::code::modules;
 use crate::engine::active;
 use crate::entry::with_pc;
-use crate::{crash, sys};
+use crate::sys;
 use alloc::format;
 use alloc::string::String;
 use core::ffi::{c_char, c_int};
@@ -22,7 +22,7 @@ extern "C" fn print(pc: u64) {
     if !active() {
         return;
     }
-    for (number, pc) in crash::stack_here(pc).into_iter().enumerate() {
+    for (number, pc) in crate::scheduling::fiber::stack_here(pc).into_iter().enumerate() {
         sys::write(2, shown(number, pc).as_bytes());
     }
 }

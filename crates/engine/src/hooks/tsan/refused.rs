@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parts of TSan's interface whose callers do what cannot be simulated.
-use crate::crash;
 use crate::engine::active;
 
 const FIBERS: &str = "a program that switches stacks by itself (__tsan_create_fiber, __tsan_switch_to_fiber) cannot be \
@@ -12,7 +11,7 @@ macro_rules! refused {
         const _: () = {
             extern "C" fn refuse(pc: u64) -> usize {
                 if active() {
-                    crash::unsupported($what, pc);
+                    crate::ending::unsupported($what, pc);
                 }
                 0
             }

@@ -2,10 +2,7 @@
 //! How a writer comes by a reader-writer lock: first the claim, then the phase.
 use crate::threads::futex::Waited;
 use crate::threads::object::Object;
-use crate::threads::rwlock::{
-    CLAIM, CLAIMED, HANDED_OVER, HELD_OFF, PHASE, READER, STATE, TimedOut, WAITED_FOR, WRITE_PHASE, WRITERS,
-    await_phase_after, await_word, prefers_writers,
-};
+use crate::threads::rwlock::words::*;
 use corefold_model::Ticks;
 
 /// Waits to be the writer. Returns the state before, and [`WAITED_FOR`] if other writers may wait still.

@@ -4,7 +4,7 @@
 use super::{memcpy, memmove, memset};
 use crate::engine::engine;
 use crate::hooks::access::{range_read, range_write};
-use crate::hooks::hot::hot;
+use crate::hot::hot;
 use corefold_model::ticks;
 
 /// Bytes that an instruction moves.

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! State of the runtime that only the carrier thread uses: it is lent for the length of one call, to one caller at a time.
+use crate::sys;
+use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+pub struct Carrier<T> {
+    value: UnsafeCell<T>,
+    lent: Cell<bool>,
+}
+
+// SAFETY: only the carrier uses it; all other threads are parked or not simulated.
+unsafe impl<T> Sync for Carrier<T> {}
+
+impl<T> Carrier<T> {
+    pub const fn new(value: T) -> Self {
+        Carrier { value: UnsafeCell::new(value), lent: Cell::new(false) }
+    }
+
+    /// Lends the value to `work`, which must not ask for it again, nor switch fibers.
+    #[inline]
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        if self.lent.replace(true) {
+            lent_twice();
+        }
+        // SAFETY: nobody else has it until `lent` is false again, or does not go on ([`reclaim`]).
+        let result = work(unsafe { &mut *self.value.get() });
+        self.lent.set(false);
+        result
+    }
+}
+
+#[cold]
+fn lent_twice() {
+    if !RECLAIMED.load(Ordering::Relaxed) {
+        sys::engine_fault("a part of its state is asked for while it is in use");
+    }
+}
+
+static RECLAIMED: AtomicBool = AtomicBool::new(false);
+
+/// The run is over, perhaps by a fault (the program's stack may overflow in a hook): who borrowed anything does not go on.
+pub fn reclaim() {
+    RECLAIMED.store(true, Ordering::Relaxed);
+}

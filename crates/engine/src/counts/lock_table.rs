@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of each lock: acquisitions, waits and holds, and the threads that hold it now.
+use crate::carrier::Carrier;
+use crate::counts::early::Wait;
+use crate::counts::meetings::Meeting;
+use crate::counts::sites::SITES;
+use crate::engine::engine;
+use crate::hot::hot;
+use crate::storage::relayout::tag_of;
+use alloc::string::String;
+use alloc::vec::Vec;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
+use corefold_recording::{Lock, LockKind, Object};
+use corefold_sim::Takes;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+pub struct Record {
+    pub kind: LockKind,
+    /// What it is called, if it is libc's.
+    pub name: String,
+    pub object: Option<Object>,
+    pub counts: Counts,
+    /// Threads that hold it, each as often as it has taken it.
+    pub holders: Vec<u32>,
+    /// Since when somebody has.
+    pub held_since: Ticks,
+    pub meeting: Meeting,
+    /// Of words that are spun on.
+    pub takes: Takes,
+}
+
+#[derive(Default)]
+pub struct Counts {
+    pub acquisitions: u64,
+    pub contended: u64,
+    pub wait: Ticks,
+    pub hold: Ticks,
+    pub longest_wait: Ticks,
+    pub wait_pc: u64,
+    pub callers: Vec<u64>,
+}
+
+pub struct Locks {
+    pub records: HashMap<u64, Record, FxBuildHasher>,
+    /// Of objects that were at the same address before.
+    pub past: Vec<Lock>,
+    /// Words that are spun on, and those that may be held now, by [`Locks::slot`]: filters that most updates and stores
+    /// do not pass.
+    pub spun: [bool; SLOTS],
+    pub held: [bool; SLOTS],
+    /// When the region of interest began: waits count from then on.
+    pub counted_from: Ticks,
+}
+
+pub static LOCKS: Carrier<Locks> = Carrier::new(Locks {
+    records: HashMap::with_hasher(FxBuildHasher),
+    past: Vec::new(),
+    spun: [false; SLOTS],
+    held: [false; SLOTS],
+    counted_from: 0,
+});
+
+const SLOTS: usize = 256;
+
+impl Locks {
+    fn slot(address: u64) -> usize {
+        (address >> 2 ^ address >> 8) as usize % SLOTS
+    }
+
+    pub fn at(&mut self, address: u64, kind: LockKind) -> &mut Record {
+        self.records.entry(address).or_insert_with(|| Record {
+            kind,
+            name: String::new(),
+            object: object_at(address),
+            counts: Counts::default(),
+            holders: Vec::new(),
+            held_since: 0,
+            meeting: Meeting::default(),
+            takes: Takes::default(),
+        })
+    }
+
+    /// The record of a lock of this kind.
+    pub fn of_kind(&mut self, address: u64, kind: LockKind) -> &mut Record {
+        let record = self.at(address, kind);
+        if record.kind != kind {
+            // Another object lay here before, or threads spun on the lock before it was first taken.
+            record.kind = kind;
+            record.object = object_at(address);
+            record.name.clear();
+            record.counts = Counts::default();
+            record.meeting = Meeting::default();
+            record.holders.clear();
+            record.takes = Takes::default();
+        }
+        record
+    }
+
+    /// The running thread begins to spin on this word.
+    pub fn spins(&mut self, address: u64) {
+        let slot = Self::slot(address);
+        let record = self.at(address, LockKind::SpunWord);
+        if record.kind == LockKind::SpunWord {
+            record.takes.looks(engine().sched.fiber as u32);
+            self.spun[slot] = true;
+        }
+    }
+
+    /// The running thread looks at the word after it has updated it: the update has not taken it.
+    #[inline]
+    pub fn not_taken(&mut self, address: u64) {
+        if self.spun[Self::slot(address)]
+            && let Some(record) = self.records.get_mut(&address)
+        {
+            record.takes.looks(engine().sched.fiber as u32);
+        }
+    }
+
+    /// A thread has waited for this word by spinning.
+    pub fn spun(&mut self, address: u64, time: Ticks, pc: u64, callers: &[u64]) {
+        let record = self.at(address, LockKind::SpunWord);
+        if record.kind == LockKind::SpunWord {
+            let callers = || callers.iter().copied().filter(|pc| *pc != 0).collect();
+            record.counts.waited(time, pc, callers);
+        }
+    }
+
+    /// A read-modify-write of the running thread changed the word so: if threads spin on it, that may take or release it.
+    /// `again`: it has stored nothing since its last update of the word. Returns whether this releases it.
+    #[inline]
+    pub fn updated(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
+        let slot = Self::slot(address);
+        self.spun[slot] && self.takes_or_releases(address, change, again)
+    }
+
+    fn takes_or_releases(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
+        let Some(record) = self.records.get_mut(&address) else { return false };
+        if record.kind != LockKind::SpunWord {
+            return false;
+        }
+        let released = record.takes.updated(engine().sched.fiber as u32, change, again, hot!().clock);
+        // Two words of one slot: the filter lets stores to either pass.
+        self.held[Self::slot(address)] |= record.takes.any();
+        released
+    }
+
+    /// The running thread has stored to the word, which takes effect at `effect`: if it holds it, that releases it.
+    #[inline]
+    pub fn stored(&mut self, address: u64, effect: Ticks) {
+        if self.held[Self::slot(address)] {
+            self.let_go(address, effect);
+        }
+    }
+
+    fn let_go(&mut self, address: u64, effect: Ticks) {
+        let Some(record) = self.records.get_mut(&address) else { return };
+        if record.kind == LockKind::SpunWord {
+            record.takes.stored(engine().sched.fiber as u32, effect);
+        }
+    }
+
+    /// Forgets all counts: the region of interest begins. What is held stays held.
+    pub fn clear(&mut self) {
+        let now = hot!().clock;
+        self.counted_from = now;
+        self.past.clear();
+        self.records.retain(|_, r| !r.holders.is_empty() || r.kind == LockKind::SpunWord);
+        for record in self.records.values_mut() {
+            record.takes.clear(now);
+            record.counts = Counts::default();
+            record.meeting = Meeting::default();
+            record.held_since = now;
+        }
+    }
+
+    /// Words that threads polled and nobody wrote are no locks.
+    pub fn forget_unwritten(&mut self) {
+        let written = |address: u64| {
+            let line = tag_of(address).record_index();
+            line.is_none_or(|line| SITES.with(|sites| sites.was_written(line, address)))
+        };
+        self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
+    }
+
+    /// Objects that were at addresses where others are by now.
+    pub fn past_objects(&self) -> usize {
+        self.past.len()
+    }
+
+    /// In the order of their wait, the longest first. `early`: the start-up waits of all threads.
+    pub fn all(&self, early: impl Iterator<Item = Wait>) -> Vec<Lock> {
+        let used = self.records.iter().filter(|(_, r)| r.counts.acquisitions > 0 || r.counts.contended > 0);
+        let mut past = self.past.clone();
+        let mut records: HashMap<u64, Lock, FxBuildHasher> = used.map(|(a, r)| (*a, r.lock(*a))).collect();
+        for wait in early {
+            let replaced = past.iter_mut().skip(wait.past).find(|lock| lock.address == wait.address);
+            if let Some(lock) = replaced.or_else(|| records.get_mut(&wait.address)) {
+                lock.start_cycles = (lock.start_cycles + wait.ticks / TICKS_PER_CYCLE).min(lock.wait_cycles);
+            }
+        }
+        let mut locks: Vec<Lock> = records.into_values().chain(past).collect();
+        locks.sort_by_key(|l| (core::cmp::Reverse(l.wait_cycles), l.address));
+        locks
+    }
+}
+
+fn object_at(address: u64) -> Option<Object> {
+    crate::storage::objects::objects_on(address, 1).pop()
+}
+
+impl Counts {
+    /// `callers`: the calls around the one that returns to `pc`, which are looked up where they are needed.
+    pub fn waited(&mut self, wait: Ticks, pc: u64, callers: impl Fn() -> Vec<u64>) {
+        self.contended += 1;
+        self.wait += wait;
+        if self.wait_pc == 0 || wait > self.longest_wait {
+            self.longest_wait = wait;
+            (self.wait_pc, self.callers) = (pc, callers());
+        }
+    }
+}
+
+impl Record {
+    /// Acquisitions, and ticks held. Of a word that is spun on, both are known if updates of it end all waits for it: not
+    /// if it is a flag, or says whose turn it is.
+    fn taken(&self) -> (u64, Ticks) {
+        match self.kind {
+            LockKind::SpunWord if self.takes.count < self.counts.contended => (0, 0),
+            LockKind::SpunWord => (self.takes.count, self.takes.held),
+            _ => (self.counts.acquisitions, self.counts.hold),
+        }
+    }
+
+    pub fn lock(&self, address: u64) -> Lock {
+        let (acquisitions, hold) = self.taken();
+        Lock {
+            address,
+            kind: self.kind,
+            name: self.name.clone(),
+            object: self.object.clone(),
+            acquisitions,
+            contended: self.counts.contended,
+            wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
+            start_cycles: 0,
+            hold_cycles: hold / TICKS_PER_CYCLE,
+            wait_pc: self.counts.wait_pc,
+            wait_callers: self.counts.callers.clone(),
+            meetings: self.meeting.counts(),
+        }
+    }
+
+    pub fn has_holders(&self) -> bool {
+        matches!(self.kind, LockKind::Mutex | LockKind::RwLock | LockKind::Spinlock | LockKind::Library)
+    }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Transfers of each line, by the places in the code that caused them.
+use crate::carrier::Carrier;
+use crate::counts::users::{Use, Users};
+use crate::engine::{engine, line_start};
+use crate::storage::relayout::line_in_memory;
+use crate::storage::relayout::tag_of;
+use alloc::vec::Vec;
+use corefold_model::{Access, Outcome, Ticks};
+use corefold_recording::{AccessKind, CLASSES, Class, Conflict, CpuSet, Line, Object, Site};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    line: u32,
+    pc: u64,
+    offset: u8,
+    size: u8,
+    kind: AccessKindCode,
+}
+
+/// Index into [`KINDS`].
+type AccessKindCode = u8;
+
+#[derive(Default)]
+pub struct Counts {
+    transfers: u64,
+    pub stall: Ticks,
+    pub spin: Ticks,
+    /// Of the spin, what had been charged as stall.
+    relieved: Ticks,
+    cpus: CpuSet,
+    /// By offset, in the order of their first access.
+    conflicts: Vec<Conflict>,
+}
+
+impl Counts {
+    /// Subtracts up to `stall`.
+    pub fn relieve(&mut self, stall: Ticks) -> Ticks {
+        let here = self.stall.min(stall);
+        self.stall -= here;
+        here
+    }
+
+    /// Threads have spun here for so long, and as much of that was relieved of stall.
+    pub fn spun(&mut self, time: Ticks, relieved: Ticks) {
+        self.spin += time;
+        self.relieved += relieved;
+    }
+
+    /// What was counted as spin is none. Returns how much of it is compute, and how much is stall again.
+    fn reverse_spin(&mut self) -> (Ticks, Ticks) {
+        let (spin, relieved) = (core::mem::take(&mut self.spin), core::mem::take(&mut self.relieved));
+        // A stall may be charged later than it was.
+        let stall = relieved.min(spin);
+        self.stall += stall;
+        (spin - stall, stall)
+    }
+
+    /// The line had to be fetched for an access from here because of this one, of another CPU.
+    fn because_of(&mut self, conflict: Conflict) {
+        let same = |known: &&mut Conflict| (known.offset, known.wrote) == (conflict.offset, conflict.wrote);
+        match self.conflicts.iter_mut().find(same) {
+            Some(known) => known.count += 1,
+            None => self.conflicts.push(conflict),
+        }
+    }
+
+    fn site(&self, pc: u64, kind: AccessKindCode, offset: u8, size: u8) -> Site {
+        let cycles = |t: Ticks| t / corefold_model::TICKS_PER_CYCLE;
+        Site {
+            pc,
+            kind: KINDS[usize::from(kind)],
+            offset,
+            size,
+            transfers: self.transfers,
+            stall: cycles(self.stall),
+            spin: cycles(self.spin),
+            cpus: self.cpus.clone(),
+            conflicts: self.conflicts.clone(),
+        }
+    }
+}
+
+/// A line that two or more CPUs touched; the model's records and these have the same numbers.
+#[derive(Clone)]
+struct Shared {
+    address: u64,
+    objects: Vec<Object>,
+    transfers: [u64; CLASSES],
+    users: Users,
+}
+
+/// Uncontended transfers (first touch, read-only, single hand-off), of which there are millions: counted by region of
+/// memory and place in the code, with one line as an example.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Region {
+    number: u64,
+    pc: u64,
+    kind: AccessKindCode,
+}
+
+const REGION_SHIFT: u32 = 16;
+const RECENT: usize = 8;
+
+pub struct Passed {
+    address: u64,
+    size: u8,
+    /// The object that was there first: it may be freed later.
+    object: Option<Object>,
+    transfers: [u64; CLASSES],
+    pub counts: Counts,
+}
+
+pub struct Sites {
+    regions: Vec<(Region, Passed)>,
+    /// Their numbers there.
+    numbers: HashMap<Region, u32, FxBuildHasher>,
+    /// A cache of the last regions of some places in the code: a loop goes through a region line by line.
+    recent: [Option<(Region, u32)>; RECENT],
+    lines: Vec<Shared>,
+    counts: HashMap<Key, Counts, FxBuildHasher>,
+}
+
+pub static SITES: Carrier<Sites> = Carrier::new(Sites {
+    regions: Vec::new(),
+    numbers: HashMap::with_hasher(FxBuildHasher),
+    recent: [None; RECENT],
+    lines: Vec::new(),
+    counts: HashMap::with_hasher(FxBuildHasher),
+});
+
+const KINDS: [AccessKind; 6] = [
+    AccessKind::Read,
+    AccessKind::Write,
+    AccessKind::AtomicLoad,
+    AccessKind::AtomicStore,
+    AccessKind::Rmw,
+    AccessKind::SplitLock,
+];
+
+/// A second CPU has accessed the line: records the object there, as it may be freed later.
+pub fn line_shared(address: u64) {
+    let line = line_start(address);
+    let objects = crate::storage::objects::objects_on(line, engine().launch.machine.line_bytes.into());
+    let shared = Shared { address: line, objects, transfers: [0; CLASSES], users: Users::default() };
+    SITES.with(|sites| sites.lines.push(shared));
+}
+
+/// A heap object is about to be freed: its shared lines record it, if it was allocated after
+/// they were first shared.
+pub fn freed(object: &Object) {
+    let bytes = u64::from(engine().launch.machine.line_bytes);
+    for line in (line_start(object.address)..object.address + object.bytes).step_by(bytes as usize) {
+        if let Some(index) = tag_of(line).record_index() {
+            SITES.with(|sites| sites.lines[index as usize].add(object));
+        }
+    }
+}
+
+impl Shared {
+    /// Records an object, if none is recorded yet.
+    fn add(&mut self, object: &Object) {
+        let end = |object: &Object| object.address + object.bytes;
+        let overlaps = |old: &Object| old.address < end(object) && object.address < end(old);
+        if !self.objects.iter().any(overlaps) {
+            self.objects.push(object.clone());
+        }
+    }
+}
+
+impl Sites {
+    pub fn at(&mut self, line: u32, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Counts {
+        let offset = (address - self.lines[line as usize].address) as u8;
+        let key = Key { line, pc, offset, size, kind };
+        let counts = self.counts.entry(key).or_default();
+        counts.cpus.insert(cpu);
+        counts
+    }
+
+    pub fn region_at(&mut self, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Passed {
+        let key = Region { number: address >> REGION_SHIFT, pc, kind };
+        let slot = pc as usize % RECENT;
+        let number = match self.recent[slot] {
+            Some((recent, number)) if recent == key => number,
+            _ => self.number_of(key, address, size),
+        };
+        self.recent[slot] = Some((key, number));
+        let passed = &mut self.regions[number as usize].1;
+        passed.counts.cpus.insert(cpu);
+        passed
+    }
+
+    #[cold]
+    fn number_of(&mut self, key: Region, address: u64, size: u8) -> u32 {
+        *self.numbers.entry(key).or_insert_with(|| {
+            let object = crate::storage::objects::objects_on(address, 1).pop();
+            let first = Passed { address, size, object, transfers: [0; CLASSES], counts: Counts::default() };
+            self.regions.push((key, first));
+            self.regions.len() as u32 - 1
+        })
+    }
+
+    /// An uncontended transfer of a line.
+    pub fn passed(&mut self, pc: u64, kind: AccessKindCode, access: &Access, outcome: &Outcome) {
+        let passed = self.region_at(pc, kind, access.address, access.size as u8, access.cpu);
+        passed.counts.stall += outcome.stall;
+        if let Some(class) = outcome.transfer {
+            passed.transfers[class as usize] += 1;
+            passed.counts.transfers += 1;
+        }
+    }
+
+    pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKindCode, access: &Access, outcome: &Outcome) {
+        let fetched = outcome.transfer.is_some() || outcome.dirtied;
+        let conflict = self.used(line, access).filter(|_| fetched);
+        let counts = self.at(line, pc, kind, access.address, access.size as u8, access.cpu);
+        counts.stall += outcome.stall;
+        if let Some(conflict) = conflict {
+            counts.because_of(conflict);
+        }
+        if let Some(class) = outcome.transfer {
+            counts.transfers += 1;
+            self.lines[line as usize].transfers[class as usize] += 1;
+        }
+    }
+
+    /// Takes note of an access to a shared line, of whatever cost. Returns what it is in conflict with, should it
+    /// have had to fetch the line.
+    pub fn used(&mut self, line: u32, access: &Access) -> Option<Conflict> {
+        let line_bytes = engine().launch.machine.line_bytes;
+        let shared = &mut self.lines[line as usize];
+        let offset = (access.address - shared.address) as u8;
+        let by = Use { cpu: access.cpu, offset, size: access.size as u8, writes: access.kind.writes(), line_bytes };
+        let conflict = shared.users.conflict(&by);
+        shared.users.note(&by);
+        conflict
+    }
+
+    /// Threads wait for these bytes to be written: marks them, if no write to them was seen.
+    pub fn is_waited_for(&mut self, line: u32, address: u64, size: u8) {
+        let shared = &mut self.lines[line as usize];
+        let offset = (address - shared.address) as u8;
+        shared.users.is_written(offset, size, engine().launch.machine.line_bytes);
+    }
+
+    /// Has anybody written to the byte at `address`, of a shared line?
+    pub fn was_written(&self, line: u32, address: u64) -> bool {
+        let shared = &self.lines[line as usize];
+        shared.users.was_written((address - shared.address) as u8, 1, engine().launch.machine.line_bytes)
+    }
+
+    /// Time of loops that polled words which nobody wrote is not spin: they computed, or waited for the lines. Returns how
+    /// much they did of either.
+    pub fn take_unwritten_spins(&mut self) -> (Ticks, Ticks) {
+        let line_bytes = engine().launch.machine.line_bytes;
+        let lines = &self.lines;
+        let unwritten = |key: &Key| !lines[key.line as usize].users.was_written(key.offset, key.size, line_bytes);
+        let spins = self.counts.iter_mut().filter(|(key, counts)| counts.spin > 0 && unwritten(key));
+        spins.map(|(_, counts)| counts.reverse_spin()).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+    }
+
+    /// Forgets all counts: the region of interest begins.
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        self.regions.clear();
+        self.numbers.clear();
+        self.recent = Default::default();
+        self.lines.iter_mut().for_each(|l| l.transfers = [0; CLASSES]);
+    }
+
+    /// Transfers over all lines, by class.
+    pub fn totals(&self) -> [u64; CLASSES] {
+        let mut totals = [0; CLASSES];
+        let regions = self.regions.iter().map(|(_, passed)| passed.transfers);
+        for transfers in self.lines.iter().map(|l| l.transfers).chain(regions) {
+            totals.iter_mut().zip(transfers).for_each(|(t, n)| *t += n);
+        }
+        totals
+    }
+
+    /// The `most` most expensive lines, with their sites.
+    pub fn lines(&self, most: usize, line_bytes: u32) -> Vec<Line> {
+        let mut keys: Vec<&Key> = self.counts.keys().collect();
+        keys.sort_unstable();
+        let mut lines: Vec<Line> = Vec::new();
+        let mut last = None;
+        for key in keys {
+            if last != Some(key.line) {
+                last = Some(key.line);
+                lines.push(self.line(key.line, line_bytes));
+            }
+            self.add_site(lines.last_mut().expect("just pushed"), key);
+        }
+        lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
+        lines.truncate(most);
+        lines
+    }
+
+    /// The `most` most expensive entries of uncontended transfers.
+    pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
+        let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
+        all.sort_unstable_by_key(|(key, p)| (core::cmp::Reverse(p.counts.stall), *key));
+        all.truncate(most);
+        let entry = |(key, p): &(Region, Passed)| {
+            let site = p.counts.site(key.pc, key.kind, 0, p.size);
+            corefold_recording::Passed {
+                address: p.address,
+                size: p.size,
+                object: p.object.clone(),
+                pc: key.pc,
+                kind: site.kind,
+                transfers: p.transfers,
+                stall: site.stall,
+            }
+        };
+        all.into_iter().map(entry).collect()
+    }
+
+    fn line(&self, index: u32, bytes: u32) -> Line {
+        let mut shared = self.lines[index as usize].clone();
+        // With another layout, a line may be simulated elsewhere.
+        shared.address = line_in_memory(shared.address);
+        crate::storage::objects::objects_on(shared.address, bytes.into()).iter().for_each(|object| shared.add(object));
+        shared.objects.sort_by_key(|object| object.address);
+        let Shared { address, objects, transfers, .. } = shared;
+        Line { address, bytes, objects, transfers, stall: 0, spin: 0, sites: Vec::new() }
+    }
+
+    fn add_site(&self, line: &mut Line, key: &Key) {
+        let site = self.counts[key].site(key.pc, key.kind, key.offset, key.size);
+        line.stall += site.stall;
+        line.spin += site.spin;
+        line.sites.push(site);
+    }
+}
+
+const _: () = assert!(Class::Upgrade as usize == corefold_model::Class::Upgrade as usize);
+const _: () = assert!(matches!(KINDS[corefold_sim::STORED as usize], AccessKind::AtomicStore));
+const _: () = assert!(matches!(KINDS[corefold_sim::WRITTEN as usize], AccessKind::Write));

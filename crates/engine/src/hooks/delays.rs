@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Schedules drawn from the seed, at each access: [`corefold_sim::delays`] says whether the thread is delayed. And runs without
+//! progress: they are ended.
+use crate::account::freed;
+use crate::engine::engine;
+use crate::hot::hot;
+use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
+use crate::scheduling::perturb::PERTURB;
+use crate::scheduling::{lease, sched, shown};
+use crate::state::signals::FROM_OUTSIDE;
+use crate::storage::relayout::tag_of;
+use core::sync::atomic::Ordering;
+use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
+use corefold_recording::AccessKind;
+use corefold_sim::delays::Step;
+
+/// Threads that only poll for so long (a share of a second of virtual time) are taken to poll for ever.
+const LOOK_FOR: u64 = 100;
+
+/// Cycles between two checks of whether all threads only poll.
+const LOOK_AROUND: u32 = 50_000;
+
+/// A plain access is about to happen. True if its line is the CPU's own: then it costs nothing.
+#[cold]
+pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
+    step(false, pc);
+    freed::check(address, size, pc, what);
+    let (cpu, tag) = (engine().sim.cpu as u32, *tag_of(address));
+    match what {
+        AccessKind::Read => {
+            current().spins.note_read(address);
+            tag.private_cpu() == Some(cpu)
+        }
+        _ => tag == Tag::private_dirty(cpu),
+    }
+}
+
+/// An atomic operation is about to happen.
+#[cold]
+pub fn atomic(address: u64, size: u8, pc: u64, what: AccessKind) {
+    step(true, pc);
+    freed::check(address, u64::from(size), pc, what);
+}
+
+fn step(atomic: bool, pc: u64) {
+    if hot!().clock >= PERTURB.with(|p| p.look_around) {
+        look_around(pc);
+    }
+    if current().spins.spinning() {
+        // A waiting thread loses nothing by waiting longer.
+        return;
+    }
+    let s = &mut engine().sim;
+    let waits = !s.cpus[s.cpu].ready.is_empty();
+    let Some(delays) = &mut s.delays else { return };
+    match delays.step(engine().sched.fiber, atomic, waits, pc, hot!().clock) {
+        Step::Nothing => {}
+        Step::Preempted => {
+            sched::give_way(usize::MAX);
+            lease::set_limit();
+        }
+        Step::Delayed(length) => hold_up(length),
+    }
+}
+
+/// The running CPU is busy with something else for a while; its thread waits, and others continue.
+fn hold_up(length: Ticks) {
+    let e = engine();
+    let (cpu, clock) = (e.sim.cpu, hot!().clock);
+    let me = e.sched.fiber;
+    goes_away(me, clock);
+    hot!().clock = clock + length;
+    let first = e.sim.threads[me].begin(clock + length);
+    current().comes_back(cpu, clock + length, first);
+    e.sim.cpus[cpu].next_sample += length;
+    e.sim.cpus[cpu].counted += length;
+    sched::sync();
+}
+
+/// Ends a run without progress; the running thread is at `pc`.
+pub fn look_around(pc: u64) {
+    let clock = hot!().clock;
+    let (most, next) = PERTURB.with(|p| (p.most, p.look_around));
+    if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > most {
+        crate::ending::livelock(pc, false);
+    }
+    if !shown::all_accesses() && clock < next {
+        return;
+    }
+    let all_look = all_look();
+    let since = PERTURB.with(|p| {
+        p.look_around = clock + ticks(LOOK_AROUND);
+        if !all_look {
+            p.looking_since = clock;
+        }
+        p.looking_since
+    });
+    let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
+    if clock.saturating_sub(since) > long && all_had_a_turn(since) {
+        crate::ending::livelock(pc, true);
+    }
+}
+
+/// Has every thread that waits for a CPU looked since, and found that it has to go on looking?
+fn all_had_a_turn(since: Ticks) -> bool {
+    let looked = |f: &Fiber| f.state != State::Ready || f.off_cpu_since > since + f.spins.period();
+    fibers().iter().all(|fiber| looked(fiber))
+}
+
+/// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would
+/// natively: then only a loop counts that cannot end by itself, as no register changes in it.
+fn all_look() -> bool {
+    let e = engine();
+    let guesses = shown::all_accesses() || e.launch.explores;
+    let spins = |f: &Fiber| if guesses { f.spins.spinning() } else { f.spins.goes_on() };
+    let looks = |f: &Fiber| match f.state {
+        State::Running | State::Ready => spins(f),
+        State::Blocked => !matches!(f.wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
+        State::Finished => true,
+    };
+    e.sim.timers.is_empty()
+        && fibers().iter().all(|fiber| looks(fiber))
+        && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The running CPU's clock has reached its limit: what was put off until then is done.
+use crate::account::sample;
+use crate::engine::{active, engine};
+use crate::hooks::branches;
+use crate::hooks::delays;
+use crate::hooks::polls;
+use crate::hot::hot;
+use crate::scheduling::charges;
+use crate::scheduling::fiber::current;
+use crate::scheduling::outside;
+use crate::scheduling::run_ahead;
+use crate::scheduling::{lease, sched};
+
+/// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
+pub extern "C" fn at_limit(pc: u64) {
+    if !active() {
+        return;
+    }
+    let cpu = engine().sim.cpu as u32;
+    current().spins.enters(pc);
+    // Others have been scheduled by this clock: it must not go back.
+    run_ahead::catch_up(cpu);
+    crate::ending::stop_if_asked(pc);
+    outside::take_signals();
+    delays::look_around(pc);
+    sample::take_due(pc, sample::What::Compute);
+    if !engine().sim.is_due(hot!().clock) {
+        // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
+        return lease::sampled();
+    }
+    hot!().clock = engine().sim.model.retire(cpu, hot!().clock);
+    run_ahead::passed(cpu);
+    charges::charge_late(cpu);
+    sample::take_due(pc, sample::What::Stall);
+    branches::count_cycles();
+    outside::look_at_input();
+    polls::check();
+    sched::look_up();
+}
+
+/// The same at a place where a handler may run, or the thread end. `return_to` is where the hook's return
+/// address stands: what the compiler knows of the place, an unwinder finds by `pc`.
+pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
+    at_limit(pc);
+    if active() && engine().sched.signalled != 0 && current().signals.is_due() {
+        // SAFETY: the hook's own return address; code out of line would go on at `pc` anyway.
+        unsafe { *return_to = pc };
+        outside::look(pc);
+    }
+}

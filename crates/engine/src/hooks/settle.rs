@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What follows from an event: it is accounted for.
+use crate::account::sample;
+use crate::counts::sites::{SITES, line_shared};
+use crate::engine::engine;
+use crate::hooks::frames;
+use crate::hot::hot;
+use crate::scheduling::charges::{charge_retries, charge_waits};
+use crate::scheduling::fiber::current;
+use crate::scheduling::lease;
+use corefold_model::{Access, Ticks};
+use corefold_sim::{Effects, parts};
+
+/// Accounts for what has followed from an event, or from a part of it.
+#[inline(always)]
+pub fn settle(effects: &Effects, access: &Access) {
+    const RARE: u8 = Effects::LIMIT | Effects::SHARED | Effects::WAITED | Effects::RETRIED;
+    if effects.has(RARE) {
+        settle_before(effects, access);
+    }
+    if effects.has(Effects::ACCESSED) {
+        account(effects, access);
+    }
+    if effects.has(Effects::RETRIED) {
+        charge_retries(usize::MAX);
+    }
+}
+
+/// What comes before the access itself.
+fn settle_before(effects: &Effects, access: &Access) {
+    if effects.has(Effects::LIMIT) {
+        lease::set_limit();
+    }
+    if effects.has(Effects::SHARED) {
+        frames::note(access.address, parts(access.origin).0);
+        line_shared(access.address);
+    }
+    if effects.has(Effects::WAITED) {
+        charge_waits();
+    }
+    if effects.has(Effects::RETRIED) {
+        charge_retries(effects.retries_before.into());
+    }
+}
+
+#[inline]
+fn account(effects: &Effects, access: &Access) {
+    let outcome = &effects.outcome;
+    if outcome.stall > 0 {
+        current().time.stall += outcome.stall;
+    }
+    if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {
+        let (pc, kind, _) = parts(access.origin);
+        SITES.with(|sites| match effects.tag.record_index() {
+            Some(index) => sites.touched(index, pc, kind, access, outcome),
+            None => sites.passed(pc, kind, access, outcome),
+        });
+    } else if let Some(index) = effects.tag.record_index() {
+        SITES.with(|sites| sites.used(index, access));
+    }
+    if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
+        take_samples(parts(access.origin).0, effects.asked, outcome.done);
+    }
+}
+
+/// Until `asked` the CPU computed, until `done` it stalled.
+#[cold]
+fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
+    let clock = hot!().clock;
+    hot!().clock = asked;
+    sample::take_due(pc, sample::What::Compute);
+    hot!().clock = done;
+    sample::take_due(pc, sample::What::Stall);
+    hot!().clock = clock;
+    lease::sampled();
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes the recording.
+use crate::account::sample::SAMPLES;
+use crate::code::modules;
+use crate::counts::labels;
+use crate::counts::lock_table::LOCKS;
+use crate::counts::pace::PACE;
+use crate::counts::sites::SITES;
+use crate::engine::{self, active, engine, now};
+use crate::scheduling::fiber::State;
+use crate::scheduling::fiber::fibers;
+use crate::storage::objects;
+use crate::sys;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
+use corefold_recording::{MOST_LINES, Note, Pace, Run, Status, Time, encode_run};
+
+/// The run is over: writes the recording. Nothing is simulated afterwards. A region of interest that has `ended` is all that
+/// counts; how the program ended comes to it. Otherwise what counts has begun at `begin`.
+pub fn finish(status: Status, ended: Option<Box<Run>>, begin: Ticks) {
+    if !active() {
+        return;
+    }
+    if engine().launch.quiet && status == Status::Exited(0) {
+        return engine::end();
+    }
+    crate::account::host::finish(crate::hooks::estimate::holds);
+    let run = match ended {
+        Some(region) => Run { status, modules: modules::all(), ..*region },
+        None => run(status, begin),
+    };
+    let run = Run { notes: notes(), held_up: crate::scheduling::perturb::last(), ..run };
+    let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
+    path.push(0);
+    engine::end();
+    sys::ignore_file_limit();
+    if let Err(error) = sys::write_file(&path, &encode_run(&run))
+        && sys::write_file(&path, corefold_launch::unwritten(error).as_bytes()).is_err()
+    {
+        sys::write(2, format!("corefold: cannot write the recording (error {error})\n").as_bytes());
+    }
+}
+
+/// The run's properties and its notes.
+fn notes() -> Vec<Note> {
+    let estimated = crate::hooks::estimate::notes().into_iter().map(|text| Note { text, pc: 0, count: 1 });
+    estimated.chain(engine().notes.iter().cloned()).collect()
+}
+
+fn cycles(ticks: Ticks) -> u64 {
+    ticks / TICKS_PER_CYCLE
+}
+
+/// The run's totals from `begin` on.
+pub fn run(status: Status, begin: Ticks) -> Run {
+    let e = engine();
+    fibers().iter_mut().for_each(|fiber| {
+        fiber.leaves_spin();
+        fiber.ends_wait();
+    });
+    crate::scheduling::spin_skip::end_all(now());
+    let (computed, stalled) = SITES.with(|sites| sites.take_unwritten_spins());
+    let unwritten = Time { compute: cycles(computed), stall: cycles(stalled), ..Time::default() };
+    LOCKS.with(|locks| locks.forget_unwritten());
+    let end = e.sim.latest_clock(now()).max(now());
+    let line_bytes = e.launch.machine.line_bytes;
+    let time = total_time(end);
+    Run {
+        argv: e.launch.argv.clone(),
+        machine: e.launch.machine.name.clone(),
+        clock_hz: e.launch.machine.clock_hz,
+        cpus: e.launch.cpus,
+        seed: e.launch.seed,
+        status,
+        cycles: cycles(now().saturating_sub(begin)),
+        time: Time {
+            compute: time.compute + unwritten.compute,
+            stall: time.stall + unwritten.stall,
+            spin: time.spin.saturating_sub(unwritten.compute + unwritten.stall),
+            ..time
+        },
+        sample_period: SAMPLES.with(|samples| samples.period_cycles()),
+        threads: fibers().len() as u32,
+        modules: modules::all(),
+        progress: crate::recorder::progress::list(),
+        stacks: SAMPLES.with(|samples| samples.stacks()),
+        lines: SITES.with(|sites| sites.lines(MOST_LINES, line_bytes)),
+        passed: SITES.with(|sites| sites.passed_list(MOST_LINES)),
+        locks: LOCKS.with(|locks| locks.all(fibers().iter().flat_map(|fiber| fiber.early.found(fiber.done(end))))),
+        labels: labels::all(),
+        allocations: objects::sites(),
+        frames: crate::hooks::frames::list(),
+        thread_pointers: thread_pointers(),
+        notes: Vec::new(),
+        held_up: Vec::new(),
+        pace: pace(),
+        transfers: SITES.with(|sites| sites.totals()),
+        work: Default::default(),
+    }
+}
+
+/// One for each place: threads that follow each other may have the same.
+fn thread_pointers() -> Vec<u64> {
+    let mut pointers: Vec<u64> = fibers().iter().map(|fiber| fiber.fs).collect();
+    pointers.sort_unstable();
+    pointers.dedup();
+    pointers
+}
+
+/// What may have decided the run's duration (timers, clock reads), and its work.
+fn pace() -> Pace {
+    let (clock_reads, alarms, longest_alarm) = PACE.with(|pace| (pace.clock_reads, pace.alarms, pace.longest_alarm));
+    let longest = (0..fibers().len()).rev().max_by_key(|fiber| fibers()[*fiber].slept.lasted).unwrap_or(0);
+    let slept = fibers()[longest].slept;
+    let sleeps = fibers().iter().map(|fiber| fiber.sleeps);
+    let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
+    let watched = fibers().iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
+    Pace {
+        blocks: SAMPLES.with(|samples| samples.blocks()),
+        sleeper: longest as u32,
+        asked: cycles(slept.asked),
+        slept: cycles(slept.lasted),
+        slept_at: slept.pc,
+        sleeps: cycles(sleeps.map(|sleeps| sleeps.lasted).sum()),
+        sleeps_at: longest_sleep.pc,
+        clock_reads,
+        alarms,
+        timer: cycles(longest_alarm),
+        watched: cycles(watched.map_or(0, |w| w.last - w.first)),
+    }
+}
+
+/// All threads' time; CPU time without stall and spin is compute.
+fn total_time(end: Ticks) -> Time {
+    let mut total = Time::default();
+    for fiber in fibers().iter_mut() {
+        if fiber.state == State::Running {
+            let clock = engine().sim.clock_of(fiber.cpu, now());
+            fiber.goes_away(clock.min(end));
+        }
+        let time = fiber.time;
+        total.compute += cycles(time.compute.saturating_sub(time.stall + time.spin));
+        total.stall += cycles(time.stall);
+        total.spin += cycles(time.spin);
+        total.block += cycles(time.block);
+    }
+    total
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Run-ahead of the running CPU: see [`corefold_sim::RunAhead`].
+use crate::engine::engine;
+use crate::hot::hot;
+use corefold_sim::RunAhead;
+
+#[inline]
+fn of(cpu: u32) -> &'static mut RunAhead {
+    &mut engine().sim.cpus[cpu as usize].run_ahead
+}
+
+/// The part of the computation since the last access that overlapped with the wait takes no time.
+#[inline]
+pub fn catch_up(cpu: u32) {
+    let run_ahead = of(cpu);
+    if run_ahead.is_ahead() {
+        hot!().clock = run_ahead.catch_up(hot!().clock);
+    }
+}
+
+/// An access is complete: computation after it takes time again.
+#[inline]
+pub fn passed(cpu: u32) {
+    of(cpu).passed(hot!().clock);
+}
+
+/// Nothing is reordered past this place (a fence).
+pub fn end(cpu: u32) {
+    catch_up(cpu);
+    lost(cpu);
+}
+
+/// A misprediction: the core has discarded what it executed ahead.
+#[inline]
+pub fn lost(cpu: u32) {
+    of(cpu).lost();
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which accesses of the running CPU take the slow path, beyond those that have to.
+use crate::engine::engine;
+use crate::hot::hot;
+use corefold_sim::Lease;
+
+/// Is this a schedule drawn from a seed? Then all accesses are shown, so that a delay can come between any two.
+#[inline]
+pub fn all_accesses() -> bool {
+    hot!().tag == Lease::NO_TAG
+}
+
+/// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
+pub fn show_reads(all: bool) {
+    if !all_accesses() && hot!().traced == 0 {
+        engine().sim.show_reads(all, hot!());
+    }
+}
+
+/// Has it since [`show_reads`]?
+pub fn shows_reads() -> bool {
+    hot!().tag == Lease::READS_SHOWN || all_accesses()
+}

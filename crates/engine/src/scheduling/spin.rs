@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Detects spins: the same place in the code reads the same bytes again, finds them unchanged, and the thread has
+//! stored nothing and computed little in between. Its iterations are alike, and the word that it waits for is written by
+//! some other thread.
+use crate::code::cost;
+use crate::counts::lock_table::LOCKS;
+use crate::counts::sites::{Counts, SITES};
+use crate::engine::{engine, line_start};
+use crate::hot::{Captured, hot};
+use crate::scheduling::alike::Alike;
+use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::shown::{show_reads, shows_reads};
+use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
+use crate::stacks;
+use crate::state::hooks::Polls;
+use crate::storage::relayout::simulated;
+use crate::storage::relayout::tag_of;
+use core::hash::Hasher;
+use corefold_model::Ticks;
+use corefold_recording::AccessKind;
+use corefold_sim::{LOOKS, Watched};
+use rustc_hash::FxHasher;
+
+/// What a read found.
+pub struct Found {
+    pub cpu: u32,
+    pub pc: u64,
+    pub address: u64,
+    pub size: u8,
+    pub value: u64,
+    pub what: AccessKind,
+    /// Is it an acquire load, or stronger? A wait orders what follows by one.
+    pub orders: bool,
+    pub at: Ticks,
+    /// The fiber's stall so far, without what counts as spinning.
+    pub stall: Ticks,
+}
+
+/// Time of one spin that was not counted before.
+#[derive(Clone, Copy, Default)]
+pub struct Spun {
+    pub time: Ticks,
+    /// Of these, ticks already accounted as stall.
+    pub stall: Ticks,
+}
+
+#[derive(Clone, Copy)]
+struct Look {
+    cpu: u32,
+    pc: u64,
+    address: u64,
+    value: u64,
+    at: Ticks,
+    /// The fiber's stall by then, and its pauses.
+    stall: Ticks,
+    paused: Ticks,
+    size: u8,
+    what: AccessKind,
+    orders: bool,
+    /// The current loop computes: reading the same value again is no spin.
+    computes: bool,
+    /// Of the current spin, not yet accounted to any line.
+    spun: Spun,
+    calls: Calls,
+}
+
+const NOTHING: Look = Look {
+    cpu: 0,
+    pc: 0,
+    address: 0,
+    value: 0,
+    at: 0,
+    stall: 0,
+    paused: 0,
+    size: 0,
+    what: AccessKind::Read,
+    orders: false,
+    computes: false,
+    spun: Spun { time: 0, stall: 0 },
+    calls: Calls { end: core::ptr::null(), innermost: 0 },
+};
+
+/// The last reads of a fiber: a loop may read a few words in turn. Its fields are in the order of their use:
+/// with hundreds of fibers, each line of it that a read touches is a cache miss on the host.
+#[repr(C, align(64))]
+pub struct Spins {
+    turns: Turns,
+    pub captured: Captured,
+    /// What plain reads have read since the last store: hashes of place and address, or 0.
+    repeated: [u32; REPEATED],
+    /// Where the next one goes.
+    oldest: usize,
+    /// The places of `looks`, close together; 0: none.
+    places: [u64; LOOKS],
+    looks: [Look; LOOKS],
+    spinning: bool,
+    /// Those of `looks` that have spun, a bit each: all of them are more lines than a look should touch.
+    spun: u8,
+    /// Is anything in `looks`?
+    any: bool,
+    /// Until when spinning is counted, and the fiber's stall by then.
+    counted: (Ticks, Ticks),
+    pub waits: Waits,
+    /// When the current spin began, and the fiber's pauses by then.
+    began: (Ticks, Ticks),
+    /// Stall that counts as spinning.
+    converted: Ticks,
+    /// Ticks that the fiber has spent in `pause` instructions.
+    paused: Ticks,
+    /// When the fiber last yielded its CPU to nobody, and for how long.
+    rested: (Ticks, Ticks),
+    /// Lines that plain reads of one iteration touched.
+    read: [Watched; LOOKS],
+    /// What ended the current spin: a word that changed. No place: nothing yet.
+    ended: Look,
+    /// When the fiber first ran, or the region of interest began.
+    pub started: Ticks,
+    /// Counted as spinning, and found not to be.
+    refused: Spun,
+    alike: Alike,
+    pub polls: Polls,
+    /// Where the thread's stack of calls begins.
+    frames_base: *const u64,
+}
+
+impl Spins {
+    /// Of a thread whose stack of calls begins at `frames_base`.
+    pub fn new(frames_base: *const u64) -> Self {
+        Spins {
+            turns: Turns::default(),
+            captured: Captured::default(),
+            repeated: [0; REPEATED],
+            oldest: 0,
+            places: [0; LOOKS],
+            looks: [NOTHING; LOOKS],
+            spinning: false,
+            spun: 0,
+            any: false,
+            counted: (0, 0),
+            waits: Waits::default(),
+            began: (0, 0),
+            converted: 0,
+            paused: 0,
+            rested: (0, 0),
+            read: [Watched::default(); LOOKS],
+            ended: NOTHING,
+            started: 0,
+            refused: Spun::default(),
+            alike: Alike::default(),
+            polls: Polls::default(),
+            frames_base,
+        }
+    }
+}
+
+/// Reads of a loop that are known to be repeated, at most.
+const REPEATED: usize = 16;
+const _: () = assert!(LOOKS <= u8::BITS as usize);
+
+/// The slots of [`Spins::spun`].
+fn slots(spun: u8) -> impl Iterator<Item = usize> {
+    (0..LOOKS).filter(move |slot| spun >> slot & 1 != 0)
+}
+
+impl Spins {
+    /// Where a read from this place is, or goes.
+    #[inline]
+    fn slot(&self, pc: u64) -> usize {
+        self.find(pc).unwrap_or_else(|| self.room())
+    }
+
+    #[inline]
+    fn find(&self, pc: u64) -> Option<usize> {
+        self.places.iter().position(|place| *place == pc)
+    }
+
+    #[cold]
+    fn room(&self) -> usize {
+        let free = self.places.iter().position(|place| *place == 0);
+        free.unwrap_or_else(|| (0..LOOKS).min_by_key(|slot| self.looks[*slot].at).unwrap_or(0))
+    }
+
+    /// Would another read of `address` from here continue a spin?
+    #[inline]
+    pub fn continues(&self, pc: u64, address: u64) -> bool {
+        self.find(pc).is_some_and(|slot| self.looks[slot].address == address)
+    }
+
+    /// Has the fiber read `address` from here before, with no store since? To be asked once for each read.
+    #[inline]
+    pub fn again(&mut self, pc: u64, address: u64) -> bool {
+        let read = ((pc ^ address.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1;
+        // All are compared at once: no branches.
+        if self.repeated.iter().fold(false, |any, known| any | (*known == read)) {
+            return true;
+        }
+        self.repeated[self.oldest % REPEATED] = read;
+        self.oldest += 1;
+        false
+    }
+
+    /// Records a read; it continues a spin if at most `longest` of computing has passed since the same read before: stall,
+    /// pauses and yields are none. Where a loop reads several words, each counts the time since the one before. A loop whose
+    /// iterations are not alike computes, unless it pauses for most of its time, or updates the word and fails.
+    #[inline]
+    pub fn look(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
+        let stalled = found.stall + self.converted;
+        let slot = self.slot(found.pc);
+        let look = &mut self.looks[slot];
+        let again = look.pc == found.pc && look.address == found.address;
+        let time = found.at.saturating_sub(look.at);
+        let stall = stalled.saturating_sub(look.stall);
+        let same = again && look.value == found.value;
+        if same && look.computes {
+            (look.at, look.stall, look.paused, self.spinning) = (found.at, stalled, self.paused, false);
+            return None;
+        }
+        let rested = if self.rested.0 > look.at { self.rested.1 } else { 0 };
+        let paused = self.paused - look.paused;
+        let computes = time.saturating_sub(stall + rested + paused) > longest;
+        let spun = same && !computes;
+        if again && !spun && !computes {
+            self.waits.go_on(found.address, Instant { at: found.at, idle: stalled + self.paused });
+        }
+        self.spinning = spun;
+        if !spun {
+            self.turns.end();
+        } else if look.pc == self.turns.pc {
+            self.turns.another(time, stall);
+        } else if self.turns.pc == 0 && look.pc != self.turns.impure {
+            self.turns.begin(look.pc);
+        }
+        let backs_off = paused > time / 2;
+        let part = (spun || again && backs_off && !computes).then(|| self.goes_on_until(found, stalled));
+        if !spun {
+            self.replace(found, stalled, again);
+            return part;
+        }
+        if self.ended.pc == found.pc {
+            self.settle(true);
+        } else if self.turns.pc == found.pc
+            && !backs_off
+            && found.what != AccessKind::Rmw
+            && self.alike.computes(found.pc, found.at, &mut self.captured, self.frames_base)
+        {
+            slots(self.spun).for_each(|slot| self.looks[slot].computes = true);
+            self.ended = NOTHING;
+            self.refuse();
+            self.spinning = false;
+        }
+        part
+    }
+
+    /// The thread has spun since it last read from there. Returns what of that was not counted before.
+    fn goes_on_until(&mut self, found: &Found, stalled: Ticks) -> Spun {
+        let is_first = self.spun == 0;
+        let slot = self.slot(found.pc);
+        let look = &mut self.looks[slot];
+        if is_first {
+            let begin = Instant { at: look.at, idle: look.stall + look.paused };
+            self.began = (look.at, look.paused);
+            self.waits.begins(begin, engine().sched.longest_spin);
+        }
+        if look.spun.time == 0 {
+            LOCKS.with(|locks| locks.spins(found.address));
+        }
+        let from = if self.counted.0 > look.at { self.counted } else { (look.at, look.stall) };
+        let part = Spun { time: found.at.saturating_sub(from.0), stall: stalled.saturating_sub(from.1) };
+        (look.at, look.stall, look.paused) = (found.at, stalled, self.paused);
+        look.spun.time += part.time;
+        look.spun.stall += part.stall;
+        self.spun |= u8::from(look.spun.time > 0) << slot;
+        self.counted = (found.at, stalled);
+        self.converted += part.stall;
+        part
+    }
+
+    /// An update has succeeded where it had failed before. If the thread has mostly paused in between, it has waited.
+    #[cold]
+    pub fn succeeds(&mut self, found: &Found, longest: Ticks) -> Option<Spun> {
+        let stalled = found.stall + self.converted;
+        let look = &self.looks[self.slot(found.pc)];
+        let (time, paused) = (found.at.saturating_sub(look.at), self.paused - look.paused);
+        let computed = time.saturating_sub(stalled.saturating_sub(look.stall) + paused);
+        (paused > time / 2 && computed <= longest).then(|| self.goes_on_until(found, stalled))
+    }
+
+    /// A compare-and-swap has failed as it did when it was last tried: what the thread has stored in between does not
+    /// count.
+    #[inline]
+    pub fn failed(&mut self, pc: u64, address: u64, value: u64) {
+        if self.continues(pc, address) && self.looks[self.slot(pc)].value == value {
+            hot!().wrote = 0;
+            self.turns.end();
+        }
+    }
+
+    /// What was counted as spinning since the last accounting is no spin.
+    fn refuse(&mut self) {
+        for slot in slots(core::mem::take(&mut self.spun)) {
+            let spun = core::mem::take(&mut self.looks[slot].spun);
+            self.refused.time += spun.time;
+            self.refused.stall += spun.stall;
+            self.converted -= spun.stall;
+        }
+        self.turns.end();
+    }
+
+    /// What was counted as spinning, and is to be reversed. Rarely anything.
+    #[inline]
+    pub fn take_refused(&mut self) -> Option<Spun> {
+        let any = self.refused.time > 0 || self.refused.stall > 0;
+        any.then(|| core::mem::take(&mut self.refused))
+    }
+
+    /// A read that is no spin: the word has changed, or it is the first such read.
+    fn replace(&mut self, found: &Found, stalled: Ticks, again: bool) {
+        let slot = self.slot(found.pc);
+        let elsewhere = !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0);
+        if elsewhere || self.ended.pc == found.pc {
+            self.settle(true);
+        }
+        let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
+        let changed = again && self.looks[slot].value != value;
+        let spun = self.looks[slot].spun;
+        let (stall, paused) = (stalled, self.paused);
+        let calls = Calls::now();
+        let look =
+            Look { cpu, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun, calls };
+        if changed && self.spun != 0 {
+            self.ends(look);
+        }
+        self.looks[slot] = look;
+        self.places[slot] = pc;
+        self.any = true;
+    }
+
+    /// The current spin is over, as a word has changed. If several change in the same iteration, it waited for the one
+    /// that orders what follows, or that it reads from two places: a seqlock's sequence, not the data it protects.
+    fn ends(&mut self, word: Look) {
+        let twice = |word: &Look| self.looks.iter().any(|look| look.pc != word.pc && look.address == word.address);
+        let weight = |word: &Look| (word.orders, twice(word));
+        if self.ended.pc == 0 || weight(&word) > weight(&self.ended) {
+            self.ended = Look { spun: Spun::default(), ..word };
+        }
+    }
+
+    /// The fiber did something that a spin does not do, or (if not `over`) something was done to it. To be called by
+    /// [`crate::scheduling::fiber::Fiber`].
+    pub fn forget(&mut self, over: bool) {
+        self.repeated = [0; REPEATED];
+        if core::mem::take(&mut self.any) {
+            self.settle(over);
+            for (place, look) in self.places.iter_mut().zip(&mut self.looks).filter(|(place, _)| **place != 0) {
+                (*place, look.pc) = (0, 0);
+            }
+        }
+        self.spinning = false;
+        self.turns.end();
+    }
+
+    /// Has the fiber paused or yielded in the current spin, or updated a word of it after that?
+    fn has_waited(&self) -> bool {
+        let tried = |slot: usize| self.waits.tried_since(self.looks[slot].address, self.began.0);
+        self.paused > self.began.1 || self.rested.0 > self.began.0 || slots(self.spun).any(tried)
+    }
+
+    /// Charges a spin to the word that it waited for. If it is over, and no word has changed, it was none: a thread has read
+    /// statistics, say. But who tries to take the word by an update has waited, or pauses in between, or leaves the CPU
+    /// before anything else.
+    fn settle(&mut self, over: bool) {
+        let ended = core::mem::take(&mut self.ended.pc);
+        // An update that failed again and again has succeeded, if nothing was seen to change.
+        let weight = |slot: &usize| (self.looks[*slot].what == AccessKind::Rmw, self.looks[*slot].spun.time);
+        let Some(likely) = slots(self.spun).max_by_key(weight) else { return };
+        let fails = self.looks[likely].what == AccessKind::Rmw;
+        let places = slots(self.spun).map(|slot| self.looks[slot].pc);
+        let unlike = self.alike.takes_doubt(places) && !fails;
+        let doubtful = unlike || over && !self.has_waited();
+        if doubtful && ended == 0 && !self.turns.pure {
+            return self.refuse();
+        }
+        let word = if ended == 0 { self.looks[likely] } else { Look { pc: ended, ..self.ended } };
+        if ended != 0 || self.turns.pure {
+            word.is_waited_for();
+        }
+        let (mut all, mut relieved) = (Spun::default(), 0);
+        for slot in slots(core::mem::take(&mut self.spun)) {
+            let look = &mut self.looks[slot];
+            let spun = core::mem::take(&mut look.spun);
+            all.time += spun.time;
+            all.stall += spun.stall;
+            relieved += look.relieve(spun.stall);
+        }
+        let end = Instant { at: word.at, idle: word.stall + word.paused };
+        let callers = word.calls.callers(self.frames_base);
+        self.waits.spun(Spin { address: word.address, pc: word.pc, callers, time: all.time, end });
+        // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
+        // where it stays. No cycle counts twice.
+        word.spent(all.time - (all.stall - relieved), relieved);
+    }
+
+    /// The fiber has paused for so long: that is no computing, nor is a loop that mostly does that.
+    #[inline]
+    pub fn pauses(&mut self, time: Ticks) {
+        self.paused += time;
+    }
+
+    /// The fiber has yielded its CPU to nobody from `begin` to `end`: that is no computing, however long it takes.
+    pub fn rested(&mut self, begin: Ticks, end: Ticks) {
+        self.rested = (end, end.saturating_sub(begin));
+    }
+
+    /// Would every further iteration be like the last, as far as this thread goes? Called after a read from `pc`.
+    #[inline(always)]
+    pub fn is_steady(&mut self, pc: u64) -> bool {
+        self.turns.steady == pc && self.are_pure()
+    }
+
+    fn are_pure(&mut self) -> bool {
+        self.turns.are_pure(&mut self.captured, &mut self.read, self.polls.on(), self.frames_base)
+    }
+
+    /// Records a line that is read from, while the lines of an iteration are being collected. False: they are not.
+    pub fn note_read(&mut self, address: u64) -> bool {
+        if !self.turns.watching {
+            return false;
+        }
+        let line = line_start(simulated(address, 1));
+        let after = hot!().clock.saturating_sub(self.looks[self.slot(self.turns.pc)].at);
+        match self.read.iter_mut().find(|slot| matches!(slot.line, 0) || slot.line == line) {
+            Some(slot) => *slot = Watched { line, after },
+            None => self.turns.is_impure(),
+        }
+        true
+    }
+
+    /// Is each block of the current iteration an event, to be passed to [`Spins::enters`]?
+    #[inline]
+    pub fn watches(&self) -> bool {
+        self.turns.watching
+    }
+
+    /// A block begins. Code that is not instrumented may count in memory that no hook sees.
+    pub fn enters(&mut self, pc: u64) {
+        if self.turns.watching && cost::calls_unseen(pc) {
+            self.turns.is_impure();
+        }
+    }
+
+    /// Other data that the loop reads has been written: it may behave differently now.
+    pub fn disturbed(&mut self) {
+        self.turns.end();
+    }
+
+    /// The current loop does not end by itself.
+    pub fn goes_on_for_ever(&mut self) {
+        self.turns.pure = true;
+    }
+
+    /// Does it spin in a loop that it can only leave when a word changes?
+    pub fn goes_on(&self) -> bool {
+        self.spinning && self.turns.pc != 0 && self.turns.pure
+    }
+
+    /// Between two reads from the same place, one iteration apart.
+    pub fn period(&self) -> Ticks {
+        self.turns.period
+    }
+
+    /// How often the steady spin has been skipped so far.
+    pub fn skips(&self) -> u32 {
+        u32::from(self.turns.skips)
+    }
+
+    /// The place that the steady spin reads from.
+    pub fn place(&self) -> u64 {
+        self.turns.pc
+    }
+
+    /// The other lines that the steady spin reads.
+    pub fn read(&self) -> [Watched; LOOKS] {
+        self.read
+    }
+
+    /// The lines of the words that the steady spin waits for, after a read from its first place.
+    pub fn lines(&self) -> [Watched; LOOKS] {
+        let now = self.looks[self.slot(self.turns.pc)].at;
+        let line = |look: &Look| {
+            let part = look.pc != 0 && look.at + self.turns.period >= now;
+            let after = if look.pc == self.turns.pc { 0 } else { (look.at + self.turns.period).saturating_sub(now) };
+            if part {
+                Watched { line: line_start(simulated(look.address, look.size.into())), after }
+            } else {
+                Watched::default()
+            }
+        };
+        self.looks.each_ref().map(line)
+    }
+
+    /// So much of the steady spin was not simulated: the times of its reads are moved later by that.
+    pub fn skipped(&mut self, time: Ticks) {
+        for (slot, look) in self.looks.iter_mut().enumerate().filter(|(_, look)| look.pc != 0) {
+            look.at += time;
+            if look.pc == self.turns.pc {
+                look.spun.time += time;
+                self.spun |= u8::from(look.spun.time > 0) << slot;
+            }
+        }
+        self.counted.0 += time;
+        // The next read is one turn later, which is skipped as well.
+        self.rested.0 += time + self.turns.period;
+        self.turns.same = Turns::TRIED - 2;
+        self.turns.steady = 0;
+        self.turns.skips = self.turns.skips.saturating_add(1);
+    }
+
+    #[inline]
+    pub fn spinning(&self) -> bool {
+        self.spinning
+    }
+}
+
+impl Look {
+    /// Subtracts stall that counts as spinning from what was charged here. Returns how much was.
+    fn relieve(&self, stall: Ticks) -> Ticks {
+        match tag_of(self.address).record_index() {
+            Some(index) if stall > 0 => self.counts(index, |counts| counts.relieve(stall)),
+            _ => 0,
+        }
+    }
+
+    /// This is certainly a word that the loop waits for: it changed, or nothing else can end the loop.
+    fn is_waited_for(&self) {
+        if let Some(index) = tag_of(self.address).record_index() {
+            SITES.with(|sites| sites.is_waited_for(index, self.address, self.size));
+        }
+    }
+
+    fn spent(&self, time: Ticks, relieved: Ticks) {
+        if let Some(index) = tag_of(self.address).record_index() {
+            self.counts(index, |counts| counts.spun(time, relieved));
+        }
+    }
+
+    fn counts<R>(&self, line: u32, change: impl FnOnce(&mut Counts) -> R) -> R {
+        SITES.with(|sites| change(sites.at(line, self.pc, self.what as u8, self.address, self.size, self.cpu)))
+    }
+}
+
+/// The iterations of a spin, counted at the place of its first read.
+#[derive(Default)]
+#[repr(C)]
+struct Turns {
+    pc: u64,
+    /// The same, once there were enough equal iterations to check whether the spin is steady.
+    steady: u64,
+    period: Ticks,
+    /// A place whose iterations do change something.
+    impure: u64,
+    /// A hash of the thread's registers and stack some iterations ago; 0: not known.
+    image: u64,
+    /// Successive iterations that took as long as the one before, and did nothing else.
+    same: u16,
+    skips: u8,
+    /// Nothing in the thread changes from iteration to iteration.
+    pure: bool,
+    /// The lines that are read in this iteration are being collected.
+    watching: bool,
+}
+
+impl Turns {
+    const TRIED: u16 = 48;
+
+    fn begin(&mut self, pc: u64) {
+        *self = Turns { pc, impure: self.impure, ..Turns::default() };
+        hot!().called = 0;
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.pc = 0;
+        self.steady = 0;
+        self.watching = false;
+    }
+
+    fn is_impure(&mut self) {
+        self.impure = self.pc;
+        self.end();
+    }
+
+    #[inline]
+    fn another(&mut self, time: Ticks, stall: Ticks) {
+        let same = time == self.period && stall == 0 && hot!().called == 0;
+        hot!().called = 0;
+        self.period = time;
+        self.same = if same { self.same.saturating_add(1) } else { 0 };
+        self.watching &= same;
+        self.steady = if self.same >= Turns::TRIED { self.pc } else { 0 };
+    }
+
+    /// Compares the thread's registers and stack with those an iteration ago, in which all its plain reads were seen. The
+    /// first times it only requests that the next read saves the registers.
+    #[cold]
+    fn are_pure(
+        &mut self,
+        captured: &mut Captured,
+        read: &mut [Watched; LOOKS],
+        polls: bool,
+        frames_base: *const u64,
+    ) -> bool {
+        if self.pure {
+            return true;
+        }
+        if core::mem::replace(&mut captured.state, Captured::WANTED) != Captured::DONE {
+            return false;
+        }
+        let Some(image) = image(captured, frames_base) else { return false };
+        let seen = core::mem::take(&mut self.watching) && shows_reads();
+        show_reads(polls);
+        if self.image != 0 && self.image != image {
+            self.is_impure();
+        } else if self.image != 0 && seen {
+            self.pure = true;
+        } else {
+            self.image = image;
+            self.watching = true;
+            *read = Default::default();
+            show_reads(true);
+            hot!().limit = 0;
+        }
+        self.pure
+    }
+}
+
+/// Bytes of stack that are compared at most.
+const STACK: u64 = 1 << 20;
+
+/// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
+/// not the thread's, or too deep: a loop may have its counter anywhere.
+fn image(captured: &Captured, frames_base: *const u64) -> Option<u64> {
+    let stack = captured.registers[6];
+    if stacks::slot_of(stack) != stacks::slot_of(frames_base as u64) {
+        return None;
+    }
+    let mut hash = FxHasher::default();
+    captured.registers.iter().chain([&captured.others]).for_each(|r| hash.write_u64(*r));
+    let from = stack & !7;
+    let end = stacks::stack_end(from);
+    if end - from > STACK {
+        return None;
+    }
+    for address in (from..end).step_by(8) {
+        hash.write_u64(read_value(address, 8));
+    }
+    Some(hash.finish() | 1)
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waits that consist of several spins: a thread sees the word change, tries to take it, or looks whether it is its turn,
+//! and spins again. It is one wait until the thread stores something, or computes.
+use crate::counts::lock_table::LOCKS;
+use crate::hot::hot;
+use crate::state::hooks::calls;
+use corefold_model::Ticks;
+
+/// Where a thread was at some time, and for how long it had not computed by then.
+#[derive(Clone, Copy, Default)]
+pub struct Instant {
+    pub at: Ticks,
+    pub idle: Ticks,
+}
+
+/// The list of the running thread's calls as it was at some time: where it ended, and its last entry.
+#[derive(Clone, Copy)]
+pub struct Calls {
+    pub end: *const u64,
+    pub innermost: u64,
+}
+
+/// So many of the calls around a spin are kept.
+pub const CALLERS: usize = 4;
+
+impl Calls {
+    #[inline]
+    pub fn now() -> Calls {
+        let end = hot!().frames.cast_const();
+        // SAFETY: the list's last entry, or memory of its margin below where it is empty.
+        Calls { end, innermost: unsafe { end.sub(1).read() } }
+    }
+
+    /// The calls then, of a thread whose list begins at `base`, innermost first, as far as they are known still: an entry stays until another takes its place.
+    pub fn callers(self, base: *const u64) -> [u64; CALLERS] {
+        let mut callers = [0; CALLERS];
+        // SAFETY: as above; the list's memory stays.
+        if self.innermost != 0 && unsafe { self.end.sub(1).read() } == self.innermost {
+            callers.iter_mut().zip(calls(base, self.end)).for_each(|(slot, pc)| *slot = pc);
+        }
+        callers
+    }
+}
+
+/// One spin that is over: on which word, and where that was read last.
+#[derive(Clone, Copy)]
+pub struct Spin {
+    pub address: u64,
+    pub pc: u64,
+    pub callers: [u64; CALLERS],
+    pub time: Ticks,
+    pub end: Instant,
+}
+
+/// A wait that is over: for which word, for how long, and until when.
+#[derive(Clone, Copy, Default)]
+pub struct Over {
+    pub address: u64,
+    pub time: Ticks,
+    pub at: Ticks,
+}
+
+/// The wait of a thread that may go on.
+#[derive(Default)]
+pub struct Waits {
+    /// Not yet accounted for.
+    current: Option<Spin>,
+    /// The last that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
+    pub over: Over,
+    /// The word that was last updated, and when.
+    tried: u64,
+    tried_at: Ticks,
+}
+
+impl Waits {
+    /// A spin begins. It may continue the wait if the thread has computed for no longer than `longest` in between.
+    pub fn begins(&mut self, begin: Instant, longest: Ticks) {
+        if self.current.is_some_and(|wait| computed(wait.end, begin) > longest) {
+            self.end();
+        }
+    }
+
+    /// A spin is over.
+    pub fn spun(&mut self, spin: Spin) {
+        if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == spin.address) {
+            *wait = Spin { time: wait.time + spin.time, ..spin };
+            return;
+        }
+        self.end();
+        self.current = Some(spin);
+    }
+
+    /// The thread has looked at the word again, which has changed, and has hardly computed since it last did.
+    #[inline]
+    pub fn go_on(&mut self, address: u64, now: Instant) {
+        if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == address) {
+            wait.end = now;
+        }
+    }
+
+    /// The thread has updated this word.
+    pub fn tries(&mut self, address: u64, now: Ticks) {
+        (self.tried, self.tried_at) = (address, now);
+    }
+
+    /// Was it this one?
+    pub fn tried(&self, address: u64) -> bool {
+        self.tried == address
+    }
+
+    /// And was that after `time`?
+    pub fn tried_since(&self, address: u64, time: Ticks) -> bool {
+        self.tried(address) && self.tried_at > time
+    }
+
+    /// The thread waits no more.
+    pub fn end(&mut self) {
+        if let Some(wait) = self.current.take() {
+            LOCKS.with(|locks| locks.spun(wait.address, wait.time, wait.pc, &wait.callers));
+            self.over = Over { address: wait.address, time: wait.time, at: wait.end.at };
+        }
+    }
+}
+
+fn computed(from: Instant, to: Instant) -> Ticks {
+    to.at.saturating_sub(from.at).saturating_sub(to.idle.saturating_sub(from.idle))
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the pthread functions keep of each thread.
+use crate::real::Start;
+use crate::state::wait::Wait;
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+
+/// The pthread side of a fiber.
+#[derive(Default)]
+pub struct Thread {
+    pub start: Option<Start>,
+    pub argument: usize,
+    pub value: usize,
+    pub detached: bool,
+    /// The thread that waits for its end.
+    pub joiner: Option<usize>,
+    pub joined: bool,
+    /// What libc would have freed as its kernel thread ended.
+    pub unfreed: Vec<usize>,
+    pub slot: usize,
+    pub stack: Stack,
+    pub name: Option<[u8; NAME_BYTES]>,
+    pub priority: Priority,
+    pub keys: Vec<usize>,
+    pub at_exit: Vec<AtExit>,
+    /// Robust mutexes that it holds.
+    pub robust: Vec<u64>,
+    /// The list that it has told the kernel of by itself.
+    pub robust_list: u64,
+    /// Innermost pthread_cleanup_push buffer that glibc's macros registered.
+    pub cleanup: usize,
+}
+
+/// Bytes of a name with its zero, as Linux has it.
+pub const NAME_BYTES: usize = 16;
+
+impl Thread {
+    /// The function that it was started with; 0 for the main thread's.
+    pub fn routine(&self) -> u64 {
+        self.start.map_or(0, |start| start as usize as u64)
+    }
+
+    /// A place in that function, as return addresses are, for what is done when the thread ends.
+    pub fn end(&self) -> u64 {
+        self.start.map_or(0, |start| start as usize as u64 + 1)
+    }
+}
+
+/// A thread's stack, as its attributes have it.
+#[derive(Clone, Copy, Default)]
+pub struct Stack {
+    pub begin: u64,
+    pub bytes: u64,
+    pub guard: u64,
+    /// Not in a slot, which was too small, but mapped for this thread only.
+    pub mapped: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+pub struct Priority {
+    pub policy: c_int,
+    pub value: c_int,
+    /// How the attribute object had it: inherited, or as it says.
+    pub explicit: c_int,
+}
+
+pub type Destructor = extern "C" fn(*mut c_void);
+
+/// A C++ thread_local's destructor.
+pub struct AtExit {
+    pub function: Destructor,
+    pub object: usize,
+    /// The library that the function is in, which must not be unloaded before.
+    pub library: usize,
+}
+
+/// Where to go on once the stack is unwound: stack pointer at the call of the start routine.
+#[derive(Default)]
+pub struct Base {
+    pub sp: usize,
+    pub value: usize,
+    /// How the main thread ends, which has no start routine.
+    pub finish: Option<fn(usize) -> !>,
+}
+
+/// A thread's part.
+#[derive(Default)]
+pub struct Cancel {
+    pub disabled: bool,
+    pub asynchronous: bool,
+    pub requested: bool,
+    /// It ends, by itself or cancelled: nothing cancels it any more.
+    pub ending: bool,
+}
+
+impl Cancel {
+    pub fn is_due(&self) -> bool {
+        self.requested && !self.disabled && !self.ending
+    }
+
+    pub fn is_at_once(&self) -> bool {
+        self.is_due() && self.asynchronous
+    }
+
+    /// Does a wait of this kind end?
+    pub fn ends(&self, wait: &Wait) -> bool {
+        self.is_due() && (self.asynchronous || is_point(wait))
+    }
+}
+
+/// Is a thread that waits so at a cancellation point?
+fn is_point(wait: &Wait) -> bool {
+    match wait {
+        Wait::Nothing => false,
+        Wait::Futex { call, .. } => {
+            ["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait"].contains(call)
+                || call.starts_with("cnd_")
+                || call.starts_with("sem_")
+        }
+        Wait::Join { .. } | Wait::Sleep | Wait::Retry { .. } | Wait::Io { .. } | Wait::Signal { .. } => true,
+    }
+}
