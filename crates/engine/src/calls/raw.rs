@@ -10,9 +10,9 @@ mod filter;
 use crate::calls::system_call;
 use crate::calls::within;
 use crate::code;
-use crate::code::innermost;
 use crate::code::system_calls;
 use crate::code::system_calls::{INSTRUCTION, Range};
+use crate::code::{innermost, modules, unwind};
 use crate::engine::{active, note};
 use crate::hooks::branches;
 use crate::hot::hot;
@@ -30,7 +30,9 @@ pub fn catch() {
     look();
     // The loader calls it whenever files come and go, for debuggers: before their constructors run.
     if !within::replace_function(c"_dl_debug_state", look as *const () as usize) {
-        note("unexpected dynamic loader: system calls of libraries loaded later may block all threads", 0);
+        let what = "unexpected dynamic loader: the code of libraries loaded later takes no time, and their system calls may \
+                    block all threads";
+        note(what, 0);
     }
 }
 
@@ -39,6 +41,9 @@ extern "C" fn look() {
     if !active() {
         return;
     }
+    modules::files_changed();
+    innermost::files_changed();
+    unwind::files_changed();
     let mut found = Found::default();
     // SAFETY: the callback gets them back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };
@@ -51,8 +56,6 @@ extern "C" fn look() {
     branches::forget(gone);
     unhooked::forget(gone);
     system_calls::with(|files| loaded.retain(|range| !known.contains(range) && !files.caught.contains(range)));
-    innermost::files_changed();
-    crate::code::unwind::files_changed();
     if unhooked::files_changed(system_calls::with(|files| {
         files.known.iter().any(|range| !innermost::is_programs(range.begin))
     })) {

@@ -1,33 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the program called a library that has no hooks, when a thread is inside it: the hooks know of the
 //! program's functions that call others of its own, but not of the innermost one's place.
+use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::stacks;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 
 /// Words of the stack that are looked at.
 const DEEPEST: usize = 8192;
 
-struct Known(UnsafeCell<Option<Vec<(u64, u64)>>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Known {}
-/// The code of the files that call our hooks; none: to be found.
-static KNOWN: Known = Known(UnsafeCell::new(None));
+/// The code of the files that call our hooks.
+static KNOWN: Carrier<Vec<(u64, u64)>> = Carrier::new(Vec::new());
 
-/// Files were loaded, or are no more.
+/// Files were loaded, or are no more. The loader, which is asked for them, takes a lock: others may run meanwhile.
 pub fn files_changed() {
-    // SAFETY: as above; no reference outlives its function.
-    unsafe { *KNOWN.0.get() = None };
+    let code = instrumented();
+    KNOWN.with(|known| *known = code);
 }
 
 pub fn is_programs(pc: u64) -> bool {
-    // SAFETY: as above.
-    let code = unsafe { &mut *KNOWN.0.get() }.get_or_insert_with(instrumented);
-    code.iter().any(|(begin, end)| (*begin..*end).contains(&pc))
+    KNOWN.with(|code| code.iter().any(|(begin, end)| (*begin..*end).contains(&pc)))
 }
 
 /// Is it the return address of a call in the program's code?

@@ -8,54 +8,40 @@ use core::ops::Range;
 use corefold_block::Hook;
 use corefold_recording::Module;
 
-/// Files that are mapped, or have been, and the runtime's hooks by address.
+/// Files, and the runtime's hooks by address.
 struct Files {
-    known: Vec<Module>,
-    as_of: u64,
+    mapped: Vec<Module>,
+    /// No more, with nothing in their place: samples may have been taken there.
+    unmapped: Vec<Module>,
     hooks: Vec<(u64, Hook)>,
 }
 
-static FILES: Carrier<Files> = Carrier::new(Files { known: Vec::new(), as_of: 0, hooks: Vec::new() });
+static FILES: Carrier<Files> = Carrier::new(Files { mapped: Vec::new(), unmapped: Vec::new(), hooks: Vec::new() });
 
 fn has(module: &Module, address: u64) -> bool {
     (module.start..module.end).contains(&address)
 }
 
-/// Is the address in one that is known already?
+/// Is the address in a file?
 pub fn holds(address: u64) -> bool {
-    FILES.with(|files| files.known.iter().any(|module| has(module, address)))
+    FILES.with(|files| files.mapped.iter().any(|module| has(module, address)))
 }
 
 /// The addresses of the file that this one is in.
 pub fn range_of(address: u64) -> Option<Range<u64>> {
-    let known = || {
-        FILES
-            .with(|files| files.known.iter().find(|module| has(module, address)).map(|module| module.start..module.end))
-    };
-    known().or_else(|| {
-        // Code also jumps to addresses in no file: only a newly loaded file is worth another search.
-        let generation = generation();
-        if FILES.with(|files| files.as_of) == generation {
-            return None;
-        }
-        refresh();
-        FILES.with(|files| files.as_of = generation);
-        known()
-    })
+    FILES.with(|files| files.mapped.iter().find(|module| has(module, address)).map(|module| module.start..module.end))
 }
 
-/// All, as of now.
+/// All, and those unmapped since, as samples may have been taken there.
 pub fn all() -> Vec<Module> {
-    refresh();
-    FILES.with(|files| files.known.clone())
+    files_changed();
+    let mut all = FILES.with(|files| [&files.mapped[..], &files.unmapped[..]].concat());
+    all.sort_by_key(|m| m.start);
+    all
 }
 
 /// The hook that begins there.
 pub fn hook_at(target: u64) -> Option<Hook> {
-    if FILES.with(|files| files.hooks.is_empty()) {
-        let hooks = find_hooks();
-        FILES.with(|files| files.hooks = hooks);
-    }
     FILES.with(|files| {
         let hooks = &files.hooks;
         hooks.binary_search_by_key(&target, |(address, _)| *address).ok().map(|at| hooks[at].1)
@@ -71,31 +57,20 @@ pub fn list() -> Vec<Module> {
     modules
 }
 
-/// Takes note of the files that are mapped now; files unmapped since stay, as samples may have been taken there. The loader is
-/// asked first: others may run meanwhile, if one of them is in it.
-fn refresh() {
-    let mut modules = list();
+/// Takes note of the files that are mapped now. The loader is asked here only, and nothing is lent meanwhile: it takes a lock,
+/// and so others may run.
+pub fn files_changed() {
+    let mapped = list();
+    let hooks = FILES.with(|files| files.hooks.is_empty()).then(find_hooks);
     FILES.with(|files| {
-        let in_place = |old: &Module| modules.iter().any(|m| m.start < old.end && old.start < m.end);
-        let gone: Vec<Module> = files.known.drain(..).filter(|old| !in_place(old)).collect();
-        modules.extend(gone);
-        modules.sort_by_key(|m| m.start);
-        files.known = modules;
+        let in_place = |old: &Module| mapped.iter().any(|m| m.start < old.end && old.start < m.end);
+        files.unmapped.append(&mut files.mapped);
+        files.unmapped.retain(|old| !in_place(old));
+        files.mapped = mapped;
+        if let Some(hooks) = hooks {
+            files.hooks = hooks;
+        }
     });
-}
-
-/// A number that changes whenever a file is mapped or unmapped: more than 0.
-pub fn generation() -> u64 {
-    let mut generation = 0u64;
-    // SAFETY: the callback gets the number back as its argument.
-    unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut generation).cast()) };
-    generation
-}
-
-unsafe extern "C" fn count(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
-    // SAFETY: as dl_iterate_phdr documents; glibc has long filled in both counts.
-    unsafe { *into.cast::<u64>() = 1 + (*info).dlpi_adds + (*info).dlpi_subs };
-    1
 }
 
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {

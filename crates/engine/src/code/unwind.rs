@@ -4,10 +4,10 @@
 //! part of Rust's standard library, has no hooks.
 //!
 //! The unwinder of libgcc would do the same for the running thread only, and calls functions of libc, which are simulated.
+use crate::carrier::Carrier;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::stacks;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Register, RegisterRule, UnwindContext,
@@ -35,16 +35,12 @@ struct File {
     tables_end: u64,
 }
 
-struct Files(UnsafeCell<Option<Vec<File>>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Files {}
-/// None: to be found.
-static FILES: Files = Files(UnsafeCell::new(None));
+static FILES: Carrier<Vec<File>> = Carrier::new(Vec::new());
 
-/// Files were loaded, or are no more.
+/// Files were loaded, or are no more. The loader, which is asked for them, takes a lock: others may run meanwhile.
 pub fn files_changed() {
-    // SAFETY: as above; no reference outlives its function.
-    unsafe { *FILES.0.get() = None };
+    let loaded = loaded();
+    FILES.with(|files| *files = loaded);
 }
 
 impl Registers {
@@ -109,10 +105,7 @@ impl Registers {
     fn caller(&self) -> Option<Registers> {
         // The call may be the function's last instruction.
         let at = self.0[PC] - 1;
-        // SAFETY: as in `files_changed`.
-        let files = unsafe { &mut *FILES.0.get() }.get_or_insert_with(loaded);
-        let file = files.iter().find(|file| (file.begin..file.end).contains(&at))?;
-        file.caller(self, at)
+        FILES.with(|files| files.iter().find(|file| (file.begin..file.end).contains(&at))?.caller(self, at))
     }
 }
 
