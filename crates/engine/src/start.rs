@@ -10,7 +10,7 @@ use crate::calls::allocation::malloc;
 use crate::calls::raw;
 use crate::calls::stdio;
 use crate::calls::within;
-use crate::code::loaded;
+use crate::code::{self, loaded};
 use crate::crash;
 use crate::engine;
 use crate::fs_base;
@@ -120,7 +120,8 @@ global_asm!(
 /// Sets the simulation up with this thread as its first. Returns the end of the stack it is to use.
 fn begin(launch: corefold_launch::Launch) -> u64 {
     fs_base::read_abilities();
-    crate::threads::single::learn(crate::code::find());
+    crate::threads::single::learn(code::find());
+    code::files_changed();
     let freed = launch.seed == 0 || freed::map();
     if !(objects::map() && arenas::map() && freed && mapping::reserve_all()) {
         sys::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");

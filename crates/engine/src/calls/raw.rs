@@ -10,9 +10,9 @@ mod filter;
 use crate::calls::system_call;
 use crate::calls::within;
 use crate::code;
+use crate::code::innermost;
 use crate::code::system_calls;
 use crate::code::system_calls::{INSTRUCTION, Range};
-use crate::code::{innermost, modules, unwind};
 use crate::engine::{active, note};
 use crate::hooks::branches;
 use crate::hot::hot;
@@ -41,9 +41,7 @@ extern "C" fn look() {
     if !active() {
         return;
     }
-    modules::files_changed();
-    innermost::files_changed();
-    unwind::files_changed();
+    code::files_changed();
     let mut found = Found::default();
     // SAFETY: the callback gets them back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };

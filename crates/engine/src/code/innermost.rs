@@ -15,7 +15,6 @@ const DEEPEST: usize = 8192;
 /// The code of the files that call our hooks.
 static KNOWN: Carrier<Vec<(u64, u64)>> = Carrier::new(Vec::new());
 
-/// Files were loaded, or are no more. The loader, which is asked for them, takes a lock: others may run meanwhile.
 pub fn files_changed() {
     let code = instrumented();
     KNOWN.with(|known| *known = code);

@@ -37,7 +37,6 @@ struct File {
 
 static FILES: Carrier<Vec<File>> = Carrier::new(Vec::new());
 
-/// Files were loaded, or are no more. The loader, which is asked for them, takes a lock: others may run meanwhile.
 pub fn files_changed() {
     let loaded = loaded();
     FILES.with(|files| *files = loaded);
