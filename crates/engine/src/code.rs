@@ -58,13 +58,6 @@ unsafe extern "C" {
     static __ehdr_start: libc::Elf64_Ehdr;
 }
 
-/// Files were loaded, or are no more, or the run begins. The loader, which is asked for them, takes a lock: others may run meanwhile.
-pub fn files_changed() {
-    modules::files_changed();
-    innermost::files_changed();
-    unwind::files_changed();
-}
-
 /// Learns where the runtime's, libc's and the program's code lie. Returns libc's version.
 pub fn find() -> &'static [u8] {
     OWN.learn(&raw const __ehdr_start as u64);

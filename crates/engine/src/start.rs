@@ -121,7 +121,7 @@ global_asm!(
 fn begin(launch: corefold_launch::Launch) -> u64 {
     fs_base::read_abilities();
     crate::threads::single::learn(code::find());
-    code::files_changed();
+    loaded::files_changed();
     let freed = launch.seed == 0 || freed::map();
     if !(objects::map() && arenas::map() && freed && mapping::reserve_all()) {
         sys::engine_fault("cannot reserve address space for the program's heap (is `ulimit -v` set?)");

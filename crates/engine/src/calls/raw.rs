@@ -10,9 +10,9 @@ mod filter;
 use crate::calls::system_call;
 use crate::calls::within;
 use crate::code;
-use crate::code::innermost;
 use crate::code::system_calls;
 use crate::code::system_calls::{INSTRUCTION, Range};
+use crate::code::{innermost, loaded};
 use crate::engine::{active, note};
 use crate::hooks::branches;
 use crate::hot::hot;
@@ -41,7 +41,7 @@ extern "C" fn look() {
     if !active() {
         return;
     }
-    code::files_changed();
+    loaded::files_changed();
     let mut found = Found::default();
     // SAFETY: the callback gets them back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeping files loaded.
+//! Files that are loaded while the program runs: they are noted, and kept.
+use crate::code::{innermost, modules, unwind};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +22,13 @@ fn loads() -> u64 {
 /// The run begins.
 pub fn remember() {
     AT_START.store(loads(), Ordering::Relaxed);
+}
+
+/// Files were loaded, or are no more, or the run begins. The loader, which is asked for them, takes a lock: others may run meanwhile.
+pub fn files_changed() {
+    modules::files_changed();
+    innermost::files_changed();
+    unwind::files_changed();
 }
 
 /// Keeps the file that `address` lies in loaded until [`let_go`] of what is returned; null if it stays anyway.
