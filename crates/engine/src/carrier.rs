@@ -30,6 +30,26 @@ impl<T> Carrier<T> {
     }
 }
 
+/// What is set once, when the run begins.
+pub struct AtStart<T>(Cell<Option<T>>);
+
+// SAFETY: set while the process has one thread; afterwards only the carrier uses it.
+unsafe impl<T> Sync for AtStart<T> {}
+
+impl<T: Copy> AtStart<T> {
+    pub const fn unset() -> Self {
+        AtStart(Cell::new(None))
+    }
+
+    pub fn set(&self, value: T) {
+        self.0.set(Some(value));
+    }
+
+    pub fn get(&self) -> Option<T> {
+        self.0.get()
+    }
+}
+
 #[cold]
 fn lent_twice() {
     if !RECLAIMED.load(Ordering::Relaxed) {

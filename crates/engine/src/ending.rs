@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that do not end by themselves: whoever finds that the run is over says why, and [`crate::crash`] records it.
+use crate::carrier::AtStart;
 use alloc::boxed::Box;
-use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_recording::Misuse;
@@ -44,21 +44,18 @@ pub enum End<'a> {
 
 type Handler = fn(End) -> !;
 
-struct Slot(Cell<Option<Handler>>);
-// SAFETY: set while the process has one thread; only the carrier ends the run.
-unsafe impl Sync for Slot {}
-static HANDLER: Slot = Slot(Cell::new(None));
+static HANDLER: AtStart<Handler> = AtStart::unset();
 
 /// Set by SIGTERM or SIGINT: the runner wants a recording of what has run so far.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Who records how the run ends.
 pub fn handle(handler: Handler) {
-    HANDLER.0.set(Some(handler));
+    HANDLER.set(handler);
 }
 
 fn end(why: End) -> ! {
-    match HANDLER.0.get() {
+    match HANDLER.get() {
         Some(handler) => handler(why),
         None => crate::sys::engine_fault("a run is over that has not begun"),
     }

@@ -27,7 +27,7 @@ const PIECE: usize = 4096;
 
 /// Catches them from here on, in files that are loaded later too.
 pub fn catch() {
-    look();
+    scan();
     // The loader calls it whenever files come and go, for debuggers: before their constructors run.
     if !within::replace_function(c"_dl_debug_state", look as *const () as usize) {
         let what = "unexpected dynamic loader: the code of libraries loaded later takes no time, and their system calls may \
@@ -36,12 +36,15 @@ pub fn catch() {
     }
 }
 
-/// Scans the files that are new.
 extern "C" fn look() {
-    if !active() {
-        return;
+    if active() {
+        loaded::files_changed();
+        scan();
     }
-    loaded::files_changed();
+}
+
+/// Scans the files that are new.
+fn scan() {
     let mut found = Found::default();
     // SAFETY: the callback gets them back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };

@@ -32,10 +32,11 @@ pub extern "C" fn corefold_region_begin() {
     }
     let begins = REGION.with(|region| {
         region.ended = None;
-        region.begin.is_none()
+        let begins = region.begin.is_none();
+        region.begin.get_or_insert_with(now);
+        begins
     });
     if begins {
-        REGION.with(|region| region.begin = Some(now()));
         forget_so_far();
         host::region_begins();
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scheduler and the hooks have the stand-ins do, which know of it: a table that is set when the run begins. None of
 //! it is done at a rate that an indirect call would matter for.
+use crate::carrier::AtStart;
 use crate::engine::engine;
 use crate::scheduling::fiber::current;
-use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_model::Ticks;
@@ -25,19 +25,16 @@ pub struct Outside {
     pub take_over: fn(signal: c_int),
 }
 
-struct Slot(Cell<Option<&'static Outside>>);
-// SAFETY: set while the process has one thread; only the carrier uses it.
-unsafe impl Sync for Slot {}
-static OUTSIDE: Slot = Slot(Cell::new(None));
+static OUTSIDE: AtStart<&Outside> = AtStart::unset();
 /// A thread waits for a descriptor.
 static WAITS: AtomicBool = AtomicBool::new(false);
 
 pub fn set(outside: &'static Outside) {
-    OUTSIDE.0.set(Some(outside));
+    OUTSIDE.set(outside);
 }
 
 fn outside() -> &'static Outside {
-    match OUTSIDE.0.get() {
+    match OUTSIDE.get() {
         Some(outside) => outside,
         None => crate::sys::engine_fault("the stand-ins were called before the run began"),
     }
