@@ -210,31 +210,48 @@ static void *take_one(struct cf_slab *s, struct cf_slab_page *page)
 	return object;
 }
 
-static void *take_one__(struct cf_slab *s, struct cf_slab_page *page)
+// Up to `count` of its free objects. All of them are taken as a chain, of which objects[0] gets the first: the lock is not
+// held while other lines are fetched. *chained counts those in chains, which come first.
+static uint32_t take_from__(struct cf_slab *s, struct cf_slab_page *page, void **objects, uint32_t count, uint32_t *chained)
 {
-	void *object = take_one(s, page);
-	if (page->free_count + 1 == s->objects) {
-		list_remove(&s->unused, page);
+	const bool unused = page->free_count == s->objects;
+	uint32_t taken = page->free_count;
+	if (unused)
 		s->unused_count--;
-		if (page->free_count)
-			list_add(&s->partial, page);
-	} else if (!page->free_count) {
-		list_remove(&s->partial, page);
+	list_remove(unused ? &s->unused : &s->partial, page);
+	if (taken <= count) {
+		objects[0] = page->free;
+		page->free = NULL;
+		page->free_count = 0;
+		*chained += taken;
+		return taken;
 	}
-	return object;
+	for (taken = 0; taken < count; taken++)
+		objects[taken] = take_one(s, page);
+	list_add(&s->partial, page);
+	return taken;
+}
+
+static void follow_chains(struct cf_slab *s, void **objects, uint32_t chained)
+{
+	for (uint32_t i = 0; i < chained;)
+		for (void *object = objects[i]; object; object = *link_of(s, object))
+			objects[i++] = object;
 }
 
 // From slabs that are there; `fresh`: new ones for what these have not.
 static uint32_t take_free(struct cf_slab *s, void **objects, uint32_t count, struct cf_slab_page **fresh)
 {
 	struct cf_mcs_node node;
-	uint32_t taken = 0;
+	struct cf_slab_page *page;
+	uint32_t taken = 0, chained = 0;
 	cf_mcs_lock(&s->pages, &node);
-	while (taken < count && (s->partial.first || s->unused.first))
-		objects[taken++] = take_one__(s, s->partial.first ? s->partial.first : s->unused.first);
+	while (taken < count && (page = s->partial.first ? s->partial.first : s->unused.first) != NULL)
+		taken += take_from__(s, page, objects + taken, count - taken, &chained);
 	*fresh = claim__(s, count - taken);
 	s->refills++;
 	cf_mcs_unlock(&s->pages, &node);
+	follow_chains(s, objects, chained);
 	return taken;
 }
 

@@ -197,7 +197,7 @@ void cf_dentry_leave(struct cf_dentry *d)
 	unlock_children(parent, &node);
 }
 
-// Without a parent: the root, and what no path leads to.
+// Without a parent: the root, and what no path leads to. Takes over a reference on the parent.
 static struct cf_dentry *new_dentry(struct cf_super *super, struct cf_dentry *parent, const struct cf_name *name)
 {
 	struct cf_dentry *d = allocate(super, name);
@@ -210,7 +210,6 @@ static struct cf_dentry *new_dentry(struct cf_super *super, struct cf_dentry *pa
 		set_ops__(d, super->dentry_ops);
 	if (parent) {
 		struct cf_lock_node node;
-		cf_dentry_get(parent);
 		cf_dcache_lock(super, &node);
 		cf_dentry_join(d);
 		cf_dcache_unlock(super, &node);
@@ -219,15 +218,25 @@ static struct cf_dentry *new_dentry(struct cf_super *super, struct cf_dentry *pa
 	return d;
 }
 
-struct cf_dentry *cf_dentry_alloc(struct cf_dentry *parent, const struct cf_name *name)
+struct cf_dentry *cf_dentry_alloc_given(struct cf_dentry *parent, const struct cf_name *name)
 {
 	return new_dentry(parent->super, parent, name);
+}
+
+struct cf_dentry *cf_dentry_alloc(struct cf_dentry *parent, const struct cf_name *name)
+{
+	struct cf_dentry *d;
+	cf_dentry_get(parent);
+	d = cf_dentry_alloc_given(parent, name);
+	if (!d)
+		cf_dentry_put(parent);
+	return d;
 }
 
 struct cf_dentry *cf_dentry_pseudo(struct cf_super *super, struct cf_inode *inode)
 {
 	const struct cf_name name = cf_name_of("", 0);
-	struct cf_dentry *d = new_dentry(super, CF_VFS_DENTRIES_SPLIT ? NULL : super->root, &name);
+	struct cf_dentry *d = CF_VFS_DENTRIES_SPLIT ? new_dentry(super, NULL, &name) : cf_dentry_alloc(super->root, &name);
 	if (!d)
 		return NULL;
 	cf_inode_get(inode);
@@ -329,7 +338,7 @@ struct cf_inode *cf_dentry_inode_at(struct cf_dentry *const *pointer)
 
 bool cf_dentry_kill__(struct cf_dentry *d)
 {
-	if (!reference_swap(&d->count, 0, REFERENCE_DEAD))
+	if (!reference_take_all(&d->count, 0))
 		return false;
 	cf_dentry_unhash__(d);
 	cf_dentry_set_flags__(d, CF_DENTRY_DEAD, 0);
@@ -408,41 +417,39 @@ static bool unused__(struct cf_dentry *d)
 	return false;
 }
 
-// The common case: in the table, on the LRU, marked as used. 2.6.35 and the first steps lock for every last put.
+// False: it was the last, and it is not in the table, on the LRU, and marked as used, as most are.
 static bool put_without_lock(struct cf_dentry *d)
 {
 	const uint32_t usual = CF_DENTRY_HASHED | CF_DENTRY_REFERENCED;
-	return CF_VFS_RCU_WALK && (cf_dentry_flags(d) & (usual | CF_DENTRY_OP_DISCARD)) == usual && cf_lru_listed(&d->lru) &&
-	       reference_swap(&d->count, 1, 0);
+	if (!reference_put(&d->count))
+		return true;
+	CF_TEST_POINT("dentry: put");
+	return (cf_dentry_flags(d) & (usual | CF_DENTRY_OP_DISCARD)) == usual && worth_keeping(d) && cf_lru_listed(&d->lru); // B
 }
 
-// Null, or the parent, whose reference is to be put next.
-static struct cf_dentry *put_last(struct cf_dentry *d)
+// In the read section that its caller began. Null, or the parent, whose reference is to be put next.
+static struct cf_dentry *put_locked(struct cf_dentry *d)
 {
 	struct cf_dentry_locked l;
 	bool dead;
-	cf_rcu_read_lock(); // from count 0 on only this keeps the memory
-	if (put_without_lock(d)) {
-		CF_TEST_POINT("dentry: put");
-		if (worth_keeping(d) && cf_lru_listed(&d->lru)) { // invariant B
-			cf_rcu_read_unlock();
-			return NULL;
-		}
-		cf_dentry_lock(d, &l);
-	} else {
-		cf_dentry_lock(d, &l);
-		// Acquire and release: with all who have put it. Sequentially consistent: invariant B.
-		// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
-		__atomic_fetch_sub(&d->count, 1, __ATOMIC_SEQ_CST);
-	}
+	cf_dentry_lock(d, &l);
+	if (!CF_VFS_RCU_WALK)
+		(void)reference_put(&d->count);
 	dead = unused__(d);
 	cf_dentry_unlock(d, &l);
 	cf_rcu_read_unlock();
 	return dead ? cf_dentry_finish(d) : NULL;
 }
 
+// 2.6.35 and the first steps put the last reference under the lock.
 void cf_dentry_put(struct cf_dentry *d)
 {
-	while (d && !reference_put_not_last(&d->count))
-		d = put_last(d);
+	while (d && (CF_VFS_RCU_WALK || !reference_put_not_last(&d->count))) {
+		cf_rcu_read_lock(); // from count 0 on only this keeps the memory
+		if (CF_VFS_RCU_WALK && put_without_lock(d)) {
+			cf_rcu_read_unlock();
+			return;
+		}
+		d = put_locked(d);
+	}
 }

@@ -86,6 +86,11 @@ static inline void cf_dentry_unlock(struct cf_dentry *d, struct cf_dentry_locked
 		ops_ ? ops_->operation : NULL;                                                                         \
 	})
 
+/* cf_dentry_alloc, which takes over the caller's reference on the parent. */
+struct cf_dentry *cf_dentry_alloc_given(struct cf_dentry *parent, const struct cf_name *name);
+/* cf_dentry_find with the name's own lock held: a new dentry takes over the reference on *parent, which becomes null. */
+int cf_dentry_find_given(struct cf_dentry **parent, const struct cf_name *name, struct cf_dentry **dentry);
+
 /* Asks a dentry whose flags say so: 1, 0 or an error, as in cf_dentry_ops. */
 static inline int cf_dentry_revalidate(const struct cf_dentry *d, bool may_wait)
 {

@@ -269,7 +269,7 @@ void cf_inode_failed(struct cf_inode *inode)
 // Nobody gets it any more. The lock is held, and dropped by the caller.
 static bool kill__(struct cf_inode *inode)
 {
-	if (!reference_swap(&inode->count, 0, REFERENCE_DEAD))
+	if (!reference_take_all(&inode->count, 0))
 		return false;
 	unhash__(inode);
 	set_state__(inode, CF_INODE_DEAD, 0);
@@ -312,38 +312,40 @@ static bool unused__(struct cf_inode *inode)
 	return false;
 }
 
-// 2.6.35 takes the inode lock for every last put.
+// False: it was the last, and it is not on the list, marked as used, and worth keeping, as most are.
 static bool put_without_lock(struct cf_inode *inode)
 {
-	return CF_VFS_INODES_SPLIT && cf_lru_listed(&inode->unused) && (state_of(inode) & CF_INODE_REFERENCED) &&
-	       worth_keeping(inode) && reference_swap(&inode->count, 1, 0);
+	if (!reference_put(&inode->count))
+		return true;
+	CF_TEST_POINT("inode: put");
+	return cf_lru_listed(&inode->unused) && (state_of(inode) & CF_INODE_REFERENCED) && worth_keeping(inode); // invariant B
 }
 
-void cf_inode_put(struct cf_inode *inode)
+// In the read section that its caller began.
+static void put_locked(struct cf_inode *inode)
 {
 	struct cf_lock_node node;
 	bool dead;
-	if (!inode || reference_put_not_last(&inode->count))
-		return;
-	cf_rcu_read_lock(); // from count 0 on only this keeps the memory
-	if (put_without_lock(inode)) {
-		CF_TEST_POINT("inode: put");
-		if (cf_lru_listed(&inode->unused) && worth_keeping(inode)) { // invariant B
-			cf_rcu_read_unlock();
-			return;
-		}
-		cf_vfs_lock_take(lock_of(inode), &node);
-	} else {
-		cf_vfs_lock_take(lock_of(inode), &node);
-		// Acquire and release: with all who have put it. Sequentially consistent: invariant B.
-		// x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can.
-		__atomic_fetch_sub(&inode->count, 1, __ATOMIC_SEQ_CST);
-	}
+	cf_vfs_lock_take(lock_of(inode), &node);
+	if (!CF_VFS_INODES_SPLIT)
+		(void)reference_put(&inode->count);
 	dead = unused__(inode);
 	cf_vfs_lock_drop(lock_of(inode), &node);
 	cf_rcu_read_unlock();
 	if (dead)
 		evict(inode);
+}
+
+// 2.6.35 takes the inode lock for every last put.
+void cf_inode_put(struct cf_inode *inode)
+{
+	if (!inode || (!CF_VFS_INODES_SPLIT && reference_put_not_last(&inode->count)))
+		return;
+	cf_rcu_read_lock(); // from count 0 on only this keeps the memory
+	if (CF_VFS_INODES_SPLIT && put_without_lock(inode))
+		cf_rcu_read_unlock();
+	else
+		put_locked(inode);
 }
 
 // --- Lists.

@@ -105,9 +105,10 @@ static int ask_locked(struct cf_dentry *fresh, struct cf_dentry *parent, const s
 	return result;
 }
 
-static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry)
+// `given`: the new dentry takes over the caller's reference on its parent.
+static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locked, bool given, struct cf_dentry **dentry)
 {
-	struct cf_dentry *fresh = cf_dentry_alloc(parent, name);
+	struct cf_dentry *fresh = given ? cf_dentry_alloc_given(parent, name) : cf_dentry_alloc(parent, name);
 	int result;
 	if (!fresh)
 		return -ENOMEM;
@@ -116,10 +117,13 @@ static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locke
 		result = add_and_ask__(fresh, parent, name);
 	else
 		result = ask_locked(fresh, parent, name);
-	if (result)
-		cf_dentry_put(fresh);
-	else
+	if (!result) {
 		*dentry = fresh;
+		return 0;
+	}
+	if (given)
+		cf_dentry_get(parent); // what was given goes with the new dentry
+	cf_dentry_put(fresh);
 	return result;
 }
 
@@ -135,14 +139,18 @@ static struct cf_name by_rule(const struct cf_dentry *parent, const struct cf_na
 	return own;
 }
 
-int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry)
+// *given: may be given to a new dentry; false afterwards: it was not.
+static int find(struct cf_dentry *parent, const struct cf_name *name, bool locked, bool *given, struct cf_dentry **dentry)
 {
 	struct cf_name own = by_rule(parent, name);
+	const bool may_give = *given;
 	int result = 1;
+	*given = false;
 	while (result > 0) {
 		struct cf_dentry *d = cf_dentry_lookup(parent, &own);
 		if (!d) {
-			result = miss(parent, &own, locked, dentry);
+			result = miss(parent, &own, locked, may_give, dentry);
+			*given = may_give && !result;
 		} else if (!(cf_dentry_flags(d) & CF_DENTRY_OP_REVALIDATE) || (result = cf_dentry_revalidate(d, true)) > 0) {
 			*dentry = d;
 			return 0;
@@ -154,5 +162,20 @@ int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool lo
 			cf_dentry_put(d);
 		}
 	}
+	return result;
+}
+
+int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry)
+{
+	bool given = false;
+	return find(parent, name, locked, &given, dentry);
+}
+
+int cf_dentry_find_given(struct cf_dentry **parent, const struct cf_name *name, struct cf_dentry **dentry)
+{
+	bool given = true;
+	int result = find(*parent, name, true, &given, dentry);
+	if (given)
+		*parent = NULL;
 	return result;
 }

@@ -152,10 +152,13 @@ void cf_place_lock_in(struct cf_place *p)
 
 void cf_place_unlock(struct cf_place *p)
 {
-	if (p->lock)
+	if (p->lock) {
+		cf_rcu_read_lock(); // who has the lock next may remove the directory, and the lock with it
 		cf_mutex_unlock(p->lock);
-	else
+		cf_rcu_read_unlock();
+	} else {
 		cf_vfs_sem_write_done(&p->dir->sem);
+	}
 }
 
 static int begin_by_directory(struct cf_task *task, int fd, const char *path, struct cf_place *p, enum cf_walk_last *type)
@@ -169,7 +172,8 @@ static int begin_by_directory(struct cf_task *task, int fd, const char *path, st
 	*type = w.last_type;
 	if (w.last_type == CF_LAST_NORMAL) {
 		cf_place_lock_in(p);
-		error = cf_dentry_find(w.dentry, &w.last, true, &p->child);
+		// The sem is the directory's own, which is referenced until it is unlocked.
+		error = p->lock ? cf_dentry_find_given(&p->above, &w.last, &p->child) : cf_dentry_find(w.dentry, &w.last, true, &p->child);
 		if (!error)
 			return 0;
 		cf_place_unlock(p);

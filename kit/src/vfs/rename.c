@@ -100,7 +100,7 @@ void cf_dentry_delete(struct cf_dentry *d)
 	struct cf_dentry_locked l;
 	cf_dentry_lock(d, &l);
 	// Frozen: nobody gets a reference on a dentry whose inode goes.
-	if ((d->flags & CF_DENTRY_HASHED) && reference_swap(&d->count, 1, REFERENCE_FROZEN)) {
+	if ((d->flags & CF_DENTRY_HASHED) && reference_take_all(&d->count, 1)) {
 		CF_TEST_POINT("dentry: frozen");
 		inode = d->inode;
 		cf_rhash_seq_write_begin(&d->hash);
@@ -108,7 +108,7 @@ void cf_dentry_delete(struct cf_dentry *d)
 		// Another may get this name.
 		cf_dentry_set_flags__(d, 0, CF_DENTRY_DIRECTORY | CF_DENTRY_REMOVED | CF_DENTRY_POSITIVE);
 		cf_rhash_seq_write_end(&d->hash);
-		reference_swap(&d->count, REFERENCE_FROZEN, 1);
+		reference_thaw(&d->count);
 	} else {
 		cf_dentry_unhash__(d);
 	}
@@ -195,11 +195,11 @@ static void move__(struct cf_dentry *d, struct cf_dentry *target, bool exchange)
 // Frozen: nobody gets a reference on a dentry whose inode goes. Caller holds both locks.
 static bool freeze_two__(struct cf_dentry *a, struct cf_dentry *b)
 {
-	if (!reference_swap(&a->count, 1, REFERENCE_FROZEN))
+	if (!reference_take_all(&a->count, 1))
 		return false;
-	if (reference_swap(&b->count, 1, REFERENCE_FROZEN))
+	if (reference_take_all(&b->count, 1))
 		return true;
-	reference_swap(&a->count, REFERENCE_FROZEN, 1);
+	reference_thaw(&a->count);
 	return false;
 }
 
@@ -233,8 +233,8 @@ bool cf_dentry_move_inode(struct cf_dentry *d, struct cf_dentry *target)
 	moved = d->flags & target->flags & CF_DENTRY_HASHED && !((d->flags | target->flags) & others) && freeze_two__(d, target);
 	if (moved) {
 		old = move_inode__(d, target);
-		reference_swap(&d->count, REFERENCE_FROZEN, 1);
-		reference_swap(&target->count, REFERENCE_FROZEN, 1);
+		reference_thaw(&d->count);
+		reference_thaw(&target->count);
 	}
 	cf_vfs_lock_drop(&target->lock, &nodes[1]);
 	cf_vfs_lock_drop(&d->lock, &nodes[0]);

@@ -180,10 +180,10 @@ static bool is_one_file(const struct cf_vfs_peek *source, const struct cf_vfs_pe
 	       !cf_dentry_file_seq_changed(source->dentry, seq);
 }
 
-enum { NOTHING_KNOWN = 1 };
+enum { NOTHING_KNOWN = 2 };
 
-// What is known at one moment, without a lock: that there is nothing to rename (-ENOENT), or that both names are one
-// file's (0).
+// What is known at one moment, without a lock: that there is nothing to rename (-ENOENT), that both names are one file's (0), or
+// that the source is a directory (TRY_AGAIN).
 static int known_result(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
 	struct cf_vfs_peek source, target;
@@ -196,6 +196,8 @@ static int known_result(struct cf_task *task, int from_dir, const char *from, in
 	else if (known == CF_KNOWN_PRESENT && !flags && !source.trailing &&
 		 cf_vfs_peek(task, to_dir, to, &target) == CF_KNOWN_PRESENT && !target.trailing && is_one_file(&source, &target))
 		result = 0;
+	else if (known == CF_KNOWN_PRESENT && is_directory(source.dentry))
+		result = TRY_AGAIN;
 	if (known != CF_KNOWN_NOT && cf_dentry_seq_changed(source.dentry, source.seq)) // at the moment of the second look
 		result = NOTHING_KNOWN;
 	cf_rcu_read_unlock();
@@ -206,9 +208,8 @@ int cf_vfs_renameat(struct cf_task *task, int from_dir, const char *from, int to
 {
 	struct rename r = { .task = task, .flags = flags };
 	int error = flags & ~(unsigned)NOREPLACE ? -EINVAL : known_result(task, from_dir, from, to_dir, to, flags);
-	if (error != NOTHING_KNOWN)
-		return error;
-	error = rename_files(&r, from_dir, from, to_dir, to);
+	if (error == NOTHING_KNOWN)
+		error = rename_files(&r, from_dir, from, to_dir, to);
 	if (error != TRY_AGAIN) {
 		cf_vfs_relax(task->vfs);
 		return error;

@@ -93,6 +93,7 @@ static inline void push__(struct cf_rhash_table *t, uint32_t bucket, entry_point
 	__atomic_store_n(&e->next[t->link], after__(t, bucket, NULL), __ATOMIC_RELEASE);
 	CF_TEST_POINT("rhash: linking");
 	link_after__(t, bucket, NULL, (uintptr_t)e);
+	CF_TEST_POINT("rhash: linked");
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include "threads.h"
 #include <corefold/cf_dcache.h>
 #include <corefold/cf_vfs.h>
+#include "../../src/vfs/place.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -180,6 +181,42 @@ TEST("a directory is not removed while a name is made in it, and has none later"
 	actor_end(&maker);
 	CHECK_EQUAL(result, -ENOENT);
 	end(0);
+}
+
+static void make_d_n(void)
+{
+	struct cf_place place;
+	enum cf_walk_last type;
+	cf_rcu_register_thread();
+	CHECK_EQUAL(cf_place_begin(task, CF_AT_FDCWD, "/d/n", &place, &type), 0);
+	__atomic_fetch_or(&place.lock->owner, 1, __ATOMIC_RELAXED); // as if there were sleepers: unlock looks for them
+	cf_place_end(&place);
+	cf_rcu_unregister_thread();
+}
+
+static void wait_for_callbacks(void)
+{
+	cf_rcu_register_thread();
+	cf_rcu_barrier();
+	cf_rcu_unregister_thread();
+}
+
+TEST("a name's lock stays until it is unlocked, though the directory goes meanwhile")
+{
+	struct actor unlocker = { .act = make_d_n, .stop_at = "mutex: released" }, freer = { .act = wait_for_callbacks };
+	if (!CF_VFS_RCU_WALK)
+		return;
+	begin();
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	create("/d/n");
+	hold(&unlocker);
+	CHECK_EQUAL(cf_vfs_rename(task, "/d/n", "/n"), 0);
+	CHECK_EQUAL(cf_vfs_rmdir(task, "/d"), 0);
+	actor_start(&freer);
+	CHECK(!actor_finishes(&freer));
+	actor_end(&unlocker);
+	actor_end(&freer);
+	end(1);
 }
 
 TEST("a directory is read at one moment, and known names are found beside a change")

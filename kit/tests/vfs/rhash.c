@@ -385,6 +385,35 @@ TEST("what a reader finds is as it was inserted")
 
 // --- Steps held apart.
 
+static void insert_plain(void)
+{
+	struct item *item = calloc(1, sizeof *item);
+	item->key = 7;
+	item->value = 8;
+	cf_rcu_register_thread();
+	cf_rhash_insert(&table, &item->entry, hash_of(7));
+	cf_rcu_unregister_thread();
+}
+
+// Its bucket is still locked: the link alone orders what is in it.
+TEST("what a reader finds at once is as it was inserted")
+{
+	struct actor inserter = { .act = insert_plain, .cpu = 1, .stop_at = "rhash: linked", .quietly = true };
+	const uint32_t key = 7;
+	struct cf_rhash_entry *entry;
+	begin(64, CF_RHASH_NO_RESIZE);
+	actor_start(&inserter);
+	while (!__atomic_load_n(&inserter.is_held, __ATOMIC_RELAXED))
+		sched_yield();
+	cf_rcu_read_lock();
+	entry = cf_rhash_find(&table, hash_of(key), same_plain, &key);
+	CHECK(entry && item_of(entry)->value == 8);
+	cf_rcu_read_unlock();
+	__atomic_store_n(&inserter.may_go, 1, __ATOMIC_RELAXED);
+	actor_end(&inserter);
+	end(8);
+}
+
 static void grow(void)
 {
 	cf_rcu_register_thread();
