@@ -109,7 +109,17 @@ fn opening_and_closing_different_files_scales_as_private_work_does() {
 #[test]
 fn on_one_cpu_the_scaled_form_is_as_fast_as_the_twin() {
     let (Some(scaled), Some(twin)) = (workloads(SCALED, &[]), workloads(TWIN, &[])) else { return };
-    for workload in ["lookup", "open", "create-one", "create-many", "rename-one", "rename-across", "writes", "socket"] {
+    for workload in [
+        "lookup",
+        "open",
+        "create-one",
+        "create-many",
+        "rename-one",
+        "rename-across",
+        "rename-trees",
+        "writes",
+        "socket",
+    ] {
         let of = |program| rate(program, "xeon-4s-80", 1, &format!("--operations 200 --warm 20 --files 16 {workload}"));
         let (fast, unscaled) = (of(&scaled), of(&twin));
         assert!(fast >= 0.97 * unscaled, "{workload}: {fast} {unscaled}");

@@ -420,11 +420,11 @@ static bool unused__(struct cf_dentry *d)
 // False: it was the last, and it is not in the table, on the LRU, and marked as used, as most are.
 static bool put_without_lock(struct cf_dentry *d)
 {
-	const uint32_t usual = CF_DENTRY_HASHED | CF_DENTRY_REFERENCED;
 	if (!reference_put(&d->count))
 		return true;
 	CF_TEST_POINT("dentry: put");
-	return (cf_dentry_flags(d) & (usual | CF_DENTRY_OP_DISCARD)) == usual && worth_keeping(d) && cf_lru_listed(&d->lru); // B
+	return (cf_dentry_flags(d) & (CF_DENTRY_REFERENCED | CF_DENTRY_OP_DISCARD)) == CF_DENTRY_REFERENCED && worth_keeping(d) &&
+	       cf_lru_listed(&d->lru); // invariant B
 }
 
 // In the read section that its caller began. Null, or the parent, whose reference is to be put next.

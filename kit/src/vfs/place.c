@@ -170,6 +170,7 @@ static int begin_by_directory(struct cf_task *task, int fd, const char *path, st
 	*p = (struct cf_place){ .above = w.dentry, .parent = w.dentry, .dir = cf_dentry_inode(w.dentry), .name = w.last,
 				.trailing = w.trailing };
 	*type = w.last_type;
+	CF_TEST_POINT("place: walked");
 	if (w.last_type == CF_LAST_NORMAL) {
 		cf_place_lock_in(p);
 		// The sem is the directory's own, which is referenced until it is unlocked.

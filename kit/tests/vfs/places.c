@@ -183,6 +183,26 @@ TEST("a directory is not removed while a name is made in it, and has none later"
 	end(0);
 }
 
+TEST("who finds that a directory has been removed puts it once")
+{
+	struct actor maker = { .act = make_in_d, .stop_at = "place: walked" };
+	struct cf_stat s;
+	int fd;
+	if (!CF_VFS_RCU_WALK)
+		return;
+	begin();
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	fd = cf_vfs_open(task, "/d", O_RDONLY, 0); // has a reference, too
+	hold(&maker);
+	CHECK_EQUAL(cf_vfs_rmdir(task, "/d"), 0);
+	actor_end(&maker);
+	CHECK_EQUAL(result, -ENOENT);
+	cf_rcu_barrier();
+	CHECK_EQUAL(cf_vfs_fstatat(task, fd, "..", &s, 0), 0);
+	CHECK_EQUAL(cf_vfs_close(task, fd), 0);
+	end(0);
+}
+
 static void make_d_n(void)
 {
 	struct cf_place place;
