@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub fn of(groups: &[&Group], host: &str) -> Vec<Expected> {
     let host = format!("host: {host}");
     let name = |group: &Group| if group.is_native() { host.clone() } else { group.machine.clone() };
-    let mut errors: BTreeMap<(usize, usize, (u32, u32)), Vec<f64>> = BTreeMap::new();
+    let mut points: BTreeMap<(usize, usize, (u32, u32)), Vec<&Point>> = BTreeMap::new();
     let mut machines: Vec<Option<String>> = Vec::new();
     for machine in groups.iter().map(|group| Some(name(group))).chain([None]) {
         if !machines.contains(&machine) {
@@ -22,18 +22,18 @@ pub fn of(groups: &[&Group], host: &str) -> Vec<Expected> {
         for (point, kind) in group.curves.iter().flat_map(counted) {
             for (m, _) in machines.iter().enumerate().filter(|(_, m)| m.as_ref().is_none_or(|m| *m == name(group))) {
                 for (k, _) in kinds.iter().enumerate().filter(|(_, k)| k.is_none_or(|k| k == kind)) {
-                    errors.entry((m, k, range_of(point.threads))).or_default().push(point.error().abs());
+                    points.entry((m, k, range_of(point.threads))).or_default().push(point);
                 }
             }
         }
     }
-    let expected = errors.into_iter().map(|((m, k, cpus), errors)| Expected {
+    let expected = points.into_iter().map(|((m, k, cpus), points)| Expected {
         machine: machines[m].clone(),
         kind: kinds[k],
         cpus,
-        points: errors.len(),
-        median: median(&errors).expect("one at least"),
-        worst: errors.iter().copied().fold(0.0, f64::max),
+        points: points.len(),
+        median: median(&points.iter().map(|point| point.error().abs()).collect::<Vec<f64>>()).expect("one at least"),
+        worst_factor: points.iter().map(|point| point.factor()).fold(1.0, f64::max),
     });
     expected.collect()
 }
@@ -62,14 +62,14 @@ mod tests {
     fn find(expected: &[Expected], machine: Option<&str>, kind: CodeKind, cpus: u32) -> Option<(usize, f64, f64)> {
         let of = |e: &&Expected| e.machine.as_deref() == machine && e.kind == Some(kind) && e.cpus == range_of(cpus);
         let found = expected.iter().find(of)?;
-        Some((found.points, found.median, found.worst))
+        Some((found.points, found.median, found.worst_factor))
     }
 
     #[test]
     fn one_thread_is_private_whatever_the_workload() {
         let expected = of(&[&group("a", CodeKind::SpinLocks, false)], "");
-        assert_eq!(find(&expected, Some("a"), CodeKind::SpinLocks, 2), Some((2, 0.375, 0.5)));
-        assert_eq!(find(&expected, Some("a"), CodeKind::PrivateData, 1), Some((1, 0.0, 0.0)));
+        assert_eq!(find(&expected, Some("a"), CodeKind::SpinLocks, 2), Some((2, 0.375, 2.0)));
+        assert_eq!(find(&expected, Some("a"), CodeKind::PrivateData, 1), Some((1, 0.0, 1.0)));
         assert_eq!(find(&expected, Some("a"), CodeKind::SpinLocks, 80), None, "of few CPUs only");
         assert_eq!(find(&expected, Some("a"), CodeKind::HandOvers, 2), None);
     }
@@ -78,7 +78,7 @@ mod tests {
     fn of_what_stands_apart_only_blocking_counts() {
         let expected = of(&[&group("a", CodeKind::SpinLocks, true), &group("b", CodeKind::BlockingLocks, true)], "");
         assert_eq!(find(&expected, None, CodeKind::SpinLocks, 2), None);
-        assert_eq!(find(&expected, Some("b"), CodeKind::BlockingLocks, 2), Some((2, 0.375, 0.5)));
+        assert_eq!(find(&expected, Some("b"), CodeKind::BlockingLocks, 2), Some((2, 0.375, 2.0)));
     }
 
     #[test]

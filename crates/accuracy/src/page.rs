@@ -149,7 +149,7 @@ fn expected(page: &mut String, results: &Results) {
                     range_name(known.cpus).trim_start_matches("at ").into(),
                     known.points.to_string(),
                     percent(Some(known.median)),
-                    percent(Some(known.worst)),
+                    format!("{:.2} times", known.worst_factor),
                 ],
             );
         }

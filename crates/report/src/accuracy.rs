@@ -63,7 +63,8 @@ pub fn range_name((first, last): (u32, u32)) -> String {
     }
 }
 
-/// The error that was measured for one kind of code on one machine, as a share of throughput.
+/// The error of throughput that was measured for one kind of code on one machine: a share, and of the worst point a factor (a
+/// simulation that is ten times too slow is wrong by 90 %).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Expected {
     /// The profile; `None`: all of them.
@@ -74,7 +75,8 @@ pub struct Expected {
     pub cpus: (u32, u32),
     pub points: usize,
     pub median: f64,
-    pub worst: f64,
+    /// The worst point: how many times too fast or too slow.
+    pub worst_factor: f64,
 }
 
 /// What is known of a report's figures.
@@ -114,13 +116,13 @@ impl Trust<'_> {
 
     /// The report's line of it.
     pub fn line(&self) -> String {
-        let Expected { machine, kind, cpus, points, median, worst } = self.nearest;
+        let Expected { machine, kind, cpus, points, median, worst_factor } = self.nearest;
         let name = |kind: Option<CodeKind>| kind.map_or("all kinds of code", CodeKind::name);
         let on = machine.as_ref().map_or("other machines", |machine| machine);
         let points = crate::units::counted(*points as u64, "point");
         let measured = match self.nearest.points {
             1 => format!("error {:.0}% ({points})", 100.0 * median),
-            _ => format!("median error {:.0}%, worst {:.0}% ({points})", 100.0 * median, 100.0 * worst),
+            _ => format!("median error {:.0}%, worst {worst_factor:.2} times ({points})", 100.0 * median),
         };
         let what = match self.is_measured() {
             true => format!("{} {}, {on}: {measured}", name(*kind), range_name(*cpus)),
@@ -186,7 +188,7 @@ mod tests {
     /// What one thread does alone says nothing of locks, and more CPUs nothing of fewer.
     #[test]
     fn one_cpu_does_not_vouch_for_many() {
-        let known = |kind, cpus| Expected { machine: None, kind, cpus, points: 3, median: 0.1, worst: 0.2 };
+        let known = |kind, cpus| Expected { machine: None, kind, cpus, points: 3, median: 0.1, worst_factor: 1.2 };
         let runs = [timed(8, 10)];
         let curve = Curve::new(&runs, Work::Total);
         let locks = Some(CodeKind::SpinLocks);
@@ -204,9 +206,9 @@ mod tests {
         };
         let atomics = line(&false_sharing());
         assert!(atomics.starts_with("Accuracy: contended atomics at 17 to 80 CPUs, skylake-2s-80:"), "{atomics}");
-        assert!(atomics.contains("median error 12%, worst 29% (14 points)"), "{atomics}");
+        assert!(atomics.contains("median error 12%, worst 1.29 times (14 points)"), "{atomics}");
         let locks = "Accuracy: spin locks at 17 to 80 CPUs: no measurement to compare with; at 2 to 4 CPUs, other machines: median error \
-                     40%, worst 75% (30 points). Good for";
+                     40%, worst 1.75 times (30 points). Good for";
         assert!(line(&one_lock()).starts_with(locks), "{}", line(&one_lock()));
         assert!(line(&[failed(8, "did not finish")]).starts_with("Accuracy: private data at 1 CPU, other machines:"));
     }

@@ -45,7 +45,7 @@ pub fn json(runs: &[Explained], options: &Options) -> String {
 }
 
 fn error<'a>(trust: &accuracy::Trust<'a>) -> Accuracy<'a> {
-    let Expected { machine, kind, cpus: (first, last), points, median, worst } = trust.nearest;
+    let Expected { machine, kind, cpus: (first, last), points, median, worst_factor } = trust.nearest;
     Accuracy {
         kind: kind.map(CodeKind::name),
         measured_on: machine.as_deref(),
@@ -53,7 +53,7 @@ fn error<'a>(trust: &accuracy::Trust<'a>) -> Accuracy<'a> {
         measured: trust.is_measured(),
         points: *points,
         median_error_percent: 100.0 * median,
-        worst_error_percent: 100.0 * worst,
+        worst_factor: *worst_factor,
         text: trust.line(),
     }
 }

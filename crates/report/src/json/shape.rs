@@ -59,7 +59,8 @@ pub struct Accuracy<'a> {
     pub measured: bool,
     pub points: usize,
     pub median_error_percent: f64,
-    pub worst_error_percent: f64,
+    /// Of the worst point: how many times too fast or too slow.
+    pub worst_factor: f64,
     pub text: String,
 }
 
