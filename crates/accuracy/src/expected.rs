@@ -5,12 +5,15 @@ use crate::statistics::median;
 use corefold_report::{CodeKind, Expected, range_of};
 use std::collections::BTreeMap;
 
+/// Indices of a machine and a kind of code, and a range of CPUs.
+type Row = (usize, usize, (u32, u32));
+
 /// For each machine and for all, for each kind and for all, for each range of CPUs: what was measured of it, if anything
 /// was. `host` is that of the native suite: its rows have a name that no profile has, so no report uses them.
 pub fn of(groups: &[&Group], host: &str) -> Vec<Expected> {
     let host = format!("host: {host}");
     let name = |group: &Group| if group.is_native() { host.clone() } else { group.machine.clone() };
-    let mut points: BTreeMap<(usize, usize, (u32, u32)), Vec<&Point>> = BTreeMap::new();
+    let mut points: BTreeMap<Row, Vec<&Point>> = BTreeMap::new();
     let mut machines: Vec<Option<String>> = Vec::new();
     for machine in groups.iter().map(|group| Some(name(group))).chain([None]) {
         if !machines.contains(&machine) {
