@@ -37,6 +37,40 @@ TEST("a ticket lock has one holder at a time")
 	one_at_a_time(CF_LOCK_TICKET);
 }
 
+struct left {
+	struct cf_lock lock;
+	long value; // plain: ThreadSanitizer looks on
+	uint32_t done; // relaxed: orders nothing
+};
+
+static void *hold_once(void *argument)
+{
+	struct left *l = argument;
+	struct cf_lock_node node;
+	cf_lock_take(&l->lock, &node);
+	l->value = 1;
+	cf_lock_drop(&l->lock, &node);
+	__atomic_store_n(&l->done, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+TEST("who finds a lock free has what its last holder did")
+{
+	for (int kind = CF_LOCK_QUEUED; kind <= CF_LOCK_TICKET; kind++) {
+		struct left l = { .value = 0 };
+		struct cf_lock_node node;
+		pthread_t thread;
+		cf_lock_init(&l.lock, (enum cf_lock_kind)kind);
+		CHECK_EQUAL(pthread_create(&thread, NULL, hold_once, &l), 0);
+		while (!__atomic_load_n(&l.done, __ATOMIC_RELAXED))
+			sched_yield();
+		CHECK(cf_lock_try(&l.lock, &node));
+		CHECK_EQUAL(l.value, 1);
+		cf_lock_drop(&l.lock, &node);
+		pthread_join(thread, NULL);
+	}
+}
+
 static struct cf_lock shared_lock;
 static uint32_t held, waiting;
 

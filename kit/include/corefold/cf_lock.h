@@ -89,7 +89,7 @@ static inline bool cf_lock_try(struct cf_lock *lock, struct cf_lock_node *node)
 	if (lock->kind == CF_LOCK_TICKET) {
 		/* Acquire: after the last holder's release store; if its ticket is still the next one, nobody has it. */
 		uint32_t owner = __atomic_load_n(&lock->u.ticket.owner, __ATOMIC_ACQUIRE);
-		return __atomic_compare_exchange_n(&lock->u.ticket.next, &owner, owner + 1, 0, __ATOMIC_ACQUIRE,
+		return __atomic_compare_exchange_n(&lock->u.ticket.next, &owner, owner + 1, 0, __ATOMIC_RELAXED,
 						   __ATOMIC_RELAXED);
 	}
 	return cf_mcs_trylock(&lock->u.queued, &node->queued);
