@@ -214,6 +214,16 @@ fn members_in_another_order_gain_in_the_source_what_they_gain_in_a_trial() {
     }
 }
 
+/// The compiler puts a member that moves to before an aligned one into the hole there, on its old line.
+#[test]
+fn no_member_moves_where_the_compiler_would_not_put_it() {
+    let recorded = Recorded::new(&program_with(MEMBERS, &["-DALIGNED"]), "8 limits");
+    let document = recorded.fix("--no-slots");
+    let all = layouts(&document);
+    assert!(!all.iter().any(|(name, _)| name.contains("moved")), "{document}");
+    assert!(gain_of(&document, "server.hits on a line of its own") > 0.1, "{document}");
+}
+
 /// Numbers that are no members of a structure: the file is empty, and no command is run.
 #[test]
 fn without_a_source_patch_it_is_said_what_to_do() {

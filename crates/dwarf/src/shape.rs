@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What types are called, how large they are, and what they are beneath their qualifiers.
-use crate::{Die, Info};
-use gimli::{DwTag, constants as c};
+use crate::{Die, Info, Member};
+use gimli::{AttributeValue, DwTag, constants as c};
+use std::cell::Cell;
 
 /// A guard against debug information that refers to itself.
 const DEEPEST: usize = 32;
+/// Types that one contains, at most.
+const MOST_STEPS: u32 = 10_000;
 
 impl Info {
     /// The type without typedefs and qualifiers, and a definition where it was only a declaration.
@@ -87,6 +90,36 @@ impl Info {
             }
             _ => None,
         }
+    }
+
+    /// As the ABI of x86-64 or the source demands; `None` where it cannot be told.
+    pub fn align_of(&self, kind: Die) -> Option<u64> {
+        self.align_within(kind, &Cell::new(MOST_STEPS))
+    }
+
+    fn align_within(&self, kind: Die, left: &Cell<u32>) -> Option<u64> {
+        left.set(left.get().checked_sub(1)?);
+        let own = self.number(kind, c::DW_AT_alignment).unwrap_or(1);
+        let inner = || self.align_within(self.definition(self.link(kind, c::DW_AT_type)?), left);
+        let natural = match self.tag(kind)? {
+            c::DW_TAG_structure_type | c::DW_TAG_class_type | c::DW_TAG_union_type => {
+                let of = |member: &Member<Die>| {
+                    Some(self.align_within(self.definition(member.kind), left)?.max(member.align.unwrap_or(1)))
+                };
+                self.record(kind)?.members.iter().try_fold(1, |most, member| Some(most.max(of(member)?)))?
+            }
+            c::DW_TAG_array_type if !self.flag(kind, c::DW_AT_GNU_vector) => inner()?,
+            c::DW_TAG_base_type if self.is_complex(kind) => self.size_of(kind)? / 2,
+            c::DW_TAG_ptr_to_member_type => 8,
+            _ if self.strip(kind) != kind => inner()?,
+            _ => self.size_of(kind)?,
+        };
+        let natural = natural.max(own);
+        natural.is_power_of_two().then_some(natural)
+    }
+
+    fn is_complex(&self, kind: Die) -> bool {
+        matches!(self.value(kind, c::DW_AT_encoding), Some(AttributeValue::Encoding(c::DW_ATE_complex_float)))
     }
 
     /// As its user would write it: `struct foo`, `unsigned long`, `node *[8]`.

@@ -32,8 +32,10 @@ pub struct DeclaredMember {
     /// `None` where it is anonymous.
     pub name: Option<String>,
     pub offset: u64,
-    /// `None`: a flexible array.
+    /// `None`: a flexible array. Of a bit-field, the bytes that it has bits in.
     pub size: Option<u64>,
+    /// `None` where it cannot be told.
+    pub align: Option<u64>,
     pub is_bit_field: bool,
     /// Source file and line.
     pub place: Option<(String, u32)>,
@@ -180,7 +182,10 @@ impl Cutter<'_> {
             .map(|(member, entry)| DeclaredMember {
                 name: member.name,
                 offset: member.offset,
-                size: member.size,
+                size: member
+                    .bits
+                    .map_or(member.size, |bits| Some((bits.first + bits.count).div_ceil(8) - member.offset)),
+                align: self.debug.align_of(member.kind).map(|align| align.max(member.align.unwrap_or(1))),
                 is_bit_field: member.bits.is_some(),
                 place: self.debug.declared(entry),
             })

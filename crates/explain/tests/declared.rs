@@ -74,3 +74,21 @@ fn what_is_no_member_is_not_declared() {
     let asked = asked(&rust, Parting { address, bytes: 16, element: None, cuts: vec![8] });
     assert_eq!(asked, Err(Undeclared::Rust));
 }
+
+#[test]
+fn alignments_of_members_are_told() {
+    let source = r#"
+typedef long aligned_long __attribute__((aligned(32)));
+struct line { _Alignas(64) long first; char rest; };
+struct all {
+    char byte; short half; int *pointer; double array[2]; _Complex double complex; long double wide;
+    aligned_long by_type; _Alignas(128) char by_member; struct line lines[2]; _Atomic long atomic; enum { ONE } which;
+    int vector __attribute__((vector_size(16)));
+} all;
+int main(void) { return all.which; }
+"#;
+    let program = Program::new("aligned.c", source, &[]);
+    let told = cut(&program, "all", 640, &[8]).expect("members");
+    let aligned: Vec<u64> = told[0].members.iter().map(|member| member.align.unwrap_or(0)).collect();
+    assert_eq!(aligned, [1, 2, 8, 8, 8, 16, 32, 128, 64, 8, 4, 16]);
+}

@@ -64,6 +64,14 @@ impl Candidate {
         self.element.is_some() || self.stride < self.bytes
     }
 
+    /// Whether the source can be changed so: always, but for members in another order that a compiler would place otherwise.
+    pub fn is_compilable(&self) -> bool {
+        match (&self.reorder, self.declared.as_deref()) {
+            (Some(reorder), Ok([structure])) => reorder.is_compiled_so(self.stride, structure),
+            _ => true,
+        }
+    }
+
     /// Where it cuts the unit that is laid out.
     pub fn parting(&self) -> Parting {
         if let Some(reorder) = &self.reorder {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Members of one structure that are badly placed, and the order that mends it.
-// members THREADS limits: all read a limit beside what one counts; -DMOVED: the count is the last member.
+// members THREADS limits: all read a limit beside what one counts; -DMOVED: the count is the last member; -DALIGNED: a member
+// behind them is aligned, and the last one is written, too. What moves to before the aligned one falls into the hole that is there.
 // members THREADS list: each walks a list from another place on, and uses two members of each record, the second so late that the
 // two misses do not overlap; -DTOGETHER: side by side.
 #include <pthread.h>
@@ -16,6 +17,11 @@ static struct server {
 	alignas(64) atomic_long limit;
 #ifndef MOVED
 	atomic_long hits;
+#endif
+#ifdef ALIGNED
+	char host[40];
+	alignas(128) char path[120];
+	atomic_long total;
 #endif
 	char name[176];
 #ifdef MOVED
@@ -44,6 +50,10 @@ static void *count(void *arg)
 	pthread_barrier_wait(&begin);
 	for (int i = 0; i < ROUNDS; i++)
 		atomic_store_explicit(&server.hits, i, memory_order_relaxed);
+#ifdef ALIGNED
+	for (int i = 0; i < ROUNDS / 64; i++)
+		atomic_fetch_add(&server.total, 64);
+#endif
 	return arg;
 }
 
@@ -53,6 +63,10 @@ static void *check(void *arg)
 	pthread_barrier_wait(&begin);
 	for (int i = 0; i < ROUNDS; i++)
 		below += i < atomic_load_explicit(&server.limit, memory_order_relaxed);
+#ifdef ALIGNED
+	for (int i = 0; i < ROUNDS / 64; i++)
+		below += atomic_load(&server.total) < 0;
+#endif
 	return below == ROUNDS ? arg : NULL;
 }
 

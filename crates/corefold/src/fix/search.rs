@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
         for (candidate, declared) in candidates.iter_mut().zip(declared(&best.run, images, &partings)) {
             (candidate.live, candidate.declared) = (live(&best.run, candidate), declared);
         }
-        for candidate in candidates {
+        for candidate in candidates.into_iter().filter(Candidate::is_compilable) {
             let has_one = best.layout.iter().any(|number| self.found[*number].0.object == candidate.object);
             if let Some(relayout) = relayout(&best.run, &candidate).filter(|_| !has_one) {
                 self.found.push((candidate, relayout));

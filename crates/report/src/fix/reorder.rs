@@ -2,7 +2,7 @@
 //! Members in another order, in a structure of the same size: a field goes where nothing that is written lies beside it.
 use super::unit::{PADDED, Part, Unit};
 use super::{Candidate, Layout};
-use corefold_explain::{Explained, ObjectUse};
+use corefold_explain::{Declared, DeclaredMember, Explained, ObjectUse};
 
 /// Members move in such steps, so that the alignment of all others stays.
 const STEP: u64 = 8;
@@ -46,6 +46,43 @@ impl Reorder {
         cuts.dedup();
         cuts
     }
+}
+
+impl Reorder {
+    /// Whether a compiler gives the members of a structure in a unit of so many bytes the places of the trial. It leaves holes
+    /// before aligned members, wherever these come to be, and fills those that are there.
+    pub fn is_compiled_so(&self, bytes: u64, structure: &Declared) -> bool {
+        let pieces = self.pieces(bytes);
+        let to = |member: &DeclaredMember| moved_to(&pieces, structure.base + member.offset);
+        let mut order: Vec<&DeclaredMember> = structure.members.iter().collect();
+        let Some(begin) = order.first().map(|first| first.offset) else { return true };
+        let now = compiled(&order, begin);
+        order.sort_by_key(|member| to(member));
+        let then = compiled(&order, begin);
+        let Some(((now, size), (then, new_size))) = now.zip(then) else { return false };
+        let is_same = |(offset, member): (&u64, &&DeclaredMember)| structure.base + offset == to(member);
+        now.iter().eq(structure.members.iter().map(|member| &member.offset))
+            && then.iter().zip(&order).all(is_same)
+            && size == new_size
+    }
+}
+
+/// The offsets that a compiler gives these members, in their order, and the structure's size. Bit-fields that follow each other
+/// keep their distance, which is not exactly what compilers do.
+fn compiled(members: &[&DeclaredMember], begin: u64) -> Option<(Vec<u64>, u64)> {
+    let (mut offsets, mut end, mut most) = (Vec::new(), begin, 1);
+    for (number, member) in members.iter().enumerate() {
+        let before = number.checked_sub(1).map(|before| (members[before], offsets[before]));
+        let offset = match before.filter(|(before, _)| before.is_bit_field && member.is_bit_field) {
+            Some((before, at)) => at + member.offset.checked_sub(before.offset)?,
+            None if member.is_bit_field => end.next_multiple_of(1 << member.offset.trailing_zeros().min(3)),
+            None => end.checked_next_multiple_of(member.align?)?,
+        };
+        offsets.push(offset);
+        end = offset.checked_add(member.size.unwrap_or(0))?;
+        most = most.max(member.align?);
+    }
+    Some((offsets, end.checked_next_multiple_of(most)?))
 }
 
 /// Where the byte at `offset` is in the new order.

@@ -10,6 +10,7 @@ fn structure(storage: Storage, begins: &[usize], ends: bool) -> Declared {
         name: Some(name.into()),
         offset: number * 8,
         size: Some(8),
+        align: Some(8),
         is_bit_field: false,
         place: Some((FILE.into(), [2, 3, 4, 4, 5][number as usize])),
     };
