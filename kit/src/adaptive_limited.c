@@ -49,7 +49,7 @@ static bool refill_and_take(struct cf_adaptive_counter *c, uint32_t cpu, int64_t
 	if (max && cf_adaptive_credit_max(c, count_of(load_word(c)), c->compared) < max / 2) {
 		cf_adaptive_fold_own__(c, cpu, 0);
 		cf_adaptive_lend__(c, false);
-	} else if (max && limit <= guard(c)) { // results cannot tell `max`: without it LENT would stay set, with no holder
+	} else if (max && limit <= guard(c)) { // tests cannot tell `max`: without it LENT would stay set with no holder, and results are the same
 		// The debit leaves the count at or above the guard, and so at or above the limit.
 		done = cf_adaptive_refill__(c, cpu, amount);
 	}

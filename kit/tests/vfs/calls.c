@@ -27,6 +27,23 @@ TEST("the last block is used, and every byte comes back")
 	end();
 }
 
+TEST("a file that is open lives on without its name")
+{
+	char back = 0;
+	begin(20, 4);
+	CHECK_EQUAL(cf_vfs_close(task, cf_vfs_open(task, "/a", O_CREAT | O_RDWR, 0644)), 0);
+	int fd = cf_vfs_open(task, "/a", O_RDWR, 0); // counted by its CPU (holds.c): who makes a file has a reference
+	CHECK_EQUAL(cf_vfs_unlink(task, "/a"), 0);
+	CHECK_EQUAL(free_inodes(), 2);
+	CHECK_EQUAL(cf_vfs_pwrite(task, fd, "x", 1, 0), 1);
+	CHECK_EQUAL(cf_vfs_pread(task, fd, &back, 1, 0), 1);
+	CHECK_EQUAL(back, 'x');
+	CHECK_EQUAL(cf_vfs_close(task, fd), 0);
+	CHECK_EQUAL(free_pages(), 20);
+	CHECK_EQUAL(free_inodes(), 3);
+	end();
+}
+
 TEST("a directory of a removed one's name keeps its names in the cache")
 {
 	struct cf_stat s;
