@@ -36,6 +36,7 @@ mod part;
 mod path;
 mod pipeline;
 mod predictor;
+pub mod rustc;
 mod set;
 mod success;
 mod target;

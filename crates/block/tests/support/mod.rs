@@ -4,7 +4,7 @@ mod rewriting;
 mod sequences;
 mod skylake;
 
-use corefold_block::{Code, Hook, clang};
+use corefold_block::{Code, Hook, clang, rustc};
 use object::{Object, ObjectSegment, ObjectSymbol, RelocationTarget};
 pub use skylake::CORE;
 use std::collections::{BTreeMap, HashMap};
@@ -28,9 +28,9 @@ const SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fsanitize-coverage=trac
 /// The loops as the program has them, each instruction stepped.
 pub fn plain(compiler: Compiler, flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
-    let object = compile(compiler, "loops.c", flags, directory.path());
+    let object = compile_loops(compiler, flags, directory.path());
     let driver = compile(Compiler::Gcc, "driver.c", &["-O2", "-DPLAIN", "-mno-red-zone"], directory.path());
-    finish(link(directory.path(), &[object, driver]))
+    finish(link(directory.path(), &[driver, object]))
 }
 
 /// What compiles the loops.
@@ -39,6 +39,7 @@ pub enum Compiler {
     Gcc,
     /// By its name.
     Clang(&'static str),
+    Rustc,
 }
 
 impl Compiler {
@@ -46,6 +47,7 @@ impl Compiler {
         match self {
             Compiler::Gcc => "gcc",
             Compiler::Clang(name) => name,
+            Compiler::Rustc => "rustc",
         }
     }
 
@@ -73,14 +75,17 @@ pub fn instrumented(compiler: Compiler, form: Form, flags: &[&str]) -> Program {
     let specs = if form == Form::Accesses { "*cc1_options:\n+ -fsanitize=thread\n\n" } else { SPECS };
     std::fs::write(directory.join("specs"), specs).unwrap();
     let specs = format!("-specs={}", directory.join("specs").display());
+    // For rustc, a codegen unit for each module, as in a program of more code, unless other flags say otherwise.
+    let units = format!("incremental={}", directory.join("units").display());
     let hooked = match compiler {
         Compiler::Gcc => &[specs.as_str()][..],
         Compiler::Clang(_) if form == Form::Accesses => &["-fsanitize=thread"],
         Compiler::Clang(_) => &[&["-fno-integrated-as"], clang::HOOKS].concat(),
+        Compiler::Rustc => &[&["-C", units.as_str()], rustc::HOOKS].concat(),
     };
     let flags = [hooked, flags].concat();
     let object = match form {
-        Form::Called | Form::Accesses => compile(compiler, "loops.c", &flags, directory),
+        Form::Called | Form::Accesses => compile_loops(compiler, &flags, directory),
         Form::Inline => compile_inline(compiler, "loops.c", &flags, directory),
     };
     let driver = compile(Compiler::Gcc, "driver.c", &["-O2"], directory);
@@ -90,7 +95,7 @@ pub fn instrumented(compiler: Compiler, form: Form, flags: &[&str]) -> Program {
     let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
     let each = if form == Form::Accesses { "-DEACH" } else { "-UEACH" };
     gcc(&[&["-O2", "-fPIC", "-shared", each, "-o", text(&library)], sources.as_slice()].concat());
-    finish(link(directory, &[object, driver, library]))
+    finish(link(directory, &[driver, object, library]))
 }
 
 /// By way of assembly, in which calls of hooks become their code.
@@ -122,11 +127,21 @@ fn gcc(arguments: &[&str]) {
 
 fn run(compiler: Compiler, arguments: &[&str]) {
     let mut command = Command::new(compiler.name());
-    if compiler != Compiler::Gcc {
+    if let Compiler::Clang(_) = compiler {
         command.arg("-Wno-unknown-attributes");
     }
     let status = command.args(arguments).status().expect("the compiler runs");
     assert!(status.success(), "{} {arguments:?}", compiler.name());
+}
+
+fn compile_loops(compiler: Compiler, flags: &[&str], directory: &Path) -> PathBuf {
+    if compiler != Compiler::Rustc {
+        return compile(compiler, "loops.c", flags, directory);
+    }
+    let output = directory.join("loops.a");
+    let library = ["--edition", "2024", "--crate-type", "staticlib", "-o", text(&output), &source("loops.rs")];
+    run(compiler, &[&library, flags].concat());
+    output
 }
 
 fn compile(compiler: Compiler, name: &str, flags: &[&str], directory: &Path) -> PathBuf {

@@ -13,11 +13,6 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// LLVM's passes that put the hooks in, after all others, and their options: as `corefold_block::clang::HOOKS` for C.
-const PASSES: &str = "passes=forceattrs function(tsan) sancov-module";
-const LLVM: &str = "llvm-args=-force-attribute=sanitize_thread -tsan-instrument-read-before-write \
-                    -sanitizer-coverage-level=2 -sanitizer-coverage-trace-pc -sanitizer-coverage-prune-blocks=0";
-
 /// Debug information as reports need it, whatever the profile says; `cfg(corefold)`, also for build scripts.
 const OTHERS: [&str; 10] = [
     "-C",
@@ -90,7 +85,7 @@ fn is_for_target(args: &[OsString]) -> bool {
 }
 
 fn flags(runtime: &Path) -> Vec<OsString> {
-    let mut flags: Vec<OsString> = ["-C", PASSES, "-C", LLVM].iter().chain(&OTHERS).map(OsString::from).collect();
+    let mut flags: Vec<OsString> = corefold_block::rustc::HOOKS.iter().chain(&OTHERS).map(OsString::from).collect();
     // Each for itself: a path may hold commas and blanks.
     for word in runtime::linked(runtime) {
         let mut flag = OsString::from("link-arg=");
