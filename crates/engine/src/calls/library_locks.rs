@@ -6,6 +6,7 @@
 //! have locks that are not accessible, so each has a word of ours in its place.
 use crate::account::locks;
 use crate::calls::stream::Stream;
+use crate::carrier::Carrier;
 use crate::counts::labels;
 use crate::engine::{charge, now};
 use crate::entry::Call;
@@ -93,21 +94,13 @@ static WITHIN: [Word; MOST_WITHIN] = [const { Word(UnsafeCell::new([0; 16])) }; 
 /// The object of each word.
 static OBJECTS: [AtomicU64; MOST_WITHIN] = [const { AtomicU64::new(0) }; MOST_WITHIN];
 
-struct Names(UnsafeCell<BTreeMap<u64, String>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Names {}
 /// The file names of streams, by the address of their lock.
-static NAMES: Names = Names(UnsafeCell::new(BTreeMap::new()));
-
-fn names() -> &'static mut BTreeMap<u64, String> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *NAMES.0.get() }
-}
+static NAMES: Carrier<BTreeMap<u64, String>> = Carrier::new(BTreeMap::new());
 
 /// The stream was opened with this name.
 pub fn opened(stream: &Stream, name: String) {
     locks::begins_anew(stream.lock);
-    names().insert(stream.lock, name);
+    NAMES.with(|names| names.insert(stream.lock, name));
 }
 
 /// The last component of a path that the program passes; a device's whole path.
@@ -120,7 +113,7 @@ pub fn file_name(path: u64) -> Option<String> {
 
 /// The stream is no more, and what is opened in its place may have no name.
 pub fn closed(stream: &Stream) {
-    names().remove(&stream.lock);
+    NAMES.with(|names| names.remove(&stream.lock));
 }
 
 fn stream_name(stream: &Stream) -> String {
@@ -129,7 +122,7 @@ fn stream_name(stream: &Stream) -> String {
         0 => Some("stdin".to_string()),
         1 => Some("stdout".to_string()),
         2 => Some("stderr".to_string()),
-        _ => names().get(&stream.lock).cloned(),
+        _ => NAMES.with(|names| names.get(&stream.lock).cloned()),
     };
     let name = known.unwrap_or_else(|| format!("descriptor {fd}"));
     format!("lock of stream `{name}`")

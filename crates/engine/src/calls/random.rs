@@ -1,41 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Randomness from the run's seed: the same calls in the same order get the same bytes.
+use crate::carrier::Carrier;
 use crate::engine::{charge, engine};
 use crate::hooks::access::range_write;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_uint, c_void};
 use corefold_sim::random::Stream;
 
-struct Only<T>(UnsafeCell<Option<T>>);
-// SAFETY: only the carrier uses them.
-unsafe impl<T> Sync for Only<T> {}
-
-static STREAM: Only<Stream> = Only(UnsafeCell::new(None));
-static AT_RANDOM: Only<[u8; 16]> = Only(UnsafeCell::new(None));
+static STREAM: Carrier<Option<Stream>> = Carrier::new(None);
+static AT_RANDOM: Carrier<Option<[u8; 16]>> = Carrier::new(None);
 
 const FOR_PROGRAM: u64 = 1;
 const FOR_START: u64 = 2;
 
-fn stream() -> &'static mut Stream {
-    // SAFETY: the carrier's; no reference outlives its statement.
-    unsafe { &mut *STREAM.0.get() }.get_or_insert_with(|| Stream::new(engine().seed(), FOR_PROGRAM))
+fn draw<R>(work: impl FnOnce(&mut Stream) -> R) -> R {
+    STREAM.with(|stream| work(stream.get_or_insert_with(|| Stream::new(engine().seed(), FOR_PROGRAM))))
 }
 
 /// The next bytes.
 pub fn fill(bytes: &mut [u8]) {
-    stream().fill(bytes);
+    draw(|stream| stream.fill(bytes));
 }
 
 /// The bytes that the kernel gives every new process.
 pub fn sixteen_bytes() -> *const u8 {
-    // SAFETY: as above.
-    let bytes = unsafe { &mut *AT_RANDOM.0.get() }.get_or_insert_with(|| {
+    let new = || {
         let mut bytes = [0; 16];
         Stream::new(engine().seed(), FOR_START).fill(&mut bytes);
         bytes
-    });
-    bytes.as_ptr()
+    };
+    AT_RANDOM.with(|bytes| bytes.get_or_insert_with(new).as_ptr())
 }
 
 /// The next bytes, into the program's memory.
@@ -51,7 +45,7 @@ const MOST_ENTROPY: usize = 256;
 const INSTRUCTION: u32 = 300;
 
 fn word() -> u32 {
-    stream().draw() as u32
+    draw(Stream::draw) as u32
 }
 
 stand_ins_at! {

@@ -2,6 +2,7 @@
 //! Paths under /sys and /proc that describe CPUs and memory are redirected to files that describe the simulated machine. They lie
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
 use crate::calls::topology::{File, Topology, meminfo};
+use crate::carrier::Carrier;
 use crate::engine::{engine, now};
 use crate::parameters;
 use crate::passing::Arguments;
@@ -13,11 +14,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use corefold_model::TICKS_PER_CYCLE;
 
-#[derive(Default)]
 struct Shown {
     /// Where our files are; none before the first was asked for.
     root: Option<String>,
@@ -27,14 +26,11 @@ struct Shown {
     paths: BTreeMap<String, Vec<u8>>,
 }
 
-struct Slot(UnsafeCell<Option<Shown>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Slot {}
-static SHOWN: Slot = Slot(UnsafeCell::new(None));
+static SHOWN: Carrier<Shown> = Carrier::new(Shown { root: None, cpus: BTreeSet::new(), paths: BTreeMap::new() });
 
-fn shown() -> &'static mut Shown {
-    // SAFETY: as above; no reference outlives its function.
-    unsafe { &mut *SHOWN.0.get() }.get_or_insert_with(Shown::default)
+/// None before the first was asked for.
+fn known_root() -> Option<String> {
+    SHOWN.with(|shown| shown.root.clone())
 }
 
 /// Directories of ours, and the kernel's that they stand for.
@@ -61,10 +57,10 @@ pub fn instead(directory: c_int, path: *const c_char) -> *const c_char {
         return path;
     }
     match absolute(directory, named).and_then(|named| ours(&named)) {
-        Some(found) => {
-            let kept = shown().paths.entry(found);
+        Some(found) => SHOWN.with(|shown| {
+            let kept = shown.paths.entry(found);
             kept.or_insert_with_key(|found| [found.as_bytes(), b"\0"].concat()).as_ptr().cast()
-        }
+        }),
         None => path,
     }
 }
@@ -105,7 +101,7 @@ fn ours(path: &str) -> Option<String> {
     if let Some(file) = of_process(path) {
         return Some(file);
     }
-    let own = shown().root.clone().and_then(|root| path.strip_prefix(&*format!("{root}/")).map(String::from));
+    let own = known_root().and_then(|root| path.strip_prefix(&*format!("{root}/")).map(String::from));
     let inside = |(theirs, ours): &(&str, &str)| {
         let rest = path.strip_prefix(theirs)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{ours}{rest}"))
@@ -145,20 +141,20 @@ fn of_process(path: &str) -> Option<String> {
 
 /// Where our files are; at first, those that are of no one CPU are written.
 fn root() -> Option<String> {
-    if shown().root.is_none() {
+    if known_root().is_none() {
         let launch = String::from_utf8(parameters::launch_path()?).ok()?;
         let directory = launch.rsplit_once('/')?.0;
         // SAFETY: no arguments. Runs at once share the directory.
         let root = format!("{directory}/machine-{}", unsafe { libc::getpid() });
         make_directory(&root);
         write_all(&root, &topology().of_all()).then_some(())?;
-        shown().root = Some(root);
+        SHOWN.with(|shown| shown.root = Some(root));
     }
-    shown().root.clone()
+    known_root()
 }
 
 fn show_cpu(root: &str, cpu: u32) {
-    if cpu < topology().cpus && shown().cpus.insert(cpu) {
+    if cpu < topology().cpus && SHOWN.with(|shown| shown.cpus.insert(cpu)) {
         write_all(root, &topology().of_cpu(cpu));
         let node = engine().launch.machine.socket_of(cpu);
         make_directory(&format!("{root}/cpu/cpu{cpu}/node{node}"));
@@ -188,7 +184,7 @@ fn make_directory(path: &str) {
 
 /// The kernel's path that a path of ours stands for.
 fn theirs(path: &str) -> Option<String> {
-    let inside = path.strip_prefix(shown().root.as_deref()?)?.strip_prefix('/')?;
+    let inside = path.strip_prefix(&*known_root()?)?.strip_prefix('/')?;
     DIRECTORIES.iter().find_map(|(theirs, ours)| {
         let rest = inside.strip_prefix(ours)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{theirs}{rest}"))

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Temporary files. Their names come from the seed, as they may show in a recording; and from the number
 //! of CPUs, as runs with several go on side by side.
+use crate::carrier::Carrier;
 use crate::engine::engine;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::sys;
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use corefold_sim::random::Stream;
 
-struct Names(UnsafeCell<Option<Stream>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Names {}
-static NAMES: Names = Names(UnsafeCell::new(None));
+static NAMES: Carrier<Option<Stream>> = Carrier::new(None);
 
-fn names() -> &'static mut Stream {
+fn next_name() -> u64 {
     let launch = &engine().launch;
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *NAMES.0.get() }
-        .get_or_insert_with(|| Stream::new(launch.seed.max(1), FOR_NAMES | u64::from(launch.cpus)))
+    let new = || Stream::new(launch.seed.max(1), FOR_NAMES | u64::from(launch.cpus));
+    NAMES.with(|names| names.get_or_insert_with(new).draw())
 }
 
 const FOR_NAMES: u64 = 3 << 32;
@@ -44,7 +40,7 @@ fn make_one(template: *mut c_char, suffix: c_int, make: impl Fn() -> i64) -> c_i
     sched::enter_kernel();
     let Some(letters) = letters(template, suffix) else { return failed(libc::EINVAL) };
     for _ in 0..TRIES {
-        let mut number = names().draw();
+        let mut number = next_name();
         for letter in letters.iter_mut() {
             *letter = LETTERS[(number % 62) as usize];
             number /= 62;

@@ -10,41 +10,43 @@ mod threads;
 use crate::counts::pace::PACE;
 use crate::state::signals::Information;
 use crate::threads::signals::sending::{Target, send};
-use crate::threads::timers::{Event, SI_KERNEL, get, go_on, schedule};
+use crate::threads::timers::{Event, SI_KERNEL, go_on, schedule, with};
 use core::ffi::c_int;
 use corefold_model::Ticks;
 
 /// The scheduler has come to the time that it was told.
 pub fn fire(timer: usize, time: Ticks) {
-    let Some(t) = get(timer) else { return };
-    t.alarm = 0;
-    let Some(next) = t.next else { return };
-    let counted = t.counts.at(time);
-    if counted < next {
-        return schedule(timer, time);
+    let times = with(timer, |t| {
+        t.alarm = 0;
+        let counted = t.counts.at(time);
+        if counted < t.next? {
+            return Some(0);
+        }
+        PACE.with(|pace| pace.longest_alarm = pace.longest_alarm.max(t.asked));
+        Some(go_on(t, counted))
+    });
+    match times.flatten() {
+        None => return,
+        Some(0) => return schedule(timer, time),
+        Some(times) => act(timer, times, time),
     }
-    PACE.with(|pace| pace.longest_alarm = pace.longest_alarm.max(t.asked));
-    let times = go_on(t, counted);
-    act(timer, times, time);
-    if get(timer).is_some_and(|t| !t.waits) {
+    if with(timer, |t| t.waits) == Some(false) {
         schedule(timer, time);
     }
 }
 
 fn act(timer: usize, times: u64, time: Ticks) {
-    let Some(t) = get(timer) else { return };
-    match t.event {
+    let Some(event) = with(timer, |t| t.event) else { return };
+    match event {
         Event::Nothing => {}
         Event::Interval(signal) => {
             send(Target::Process, Information::new(signal, SI_KERNEL, 0, 0, 0), time);
         }
         Event::Signal { target, signal, value } => {
-            t.overrun = times - 1;
+            with(timer, |t| t.overrun = times - 1);
             let said = Information::new(signal, libc::SI_TIMER, timer as c_int, 0, value);
             let waits = send(target, said, time);
-            if let Some(t) = get(timer) {
-                t.waits = waits;
-            }
+            with(timer, |t| t.waits = waits);
         }
         Event::Thread(notice) => threads::notify(notice, times, time),
         Event::Descriptor(fd) => descriptors::count(fd, times),

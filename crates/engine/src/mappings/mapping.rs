@@ -3,6 +3,7 @@
 //! of its own goes into one region that is reserved from the start.
 use crate::account::allocations;
 use crate::account::host;
+use crate::carrier::Carrier;
 use crate::entry::with_seventh;
 use crate::layout::{MAPPINGS, MAPPINGS_BYTES};
 use crate::mappings::shared;
@@ -16,7 +17,6 @@ use crate::storage::ranges::Ranges;
 use crate::sys;
 use alloc::format;
 use alloc::string::String;
-use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use corefold_recording::{Mapping, Object};
 
@@ -24,14 +24,11 @@ const PAGE: u64 = 4096;
 const HUGE_PAGE: u64 = 2 << 20;
 const END: u64 = MAPPINGS + MAPPINGS_BYTES;
 
-struct Free(UnsafeCell<Option<Ranges>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Free {}
-static FREE: Free = Free(UnsafeCell::new(None));
+static FREE: Carrier<Option<Ranges>> = Carrier::new(None);
 
-fn free() -> &'static mut Ranges {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *FREE.0.get() }.get_or_insert_with(|| Ranges::new(MAPPINGS, END))
+/// The addresses of the region that are free.
+fn free<R>(work: impl FnOnce(&mut Ranges) -> R) -> R {
+    FREE.with(|free| work(free.get_or_insert_with(|| Ranges::new(MAPPINGS, END))))
 }
 
 /// Reserves the region. Nothing there can be read or written until it is mapped.
@@ -91,7 +88,7 @@ pub fn unmap(begin: u64, bytes: u64) -> i64 {
     store_buffer::flush_range(begin, bytes);
     if let Some((from, to)) = inside(begin, end) {
         reserve_at(from, to - from, libc::MAP_FIXED);
-        free().give(from, to);
+        free(|free| free.give(from, to));
         limit::give(to - from);
     }
     let outside = inside(begin, end).is_none_or(|(from, to)| (from, to) != (begin, end));
@@ -128,11 +125,11 @@ fn place(hint: u64, bytes: u64, flags: c_int) -> Option<u64> {
         return None;
     }
     let wanted = (hint / PAGE * PAGE, (hint / PAGE * PAGE).saturating_add(bytes));
-    if inside(wanted.0, wanted.1) == Some(wanted) && free().is_free(wanted.0, wanted.1) {
-        free().remove(wanted.0, wanted.1);
+    if inside(wanted.0, wanted.1) == Some(wanted) && free(|free| free.is_free(wanted.0, wanted.1)) {
+        free(|free| free.remove(wanted.0, wanted.1));
         return Some(wanted.0);
     }
-    free().take(bytes, alignment(flags))
+    free(|free| free.take(bytes, alignment(flags)))
 }
 
 /// A hint that points elsewhere is followed where the kernel can.
@@ -153,7 +150,7 @@ fn map_anywhere(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_in
     let got = raw_map(at, bytes, protection, flags | libc::MAP_FIXED, fd, offset);
     if got < 0 {
         reserve_at(at, bytes, libc::MAP_FIXED);
-        free().give(at, at + bytes);
+        free(|free| free.give(at, at + bytes));
     }
     got
 }
@@ -164,7 +161,7 @@ fn map_fixed(at: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, of
     let replaces = flags & libc::MAP_FIXED_NOREPLACE != libc::MAP_FIXED_NOREPLACE;
     let mut flags = flags;
     if let Some((from, to)) = inside(at, end) {
-        if !replaces && !free().is_free(from, to) {
+        if !replaces && !free(|free| free.is_free(from, to)) {
             return -i64::from(libc::EEXIST);
         }
         flags = flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
@@ -172,7 +169,7 @@ fn map_fixed(at: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, of
     store_buffer::flush_range(at, bytes);
     let got = raw_map(at, bytes, protection, flags, fd, offset);
     if let (true, Some((from, to))) = (got == at as i64, inside(at, end)) {
-        free().remove(from, to);
+        free(|free| free.remove(from, to));
     }
     got
 }
@@ -206,14 +203,14 @@ fn map(hint: u64, bytes: u64, protection: c_int, flags: c_int, fd: c_int, offset
 /// The mapping's place in the region for `bytes`: where it is, if there is room behind it.
 fn grow(old: u64, old_bytes: u64, bytes: u64, flags: c_int) -> Result<u64, c_int> {
     let (old_end, end) = (old + old_bytes, old + bytes);
-    if inside(old_end, end) == Some((old_end, end)) && free().is_free(old_end, end) {
-        free().remove(old_end, end);
+    if inside(old_end, end) == Some((old_end, end)) && free(|free| free.is_free(old_end, end)) {
+        free(|free| free.remove(old_end, end));
         return Ok(old);
     }
     if flags & libc::MREMAP_MAYMOVE == 0 {
         return Err(libc::ENOMEM);
     }
-    free().take(bytes, PAGE).ok_or(libc::ENOMEM)
+    free(|free| free.take(bytes, PAGE)).ok_or(libc::ENOMEM)
 }
 
 /// Moves or grows a mapping of the region to `to`, which is taken already.
@@ -237,7 +234,7 @@ fn remap_to(old: u64, old_bytes: u64, to: u64, bytes: u64, flags: c_int) -> i64 
     };
     if let (true, Some((from, end))) = (flags & libc::MREMAP_DONTUNMAP == 0, inside(gone.0, gone.0 + gone.1)) {
         reserve_at(from, end - from, libc::MAP_FIXED);
-        free().give(from, end);
+        free(|free| free.give(from, end));
     }
     got
 }
@@ -253,7 +250,7 @@ fn remap(old: u64, old_bytes: u64, bytes: u64, flags: c_int, to: u64, pc: u64) -
     }
     let target = if named {
         unmap(to, bytes);
-        free().remove(to, to + bytes);
+        free(|free| free.remove(to, to + bytes));
         Ok(to)
     } else {
         grow(old, old_bytes, bytes, flags)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that the program has mapped shared: what it writes to one by a call, it writes to the mapping's
 //! lines, which those who read there lose; and what waits at one mapping of a word is woken at another.
+use crate::carrier::Carrier;
 use crate::engine;
 use crate::hooks::access::range_write;
 use crate::sys;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 
 /// A mapping of the file's bytes from `offset` on.
 #[derive(Clone, Copy)]
@@ -30,29 +30,22 @@ impl Shared {
     }
 }
 
-struct All<T>(UnsafeCell<Vec<T>>);
-// SAFETY: only the carrier uses it.
-unsafe impl<T> Sync for All<T> {}
-static ALL: All<Shared> = All(UnsafeCell::new(Vec::new()));
+static ALL: Carrier<Vec<Shared>> = Carrier::new(Vec::new());
 /// Files that have words that are waited for: a file keeps its place.
-static WAITED: All<(u64, u64)> = All(UnsafeCell::new(Vec::new()));
-
-fn all() -> &'static mut Vec<Shared> {
-    // SAFETY: as above; no reference outlives its statement, but for loops that call nothing of this file.
-    unsafe { &mut *ALL.0.get() }
-}
+static WAITED: Carrier<Vec<(u64, u64)>> = Carrier::new(Vec::new());
 
 /// What a futex at this address is known by: the address, or the place in the file that is mapped there.
 pub fn key(address: u64) -> u64 {
     /// No address has this bit; the file's number follows it, and the place in the file.
     const IN_FILE: u64 = 1 << 63;
     const OFFSET_BITS: u32 = 44;
-    let Some(mapping) = all().iter().find(|s| (s.address..s.end()).contains(&address)) else { return address };
-    // SAFETY: as above.
-    let files = unsafe { &mut *WAITED.0.get() };
-    let number = files.iter().position(|file| *file == mapping.file).unwrap_or_else(|| {
-        files.push(mapping.file);
-        files.len() - 1
+    let holds = |s: &&Shared| (s.address..s.end()).contains(&address);
+    let Some(mapping) = ALL.with(|all| all.iter().find(holds).copied()) else { return address };
+    let number = WAITED.with(|files| {
+        files.iter().position(|file| *file == mapping.file).unwrap_or_else(|| {
+            files.push(mapping.file);
+            files.len() - 1
+        })
     });
     IN_FILE | (number as u64) << OFFSET_BITS | (mapping.offset + address - mapping.address)
 }
@@ -74,29 +67,29 @@ pub fn note(address: u64, bytes: u64, fd: i32, offset: u64, writable: bool, pc: 
     let meets = |s: &Shared| {
         s.file == file && s.offset < offset + bytes && offset < s.offset + s.bytes && (s.writable || writable)
     };
-    if all().iter().any(meets) {
+    if ALL.with(|all| all.iter().any(meets)) {
         engine::note("maps memory twice: each of its cache lines is simulated as two, one for each address", pc);
     }
-    all().push(new);
+    ALL.with(|all| all.push(new));
 }
 
 /// These bytes are mapped no more.
 pub fn forget(begin: u64, bytes: u64) {
-    let old = core::mem::take(all());
     let rest = |s: &Shared| [s.part(0, begin), s.part(begin + bytes, u64::MAX)];
-    all().extend(old.iter().flat_map(rest).flatten());
+    ALL.with(|all| *all = all.iter().flat_map(rest).flatten().collect());
 }
 
 /// What begins at `from` has moved, and has another size.
 pub fn moved(from: u64, old_bytes: u64, to: u64, bytes: u64) {
-    let found = all().iter().find_map(|s| s.part(from, from + old_bytes)).filter(|s| s.address == from);
+    let part = |s: &Shared| s.part(from, from + old_bytes);
+    let found = ALL.with(|all| all.iter().find_map(part)).filter(|s| s.address == from);
     forget(from, old_bytes);
-    all().extend(found.map(|s| Shared { address: to, bytes, ..s }));
+    ALL.with(|all| all.extend(found.map(|s| Shared { address: to, bytes, ..s })));
 }
 
 /// The program has written to the file, from `offset` on: to each mapping's lines.
 pub fn written(fd: i32, offset: u64, bytes: u64, pc: u64) {
-    if all().is_empty() || bytes == 0 {
+    if ALL.with(|all| all.is_empty()) || bytes == 0 {
         return;
     }
     let Some(file) = file(fd) else { return };
@@ -104,7 +97,7 @@ pub fn written(fd: i32, offset: u64, bytes: u64, pc: u64) {
         let (begin, end) = (offset.max(s.offset), (offset + bytes).min(s.offset + s.bytes));
         (s.file == file && begin < end).then(|| (s.address + begin - s.offset, end - begin))
     };
-    let parts: Vec<(u64, u64)> = all().iter().filter_map(here).collect();
+    let parts: Vec<(u64, u64)> = ALL.with(|all| all.iter().filter_map(here).collect());
     for (address, bytes) in parts {
         range_write(address, pc, bytes);
     }
@@ -112,7 +105,7 @@ pub fn written(fd: i32, offset: u64, bytes: u64, pc: u64) {
 
 /// The same of bytes that ended where the descriptor stands now.
 pub fn appended(fd: i32, bytes: i64, pc: u64) {
-    if all().is_empty() || bytes <= 0 {
+    if ALL.with(|all| all.is_empty()) || bytes <= 0 {
         return;
     }
     // SAFETY: asks only.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! getcontext, makecontext, swapcontext: libc's own do the work; each context has its own stack of calls as
 //! the hooks keep it, and its own mask.
+use crate::carrier::Carrier;
 use crate::engine::charge;
 use crate::hot::hot;
 use crate::passing::{Arguments, before};
@@ -8,7 +9,6 @@ use crate::scheduling::fiber::current;
 use crate::scheduling::foreign_stack::CONTEXTS;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
-use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -22,21 +22,17 @@ struct Context {
     fresh: bool,
 }
 
-#[derive(Default)]
 struct Known {
     contexts: HashMap<u64, Context, FxBuildHasher>,
     /// Where glibc has a context's function return to.
     ends_at: u64,
 }
 
-struct Table(UnsafeCell<Option<Known>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Table {}
-static TABLE: Table = Table(UnsafeCell::new(None));
+static KNOWN: Carrier<Known> = Carrier::new(Known { contexts: HashMap::with_hasher(FxBuildHasher), ends_at: 0 });
 
-fn known() -> &'static mut Known {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *TABLE.0.get() }.get_or_insert_default()
+fn know(context: u64, is: Context) {
+    CONTEXTS.store(true, Ordering::Relaxed);
+    KNOWN.with(|known| known.contexts.insert(context, is));
 }
 
 /// Registers to save or restore, and the mask, which is a system call.
@@ -48,24 +44,27 @@ fn save(context: u64) {
     let depth = (hot!().frames as usize).saturating_sub(base as usize) / 8;
     // SAFETY: written by the function-entry hook, up to the top.
     let calls = unsafe { core::slice::from_raw_parts(base, depth) }.to_vec();
-    CONTEXTS.store(true, Ordering::Relaxed);
-    known().contexts.insert(context, Context { calls, mask: current().signals.mask, fresh: false });
+    know(context, Context { calls, mask: current().signals.mask, fresh: false });
 }
 
 fn restore(context: u64) {
     crate::scheduling::sched::enter_kernel();
-    let Some(found) = known().contexts.get_mut(&context) else { return };
-    if core::mem::take(&mut found.fresh) {
+    let found = KNOWN.with(|known| {
+        let found = known.contexts.get_mut(&context)?;
+        let base = current().frames_base;
+        for (i, call) in found.calls.iter().enumerate() {
+            // SAFETY: as deep as it once was on a stack of the same size.
+            unsafe { base.add(i).write(*call) };
+        }
+        // SAFETY: as above.
+        hot!().frames = unsafe { base.add(found.calls.len()) };
+        Some((core::mem::take(&mut found.fresh), found.mask))
+    });
+    let Some((fresh, mask)) = found else { return };
+    if fresh {
         end_here(context);
     }
-    let base = current().frames_base;
-    for (i, call) in found.calls.iter().enumerate() {
-        // SAFETY: as deep as it once was on a stack of the same size.
-        unsafe { base.add(i).write(*call) };
-    }
-    // SAFETY: as above.
-    hot!().frames = unsafe { base.add(found.calls.len()) };
-    crate::threads::signals::blocking::change(found.mask);
+    crate::threads::signals::blocking::change(mask);
 }
 
 /// The context's function returns to us first.
@@ -75,7 +74,7 @@ fn end_here(context: u64) {
         let sp = (*(context as *const libc::ucontext_t)).uc_mcontext.gregs[libc::REG_RSP as usize] as *mut u64;
         let ours = corefold_context_ends as *const () as u64;
         if *sp != ours {
-            known().ends_at = *sp;
+            KNOWN.with(|known| known.ends_at = *sp);
             *sp = ours;
         }
     }
@@ -86,7 +85,7 @@ extern "C" fn ends(link: u64) -> u64 {
     if link != 0 {
         restore(link);
     }
-    known().ends_at
+    KNOWN.with(|known| known.ends_at)
 }
 
 /// Where glibc keeps the next context is in rbx. After the return the stack pointer is as glibc's code
@@ -111,8 +110,7 @@ pub extern "C" fn swaps(arguments: &Arguments, _pc: u64) {
 
 pub extern "C" fn makes(arguments: &Arguments, _pc: u64) {
     let mask = current().signals.mask;
-    CONTEXTS.store(true, Ordering::Relaxed);
-    known().contexts.insert(arguments.rdi, Context { calls: Vec::new(), mask, fresh: true });
+    know(arguments.rdi, Context { calls: Vec::new(), mask, fresh: true });
 }
 
 before! {

@@ -2,12 +2,12 @@
 //! setjmp and longjmp. libc's own do the work; what it does not know of is put right here: the stack of
 //! calls that the hooks keep, which a jump leaves functions of without their exit hooks, and the
 //! simulation's signal masks.
+use crate::carrier::Carrier;
 use crate::engine::charge;
 use crate::hot::hot;
 use crate::passing::{Arguments, before};
 use crate::scheduling::fiber::current;
 use core::arch::naked_asm;
-use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -19,22 +19,15 @@ struct Place {
 }
 
 /// Where jumps go, by the stack pointer there: buffers may be copied, and stacks are at places of their own.
-struct Places(UnsafeCell<Option<HashMap<u64, Place, FxBuildHasher>>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Places {}
-static PLACES: Places = Places(UnsafeCell::new(None));
-
-fn places() -> &'static mut HashMap<u64, Place, FxBuildHasher> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *PLACES.0.get() }.get_or_insert_default()
-}
+static PLACES: Carrier<HashMap<u64, Place, FxBuildHasher>> = Carrier::new(HashMap::with_hasher(FxBuildHasher));
 
 /// Registers to save and restore.
 const CYCLES: u32 = 12;
 
 fn remember(arguments: &Arguments, mask: Option<u64>) {
     charge(CYCLES);
-    places().insert(arguments.sp_after(), Place { frames: hot!().frames, mask });
+    let place = Place { frames: hot!().frames, mask };
+    PLACES.with(|places| places.insert(arguments.sp_after(), place));
 }
 
 pub extern "C" fn sets(arguments: &Arguments, _pc: u64) {
@@ -64,7 +57,8 @@ pub fn sp_in(buffer: *const u64) -> u64 {
 
 pub extern "C" fn jumps(arguments: &Arguments, _pc: u64) {
     charge(CYCLES);
-    let Some(place) = places().get(&sp_in(arguments.rdi as *const u64)).copied() else { return };
+    let sp = sp_in(arguments.rdi as *const u64);
+    let Some(place) = PLACES.with(|places| places.get(&sp).copied()) else { return };
     hot!().frames = place.frames;
     if let Some(mask) = place.mask {
         crate::threads::signals::blocking::change(mask);

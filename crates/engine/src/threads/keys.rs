@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thread-specific data, and the destructors that run when a thread ends: in the simulation, because
 //! the program's destructors are instrumented too.
+use crate::carrier::Carrier;
 use crate::code::loaded;
 use crate::engine::active;
 use crate::real::real;
@@ -8,19 +9,15 @@ use crate::scheduling::fiber::{current, fibers};
 use crate::state::pthread::AtExit;
 pub use crate::state::pthread::Destructor;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-struct Keys(UnsafeCell<Vec<Option<Option<Destructor>>>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Keys {}
 /// For each key that was made: its destructor; `None` once deleted.
-static KEYS: Keys = Keys(UnsafeCell::new(Vec::new()));
+static KEYS: Carrier<Vec<Option<Option<Destructor>>>> = Carrier::new(Vec::new());
 
-fn keys() -> &'static mut Vec<Option<Option<Destructor>>> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *KEYS.0.get() }
+/// The destructor of a key that is there.
+fn destructor_of(key: usize) -> Option<Option<Destructor>> {
+    KEYS.with(|keys| keys.get(key).copied().flatten())
 }
 
 const MOST_KEYS: usize = 1024;
@@ -31,14 +28,18 @@ pub extern "C" fn pthread_key_create(key: *mut u32, destructor: Option<Destructo
     if !active() {
         return create_native(key, destructor);
     }
-    let free = keys().iter().position(|k| k.is_none()).unwrap_or(keys().len());
-    if free == MOST_KEYS {
-        return libc::EAGAIN;
-    }
-    if free == keys().len() {
-        keys().push(None);
-    }
-    keys()[free] = Some(destructor);
+    let free = KEYS.with(|keys| {
+        let free = keys.iter().position(|k| k.is_none()).unwrap_or(keys.len());
+        if free == MOST_KEYS {
+            return None;
+        }
+        if free == keys.len() {
+            keys.push(None);
+        }
+        keys[free] = Some(destructor);
+        Some(free)
+    });
+    let Some(free) = free else { return libc::EAGAIN };
     // SAFETY: the caller's variable. Keys of ours are told from libc's by their high number.
     unsafe { *key = OURS | free as u32 };
     0
@@ -83,18 +84,16 @@ pub extern "C" fn pthread_key_delete(key: u32) -> c_int {
         NATIVE.get(key as usize).into_iter().for_each(|slot| slot.store(0, Ordering::Relaxed));
         return pthread_key_delete(key);
     }
-    match keys().get_mut((key ^ OURS) as usize) {
-        Some(slot @ Some(_)) => {
-            *slot = None;
-            for fiber in fibers().iter_mut() {
-                if let Some(value) = fiber.thread.keys.get_mut((key ^ OURS) as usize) {
-                    *value = 0;
-                }
-            }
-            0
-        }
-        _ => libc::EINVAL,
+    let key = (key ^ OURS) as usize;
+    if KEYS.with(|keys| keys.get_mut(key).and_then(Option::take)).is_none() {
+        return libc::EINVAL;
     }
+    for fiber in fibers().iter_mut() {
+        if let Some(value) = fiber.thread.keys.get_mut(key) {
+            *value = 0;
+        }
+    }
+    0
 }
 
 #[unsafe(no_mangle)]
@@ -104,7 +103,7 @@ pub extern "C" fn pthread_setspecific(key: u32, value: *const c_void) -> c_int {
         return pthread_setspecific(key, value);
     }
     let key = (key ^ OURS) as usize;
-    if !matches!(keys().get(key), Some(Some(_))) {
+    if destructor_of(key).is_none() {
         return libc::EINVAL;
     }
     let values = &mut current().thread.keys;
@@ -122,7 +121,7 @@ pub extern "C" fn pthread_getspecific(key: u32) -> *mut c_void {
         return pthread_getspecific(key);
     }
     let key = (key ^ OURS) as usize;
-    if !matches!(keys().get(key), Some(Some(_))) {
+    if destructor_of(key).is_none() {
         return core::ptr::null_mut();
     }
     current().thread.keys.get(key).copied().unwrap_or(0) as *mut c_void
@@ -160,7 +159,7 @@ fn run_key_destructors() -> bool {
     let mut ran = false;
     for key in 0..current().thread.keys.len() {
         let value = core::mem::take(&mut current().thread.keys[key]);
-        if let (true, Some(Some(Some(destructor)))) = (value != 0, keys().get(key)) {
+        if let (true, Some(Some(destructor))) = (value != 0, destructor_of(key)) {
             destructor(value as *mut c_void);
             ran = true;
         }

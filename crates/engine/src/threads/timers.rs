@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What timers of the program count, and when they come due.
+use crate::carrier::Carrier;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
@@ -8,7 +9,6 @@ use crate::state::signals::Information;
 use crate::threads::clock;
 use crate::threads::signals::sending::Target;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use corefold_model::Ticks;
 
@@ -63,57 +63,55 @@ pub struct Timer {
     pub overrun: u64,
 }
 
-#[derive(Default)]
-pub struct Timers {
+struct Timers {
     all: Vec<Option<Timer>>,
     /// Timers that count CPU time while no thread runs that they count.
     asleep: Vec<usize>,
 }
 
-struct Table(UnsafeCell<Option<Timers>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Table {}
-static TABLE: Table = Table(UnsafeCell::new(None));
+static TIMERS: Carrier<Timers> = Carrier::new(Timers { all: Vec::new(), asleep: Vec::new() });
 
-pub fn timers() -> &'static mut Timers {
-    // SAFETY: as above; no reference outlives a switch.
-    unsafe { &mut *TABLE.0.get() }.get_or_insert_default()
-}
-
-pub fn get(timer: usize) -> Option<&'static mut Timer> {
-    timers().all.get_mut(timer)?.as_mut()
+/// Lends the timer, if there is one of this number.
+pub fn with<R>(timer: usize, work: impl FnOnce(&mut Timer) -> R) -> Option<R> {
+    TIMERS.with(|timers| timers.all.get_mut(timer)?.as_mut().map(work))
 }
 
 pub fn create(counts: Counts, event: Event) -> usize {
     let new = Timer { counts, event, asked: 0, next: None, interval: 0, alarm: 0, waits: false, overrun: 0 };
-    let all = &mut timers().all;
-    let free = all.iter().position(Option::is_none).unwrap_or(all.len());
-    if free == all.len() {
-        all.push(None);
-    }
-    all[free] = Some(new);
-    free
+    TIMERS.with(|Timers { all, .. }| {
+        let free = all.iter().position(Option::is_none).unwrap_or(all.len());
+        if free == all.len() {
+            all.push(None);
+        }
+        all[free] = Some(new);
+        free
+    })
 }
 
 pub fn delete(timer: usize) {
     disarm(timer);
-    timers().all[timer] = None;
+    TIMERS.with(|timers| timers.all[timer] = None);
 }
 
 pub fn disarm(timer: usize) {
-    timers().asleep.retain(|t| *t != timer);
-    if let Some(t) = get(timer) {
-        timers::cancel_alarm(core::mem::take(&mut t.alarm));
+    TIMERS.with(|timers| timers.asleep.retain(|t| *t != timer));
+    let alarm = with(timer, |t| {
         t.next = None;
+        core::mem::take(&mut t.alarm)
+    });
+    if let Some(alarm) = alarm {
+        timers::cancel_alarm(alarm);
     }
 }
 
 /// The timer fires at `next`, and every `interval` (unless that is 0) from then on.
 pub fn arm(timer: usize, next: Ticks, interval: Ticks) {
     disarm(timer);
-    if let Some(t) = get(timer) {
+    let set = |t: &mut Timer| {
         (t.next, t.interval, t.waits, t.overrun) = (Some(next), interval, false, 0);
         t.asked = if matches!(t.counts, Counts::Time) { next.saturating_sub(now()) } else { 0 };
+    };
+    if with(timer, set).is_some() {
         schedule(timer, now());
     }
 }
@@ -153,12 +151,11 @@ pub const LOOK_EVERY_NS: u64 = 1_000_000;
 
 /// Has the scheduler call [`fire`] when the timer may be due.
 pub fn schedule(timer: usize, time: Ticks) {
-    let Some(t) = get(timer) else { return };
-    let Some(next) = t.next else { return };
-    let at = match (t.counts, t.counts.running()) {
+    let Some((Some(next), counts)) = with(timer, |t| (t.next, t.counts)) else { return };
+    let at = match (counts, counts.running()) {
         (Counts::Time, _) => next,
         (_, 0) => {
-            timers().asleep.push(timer);
+            TIMERS.with(|timers| timers.asleep.push(timer));
             engine().sched.asleep = true;
             return;
         }
@@ -167,13 +164,14 @@ pub fn schedule(timer: usize, time: Ticks) {
             time + left.clamp(corefold_model::TICKS_PER_CYCLE, clock::ticks_of(LOOK_EVERY_NS))
         }
     };
-    t.alarm = timers::set_alarm(timer, at);
+    let alarm = timers::set_alarm(timer, at);
+    with(timer, |t| t.alarm = alarm);
 }
 
 /// A thread runs again: timers that count CPU time go on.
 pub fn resume(time: Ticks) {
     engine().sched.asleep = false;
-    for timer in core::mem::take(&mut timers().asleep) {
+    for timer in TIMERS.with(|timers| core::mem::take(&mut timers.asleep)) {
         schedule(timer, time);
     }
 }
@@ -199,25 +197,28 @@ pub fn delivered(information: &mut Information) {
         return;
     }
     let timer = information.first as usize;
-    let Some(t) = get(timer) else { return };
-    let counted = t.counts.at(now());
-    if t.interval != 0 && t.next.is_some_and(|next| next <= counted) {
-        t.overrun += go_on(t, counted);
+    let fired = with(timer, |t| {
+        let counted = t.counts.at(now());
+        if t.interval != 0 && t.next.is_some_and(|next| next <= counted) {
+            t.overrun += go_on(t, counted);
+        }
+        t.waits = false;
+        information.second = t.overrun.min(i32::MAX as u64) as c_int;
+    });
+    if fired.is_some() {
+        schedule(timer, now());
     }
-    t.waits = false;
-    information.second = t.overrun.min(i32::MAX as u64) as c_int;
-    schedule(timer, now());
 }
 
 /// What is left until the timer fires, and its interval, in ticks; (0, 0) if it is not armed.
 pub fn left(timer: usize) -> (Ticks, Ticks) {
-    let Some(t) = get(timer) else { return (0, 0) };
-    let Some(mut next) = t.next else { return (0, 0) };
-    let counted = t.counts.at(now());
-    if next <= counted && t.interval != 0 {
-        next += ((counted - next) / t.interval + 1) * t.interval;
+    let times = with(timer, |t| (t.next, t.interval, t.counts));
+    let Some((Some(mut next), interval, counts)) = times else { return (0, 0) };
+    let counted = counts.at(now());
+    if next <= counted && interval != 0 {
+        next += ((counted - next) / interval + 1) * interval;
     }
-    (next.saturating_sub(counted).max(corefold_model::TICKS_PER_CYCLE), t.interval)
+    (next.saturating_sub(counted).max(corefold_model::TICKS_PER_CYCLE), interval)
 }
 
 /// When a timer that is set to `nanoseconds` fires first; 0 nanoseconds: never.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel does not tell of a descriptor: who can make it ready.
 use crate::calls::timers::descriptor_table as timers;
+use crate::carrier::Carrier;
 use crate::sys;
 use alloc::collections::BTreeSet;
-use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
-#[derive(Default)]
 struct Known {
     /// Pipes and sockets whose both ends the program made: device and inode, which copies of the
     /// descriptor share.
@@ -18,15 +17,8 @@ struct Known {
     random: BTreeSet<c_int>,
 }
 
-struct Table(UnsafeCell<Option<Known>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Table {}
-static TABLE: Table = Table(UnsafeCell::new(None));
-
-fn known() -> &'static mut Known {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *TABLE.0.get() }.get_or_insert_default()
-}
+static KNOWN: Carrier<Known> =
+    Carrier::new(Known { inside: BTreeSet::new(), numbers: BTreeSet::new(), random: BTreeSet::new() });
 
 fn status(fd: c_int) -> Option<libc::stat> {
     // SAFETY: a zeroed one is valid, and the kernel fills it.
@@ -39,12 +31,13 @@ fn status(fd: c_int) -> Option<libc::stat> {
 
 /// Has the program made a pipe or a pair of sockets?
 pub fn any_inside() -> bool {
-    !known().inside.is_empty()
+    KNOWN.with(|known| !known.inside.is_empty())
 }
 
 /// Can only this process make `fd` ready?
 pub fn is_inside(fd: c_int) -> bool {
-    known().numbers.contains(&fd) || status(fd).is_some_and(|s| known().inside.contains(&(s.st_dev, s.st_ino)))
+    let holds = |s: libc::stat| KNOWN.with(|known| known.inside.contains(&(s.st_dev, s.st_ino)));
+    is_counter(fd) || status(fd).is_some_and(holds)
 }
 
 /// A pipe, named or not.
@@ -59,12 +52,12 @@ pub fn is_socket(fd: c_int) -> bool {
 /// The program made `fd` and has its other end too.
 pub fn remember_inside(fd: c_int) {
     if let Some(status) = status(fd) {
-        known().inside.insert((status.st_dev, status.st_ino));
+        KNOWN.with(|known| known.inside.insert((status.st_dev, status.st_ino)));
     }
 }
 
 pub fn remember_event(fd: c_int) {
-    known().numbers.insert(fd);
+    KNOWN.with(|known| known.numbers.insert(fd));
 }
 
 /// Until it watches a descriptor that another process can make ready.
@@ -74,27 +67,29 @@ pub fn remember_epoll(fd: c_int) -> c_int {
 }
 
 pub fn remember_random(fd: c_int) {
-    known().random.insert(fd);
+    KNOWN.with(|known| known.random.insert(fd));
 }
 
 pub fn is_random(fd: c_int) -> bool {
-    known().random.contains(&fd)
+    KNOWN.with(|known| known.random.contains(&fd))
 }
 
 /// An event descriptor, as far as it can be written at all.
 pub fn is_counter(fd: c_int) -> bool {
-    known().numbers.contains(&fd)
+    KNOWN.with(|known| known.numbers.contains(&fd))
 }
 
 /// `to`, if it is one, has become a copy of `from`.
 pub fn copied(from: c_int, to: c_int) -> c_int {
     if to >= 0 {
         forget(to);
-        for set in [&mut known().numbers, &mut known().random] {
-            if set.contains(&from) {
-                set.insert(to);
+        KNOWN.with(|known| {
+            for set in [&mut known.numbers, &mut known.random] {
+                if set.contains(&from) {
+                    set.insert(to);
+                }
             }
-        }
+        });
         timers::copied(from, to);
     }
     to
@@ -103,8 +98,10 @@ pub fn copied(from: c_int, to: c_int) -> c_int {
 /// The descriptor is closed, or becomes another's copy.
 pub fn forget(fd: c_int) {
     timers::forgotten(fd);
-    known().numbers.remove(&fd);
-    known().random.remove(&fd);
+    KNOWN.with(|known| {
+        known.numbers.remove(&fd);
+        known.random.remove(&fd);
+    });
 }
 
 pub fn option<T>(fd: c_int, name: c_int, mut value: T) -> Option<T> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that wait for descriptors.
 use super::descriptors;
+use crate::carrier::Carrier;
 use crate::engine::{active, charge, engine, now};
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
@@ -10,7 +11,6 @@ use crate::sys;
 use crate::threads::cancel;
 use crate::threads::clock;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{Ticks, ticks};
@@ -24,15 +24,11 @@ pub struct Waiting {
     inside: bool,
 }
 
-struct Waiters(UnsafeCell<Vec<Waiting>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Waiters {}
 /// In order of arrival.
-static WAITERS: Waiters = Waiters(UnsafeCell::new(Vec::new()));
+static WAITERS: Carrier<Vec<Waiting>> = Carrier::new(Vec::new());
 
-pub fn waiters() -> &'static mut Vec<Waiting> {
-    // SAFETY: as above; no reference outlives a switch.
-    unsafe { &mut *WAITERS.0.get() }
+fn nobody_waits() -> bool {
+    WAITERS.with(|waiters| waiters.is_empty())
 }
 
 pub fn pollfd(fd: c_int, events: i16) -> libc::pollfd {
@@ -79,7 +75,7 @@ pub fn await_room_to_count(fd: c_int, call: &'static str) -> Result<(), c_int> {
 pub fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static str) -> Result<(), c_int> {
     cancel::test();
     while !is_ready(fd, events) && blocks(fd) {
-        if sched::alone() && waiters().is_empty() && deadline.is_none() && !descriptors::is_inside(fd) {
+        if sched::alone() && nobody_waits() && deadline.is_none() && !descriptors::is_inside(fd) {
             // As if it had been ready: real waiting time must not appear in the run.
             current().wait = Wait::Io { fd, events, call };
             sys::poll(&mut [pollfd(fd, events)], -1);
@@ -153,17 +149,17 @@ pub fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: 
     }
     let first = fds.first().map_or(pollfd(-1, 0), |f| *f);
     let inside = fds.iter().all(|f| descriptors::is_inside(f.fd));
-    waiters().push(Waiting { fiber: me, fds, takes, inside });
+    WAITERS.with(|waiters| waiters.push(Waiting { fiber: me, fds, takes, inside }));
     outside::set_waits(true);
     sched::block(Wait::Io { fd: first.fd, events: first.events, call });
-    waiters().retain(|w| w.fiber != me);
-    outside::set_waits(!waiters().is_empty());
+    WAITERS.with(|waiters| waiters.retain(|w| w.fiber != me));
+    outside::set_waits(!nobody_waits());
     current().woken
 }
 
 /// Something was done that may have made descriptors ready: wakes those who wait for them.
 pub fn changed() {
-    if active() && !waiters().is_empty() {
+    if active() && !nobody_waits() {
         wake_ready(0);
     }
 }
@@ -171,14 +167,15 @@ pub fn changed() {
 /// Wakes the threads whose descriptors are ready, in the order in which they began to wait, after
 /// waiting in real time for up to so many milliseconds. Returns how many.
 pub fn wake_ready(timeout: c_int) -> usize {
-    let mut fds: Vec<libc::pollfd> = waiters().iter().flat_map(|w| w.fds.iter().copied()).collect();
+    let all = |waiters: &mut Vec<Waiting>| waiters.iter().flat_map(|w| w.fds.iter().copied()).collect();
+    let mut fds: Vec<libc::pollfd> = WAITERS.with(all);
     if sys::poll(&mut fds, timeout) <= 0 {
         return 0;
     }
     let mut looked_at = fds.as_slice();
     let mut taken: Vec<(c_int, i16)> = Vec::new();
     let mut woken = Vec::new();
-    waiters().retain(|w| {
+    let stays = |w: &Waiting| {
         let (own, rest) = looked_at.split_at(w.fds.len());
         looked_at = rest;
         if fibers()[w.fiber].state != State::Blocked {
@@ -192,8 +189,9 @@ pub fn wake_ready(timeout: c_int) -> usize {
             woken.push(w.fiber);
         }
         !goes
-    });
-    outside::set_waits(!waiters().is_empty());
+    };
+    WAITERS.with(|waiters| waiters.retain(stays));
+    outside::set_waits(!nobody_waits());
     let latency = ticks(engine().launch.machine.system.wake);
     for fiber in &woken {
         charge(engine().launch.machine.system.syscall / 4);
@@ -205,15 +203,15 @@ pub fn wake_ready(timeout: c_int) -> usize {
 
 /// Can outside input end the wait of a thread?
 pub fn awaits_world() -> bool {
-    waiters().iter().any(|w| !w.inside)
+    WAITERS.with(|waiters| waiters.iter().any(|w| !w.inside))
 }
 
 /// Nothing in the program can run: waits for outside input, if a thread waits for some.
 pub fn wait_for_world() -> bool {
-    if !waiters().is_empty() && wake_ready(0) > 0 {
+    if !nobody_waits() && wake_ready(0) > 0 {
         return true;
     }
-    while waiters().iter().any(|w| !w.inside) {
+    while awaits_world() {
         crate::ending::stop_if_asked(0);
         if crate::threads::signals::take_in() {
             return true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which descriptors are of timers.
+use crate::carrier::Carrier;
 use crate::sys;
-use crate::threads::timers::{Event, delete, get};
+use crate::threads::timers::{Event, delete, with};
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
 /// A descriptor of the program's.
@@ -13,35 +13,34 @@ pub struct Known {
     pub clock: c_int,
 }
 
-struct Table(UnsafeCell<Vec<Known>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Table {}
-static TABLE: Table = Table(UnsafeCell::new(Vec::new()));
+static KNOWN: Carrier<Vec<Known>> = Carrier::new(Vec::new());
 
-pub fn known() -> &'static mut Vec<Known> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *TABLE.0.get() }
+pub fn add(new: Known) {
+    KNOWN.with(|known| known.push(new));
 }
 
 pub fn find(fd: c_int) -> Option<(usize, c_int)> {
-    known().iter().find(|k| k.fd == fd).map(|k| (k.timer, k.clock))
+    KNOWN.with(|known| known.iter().find(|k| k.fd == fd).map(|k| (k.timer, k.clock)))
 }
 
 /// `to` is a copy of `from` now.
 pub fn copied(from: c_int, to: c_int) {
     if let Some((timer, clock)) = find(from) {
-        known().push(Known { fd: to, timer, clock });
+        add(Known { fd: to, timer, clock });
     }
 }
 
 /// The program has closed `fd`: with the last copy the timer goes.
 pub fn forgotten(fd: c_int) {
     let Some((timer, _)) = find(fd) else { return };
-    known().retain(|k| k.fd != fd);
-    if known().iter().any(|k| k.timer == timer) {
+    let is_last = KNOWN.with(|known| {
+        known.retain(|k| k.fd != fd);
+        !known.iter().any(|k| k.timer == timer)
+    });
+    if !is_last {
         return;
     }
-    if let Some(Event::Descriptor(ours)) = get(timer).map(|t| t.event) {
+    if let Some(Event::Descriptor(ours)) = with(timer, |t| t.event) {
         sys::close(ours);
     }
     delete(timer);

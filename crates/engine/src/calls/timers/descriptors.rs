@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! timerfd: the descriptor is really an event descriptor, which counts the times that the timer fired and
 //! can be read and polled as a timer's can.
-use super::descriptor_table::{Known, find, known};
+use super::descriptor_table::{Known, add, find};
 use crate::calls::io;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
 use crate::threads::clock;
-use crate::threads::timers::{Counts, Event, arm, create, disarm, first, get, shown, times_in};
+use crate::threads::timers::{Counts, Event, arm, create, disarm, first, shown, times_in, with};
 use core::ffi::c_int;
 
 /// The timer of our copy `fd` has fired so many times.
@@ -49,7 +49,7 @@ stand_ins! {
             return failed(libc::EMFILE);
         }
         let timer = create(Counts::Time, Event::Descriptor(ours as c_int));
-        known().push(Known { fd: fd as c_int, timer, clock: id });
+        add(Known { fd: fd as c_int, timer, clock: id });
         io::remember_event(fd as c_int);
         fd as c_int
     }
@@ -63,7 +63,7 @@ stand_ins! {
             // SAFETY: as above.
             unsafe { *old = shown(timer) };
         }
-        if let Some(Event::Descriptor(ours)) = get(timer).map(|t| t.event)
+        if let Some(Event::Descriptor(ours)) = with(timer, |t| t.event)
             && io::is_ready(ours, libc::POLLIN)
         {
             drain(ours);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! timer_create and what goes with it.
 use super::threads;
+use crate::carrier::Carrier;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::affinity;
 use crate::threads::clock;
 use crate::threads::signals::sending::Target;
-use crate::threads::timers::{Counts, Event, arm, create, delete, disarm, first, get, shown, times_in};
-use core::cell::UnsafeCell;
+use crate::threads::timers::{Counts, Event, arm, create, delete, disarm, first, shown, times_in, with};
 use core::ffi::{c_int, c_void};
 
 /// `struct sigevent`.
@@ -22,19 +22,11 @@ struct Wish {
 }
 
 /// The clocks of the timers that the program has made, by the timer's number.
-struct Made(UnsafeCell<alloc::vec::Vec<(usize, c_int)>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Made {}
-static MADE: Made = Made(UnsafeCell::new(alloc::vec::Vec::new()));
-
-fn made() -> &'static mut alloc::vec::Vec<(usize, c_int)> {
-    // SAFETY: as above; no reference outlives its statement.
-    unsafe { &mut *MADE.0.get() }
-}
+static MADE: Carrier<alloc::vec::Vec<(usize, c_int)>> = Carrier::new(alloc::vec::Vec::new());
 
 /// The timer behind a `timer_t`, and its clock.
 fn find(id: usize) -> Option<(usize, c_int)> {
-    made().iter().find(|(timer, _)| *timer == id).copied()
+    MADE.with(|made| made.iter().find(|(timer, _)| *timer == id).copied())
 }
 
 /// What a timer is to do. EINVAL if that is nothing known.
@@ -74,10 +66,11 @@ stand_ins! {
             Err(error) => return failed(error),
         };
         let timer = create(counts, event.unwrap_or(Event::Nothing));
-        if let (None, Some(t)) = (event, get(timer)) {
-            t.event = Event::Signal { target: Target::Process, signal: libc::SIGALRM, value: timer as u64 };
+        if event.is_none() {
+            let signal = Event::Signal { target: Target::Process, signal: libc::SIGALRM, value: timer as u64 };
+            with(timer, |t| t.event = signal);
         }
-        made().push((timer, id));
+        MADE.with(|made| made.push((timer, id)));
         // SAFETY: the caller's variable.
         unsafe { *into = timer };
         0
@@ -86,7 +79,7 @@ stand_ins! {
     fn timer_delete(id: usize) -> c_int {
         sched::enter_kernel();
         let Some((timer, _)) = find(id) else { return failed(libc::EINVAL) };
-        made().retain(|(t, _)| *t != timer);
+        MADE.with(|made| made.retain(|(t, _)| *t != timer));
         delete(timer);
         0
     }
@@ -100,7 +93,7 @@ stand_ins! {
             // SAFETY: as above.
             unsafe { *old = shown(timer) };
         }
-        let Some(counts) = get(timer).map(|t| t.counts) else { return failed(libc::EINVAL) };
+        let Some(counts) = with(timer, |t| t.counts) else { return failed(libc::EINVAL) };
         match value {
             0 => disarm(timer),
             _ => arm(timer, first(counts, id, flags & libc::TFD_TIMER_ABSTIME != 0, value), clock::ticks_of(interval)),
@@ -118,8 +111,8 @@ stand_ins! {
 
     fn timer_getoverrun(id: usize) -> c_int {
         sched::enter_kernel();
-        match find(id).and_then(|(timer, _)| get(timer)) {
-            Some(timer) => timer.overrun.min(i32::MAX as u64) as c_int,
+        match find(id).and_then(|(timer, _)| with(timer, |t| t.overrun)) {
+            Some(overrun) => overrun.min(i32::MAX as u64) as c_int,
             None => failed(libc::EINVAL),
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timers that call a function in a new thread (SIGEV_THREAD). As in glibc a thread that the program does
 //! not know of waits for them, and makes a thread each time one fires.
+use crate::carrier::Carrier;
 use crate::engine::engine;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::fiber::{current, fibers};
@@ -9,41 +10,31 @@ use crate::threads::thread;
 use crate::threads::timers::Notice;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use corefold_model::{Ticks, ticks};
 
-#[derive(Default)]
 struct Helper {
     fiber: Option<usize>,
     waiting: VecDeque<Notice>,
 }
 
-struct Slot(UnsafeCell<Option<Helper>>);
-// SAFETY: only the carrier uses it.
-unsafe impl Sync for Slot {}
-static HELPER: Slot = Slot(UnsafeCell::new(None));
-
-fn helper() -> &'static mut Helper {
-    // SAFETY: as above; no reference outlives a switch.
-    unsafe { &mut *HELPER.0.get() }.get_or_insert_default()
-}
+static HELPER: Carrier<Helper> = Carrier::new(Helper { fiber: None, waiting: VecDeque::new() });
 
 /// Makes the helper, if there is none. It blocks every signal.
 pub fn begin() {
-    if helper().fiber.is_some() {
+    if HELPER.with(|helper| helper.fiber.is_some()) {
         return;
     }
     let mask = core::mem::replace(&mut current().signals.mask, u64::MAX);
     let mut handle = 0;
-    helper().fiber = Some(fibers().len());
+    HELPER.with(|helper| helper.fiber = Some(fibers().len()));
     thread::pthread_create(&mut handle, core::ptr::null(), help, core::ptr::null_mut());
     current().signals.mask = mask;
 }
 
 extern "C" fn help(_: *mut c_void) -> *mut c_void {
     loop {
-        while let Some(notice) = helper().waiting.pop_front() {
+        while let Some(notice) = HELPER.with(|helper| helper.waiting.pop_front()) {
             start(notice);
         }
         sched::block(Wait::Signal { call: "a timer's thread" });
@@ -72,9 +63,11 @@ extern "C" fn call(notice: *mut c_void) -> *mut c_void {
 
 /// A timer has fired so many times.
 pub fn notify(notice: Notice, times: u64, time: Ticks) {
-    let helper = helper();
-    (0..times).for_each(|_| helper.waiting.push_back(notice));
-    if let Some(fiber) = helper.fiber
+    let fiber = HELPER.with(|helper| {
+        (0..times).for_each(|_| helper.waiting.push_back(notice));
+        helper.fiber
+    });
+    if let Some(fiber) = fiber
         && fibers().get(fiber).is_some_and(|f| f.state == State::Blocked)
     {
         placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));

@@ -10,7 +10,6 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -28,26 +27,19 @@ struct File {
 pub static ESTIMATES: Carrier<HashMap<(u64, u64), u32, FxBuildHasher>> =
     Carrier::new(HashMap::with_hasher(FxBuildHasher));
 
-struct Files(UnsafeCell<Vec<File>>);
-// SAFETY: used by the loader's thread before the simulation and by the carrier in it.
-unsafe impl Sync for Files {}
-static FILES: Files = Files(UnsafeCell::new(Vec::new()));
-
-fn files() -> &'static mut Vec<File> {
-    // SAFETY: as above; no reference is kept.
-    unsafe { &mut *FILES.0.get() }
-}
+/// Used by the loader's thread before the simulation, and by the carrier in it.
+static FILES: Carrier<Vec<File>> = Carrier::new(Vec::new());
 
 /// Is there code whose blocks have no hooks?
 pub fn holds(address: u64) -> bool {
     let holds = |file: &File| file.redirected.is_some() && (file.begin..file.end).contains(&address);
-    files().iter().any(holds)
+    FILES.with(|files| files.iter().any(holds))
 }
 
 /// What reports state about it.
 pub fn notes() -> BTreeSet<String> {
-    let names = files().iter().filter(|file| file.redirected.is_some()).map(|file| &file.name);
-    names.map(|name| format!("compute time is estimated: {name} has no basic-block hooks")).collect()
+    let note = |file: &File| format!("compute time is estimated: {} has no basic-block hooks", file.name);
+    FILES.with(|files| files.iter().filter(|file| file.redirected.is_some()).map(note).collect())
 }
 
 /// The constructor of a file runs: what it was loaded with is loaded, too. Where nothing is to be simulated,
@@ -71,25 +63,29 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_voi
     let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
     // The executable has no name here; the recording has it.
     let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("the program");
-    let there = files().iter_mut().find(|file| file.begin == image.begin);
-    let same = |file: &&mut File| {
+    let same = |file: &File| {
         let kept = |(slot, detour): (u64, u64)| read(slot) == detour;
         file.end == image.end && file.name == name && file.redirected.is_none_or(kept)
     };
-    if let Some(file) = there {
-        if same(&file) {
-            return 0;
+    // Whether it is this one. Another one was unloaded, and this is at its address: what is known of it stays for the report.
+    let there = FILES.with(|files| {
+        let file = files.iter_mut().find(|file| file.begin == image.begin)?;
+        let same = same(file);
+        if !same {
+            (file.begin, file.end) = (0, 0);
         }
-        // That file was unloaded, and another is at its address. What is known of it stays for the report.
-        (file.begin, file.end) = (0, 0);
-        if active() {
-            ESTIMATES.with(|known| known.clear());
-        }
+        Some(same)
+    });
+    match there {
+        Some(true) => return 0,
+        Some(false) if active() => ESTIMATES.with(|known| known.clear()),
+        _ => {}
     }
     let slots = image.slots();
     let hooked = slots.iter().any(|slot| detour::is_block(read(*slot)));
     let redirected = if hooked { None } else { image.redirect(&slots) };
-    files().push(File { begin: image.begin, end: image.end, name: String::from(name), redirected });
+    let file = File { begin: image.begin, end: image.end, name: String::from(name), redirected };
+    FILES.with(|files| files.push(file));
     0
 }
 
