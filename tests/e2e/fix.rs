@@ -98,6 +98,23 @@ fn what_helps_one_recording_is_weighed_by_others() {
     assert!(said.out.contains("other.rec") && said.out.contains("on lines of its own"), "{}", said.out);
 }
 
+/// A lock beside what it guards: who only looks at that gains by their separation, who takes the lock for it loses.
+#[test]
+fn what_hurts_another_recording_is_said() {
+    let recorded = Recorded::new(&program(PROGRAM), "8 watch");
+    record(&recorded.place, &program(PROGRAM), "8 queue", "other.rec");
+    let said = recorded.place.corefold("fix a.rec --no-slots --also other.rec --json a.json");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let text = std::fs::read_to_string(recorded.place.path("a.json")).expect("a document");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let apart = "queue.lock on a line of its own";
+    let one = document["layouts"].as_array().expect("a list").iter().find(|one| one["layout"] == apart);
+    let also = one.and_then(|one| one["also"][0]["gain"].as_f64()).unwrap_or_else(|| panic!("no {apart}: {document}"));
+    assert!(gain_of(&document, apart) > 0.05 && also < -0.02, "{document}");
+    let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("{apart}: +")) && words.contains("for other.rec"), "{}", said.out);
+}
+
 #[test]
 fn what_cannot_be_tried_is_said() {
     let recorded = Recorded::new(&program(PROGRAM), "1 counters");
@@ -212,6 +229,30 @@ fn members_in_another_order_gain_in_the_source_what_they_gain_in_a_trial() {
         let accused = |(name, gain): &(&str, f64)| (name.contains("moved") || name.contains("hot")) && *gain > 0.02;
         assert!(!layouts(&said).iter().any(accused), "{said}");
     }
+}
+
+/// Hot fields that lie apart, brought together in the source by patch(1).
+#[test]
+fn the_source_patch_splits_hot_fields_from_cold_ones() {
+    let place = Place::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/truths/members.c");
+    std::fs::copy(source, place.path("members.c")).expect("a copy");
+    let build = "$corefold cc -O2 -g -pthread members.c -o p";
+    assert_eq!(place.sh(build).code, Some(0));
+    let before = seconds(&place, "p", "8 list");
+    let script =
+        format!("$corefold fix p.rec --no-slots --json - --patch f.diff --verify 'patch -p1 <f.diff && {build}'");
+    let said = place.sh(&script);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let patch = &document["patch"];
+    assert!(patch["layout"].as_str().is_some_and(|layout| layout.starts_with("hot fields")), "{document}");
+    assert!(patch["diff"].as_str().is_some_and(|diff| diff.contains("-\tstruct record *next;\n")), "{document}");
+    assert_eq!(patch["by_hand"], serde_json::json!([]), "{document}");
+    let promised = gain_of(&document, patch["layout"].as_str().expect("text"));
+    let gained = document["verified"]["gain"].as_f64().expect("a gain");
+    assert!(promised > 0.1 && (promised - gained).abs() < 0.02, "{promised} promised, {gained} gained");
+    assert!((before / seconds(&place, "p", "8 list") - 1.0 - gained).abs() < 1e-6, "the program is the rebuilt one");
 }
 
 /// The compiler puts a member that moves to before an aligned one into the hole there, on its old line.

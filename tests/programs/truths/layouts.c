@@ -5,6 +5,7 @@
  * layouts THREADS counters: an array of them (-DSLOTS).
  * layouts THREADS statistics: a written word beside a read one (-DAPART).
  * layouts THREADS queue: a lock beside what it guards, and beside a word that all look at.
+ * layouts THREADS watch: the same structure, whose lock one takes while the others only look at what it guards.
  * layouts THREADS bytes: objects of several threads, carved out of one array of bytes (-DROOM=64).
  * layouts THREADS hidden: four variables of four threads on one line (-DALONE).
  * layouts THREADS mixed: a spin lock in the larger of two objects that one call allocates; the smaller is freed.
@@ -127,6 +128,22 @@ static void *take(void *unused)
 	return (void *)x;
 }
 
+static void *watch(void *number)
+{
+	long x = 0;
+
+	pthread_barrier_wait(&begin);
+	for (int i = 0; i < ROUNDS; i++) {
+		for (int look = 0; number && look < 10; look++)
+			x += *(volatile long *)&queue->head;
+		if (!number) {
+			pthread_mutex_lock(&queue->lock);
+			pthread_mutex_unlock(&queue->lock);
+		}
+	}
+	return (void *)x;
+}
+
 static void *spin(void *unused)
 {
 	pthread_barrier_wait(&begin);
@@ -145,7 +162,7 @@ int main(int argc, char **argv)
 	long threads = argc > 1 ? atol(argv[1]) : 4, sum = 0;
 	const char *how = argc > 2 ? argv[2] : "counters";
 	static void *(*const works[128])(void *) = {
-		['b'] = carve, ['h'] = hide, ['q'] = take, ['s'] = judge, ['m'] = spin, ['c'] = count,
+		['b'] = carve, ['h'] = hide, ['q'] = take, ['w'] = watch, ['s'] = judge, ['m'] = spin, ['c'] = count,
 	};
 	void *(*work)(void *) = works[*how & 127];
 	void *objects[2];

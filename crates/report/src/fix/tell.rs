@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layouts that were tried, by gain: as text, and as a document.
-use super::{BySlot, Fixes, Luck, Patch, Verified};
+use super::{BySlot, Fixes, Luck, Other, Patch, Trial, Verified, gains_more};
 use crate::json::shape;
 use crate::style::{Style, escaped, source, visible, wrap};
 use crate::table::{Align, Table};
@@ -62,11 +62,24 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     }
     out += "\ngain: of throughput, on this workload and machine; bytes: growth of one object, at most; in all: of the most \
             objects that existed at once\n";
+    out += &at_the_cost_of_others(fixes, options.width);
     out += &by_luck(fixes, options.width);
     if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {
         out += "failed: the program did not end as with the original layout\n";
     }
     style.finish(&out) + &patch(fixes, options.width) + &style.finish(&verified(fixes, options.width))
+}
+
+/// Layouts that help this recording and hurt another.
+fn at_the_cost_of_others(fixes: &Fixes, width: usize) -> String {
+    let gaining = fixes.layouts.iter().filter(|trial| gains_more(trial.gain, 0.0));
+    let hurt = gaining.flat_map(|trial| trial.also.iter().map(move |other| (trial, other)));
+    let hurt = hurt.filter(|(_, other)| other.gain.is_some_and(|gain| gains_more(Some(0.0), gain)));
+    let one = |(trial, other): (&Trial, &Other)| {
+        let (layout, recording) = (trial.layout(), &other.recording);
+        wrap(&format!("{layout}: {} here, but {} for {recording}", signed(trial.gain), signed(other.gain)), width, 0)
+    };
+    hurt.map(one).collect()
 }
 
 /// How the original layout does at each slot.

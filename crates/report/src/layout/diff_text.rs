@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What differs between two builds, in words.
-use super::Look;
 use super::diff::{Change, Differences, PairChange};
 use super::slots_text::slot_list;
+use super::{Look, counted_lines};
 use crate::style::{visible, wrap};
 use crate::units::counted;
 
@@ -66,7 +66,22 @@ fn one(change: &Change, look: &Look, hot: bool) -> String {
         }
         _ => {}
     }
-    out
+    out + &packed(change, look)
+}
+
+/// A size that takes as many lines as before hides that packed objects begin elsewhere on them.
+fn packed(change: &Change, look: &Look) -> String {
+    let lines = |size: u64| counted_lines(size, look.line);
+    let ((old, new), (of_old, of_new)) = (change.size, change.rows);
+    if old == new || lines(old) != lines(new) || of_old.period() > 1 || of_new.period() > 1 {
+        return String::new();
+    }
+    let text = format!(
+        "note: {} as before, if each object begins on a line. Packed without alignment, objects now begin at other offsets on \
+         lines: --stride slab shows which of them then have two fields on one line",
+        counted(lines(new), "line")
+    );
+    wrap(&text, look.width, 2)
 }
 
 fn fields(change: &Change) -> String {

@@ -110,6 +110,25 @@ fn a_regression_by_size() {
     assert_snapshot!(differences_text(&found, &LOOK, false));
 }
 
+/// The same structures, each at the begin of a line: nothing differs but the size, which hides what happened.
+#[test]
+fn a_size_that_moves_packed_objects_is_noted() {
+    let (old, new) = inodes();
+    let (old, new) = (old.types(), new.types());
+    let named = |types| select(types, &["inode".to_owned()]).unwrap();
+    let fields = semaphore();
+    let text = |stride| {
+        let builds = Builds { old: &old, new: &new, line: 64, stride, fields: &fields, heat: None };
+        differences_text(&differences(&builds, &named(&old), &named(&new)), &LOOK, false)
+    };
+    let [aligned, packed] = [text(None), text(Some(Stride::Slab { cpus: 80 }))];
+    assert!(
+        aligned.contains("no two fields share a line in other slots") && aligned.contains("note: 10 lines"),
+        "{aligned}"
+    );
+    assert!(!packed.contains("note:"), "{packed}");
+}
+
 #[test]
 fn aligned_objects_compared() {
     let (old, new) = inodes();
