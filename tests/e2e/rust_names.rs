@@ -130,6 +130,7 @@ fn fields(workspace: &Workspace) {
         ("vec", "fields::Entry[20] at fields.rs:", "Entry[5].hits"),
         ("map", "(u32, fields::Entry)[32] at ", "(u32, fields::Entry)["),
         ("static", "fields::TOTALS (fields.rs:", "fields::TOTALS.requests"),
+        ("maximum", "fields::TOTALS (fields.rs:", "fields::TOTALS.largest"),
         ("thread_local", "fields::OWN (fields.rs:", "fields::OWN."),
     ] {
         let (report, text) = report(workspace, "fields", kind);

@@ -90,6 +90,8 @@ pub enum Hook {
     /// In inline assembly, ahead of the instruction that it announces: of a locked instruction or a fence the
     /// model adds the latency. Changes no register.
     Ahead,
+    /// A call ahead of a locked instruction, whose latency the model adds.
+    AheadOfLocked,
     /// In inline assembly: no instruction of the program, and changes no register.
     Beside,
     /// A block begins in inline assembly, or in the middle of a basic block of the compiler's. Changes no register.
@@ -123,6 +125,7 @@ impl Hook {
             _ if symbol.starts_with("__tsan_atomic") && symbol.contains("_compare_exchange_") => Hook::CompareSwap,
             _ if symbol.starts_with("__tsan_atomic") => Hook::Atomic,
             _ if symbol.starts_with("__tsan_") => Hook::Access,
+            rustc::ANNOUNCES => Hook::AheadOfLocked,
             _ => return None,
         })
     }

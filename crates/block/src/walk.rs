@@ -67,6 +67,8 @@ pub struct Walk {
     pub next: Option<u64>,
     /// The instruction that comes is announced.
     announced: bool,
+    /// The locked instruction that comes is.
+    locked_announced: bool,
 }
 
 /// Walks from `start` to the next block, return or indirect jump. Of a conditional branch it takes the
@@ -128,7 +130,8 @@ impl Walk {
     }
 
     fn run(&mut self, instruction: Instruction, taken: bool, next: Option<u64>) -> Option<u64> {
-        self.steps.push(match core::mem::take(&mut self.announced) {
+        let locked = instruction.has_lock_prefix() && core::mem::take(&mut self.locked_announced);
+        self.steps.push(match core::mem::take(&mut self.announced) || locked {
             true => Step::Announced(instruction),
             false => Step::Run(instruction, taken),
         });
@@ -150,7 +153,10 @@ impl Walk {
     }
 
     /// A hook that returns to `next`: that of a block ends the walk.
-    fn hook(&mut self, hook: Hook, next: u64) -> Option<u64> {
+    fn hook(&mut self, mut hook: Hook, next: u64) -> Option<u64> {
+        if hook == Hook::AheadOfLocked {
+            (self.locked_announced, hook) = (true, Hook::Access);
+        }
         self.steps.push(Step::Hook(hook, next - 1));
         if hook == Hook::Block {
             self.next = Some(next);

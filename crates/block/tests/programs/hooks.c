@@ -66,6 +66,14 @@ u64 __tsan_atomic64_compare_exchange_val(volatile u64 *at, u64 old, u64 new, int
 	return old;
 }
 
+/* Ahead of a compare-and-swap that the program has itself. */
+void __corefold_atomic_store(u64 at)
+{
+	(void)at;
+	PASSED(4, 0);
+	atomic();
+}
+
 static void *frames[64], **frame = frames;
 
 void __tsan_init(void) {}

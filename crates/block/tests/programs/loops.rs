@@ -246,4 +246,10 @@ loops! {
             _ = data.shared().fetch_update(SeqCst, Relaxed, |old| Some(old.wrapping_add(value)));
         }
     }
+
+    fn atomic_peak(data, rounds) {
+        for i in 0..rounds {
+            data.shared().fetch_max(data.values[i], Relaxed);
+        }
+    }
 }

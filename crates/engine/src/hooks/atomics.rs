@@ -114,6 +114,15 @@ fn update_as(what: Updates, address: u64, size: u8, pc: u64, f: impl FnOnce(u64)
     old
 }
 
+/// Ahead of an update that the program carries out in its next instructions, if it finds what it expects.
+extern "C" fn announced(address: u64, pc: u64) {
+    if active() && !is_ours(address) {
+        arrive_to_update(address, 1, pc);
+        hot!().wrote = WROTE;
+    }
+}
+with_pc! { __corefold_atomic_store "rsi" announced; }
+
 /// The line of `size` bytes has arrived, and they can be written.
 pub fn arrive_to_update(address: u64, size: u8, pc: u64) {
     loop {

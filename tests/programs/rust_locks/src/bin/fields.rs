@@ -31,25 +31,33 @@ unsafe impl Sync for Shared {}
 struct Totals {
     first: u64,
     requests: AtomicU64,
+    largest: AtomicU64,
 }
 
-static TOTALS: Totals = Totals { first: 0, requests: AtomicU64::new(0) };
+static TOTALS: Totals = Totals { first: 0, requests: AtomicU64::new(0), largest: AtomicU64::new(0) };
 
 thread_local! {
     static OWN: Totals = Totals::default();
 }
 
-fn count(word: &AtomicU64, threads: usize) {
+fn on_threads(threads: usize, body: impl Fn(u64) + Sync) {
     let start = Barrier::new(threads);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                start.wait();
-                (0..200).for_each(|_| _ = word.fetch_add(1, Relaxed));
-            });
-        }
-    });
+    let run = |t| {
+        start.wait();
+        body(t);
+    };
+    std::thread::scope(|scope| (0..threads as u64).for_each(|t| _ = scope.spawn(move || run(t))));
+}
+
+fn count(word: &AtomicU64, threads: usize) {
+    on_threads(threads, |_| (0..200).for_each(|_| _ = word.fetch_add(1, Relaxed)));
     assert_eq!(word.load(Relaxed), 200 * threads as u64);
+}
+
+/// All threads raise it, one by one.
+fn raise(word: &AtomicU64, threads: usize) {
+    on_threads(threads, |t| (0..200).for_each(|n| _ = word.fetch_max(n * threads as u64 + t, Relaxed)));
+    assert_eq!(word.load(Relaxed), 200 * threads as u64 - 1);
 }
 
 fn main() {
@@ -81,6 +89,7 @@ fn main() {
         "vec" => go(&entries().collect::<Vec<Entry>>()[5].hits),
         "map" => go(&(0_u32..).zip(entries()).collect::<HashMap<u32, Entry>>()[&7].hits),
         "static" => go(&TOTALS.requests),
+        "maximum" => raise(&TOTALS.largest, threads),
         "thread_local" => OWN.with(|own| go(if own.first == 0 { &own.requests } else { unreachable!() })),
         _ => panic!("no such kind"),
     }
