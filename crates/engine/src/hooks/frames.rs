@@ -2,6 +2,7 @@
 //! Which function's frame an address on a stack lies in, so that a report can name the variable.
 use crate::carrier::Carrier;
 use crate::code::innermost::{call_of_library, is_programs};
+use crate::code::unwind::Registers;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
@@ -73,11 +74,17 @@ fn add(found: Found, pc: u64) -> bool {
 
 /// Where the frame's function is in its own code. Libraries without hooks keep no list of calls, so what it
 /// called may be all that is known: `std::thread::join`, which calls `pthread_join`, or `qsort`. Then its place
-/// stands on the stack between that one's and its own frame; 0 if it does not.
+/// stands on the stack between that one's and its own frame; 0 if it does not. Rust's library without hooks is in the
+/// program's own file: the tables for unwinding tell them apart.
 fn own_place(place: u64, found: &Found) -> u64 {
-    let e = engine();
     let here = &raw const place as u64;
-    let low = if found.thread == e.sched.fiber { here } else { fibers()[found.thread].saved_sp() };
+    let (low, registers) = match fibers()[found.thread].saved_sp() {
+        _ if found.thread == engine().sched.fiber => (here, Registers::here()),
+        saved => (saved, Registers::saved(saved)),
+    };
+    if let Some(own) = registers.between(place, found.returns_to).last() {
+        return *own;
+    }
     if is_programs(place) {
         return place;
     }
