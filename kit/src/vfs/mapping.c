@@ -117,6 +117,7 @@ static size_t read_part(struct cf_mapping *m, uint8_t *to, size_t size, int64_t 
 			copy_out(to, page->bytes + offset % CF_PAGE, part);
 		else
 			memset(to, 0, part);
+		CF_TEST_POINT("mapping: read, copied");
 		// A hole is one if there still is no page, and the file was as long all the while.
 		if (page ? __atomic_load_n(&page->seq, __ATOMIC_RELAXED) == seq :
 			   cf_mapping_page(m, offset / CF_PAGE) == NULL && size_of(m) == end)

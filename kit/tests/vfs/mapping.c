@@ -357,6 +357,23 @@ TEST("a read whose hole is filled meanwhile reads what fills it")
 	end();
 }
 
+TEST("a read of a hole beside a file that becomes longer and shorter is as the file was")
+{
+	struct actor reader = { .act = read_there, .stop_at = "mapping: read, found" };
+	char bytes[200];
+	begin();
+	memset(bytes, 'y', sizeof bytes);
+	hold(&reader); // of an empty file
+	cf_mapping_write(&map, bytes, sizeof bytes, 0);
+	__atomic_store_n(&reader.stop_at, "mapping: read, copied", __ATOMIC_RELAXED);
+	sem_post(&reader.go_on);
+	CHECK(actor_wait_held(&reader)); // it has seen how long the file is, and no page
+	cf_mapping_truncate(&map, 0);
+	actor_end(&reader);
+	CHECK_EQUAL(result, 0); // the file never was of zeroes
+	end();
+}
+
 static void read_far_there(void)
 {
 	cf_rcu_register_thread();

@@ -14,6 +14,11 @@ use std::time::{Duration, Instant};
 /// The numbers of CPUs that each program is simulated with.
 const CPUS: [u32; 2] = [2, 32];
 const STRESS_CPUS: [u32; 3] = [2, 8, 32];
+
+fn cpus() -> &'static [u32] {
+    if stress() { &STRESS_CPUS } else { &CPUS }
+}
+
 /// Runs of each quick program by itself, with its hooks, in two threads; no more of them after so long.
 const NATIVELY: usize = 40;
 const NATIVE_TIME: Duration = Duration::from_millis(300);
@@ -191,9 +196,8 @@ impl Suite {
                 let begin = Instant::now();
                 let is_quick = tests.quick.iter().any(|quick| quick == program);
                 let natively = is_quick.then(|| (", not simulated".to_owned(), self.natively(&path, arguments)));
-                let cpus = if stress() { &STRESS_CPUS[..] } else { &CPUS };
                 let simulated =
-                    cpus.iter().map(|cpus| (format!(" at {cpus} CPUs"), self.simulate(&path, arguments, *cpus)));
+                    cpus().iter().map(|cpus| (format!(" at {cpus} CPUs"), self.simulate(&path, arguments, *cpus)));
                 for (how, result) in natively.into_iter().chain(simulated) {
                     runs += 1;
                     if let Err(told) = result {
@@ -246,8 +250,10 @@ impl Suite {
         let (chosen, all) = (count(|tests| tests.chosen().count()), count(|tests| tests.programs.len()));
         let rest = if chosen < all { "; make stress runs all" } else { "" };
         let mut summary = format!(
-            "test suite {} {}: {chosen} of {all} programs in {runs} runs, natively and at 2, 8 and 32 CPUs, {failed} failed{rest}\n",
-            self.package, self.version
+            "test suite {} {}: {chosen} of {all} programs in {runs} runs, natively and at {:?} CPUs, {failed} failed{rest}\n",
+            self.package,
+            self.version,
+            cpus()
         );
         for out in &self.left_out {
             let programs = if out.programs.is_empty() { "all".into() } else { out.programs.join(", ") };

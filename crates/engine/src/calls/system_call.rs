@@ -83,6 +83,7 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
                 );
             }
             sched::enter_kernel();
+            host::count("syscall");
             kernel(number, &arguments)
         }),
     }
@@ -242,7 +243,6 @@ fn answer(result: Result<c_long, c_int>) -> c_long {
 }
 
 fn kernel(number: c_long, arguments: &Arguments) -> c_long {
-    host::count("syscall");
     let [a, b, c, d, e, f] = *arguments;
     // SAFETY: the program's own call.
     result(unsafe { sys::syscall6(number, a, b, c, d, e, f) })
