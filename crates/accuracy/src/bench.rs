@@ -181,6 +181,19 @@ impl Bench {
         Ok(serde_json::from_slice(&finish(command)?.stdout)?)
     }
 
+    /// A program of the package of Rust programs, or with the feature `twin` its twin.
+    pub fn build_rust(&self, package: &str, program: &str, twin: bool) -> Result<PathBuf> {
+        let (target, features) = if twin { ("rust-twins", &["--features", "twin"][..]) } else { ("rust", &[][..]) };
+        let folder = self.corefold.parent().context("the command is in no folder")?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path)))?;
+        let mut command = Command::new("cargo");
+        command.args(["corefold", "build", "--release", "--locked", "-q", "--bin", program]).args(features);
+        command.arg("--target-dir").arg(self.file(target)).env("PATH", path).current_dir(self.sources.join(package));
+        let output = finish(command).with_context(|| format!("building {program} of {package}"))?;
+        Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
+    }
+
     /// A program of a public package, built by its own makefile; the package is unpacked and configured once.
     pub fn build_public(&self, suite: &str, prepare: Option<&str>, directory: &str, program: &str) -> Result<PathBuf> {
         let source = self.file(suite);

@@ -33,7 +33,8 @@ pub struct Culprit {
     /// The fault, in a line, and who published it.
     pub what: String,
     pub source: String,
-    /// A file of `accuracy/culprits`; `-DTWIN` makes the twin of it. With `suite`: a program of that public package.
+    /// A file of `accuracy/culprits`; `-DTWIN` makes the twin of it. Of Rust: a program of its folder `rust`, where the
+    /// feature `twin` does. With `suite`: a program of that public package.
     pub program: String,
     /// Operations in all; the twin's, which take less time, if they are more.
     #[serde(default)]
@@ -178,9 +179,14 @@ impl Culprit {
         format!("culprits/{}", self.program)
     }
 
-    /// The twin of a public program is another program.
+    /// The name of a program of Rust.
+    fn of_rust(&self) -> Option<&str> {
+        self.program.strip_suffix(".rs")
+    }
+
+    /// The twin of a public program is another program; layouts of Rust are the compiler's.
     pub fn asks_for_layouts(&self) -> bool {
-        self.suite.is_none() && self.fix.0.iter().any(|fix| matches!(fix, Fix::Separate))
+        self.suite.is_none() && self.of_rust().is_none() && self.fix.0.iter().any(|fix| matches!(fix, Fix::Separate))
     }
 
     pub fn has(&self, text: &str) -> bool {
@@ -302,9 +308,14 @@ fn programs(bench: &Bench, culprit: &Culprit) -> Result<[(PathBuf, String); 2]> 
         let arguments = culprit.arguments.clone().context("a public program without arguments")?;
         return Ok([(guilty, arguments), (innocent, twin.arguments.clone())]);
     }
-    let source = culprit.file();
-    let guilty = bench.build_simulated(&source, &[])?.path();
-    let innocent = bench.build_simulated(&source, &["-DTWIN".into()])?.path();
+    let build = |twin: bool| match culprit.of_rust() {
+        Some(name) => bench.build_rust("culprits/rust", name, twin),
+        None => {
+            let options: &[String] = if twin { &["-DTWIN".into()] } else { &[] };
+            Ok(bench.build_simulated(&culprit.file(), options)?.path())
+        }
+    };
+    let (guilty, innocent) = (build(false)?, build(true)?);
     let arguments = |work| format!("{{cpus}} {work}");
     let (work, twin_work) = (culprit.work, culprit.twin_work.unwrap_or(culprit.work));
     Ok([(guilty, arguments(work)), (innocent, arguments(twin_work))])
