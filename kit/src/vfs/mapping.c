@@ -209,6 +209,7 @@ static int write_part(struct cf_mapping *m, const uint8_t *from, size_t size, in
 	spare.page->seq = CF_PAGE_LOCKED;
 	page = spare.page;
 	cf_mapping_insert(m, offset / CF_PAGE, &spare);
+	CF_TEST_POINT("mapping: write, inserted");
 	change_size(m, end, 1);
 	mark_whole(m, page, offset);
 	cf_page_unlock(page);

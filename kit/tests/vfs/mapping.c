@@ -374,6 +374,30 @@ TEST("a read of a hole beside a file that becomes longer and shorter is as the f
 	end();
 }
 
+static void fill_there(void)
+{
+	char bytes[40];
+	memset(bytes, 'y', sizeof bytes);
+	cf_rcu_register_thread();
+	cf_mapping_write(&map, bytes, sizeof bytes, 100);
+	cf_rcu_unregister_thread();
+}
+
+TEST("a write into a hole that makes the file longer is read as a whole")
+{
+	struct actor writer = { .act = fill_there, .stop_at = "mapping: write, inserted" }, reader = { .act = read_there };
+	begin();
+	cf_mapping_truncate(&map, 120);
+	hold(&writer);
+	actor_start(&reader);
+	CHECK(!actor_finishes(&reader));
+	actor_end(&writer);
+	actor_end(&reader);
+	CHECK_EQUAL(result, 40);
+	CHECK_EQUAL(buffer[39], 'y');
+	end();
+}
+
 static void read_far_there(void)
 {
 	cf_rcu_register_thread();
