@@ -105,8 +105,9 @@ static int ask_locked(struct cf_dentry *fresh, struct cf_dentry *parent, const s
 	return result;
 }
 
-// `given`: the new dentry takes over the caller's reference on its parent.
-static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locked, bool given, struct cf_dentry **dentry)
+// The new dentry takes over the caller's reference on its parent, *given, which becomes null; a null pointer: it takes its own.
+static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **given,
+		struct cf_dentry **dentry)
 {
 	struct cf_dentry *fresh = given ? cf_dentry_alloc_given(parent, name) : cf_dentry_alloc(parent, name);
 	int result;
@@ -119,6 +120,8 @@ static int miss(struct cf_dentry *parent, const struct cf_name *name, bool locke
 		result = ask_locked(fresh, parent, name);
 	if (!result) {
 		*dentry = fresh;
+		if (given)
+			*given = NULL;
 		return 0;
 	}
 	if (given)
@@ -139,18 +142,15 @@ static struct cf_name by_rule(const struct cf_dentry *parent, const struct cf_na
 	return own;
 }
 
-// *given: may be given to a new dentry; false afterwards: it was not.
-static int find(struct cf_dentry *parent, const struct cf_name *name, bool locked, bool *given, struct cf_dentry **dentry)
+static int find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **given,
+		struct cf_dentry **dentry)
 {
 	struct cf_name own = by_rule(parent, name);
-	const bool may_give = *given;
 	int result = 1;
-	*given = false;
 	while (result > 0) {
 		struct cf_dentry *d = cf_dentry_lookup(parent, &own);
 		if (!d) {
-			result = miss(parent, &own, locked, may_give, dentry);
-			*given = may_give && !result;
+			result = miss(parent, &own, locked, given, dentry);
 		} else if (!(cf_dentry_flags(d) & CF_DENTRY_OP_REVALIDATE) || (result = cf_dentry_revalidate(d, true)) > 0) {
 			*dentry = d;
 			return 0;
@@ -167,15 +167,10 @@ static int find(struct cf_dentry *parent, const struct cf_name *name, bool locke
 
 int cf_dentry_find(struct cf_dentry *parent, const struct cf_name *name, bool locked, struct cf_dentry **dentry)
 {
-	bool given = false;
-	return find(parent, name, locked, &given, dentry);
+	return find(parent, name, locked, NULL, dentry);
 }
 
 int cf_dentry_find_given(struct cf_dentry **parent, const struct cf_name *name, struct cf_dentry **dentry)
 {
-	bool given = true;
-	int result = find(*parent, name, true, &given, dentry);
-	if (given)
-		*parent = NULL;
-	return result;
+	return find(*parent, name, true, parent, dentry);
 }

@@ -30,8 +30,9 @@ static inline bool reference_take_all(int32_t *count, int32_t from)
 /* Frozen no more: the holder of the lock has one reference again. */
 static inline void reference_thaw(int32_t *count)
 {
-	/* Release: what was changed meanwhile before what is done with references that are taken from now on.
-	 * x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can. */
+	/* Sequentially consistent: as above; and what was changed meanwhile before what is done with references that are taken
+	 * from now on. An exchange: in the lab a store is seen late.
+	 * x86 cannot tell, a locked instruction is a full barrier; aarch64 and POWER can. */
 	__atomic_exchange_n(count, 1, __ATOMIC_SEQ_CST);
 }
 

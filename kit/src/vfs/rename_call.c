@@ -3,7 +3,9 @@
 // Linux's.
 #include "place.h"
 
-enum { NOREPLACE = 1, TRY_AGAIN = 1 };
+enum { NOREPLACE = 1 };
+// What is no result of a call.
+enum { TRY_AGAIN = 1, NOTHING_KNOWN };
 
 struct rename {
 	struct cf_task *task;
@@ -179,8 +181,6 @@ static bool is_one_file(const struct cf_vfs_peek *source, const struct cf_vfs_pe
 	return inode && cf_dentry_inode(target->dentry) == inode && !cf_dentry_seq_changed(target->dentry, target->seq) &&
 	       !cf_dentry_file_seq_changed(source->dentry, seq);
 }
-
-enum { NOTHING_KNOWN = 2 };
 
 // What is known at one moment, without a lock: that there is nothing to rename (-ENOENT), that both names are one file's (0), or
 // that the source is a directory (TRY_AGAIN).
