@@ -125,6 +125,14 @@ fn a_workspace_is_built_and_simulated() {
     let finding = report.0["finding"]["text"].as_str().expect("a finding");
     assert!(finding.contains("100% of it for ArcInner<Tally>.data.hits"), "{finding}");
     assert_eq!(line.sites()[0]["function"], "pool::count::{{closure}}", "{}", line.0);
+    // Reads and blocks are inline code, in the program's object and in those of libraries.
+    let (programs, _) = workspace.built(|name| name == "host" || name == "pool");
+    assert!(!programs.is_empty());
+    for path in programs {
+        let calls = hooks(&path);
+        assert!(!calls.iter().any(|name| name == "__sanitizer_cov_trace_pc" || name == "__tsan_read8"), "{calls:?}");
+        assert!(calls.iter().any(|name| name == "corefold_line_read8"), "{calls:?}");
+    }
     // Once more, nothing is compiled; and by itself the program runs natively.
     let again = workspace.corefold("run --release --cpus 2 -- {cpus}");
     assert!(!again.err.contains("Compiling") && again.err.contains("counted 20000"), "{}", again.err);
@@ -194,6 +202,18 @@ fn what_runs_in_the_build_has_no_hooks() {
     for path in target {
         assert!(hooks(&path).iter().any(|name| name == "corefold_block_unknown"), "{}", path.display());
     }
+}
+
+#[test]
+fn assembly_statements_are_seen() {
+    let workspace = Workspace::new();
+    workspace.corefold("run --release --example assembly --cpus 4 --json out.json");
+    let report = Report::read(&workspace.0.path("out.json"));
+    let line = report.at(4).lines().next().expect("a line");
+    assert_eq!(line.fields()[0], "assembly::TURNS");
+    let by =
+        |function: &str| line.sites().iter().any(|site| site["function"] == function && site["kind"] == "atomic rmw");
+    assert!(by("assembly::add_intel") && by("assembly::add_att"), "{}", line.0);
 }
 
 /// Flags that cargo gives to rustc: from each place that it takes them from.

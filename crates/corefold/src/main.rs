@@ -33,7 +33,10 @@ fn main() -> ExitCode {
         return ended("corefold cc", cc::assemble(args));
     }
     if let Some(args) = corefold_driver::cargo::rustc_called(std::env::args_os()) {
-        return failed("corefold", &corefold_driver::cargo::rustc(&args));
+        return ended("corefold", corefold_driver::cargo::rustc(&args));
+    }
+    if let Some(args) = corefold_driver::cargo::linker_called(std::env::args_os()) {
+        return failed("corefold", &corefold_driver::cargo::link(args));
     }
     if let Some(args) = cargo::called(std::env::args_os(), std::env::current_exe().ok().as_deref()) {
         return ended("cargo corefold", cargo::cargo(args));

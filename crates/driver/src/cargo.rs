@@ -7,51 +7,26 @@
 //! that is compiled with `--target`; build scripts and procedural macros are not. And cargo starts programs through a
 //! runner, `corefold run` or `corefold explore`.
 mod environment;
+mod inline;
 mod messages;
 mod project;
 mod rustc;
-mod versions;
+pub(crate) mod versions;
 mod words;
+pub(crate) mod work;
 
+pub use inline::{link, linker_called};
 pub use messages::Built;
 pub use project::{Named, named};
 pub use rustc::{called as rustc_called, compile as rustc};
-pub use versions::{TESTED, is_tested};
 pub use words::{Flag, Own, Words, split, value};
+pub use work::{NAME, TRIPLE, is_at_work, is_of_build};
 
 use crate::exit::bad_input;
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The name by which cargo finds its subcommand.
-pub const NAME: &str = "cargo-corefold";
-
-/// What is simulated: programs of this host's kind.
-pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-
-/// Set where cargo works for `cargo corefold`: the wrapper around rustc that the user has, or nothing.
-const VARIABLE: &str = "COREFOLD_CARGO";
-
-/// What cargo tells the build scripts of hooked packages, and only these: `--cfg corefold` is among their target's.
-const HOOKED: &str = "CARGO_CFG_COREFOLD";
-
-/// Does cargo work for `cargo corefold`?
-pub fn is_at_work() -> bool {
-    std::env::var_os(VARIABLE).is_some()
-}
-
-/// Is this process below a build script of a package that gets no hooks, as it builds a part of cargo's own work?
-pub fn is_for_host() -> bool {
-    is_at_work() && std::env::var_os("CARGO_CFG_TARGET_OS").is_some() && std::env::var_os(HOOKED).is_none()
-}
-
-/// Is the program a part of the build, which cargo starts as it starts the target's? Tests of procedural macros are.
-pub fn is_of_build(program: &OsStr) -> bool {
-    is_at_work() && !Path::new(program).components().any(|part| part.as_os_str() == TRIPLE)
-}
 
 /// What cargo is asked to do.
 pub struct Request {
@@ -86,7 +61,7 @@ pub fn start(request: &Request, runner: &[OsString], program: &[OsString]) -> Re
 /// cargo, with all that is ours but the runner.
 fn prepared(request: &Request) -> Result<Command> {
     versions::note()?;
-    let mut cargo = Command::new(cargo());
+    let mut cargo = Command::new(work::cargo());
     cargo.arg(request.subcommand).args(&request.options);
     match words::value(&request.options, "--target") {
         None => _ = cargo.args(["--target", TRIPLE]),
@@ -99,11 +74,6 @@ fn prepared(request: &Request) -> Result<Command> {
     };
     environment::set(&mut cargo, target_dir)?;
     Ok(cargo)
-}
-
-/// The cargo that called us.
-fn cargo() -> PathBuf {
-    std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
 /// Words as a list in TOML, whose strings are written as JSON's are.

@@ -18,10 +18,11 @@ mod specs;
 mod statements;
 mod unseen;
 
-pub use assembler::assemble;
+pub use assembler::{assemble, exit_code, object_of_rust};
 
+use crate::cargo::work;
 use crate::exit::bad_input;
-use crate::{cargo, runtime};
+use crate::runtime;
 use anyhow::{Context, Result};
 use arguments::Arguments;
 use std::ffi::{OsStr, OsString};
@@ -88,7 +89,7 @@ fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
     let words: Vec<&str> = named.split_whitespace().collect();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
-    if cargo::is_for_host() {
+    if work::is_for_host() {
         command.args(args);
         return Ok(command);
     }
@@ -110,7 +111,7 @@ fn command(language: Language, args: Vec<OsString>) -> Result<Command> {
 /// The file of the command `corefold`, which compilers call in place of `as`: this program, or the one beside it.
 pub(crate) fn corefold() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
-    if !own.file_name().is_some_and(|name| name == cargo::NAME || wrapper(name).is_some()) {
+    if !own.file_name().is_some_and(|name| name == work::NAME || wrapper(name).is_some()) {
         return Ok(own);
     }
     let beside = own.with_file_name("corefold");
@@ -126,7 +127,13 @@ fn is_assembly(arg: &OsString) -> bool {
     [&b".s"[..], b".S", b".sx"].iter().any(|end| arg.ends_with(end)) || arg.windows(9).any(|part| part == b"assembler")
 }
 
-fn joined(option: &str, path: &std::path::Path) -> OsString {
+/// A script of that name that starts `corefold` with these words first, where a compiler starts a program of its own.
+pub fn stand_in(name: &str, words: &str) -> Result<PathBuf> {
+    let file = installed::File { name, content: installed::script(&corefold()?, words), runs: true };
+    Ok(installed::install(&[file])?.join(name))
+}
+
+pub(crate) fn joined(option: &str, path: &std::path::Path) -> OsString {
     let mut word = OsString::from(option);
     word.push(OsStr::new(path));
     word

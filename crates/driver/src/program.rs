@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a program can be simulated, said before it is started.
+use crate::cargo::work;
 use crate::exit::bad_input;
-use crate::{cargo, rust};
+use crate::rust;
 use anyhow::Result;
 use object::elf::{ET_DYN, ET_EXEC, PT_INTERP};
 use object::read::elf::{ElfFile64, ElfSection64, FileHeader, ProgramHeader};
@@ -24,7 +25,7 @@ pub struct Program {
 
 /// The program if it can be simulated. A name without a slash is looked up in `PATH`, as a shell does.
 pub fn check(name: &OsStr) -> Result<Program> {
-    examine(name, cargo::is_at_work())
+    examine(name, work::is_at_work())
 }
 
 /// The same, for a program that `cargo corefold` has built: hooks in its C alone do not do.
@@ -135,10 +136,11 @@ fn instrumented(shown: &str, elf: &ElfFile64, by_cargo: bool) -> Result<()> {
              without -static-libtsan, clang with -shared-libsan), or {COMPILE}"
         ));
     }
-    if let Some(rustc) = rust::version(elf)
-        && !(imports(&|name| name == rust::HOOK) || hooks && !by_cargo)
+    let comment = rust::comment(elf);
+    if let Some(rustc) = rust::version(&comment)
+        && !(imports(&|name| name == rust::HOOK) || comment.contains(rust::INLINE) || hooks && !by_cargo)
     {
-        return Err(rust::without_hooks(shown, &rustc, by_cargo));
+        return Err(rust::without_hooks(shown, rustc, by_cargo));
     }
     if !hooks {
         return Err(bad_input!("{shown} is not instrumented, so its memory accesses cannot be seen: {COMPILE}"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The environment that cargo gets: how rustc and the compilers of C and C++ are called.
-use super::{TRIPLE, VARIABLE};
+use super::work::{TRIPLE, VARIABLE};
 use crate::exit::bad_input;
 use anyhow::Result;
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cargo knows of the packages: where it builds, and which targets there are.
-use super::words;
+use super::{words, work};
 use crate::exit::bad_input;
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -64,7 +64,7 @@ fn kind_of(package: &Value, name: &OsStr) -> Option<(&'static str, &'static str)
 }
 
 fn metadata(options: &[OsString]) -> Result<Value> {
-    let mut cargo = Command::new(super::cargo());
+    let mut cargo = Command::new(work::cargo());
     cargo.args(["metadata", "--no-deps", "--format-version=1"]).stderr(Stdio::inherit());
     for name in ["--manifest-path", "--config"] {
         cargo.args(words::value(options, name).into_iter().flat_map(|value| [name.into(), value]));

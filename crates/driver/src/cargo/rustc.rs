@@ -3,8 +3,11 @@
 //!
 //! As a wrapper and not by RUSTFLAGS: cargo takes flags from one of several places (the environment, a target's
 //! configuration, the build's), so that ours would replace the user's.
-use super::{TRIPLE, VARIABLE};
+use super::inline::Crate;
+use super::words::value;
+use super::work::{self, TRIPLE, VARIABLE};
 use crate::runtime;
+use crate::rust::INLINE;
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -30,23 +33,24 @@ const OTHERS: [&str; 10] = [
 /// Does cargo call this program for rustc? Then it names rustc, or a wrapper, first.
 pub fn called(mut args: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
     let first = args.nth(1)?;
-    let named = super::is_at_work() && (first == "rustc" || first.as_bytes().contains(&b'/'));
+    let named = work::is_at_work() && (first == "rustc" || first.as_bytes().contains(&b'/'));
     named.then(|| std::iter::once(first).chain(args).collect())
 }
 
-/// Becomes rustc; returns only if it cannot.
-pub fn compile(args: &[OsString]) -> anyhow::Error {
-    let become_it = || -> Result<std::convert::Infallible> {
-        let mut rustc = command(args);
-        if args[1..] == ["-vV"] {
-            version(&mut rustc)?;
+/// Runs rustc. Returns its exit code.
+pub fn compile(args: &[OsString]) -> Result<u8> {
+    let mut rustc = command(args);
+    if args[1..] == ["-vV"] {
+        version(&mut rustc)?;
+    }
+    let words = with_files(args);
+    if is_for_target(&words) {
+        rustc.args(flags(&runtime::find()?));
+        if let Some(call) = Crate::of(&words) {
+            return call.compile(rustc);
         }
-        if is_for_target(args) {
-            rustc.args(flags(&runtime::find()?));
-        }
-        Err(rustc.exec()).with_context(|| format!("cannot start {}", rustc.get_program().display()))
-    };
-    become_it().expect_err("there is nothing that it could return")
+    }
+    Err(rustc.exec()).with_context(|| format!("cannot start {}", rustc.get_program().display()))
 }
 
 fn command(args: &[OsString]) -> Command {
@@ -61,27 +65,28 @@ fn command(args: &[OsString]) -> Command {
 fn version(rustc: &mut Command) -> Result<()> {
     let output = rustc.output().with_context(|| format!("cannot start {}", rustc.get_program().display()))?;
     let mut hasher = DefaultHasher::new();
-    (flags(&runtime::find()?), env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+    (flags(&runtime::find()?), INLINE, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
     println!("{}corefold: {:016x}", String::from_utf8_lossy(&output.stdout), hasher.finish());
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
     std::process::exit(output.status.code().unwrap_or(1))
 }
 
-/// cargo names the target for what goes into programs, and not for build scripts and procedural macros.
-fn is_for_target(args: &[OsString]) -> bool {
-    let in_file = |file: &[u8]| {
-        std::fs::read(OsStr::from_bytes(file)).is_ok_and(|text| {
-            is_for_target(
-                &text.split(|&byte| byte == b'\n').map(|line| OsStr::from_bytes(line).into()).collect::<Vec<_>>(),
-            )
-        })
+/// The words, with those of files that are named, `@FILE`, as cargo passes a long call.
+fn with_files(args: &[OsString]) -> Vec<OsString> {
+    let in_file = |file: &[u8]| std::fs::read(OsStr::from_bytes(file)).unwrap_or_default();
+    let lines = |text: &[u8]| -> Vec<OsString> {
+        text.split(|&byte| byte == b'\n').map(|line| OsStr::from_bytes(line).into()).collect()
     };
-    let after = |word: &OsString| word == "--target";
-    args.windows(2).any(|pair| after(&pair[0]) && pair[1] == TRIPLE)
-        || args.iter().any(|word| match word.as_bytes() {
-            [b'@', file @ ..] => in_file(file),
-            word => word.strip_prefix(b"--target=") == Some(TRIPLE.as_bytes()),
-        })
+    let words = |word: &OsString| match word.as_bytes() {
+        [b'@', file @ ..] => lines(&in_file(file)),
+        _ => vec![word.clone()],
+    };
+    args.iter().flat_map(words).collect()
+}
+
+/// cargo names the target for what goes into programs, and not for build scripts and procedural macros.
+fn is_for_target(words: &[OsString]) -> bool {
+    value(words, "--target").is_some_and(|target| target == TRIPLE)
 }
 
 fn flags(runtime: &Path) -> Vec<OsString> {
@@ -111,6 +116,6 @@ mod tests {
         assert!(!is_for_target(&words("rustc --target wasm32-unknown-unknown a.rs")));
         let mut file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file, b"--crate-name\na\n--target\nx86_64-unknown-linux-gnu\n").unwrap();
-        assert!(is_for_target(&words(&format!("rustc @{}", file.path().display()))));
+        assert!(is_for_target(&with_files(&words(&format!("rustc @{}", file.path().display())))));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The versions of rustc that tests have built with.
-use super::TRIPLE;
+use super::work::TRIPLE;
 use crate::exit::bad_input;
 use anyhow::{Context, Result};
 use std::process::Command;

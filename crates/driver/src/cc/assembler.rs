@@ -2,7 +2,8 @@
 //! What compilers call in place of `as`: filters the assembly, then runs `as`.
 use super::statements::Compiler;
 use super::{assembly, dialect, statements, unseen};
-use anyhow::{Context, Result};
+use crate::rust;
+use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -30,13 +31,27 @@ pub fn assemble(mut args: Vec<OsString>) -> Result<u8> {
         None => from_standard_input()?,
     };
     let inlined = match std::str::from_utf8(&assembly) {
-        Ok(text) if of_clang => assembly::inline_hooks(&dialect::adapt(text), Compiler::Clang).into_bytes(),
+        Ok(text) if of_clang => of_llvm(text).into_bytes(),
         Ok(text) => assembly::inline_hooks(text, Compiler::Gcc).into_bytes(),
         // Not the compiler's: assembled as it is, its hooks stay calls.
         Err(_) => assembly,
     };
     let rest = args.iter().enumerate().filter(|(at, _)| Some(*at) != source).map(|(_, arg)| arg.as_os_str());
     run(rest, &inlined)
+}
+
+/// Assembles what rustc wrote, which has the hooks that clang's has, and notes that they are inline code.
+pub fn object_of_rust(assembly: &Path, object: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(assembly).with_context(|| format!("cannot read {}", assembly.display()))?;
+    let inlined = of_llvm(&text) + &format!("\t.ident\t\"{}\"\n", rust::INLINE);
+    match run(["--64".as_ref(), "-o".as_ref(), object.as_os_str()].into_iter(), inlined.as_bytes())? {
+        0 => Ok(()),
+        code => bail!("the assembler ended with exit code {code}"),
+    }
+}
+
+fn of_llvm(assembly: &str) -> String {
+    assembly::inline_hooks(&dialect::adapt(assembly), Compiler::Clang)
 }
 
 /// A file of assembly that somebody wrote: stays as it is, and the object says that it is there. None if it
@@ -83,6 +98,6 @@ fn run<'a>(args: impl Iterator<Item = &'a OsStr>, assembly: &[u8]) -> Result<u8>
     Ok(exit_code(status))
 }
 
-fn exit_code(status: ExitStatus) -> u8 {
+pub fn exit_code(status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

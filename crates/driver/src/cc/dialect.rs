@@ -38,6 +38,7 @@ pub fn adapt(assembly: &str) -> String {
         match call {
             Some((name, hook)) => out += &line.replacen(name, hook, 1),
             None if line.contains("@llvm_") => out += &section(line),
+            None if line.trim_start().starts_with(".file") => out += &file(line),
             None if RANDOM.iter().any(|name| line.trim_start().starts_with(name)) => out += &without_suffix(line),
             None => out += line,
         }
@@ -65,6 +66,14 @@ fn size_after(line: &str, size: Option<u32>) -> Option<u32> {
     let debug = text.starts_with(".Ltmp") || text.starts_with(".loc") || text.starts_with(['#', '\n']);
     let elsewhere = text.contains(':') || text.starts_with("call") || text.starts_with('j') || text.contains("%edx");
     size.filter(|_| debug || !(elsewhere || ["%rdx", "%dx", "%dl", "%dh"].iter().any(|part| text.contains(part))))
+}
+
+/// GNU's assembler takes the directory of a source file apart from its name in DWARF 5 alone, which has a sum of the file behind.
+fn file(line: &str) -> String {
+    match line.split_once("\" \"").filter(|(_, name)| name.trim_end().ends_with('"')) {
+        Some((directory, name)) => format!("{directory}/{name}"),
+        None => line.to_owned(),
+    }
 }
 
 fn section(line: &str) -> String {
@@ -114,6 +123,14 @@ mod tests {
         ] {
             let text = format!("{before}\tcallq\t__tsan_memcpy@PLT\n\tcallq\tmemccpy@PLT\n");
             assert_eq!(adapt(&text), text);
+        }
+    }
+
+    #[test]
+    fn the_directory_of_a_file_goes_with_its_name() {
+        assert_eq!(adapt("\t.file\t2 \"/src/a b\" \"x.rs\"\n"), "\t.file\t2 \"/src/a b/x.rs\"\n");
+        for line in ["\t.file\t\"x.c\"\n", "\t.file\t0 \"/src\" \"x.c\" md5 0x12\n"] {
+            assert_eq!(adapt(line), line);
         }
     }
 

@@ -9,25 +9,30 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Hash)]
-pub struct File {
-    pub name: &'static str,
+pub struct File<'a> {
+    pub name: &'a str,
     pub content: Vec<u8>,
     /// A script, which is started.
     pub runs: bool,
 }
 
 /// The program's side of what the runtime offers, for every compiler.
-pub fn header() -> File {
+pub fn header() -> File<'static> {
     File { name: "include/corefold.h", content: include_bytes!("../../include/corefold.h").to_vec(), runs: false }
 }
 
-/// A script that stands for `as` and says first whose assembly it is.
-pub fn assembler(own: &Path, whose: &str) -> Vec<u8> {
+/// A script that stands for another program: it starts this one, with these words first.
+pub fn script(own: &Path, words: &str) -> Vec<u8> {
     let mut text = b"#!/bin/sh\nexec '".to_vec();
     let path = own.as_os_str().as_bytes();
     path.iter().for_each(|&byte| if byte == b'\'' { text.extend(br"'\''") } else { text.push(byte) });
-    text.extend(format!("' {ASSEMBLE} {whose} \"$@\"\n").bytes());
+    text.extend(format!("' {words} \"$@\"\n").bytes());
     text
+}
+
+/// The script that stands for `as` and says first whose assembly it is.
+pub fn assembler(own: &Path, whose: &str) -> Vec<u8> {
+    script(own, &format!("{ASSEMBLE} {whose}"))
 }
 
 /// Puts the files into a directory whose name their content decides, so that compilers of several
@@ -65,7 +70,7 @@ mod tests {
 
     #[test]
     fn paths_are_quoted() {
-        let text = String::from_utf8(assembler(Path::new("/a b/it's/corefold"), "--of-clang")).unwrap();
+        let text = String::from_utf8(script(Path::new("/a b/it's/corefold"), "assemble --of-clang")).unwrap();
         assert_eq!(text, "#!/bin/sh\nexec '/a b/it'\\''s/corefold' assemble --of-clang \"$@\"\n");
     }
 }

@@ -223,16 +223,18 @@ fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
 /// The running thread, whose reads are shown, is about to read on a line of its own.
 #[cold]
 fn poll(address: u64, pc: u64, size: u64) {
-    if size > 8 {
-        return;
+    // No loop waits for a vector.
+    let may_spin = size <= 8;
+    if may_spin {
+        looked(address, pc, size as u8, ProgramMemory.read(address, size as u8), AccessKind::Read, false);
     }
-    looked(address, pc, size as u8, ProgramMemory.read(address, size as u8), AccessKind::Read, false);
     let fiber = current();
-    fiber.spins.polls.others = if fiber.spins.spinning() { 0 } else { fiber.spins.polls.others + 1 };
+    let spins = may_spin && fiber.spins.spinning();
+    fiber.spins.polls.others = if spins { 0 } else { fiber.spins.polls.others + 1 };
     if fiber.spins.polls.others > OTHERS {
         fiber.spins.polls.on = false;
         show_reads(false);
-    } else if fiber.spins.is_steady(pc) && skip() {
+    } else if may_spin && fiber.spins.is_steady(pc) && skip() {
         plain_read(address, pc, size);
     }
 }
