@@ -66,7 +66,7 @@ fn share(policy: u32, every: u32) -> Option<Share> {
 /// The scaled form seldom conflicts; the unscaled one does often enough that the tests are not too easy.
 #[test]
 fn commuting_calls_share_no_line() {
-    let every = if stress() { 7 } else { 211 };
+    let every = if stress() { 7 } else { 421 };
     let (Some(scaled), Some(twin)) = (share(SCALED, every), share(TWIN, every)) else { return };
     assert_eq!(scaled.tests, twin.tests);
     if stress() {

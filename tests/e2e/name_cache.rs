@@ -2,7 +2,7 @@
 //! The kit's name cache: what a path walk moves between CPUs, how it scales, and many schedules of it.
 use crate::case;
 use crate::harness::{
-    Line, Place, Program, Report, Simulation, liburcu, native_with, program_with, sources_in, stress,
+    Line, Place, Program, Report, Simulation, liburcu, native_with, objects, program_with, sources_in, stress,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -11,15 +11,20 @@ pub fn kit(path: &str) -> String {
     format!("{}/../kit/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A program over the caches, built with a locking policy. `None` without liburcu's source.
-pub fn cache_program(source: &str, policy: u32, defines: &[&str]) -> Option<Program> {
-    let mut options: Vec<String> = defines.iter().map(|define| (*define).to_owned()).collect();
-    options.extend([format!("-DCF_VFS_POLICY={policy}"), "-I".to_owned(), kit("include")]);
-    options.extend(sources_in(Path::new(&kit("src"))));
-    options.extend(sources_in(Path::new(&kit("src/vfs"))));
-    options.extend_from_slice(liburcu()?);
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    Some(program_with(&kit(source), &options))
+/// A program over the caches, built with a locking policy. Of the options, those for the kit (`-DCF_…`) are for its objects,
+/// too. `None` without liburcu's source.
+pub fn cache_program(source: &str, policy: u32, options: &[&str]) -> Option<Program> {
+    let (urcu_sources, mut flags): (Vec<String>, Vec<String>) =
+        liburcu()?.iter().cloned().partition(|option| option.ends_with(".c"));
+    flags.extend([format!("-DCF_VFS_POLICY={policy}"), "-I".to_owned(), kit("include"), "-D_GNU_SOURCE".to_owned()]);
+    let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    flags.extend(options.iter().filter(|option| option.starts_with("-DCF_")));
+    let folders = ["src", "src/vfs"].map(|folder| sources_in(Path::new(&kit(folder))));
+    let objects: Vec<String> =
+        folders.iter().chain([&urcu_sources]).flat_map(|sources| objects(sources, &flags)).collect();
+    let own = options.iter().filter(|option| !option.starts_with("-DCF_"));
+    let all: Vec<&str> = flags.iter().chain(own).copied().chain(objects.iter().map(String::as_str)).collect();
+    Some(program_with(&kit(source), &all))
 }
 
 pub const SCALED: u32 = 5;
@@ -78,7 +83,7 @@ fn walks_scale_as_private_work_does_and_the_twin_does_not() {
 fn workloads(policy: u32, more: &[&str]) -> Option<Program> {
     let mut options = sources_in(Path::new(&kit("bench/vfs")));
     options.retain(|path| !path.ends_with("/main.c"));
-    let others = ["-D_GNU_SOURCE", "-DBENCH_VFS_KIT", "-Wl,--no-as-needed", "-lm", "-I"].map(str::to_owned);
+    let others = ["-DBENCH_VFS_KIT", "-Wl,--no-as-needed", "-lm", "-I"].map(str::to_owned);
     options.extend(others.into_iter().chain([kit("bench/vfs")]));
     let options: Vec<&str> = options.iter().map(String::as_str).chain(more.iter().copied()).collect();
     cache_program("bench/vfs/main.c", policy, &options)

@@ -73,6 +73,19 @@ pub fn native_with(source: &str, options: &[&str]) -> Program {
     compiled(Compiler::Gcc, source, options, false)
 }
 
+/// Objects of sources that several programs share, instrumented; no two sources of one name.
+pub fn objects(sources: &[String], options: &[&str]) -> Vec<String> {
+    let directory = once(&format!("{} {}", options.join(" "), sources.join(" ")), |directory| {
+        std::fs::create_dir(directory).unwrap();
+        let mut command = Command::new(corefold());
+        command.arg("cc").args(COMMON).args(options).arg("-c").args(sources).current_dir(directory);
+        let compiled = said(&mut command);
+        assert_eq!(compiled.code, Some(0), "{command:?}:\n{}", compiled.err);
+    });
+    let object = |source: &String| directory.join(Path::new(source).file_stem().unwrap()).with_extension("o");
+    sources.iter().map(|source| object(source).display().to_string()).collect()
+}
+
 /// The sources in a directory of `tests/programs`, sorted.
 pub fn programs(directory: &str) -> Vec<String> {
     let found = sources_in(&sources().join(directory));
@@ -92,19 +105,29 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
-/// Each is compiled by the first test that asks for it; others wait for that.
 fn compiled(compiler: Compiler, source: &str, options: &[&str], instrumented: bool) -> Program {
-    type Built = Arc<OnceLock<Program>>;
-    static BUILT: Mutex<Option<HashMap<String, Built>>> = Mutex::new(None);
     let form = if instrumented { format!("simulated {}", compiler.cc()) } else { "native".into() };
     // Options may hold whole paths, and a file's name must not be as long as these.
     let brief: Vec<&str> = options.iter().map(|option| option.rsplit('/').next().unwrap_or(option)).collect();
-    let name = format!("{source} {} {form}", brief.join(" ")).replace(['/', ' '], "_");
+    let name = format!("{source} {} {form}", brief.join(" "));
+    once(&name, |output| compile(compiler, source, options, instrumented, output))
+}
+
+/// What is made under this name, by the first test that asks for it; others wait for that.
+fn once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    type Made = Arc<OnceLock<PathBuf>>;
+    static MADE: Mutex<Option<HashMap<String, Made>>> = Mutex::new(None);
+    let name = name.replace(['/', ' '], "_");
     let slot = {
-        let mut built = BUILT.lock().unwrap_or_else(|e| e.into_inner());
-        built.get_or_insert_default().entry(name.clone()).or_default().clone()
+        let mut made = MADE.lock().unwrap_or_else(|e| e.into_inner());
+        made.get_or_insert_default().entry(name.clone()).or_default().clone()
     };
-    slot.get_or_init(|| compile(compiler, source, options, instrumented, &output().join(file_name(name)))).clone()
+    let path = slot.get_or_init(|| {
+        let path = output().join(file_name(name));
+        make(&path);
+        path
+    });
+    path.clone()
 }
 
 /// No longer than file names may be.
@@ -119,7 +142,7 @@ fn file_name(name: String) -> String {
     format!("{start}_{hash:016x}")
 }
 
-fn compile(compiler: Compiler, source: &str, options: &[&str], instrumented: bool, output: &Path) -> Program {
+fn compile(compiler: Compiler, source: &str, options: &[&str], instrumented: bool, output: &Path) {
     let cxx = source.ends_with(".cpp");
     let mut command = match instrumented {
         true => Command::new(corefold()),
@@ -135,7 +158,6 @@ fn compile(compiler: Compiler, source: &str, options: &[&str], instrumented: boo
     command.arg(source).arg("-o").arg(output).current_dir(sources());
     let compiled = said(&mut command);
     assert_eq!(compiled.code, Some(0), "{command:?}:\n{}", compiled.err);
-    output.to_owned()
 }
 
 /// Where programs of this test run are, until it ends.

@@ -12,7 +12,7 @@ mod simulate;
 mod suite;
 
 pub use build::{corefold, stress};
-pub use compile::{Compiler, Program, native, native_with, program, program_with, programs, sources_in};
+pub use compile::{Compiler, Program, native, native_with, objects, program, program_with, programs, sources_in};
 pub use fetch::package;
 pub use liburcu::liburcu;
 pub use place::{Place, Said, printed_natively, said};

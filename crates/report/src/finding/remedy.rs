@@ -14,6 +14,8 @@ const HAND_OVER: &str = "pass several items at a time";
 const ONE_WRITER: &str = "fewer writes by the one writer, or none where the value stays the same";
 const STORES: &str = "a part for each CPU, or store only when the value changes";
 const READERS: &str = "for readers, a lock that they do not write to (RCU, a sequence count, a lock for each CPU)";
+const SELDOM: &str = "meet less often, with more work between";
+const EVEN: &str = "even out the threads' shares of the work";
 const WRITERS: &str = "for writers, hold it for less time or split what it guards";
 
 /// The sentence; empty where the cause says it already, or where nothing is known to help.
@@ -21,6 +23,10 @@ pub fn remedy(point: &Point, cause: &Cause) -> String {
     let what = match cause {
         Cause::Lock(lock) if lock.kind == LockKind::RwLock => Some(format!("{WRITERS}; {READERS}")),
         Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
+        // Of std's, a mutex and a condition variable, nobody knows who comes last.
+        Cause::Lock(lock) if lock.worst().type_name.as_deref() == Some("Barrier") => {
+            Some(format!("{EVEN}, or {SELDOM}"))
+        }
         Cause::Lock(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name()),
         Cause::Lines(group) => match lock_on(point, group).filter(|_| group.verdict.sharing != Sharing::False) {
             Some(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name),
@@ -57,8 +63,8 @@ fn of_barrier(lock: &LockGroup) -> &'static str {
     let chance =
         |meetings: &Meetings| units::share(meetings.last_rounds, meetings.rounds) * f64::from(meetings.threads);
     match lock.worst().meetings.as_ref().is_some_and(|meetings| chance(meetings) < 2.0) {
-        true => "meet less often, with more work between",
-        false => "even out the threads' shares of the work",
+        true => SELDOM,
+        false => EVEN,
     }
 }
 

@@ -346,6 +346,21 @@ fn idle_cpus_come_before_a_line_that_the_busy_few_wait_for() {
     assert_eq!(finding(&Curve::new(&creating(), Work::Total)).name, "idle");
 }
 
+/// Rust's is a mutex and a condition variable.
+#[test]
+fn a_barrier_by_its_type_has_a_barriers_remedy() {
+    let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+    run.locks = vec![lock("step_done", LockKind::Futex, 0x9000, 6_000_000)];
+    run.locks[0].type_name = Some("Barrier".into());
+    let text = said(&[timed(1, 1_000_000), run]);
+    assert!(
+        text.ends_with(
+            " To try: even out the threads' shares of the work, or meet less often, with more work between."
+        ),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_lock_that_keeps_the_cpus_idle_stays_the_finding() {
     let blocked = |wait_percent: u64| {

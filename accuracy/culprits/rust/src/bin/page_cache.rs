@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A cache of pages behind one `parking_lot::Mutex`.
-//! The twin: pages by hash in 1024 caches, each with its lock and cache lines of its own.
+//! The twin: a cache for each worker, in cache lines of its own.
 use parking_lot::Mutex;
 use rust_culprits::{TWIN, arguments, check, on_threads, work};
 use std::collections::HashMap;
@@ -16,8 +16,8 @@ struct Store {
 }
 
 impl Store {
-    fn read(&self, page: u64) {
-        let cache = &self.caches[(page >> 40) as usize % self.caches.len()];
+    fn read(&self, worker: usize, page: u64) {
+        let cache = &self.caches[worker % self.caches.len()];
         *cache.pages.lock().entry(page % 64).or_default() += 1;
     }
 
@@ -28,9 +28,9 @@ impl Store {
 
 fn main() {
     let (threads, operations) = arguments();
-    let store = Store { caches: (0..if TWIN { 1024 } else { 1 }).map(|_| Cache::default()).collect() };
+    let store = Store { caches: (0..if TWIN { threads } else { 1 }).map(|_| Cache::default()).collect() };
     on_threads(threads, operations, |t, share| {
-        (0..share).for_each(|n| store.read(work((t * share + n) as u64, 40)));
+        (0..share).for_each(|n| store.read(t, work((t * share + n) as u64, 40)));
         0
     });
     check("reads", store.reads(), operations);
