@@ -58,7 +58,7 @@ static void free_file(struct cf_rcu_head *head)
 
 void cf_file_put(struct cf_file *file)
 {
-	// Acquire and release: with all who have put it.
+	// Acquire and release: with all who have put it. x86 cannot tell, whose subtraction is a full fence; aarch64 can.
 	if (__atomic_sub_fetch(&file->count, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (file->ops && file->ops->release)
@@ -99,7 +99,9 @@ static int take_lowest_between(struct cf_task *task, int from, int to)
 	return -EMFILE;
 }
 
-// With the task's lock. AGAIN: a lower one than this has been closed meanwhile.
+// With the task's lock. AGAIN: a lower one than this has been closed meanwhile. Sequentially consistent, with a close and with
+// lower(): the exchange comes before the looks at the slots, as theirs of a slot come before the look at `lowest`. x86 cannot
+// tell, whose locked instructions are full fences; aarch64 can.
 static int scan_for_lowest__(struct cf_task *task, int limit)
 {
 	int from = __atomic_exchange_n(&task->lowest, SCANNING, __ATOMIC_SEQ_CST), now = SCANNING;
@@ -110,7 +112,7 @@ static int scan_for_lowest__(struct cf_task *task, int limit)
 		if (__atomic_compare_exchange_n(&task->lowest, &now, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			return fd;
 	if (fd >= 0)
-		__atomic_store_n(cf_task_slot(task, fd), NULL, __ATOMIC_SEQ_CST);
+		__atomic_store_n(cf_task_slot(task, fd), NULL, __ATOMIC_RELAXED); // what it is scanned for again is below
 	return AGAIN;
 }
 
@@ -143,13 +145,13 @@ int cf_fd_reserve(struct cf_task *task, int flags)
 
 static void lower(struct cf_task *task, int fd)
 {
-	// Sequentially consistent, as in the scan: one of the two sees the other.
+	// Sequentially consistent, as in the scan: one of the two sees the other. x86 cannot tell, aarch64 can.
 	int now = __atomic_load_n(&task->lowest, __ATOMIC_SEQ_CST);
 	while (fd < now && !__atomic_compare_exchange_n(&task->lowest, &now, fd, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
 }
 
-// file null: the descriptor is free again.
+// file null: the descriptor is free again. Sequentially consistent, for lower(); a release, for who finds the file.
 void cf_fd_set(struct cf_task *task, int fd, struct cf_file *file)
 {
 	__atomic_store_n(cf_task_slot(task, fd), file, __ATOMIC_SEQ_CST);
@@ -207,11 +209,13 @@ int cf_vfs_close(struct cf_task *task, int fd)
 		file = in_slot(slot);
 		if (!file || file == RESERVED)
 			return -EBADF;
-		// Acquire: the file.
-	} while (!__atomic_compare_exchange_n(slot, &file, CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+		// Acquire: the file. Sequentially consistent, for lower(), as a scan waits for who is closing. x86 cannot tell,
+		// aarch64 can.
+	} while (!__atomic_compare_exchange_n(slot, &file, CLOSING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	CF_TEST_POINT("fd: closing");
 	lower(task, fd);
-	__atomic_store_n(slot, NULL, __ATOMIC_SEQ_CST); // after `lowest`, for who sees that it is free
+	// Release: after `lowest`, for who sees that it is free. x86 cannot tell, aarch64 can.
+	__atomic_store_n(slot, NULL, __ATOMIC_RELEASE);
 	cf_file_put(file);
 	cf_vfs_relax(task->vfs);
 	return 0;

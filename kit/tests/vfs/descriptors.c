@@ -80,6 +80,44 @@ TEST("a descriptor is one open's at a time, and the lowest if asked for")
 	}
 }
 
+// --- Descriptors that all open, use, duplicate and close, whoever opened them.
+
+enum { SHARED = 4 };
+
+static void one_of(int result, int error, int other)
+{
+	CHECK(result >= 0 || result == -error || result == -other);
+}
+
+static void use_all_descriptors(int id, void *rounds)
+{
+	uint64_t random = (uint64_t)id * 77 + 5;
+	for (long i = 0; i < *(long *)rounds; i++) {
+		int fd = (int)random_below(&random, SHARED);
+		struct cf_stat s;
+		char byte;
+		switch (random_below(&random, 6)) {
+		case 0: one_of(cf_vfs_open(task, "/f", O_RDWR | O_CREAT, 0600), EMFILE, EMFILE); break;
+		case 1: one_of(cf_vfs_open(task, "/f", O_RDWR | O_CREAT | CF_O_ANYFD, 0600), EMFILE, EMFILE); break;
+		case 2: one_of(cf_vfs_fstat(task, fd, &s), EBADF, EBADF); break;
+		case 3: one_of((int)cf_vfs_read(task, fd, &byte, 1), EBADF, EBADF); break;
+		case 4: one_of(cf_vfs_dup2(task, fd, (int)random_below(&random, SHARED)), EBADF, EBUSY); break;
+		default: one_of(cf_vfs_close(task, fd), EBADF, EBADF); break;
+		}
+	}
+}
+
+TEST("descriptors that all open, use, duplicate and close")
+{
+	long rounds = scaled(20000);
+	begin(0, 0);
+	CHECK_EQUAL(cf_task_limit(task, SHARED), 0);
+	vfs_crew(OPENERS, use_all_descriptors, &rounds);
+	for (int fd = 0; fd < SHARED; fd++)
+		cf_vfs_close(task, fd);
+	end();
+}
+
 // --- Steps of an open and a close held apart (hold.h).
 
 static int opened, looked_at;
