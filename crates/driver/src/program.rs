@@ -118,9 +118,7 @@ fn wrong_architecture(shown: &str, what: &str) -> anyhow::Error {
 const OLDER: &str = "corefold_slow_";
 
 fn instrumented(shown: &str, elf: &ElfFile64, by_cargo: bool) -> Result<()> {
-    let hook = |name: &str| {
-        name.starts_with("__tsan_") || ["__sanitizer_cov_trace_pc", "corefold_block_unknown"].contains(&name)
-    };
+    let hook = |name: &str| name.starts_with("__tsan_") || [rust::HOOK, "corefold_block_unknown"].contains(&name);
     let imports = |wanted: &dyn Fn(&str) -> bool| {
         elf.dynamic_symbols().any(|symbol| symbol.is_undefined() && wanted(symbol.name().unwrap_or("")))
     };

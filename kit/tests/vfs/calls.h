@@ -49,4 +49,15 @@ static inline struct cf_task *user(uint32_t uid, uint32_t gid)
 	return made;
 }
 
+// A result, or one of these errors; the last is 0.
+static inline void expect(int64_t result, const int *errors)
+{
+	for (; result < 0 && *errors && *errors != -result; errors++)
+		;
+	if (result < 0 && !*errors) {
+		fprintf(stderr, "unexpected error %d\n", (int)-result);
+		CHECK(false);
+	}
+}
+
 #endif

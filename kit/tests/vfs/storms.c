@@ -19,16 +19,6 @@ static void some_path(uint64_t *random, char *path)
 		sprintf(path + length, "/m%u", random_below(random, NAMES));
 }
 
-static void expect(int64_t result, const int *errors)
-{
-	for (; result < 0 && *errors && *errors != -result; errors++)
-		;
-	if (result < 0 && !*errors) {
-		fprintf(stderr, "unexpected error %d\n", (int)-result);
-		CHECK(false);
-	}
-}
-
 // A file's bytes are all the same, whoever writes, if each writes at 0 and within a page.
 static void write_and_read(struct cf_task *t, int fd, uint64_t *random)
 {

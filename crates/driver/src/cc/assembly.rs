@@ -11,7 +11,7 @@ use super::unseen;
 use corefold_block::inline::{CLOCK, COST_HALF, FRAME_STEP, FRAMES, LIMIT, SHADOW, TAG, TAG_DIRTY, WROTE};
 
 /// Its calls show that a compiler wrote the assembly, with hooks.
-pub const BLOCK_HOOK: &str = "__sanitizer_cov_trace_pc";
+pub const BLOCK_HOOK: &str = crate::rust::HOOK;
 
 /// Replaces the calls of hot hooks in one assembly file, and has its asm statements tell what they do.
 pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
