@@ -89,21 +89,24 @@ build() { # WAY TEST'S SOURCE
     $(compiler_of "$way") $(flags_of "$way") -pthread "$mine/point.c" $objects -o "$mine/test"
 }
 
-run_explored() { # WAY ARGUMENTS
-    local how
+run_explored() { # WAY ARGUMENTS; the first of $schedules that fails is $killed_by
+    local how most=400
     case $1 in
-    lab) how="--machine xeon-4s-80 --cpus 6 --seeds 1-30" ;;
-    short) how="--cpus 4 --seeds 1-400 --timeout 20" ;;
-    sleepy) how="--cpus 6 --seeds 1-400 --timeout 20" ;;
-    histories) how="--cpus 4 --seeds 1-400 --timeout 60" ;;
+    lab) how="--machine xeon-4s-80 --cpus 6" most=30 ;;
+    short) how="--cpus 4 --timeout 20" ;;
+    sleepy) how="--cpus 6 --timeout 20" ;;
+    histories) how="--cpus 4 --timeout 60" ;;
     esac
-    (cd "$mine" && timeout 900 "$COREFOLD" explore --jobs 1 $how -- ./test $2 >out 2>&1)
+    [ "$schedules" -lt "$most" ] || schedules=$most
+    (cd "$mine" && timeout 3600 "$COREFOLD" explore --jobs 1 $how --seeds "1-$schedules" -- ./test $2 >out 2>&1)
     grep -q '^ *replay: ' "$mine/out" || return 1
+    killed_by=$(sed -n 's/^seed \([0-9]*\): .*/\1/p' "$mine/out" | head -n 1)
     by="$1, $(sed -n 's/^\(seed [0-9]*: .*\)/\1/p' "$mine/out" | head -n 1 | cut -c1-100)"
 }
 
 run_natively() { # WAY SOURCE PART OR ARGUMENTS
     local turn mode='' arguments='' most=4
+    killed_by=1
     case $1:$2 in
     atomics:*) mode=CF_TEST_ATOMICS=1 ;;
     tsan:tests/vfs/*) ;;
