@@ -66,7 +66,7 @@ fn compare(compiler: Compiler, form: Form, flags: &[&str]) -> Vec<String> {
     );
     let mut missed = Vec::new();
     for (name, recorded) in &plain.loops {
-        let base = plain_figures(&plain, recorded);
+        let base = plain_figures(plain, recorded);
         let hooked = instrumented_figures(&instrumented, &instrumented.loops[name]);
         let error = hooked.cycles / base.cycles * 100.0 - 100.0;
         println!(
@@ -88,7 +88,7 @@ fn loops_take_the_latency_of_their_chain() {
     let plain = support::plain(Gcc, &["-O2"]);
     let expected = [("increment", 5.0, 6.1), ("sum", 1.0, 1.3), ("polynomial", 7.9, 8.1), ("walk", 4.9, 5.1)];
     for (name, least, most) in expected {
-        let cycles = plain_figures(&plain, &plain.loops[name]).cycles;
+        let cycles = plain_figures(plain, &plain.loops[name]).cycles;
         assert!((least..=most).contains(&cycles), "{name}: {cycles}");
     }
 }

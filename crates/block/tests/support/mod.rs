@@ -10,6 +10,7 @@ pub use skylake::CORE;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{LazyLock, Mutex, OnceLock};
 
 /// What a loop did: the addresses recorded in order, and its atomic operations.
 #[derive(Default)]
@@ -25,8 +26,16 @@ pub struct Program {
 
 const SPECS: &str = "*cc1_options:\n+ -fsanitize=thread -fsanitize-coverage=trace-pc\n\n";
 
-/// The loops as the program has them, each instruction stepped.
-pub fn plain(compiler: Compiler, flags: &[&str]) -> Program {
+/// The loops as the program has them, each instruction stepped: by a signal each, so once for all tests that ask.
+pub fn plain(compiler: Compiler, flags: &[&str]) -> &'static Program {
+    type Stepped = HashMap<(Compiler, String), &'static OnceLock<Program>>;
+    static ALL: LazyLock<Mutex<Stepped>> = LazyLock::new(Mutex::default);
+    let key = (compiler, flags.join(" "));
+    let this = *ALL.lock().unwrap().entry(key).or_insert_with(|| Box::leak(Box::default()));
+    this.get_or_init(|| step(compiler, flags))
+}
+
+fn step(compiler: Compiler, flags: &[&str]) -> Program {
     let directory = tempfile::tempdir().unwrap();
     let object = compile_loops(compiler, flags, directory.path());
     let driver = compile(Compiler::Gcc, "driver.c", &["-O2", "-DPLAIN", "-mno-red-zone"], directory.path());
@@ -34,7 +43,7 @@ pub fn plain(compiler: Compiler, flags: &[&str]) -> Program {
 }
 
 /// What compiles the loops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compiler {
     Gcc,
     /// By its name.
