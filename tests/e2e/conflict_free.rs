@@ -39,14 +39,13 @@ fn plan(every: u32) -> String {
     plan.out
 }
 
-/// Runs one candidate of `every` under a locking policy. `None` without liburcu's source.
-fn share(policy: u32, every: u32) -> Option<Share> {
+/// Runs a plan of one candidate of `every` under a locking policy. `None` without liburcu's source.
+fn share(policy: u32, plan: &str, every: u32) -> Option<Share> {
     let mut sources = options(&["run", "trace", "plan", "world"]);
     sources.push(kit("tests/vfs/model/ours.c"));
     let program = cache_program("tests/conflict_free/main.c", policy, &borrowed(&sources))?;
     let place = Place::new();
     let mut share = Share::default();
-    let plan = plan(every);
     // In parts when there are many: memory that was aligned is not used again in the lab.
     let pairs: Vec<&str> = plan.lines().collect();
     for part in pairs.chunks(if every > 10 { pairs.len() } else { 7 }) {
@@ -67,7 +66,8 @@ fn share(policy: u32, every: u32) -> Option<Share> {
 #[test]
 fn commuting_calls_share_no_line() {
     let every = if stress() { 7 } else { 421 };
-    let (Some(scaled), Some(twin)) = (share(SCALED, every), share(TWIN, every)) else { return };
+    let chosen = plan(every);
+    let (Some(scaled), Some(twin)) = (share(SCALED, &chosen, every), share(TWIN, &chosen, every)) else { return };
     assert_eq!(scaled.tests, twin.tests);
     if stress() {
         let fewest = plan(1).lines().map(|pair| pair.matches(':').count()).min();

@@ -4,22 +4,17 @@
 //! some other thread.
 use crate::code::cost;
 use crate::counts::lock_table::LOCKS;
-use crate::counts::sites::{Counts, SITES};
 use crate::engine::{engine, line_start};
 use crate::hot::{Captured, hot};
 use crate::scheduling::alike::Alike;
-use crate::scheduling::neutral_stack::read_value;
-use crate::scheduling::shown::{show_reads, shows_reads};
+use crate::scheduling::look::{Look, NOTHING, Spun};
+use crate::scheduling::turns::Turns;
 use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
-use crate::stacks;
 use crate::state::hooks::Polls;
 use crate::storage::relayout::simulated;
-use crate::storage::relayout::tag_of;
-use core::hash::Hasher;
 use corefold_model::Ticks;
 use corefold_recording::AccessKind;
 use corefold_sim::{LOOKS, Watched};
-use rustc_hash::FxHasher;
 
 /// What a read found.
 pub struct Found {
@@ -35,50 +30,6 @@ pub struct Found {
     /// The fiber's stall so far, without what counts as spinning.
     pub stall: Ticks,
 }
-
-/// Time of one spin that was not counted before.
-#[derive(Clone, Copy, Default)]
-pub struct Spun {
-    pub time: Ticks,
-    /// Of these, ticks already accounted as stall.
-    pub stall: Ticks,
-}
-
-#[derive(Clone, Copy)]
-struct Look {
-    cpu: u32,
-    pc: u64,
-    address: u64,
-    value: u64,
-    at: Ticks,
-    /// The fiber's stall by then, and its pauses.
-    stall: Ticks,
-    paused: Ticks,
-    size: u8,
-    what: AccessKind,
-    orders: bool,
-    /// The current loop computes: reading the same value again is no spin.
-    computes: bool,
-    /// Of the current spin, not yet accounted to any line.
-    spun: Spun,
-    calls: Calls,
-}
-
-const NOTHING: Look = Look {
-    cpu: 0,
-    pc: 0,
-    address: 0,
-    value: 0,
-    at: 0,
-    stall: 0,
-    paused: 0,
-    size: 0,
-    what: AccessKind::Read,
-    orders: false,
-    computes: false,
-    spun: Spun { time: 0, stall: 0 },
-    calls: Calls { end: core::ptr::null(), innermost: 0 },
-};
 
 /// The last reads of a fiber: a loop may read a few words in turn. Its fields are in the order of their use:
 /// with hundreds of fibers, each line of it that a read touches is a cache miss on the host.
@@ -519,139 +470,4 @@ impl Spins {
     pub fn spinning(&self) -> bool {
         self.spinning
     }
-}
-
-impl Look {
-    /// Subtracts stall that counts as spinning from what was charged here. Returns how much was.
-    fn relieve(&self, stall: Ticks) -> Ticks {
-        match tag_of(self.address).record_index() {
-            Some(index) if stall > 0 => self.counts(index, |counts| counts.relieve(stall)),
-            _ => 0,
-        }
-    }
-
-    /// This is certainly a word that the loop waits for: it changed, or nothing else can end the loop.
-    fn is_waited_for(&self) {
-        if let Some(index) = tag_of(self.address).record_index() {
-            SITES.with(|sites| sites.is_waited_for(index, self.address, self.size));
-        }
-    }
-
-    fn spent(&self, time: Ticks, relieved: Ticks) {
-        if let Some(index) = tag_of(self.address).record_index() {
-            self.counts(index, |counts| counts.spun(time, relieved));
-        }
-    }
-
-    fn counts<R>(&self, line: u32, change: impl FnOnce(&mut Counts) -> R) -> R {
-        SITES.with(|sites| change(sites.at(line, self.pc, self.what as u8, self.address, self.size, self.cpu)))
-    }
-}
-
-/// The iterations of a spin, counted at the place of its first read.
-#[derive(Default)]
-#[repr(C)]
-struct Turns {
-    pc: u64,
-    /// The same, once there were enough equal iterations to check whether the spin is steady.
-    steady: u64,
-    period: Ticks,
-    /// A place whose iterations do change something.
-    impure: u64,
-    /// A hash of the thread's registers and stack some iterations ago; 0: not known.
-    image: u64,
-    /// Successive iterations that took as long as the one before, and did nothing else.
-    same: u16,
-    skips: u8,
-    /// Nothing in the thread changes from iteration to iteration.
-    pure: bool,
-    /// The lines that are read in this iteration are being collected.
-    watching: bool,
-}
-
-impl Turns {
-    const TRIED: u16 = 48;
-
-    fn begin(&mut self, pc: u64) {
-        *self = Turns { pc, impure: self.impure, ..Turns::default() };
-        hot!().called = 0;
-    }
-
-    #[inline]
-    fn end(&mut self) {
-        self.pc = 0;
-        self.steady = 0;
-        self.watching = false;
-    }
-
-    fn is_impure(&mut self) {
-        self.impure = self.pc;
-        self.end();
-    }
-
-    #[inline]
-    fn another(&mut self, time: Ticks, stall: Ticks) {
-        let same = time == self.period && stall == 0 && hot!().called == 0;
-        hot!().called = 0;
-        self.period = time;
-        self.same = if same { self.same.saturating_add(1) } else { 0 };
-        self.watching &= same;
-        self.steady = if self.same >= Turns::TRIED { self.pc } else { 0 };
-    }
-
-    /// Compares the thread's registers and stack with those an iteration ago, in which all its plain reads were seen. The
-    /// first times it only requests that the next read saves the registers.
-    #[cold]
-    fn are_pure(
-        &mut self,
-        captured: &mut Captured,
-        read: &mut [Watched; LOOKS],
-        polls: bool,
-        frames_base: *const u64,
-    ) -> bool {
-        if self.pure {
-            return true;
-        }
-        if core::mem::replace(&mut captured.state, Captured::WANTED) != Captured::DONE {
-            return false;
-        }
-        let Some(image) = image(captured, frames_base) else { return false };
-        let seen = core::mem::take(&mut self.watching) && shows_reads();
-        show_reads(polls);
-        if self.image != 0 && self.image != image {
-            self.is_impure();
-        } else if self.image != 0 && seen {
-            self.pure = true;
-        } else {
-            self.image = image;
-            self.watching = true;
-            *read = Default::default();
-            show_reads(true);
-            hot!().limit = 0;
-        }
-        self.pure
-    }
-}
-
-/// Bytes of stack that are compared at most.
-const STACK: u64 = 1 << 20;
-
-/// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
-/// not the thread's, or too deep: a loop may have its counter anywhere.
-fn image(captured: &Captured, frames_base: *const u64) -> Option<u64> {
-    let stack = captured.registers[6];
-    if stacks::slot_of(stack) != stacks::slot_of(frames_base as u64) {
-        return None;
-    }
-    let mut hash = FxHasher::default();
-    captured.registers.iter().chain([&captured.others]).for_each(|r| hash.write_u64(*r));
-    let from = stack & !7;
-    let end = stacks::stack_end(from);
-    if end - from > STACK {
-        return None;
-    }
-    for address in (from..end).step_by(8) {
-        hash.write_u64(read_value(address, 8));
-    }
-    Some(hash.finish() | 1)
 }
