@@ -324,14 +324,14 @@ const KINDS: [&str; 5] = ["global 1000", "percpu 1000", "limit 1000", "adaptive 
 /// 1,000 operations a schedule: 300,000 of each kind in `make stress`.
 #[test]
 fn counters_are_exact_under_many_schedules() {
-    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 80, seeds("1-4"), &KINDS);
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 80, seeds("1-2"), &KINDS);
 }
 
 /// On few CPUs quotas are given and withdrawn within a run, beside one who takes nearly all.
 #[test]
 fn nothing_is_sold_twice_where_quotas_end() {
-    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds("1-12"), &KINDS);
-    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds("1-12"), &["adaptive 1000 atomics", "tree 1000 atomics"]);
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds("1-6"), &KINDS);
+    explore_kit("counters", &["-DCF_LOCK_SPINS=16"], 6, seeds("1-6"), &["adaptive 1000 atomics", "tree 1000 atomics"]);
 }
 
 /// On this model of x86 a store waits in a store buffer, so a fence that were none would show.

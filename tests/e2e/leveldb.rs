@@ -52,7 +52,7 @@ fn speed_up(report: &Report, cpus: u64) -> f64 {
 /// `DBImpl::Get` takes the database's mutex twice for each read.
 #[test]
 fn random_reads_wait_for_the_mutex_of_the_database() {
-    let report = read("readrandom", "1,8,80", if stress() { 2000 } else { 200 });
+    let report = read("readrandom", "1,80", if stress() { 2000 } else { 200 });
     assert!(speed_up(&report, 80) < 3.0, "{}", speed_up(&report, 80));
     let run = report.at(80);
     let lock = &run.0["locks"][0];

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that check themselves give the same, whether simulated or not, at every number of CPUs.
-use crate::harness::{Place, Program, Said, Simulation, native, program, programs, said};
+use crate::harness::{Place, Program, Said, Simulation, native, program, programs, said, stress};
 use std::sync::Mutex;
 
-const CPUS: [&str; 3] = ["1", "8", "80"];
+/// The numbers of CPUs that each program is simulated with.
+fn counts() -> &'static [&'static str] {
+    if stress() { &["1", "8", "80"] } else { &["1", "80"] }
+}
 
 /// What a program says when it runs by itself. What it prints on stderr is its own affair.
 fn by_itself(program: &Program) -> Result<String, String> {
@@ -35,7 +38,7 @@ pub fn check_built(source: &str, native: &Program, program: &Program) -> Result<
         Err(error) => Err(format!("{source} {how} {error}")),
     };
     same("with hooks, not simulated,", by_itself(program))?;
-    CPUS.iter().try_for_each(|cpus| same(&format!("at {cpus} CPUs"), simulated(program, cpus)))
+    counts().iter().try_for_each(|cpus| same(&format!("at {cpus} CPUs"), simulated(program, cpus)))
 }
 
 /// Checks all programs of a directory, and says what is wrong with each.

@@ -163,7 +163,8 @@ static bool write_within(struct cf_mapping *m, const uint8_t *from, size_t size,
 				mark_whole(m, page, offset);
 			cf_page_unlock(page);
 		} else {
-			__atomic_store_n(&page->seq, seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED, __ATOMIC_RELEASE); // unchanged
+			// Unchanged. Release: what earlier holders stored comes before the next one, too. x86 cannot tell, aarch64 can.
+			__atomic_store_n(&page->seq, seq_of(page) & ~(uint32_t)CF_PAGE_LOCKED, __ATOMIC_RELEASE);
 		}
 	}
 	cf_rcu_read_unlock();
