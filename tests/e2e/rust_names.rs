@@ -59,6 +59,7 @@ fn locks_are_named_by_what_they_are() {
     assert!(!shown("").contains(whole) && shown("--full-names").contains(whole), "{}", shown("--full-names"));
     locks_of_crates(&workspace);
     parked_threads(&workspace);
+    lock_on_a_stack(&workspace);
     fields(&workspace);
     deadlock(&workspace);
 }
@@ -113,6 +114,14 @@ fn parked_threads(workspace: &Workspace) {
         let waited = waited_for(&report, place);
         assert!(waited.len() as u64 == THREADS && waited.iter().all(|found| found.0.starts_with(name)), "{waited:?}");
     }
+}
+
+fn lock_on_a_stack(workspace: &Workspace) {
+    workspace
+        .corefold("run --release --offline --bin on_stack --no-host-time --cpus 80 --json on_stack.json -- {cpus}");
+    let report = Report::read(&workspace.0.path("on_stack.json"));
+    let finding = report.0["finding"]["text"].as_str().expect("a finding");
+    assert!(finding.contains("the Barrier solver.step_done in on_stack::main"), "{finding}");
 }
 
 /// One word that all count in: the object and the field of the line that moved most.

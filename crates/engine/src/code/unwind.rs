@@ -78,6 +78,10 @@ impl Registers {
         registers
     }
 
+    pub fn sp(&self) -> u64 {
+        self.0[SP]
+    }
+
     /// The return addresses on the stack between the one to the program's code at `pc` and the one at `outer`, innermost first;
     /// none where these two do not follow each other.
     pub fn between(mut self, pc: u64, outer: u64) -> Vec<u64> {

@@ -15,11 +15,14 @@ use corefold_recording::Frame;
 /// Frames of threads' stacks that something shared lies in.
 struct Frames {
     known: BTreeSet<Frame>,
+    /// Addresses that were looked up, with the frame that was there.
+    noted: BTreeSet<(u64, Found)>,
     /// Frames of threads that were about to run: resolved when the thread next stops.
     awaited: BTreeSet<Found>,
 }
 
-static FRAMES: Carrier<Frames> = Carrier::new(Frames { known: BTreeSet::new(), awaited: BTreeSet::new() });
+static FRAMES: Carrier<Frames> =
+    Carrier::new(Frames { known: BTreeSet::new(), noted: BTreeSet::new(), awaited: BTreeSet::new() });
 
 pub fn list() -> Vec<Frame> {
     FRAMES.with(|frames| frames.known.iter().cloned().collect())
@@ -34,11 +37,12 @@ struct Found {
     returns_to: u64,
 }
 
-/// Something on this address is shared; the access comes from `pc`. Takes note of the frame, if the
+/// Something on this address is shared, or waited for; the access comes from `pc`. Takes note of the frame, if the
 /// address is on a stack: later the frame may be gone.
 pub fn note(address: u64, pc: u64) {
     if address.wrapping_sub(STACKS) < STACKS_BYTES
         && let Some(found) = frame_of(address, pc)
+        && FRAMES.with(|frames| frames.noted.insert((address, found)))
         && !add(found, pc)
     {
         FRAMES.with(|frames| frames.awaited.insert(found));
@@ -77,11 +81,9 @@ fn add(found: Found, pc: u64) -> bool {
 /// stands on the stack between that one's and its own frame; 0 if it does not. Rust's library without hooks is in the
 /// program's own file: the tables for unwinding tell them apart.
 fn own_place(place: u64, found: &Found) -> u64 {
-    let here = &raw const place as u64;
-    let (low, registers) = match fibers()[found.thread].saved_sp() {
-        _ if found.thread == engine().sched.fiber => (here, Registers::here()),
-        saved => (saved, Registers::saved(saved)),
-    };
+    let runs = found.thread == engine().sched.fiber;
+    let registers = if runs { Registers::here() } else { Registers::saved(fibers()[found.thread].saved_sp()) };
+    let low = registers.sp();
     if let Some(own) = registers.between(place, found.returns_to).last() {
         return *own;
     }

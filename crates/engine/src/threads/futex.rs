@@ -51,7 +51,8 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
     }
     let address = shared::key(address);
     engine().sim.waiters.add(address, Waiter { thread: me, bits });
-    crate::hooks::frames::stops_at(call.pc);
+    // The lock's word may never be written by code with hooks: std's own is compiled without.
+    crate::hooks::frames::note(object, call.pc);
     current().blocked_at = call.pc;
     sched::block(Wait::Futex { address, object, call: call.name });
     match current().woken {
