@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress stress-e2e stress-kit accuracy bench install clean
+.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress stress-e2e stress-kit crates accuracy bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -88,6 +88,10 @@ stress-e2e: build
 stress-kit:
 	@scripts/setup.sh test
 	$(KIT) stress
+
+# Public crates' own tests and benchmarks: the rows of docs/programs.md. Downloads them.
+crates: build
+	PATH="$(abspath $(BUILT)):$$PATH" tests/crates/run
 
 # How far simulated results are from native and published ones: docs/accuracy.md. Nothing else should run.
 accuracy: build
