@@ -156,6 +156,7 @@ enum {
 	CF_DENTRY_DIRECTORY = 64,  /* its inode is one */
 	CF_DENTRY_REMOVED = 256,   /* a directory: its names are not kept */
 	CF_DENTRY_POSITIVE = 512,  /* it has an inode */
+	CF_DENTRY_GOING = 1024,    /* a directory that is being removed or replaced: cf_dentry_goes */
 	/* Which operations the table has, so that a walk need not load it: replaced as a whole by cf_dentry_set_ops. */
 	CF_DENTRY_OP_REVALIDATE = 1 << 16,
 	CF_DENTRY_OP_HASH = 1 << 17,
@@ -316,6 +317,13 @@ bool cf_dcache_reclaim(struct cf_super *super, size_t most);
  * unless the directory has no name in the cache.
  */
 void cf_dentry_drop_names(struct cf_dentry *removed);
+/*
+ * A directory loses its links a moment before its name. `going` from before the one until after the other, under the name's lock.
+ * A call that fails since the directory has no link waits in between (cf_dentry_await_gone): its thread must not find the name
+ * afterwards. The waiter may hold locks of names in that directory.
+ */
+void cf_dentry_goes(struct cf_dentry *directory, bool going);
+void cf_dentry_await_gone(const struct cf_dentry *directory);
 size_t cf_dcache_unused(const struct cf_super *super);
 /* Dentries that exist; exact when nothing is under way. */
 int64_t cf_dcache_count(struct cf_super *super);

@@ -279,6 +279,8 @@ static int read_entries(struct cf_file *file, struct cf_dirent *entries, int mos
 	} else if (!CF_INODE_LOAD(file->inode, nlink)) {
 		more = -ENOENT;
 	}
+	if (more == -ENOENT)
+		cf_dentry_await_gone(file->dentry);
 	if (more < 0)
 		return more;
 	count += more;

@@ -80,10 +80,12 @@ uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint3
 	return mode & ~__atomic_load_n(&task->umask, __ATOMIC_RELAXED); // relaxed: the number alone
 }
 
-int cf_vfs_may_create(struct cf_task *task, struct cf_inode *dir)
+int cf_vfs_may_create(struct cf_task *task, const struct cf_dentry *parent, struct cf_inode *dir)
 {
-	if (!CF_INODE_LOAD(dir, nlink))
+	if (!CF_INODE_LOAD(dir, nlink)) {
+		cf_dentry_await_gone(parent);
 		return -ENOENT;
+	}
 	return cf_inode_permission(dir, CF_MAY_WRITE | CF_MAY_EXEC, &task->cred, true);
 }
 

@@ -10,7 +10,7 @@ static int begin_new(struct cf_task *task, int fd, const char *path, bool direct
 	if (error || type != CF_LAST_NORMAL)
 		return error ? error : -EEXIST;
 	error = cf_dentry_inode(place->child) ? -EEXIST : place->trailing && !directory ? -ENOENT :
-							  cf_vfs_may_create(task, place->dir);
+							  cf_vfs_may_create(task, place->parent, place->dir);
 	if (error)
 		cf_place_end(place);
 	return error;
@@ -122,6 +122,20 @@ int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_d
 	return error;
 }
 
+static int remove_directory(struct cf_inode *dir, const struct cf_place *place, struct cf_inode *inode)
+{
+	int error;
+	cf_dentry_goes(place->child, true);
+	error = dir->ops->rmdir(dir, &place->name, inode);
+	CF_TEST_POINT("rmdir: its name is left");
+	if (!error) {
+		cf_dentry_drop_names(place->child);
+		cf_dentry_delete(place->child);
+	}
+	cf_dentry_goes(place->child, false);
+	return error;
+}
+
 static int remove_found(struct cf_task *task, const struct cf_place *place, bool directory)
 {
 	struct cf_inode *dir = place->dir, *inode = cf_dentry_inode(place->child);
@@ -133,9 +147,9 @@ static int remove_found(struct cf_task *task, const struct cf_place *place, bool
 	error = cf_vfs_may_delete(task, dir, inode, directory);
 	if (error)
 		return error;
-	error = directory ? dir->ops->rmdir(dir, &place->name, inode) : dir->ops->unlink(dir, &place->name, inode);
-	if (!error && directory)
-		cf_dentry_drop_names(place->child);
+	if (directory)
+		return remove_directory(dir, place, inode);
+	error = dir->ops->unlink(dir, &place->name, inode);
 	if (!error)
 		cf_dentry_delete(place->child);
 	return error;

@@ -30,11 +30,15 @@ static int may_open(struct cf_task *task, struct cf_inode *inode, int flags)
 // Nothing can be made there: a name that is not cached any more would be looked up for ever.
 static bool is_in_removed(const struct cf_dentry *dentry)
 {
+	struct cf_dentry *parent;
 	struct cf_inode *dir;
 	bool removed;
 	cf_rcu_read_lock();
-	dir = cf_dentry_inode(cf_dentry_parent(dentry));
+	parent = cf_dentry_parent(dentry);
+	dir = cf_dentry_inode(parent);
 	removed = !dir || !CF_INODE_LOAD(dir, nlink);
+	if (removed)
+		cf_dentry_await_gone(parent);
 	cf_rcu_read_unlock();
 	return removed;
 }
@@ -67,7 +71,7 @@ static int make(struct cf_task *task, struct cf_dentry *dentry, uint32_t mode)
 	int error;
 	if (!lock_place(dentry, bytes, &place))
 		return is_in_removed(dentry) ? -ENOENT : 1;
-	error = cf_dentry_inode(dentry) ? 1 : cf_vfs_may_create(task, place.dir);
+	error = cf_dentry_inode(dentry) ? 1 : cf_vfs_may_create(task, place.parent, place.dir);
 	if (!error)
 		error = place.dir->ops->create(place.dir, &place.name, cf_vfs_new_mode(task, place.dir, S_IFREG | (mode & 07777)),
 					       &task->cred, &inode);

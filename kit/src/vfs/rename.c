@@ -119,6 +119,19 @@ void cf_dentry_delete(struct cf_dentry *d)
 		cf_inode_put(inode);
 }
 
+void cf_dentry_goes(struct cf_dentry *directory, bool going)
+{
+	struct cf_dentry_locked l;
+	cf_dentry_lock(directory, &l);
+	cf_dentry_set_flags__(directory, going ? CF_DENTRY_GOING : 0, going ? 0 : CF_DENTRY_GOING);
+	cf_dentry_unlock(directory, &l);
+}
+
+void cf_dentry_await_gone(const struct cf_dentry *directory)
+{
+	CF_LOCK_WAIT_UNTIL(!(cf_dentry_flags(directory) & CF_DENTRY_GOING));
+}
+
 // --- Move.
 
 static uint32_t place_of(const struct cf_dentry *d)

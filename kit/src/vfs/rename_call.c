@@ -38,7 +38,7 @@ static int check_permission(const struct rename *r)
 	bool directory = is_directory(r->source);
 	int error = cf_vfs_may_delete(r->task, from, source, directory);
 	if (!error)
-		error = target ? cf_vfs_may_delete(r->task, to, target, directory) : cf_vfs_may_create(r->task, to);
+		error = target ? cf_vfs_may_delete(r->task, to, target, directory) : cf_vfs_may_create(r->task, r->to.dentry, to);
 	if (!error && directory && from != to)
 		error = cf_inode_permission(source, CF_MAY_WRITE, &r->task->cred, true);
 	return error;
@@ -48,17 +48,23 @@ static int move(const struct rename *r)
 {
 	struct cf_inode *from = cf_dentry_inode(r->from.dentry), *to = cf_dentry_inode(r->to.dentry);
 	struct cf_inode *source = cf_dentry_inode(r->source), *target = cf_dentry_inode(r->target);
+	bool replaces_directory = is_directory(r->target);
 	int error;
 	if (source == target)
 		return 0;
 	error = check_permission(r);
 	if (error)
 		return error;
+	if (replaces_directory)
+		cf_dentry_goes(r->target, true);
 	error = from->ops->rename(from, &r->from.last, source, to, &r->to.last, target, r->flags);
-	if (!error && target && S_ISDIR(CF_INODE_LOAD(target, mode)))
+	CF_TEST_POINT("rename: names are left");
+	if (!error && replaces_directory)
 		cf_dentry_drop_names(r->target);
 	if (!error && !cf_dentry_move_inode(r->source, r->target))
 		error = cf_dentry_move(r->source, r->target, false);
+	if (replaces_directory)
+		cf_dentry_goes(r->target, false);
 	return error;
 }
 

@@ -175,7 +175,7 @@ int cf_vfs_known_absent(struct cf_task *task, int dir, const char *path);
 int cf_vfs_known_present(struct cf_task *task, int dir, const char *path);
 uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint32_t mode);
 // With the directory's sem held.
-int cf_vfs_may_create(struct cf_task *task, struct cf_inode *dir);
+int cf_vfs_may_create(struct cf_task *task, const struct cf_dentry *parent, struct cf_inode *dir);
 int cf_vfs_may_delete(struct cf_task *task, struct cf_inode *dir, struct cf_inode *victim, bool directory);
 
 // memory.c. inode->flags: it has no name, and is charged to nobody: a stream's charge includes it.

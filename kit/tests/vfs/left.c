@@ -87,4 +87,61 @@ TEST("a directory that is read as it moves, and the one above is removed")
 		leave_directory_above(again);
 }
 
+// --- A directory that has lost its links, and not yet its name: what fails for the one must not come before the other.
+
+static bool replaces; // by a rename, else it is removed
+static int made;
+static enum makes { OPENS, MAKES_DIRECTORY, LINKS, RENAMES, READS, MAKES } what;
+
+static void remove_d_there(void)
+{
+	cf_rcu_register_thread();
+	result = replaces ? cf_vfs_rename(task, "/e", "/d") : cf_vfs_rmdir(task, "/d");
+	cf_rcu_unregister_thread();
+}
+
+static void make_in_d_there(void)
+{
+	cf_rcu_register_thread();
+	switch (what) {
+	case OPENS: made = cf_vfs_open(task, "/d/a", O_CREAT | O_WRONLY, 0644); break;
+	case MAKES_DIRECTORY: made = cf_vfs_mkdir(task, "/d/a", 0755); break;
+	case LINKS: made = cf_vfs_link(task, "/f", "/d/a"); break;
+	case RENAMES: made = cf_vfs_rename(task, "/f", "/d/a"); break;
+	default: made = cf_vfs_readdir(task, 0, entries, 2);
+	}
+	cf_rcu_unregister_thread();
+}
+
+static void make_before_the_name_goes(bool known)
+{
+	struct actor remover = { .act = remove_d_there, .stop_at = replaces ? "rename: names are left" : "rmdir: its name is left" };
+	struct actor maker = { .act = make_in_d_there };
+	begin(0, 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/e", 0755), 0);
+	CHECK_EQUAL(cf_vfs_open(task, "/d", O_RDONLY, 0), 0);
+	CHECK_EQUAL(cf_vfs_close(task, cf_vfs_open(task, "/f", O_CREAT | O_WRONLY, 0644)), 0);
+	if (known)
+		CHECK_EQUAL(cf_vfs_stat(task, "/d/a", &seen), -ENOENT);
+	actor_start(&remover);
+	CHECK(actor_wait_held(&remover));
+	actor_start(&maker);
+	CHECK(!actor_finishes(&maker));
+	actor_end(&remover);
+	actor_end(&maker);
+	CHECK_EQUAL(result, 0);
+	CHECK_EQUAL(made, -ENOENT);
+	end();
+}
+
+TEST("nothing fails for a removed or replaced directory before its name has gone, too")
+{
+	for (int way = 0; way < 4; way++)
+		for (what = OPENS; what < MAKES; what++) {
+			replaces = way & 1;
+			make_before_the_name_goes(way & 2);
+		}
+}
+
 VFS_MAIN
