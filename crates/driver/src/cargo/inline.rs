@@ -3,7 +3,7 @@
 //! makes of that takes the place of rustc's: in a library when rustc has ended, in a program as rustc links it.
 //!
 //! An object that cannot be replaced stays, and its hooks are calls.
-use super::words::value;
+use super::words::{value, values};
 use crate::cc;
 use crate::rust::HOOK;
 use anyhow::{Context, Result, ensure};
@@ -33,14 +33,13 @@ pub struct Crate {
 impl Crate {
     /// Of the words of the call; none if it links nothing, or where the user asks for assembly.
     pub fn of(words: &[OsString]) -> Option<Crate> {
-        let kinds = value(words, "--emit")?;
-        let emits = |kind: &[u8]| kinds.as_bytes().split(|&byte| byte == b',').any(|word| word == kind);
+        let emits = |kind: &str| values(words, "--emit").any(|list| lists(&list, kind));
         let mut name = value(words, "--crate-name")?;
         name.push(codegen(words, "extra-filename=").unwrap_or_default());
         name.push(".s");
         let assembly = Path::new(&value(words, "--out-dir")?).join(name);
         let linker = codegen(words, "linker=").unwrap_or_else(|| USUAL.into());
-        (emits(b"link") && !words.iter().any(|word| word == "--emit=asm")).then_some(Crate { assembly, linker })
+        (emits("link") && !emits("asm")).then_some(Crate { assembly, linker })
     }
 
     /// Runs rustc, with the options that its call has already. Returns its exit code.
@@ -131,6 +130,12 @@ fn told(done: Result<()>, file: &Path) -> bool {
     done.is_ok()
 }
 
+/// Is the kind in this list of what rustc is to emit? `KIND`, or `KIND=FILE`.
+fn lists(list: &OsStr, kind: &str) -> bool {
+    let mut words = list.as_bytes().split(|&byte| byte == b',');
+    words.any(|word| word.split(|&byte| byte == b'=').next() == Some(kind.as_bytes()))
+}
+
 /// The value of an option for code generation, the last one: `-C NAME=VALUE`, `-CNAME=VALUE`.
 fn codegen(words: &[OsString], name: &str) -> Option<OsString> {
     let of = |(at, word): (usize, &OsString)| match word.as_bytes() {
@@ -156,7 +161,10 @@ mod tests {
         let found = of("-C linker=/usr/bin/clang -Clinker=gcc").unwrap();
         assert_eq!((found.assembly, found.linker), ("/t/deps/a-12.s".into(), "gcc".into()));
         assert_eq!(of("x").unwrap().libraries(), ["/t/deps/liba-12.rlib", "/t/deps/liba-12.a"].map(PathBuf::from));
-        assert!(of("--emit=asm").is_none());
+        for asks in ["--emit=asm", "--emit asm,link", "--emit=asm,link", "--emit=llvm-ir,asm=/t/a.s"] {
+            assert!(of(asks).is_none(), "{asks}");
+        }
+        assert!(of("--emit=llvm-ir").is_some());
         assert!(Crate::of(&words("rustc --crate-name a --emit=dep-info,metadata --out-dir /t")).is_none());
         assert!(Crate::of(&words("rustc - --crate-name ___ --print=file-names")).is_none());
     }

@@ -60,13 +60,18 @@ fn given(word: &OsStr, flag: &Flag) -> Option<Option<OsString>> {
     Some((!rest.is_empty()).then(|| value(rest)))
 }
 
-/// The value of an option in cargo's words, `--name VALUE` or `--name=VALUE`.
-pub fn value(words: &[OsString], name: &str) -> Option<OsString> {
-    words.iter().enumerate().find_map(|(at, word)| match word.as_bytes().strip_prefix(name.as_bytes())? {
+/// The values of an option in cargo's words, `--name VALUE` or `--name=VALUE`.
+pub fn values(words: &[OsString], name: &str) -> impl Iterator<Item = OsString> {
+    words.iter().enumerate().filter_map(move |(at, word)| match word.as_bytes().strip_prefix(name.as_bytes())? {
         [] => words.get(at + 1).cloned(),
         [b'=', rest @ ..] => Some(OsString::from_vec(rest.to_vec())),
         _ => None,
     })
+}
+
+/// The first of them.
+pub fn value(words: &[OsString], name: &str) -> Option<OsString> {
+    values(words, name).next()
 }
 
 #[cfg(test)]

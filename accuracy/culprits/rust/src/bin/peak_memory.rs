@@ -11,16 +11,19 @@ struct Peak {
     peak: AtomicUsize,
 }
 
+// SAFETY: the system's allocator does all, as it is asked.
 unsafe impl GlobalAlloc for Peak {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !TWIN {
             let before = self.allocated.fetch_add(layout.size(), Relaxed);
             self.peak.fetch_max(before + layout.size(), Relaxed);
         }
+        // SAFETY: the caller keeps to what `alloc` asks for.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: `memory` is of `alloc` above, with this layout, as the caller ensures.
         unsafe { System.dealloc(memory, layout) };
         if !TWIN {
             self.allocated.fetch_sub(layout.size(), Relaxed);
