@@ -78,20 +78,41 @@ fn deadlock(workspace: &Workspace) {
 }
 
 fn locks_of_crates(workspace: &Workspace) {
-    // Who has to wait in parking_lot parks at a word of its own, so the place says for what.
+    // Who has to wait in parking_lot waits on a word of its own, and has parked with the lock's address.
+    let parked = |field: &str, kind: &str| (format!("ArcInner<Pool>.data.{field}"), format!("parking_lot {kind}"));
     let expected = [
-        ("mutex", Some("queue (parking_lot Mutex)"), "Pool::push [Mutex::lock]", PARKED),
-        ("rwlock", Some("config (parking_lot RwLock)"), "Pool::reconfigure [RwLock::write]", PARKED),
-        ("condvar", Some("turn.passed (parking_lot Condvar)"), "Pool::take_turn [Condvar::wait]", PARKED),
-        ("once", None, "Pool::prepare [Once::call_once]", PARKED),
-        ("spin", Some("spun (spin Mutex)"), "Pool::bump [Mutex::lock]", ("ArcInner<Pool>.data.spun", "spin Mutex")),
-        ("sharded", None, "Pool::republish [ShardedLock::write]", ("CachePadded<Shard>[0].value.lock", "RwLock")),
-        ("mpsc", None, "crate_locks::answer [Receiver::recv]", ("Parker of a thread", "")),
+        ("mutex", Some("queue (parking_lot Mutex)"), "Pool::push [Mutex::lock]", parked("queue", "Mutex")),
+        (
+            "rwlock",
+            Some("config (parking_lot RwLock)"),
+            "Pool::reconfigure [RwLock::write]",
+            parked("config", "RwLock"),
+        ),
+        (
+            "condvar",
+            Some("turn.passed (parking_lot Condvar)"),
+            "Pool::take_turn [Condvar::wait]",
+            parked("turn.passed", "Condvar"),
+        ),
+        ("once", None, "Pool::prepare [Once::call_once]", parked("ready", "Once")),
+        (
+            "spin",
+            Some("spun (spin Mutex)"),
+            "Pool::bump [Mutex::lock]",
+            ("ArcInner<Pool>.data.spun".into(), "spin Mutex".into()),
+        ),
+        (
+            "sharded",
+            None,
+            "Pool::republish [ShardedLock::write]",
+            ("CachePadded<Shard>[0].value.lock".into(), "RwLock".into()),
+        ),
+        ("mpsc", None, "crate_locks::answer [Receiver::recv]", ("Parker of a thread".into(), "Parker".into())),
     ];
     for (kind, field, place, (name, type_name)) in expected {
         let (report, text) = report(workspace, "crate_locks", kind);
         let waited = waited_for(&report, place);
-        let is = |found: &(&str, Option<&str>)| found.0.starts_with(name) && found.1.unwrap_or_default() == type_name;
+        let is = |found: &(&str, Option<&str>)| found.0.starts_with(&name) && found.1.unwrap_or_default() == type_name;
         assert!(waited.iter().any(is), "{kind}: {waited:?} of {:#?}", locks(&report));
         let hot = |name: &str| report.at(THREADS).lines().any(|line| line.fields().contains(&name));
         let field = field.map(|field| format!("ArcInner<Pool>.data.{field}"));
@@ -101,9 +122,6 @@ fn locks_of_crates(workspace: &Workspace) {
     let named = |line: Line| line.text("object").contains("Channel<u64>");
     assert!(report.at(THREADS).lines().any(named), "{text}");
 }
-
-const PARKED: (&str, &str) =
-    ("parking_lot_core::parking_lot::with_thread_data::THREAD_DATA", "parking_lot ThreadParker");
 
 fn parked_threads(workspace: &Workspace) {
     for (kind, place, name) in [
@@ -117,11 +135,16 @@ fn parked_threads(workspace: &Workspace) {
 }
 
 fn lock_on_a_stack(workspace: &Workspace) {
-    workspace
-        .corefold("run --release --offline --bin on_stack --no-host-time --cpus 80 --json on_stack.json -- {cpus}");
-    let report = Report::read(&workspace.0.path("on_stack.json"));
+    let report = of_threads(workspace, "on_stack", 80);
     let finding = report.0["finding"]["text"].as_str().expect("a finding");
     assert!(finding.contains("the Barrier solver.step_done in on_stack::main"), "{finding}");
+}
+
+/// The report of a program whose argument is the number of its threads.
+fn of_threads(workspace: &Workspace, program: &str, threads: u64) -> Report {
+    let options = format!("--no-host-time --cpus {threads} --json {program}.json");
+    workspace.corefold(&format!("run --release --offline --bin {program} {options} -- {{cpus}}"));
+    Report::read(&workspace.0.path(&format!("{program}.json")))
 }
 
 /// One word that all count in: the object and the field of the line that moved most.

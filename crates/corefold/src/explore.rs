@@ -70,6 +70,7 @@ fn options(args: &ExploreArgs) -> Result<Options> {
         jobs: args.limits.host.jobs,
         work: Default::default(),
         measure_host: false,
+        parking: crate::parking::of(program),
     })
 }
 

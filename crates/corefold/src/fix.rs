@@ -97,6 +97,7 @@ fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<(V
         jobs: args.host.jobs,
         work: recorded.work,
         measure_host: false,
+        parking: crate::parking::of(program.as_ref()),
     };
     trials(&options, layouts)
 }

@@ -10,6 +10,7 @@ mod json;
 mod layout;
 mod limits;
 mod machine;
+mod parking;
 mod replay;
 mod run;
 mod screen;

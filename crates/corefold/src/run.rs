@@ -66,6 +66,7 @@ fn options(args: &RunArgs) -> Result<Options> {
         memory_limit: args.limits.host.memory,
         jobs: args.limits.host.jobs,
         measure_host: !args.report.no_host_time,
+        parking: crate::parking::of(program),
         work: args.report.work.map(Into::into).unwrap_or_default(),
     })
 }

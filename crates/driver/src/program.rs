@@ -23,7 +23,7 @@ pub struct Program {
     pub needs_tsan: Vec<String>,
 }
 
-/// The program if it can be simulated. A name without a slash is looked up in `PATH`, as a shell does.
+/// The program if it can be simulated.
 pub fn check(name: &OsStr) -> Result<Program> {
     examine(name, work::is_at_work())
 }
@@ -42,7 +42,8 @@ fn examine(name: &OsStr, by_cargo: bool) -> Result<Program> {
     Ok(Program { path, needs_tsan })
 }
 
-fn resolve(name: &OsStr) -> Result<PathBuf> {
+/// The program's path. A name without a slash is looked up in `PATH`, as a shell does.
+pub fn resolve(name: &OsStr) -> Result<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return Ok(PathBuf::from(name));
     }

@@ -19,6 +19,7 @@ use crate::scratch::Scratch;
 use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
+use corefold_launch::Parking;
 use corefold_machine::Machine;
 use corefold_recording::{HostUse, Run, Work};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -55,6 +56,8 @@ pub struct Options {
     pub work: Work,
     /// Also measure what the runs take of the host.
     pub measure_host: bool,
+    /// The program's.
+    pub parking: Vec<Parking>,
 }
 
 pub struct Finished {

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::SystemTime;
 
 /// No module is so large.
-const MOST_BYTES: u64 = 16 << 30;
+pub(crate) const MOST_BYTES: u64 = 16 << 30;
 
 /// The ELF files of runs, loaded once and kept.
 #[derive(Default)]
@@ -121,7 +121,7 @@ impl Image {
 }
 
 /// The size of the file's block of thread-local variables, as it is laid out before the thread pointer.
-fn thread_local_bytes(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn thread_local_bytes(bytes: &[u8]) -> Option<u64> {
     let header = object::elf::FileHeader64::<object::LittleEndian>::parse(bytes).ok()?;
     let segments = header.program_headers(object::LittleEndian, bytes).ok()?;
     let block = segments.iter().find(|segment| segment.p_type(object::LittleEndian) == object::elf::PT_TLS)?;

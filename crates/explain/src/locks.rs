@@ -109,7 +109,7 @@ fn memory_name(lock: &Lock, memory: &Memory<'_>, parker: bool) -> Option<(String
     Some(match found.spoken()? {
         Spoken::Field { name, function: Some(function), lock } => (format!("{name} in {function}"), lock),
         Spoken::Field { name, function: None, lock } => (name + &made, lock),
-        Spoken::Place(_) if parker => (format!("Parker of a thread ({:#x})", lock.address), None),
+        Spoken::Place(_) if parker => (format!("Parker of a thread ({:#x})", lock.address), Some("Parker".to_owned())),
         Spoken::Place(place) => (format!("{} {place}", lock_kind_name(lock.kind)), None),
     })
 }

@@ -62,6 +62,16 @@ pub struct Launch {
     pub measure_host: bool,
     /// Objects that are simulated as if their types were laid out anew.
     pub relayouts: Vec<Relayout>,
+    pub parking: Vec<Parking>,
+}
+
+/// Threads that wait for a lock wait on a word of their own, and have noted the lock's address beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parking {
+    /// The word, from the thread pointer.
+    pub word: i64,
+    /// The lock's address, from the word.
+    pub lock: i64,
 }
 
 impl Launch {

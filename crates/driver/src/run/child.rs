@@ -55,6 +55,7 @@ impl Launched<'_> {
             measure_host: options.measure_host,
             explores: false,
             relayouts: Vec::new(),
+            parking: options.parking.clone(),
             step_by_step: std::env::var_os("COREFOLD_STEP_BY_STEP").is_some(),
         }
     }

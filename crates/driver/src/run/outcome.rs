@@ -155,6 +155,7 @@ mod tests {
             explores: false,
             step_by_step: false,
             relayouts: Vec::new(),
+            parking: Vec::new(),
         }
     }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The futex system call, as programs make it themselves.
-use crate::engine::{note, now};
+use crate::engine::{engine, note, now};
 use crate::entry::Call;
 use crate::hooks::atomics;
+use crate::scheduling::fiber::current;
+use crate::scheduling::neutral_stack::read_value;
 use crate::threads::clock;
 use crate::threads::deadline::Deadline;
 use crate::threads::futex::{self, Waited};
 use crate::threads::object::Object;
 use core::ffi::c_int;
+use corefold_launch::Parking;
 use corefold_model::Ticks;
 use corefold_recording::LockKind;
 
@@ -67,17 +70,25 @@ fn wait(object: Object, expected: u32, bits: u32, deadline: Result<Option<Ticks>
         Err(code) => return error(code),
     };
     let begin = now();
-    match futex::wait(object.call, object.address, object.address, expected, bits, deadline) {
+    let lock = Object { address: known_by(object.address), ..object };
+    match futex::wait(object.call, lock.address, object.address, expected, bits, deadline) {
         Waited::Changed => error(libc::EAGAIN),
         Waited::TimedOut => error(libc::ETIMEDOUT),
         // As on Linux: a wait with a time-out never goes on.
         Waited::Interrupted(true) if deadline.is_none() => wait(object, expected, bits, Ok(None)),
         Waited::Interrupted(_) => error(libc::EINTR),
         Waited::Woken => {
-            object.acquired(LockKind::Futex, Some(begin));
+            lock.acquired(LockKind::Futex, Some(begin));
             0
         }
     }
+}
+
+/// The lock that is waited for at this word: another, where the running thread has parked.
+fn known_by(word: u64) -> u64 {
+    let is_own = |parking: &&Parking| current().fs.wrapping_add_signed(parking.word) == word;
+    let parking = engine().launch.parking.iter().find(is_own);
+    parking.map_or(word, |parking| read_value(word.wrapping_add_signed(parking.lock), 8))
 }
 
 fn requeue(object: Object, to: u64, wake: u32, moved: u32, expected: Option<u32>) -> i64 {

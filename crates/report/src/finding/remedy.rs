@@ -5,7 +5,7 @@ use crate::curve::Point;
 use crate::hot::{Group, Spot};
 use crate::locks::LockGroup;
 use crate::units;
-use corefold_explain::Sharing;
+use corefold_explain::{LockUse, Sharing};
 use corefold_recording::{AccessKind, CpuSet, LockKind, Meetings};
 
 const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
@@ -17,19 +17,21 @@ const READERS: &str = "for readers, a lock that they do not write to (RCU, a seq
 const SELDOM: &str = "meet less often, with more work between";
 const EVEN: &str = "even out the threads' shares of the work";
 const WRITERS: &str = "for writers, hold it for less time or split what it guards";
+const UNITS: &str = "if it guards something, hold it for less time or split that; if it counts resources, more of them; if it \
+                     is a signal, post sooner";
+const SIGNAL: &str = "notify sooner, pass several items at a time, or wake only who can go on";
+const ONCE: &str = "initialise it before the threads need it, or do less in that";
+const SHARDS: &str = "write less often, as a writer takes all shards";
+const CLONES: &str = "fewer clones (pass a reference, or clone once for each thread), or a part for each CPU";
 
 /// The sentence; empty where the cause says it already, or where nothing is known to help.
 pub fn remedy(point: &Point, cause: &Cause) -> String {
     let what = match cause {
-        Cause::Lock(lock) if lock.kind == LockKind::RwLock => Some(format!("{WRITERS}; {READERS}")),
+        Cause::Lock(lock) if is_rwlock(lock.worst()) => Some(format!("{WRITERS}; {READERS}")),
         Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
-        // Of std's, a mutex and a condition variable, nobody knows who comes last.
-        Cause::Lock(lock) if lock.worst().type_name.as_deref() == Some("Barrier") => {
-            Some(format!("{EVEN}, or {SELDOM}"))
-        }
-        Cause::Lock(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name()),
+        Cause::Lock(lock) => of_lock(lock.worst(), lock.acquisitions),
         Cause::Lines(group) => match lock_on(point, group).filter(|_| group.verdict.sharing != Sharing::False) {
-            Some(lock) => of_lock(lock.kind, lock.acquisitions, &lock.name),
+            Some(lock) => of_lock(lock, lock.acquisitions),
             None => of_lines(group).map(String::from),
         },
         // What the few busy CPUs wait for is not why the others are idle.
@@ -38,24 +40,44 @@ pub fn remedy(point: &Point, cause: &Cause) -> String {
     what.map_or(String::new(), |what| format!("To try: {what}."))
 }
 
-fn of_lock(kind: LockKind, acquisitions: u64, name: &str) -> Option<String> {
-    let what = match kind {
+fn is_rwlock(lock: &LockUse) -> bool {
+    lock.kind == LockKind::RwLock || rust_type(lock) == "RwLock"
+}
+
+/// `RwLock` of `parking_lot RwLock`; empty of all that is not of Rust.
+fn rust_type(lock: &LockUse) -> &str {
+    lock.type_name.as_deref().and_then(|name| name.rsplit(' ').next()).unwrap_or_default()
+}
+
+fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
+    if is_rwlock(lock) {
+        return Some(format!("{READERS}; {WRITERS}"));
+    }
+    let what = match rust_type(lock) {
+        // Nobody knows who comes last.
+        "Barrier" | "WaitGroup" => return Some(format!("{EVEN}, or {SELDOM}")),
+        "Condvar" | "Notify" | "Parker" | "ThreadParker" => SIGNAL,
+        "Lazy" | "LazyLock" | "Once" | "OnceCell" | "OnceLock" => ONCE,
+        "Semaphore" => UNITS,
+        "ShardedLock" => SHARDS,
+        _ => of_kind(lock.kind, acquisitions, &lock.name)?,
+    };
+    Some(what.to_owned())
+}
+
+fn of_kind(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str> {
+    Some(match kind {
         LockKind::Mutex | LockKind::Spinlock => SPLIT,
         // A flag is spun on as well, and a futex waited for: nobody takes them.
         LockKind::SpunWord | LockKind::Futex if acquisitions > 0 => SPLIT,
         LockKind::SpunWord => {
             "if it is a lock, hold it for less time or split what it guards; if a flag, set it sooner"
         }
-        LockKind::RwLock => return Some(format!("{READERS}; {WRITERS}")),
-        LockKind::Semaphore => {
-            "if it guards something, hold it for less time or split that; if it counts resources, more of them; if it is a \
-             signal, post sooner"
-        }
+        LockKind::Semaphore => UNITS,
         LockKind::Library => of_library(name),
         // The sentence on a condition variable names two readings.
-        LockKind::CondVar | LockKind::Futex | LockKind::Barrier => return None,
-    };
-    Some(what.to_owned())
+        LockKind::CondVar | LockKind::Futex | LockKind::Barrier | LockKind::RwLock => return None,
+    })
 }
 
 /// Uneven shares, if one thread is last much more often than by chance.
@@ -95,12 +117,18 @@ fn of_lines(group: &Group) -> Option<&'static str> {
     let often = writers.iter().filter(|spot| spot.transfers * RARELY >= most.transfers);
     often.for_each(|spot| cpus.add(&spot.cpus));
     Some(match most.kind {
+        AccessKind::Rmw | AccessKind::SplitLock if group.verdict.written.iter().any(|name| is_count(name)) => CLONES,
         AccessKind::Rmw | AccessKind::SplitLock => PARTS,
         _ if cpus.len() == 1 => ONE_WRITER,
         // Each word goes between two CPUs, as a message does.
         _ if group.verdict.users_each == 2 || group.verdict.users == 2 => HAND_OVER,
         _ => STORES,
     })
+}
+
+/// Of references, which clones and drops of an `Arc` update.
+fn is_count(field: &str) -> bool {
+    field.starts_with("ArcInner<") && (field.ends_with(">.strong") || field.ends_with(">.weak"))
 }
 
 /// Places that cause less than this fraction of the most frequent writer's transfers write rarely, as who sets a value up.

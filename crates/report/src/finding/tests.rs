@@ -346,19 +346,44 @@ fn idle_cpus_come_before_a_line_that_the_busy_few_wait_for() {
     assert_eq!(finding(&Curve::new(&creating(), Work::Total)).name, "idle");
 }
 
-/// Rust's is a mutex and a condition variable.
+/// Rust's locks are futexes to the runtime: their type says what to try.
 #[test]
-fn a_barrier_by_its_type_has_a_barriers_remedy() {
-    let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
-    run.locks = vec![lock("step_done", LockKind::Futex, 0x9000, 6_000_000)];
-    run.locks[0].type_name = Some("Barrier".into());
-    let text = said(&[timed(1, 1_000_000), run]);
-    assert!(
-        text.ends_with(
-            " To try: even out the threads' shares of the work, or meet less often, with more work between."
-        ),
-        "{text}"
-    );
+fn what_to_try_depends_on_the_type_of_rust_s_lock() {
+    let remedy = |kind: &str| {
+        let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+        run.locks = vec![lock("pool.word", LockKind::Futex, 0x9000, 6_000_000)];
+        run.locks[0].type_name = Some(kind.into());
+        finding(&Curve::new(&[timed(1, 1_000_000), run], Work::Total)).remedy
+    };
+    let split = "To try: hold it for less time, take it less often, or split what it guards.";
+    for (kind, words) in [
+        ("Barrier", "To try: even out the threads' shares of the work, or meet less often, with more work between."),
+        ("Mutex", split),
+        ("parking_lot Mutex", split),
+        ("parking_lot RwLock", "for readers, a lock that they do not write to"),
+        ("RwLock", "for writers, hold it for less time"),
+        ("Condvar", "notify sooner"),
+        ("Parker", "pass several items at a time"),
+        ("OnceLock", "initialise it before the threads need it"),
+        ("tokio Semaphore", "if it counts resources, more of them"),
+        ("crossbeam_utils ShardedLock", "a writer takes all shards"),
+    ] {
+        assert!(remedy(kind).contains(words), "{kind}: {}", remedy(kind));
+    }
+}
+
+#[test]
+fn clones_of_an_arc_are_updates_of_its_count() {
+    let remedy = |field: &str| {
+        let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);
+        let mut line = hot_line(0x1000, "ArcInner<Config> at main.rs:3", 1_100_000);
+        let add = site(&place("f", "main.rs", 9), AccessKind::Rmw, field, 300_000, 0);
+        line.sites = vec![against(add, field)];
+        run.lines = vec![line];
+        finding(&Curve::new(&[timed(1, 1_000_000), run], Work::Total)).remedy
+    };
+    assert!(remedy("ArcInner<Config>.strong").contains("fewer clones"), "{}", remedy("ArcInner<Config>.strong"));
+    assert!(remedy("ArcInner<Config>.data.strong").contains("a part for each CPU, or fewer updates"));
 }
 
 #[test]
