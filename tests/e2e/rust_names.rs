@@ -60,6 +60,7 @@ fn locks_are_named_by_what_they_are() {
     locks_of_crates(&workspace);
     parked_threads(&workspace);
     lock_on_a_stack(&workspace);
+    tasks(&workspace);
     fields(&workspace);
     deadlock(&workspace);
 }
@@ -138,6 +139,19 @@ fn lock_on_a_stack(workspace: &Workspace) {
     let report = of_threads(workspace, "on_stack", 80);
     let finding = report.0["finding"]["text"].as_str().expect("a finding");
     assert!(finding.contains("the Barrier solver.step_done in on_stack::main"), "{finding}");
+}
+
+/// By the functions that their futures are of: in places, waits and heap objects.
+fn tasks(workspace: &Workspace) {
+    let report = of_threads(workspace, "tasks", THREADS);
+    let lines = || report.at(THREADS).lines();
+    let task = |line: &Line| line.text("object").contains("tasks::serve (async) at tasks.rs:");
+    let task = lines().find(task).unwrap_or_else(|| panic!("no task in {:#?}", report.0));
+    assert!(task.fields().iter().any(|field| field.starts_with("serve (async).")), "{:?}", task.fields());
+    let counted = |line: &Line| line.fields().contains(&"ArcInner<Server>.data.requests");
+    let counter = lines().find(counted).expect("the counter");
+    let handles = |site: &Value| site["function"] == "Server::handle (async)";
+    assert!(counter.sites().iter().any(handles), "{:#?}", counter.sites());
 }
 
 /// The report of a program whose argument is the number of its threads.

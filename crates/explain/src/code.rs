@@ -58,7 +58,10 @@ pub fn frames(debug: &Debug, address: u64, symbol: Option<String>) -> Vec<Frame>
         let function = whole.filter(|name| !name.is_empty()).unwrap_or(function);
         let function = match (debug.full_names, die.is_some_and(|die| debug.is_rust(die))) {
             (true, _) => function,
-            (false, true) => rust::short_function(&function),
+            (false, true) => {
+                let own = die.and_then(|die| debug.name(die)).unwrap_or_default();
+                rust::of_future(rust::short_function(&function), &own)
+            }
             (false, false) => shorten(function),
         };
         let location = frame.location.as_ref();

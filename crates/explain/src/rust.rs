@@ -13,6 +13,13 @@ const DEFAULTS: [&str; 4] = [
 /// Crates that every program has: their paths tell nothing.
 const STANDARD: [&str; 3] = ["std::", "core::", "alloc::"];
 
+/// What the compiler makes of asynchronous code, and what it is called in names.
+const FUTURES: [(&str, &str); 3] =
+    [("{async_fn", "async"), ("{async_block", "async block"), ("{async_closure", "async closure")];
+
+/// Where tokio keeps a task: its future, and how far that is.
+const TASK: &str = "tokio::runtime::task::core::Cell";
+
 /// A type's name, shortened if it is of Rust.
 pub(crate) fn type_name(debug: &Debug, kind: Die) -> String {
     let name = debug.type_name(kind);
@@ -22,7 +29,12 @@ pub(crate) fn type_name(debug: &Debug, kind: Die) -> String {
 /// The same without the path before it.
 pub(crate) fn short_name(debug: &Debug, kind: Die) -> String {
     let name = debug.short_name(kind);
-    if debug.is_rust(kind) { short_type(&name) } else { name }
+    match debug.is_rust(kind) {
+        // The function that the future is of is in the path.
+        true if name.starts_with("{async_") => with_futures(last(&debug.type_name(kind))),
+        true => short_type(&name),
+        false => name,
+    }
 }
 
 /// `pool::Job<alloc::vec::Vec<pool::Part, alloc::alloc::Global>>` is `pool::Job<Vec<Part>>`: paths are told of the
@@ -30,9 +42,58 @@ pub(crate) fn short_name(debug: &Debug, kind: Die) -> String {
 fn short_type(name: &str) -> String {
     let name = DEFAULTS.iter().fold(name.to_owned(), |name, default| name.replace(default, ""));
     let (path, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
+    if path == TASK {
+        let future = short_type(first(arguments));
+        return format!("task of {}", future.strip_suffix(" (async)").unwrap_or(&future));
+    }
     let is_standard = STANDARD.iter().any(|start| path.starts_with(start));
     let path = if is_standard { last(path).to_owned() } else { path.to_owned() };
-    path + &without_paths(arguments)
+    with_futures(&(path + &without_paths(arguments)))
+}
+
+/// The first of what a type is generic over.
+fn first(arguments: &str) -> &str {
+    let mut depth = 0_usize;
+    let ends = |letter: char| {
+        match letter {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 || depth == 1 && letter == ','
+    };
+    let end = arguments.find(ends).unwrap_or(arguments.len());
+    arguments.get(1..end).unwrap_or_default()
+}
+
+/// A future's code by the name of its function: of `server::handle::{{closure}}`, whose own name is `{async_fn#0}`,
+/// `server::handle (async)`.
+pub(crate) fn of_future(function: String, own: &str) -> String {
+    match future(own) {
+        Some(what) => format!("{} ({what})", function.strip_suffix("::{{closure}}").unwrap_or(&function)),
+        None => function,
+    }
+}
+
+fn future(own: &str) -> Option<&'static str> {
+    FUTURES.iter().find(|(start, _)| own.starts_with(start)).map(|(_, what)| *what)
+}
+
+/// A future's type by the name of its function: `pool::{impl#0}::run::{async_fn_env#0}` is `pool::run (async)`.
+fn with_futures(name: &str) -> String {
+    let Some((at, what)) = name.match_indices("{async_").find_map(|(at, _)| Some((at, future(&name[at..])?))) else {
+        return name.to_owned();
+    };
+    let after = name[at..].find('}').map_or("", |end| &name[at + end + 1..]);
+    let function = name[..at].trim_end_matches("::");
+    let function = match function.rsplit_once("{impl#") {
+        Some((path, rest)) => match rest.split_once("}::") {
+            Some((_, own)) if !own.contains(['<', ' ']) => path.to_owned() + own,
+            _ => function.to_owned(),
+        },
+        None => function.to_owned(),
+    };
+    format!("{function} ({what}){}", with_futures(after))
 }
 
 /// `<alloc::sync::Arc<T> as core::ops::drop::Drop>::drop` is `Arc::drop`, `pool::work::Queue<T>::push::{{closure}}` is
@@ -133,7 +194,7 @@ fn last(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{short_function, short_type};
+    use super::{of_future, short_function, short_type};
 
     #[test]
     fn functions_are_told_by_their_type_or_module() {
@@ -167,9 +228,30 @@ mod tests {
     }
 
     #[test]
+    fn futures_are_told_by_the_function_that_they_are_of() {
+        let names = [
+            ("server::handle::{{closure}}", "{async_fn#0}", "server::handle (async)"),
+            ("server::main::{{closure}}::{{closure}}", "{async_block#1}", "server::main::{{closure}} (async block)"),
+            ("server::main::{{closure}}", "{closure#0}", "server::main::{{closure}}"),
+            ("server::main", "main", "server::main"),
+        ];
+        names.iter().for_each(|(function, own, told)| assert_eq!(of_future((*function).into(), own), *told));
+    }
+
+    #[test]
     fn paths_and_defaults_are_left_out() {
         let names = [
             ("alloc::sync::ArcInner<h::Stats>", "ArcInner<Stats>"),
+            ("h::{impl#0}::handle::{async_fn_env#0}", "h::handle (async)"),
+            (
+                "alloc::boxed::Box<h::serve::{async_fn_env#0}<u8>, h::main::{async_block_env#1}>",
+                "Box<serve (async)<u8>, main (async block)>",
+            ),
+            (
+                "tokio::runtime::task::core::Cell<h::serve::{async_fn_env#0}, alloc::sync::Arc<h::H>>",
+                "task of h::serve",
+            ),
+            ("tokio::runtime::task::core::Cell<h::main::{async_block_env#0}, S>", "task of h::main (async block)"),
             ("h::Stats", "h::Stats"),
             ("u64", "u64"),
             ("Slot<(usize, [core::sync::atomic::AtomicU64; 4])>", "Slot<(usize, [AtomicU64; 4])>"),
@@ -177,7 +259,7 @@ mod tests {
             ("Packet<&mut dyn core::fmt::Debug>", "Packet<&mut dyn Debug>"),
             (
                 "Cell<real::main::{async_block_env#0}, a::b::{impl#1}::run::{closure_env#0}>",
-                "Cell<main::{async_block_env#0}, run::{closure_env#0}>",
+                "Cell<main (async block), run::{closure_env#0}>",
             ),
             (
                 "std::collections::hash::map::HashMap<u32, alloc::string::String, std::hash::random::RandomState>",
