@@ -65,7 +65,7 @@ fn share(policy: u32, plan: &str, every: u32) -> Option<Share> {
 /// The scaled form seldom conflicts; the unscaled one does often enough that the tests are not too easy.
 #[test]
 fn commuting_calls_share_no_line() {
-    let every = if stress() { 7 } else { 421 };
+    let every = if stress() { 7 } else { 1009 };
     let chosen = plan(every);
     let (Some(scaled), Some(twin)) = (share(SCALED, &chosen, every), share(TWIN, &chosen, every)) else { return };
     assert_eq!(scaled.tests, twin.tests);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names in reports of Rust programs: locks by their types, and places as their callers.
 use crate::cargo::Workspace;
-use crate::harness::{Line, Report, said};
+use crate::harness::{Line, Report, said, stress};
 use serde_json::Value;
 
 const THREADS: u64 = 8;
@@ -12,6 +12,7 @@ fn report(workspace: &Workspace, program: &str, kind: &str) -> (Report, String) 
         "run --release --offline --bin {program} --no-host-time --cpus {THREADS} --json {kind}.json -- {kind} {{cpus}}"
     );
     let done = workspace.corefold(&line);
+    assert!(!done.err.contains("Warning:"), "of the assembler: {}", done.err);
     (Report::read(&workspace.0.path(&format!("{kind}.json"))), done.out)
 }
 
@@ -63,6 +64,28 @@ fn locks_are_named_by_what_they_are() {
     tasks(&workspace);
     fields(&workspace);
     deadlock(&workspace);
+    if stress() {
+        tests_of_crates(&workspace);
+    }
+}
+
+/// Tests that the crates ship, unmodified: `tests/crates/run` has more of them.
+fn tests_of_crates(workspace: &Workspace) {
+    let known = said(&mut workspace.cargo("metadata --offline --format-version 1"));
+    let known: Value = serde_json::from_str(&known.out).expect("metadata");
+    for (name, test) in [("crossbeam-channel", "ready"), ("crossbeam-utils", "wait_group")] {
+        let package = known["packages"].as_array().unwrap().iter().find(|package| package["name"] == name);
+        let manifest = std::path::Path::new(package.unwrap()["manifest_path"].as_str().unwrap());
+        let source = manifest.with_file_name("tests").join(test).with_added_extension("rs");
+        let source = std::fs::read_to_string(source).unwrap();
+        workspace.0.file(&format!("tests/{test}.rs"), &source);
+        let line = format!("test --release --offline --test {test} --cpus 1,8,80 --no-host-time --json {test}.json");
+        let done = workspace.corefold(&line);
+        let report = Report::read(&workspace.0.path(&format!("{test}.json")));
+        let passed = format!("{} passed; 0 failed", source.matches("#[test]").count());
+        assert!(done.err.contains(&passed), "{}", done.err);
+        assert!([1, 8, 80].iter().all(|cpus| report.at(*cpus).0["finished"] == true), "{test}: {}", done.out);
+    }
 }
 
 /// The compiled part of std, in which both threads wait, is between the wait and the program.

@@ -33,7 +33,7 @@ pub enum Basis {
 /// Waits and runs that differ by no more are equally long.
 const EQUAL_WAITS: f64 = 1.02;
 const EQUAL_RUNS: f64 = 1.05;
-/// Share of every run that the sleep, the timer or the reading must be.
+/// Share of every run that the sleep, the timer or the reading must be, and during a sleep the threads' time on CPUs.
 const MOSTLY: f64 = 0.5;
 /// Fewer clock readings in a run are a measurement or a time stamp.
 const WATCHES: u64 = 100;
@@ -53,7 +53,8 @@ pub fn fixed(runs: &[&Explained]) -> Option<Fixed> {
     let same_time = equal(&|r| r.cycles, EQUAL_RUNS);
     let most = |of: &dyn Fn(&RunFacts) -> u64| all(&|r| of(r) as f64 >= r.cycles as f64 * MOSTLY);
     let decides = |of: &dyn Fn(&RunFacts) -> u64| equal(of, EQUAL_WAITS) && most(of);
-    if equal(&|r| r.pace.asked, EQUAL_WAITS) && most(&|r| r.pace.slept) {
+    // Where nothing runs meanwhile, the sleep is what takes so long, and no measure of the rest.
+    if equal(&|r| r.pace.asked, EQUAL_WAITS) && most(&|r| r.pace.slept) && most(&on_cpu) {
         Some(Fixed::Sleep)
     } else if all(&|r| r.pace.alarms > 0) && (same_time || decides(&|r| r.pace.timer)) {
         Some(Fixed::Alarm)
@@ -70,11 +71,12 @@ const COMPUTES: f64 = 0.1;
 
 /// Is it known of every run that finished how many basic blocks ran?
 pub fn counts_blocks(runs: &[&Explained]) -> bool {
-    let known = |run: &RunFacts| {
-        let on_cpu = run.time.compute + run.time.stall + run.time.spin;
-        run.pace.blocks > 0 && run.time.compute as f64 >= on_cpu as f64 * COMPUTES
-    };
+    let known = |run: &RunFacts| run.pace.blocks > 0 && run.time.compute as f64 >= on_cpu(run) as f64 * COMPUTES;
     runs.iter().filter(|r| r.ending.success).all(|r| known(&r.run))
+}
+
+fn on_cpu(run: &RunFacts) -> u64 {
+    run.time.compute + run.time.stall + run.time.spin
 }
 
 /// What speed is reckoned from, where the program marks no progress.
@@ -154,6 +156,15 @@ mod tests {
         assert_eq!(fixed(&runs(&[(1, 1000, stamps(2)), (8, 1000, stamps(9))]).iter().collect::<Vec<_>>()), None);
         assert_eq!(fixed(&runs(&[(1, 1000, stamps(500)), (8, 500, stamps(500))]).iter().collect::<Vec<_>>()), None);
         assert_eq!(Curve::new(&polls, Work::PerCpu).basis, Basis::WorkPerCpu);
+    }
+
+    /// A test suite of which one test sleeps.
+    #[test]
+    fn a_program_that_does_little_but_sleep_has_no_fixed_time_to_work() {
+        let mut sleeps = runs(&[(1, 1000, sleeping(900, 950, 50)), (8, 950, sleeping(900, 950, 20))]);
+        assert!(matches!(basis(&sleeps.iter().collect::<Vec<_>>(), Work::Total), Basis::FixedTime { .. }));
+        sleeps.iter_mut().for_each(|run| run.run.time.compute = 400);
+        assert_eq!(Curve::new(&sleeps, Work::Total).basis, Basis::TotalWork);
     }
 
     #[test]

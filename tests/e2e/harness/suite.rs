@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The numbers of CPUs that each program is simulated with.
-const CPUS: [u32; 2] = [2, 32];
+const CPUS: [u32; 1] = [32];
 const STRESS_CPUS: [u32; 3] = [2, 8, 32];
 
 fn cpus() -> &'static [u32] {
@@ -21,7 +21,7 @@ fn cpus() -> &'static [u32] {
 
 /// Runs of each quick program by itself, with its hooks, in two threads; no more of them after so long.
 const NATIVELY: usize = 40;
-const NATIVE_TIME: Duration = Duration::from_millis(300);
+const NATIVE_TIME: Duration = Duration::from_millis(150);
 /// What `tests/suites/unpack` exits with when the package cannot be had on this machine.
 const UNAVAILABLE: i32 = 75;
 

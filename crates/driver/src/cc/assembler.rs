@@ -44,7 +44,9 @@ pub fn assemble(mut args: Vec<OsString>) -> Result<u8> {
 pub fn object_of_rust(assembly: &Path, object: &Path) -> Result<()> {
     let text = std::fs::read_to_string(assembly).with_context(|| format!("cannot read {}", assembly.display()))?;
     let inlined = of_llvm(&text) + &format!("\t.ident\t\"{}\"\n", rust::INLINE);
-    match run(["--64".as_ref(), "-o".as_ref(), object.as_os_str()].into_iter(), inlined.as_bytes())? {
+    // LLVM writes prefixes as instructions of their own, of which `as` warns.
+    match run(["--64", "--no-warn", "-o"].map(OsStr::new).into_iter().chain([object.as_os_str()]), inlined.as_bytes())?
+    {
         0 => Ok(()),
         code => bail!("the assembler ended with exit code {code}"),
     }
