@@ -324,6 +324,8 @@ void cf_dentry_drop_names(struct cf_dentry *removed);
  */
 void cf_dentry_goes(struct cf_dentry *directory, bool going);
 void cf_dentry_await_gone(const struct cf_dentry *directory);
+/* Has it no link? Not before its name has gone too. */
+bool cf_dentry_is_removed(const struct cf_dentry *directory);
 size_t cf_dcache_unused(const struct cf_super *super);
 /* Dentries that exist; exact when nothing is under way. */
 int64_t cf_dcache_count(struct cf_super *super);

@@ -72,10 +72,8 @@ static int add_and_ask__(struct cf_dentry *fresh, struct cf_dentry *parent, cons
 	struct cf_dentry_key key;
 	struct cf_rhash_entry *there;
 	struct cf_lock_node node;
-	if (!CF_INODE_LOAD(directory, nlink)) {
-		cf_dentry_await_gone(parent);
-		return -ENOENT; // removed: nothing can be in it
-	}
+	if (cf_dentry_is_removed(parent))
+		return -ENOENT; // nothing can be in it
 	cf_dentry_key_of(&key, parent, name);
 	fresh->flags |= CF_DENTRY_HASHED | CF_DENTRY_LOOKUP; // nobody else has it yet
 	cf_dcache_lock(parent->super, &node);

@@ -82,10 +82,8 @@ uint32_t cf_vfs_new_mode(struct cf_task *task, const struct cf_inode *dir, uint3
 
 int cf_vfs_may_create(struct cf_task *task, const struct cf_dentry *parent, struct cf_inode *dir)
 {
-	if (!CF_INODE_LOAD(dir, nlink)) {
-		cf_dentry_await_gone(parent);
+	if (cf_dentry_is_removed(parent))
 		return -ENOENT;
-	}
 	return cf_inode_permission(dir, CF_MAY_WRITE | CF_MAY_EXEC, &task->cred, true);
 }
 

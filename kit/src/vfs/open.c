@@ -30,15 +30,9 @@ static int may_open(struct cf_task *task, struct cf_inode *inode, int flags)
 // Nothing can be made there: a name that is not cached any more would be looked up for ever.
 static bool is_in_removed(const struct cf_dentry *dentry)
 {
-	struct cf_dentry *parent;
-	struct cf_inode *dir;
 	bool removed;
 	cf_rcu_read_lock();
-	parent = cf_dentry_parent(dentry);
-	dir = cf_dentry_inode(parent);
-	removed = !dir || !CF_INODE_LOAD(dir, nlink);
-	if (removed)
-		cf_dentry_await_gone(parent);
+	removed = cf_dentry_is_removed(cf_dentry_parent(dentry));
 	cf_rcu_read_unlock();
 	return removed;
 }

@@ -132,6 +132,15 @@ void cf_dentry_await_gone(const struct cf_dentry *directory)
 	CF_LOCK_WAIT_UNTIL(!(cf_dentry_flags(directory) & CF_DENTRY_GOING));
 }
 
+bool cf_dentry_is_removed(const struct cf_dentry *directory)
+{
+	const struct cf_inode *inode = cf_dentry_inode(directory);
+	if (inode && CF_INODE_LOAD(inode, nlink))
+		return false;
+	cf_dentry_await_gone(directory);
+	return true;
+}
+
 // --- Move.
 
 static uint32_t place_of(const struct cf_dentry *d)
