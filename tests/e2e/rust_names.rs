@@ -58,6 +58,7 @@ fn locks_are_named_by_what_they_are() {
     let shown = |options: &str| workspace.0.corefold(&format!("report corefold.rec --json - {options}")).out;
     let whole = "std::sys::sync::once::futex::Once";
     assert!(!shown("").contains(whole) && shown("--full-names").contains(whole), "{}", shown("--full-names"));
+    sleep(&workspace);
     locks_of_crates(&workspace);
     parked_threads(&workspace);
     lock_on_a_stack(&workspace);
@@ -67,6 +68,13 @@ fn locks_are_named_by_what_they_are() {
     if stress() {
         tests_of_crates(&workspace);
     }
+}
+
+/// The compiled part of std, in which threads sleep, lies in the program's own file.
+fn sleep(workspace: &Workspace) {
+    let line = "run --release --offline --bin std_locks --no-host-time --cpus 1,8 -- sleep {cpus}";
+    let text = workspace.corefold(line).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("as threads slept, longest in Pool::rest (std_locks.rs:"), "{text}");
 }
 
 /// Tests that the crates ship, unmodified: `tests/crates/run` has more of them.

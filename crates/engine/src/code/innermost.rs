@@ -4,6 +4,7 @@
 use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
+use crate::code::unwind::Registers;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::stacks;
 use alloc::vec::Vec;
@@ -70,6 +71,13 @@ fn first_call(sp: u64, outer: u64) -> Option<u64> {
 /// of the function that did.
 pub fn calling_from(sp: u64, outer: Option<u64>) -> Option<u64> {
     first_call(sp, outer.unwrap_or(0))
+}
+
+/// Where the program called what the running thread is in. By unwinding: the part of Rust's standard library that has no hooks
+/// lies in the program's own file. `outer` is the return address of the innermost function with hooks.
+pub fn calling_here(outer: Option<u64>) -> Option<u64> {
+    let here = Registers::here();
+    outer.and_then(|outer| here.before(outer)).or_else(|| calling_from(here.sp(), outer))
 }
 
 /// Where in a function the hook belongs whose call returns to `pc`: the function's end has calls for its inline hooks, each

@@ -96,6 +96,20 @@ impl Registers {
         Vec::new()
     }
 
+    /// The last return address on the stack before `outer`, if that is found.
+    pub fn before(mut self, outer: u64) -> Option<u64> {
+        for _ in 0..MOST {
+            let here = self.0[PC];
+            if !self.go_up() {
+                return None;
+            }
+            if self.0[PC] == outer {
+                return Some(here);
+            }
+        }
+        None
+    }
+
     /// To the caller of the function.
     fn go_up(&mut self) -> bool {
         let Some(end) = stack_end(self.0[SP]) else { return false };

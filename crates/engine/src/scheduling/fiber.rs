@@ -146,13 +146,10 @@ impl Fiber {
             self.time.block += away;
         }
         if self.woken == Woken::Timer && !matches!(self.wait, Wait::Nothing) {
-            let (mut slept, mut sleeps) = (self.slept, self.sleeps);
-            let place = || innermost::calling_from(self.sp as u64, self.calls(self.frames).next());
-            slept.ended(away, place);
+            self.slept.ended(away);
             if matches!(self.wait, Wait::Sleep) {
-                sleeps.ended(away, place);
+                self.sleeps.ended(away);
             }
-            (self.slept, self.sleeps) = (slept, sleeps);
         }
         self.wait = Wait::Nothing;
         self.blocked_at = 0;
@@ -398,6 +395,16 @@ pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
     let known = || current().calls(hot!().frames);
     let within = known().next().map(|outer| Registers::here().between(pc, outer)).unwrap_or_default();
     within.into_iter().chain(known()).take(most).collect()
+}
+
+/// Finds where the running fiber, whose wait is over, has slept.
+pub fn place_sleeps() {
+    let fiber = current();
+    if fiber.slept.is_unplaced() || fiber.sleeps.is_unplaced() {
+        let place = innermost::calling_here(fiber.calls(hot!().frames).next()).unwrap_or(0);
+        fiber.slept.place(place);
+        fiber.sleeps.place(place);
+    }
 }
 
 /// The running fiber's calls, innermost first.

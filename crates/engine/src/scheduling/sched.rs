@@ -130,6 +130,7 @@ pub fn block(wait: Wait) {
     fiber.wait = wait;
     fiber.woken = crate::scheduling::fiber::Woken::Thread;
     leave_cpu();
+    fiber::place_sleeps();
 }
 
 /// The running fiber has a pending signal before it waits: as if it had been woken by it.

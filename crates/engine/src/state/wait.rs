@@ -56,17 +56,29 @@ pub struct Slept {
     pub asked: Ticks,
     pub lasted: Ticks,
     longest: Ticks,
+    /// Is the place of the longest yet to be found? Its thread does that, on its own stack.
+    unplaced: bool,
     /// Where a long one was called; 0 if that is not known.
     pub pc: u64,
 }
 
 impl Slept {
-    pub fn ended(&mut self, lasted: Ticks, place: impl FnOnce() -> Option<u64>) {
+    pub fn ended(&mut self, lasted: Ticks) {
         self.lasted += lasted;
         // Not for every slightly longer one: finding the place takes time.
         if lasted > self.longest.saturating_mul(2) {
             self.longest = lasted;
-            self.pc = place().unwrap_or(0);
+            self.unplaced = true;
+        }
+    }
+
+    pub fn is_unplaced(&self) -> bool {
+        self.unplaced
+    }
+
+    pub fn place(&mut self, pc: u64) {
+        if self.unplaced {
+            (self.unplaced, self.pc) = (false, pc);
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `std_locks KIND THREADS`: threads that wait for a lock of this kind, in a structure behind an `Arc`.
+//! `std_locks KIND THREADS`: threads that wait for a lock of this kind, in a structure behind an `Arc`; `sleep`: for time to pass.
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
@@ -66,6 +66,15 @@ impl Pool {
     fn prepare(&self) {
         self.ready.call_once(|| assert_ne!(spin(1, 20_000), 0));
     }
+
+    /// The first thread works as long as the others sleep.
+    #[inline(never)]
+    fn rest(&self, me: usize) {
+        match me {
+            0 => drop(self.done.fetch_add(spin(1, 20_000) & 1, Ordering::Relaxed)),
+            _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+        }
+    }
 }
 
 fn spin(value: u64, steps: u64) -> u64 {
@@ -88,6 +97,7 @@ fn main() {
                         "condvar" => pool.take_turn(me, threads),
                         "barrier" => pool.meet(me),
                         "once" => pool.prepare(),
+                        "sleep" => pool.rest(me),
                         _ => panic!("no such kind"),
                     }
                 }
