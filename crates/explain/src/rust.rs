@@ -19,6 +19,7 @@ const FUTURES: [(&str, &str); 3] =
 
 /// Where tokio keeps a task: its future, and how far that is.
 const TASK: &str = "tokio::runtime::task::core::Cell";
+const TASK_OF: &str = "task of ";
 
 /// A type's name, shortened if it is of Rust.
 pub(crate) fn type_name(debug: &Debug, kind: Die) -> String {
@@ -29,12 +30,16 @@ pub(crate) fn type_name(debug: &Debug, kind: Die) -> String {
 /// The same without the path before it.
 pub(crate) fn short_name(debug: &Debug, kind: Die) -> String {
     let name = debug.short_name(kind);
-    match debug.is_rust(kind) {
-        // The function that the future is of is in the path.
-        true if name.starts_with("{async_") => with_futures(last(&debug.type_name(kind))),
-        true => short_type(&name),
-        false => name,
+    if debug.is_rust(kind) { own_name(&debug.type_name(kind), &name) } else { name }
+}
+
+fn own_name(whole: &str, own: &str) -> String {
+    // The function that the future is of is in the path.
+    if own.starts_with("{async_") {
+        return with_futures(last(whole));
     }
+    let short = short_type(whole);
+    short.strip_prefix(TASK_OF).map_or_else(|| short_type(own), |future| format!("{TASK_OF}{}", last(future)))
 }
 
 /// `pool::Job<alloc::vec::Vec<pool::Part, alloc::alloc::Global>>` is `pool::Job<Vec<Part>>`: paths are told of the
@@ -44,7 +49,7 @@ fn short_type(name: &str) -> String {
     let (path, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
     if path == TASK {
         let future = short_type(first(arguments));
-        return format!("task of {}", future.strip_suffix(" (async)").unwrap_or(&future));
+        return format!("{TASK_OF}{}", future.strip_suffix(" (async)").unwrap_or(&future));
     }
     let is_standard = STANDARD.iter().any(|start| path.starts_with(start));
     let path = if is_standard { last(path).to_owned() } else { path.to_owned() };
@@ -194,7 +199,7 @@ fn last(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_future, short_function, short_type};
+    use super::{of_future, own_name, short_function, short_type};
 
     #[test]
     fn functions_are_told_by_their_type_or_module() {
@@ -236,6 +241,21 @@ mod tests {
             ("server::main", "main", "server::main"),
         ];
         names.iter().for_each(|(function, own, told)| assert_eq!(of_future((*function).into(), own), *told));
+    }
+
+    #[test]
+    fn fields_begin_with_their_objects_name() {
+        let names = [
+            (
+                "tokio::runtime::task::core::Cell<h::serve::{async_fn_env#0}<u8>, a::S>",
+                "Cell<h::serve::…>",
+                "task of serve (async)<u8>",
+            ),
+            ("tokio::runtime::task::core::Cell<h::a::serve::{async_fn_env#0}, a::S>", "Cell<…>", "task of serve"),
+            ("core::cell::Cell<u64>", "Cell<u64>", "Cell<u64>"),
+            ("h::serve::{async_fn_env#0}", "{async_fn_env#0}", "serve (async)"),
+        ];
+        names.iter().for_each(|(whole, own, told)| assert_eq!(own_name(whole, own), *told));
     }
 
     #[test]
