@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo corefold`: a workspace of a program, a library, a procedural macro, build scripts and C.
-use crate::harness::{Place, Report, Said, corefold, said};
+use crate::harness::{Place, Report, Said, corefold, said, stress};
 use object::{Object, ObjectSymbol};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -156,16 +156,29 @@ fn names_are_the_same_whichever_way_they_are_mangled() {
 /// The same with nightly, where rustup has it.
 #[test]
 fn nightly_builds_and_names_the_same() {
-    let workspace = Workspace::new();
-    let mut nightly = workspace.called("rustup");
-    nightly.env_remove("RUSTUP_TOOLCHAIN");
     let installed = Command::new("rustup").args(["run", "nightly", "rustc", "--version"]).output();
     let version = installed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     if !version.contains("1.97.0-nightly") {
         eprintln!("SKIPPED: rustup has no nightly of 1.97.0");
         return;
     }
-    let line = "run nightly cargo corefold run --release --cpus 4 --json out.json -- {cpus}";
+    nightly("");
+    let sources = Command::new("rustup").args(["run", "nightly", "rustc", "--print", "sysroot"]).output();
+    let sources = sources.map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+    let has_sources = sources.is_ok_and(|root| root.join("lib/rustlib/src/rust/library").is_dir());
+    match (stress(), has_sources) {
+        (true, true) => nightly("-Zbuild-std "),
+        (true, false) => eprintln!("SKIPPED: -Zbuild-std: nightly has no rust-src"),
+        (false, _) => {}
+    }
+}
+
+/// With these options of cargo.
+fn nightly(options: &str) {
+    let workspace = Workspace::new();
+    let mut nightly = workspace.called("rustup");
+    nightly.env_remove("RUSTUP_TOOLCHAIN");
+    let line = format!("run nightly cargo corefold run --release {options}--cpus 4 --json out.json -- {{cpus}}");
     let done = said(nightly.args(line.split(' ')));
     assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
     assert!(done.err.contains("counted 40000") && !done.err.contains("has not been tested"), "{}", done.err);

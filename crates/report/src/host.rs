@@ -66,6 +66,8 @@ pub(crate) fn lost<'a>(runs: &'a [HostRun], curve: &Curve) -> Option<Lost<'a>> {
 
 #[derive(Default)]
 struct Totals<'a> {
+    /// Is the program (in part) of Rust?
+    of_rust: bool,
     /// Computing that the simulation timed, in seconds of the simulated machine.
     simulated: f64,
     /// By file; the largest first.
@@ -88,7 +90,9 @@ fn kernel_seconds(run: &HostRun) -> f64 {
 
 impl<'a> Totals<'a> {
     fn of(runs: &'a [HostRun], curve: &Curve) -> Totals<'a> {
-        let mut all = Totals::default();
+        let mut functions = curve.points.iter().flat_map(|point| &point.explained.functions);
+        let of_rust = functions.any(|function| function.file.as_ref().is_some_and(|file| file.ends_with(".rs")));
+        let mut all = Totals { of_rust, ..Totals::default() };
         for run in runs {
             let point = curve.points.iter().find(|point| point.explained.run.cpus == run.cpus);
             let Some(simulated) = point.map(|point| &point.explained.run) else { continue };
@@ -133,29 +137,55 @@ impl<'a> Totals<'a> {
         let most = if first > NEARLY_ALL * self.unhooked() { 1 } else { NAMED };
         let (named, others) = self.libraries.split_at(most.min(self.libraries.len()));
         let place = match named {
-            [(library, _)] => format!("{}, which has no hooks", name(library)),
+            [(library, _)] => format!("{}, which has no hooks", self.name(library)),
             several => {
-                let each = several.iter().map(|(library, s)| format!("{} {}", name(library), self.percent(*s)));
+                let each = several.iter().map(|(library, s)| format!("{} {}", self.name(library), self.percent(*s)));
                 let others = (!others.is_empty()).then(|| format!("{} more", others.len()));
                 format!("code without hooks ({})", each.chain(others).collect::<Vec<_>>().join(", "))
             }
         };
-        let own: Vec<_> = named.iter().filter(|(library, _)| can_be_compiled(library)).collect();
-        let advice = match own.as_slice() {
-            [] => {
-                "Of the system's libraries, some functions have a fixed cost here (docs/libc.md), others none.".into()
-            }
-            [_] if named.len() == 1 => "Compile it with corefold cc.".to_string(),
-            several => {
-                let names: Vec<&str> = several.iter().map(|(library, _)| base_name(&library.path)).collect();
-                format!("Compile {} with corefold cc.", names.join(" and "))
-            }
-        };
+        let (stds, rest): (Vec<_>, Vec<_>) = named.iter().partition(|(library, _)| self.may_be_rusts(library));
+        let own: Vec<&str> = rest
+            .iter()
+            .filter(|(library, _)| can_be_compiled(library))
+            .map(|(library, _)| base_name(&library.path))
+            .collect();
+        let mut advice = Vec::new();
+        match own.as_slice() {
+            [] => {}
+            [_] if named.len() == 1 => advice.push("Compile it with corefold cc.".to_string()),
+            names => advice.push(format!("Compile {} with corefold cc.", names.join(" and "))),
+        }
+        if !stds.is_empty() {
+            let line = "cargo +nightly corefold run -Zbuild-std (docs/rust.md).";
+            advice.push(format!("Nightly compiles Rust's standard library with hooks: {line}"));
+        }
+        if advice.is_empty() {
+            advice.push(
+                "Of the system's libraries, some functions have a fixed cost here (docs/libc.md), others none.".into(),
+            );
+        }
+        let advice = advice.join(" ");
         let share = capitalised(&self.percent(self.unhooked()));
         format!(
             "{share} of the program's CPU time on this host passed in {place}: it is neither timed nor observed, and \
              the figures below cover the rest only. {advice}"
         )
+    }
+
+    fn may_be_rusts(&self, library: &HostLibrary) -> bool {
+        self.of_rust && library.part
+    }
+
+    fn name(&self, library: &HostLibrary) -> String {
+        match (library.path.as_str(), library.part) {
+            ("", _) => "machine code that the program writes to memory".into(),
+            (path, _) if self.may_be_rusts(library) => {
+                format!("a part of {} (Rust's precompiled standard library, or a static library)", base_name(path))
+            }
+            (path, true) => format!("a part of {} that was compiled without corefold cc", base_name(path)),
+            (path, false) => base_name(path).into(),
+        }
     }
 
     fn kernel_in_words(&self) -> String {
@@ -175,14 +205,6 @@ impl<'a> Totals<'a> {
              call has a fixed cost in the simulation, however many CPUs make it, and a page fault has none.",
             capitalised(&self.percent(self.kernel))
         )
-    }
-}
-
-fn name(library: &HostLibrary) -> String {
-    match (library.path.as_str(), library.part) {
-        ("", _) => "machine code that the program writes to memory".into(),
-        (path, true) => format!("a part of {} that was compiled without corefold cc", base_name(path)),
-        (path, false) => base_name(path).into(),
     }
 }
 
@@ -215,6 +237,7 @@ fn capitalised(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::{Work, sample};
+    use corefold_explain::Function;
 
     /// Of a program that computed for 0.1 s in the simulation, on one CPU and on two.
     fn told(libraries: &[(&str, bool, f64)], kernel: Option<f64>) -> Option<String> {
@@ -272,6 +295,25 @@ mod tests {
         let text = told(&[("/usr/lib/libc.so.6", false, 300.0)], Some(0.0)).unwrap();
         assert!(text.starts_with("Over 99% ") && text.ends_with("have a fixed cost here (docs/libc.md), others none."));
         assert!(told(&[("", false, 0.3)], None).unwrap().contains("machine code that the program writes to memory"));
+    }
+
+    #[test]
+    fn the_part_without_hooks_of_a_rust_program_is_its_standard_library() {
+        let mut run = sample::timed(1, 200_000_000);
+        run.functions = vec![Function { file: Some("/a/src/main.rs".into()), ..Function::default() }];
+        let library = |path: &str, part| HostLibrary { path: path.into(), part, seconds: 0.1 };
+        let told = |libraries| {
+            let host = HostRun { cpus: 1, libraries, ..HostRun::default() };
+            lost(&[host], &Curve::new(&[run.clone()], Work::Total)).unwrap().text
+        };
+        let text = told(vec![library("/a/tool", true)]);
+        assert!(
+            text.contains("a part of tool (Rust's precompiled standard library, or a static library), which"),
+            "{text}"
+        );
+        assert!(text.ends_with("cargo +nightly corefold run -Zbuild-std (docs/rust.md)."), "{text}");
+        let text = told(vec![library("/a/tool", true), library("/usr/lib/libz.so", false)]);
+        assert!(text.contains("Compile libz.so with corefold cc. Nightly compiles"), "{text}");
     }
 
     #[test]
