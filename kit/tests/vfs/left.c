@@ -87,6 +87,30 @@ TEST("a directory that is read as it moves, and the one above is removed")
 		leave_directory_above(again);
 }
 
+// --- A file that is removed between the two paths of a link.
+
+static void link_there(void)
+{
+	cf_rcu_register_thread();
+	result = cf_vfs_link(task, "/f", "/d/a");
+	cf_rcu_unregister_thread();
+}
+
+TEST("a file that is removed under a link of it gets no other name")
+{
+	struct actor linker = { .act = link_there, .stop_at = "lookup: missed" };
+	begin(0, 0);
+	CHECK_EQUAL(cf_vfs_mkdir(task, "/d", 0755), 0);
+	CHECK_EQUAL(cf_vfs_close(task, cf_vfs_open(task, "/f", O_CREAT | O_WRONLY, 0644)), 0);
+	actor_start(&linker);
+	CHECK(actor_wait_held(&linker));
+	CHECK_EQUAL(cf_vfs_unlink(task, "/f"), 0);
+	actor_end(&linker);
+	CHECK_EQUAL(result, -ENOENT);
+	CHECK_EQUAL(cf_vfs_stat(task, "/d/a", &seen), -ENOENT);
+	end();
+}
+
 // --- A directory that has lost its links, and not yet its name: what fails for the one must not come before the other.
 
 static bool replaces; // by a rename, else it is removed
