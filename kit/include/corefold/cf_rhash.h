@@ -10,6 +10,11 @@
  * counts the entries; at most one change in 64 reads its sum. Memory: 8 bytes per bucket, 24 per entry; during a resize,
  * and until a grace period after it, there are both tables.
  *
+ * Size: more entries than buckets, a chain of more than 6, or fewer than an eighth as many entries begin a resize to twice the
+ * number of entries. One at a time: who inserts much at once meets a table that is too small until the end of its grace period
+ * (of liburcu's worker, which rests for 10 ms), when the next resize begins by itself. A large table that is filled at once
+ * should begin with its number of `buckets`.
+ *
  *   operation                          may overlap                             the caller holds
  *   find, next                         everything                              a read section (cf_rcu.h)
  *   insert, insert_unique, remove,     everything; of one entry: one change    nothing; may be in a read section
@@ -34,15 +39,15 @@
  *
  * Lifetime: entries are the caller's, embedded; an entry's hash must not change while it is in the table (except by move).
  *
- * Five lines:
+ * Five lines, in a thread that has called cf_rcu_register_thread (cf_rcu.h), as all that use a table must:
  *   struct cf_rhash_entry *e;
  *   cf_rcu_read_lock();
  *   e = cf_rhash_find(&table, hash_of(key), same_key, &key);
- *   if (e) use(container_of(e));
+ *   if (e) use((struct item *)((char *)e - offsetof(struct item, entry)));
  *   cf_rcu_read_unlock();
  *
  * Source: two links for each entry as in Linux's bridge multicast table; chain ends that name their bucket as in
- * hlist_nulls; bits for bucket locks as in rhashtable. We differ: no step of a resize waits.
+ * hlist_nulls; bits for bucket locks as in rhashtable. Unlike in rhashtable, no change waits for a resize.
  */
 #ifndef COREFOLD_CF_RHASH_H
 #define COREFOLD_CF_RHASH_H
@@ -100,9 +105,9 @@ struct cf_rhash {
 	struct cf_percpu_counter count;
 };
 
-/* 0, -EINVAL or -ENOMEM. `hash` is memory aligned as its type. */
+/* 0, -ENOMEM, or -EINVAL: `hash` is not aligned as its type (to CF_LINE). A null pointer as `options`: all of them 0. */
 int cf_rhash_init(struct cf_rhash *hash, const struct cf_rhash_options *options);
-/* Waits for a resize's grace period. Does not free entries that are still in the table. */
+/* Waits for a resize's grace period. Entries that are still in the table are the caller's, to be freed after it. */
 void cf_rhash_destroy(struct cf_rhash *hash);
 
 typedef bool cf_rhash_same(const struct cf_rhash_entry *entry, const void *key);
@@ -151,7 +156,7 @@ static inline struct cf_rhash_entry *cf_rhash_find(const struct cf_rhash *hash, 
 
 /* Inserts; several entries may have one key. `entry->seq` is the caller's, all else is set here. */
 void cf_rhash_insert(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t value);
-/* Null: it was inserted. Else the entry that `same` says is there, which a read section keeps. */
+/* Null: it was inserted. Else the entry that `same` says is there; a caller that uses it is in a read section. */
 struct cf_rhash_entry *cf_rhash_insert_unique(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t value,
 					      cf_rhash_same *same, const void *key);
 /* False: it was not in the table. */
@@ -169,7 +174,10 @@ bool cf_rhash_move(struct cf_rhash *hash, struct cf_rhash_entry *entry, uint32_t
 void cf_rhash_for_each(struct cf_rhash *hash, bool (*visit)(struct cf_rhash_entry *entry, void *argument),
 		       void *argument);
 
-/* Resizes if the number of entries requires it, as changes do automatically. True: it did. */
+/*
+ * Resizes if the number of entries requires it, as changes do automatically. True: it did. False: no need, or a resize is under
+ * way, until the end of its grace period.
+ */
 bool cf_rhash_maintain(struct cf_rhash *hash);
 
 static inline uint32_t cf_rhash_buckets(const struct cf_rhash *hash)

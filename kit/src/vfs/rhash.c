@@ -9,9 +9,11 @@ enum { DEFAULT_BUCKETS = 64, DEFAULT_MOST = 1 << 28 };
 
 int cf_rhash_init(struct cf_rhash *h, const struct cf_rhash_options *options)
 {
+	static const struct cf_rhash_options DEFAULTS;
 	int result;
 	if (!h || !CF_IS_ALIGNED(h))
 		return -EINVAL;
+	options = options ? options : &DEFAULTS;
 	h->flags = options->flags | (options->flags & CF_RHASH_EXTERNAL_LOCK ? CF_RHASH_NO_RESIZE : 0);
 	h->most = options->most ? cf_rhash_size(options->most, DEFAULT_MOST) : DEFAULT_MOST;
 	h->fewest = cf_rhash_size(options->buckets ? options->buckets : DEFAULT_BUCKETS, h->most);

@@ -31,6 +31,17 @@ void cf_rhash_set_empty(struct cf_rhash_table *t, uint32_t first, uint32_t step)
 		*cf_rhash_bucket(t, (uint32_t)i) = cf_rhash_end_of((uint32_t)i);
 }
 
+// How many buckets there should be; the same number if all is well.
+static uint32_t wanted(struct cf_rhash *h, uint32_t buckets)
+{
+	int64_t count = cf_percpu_counter_sum_positive(&h->count);
+	if (count > buckets || (count < buckets / SHRINK_AT && buckets > h->fewest)) {
+		uint32_t size = cf_rhash_size((uint64_t)count * 2, h->most);
+		return size > h->fewest ? size : h->fewest;
+	}
+	return buckets;
+}
+
 // --- A resize, in parts.
 
 static bool begin_resize(struct cf_rhash *h)
@@ -47,20 +58,10 @@ static void end_resize(struct cf_rhash *h)
 	__atomic_store_n(&h->resizing, 0, __ATOMIC_RELEASE);
 }
 
-static void resized(struct cf_rcu_head *head)
+// The caller has begun the resize.
+static bool begin__(struct cf_rhash *h, uint32_t buckets)
 {
-	struct cf_rhash_table *old = (struct cf_rhash_table *)((char *)head - offsetof(struct cf_rhash_table, rcu));
-	struct cf_rhash *h = old->owner;
-	free(old);
-	end_resize(h);
-}
-
-static bool begin(struct cf_rhash *h, uint32_t buckets)
-{
-	struct cf_rhash_table *old, *fresh;
-	if (!begin_resize(h))
-		return false;
-	old = h->table;
+	struct cf_rhash_table *old = h->table, *fresh;
 	fresh = old->mask + 1 == buckets ? NULL : cf_rhash_new_table(h, buckets, !old->link);
 	if (!fresh) {
 		end_resize(h);
@@ -73,6 +74,25 @@ static bool begin(struct cf_rhash *h, uint32_t buckets)
 	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	__atomic_store_n(&old->successor, fresh, __ATOMIC_RELEASE);
 	return true;
+}
+
+// Nobody has looked since the resize began, and perhaps nobody changes the table again: whether another one follows is seen here,
+// and all its buckets move. In one section: the callback of that one, after which the table may be destroyed, comes later.
+// Tests cannot tell: liburcu's worker runs one callback after the other, but cf_rcu_call_soon has others run it without memory.
+static void resized(struct cf_rcu_head *head)
+{
+	struct cf_rhash_table *old = (struct cf_rhash_table *)((char *)head - offsetof(struct cf_rhash_table, rcu));
+	struct cf_rhash *h = old->owner;
+	uint32_t buckets, should;
+	free(old);
+	cf_rcu_read_lock();
+	buckets = cf_rhash_buckets(h);
+	should = wanted(h, buckets);
+	if (should == buckets)
+		end_resize(h);
+	else if (begin__(h, should))
+		cf_rhash_finish_resize(h);
+	cf_rcu_read_unlock();
 }
 
 static void move_bucket(struct cf_rhash *h, struct cf_rhash_table *old, struct cf_rhash_table *fresh, uint32_t bucket)
@@ -145,17 +165,6 @@ void cf_rhash_exclude_resizes(struct cf_rhash *h)
 
 // --- When.
 
-// How many buckets there should be; the same number if all is well.
-static uint32_t wanted(struct cf_rhash *h, uint32_t buckets)
-{
-	int64_t count = cf_percpu_counter_sum_positive(&h->count);
-	if (count > buckets || (count < buckets / SHRINK_AT && buckets > h->fewest)) {
-		uint32_t size = cf_rhash_size((uint64_t)count * 2, h->most);
-		return size > h->fewest ? size : h->fewest;
-	}
-	return buckets;
-}
-
 static bool begin_if_wanted(struct cf_rhash *h)
 {
 	uint32_t buckets = cf_rhash_buckets(h), should;
@@ -163,7 +172,7 @@ static bool begin_if_wanted(struct cf_rhash *h)
 	if ((h->flags & CF_RHASH_NO_RESIZE) || __atomic_load_n(&h->resizing, __ATOMIC_RELAXED))
 		return false;
 	should = wanted(h, buckets);
-	return should != buckets && begin(h, should);
+	return should != buckets && begin_resize(h) && begin__(h, should);
 }
 
 bool cf_rhash_maintain(struct cf_rhash *h)

@@ -122,8 +122,8 @@ TEST("the table grows and shrinks with its entries")
 		CHECK(present(key));
 	for (uint32_t key = 0; key < KEYS - 4; key++)
 		CHECK(remove_key(key));
-	cf_rcu_barrier();
-	cf_rhash_maintain(&table);
+	for (int i = 0; i < 100 && cf_rhash_buckets(&table) > 16; i++)
+		cf_rcu_barrier(); // one resize after the other
 	CHECK(cf_rhash_buckets(&table) <= 16);
 	for (uint32_t key = KEYS - 4; key < KEYS; key++)
 		CHECK(present(key));
@@ -528,6 +528,25 @@ TEST("a reader that is led into another chain comes back")
 	actor_end(&reader);
 	CHECK(cf_rhash_remove(&table, &sought.entry) && cf_rhash_remove(&table, &moved.entry));
 	end(0);
+}
+
+TEST("a table that is filled at once has its size soon, without another change")
+{
+	enum { KEYS = 4000 };
+	uint32_t in_haste;
+	begin(8, 0);
+	cf_rcu_read_lock(); // the grace period of the first resize does not end
+	for (uint32_t key = 0; key < KEYS; key++)
+		insert(key);
+	in_haste = cf_rhash_buckets(&table);
+	cf_rcu_read_unlock();
+	CHECK(in_haste < KEYS);
+	for (int i = 0; i < 1000 && cf_rhash_buckets(&table) < KEYS; i++)
+		usleep(10000);
+	CHECK(cf_rhash_buckets(&table) >= KEYS && cf_rhash_buckets(&table) <= 4 * KEYS);
+	for (uint32_t key = 0; key < KEYS; key++)
+		CHECK(present(key));
+	end(KEYS);
 }
 
 TEST("a table is there for as long as a reader is in it")
