@@ -124,3 +124,24 @@ fn operators_of_a_library_are_used() {
     let printed = format!("{}{}", made.out, made.err);
     assert_eq!(printed.matches("20 taken, 0 left, 0 wrong").count(), 2, "{printed}");
 }
+
+/// liburcu's does: the kernel knows, as the simulation begins after a library's constructors.
+#[test]
+fn what_a_library_registers_for_as_it_is_loaded_is_known() {
+    let place = Place::new();
+    place.file(
+        "library.c",
+        "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+         __attribute__((constructor)) static void begin(void) { syscall(SYS_membarrier, 16, 0, 0); }\n\
+         long barrier(void) { return syscall(SYS_membarrier, 8, 0, 0); }\n",
+    );
+    place.file("main.c", "long barrier(void);\nint main(void) { return barrier() != 0; }\n");
+    for compiler in ["$corefold cc", "gcc"] {
+        let made = place.sh(&format!(
+            "{compiler} -O2 -shared -fPIC -o library.so library.c && $corefold cc -O2 main.c ./library.so -o main"
+        ));
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        let simulated = place.sh("./main && $corefold run --cpus 4 -- ./main");
+        assert_eq!(simulated.code, Some(0), "{compiler}: {}", simulated.out);
+    }
+}

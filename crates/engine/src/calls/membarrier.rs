@@ -7,6 +7,7 @@ use crate::calls::sleep;
 use crate::engine::{engine, now};
 use crate::hot::hot;
 use crate::scheduling::{placing, sched, spin_skip};
+use crate::sys;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use corefold_model::ticks;
@@ -23,8 +24,21 @@ const GET_REGISTRATIONS: c_int = 512;
 const FLAG_CPU: u32 = 1;
 const RSEQ: c_int = 128;
 
-/// Commands that the process has registered by.
+/// Commands that the process has registered by, and [`ASKED`].
 static REGISTERED: AtomicU32 = AtomicU32::new(0);
+/// Whether the kernel has been asked: constructors of shared libraries register with it, before the simulation begins.
+const ASKED: u32 = 1 << 31;
+
+fn registered() -> c_int {
+    if REGISTERED.load(Ordering::Relaxed) & ASKED == 0 {
+        // SAFETY: a fence, or an error if the process has not registered.
+        let can = |go: c_int| unsafe { sys::syscall!(libc::SYS_membarrier, go, 0; 0, 0, 0, 0) } == 0;
+        let before = BY_INTERRUPT.iter().filter(|(go, _)| *go != GLOBAL_EXPEDITED && can(*go));
+        let before = before.fold(ASKED, |all, (_, register)| all | *register as u32);
+        REGISTERED.fetch_or(before, Ordering::Relaxed);
+    }
+    (REGISTERED.load(Ordering::Relaxed) & !ASKED) as c_int
+}
 
 /// Carries the call out; returns what the kernel would, errors below zero.
 pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
@@ -33,7 +47,7 @@ pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
     if flags != 0 && !(flags == FLAG_CPU && command == RSEQ) {
         return error(libc::EINVAL);
     }
-    let registered = REGISTERED.load(Ordering::Relaxed) as c_int;
+    let registered = registered();
     let only = (flags == FLAG_CPU).then_some(cpu as usize);
     match command {
         QUERY => BY_INTERRUPT.iter().fold(GLOBAL | GET_REGISTRATIONS, |all, (go, register)| all | go | register).into(),
