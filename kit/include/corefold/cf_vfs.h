@@ -28,12 +28,13 @@
  *
  * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel.c
  * compares them). Deviations: directory positions are hashes of names, so they stay valid when names are added or removed;
- * a hard link costs no inode; a rename with two errors may return the other one; pipes and sockets cost bytes
+ * a hard link costs no inode; a rename that has two errors may return either; pipes and sockets cost bytes
  * (CF_CHARGE_STREAM), without which pipe returns -ENFILE, socketpair -ENOBUFS and open of a FIFO -ENOMEM; access times are
  * updated as with relatime, a symbolic link's by readlink alone; times range from 1677 to 2262; truncate to the current size
- * updates the times, as POSIX says; if the clock is set back, a ctime or a directory's mtime is not; O_DIRECT, O_PATH, O_TMPFILE
- * and access mode 3 are -EINVAL; extended attributes and ACLs -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that
- * cannot be locked; mounts -ENODEV.
+ * updates the times, as POSIX says; if the clock is set back, ctimes and directories' mtimes stay at the later time; O_DIRECT,
+ * O_PATH, O_TMPFILE, access mode 3, RENAME_EXCHANGE and linkat's AT_EMPTY_PATH are -EINVAL; extended attributes and ACLs
+ * -EOPNOTSUPP; file locks -EINVAL, as POSIX says of a file that cannot be locked; mounts -ENODEV. There is no mmap, fallocate,
+ * fdatasync or preadv.
  *
  * Guarantees:
  *   1. A failed call makes no change that another call can see. (A partial write has not failed: it returns the bytes written.)
@@ -51,9 +52,10 @@
  *      space or an inode for a moment; CF_O_ANYFD may return -EMFILE during a concurrent close.
  *   4. A file lives until its last name is removed and its last descriptor closed.
  *
- * Lifetime: threads that make calls must be known to RCU: cf_rcu_register_thread, unless built with CF_RCU_BP.
+ * Lifetime: threads that make calls, cf_vfs_new to cf_vfs_free, must be known to RCU: cf_rcu_register_thread, unless built with
+ * CF_RCU_BP. Nothing tells if one is not: memory that it reads may be freed. The calls make cf_rcu_relax themselves.
  *
- * Five lines:
+ * Five lines, in a thread that has called cf_rcu_register_thread:
  *   cf_vfs_new(&fs, NULL);
  *   cf_task_new(&task, fs, NULL);
  *   fd = cf_vfs_open(task, "/greeting", O_CREAT | O_WRONLY, 0644);
@@ -108,7 +110,7 @@ void cf_vfs_usage(struct cf_vfs *vfs, struct cf_vfs_usage *usage);
 /* Descriptors of a task: the default limit, and the largest that cf_task_limit accepts. */
 enum { CF_TASK_LIMIT = 1024, CF_TASK_FDS = 65536 };
 
-/* cred null: uid and gid 0. The working directory is the root, the umask 022. 0 or -ENOMEM. */
+/* cred (cf_dcache.h), which is copied; null: uid and gid 0. The working directory is the root, the umask 022. 0 or -ENOMEM. */
 int cf_task_new(struct cf_task **task, struct cf_vfs *vfs, const struct cf_cred *cred);
 /* Closes its descriptors. */
 void cf_task_free(struct cf_task *task);
@@ -140,7 +142,7 @@ int cf_vfs_ftruncate(struct cf_task *task, int fd, int64_t size);
 int cf_vfs_truncate(struct cf_task *task, const char *path, int64_t size);
 int cf_vfs_fsync(struct cf_task *task, int fd);
 
-/* Up to `most` entries from the descriptor's position on; returns how many, 0 at the end. */
+/* Up to `most` entries, at least 1 (else -EINVAL), from the descriptor's position on; returns how many, 0 at the end. */
 int cf_vfs_readdir(struct cf_task *task, int fd, struct cf_dirent *entries, int most);
 
 /* flags: AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_NO_AUTOMOUNT, which has no effect. */
@@ -148,6 +150,7 @@ int cf_vfs_fstatat(struct cf_task *task, int dir, const char *path, struct cf_st
 int cf_vfs_fstat(struct cf_task *task, int fd, struct cf_stat *stat);
 int cf_vfs_statvfs(struct cf_task *task, const char *path, struct cf_statvfs *stat);
 
+/* flags: AT_SYMLINK_FOLLOW. */
 int cf_vfs_linkat(struct cf_task *task, int from_dir, const char *from, int to_dir, const char *to, int flags);
 int cf_vfs_unlinkat(struct cf_task *task, int dir, const char *path, int flags); /* AT_REMOVEDIR */
 /* flags: RENAME_NOREPLACE. */
