@@ -107,6 +107,13 @@ TEST("insert, find, remove; one of two with one key")
 	end(0);
 }
 
+TEST("no options are the defaults")
+{
+	CHECK_EQUAL(cf_rhash_init(&table, NULL), 0);
+	CHECK_EQUAL(cf_rhash_buckets(&table), 64);
+	end(0);
+}
+
 TEST("the table grows and shrinks with its entries")
 {
 	enum { KEYS = 3000 };
