@@ -19,7 +19,6 @@ const FUTURES: [(&str, &str); 3] =
 
 /// Where tokio keeps a task: its future, and how far that is.
 const TASK: &str = "tokio::runtime::task::core::Cell";
-const TASK_OF: &str = "task of ";
 
 /// A type's name, shortened if it is of Rust.
 pub(crate) fn type_name(debug: &Debug, kind: Die) -> String {
@@ -38,19 +37,28 @@ fn own_name(whole: &str, own: &str) -> String {
     if own.starts_with("{async_") {
         return with_futures(last(whole));
     }
-    let short = short_type(whole);
-    short.strip_prefix(TASK_OF).map_or_else(|| short_type(own), |future| format!("{TASK_OF}{}", last(future)))
+    task(whole).map_or_else(|| short_type(own), |future| task_of(last(&future)))
+}
+
+/// The future of tokio's task of this type.
+fn task(name: &str) -> Option<String> {
+    let arguments = name.strip_prefix(TASK).filter(|rest| rest.starts_with('<'))?;
+    let future = short_type(first(arguments));
+    Some(future.strip_suffix(" (async)").unwrap_or(&future).to_owned())
+}
+
+fn task_of(future: &str) -> String {
+    format!("task of {future}")
 }
 
 /// `pool::Job<alloc::vec::Vec<pool::Part, alloc::alloc::Global>>` is `pool::Job<Vec<Part>>`: paths are told of the
 /// type itself only, and not of the standard library's.
 fn short_type(name: &str) -> String {
+    if let Some(future) = task(name) {
+        return task_of(&future);
+    }
     let name = DEFAULTS.iter().fold(name.to_owned(), |name, default| name.replace(default, ""));
     let (path, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
-    if path == TASK {
-        let future = short_type(first(arguments));
-        return format!("{TASK_OF}{}", future.strip_suffix(" (async)").unwrap_or(&future));
-    }
     let is_standard = STANDARD.iter().any(|start| path.starts_with(start));
     let path = if is_standard { last(path).to_owned() } else { path.to_owned() };
     with_futures(&(path + &without_paths(arguments)))
