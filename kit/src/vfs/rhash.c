@@ -210,4 +210,5 @@ void cf_rhash_for_each(struct cf_rhash *h, bool (*visit)(entry_pointer entry, vo
 	// Release: pairs with the next resize's acquire.
 	// x86 cannot tell, its loads and stores stay in order; aarch64 and POWER can.
 	__atomic_store_n(&h->resizing, 0, __ATOMIC_RELEASE);
+	(void)cf_rhash_maintain(h); // what was inserted meanwhile
 }

@@ -245,6 +245,34 @@ TEST("for_each visits each entry once when nothing changes")
 	end(100);
 }
 
+enum { MEANWHILE = 1000 };
+
+static void insert_meanwhile(void)
+{
+	cf_rcu_register_thread();
+	for (uint32_t key = 1; key < MEANWHILE; key++)
+		insert(key);
+	cf_rcu_unregister_thread();
+}
+
+static bool wait_for_inserts(struct cf_rhash_entry *entry, void *unused)
+{
+	struct actor other = { .act = insert_meanwhile };
+	(void)entry, (void)unused;
+	actor_start(&other);
+	actor_end(&other);
+	return false;
+}
+
+TEST("a table that is filled while it is walked has its size soon after")
+{
+	begin(16, 0);
+	insert(0);
+	cf_rhash_for_each(&table, wait_for_inserts, NULL);
+	CHECK_EQUAL(cf_rhash_buckets(&table), 2048);
+	end(MEANWHILE);
+}
+
 // Keys below STAY are always there; the rest come and go, so that the table grows and shrinks, and some are moved about.
 enum { STAY = 40, MOVING = 8, CHURN = 1000 };
 
