@@ -97,6 +97,38 @@ fn of_a_word_that_nobody_takes_only_waits_are_known() {
     assert!((0.95..=1.02).contains(&waits), "{waits} of {waited}: {lock}");
 }
 
+/// A run of `truths/queue_locks.c`: what it says of itself, its locks in the report, and what the report says.
+fn queued(how: &str) -> (f64, Vec<Value>, String) {
+    let run = Simulation::of(&program("truths/queue_locks.c")).cpus("16").args(&format!("{{cpus}} {how}")).run();
+    assert_eq!(run.said.code, Some(0), "{how}: {}{}", run.said.out, run.said.err);
+    let waited = run.printed().trim().parse().expect("a number");
+    (waited, run.report().at(16).0["locks"].as_array().expect("locks").clone(), run.said.out.clone())
+}
+
+/// Not for their nodes, of which they spin on a word each.
+#[test]
+fn threads_that_queue_by_spinning_wait_for_the_queue() {
+    for (how, tail) in [("mcs", "tail"), ("clh", "tail"), ("numbers", "last")] {
+        let (waited, locks, out) = queued(how);
+        let lock = locks.iter().find(|lock| lock["name"] == format!("locks[0].{tail}"));
+        let lock = lock.unwrap_or_else(|| panic!("{how}: {locks:?}"));
+        assert_eq!(lock["kind"], "spin queue");
+        let waits = number(lock, "contended") / waited;
+        assert!((0.95..=1.05).contains(&waits), "{how}: {waits} of {waited}: {lock}");
+        assert!(out.contains(&format!("waits for the spin queue locks[0-1].{tail}")), "{how}: {out}");
+    }
+}
+
+#[test]
+fn what_a_thread_updates_before_it_waits_at_a_barrier_is_no_queue() {
+    for (how, word) in [("barrier", "flags["), ("flag", "flag")] {
+        let (_, locks, _) = queued(how);
+        assert!(locks.iter().all(|lock| lock["kind"] != "spin queue"), "{how}: {locks:?}");
+        let waits = |lock: &&Value| lock["name"].as_str().is_some_and(|name| name.starts_with(word));
+        assert!(locks.iter().any(|lock| waits(&lock)), "{how}: {locks:?}");
+    }
+}
+
 /// By a store of sequential consistency, which is an exchange for the CPU, as by any other.
 #[test]
 fn whoever_stores_to_a_spun_word_that_it_holds_releases_it() {

@@ -37,6 +37,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         kind,
         type_name,
         address: lock.address,
+        spun_on: lock.spun_on,
         acquisitions: lock.acquisitions,
         contended: lock.contended,
         wait_cycles: lock.wait_cycles,

@@ -386,6 +386,8 @@ pub struct LockUse {
     /// Its type, where it is a lock of Rust: `Mutex`, `parking_lot RwLock`.
     pub type_name: Option<String>,
     pub address: u64,
+    /// Of a spin queue: the word that one of its threads spun on longest.
+    pub spun_on: Option<u64>,
     /// 0: not known, and `contended` is how many waits there were.
     pub acquisitions: u64,
     pub contended: u64,
@@ -413,6 +415,7 @@ pub fn lock_kind_name(kind: LockKind) -> &'static str {
         LockKind::Barrier => "barrier",
         LockKind::CondVar => "condition variable",
         LockKind::SpunWord => "spun word",
+        LockKind::SpinQueue => "spin queue",
         LockKind::Futex => "futex",
         LockKind::Library => "lock",
     }

@@ -33,6 +33,7 @@ fn lock(address: u64, wait_pc: u64, object: Option<Object>) -> Lock {
         object,
         acquisitions: 10,
         contended: 5,
+        spun_on: None,
         wait_cycles: 1000 - address % 7,
         start_cycles: 0,
         hold_cycles: 3,

@@ -138,6 +138,7 @@ fn locks() {
         object: None,
         acquisitions: 2,
         contended: 1,
+        spun_on: None,
         wait_cycles: address & 0xfff_ffff,
         start_cycles: 0,
         hold_cycles: 1,

@@ -386,6 +386,8 @@ pub enum LockKind {
     CondVar,
     /// A word that threads spin on and take by an atomic read-modify-write.
     SpunWord,
+    /// A word by which threads queue, each of which then spins on a word of its own: the tail of an MCS or CLH lock.
+    SpinQueue,
     /// A futex that the program itself waits on.
     Futex,
     /// One that the C library takes in its own calls.
@@ -400,6 +402,8 @@ pub struct Lock {
     pub name: String,
     /// The heap object that it lies in, if any.
     pub object: Option<Object>,
+    /// Of a spin queue: the word that a thread spun on longest.
+    pub spun_on: Option<u64>,
     /// 0: not known, as of a flag.
     pub acquisitions: u64,
     /// Acquisitions that had to wait; waits, if acquisitions are not known.

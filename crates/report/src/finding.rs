@@ -119,7 +119,7 @@ pub fn cpu_time(point: &Point) -> u64 {
 pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let run = &point.explained.run;
     let (on_cpu, all) = (cpu_time(point), run.time.total());
-    let waited = |group: &Group| group.wait().saturating_sub(waited_to_begin(point, |lock| group.holds(lock.address)));
+    let waited = |group: &Group| group.wait().saturating_sub(waited_to_begin(point, |lock| spun_on(lock, group)));
     let mut groups = groups(point.explained);
     groups.sort_by_key(|group| Reverse(waited(group)));
     let group = groups.into_iter().next().filter(|group| units::share(waited(group), on_cpu) >= SIGNIFICANT);
@@ -158,7 +158,8 @@ fn is_why_idle(point: &Point, cause: &Cause) -> bool {
 
 /// Cycles that threads spun (on those words that are chosen) before they had anything to do.
 fn waited_to_begin(point: &Point, chosen: impl Fn(&LockUse) -> bool) -> u64 {
-    let spun = |lock: &&LockUse| matches!(lock.kind, LockKind::SpunWord | LockKind::Spinlock) && chosen(lock);
+    let kinds = [LockKind::SpunWord, LockKind::SpinQueue, LockKind::Spinlock];
+    let spun = |lock: &&LockUse| kinds.contains(&lock.kind) && chosen(lock);
     point.explained.locks.iter().filter(spun).map(|lock| before_work(lock, &point.explained.run)).sum()
 }
 
@@ -167,17 +168,26 @@ fn at_work(point: &Point) -> u64 {
     cpu_time(point).saturating_sub(waited_to_begin(point, |_| true))
 }
 
+/// Whether threads that wait for the lock spin on one of these lines.
+fn spun_on(lock: &LockUse, group: &Group) -> bool {
+    group.holds(lock.spun_on.unwrap_or(lock.address))
+}
+
 /// Whether the lock, rather than the lines, is named.
 fn leads(lock: &LockGroup, group: &Group) -> bool {
     let wait = lock.wait_cycles as f64;
     let cost = group.wait() as f64;
-    if lock.locks.iter().any(|l| group.holds(l.address)) { wait >= cost * LOCK_EXPLAINS_LINE } else { wait > cost }
+    if lock.locks.iter().any(|l| group.holds(l.address) || spun_on(l, group)) {
+        wait >= cost * LOCK_EXPLAINS_LINE
+    } else {
+        wait > cost
+    }
 }
 
 /// The lock whose own word is what CPUs wait for most of these lines, though nobody has to wait for the lock itself: readers
 /// of a reader-writer lock, or threads that take a lock that is free each time.
 fn lock_on<'a>(point: &Point<'a>, group: &Group) -> Option<&'a LockUse> {
-    let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::SpunWord];
+    let held = [LockKind::Mutex, LockKind::RwLock, LockKind::Spinlock, LockKind::SpunWord, LockKind::SpinQueue];
     let (field, _) = group.fields().into_iter().next()?;
     // The lock itself, a part of it, or one like it in an array; not what is merely called alike.
     let field = pattern(&field).join("[]");

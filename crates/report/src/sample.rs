@@ -138,6 +138,7 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
         kind,
         type_name: None,
         address,
+        spun_on: None,
         acquisitions: 1_000_000,
         contended: 970_000,
         wait_cycles,

@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
 use corefold_recording::{Lock, LockKind, Object};
-use corefold_sim::Takes;
+use corefold_sim::{Queue, Takes};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -28,6 +28,17 @@ pub struct Record {
     pub meeting: Meeting,
     /// Of words that are spun on.
     pub takes: Takes,
+    /// Of the tail of a queue of spinning threads: the word that one of them spun on longest.
+    pub spun_on: Option<u64>,
+    /// Who has spun on it.
+    pub spinner: Spinner,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Spinner {
+    Nobody,
+    One(u32),
+    Several,
 }
 
 #[derive(Default)]
@@ -78,6 +89,8 @@ impl Locks {
             held_since: 0,
             meeting: Meeting::default(),
             takes: Takes::default(),
+            spun_on: None,
+            spinner: Spinner::Nobody,
         })
     }
 
@@ -93,6 +106,7 @@ impl Locks {
             record.meeting = Meeting::default();
             record.holders.clear();
             record.takes = Takes::default();
+            record.spun_on = None;
         }
         record
     }
@@ -102,7 +116,13 @@ impl Locks {
         let slot = Self::slot(address);
         let record = self.at(address, LockKind::SpunWord);
         if record.kind == LockKind::SpunWord {
-            record.takes.looks(engine().sched.fiber as u32);
+            let thread = engine().sched.fiber as u32;
+            record.takes.looks(thread);
+            record.spinner = match record.spinner {
+                Spinner::Nobody => Spinner::One(thread),
+                Spinner::One(other) if other != thread => Spinner::Several,
+                known => known,
+            };
             self.spun[slot] = true;
         }
     }
@@ -117,12 +137,23 @@ impl Locks {
         }
     }
 
-    /// A thread has waited for this word by spinning.
-    pub fn spun(&mut self, address: u64, time: Ticks, pc: u64, callers: &[u64]) {
+    /// What a thread that spins on `word` waits for: the queue, if it may be in that, or the word.
+    pub fn awaited(&self, word: u64, queue: Option<Queue>) -> u64 {
+        let record = |address: u64| self.records.get(&address);
+        let alone = || record(word).is_some_and(|word| word.spinner != Spinner::Several);
+        let is_word = |tail: u64| record(tail).is_none_or(|tail| tail.kind == LockKind::SpunWord);
+        let queue = queue.filter(|queue| is_word(queue.tail) && (!queue.numbered || alone()));
+        queue.map_or(word, |queue| queue.tail)
+    }
+
+    /// A thread has waited for this by spinning on `word`.
+    pub fn spun(&mut self, address: u64, word: u64, time: Ticks, pc: u64, callers: &[u64]) {
         let record = self.at(address, LockKind::SpunWord);
         if record.kind == LockKind::SpunWord {
             let callers = || callers.iter().copied().filter(|pc| *pc != 0).collect();
-            record.counts.waited(time, pc, callers);
+            if record.counts.waited(time, pc, callers) {
+                record.spun_on = Some(word).filter(|word| *word != address);
+            }
         }
     }
 
@@ -168,6 +199,7 @@ impl Locks {
         self.records.retain(|_, r| !r.holders.is_empty() || r.kind == LockKind::SpunWord);
         for record in self.records.values_mut() {
             record.takes.clear(now);
+            record.spun_on = None;
             record.counts = Counts::default();
             record.meeting = Meeting::default();
             record.held_since = now;
@@ -210,14 +242,17 @@ fn object_at(address: u64) -> Option<Object> {
 }
 
 impl Counts {
-    /// `callers`: the calls around the one that returns to `pc`, which are looked up where they are needed.
-    pub fn waited(&mut self, wait: Ticks, pc: u64, callers: impl Fn() -> Vec<u64>) {
+    /// `callers`: the calls around the one that returns to `pc`, which are looked up where they are needed. Returns whether
+    /// this is the longest wait so far.
+    pub fn waited(&mut self, wait: Ticks, pc: u64, callers: impl Fn() -> Vec<u64>) -> bool {
         self.contended += 1;
         self.wait += wait;
-        if self.wait_pc == 0 || wait > self.longest_wait {
+        let longest = self.wait_pc == 0 || wait > self.longest_wait;
+        if longest {
             self.longest_wait = wait;
             (self.wait_pc, self.callers) = (pc, callers());
         }
+        longest
     }
 }
 
@@ -236,9 +271,10 @@ impl Record {
         let (acquisitions, hold) = self.taken();
         Lock {
             address,
-            kind: self.kind,
+            kind: if self.spun_on.is_some() { LockKind::SpinQueue } else { self.kind },
             name: self.name.clone(),
             object: self.object.clone(),
+            spun_on: self.spun_on,
             acquisitions,
             contended: self.counts.contended,
             wait_cycles: self.counts.wait / TICKS_PER_CYCLE,

@@ -19,7 +19,7 @@ use crate::scheduling::trace;
 use crate::scheduling::unhooked;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_recording::AccessKind;
-use corefold_sim::{Event, Memory, What};
+use corefold_sim::{Event, Memory, Update, What};
 
 /// `__ATOMIC_RELAXED` and `__ATOMIC_SEQ_CST`, as the hooks' order argument has them.
 const RELAXED: u32 = 0;
@@ -165,6 +165,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 enum Updates {
     /// It may take a lock, and may have failed if it changed nothing.
     May,
+    Exchanges,
     /// A compare-and-swap that has failed, or not.
     Fails,
     Swaps,
@@ -196,10 +197,11 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         current().ends_spin();
         current().ends_wait();
     }
-    let change = (old, read_value(address, size));
-    let released = LOCKS.with(|locks| locks.updated(address, change, again));
+    let new = read_value(address, size);
+    let released = LOCKS.with(|locks| locks.updated(address, (old, new), again));
     hot!().wrote = if released { WROTE } else { TRIED };
-    current().spins.waits.tries(address, hot!().clock);
+    let fiber = current();
+    fiber.spins.tries(Update { address, old, new, exchange: what == Updates::Exchanges }, fiber.time.stall);
 }
 
 /// A full fence.
@@ -239,7 +241,7 @@ macro_rules! atomic_hooks {
                 if !active() {
                     return native(at).swap(value, SeqCst);
                 }
-                update(at, $bytes, pc, |_| Some(value as u64)) as $type
+                update_as(Updates::Exchanges, at, $bytes, pc, |_| Some(value as u64)) as $type
             }
             extern "C" fn add(at: u64, value: $type, _order: u32, pc: u64) -> $type {
                 if !active() {

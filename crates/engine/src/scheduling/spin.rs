@@ -14,7 +14,7 @@ use crate::state::hooks::Polls;
 use crate::storage::relayout::simulated;
 use corefold_model::Ticks;
 use corefold_recording::AccessKind;
-use corefold_sim::{LOOKS, Watched};
+use corefold_sim::{LOOKS, Update, Watched};
 
 /// What a read found.
 pub struct Found {
@@ -246,6 +246,13 @@ impl Spins {
         }
     }
 
+    /// The thread, which has stalled for `stall` so far, has updated a word by a read-modify-write.
+    #[inline]
+    pub fn tries(&mut self, update: Update, stall: Ticks) {
+        let now = Instant { at: hot!().clock, idle: stall + self.converted + self.paused };
+        self.waits.tries(update, now);
+    }
+
     /// What was counted as spinning since the last accounting is no spin.
     fn refuse(&mut self) {
         for slot in slots(core::mem::take(&mut self.spun)) {
@@ -345,7 +352,8 @@ impl Spins {
         }
         let end = Instant { at: word.at, idle: word.stall + word.paused };
         let callers = word.calls.callers(self.frames_base);
-        self.waits.spun(Spin { address: word.address, pc: word.pc, callers, time: all.time, end });
+        let queue = self.waits.queue(word.address);
+        self.waits.spun(Spin { address: word.address, queue, pc: word.pc, callers, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved), relieved);

@@ -5,6 +5,7 @@ use crate::counts::lock_table::LOCKS;
 use crate::hot::hot;
 use crate::state::hooks::calls;
 use corefold_model::Ticks;
+use corefold_sim::{Queue, Update};
 
 /// Where a thread was at some time, and for how long it had not computed by then.
 #[derive(Clone, Copy, Default)]
@@ -46,13 +47,15 @@ impl Calls {
 #[derive(Clone, Copy)]
 pub struct Spin {
     pub address: u64,
+    /// That the thread has joined to wait here.
+    pub queue: Option<Queue>,
     pub pc: u64,
     pub callers: [u64; CALLERS],
     pub time: Ticks,
     pub end: Instant,
 }
 
-/// A wait that is over: for which word, for how long, and until when.
+/// A wait that is over: for which word (or queue), for how long, and until when.
 #[derive(Clone, Copy, Default)]
 pub struct Over {
     pub address: u64,
@@ -67,23 +70,34 @@ pub struct Waits {
     current: Option<Spin>,
     /// The last that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
     pub over: Over,
-    /// The word that was last updated, and when.
-    tried: u64,
-    tried_at: Ticks,
+    tried: Update,
+    tried_at: Instant,
+    /// What it was when the current spin began, if the thread has neither spun nor computed in between.
+    joined: Option<Update>,
+    /// When the last spin was over.
+    spun_until: Ticks,
 }
 
 impl Waits {
     /// A spin begins. It may continue the wait if the thread has computed for no longer than `longest` in between.
     pub fn begins(&mut self, begin: Instant, longest: Ticks) {
+        let at_once = self.tried_at.at > self.spun_until && computed(self.tried_at, begin) <= longest;
+        self.joined = at_once.then_some(self.tried);
         if self.current.is_some_and(|wait| computed(wait.end, begin) > longest) {
             self.end();
         }
     }
 
+    /// The queue in which the thread waits, if its current spin, on `word`, is that.
+    pub fn queue(&self, word: u64) -> Option<Queue> {
+        self.joined?.queue(word)
+    }
+
     /// A spin is over.
     pub fn spun(&mut self, spin: Spin) {
+        self.spun_until = spin.end.at;
         if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == spin.address) {
-            *wait = Spin { time: wait.time + spin.time, ..spin };
+            *wait = Spin { time: wait.time + spin.time, queue: wait.queue, ..spin };
             return;
         }
         self.end();
@@ -98,26 +112,30 @@ impl Waits {
         }
     }
 
-    /// The thread has updated this word.
-    pub fn tries(&mut self, address: u64, now: Ticks) {
-        (self.tried, self.tried_at) = (address, now);
+    /// The thread has updated a word.
+    pub fn tries(&mut self, update: Update, now: Instant) {
+        (self.tried, self.tried_at) = (update, now);
     }
 
     /// Was it this one?
     pub fn tried(&self, address: u64) -> bool {
-        self.tried == address
+        self.tried.address == address
     }
 
     /// And was that after `time`?
     pub fn tried_since(&self, address: u64, time: Ticks) -> bool {
-        self.tried(address) && self.tried_at > time
+        self.tried(address) && self.tried_at.at > time
     }
 
     /// The thread waits no more.
     pub fn end(&mut self) {
         if let Some(wait) = self.current.take() {
-            LOCKS.with(|locks| locks.spun(wait.address, wait.time, wait.pc, &wait.callers));
-            self.over = Over { address: wait.address, time: wait.time, at: wait.end.at };
+            let address = LOCKS.with(|locks| {
+                let address = locks.awaited(wait.address, wait.queue);
+                locks.spun(address, wait.address, wait.time, wait.pc, &wait.callers);
+                address
+            });
+            self.over = Over { address, time: wait.time, at: wait.end.at };
         }
     }
 }

@@ -11,7 +11,7 @@ pub fn kind(cause: &Cause) -> Option<CodeKind> {
     match cause {
         Cause::Lines(group) => Some(of_lines(group)),
         Cause::Lock(lock) => Some(match lock.kind {
-            LockKind::SpunWord | LockKind::Spinlock => CodeKind::SpinLocks,
+            LockKind::SpunWord | LockKind::SpinQueue | LockKind::Spinlock => CodeKind::SpinLocks,
             _ => CodeKind::BlockingLocks,
         }),
         Cause::ManyLines => None,

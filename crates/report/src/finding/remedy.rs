@@ -67,7 +67,7 @@ fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
 
 fn of_kind(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str> {
     Some(match kind {
-        LockKind::Mutex | LockKind::Spinlock => SPLIT,
+        LockKind::Mutex | LockKind::Spinlock | LockKind::SpinQueue => SPLIT,
         // A flag is spun on as well, and a futex waited for: nobody takes them.
         LockKind::SpunWord | LockKind::Futex if acquisitions > 0 => SPLIT,
         LockKind::SpunWord => {

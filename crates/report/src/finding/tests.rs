@@ -198,6 +198,20 @@ fn waiting_for_the_order_to_begin_is_idleness() {
     assert!(said(&[held]).contains("50% of thread time waits for the spun word go"), "one after the other");
 }
 
+/// Which costs a little more than the waits for the queue: threads also fetch it to link themselves.
+#[test]
+fn a_queue_is_named_instead_of_the_line_of_its_nodes() {
+    let mut run = spend(timed(8, 1_000_000), 40, 10, 50, 0);
+    let mut line = hot_line(0x1000, "nodes (queue.c:3)", 400_000);
+    line.spin = 4_000_000;
+    let mut queue = lock("door.tail", LockKind::SpinQueue, 0x9000, 4_000_000);
+    (queue.spun_on, queue.acquisitions) = (Some(0x1008), 0);
+    (run.lines, run.locks) = (vec![line], vec![queue]);
+    let text = said(&[timed(1, 1_000_000), run]);
+    assert!(text.contains("50% of thread time waits for the spin queue door.tail"), "{text}");
+    assert!(text.contains("To try: hold it for less time"), "{text}");
+}
+
 #[test]
 fn sleeps_are_named_where_they_are_more_than_start_up_waits() {
     let slept = |sleeps, started| {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Queues of spinning threads, each of which waits for a word of its own: MCS and CLH locks, and those whose nodes have numbers.
+
+/// A word that a thread has updated by an atomic read-modify-write.
+#[derive(Clone, Copy, Default)]
+pub struct Update {
+    pub address: u64,
+    pub old: u64,
+    pub new: u64,
+    /// Was it an exchange? Its new value does not depend on the old one.
+    pub exchange: bool,
+}
+
+/// A queue in which a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    pub tail: u64,
+    /// Its nodes have numbers: that a thread has joined it is known only if nobody else spins on the same word.
+    pub numbered: bool,
+}
+
+/// A node of a queue is not larger.
+const NODE: u64 = 256;
+
+impl Update {
+    /// Of which this is the tail, if the thread, which spins on `word` since shortly after this update, waits in it. It has put
+    /// its own node there and waits for a word of that (as in an MCS lock), or for a word of the node that it found there
+    /// (as in a CLH lock). Where nodes have numbers instead of addresses: it has exchanged one that is not 0 for another.
+    pub fn queue(&self, word: u64) -> Option<Queue> {
+        let Update { address: tail, old, new, exchange } = *self;
+        let near = |node: u64| word.wrapping_sub(node & !7) < NODE;
+        let addressed = near(new) || near(old);
+        let numbered = !addressed && exchange && old != 0 && new != 0 && (old | new) >> 32 == 0;
+        (word != tail && (addressed || numbered)).then_some(Queue { tail, numbered })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAIL: u64 = 0x1000;
+
+    fn queue(old: u64, new: u64, exchange: bool, word: u64) -> Option<Queue> {
+        Update { address: TAIL, old, new, exchange }.queue(word)
+    }
+
+    const NODE_AT: u64 = 0x7f00_0000_1200;
+    const OTHER: u64 = 0x7f00_0000_9900;
+
+    #[test]
+    fn the_tail_of_a_queue_has_the_nodes_address() {
+        let found = Some(Queue { tail: TAIL, numbered: false });
+        assert_eq!(queue(OTHER, NODE_AT, false, NODE_AT + 8), found, "MCS");
+        assert_eq!(queue(NODE_AT, OTHER, true, NODE_AT), found, "CLH");
+        assert_eq!(queue(OTHER, NODE_AT, true, 0x2000), None, "it spins on something else");
+    }
+
+    #[test]
+    fn numbers_of_nodes_are_exchanged() {
+        assert_eq!(queue(3, 7, true, 0x2000), Some(Queue { tail: TAIL, numbered: true }));
+        assert_eq!(queue(3, 4, false, 0x2000), None, "a ticket");
+        assert_eq!(queue(0, 7, true, 0x2000), None, "nobody was there");
+        assert_eq!(queue(3, 7, true, TAIL), None, "a spin lock");
+    }
+}
