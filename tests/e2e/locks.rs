@@ -108,7 +108,8 @@ fn queued(how: &str) -> (f64, Vec<Value>, String) {
 /// Not for their nodes, of which they spin on a word each.
 #[test]
 fn threads_that_queue_by_spinning_wait_for_the_queue() {
-    for (how, tail) in [("mcs", "tail"), ("clh", "tail"), ("numbers", "last")] {
+    let ways = [("mcs", "tail"), ("links", "tail"), ("counts", "tail"), ("clh", "tail"), ("numbers", "last")];
+    for (how, tail) in ways {
         let (waited, locks, out) = queued(how);
         let lock = locks.iter().find(|lock| lock["name"] == format!("locks[0].{tail}"));
         let lock = lock.unwrap_or_else(|| panic!("{how}: {locks:?}"));
@@ -119,9 +120,22 @@ fn threads_that_queue_by_spinning_wait_for_the_queue() {
     }
 }
 
+/// Whoever sleeps between its looks waits in the same queue.
 #[test]
-fn what_a_thread_updates_before_it_waits_at_a_barrier_is_no_queue() {
-    for (how, word) in [("barrier", "flags["), ("flag", "flag")] {
+fn a_thread_that_naps_in_a_queue_is_still_in_it() {
+    let (_, locks, _) = queued("naps");
+    let cycles = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+        let named = locks.iter().filter(|lock| lock["name"].as_str().is_some_and(wanted));
+        named.map(|lock| number(lock, "wait_cycles")).sum()
+    };
+    let (queue, nodes) = (cycles(&|name| name.ends_with(".tail")), cycles(&|name| name.starts_with("nodes[")));
+    assert!(queue > 0.0 && nodes < 0.02 * queue, "{queue}, {nodes}: {locks:?}");
+}
+
+#[test]
+fn what_a_thread_updates_before_it_waits_for_something_else_is_no_queue() {
+    let others = [("barrier", "flags["), ("signals", "flags["), ("flag", "flag"), ("object", "locks[0].word")];
+    for (how, word) in others {
         let (_, locks, _) = queued(how);
         assert!(locks.iter().all(|lock| lock["kind"] != "spin queue"), "{how}: {locks:?}");
         let waits = |lock: &&Value| lock["name"].as_str().is_some_and(|name| name.starts_with(word));

@@ -126,12 +126,12 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     // One lock that holds threads up comes before many that share their wait: those that wait for it may
     // hold these.
     let alone = |l: &LockGroup| Some(l.worst_blamable).filter(|wait| units::share(*wait, all) >= SIGNIFICANT);
-    let lock = locks::groups(point.explained).into_iter().max_by_key(|l| (alone(l), l.blamable));
-    let lock = lock.filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
+    let locks = locks::groups(point.explained).into_iter().filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
+    let leading = locks.filter(|lock| group.as_ref().is_none_or(|group| leads(lock, group)));
+    let lock = leading.max_by_key(|l| (alone(l), l.blamable));
     let costliest = match (group, lock) {
-        (Some(group), Some(lock)) if leads(&lock, &group) => Cause::Lock(lock),
-        (Some(group), _) => Cause::Lines(Box::new(group)),
-        (None, Some(lock)) => Cause::Lock(lock),
+        (_, Some(lock)) => Cause::Lock(lock),
+        (Some(group), None) => Cause::Lines(Box::new(group)),
         (None, None) => return spread_out(curve, point),
     };
     if mostly_idle(point, &costliest) { Cause::Idle(Some(Box::new(costliest))) } else { costliest }

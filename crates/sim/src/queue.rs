@@ -15,21 +15,23 @@ pub struct Update {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     pub tail: u64,
-    /// Its nodes have numbers: that a thread has joined it is known only if nobody else spins on the same word.
+    /// Its nodes have numbers: it is a queue only if several threads join it.
     pub numbered: bool,
 }
 
-/// A node of a queue is not larger.
-const NODE: u64 = 256;
+/// Of a node, the word that is spun on lies in so many bytes.
+const NODE: u64 = 64;
 
 impl Update {
-    /// Of which this is the tail, if the thread, which spins on `word` since shortly after this update, waits in it. It has put
-    /// its own node there and waits for a word of that (as in an MCS lock), or for a word of the node that it found there
-    /// (as in a CLH lock). Where nodes have numbers instead of addresses: it has exchanged one that is not 0 for another.
+    /// Of which this is the tail, if the thread, which spins on `word` since shortly after this update, waits in it: behind
+    /// somebody whose node was there. It has put its own node there and waits for a word of that (as in an MCS lock), or for
+    /// a word of the node that it found there (as in a CLH lock). Where nodes have numbers instead of addresses: it has
+    /// exchanged one for another.
     pub fn queue(&self, word: u64) -> Option<Queue> {
         let Update { address: tail, old, new, exchange } = *self;
         let near = |node: u64| word.wrapping_sub(node & !7) < NODE;
-        let addressed = near(new) || near(old);
+        let behind = old & !7 != 0 && new & !7 != 0;
+        let addressed = behind && (near(new) || near(old));
         let numbered = !addressed && exchange && old != 0 && new != 0 && (old | new) >> 32 == 0;
         (word != tail && (addressed || numbered)).then_some(Queue { tail, numbered })
     }
@@ -54,6 +56,8 @@ mod tests {
         assert_eq!(queue(OTHER, NODE_AT, false, NODE_AT + 8), found, "MCS");
         assert_eq!(queue(NODE_AT, OTHER, true, NODE_AT), found, "CLH");
         assert_eq!(queue(OTHER, NODE_AT, true, 0x2000), None, "it spins on something else");
+        assert_eq!(queue(0, NODE_AT, true, NODE_AT + 8), None, "nobody was there");
+        assert_eq!(queue(NODE_AT, 0, false, NODE_AT + 8), None, "it has left");
     }
 
     #[test]

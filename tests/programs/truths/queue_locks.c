@@ -3,14 +3,17 @@
  * queue_locks THREADS HOW: locks whose waiters queue, each of which spins on a word of its own; two of them, of which half of
  * the threads take the first, TURNS times each. Says how often a thread has waited for the first.
  *   mcs, clh, numbers: locks; numbers: as mcs, with numbers of nodes instead of addresses
- *   barrier, flag: no locks. All threads update a word, then meet at a barrier: spin on a word of their own for each round
- *   (dissemination), or all on one
+ *   links, counts, naps: mcs, whose threads link themselves by an exchange, count themselves between, sleep between looks
+ *   object: each thread exchanges the address of an object, then takes that object's lock, a word that it updates
+ *   barrier, signals, flag: no locks. All threads update a word, then meet at a barrier: spin on a word of their own for each
+ *   round (dissemination; signals: by exchanges), or all on one
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TURNS = 300, MOST = 64, ROUNDS = 6 };
 
@@ -22,12 +25,13 @@ struct node {
 
 static struct lock {
 	_Alignas(64) _Atomic(struct node *) tail;
-	atomic_int last;
+	atomic_int last, word;
 	_Alignas(64) long guarded, waited;
 } locks[2];
 
 static struct node nodes[MOST + 2];
 static _Alignas(64) atomic_int arrivals, last_to_arrive;
+static _Alignas(64) _Atomic(struct lock *) last_used;
 static _Alignas(64) atomic_int flag;
 static _Alignas(64) atomic_int flags[MOST][ROUNDS][16];
 static pthread_barrier_t begin;
@@ -43,8 +47,11 @@ static int wait_for(struct node *n)
 {
 	int waits = 0;
 
-	for (; atomic_load_explicit(&n->waiting, memory_order_acquire); waits = 1)
+	for (int i = 0; atomic_load_explicit(&n->waiting, memory_order_acquire); i++, waits = 1) {
+		if (is("naps") && i % 64 == 63)
+			usleep(1);
 		__builtin_ia32_pause();
+	}
 	return waits;
 }
 
@@ -62,7 +69,12 @@ static int mcs_lock(struct lock *lock, struct node *mine)
 	before = atomic_exchange(&lock->tail, mine);
 	if (!before)
 		return 0;
-	atomic_store_explicit(&before->next, mine, memory_order_release);
+	if (is("counts"))
+		atomic_fetch_add(&arrivals, 1);
+	if (is("links"))
+		atomic_exchange(&before->next, mine);
+	else
+		atomic_store_explicit(&before->next, mine, memory_order_release);
 	return wait_for(mine);
 }
 
@@ -110,6 +122,14 @@ static void numbers_unlock(struct lock *lock, int number)
 	hand_over(&nodes[next]);
 }
 
+static void object_lock(struct lock *lock)
+{
+	atomic_exchange(&last_used, lock);
+	while (atomic_exchange(&lock->word, 1))
+		while (atomic_load_explicit(&lock->word, memory_order_relaxed))
+			__builtin_ia32_pause();
+}
+
 /* A word that counts is updated just before. */
 static void meet_by_rounds(int thread, int turn)
 {
@@ -117,7 +137,10 @@ static void meet_by_rounds(int thread, int turn)
 	for (int round = 0; 1 << round < threads; round++) {
 		int other = (thread + (1 << round)) % threads;
 
-		atomic_store_explicit(&flags[other][round][0], turn, memory_order_release);
+		if (is("signals"))
+			atomic_exchange(&flags[other][round][0], turn);
+		else
+			atomic_store_explicit(&flags[other][round][0], turn, memory_order_release);
 		while (atomic_load_explicit(&flags[thread][round][0], memory_order_acquire) < turn)
 			__builtin_ia32_pause();
 	}
@@ -149,11 +172,15 @@ static void *work(void *argument)
 
 	pthread_barrier_wait(&begin);
 	for (int turn = 1; turn <= TURNS; turn++) {
-		if (is("mcs")) {
+		if (is("mcs") || is("links") || is("counts") || is("naps")) {
 			waits = mcs_lock(lock, mine);
 			work_on(lock);
 			lock->waited += waits;
 			mcs_unlock(lock, mine);
+		} else if (is("object")) {
+			object_lock(lock);
+			work_on(lock);
+			atomic_store_explicit(&lock->word, 0, memory_order_release);
 		} else if (is("clh")) {
 			waits = clh_lock(lock, &mine, &before);
 			work_on(lock);
@@ -165,7 +192,7 @@ static void *work(void *argument)
 			work_on(lock);
 			lock->waited += waits;
 			numbers_unlock(lock, thread + 1);
-		} else if (is("barrier")) {
+		} else if (is("barrier") || is("signals")) {
 			meet_by_rounds(thread, turn);
 		} else {
 			meet_at_a_flag(thread, turn);
@@ -191,5 +218,5 @@ int main(int count, char **arguments)
 	for (int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
 	printf("%ld\n", locks[0].waited);
-	return (is("mcs") || is("clh") || is("numbers")) && locks[0].guarded + locks[1].guarded != (long)threads * TURNS;
+	return !is("barrier") && !is("signals") && !is("flag") && locks[0].guarded + locks[1].guarded != (long)threads * TURNS;
 }

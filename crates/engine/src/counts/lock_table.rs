@@ -30,12 +30,24 @@ pub struct Record {
     pub takes: Takes,
     /// Of the tail of a queue of spinning threads: the word that one of them spun on longest.
     pub spun_on: Option<u64>,
-    /// Who has spun on it.
-    pub spinner: Spinner,
+    /// Which threads last began to spin on it, two different ones, and when; who last ceased to.
+    pub begun: [By; 2],
+    pub ceased: By,
+    /// Of a word of which an exchange may join a queue: who did.
+    pub joined: Joined,
 }
 
+/// A thread, and when.
+#[derive(Clone, Copy)]
+pub struct By {
+    thread: u32,
+    at: Ticks,
+}
+
+const NOBODY: By = By { thread: u32::MAX, at: 0 };
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Spinner {
+pub enum Joined {
     Nobody,
     One(u32),
     Several,
@@ -90,7 +102,9 @@ impl Locks {
             meeting: Meeting::default(),
             takes: Takes::default(),
             spun_on: None,
-            spinner: Spinner::Nobody,
+            begun: [NOBODY; 2],
+            ceased: NOBODY,
+            joined: Joined::Nobody,
         })
     }
 
@@ -118,11 +132,10 @@ impl Locks {
         if record.kind == LockKind::SpunWord {
             let thread = engine().sched.fiber as u32;
             record.takes.looks(thread);
-            record.spinner = match record.spinner {
-                Spinner::Nobody => Spinner::One(thread),
-                Spinner::One(other) if other != thread => Spinner::Several,
-                known => known,
-            };
+            if record.begun[0].thread != thread {
+                record.begun[1] = record.begun[0];
+            }
+            record.begun[0] = By { thread, at: hot!().clock };
             self.spun[slot] = true;
         }
     }
@@ -137,13 +150,23 @@ impl Locks {
         }
     }
 
-    /// What a thread that spins on `word` waits for: the queue, if it may be in that, or the word.
-    pub fn awaited(&self, word: u64, queue: Option<Queue>) -> u64 {
-        let record = |address: u64| self.records.get(&address);
-        let alone = || record(word).is_some_and(|word| word.spinner != Spinner::Several);
-        let is_word = |tail: u64| record(tail).is_none_or(|tail| tail.kind == LockKind::SpunWord);
-        let queue = queue.filter(|queue| is_word(queue.tail) && (!queue.numbered || alone()));
-        queue.map_or(word, |queue| queue.tail)
+    /// What the running thread, which has spun on `word` since `begin`, has waited for: the queue, or the word if others spun
+    /// on it as well.
+    pub fn awaited(&mut self, word: u64, begin: Ticks, queue: Option<Queue>) -> u64 {
+        let by = By { thread: engine().sched.fiber as u32, at: hot!().clock };
+        let record = self.at(word, LockKind::SpunWord);
+        let beside = |other: &By| other.thread != by.thread && other.at > begin;
+        let alone = !record.begun.iter().chain([&record.ceased]).any(beside);
+        record.ceased = by;
+        let Some(queue) = queue.filter(|_| alone) else { return word };
+        let tail = self.at(queue.tail, LockKind::SpunWord);
+        tail.joined = match tail.joined {
+            Joined::Nobody => Joined::One(by.thread),
+            Joined::One(other) if other != by.thread => Joined::Several,
+            known => known,
+        };
+        let is_queue = tail.kind == LockKind::SpunWord && (!queue.numbered || tail.joined == Joined::Several);
+        if is_queue { queue.tail } else { word }
     }
 
     /// A thread has waited for this by spinning on `word`.
@@ -167,7 +190,8 @@ impl Locks {
 
     fn takes_or_releases(&mut self, address: u64, change: (u64, u64), again: bool) -> bool {
         let Some(record) = self.records.get_mut(&address) else { return false };
-        if record.kind != LockKind::SpunWord {
+        // Of one slot with a word that is spun on, but not itself: the tail of a queue.
+        if record.kind != LockKind::SpunWord || record.begun[0].thread == NOBODY.thread {
             return false;
         }
         let released = record.takes.updated(engine().sched.fiber as u32, change, again, hot!().clock);

@@ -352,8 +352,10 @@ impl Spins {
         }
         let end = Instant { at: word.at, idle: word.stall + word.paused };
         let callers = word.calls.callers(self.frames_base);
-        let queue = self.waits.queue(word.address);
-        self.waits.spun(Spin { address: word.address, queue, pc: word.pc, callers, time: all.time, end });
+        let changed = ended != 0 || fails;
+        let Look { address, pc, .. } = word;
+        let spin = Spin { address, queue: None, changed, begin: self.began.0, pc, callers, time: all.time, end };
+        self.waits.spun(spin, engine().sched.longest_spin);
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved), relieved);

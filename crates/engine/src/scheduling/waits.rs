@@ -49,6 +49,9 @@ pub struct Spin {
     pub address: u64,
     /// That the thread has joined to wait here.
     pub queue: Option<Queue>,
+    /// Has the word changed, or was it polled by an update?
+    pub changed: bool,
+    pub begin: Ticks,
     pub pc: u64,
     pub callers: [u64; CALLERS],
     pub time: Ticks,
@@ -70,34 +73,51 @@ pub struct Waits {
     current: Option<Spin>,
     /// The last that is over, until [`crate::scheduling::fiber::Fiber::takes_back`] has taken note of it.
     pub over: Over,
-    tried: Update,
-    tried_at: Instant,
-    /// What it was when the current spin began, if the thread has neither spun nor computed in between.
-    joined: Option<Update>,
-    /// When the last spin was over.
+    /// The last updates, and when they were; the newest is at `newest`.
+    updates: [(Update, Instant); UPDATES],
+    newest: usize,
+    /// When the current spin began, and when the last one before it was over.
+    begin: Instant,
+    before: Ticks,
     spun_until: Ticks,
+    /// Where the thread last spun in a queue, and in which.
+    queued: Option<(u64, Queue)>,
 }
+
+/// Between joining a queue and spinning, a thread makes fewer updates: it links itself, and counts itself.
+const UPDATES: usize = 4;
 
 impl Waits {
     /// A spin begins. It may continue the wait if the thread has computed for no longer than `longest` in between.
     pub fn begins(&mut self, begin: Instant, longest: Ticks) {
-        let at_once = self.tried_at.at > self.spun_until && computed(self.tried_at, begin) <= longest;
-        self.joined = at_once.then_some(self.tried);
+        (self.begin, self.before) = (begin, self.spun_until);
         if self.current.is_some_and(|wait| computed(wait.end, begin) > longest) {
             self.end();
         }
     }
 
-    /// The queue in which the thread waits, if its current spin, on `word`, is that.
-    pub fn queue(&self, word: u64) -> Option<Queue> {
-        self.joined?.queue(word)
+    /// The queue in which the thread waits, if its current spin, on `word`, is that: it has joined it shortly before the spin began, or
+    /// spun there before and updated nothing since.
+    fn queue(&self, word: u64, longest: Ticks) -> Option<Queue> {
+        let updates = (0..UPDATES).map(|back| &self.updates[(self.newest + UPDATES - back) % UPDATES]);
+        let mut since = updates.filter(|(_, at)| at.at > self.before && at.at <= self.begin.at).peekable();
+        if since.peek().is_none() {
+            return self.queued.filter(|(spun, _)| *spun == word).map(|(_, queue)| queue);
+        }
+        let shortly = since.enumerate().filter(|(_, (_, at))| computed(*at, self.begin) <= longest);
+        // Of numbers only the last exchange tells: they may be of something else.
+        shortly
+            .filter_map(|(back, (update, _))| Some((back, update.queue(word)?)))
+            .find_map(|(back, queue)| (back == 0 || !queue.numbered).then_some(queue))
     }
 
     /// A spin is over.
-    pub fn spun(&mut self, spin: Spin) {
+    pub fn spun(&mut self, mut spin: Spin, longest: Ticks) {
+        spin.queue = self.queue(spin.address, longest);
         self.spun_until = spin.end.at;
+        self.queued = spin.queue.map(|queue| (spin.address, queue));
         if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == spin.address) {
-            *wait = Spin { time: wait.time + spin.time, queue: wait.queue, ..spin };
+            *wait = Spin { time: wait.time + spin.time, queue: wait.queue, begin: wait.begin, ..spin };
             return;
         }
         self.end();
@@ -114,29 +134,32 @@ impl Waits {
 
     /// The thread has updated a word.
     pub fn tries(&mut self, update: Update, now: Instant) {
-        (self.tried, self.tried_at) = (update, now);
+        self.newest = (self.newest + 1) % UPDATES;
+        self.updates[self.newest] = (update, now);
     }
 
     /// Was it this one?
     pub fn tried(&self, address: u64) -> bool {
-        self.tried.address == address
+        self.updates[self.newest].0.address == address
     }
 
     /// And was that after `time`?
     pub fn tried_since(&self, address: u64, time: Ticks) -> bool {
-        self.tried(address) && self.tried_at.at > time
+        self.tried(address) && self.updates[self.newest].1.at > time
     }
 
     /// The thread waits no more.
     pub fn end(&mut self) {
-        if let Some(wait) = self.current.take() {
-            let address = LOCKS.with(|locks| {
-                let address = locks.awaited(wait.address, wait.queue);
-                locks.spun(address, wait.address, wait.time, wait.pc, &wait.callers);
-                address
-            });
-            self.over = Over { address, time: wait.time, at: wait.end.at };
-        }
+        let Some(wait) = self.current.take() else { return };
+        // Who takes the word itself has not waited in a queue.
+        let taken = wait.changed && self.tried_since(wait.address, wait.end.at);
+        let queue = wait.queue.filter(|_| !taken);
+        let address = LOCKS.with(|locks| {
+            let address = locks.awaited(wait.address, wait.begin, queue);
+            locks.spun(address, wait.address, wait.time, wait.pc, &wait.callers);
+            address
+        });
+        self.over = Over { address, time: wait.time, at: wait.end.at };
     }
 }
 

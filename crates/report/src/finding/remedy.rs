@@ -67,11 +67,14 @@ fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
 
 fn of_kind(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str> {
     Some(match kind {
-        LockKind::Mutex | LockKind::Spinlock | LockKind::SpinQueue => SPLIT,
+        LockKind::Mutex | LockKind::Spinlock => SPLIT,
         // A flag is spun on as well, and a futex waited for: nobody takes them.
         LockKind::SpunWord | LockKind::Futex if acquisitions > 0 => SPLIT,
         LockKind::SpunWord => {
             "if it is a lock, hold it for less time or split what it guards; if a flag, set it sooner"
+        }
+        LockKind::SpinQueue => {
+            "if it is a lock, hold it for less time or split what it guards; if a list of idle threads, find them work sooner"
         }
         LockKind::Semaphore => UNITS,
         LockKind::Library => of_library(name),

@@ -209,7 +209,7 @@ fn a_queue_is_named_instead_of_the_line_of_its_nodes() {
     (run.lines, run.locks) = (vec![line], vec![queue]);
     let text = said(&[timed(1, 1_000_000), run]);
     assert!(text.contains("50% of thread time waits for the spin queue door.tail"), "{text}");
-    assert!(text.contains("To try: hold it for less time"), "{text}");
+    assert!(text.contains("To try: if it is a lock, hold it for less time"), "{text}");
 }
 
 #[test]
