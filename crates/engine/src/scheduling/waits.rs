@@ -96,8 +96,8 @@ impl Waits {
         }
     }
 
-    /// The queue in which the thread waits, if its current spin, on `word`, is that: it has joined it shortly before the spin began, or
-    /// spun there before and updated nothing since.
+    /// The queue in which the thread waits, if its current spin, on `word`, is that: it has joined it shortly before the spin
+    /// began, or spun there before and updated nothing since.
     fn queue(&self, word: u64, longest: Ticks) -> Option<Queue> {
         let updates = (0..UPDATES).map(|back| &self.updates[(self.newest + UPDATES - back) % UPDATES]);
         let mut since = updates.filter(|(_, at)| at.at > self.before && at.at <= self.begin.at).peekable();
