@@ -74,8 +74,10 @@ static bool take_slot(struct cf_task *task, int fd)
 {
 	struct cf_file *none = NULL;
 	// Relaxed: the reservation publishes nothing. Looked at first, so that a full slot's line is not written.
-	return !__atomic_load_n(cf_task_slot(task, fd), __ATOMIC_RELAXED) &&
-	       __atomic_compare_exchange_n(cf_task_slot(task, fd), &none, RESERVED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (__atomic_load_n(cf_task_slot(task, fd), __ATOMIC_RELAXED))
+		return false;
+	CF_TEST_POINT("fd: free");
+	return __atomic_compare_exchange_n(cf_task_slot(task, fd), &none, RESERVED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static int take_between(struct cf_task *task, int from, int to)

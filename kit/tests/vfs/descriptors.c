@@ -163,6 +163,19 @@ TEST("who has seen a close gets its descriptor, if that is the lowest")
 	end();
 }
 
+TEST("of two opens that find a descriptor free, one gets it")
+{
+	struct actor opener = { .act = open_there, .stop_at = "fd: free" };
+	begin(0, 0);
+	CHECK_EQUAL(cf_task_limit(task, 1), 0);
+	actor_start(&opener);
+	CHECK(actor_wait_held(&opener));
+	CHECK_EQUAL(cf_vfs_open(task, "/", O_RDONLY | CF_O_ANYFD, 0), 0);
+	actor_end(&opener);
+	CHECK_EQUAL(opened, -EMFILE);
+	end();
+}
+
 TEST("a close beside a search for the lowest descriptor is not missed")
 {
 	struct actor opener = { .act = open_there, .stop_at = "fd: scanned" };
