@@ -28,8 +28,6 @@ pub struct Record {
     pub meeting: Meeting,
     /// Of words that are spun on.
     pub takes: Takes,
-    /// Of the tail of a queue of spinning threads: the word that one of them spun on longest.
-    pub spun_on: Option<u64>,
     /// Which threads last began to spin on it, two different ones, and when; who last ceased to.
     pub begun: [By; 2],
     pub ceased: By,
@@ -62,6 +60,8 @@ pub struct Counts {
     pub longest_wait: Ticks,
     pub wait_pc: u64,
     pub callers: Vec<u64>,
+    /// Of the tail of a queue of spinning threads: the word that one of them spun on longest.
+    pub spun_on: Option<u64>,
 }
 
 pub struct Locks {
@@ -101,7 +101,6 @@ impl Locks {
             held_since: 0,
             meeting: Meeting::default(),
             takes: Takes::default(),
-            spun_on: None,
             begun: [NOBODY; 2],
             ceased: NOBODY,
             joined: Joined::Nobody,
@@ -120,7 +119,6 @@ impl Locks {
             record.meeting = Meeting::default();
             record.holders.clear();
             record.takes = Takes::default();
-            record.spun_on = None;
         }
         record
     }
@@ -175,7 +173,7 @@ impl Locks {
         if record.kind == LockKind::SpunWord {
             let callers = || callers.iter().copied().filter(|pc| *pc != 0).collect();
             if record.counts.waited(time, pc, callers) {
-                record.spun_on = Some(word).filter(|word| *word != address);
+                record.counts.spun_on = Some(word).filter(|word| *word != address);
             }
         }
     }
@@ -223,7 +221,6 @@ impl Locks {
         self.records.retain(|_, r| !r.holders.is_empty() || r.kind == LockKind::SpunWord);
         for record in self.records.values_mut() {
             record.takes.clear(now);
-            record.spun_on = None;
             record.counts = Counts::default();
             record.meeting = Meeting::default();
             record.held_since = now;
@@ -295,10 +292,10 @@ impl Record {
         let (acquisitions, hold) = self.taken();
         Lock {
             address,
-            kind: if self.spun_on.is_some() { LockKind::SpinQueue } else { self.kind },
+            kind: if self.counts.spun_on.is_some() { LockKind::SpinQueue } else { self.kind },
             name: self.name.clone(),
             object: self.object.clone(),
-            spun_on: self.spun_on,
+            spun_on: self.counts.spun_on,
             acquisitions,
             contended: self.counts.contended,
             wait_cycles: self.counts.wait / TICKS_PER_CYCLE,

@@ -165,6 +165,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 enum Updates {
     /// It may take a lock, and may have failed if it changed nothing.
     May,
+    /// The same, with a new value that does not depend on the old one.
     Exchanges,
     /// A compare-and-swap that has failed, or not.
     Fails,

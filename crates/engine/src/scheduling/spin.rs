@@ -354,8 +354,8 @@ impl Spins {
         let callers = word.calls.callers(self.frames_base);
         let changed = ended != 0 || fails;
         let Look { address, pc, .. } = word;
-        let spin = Spin { address, queue: None, changed, begin: self.began.0, pc, callers, time: all.time, end };
-        self.waits.spun(spin, engine().sched.longest_spin);
+        let queue = self.waits.queue(address, engine().sched.longest_spin);
+        self.waits.spun(Spin { address, queue, changed, begin: self.began.0, pc, callers, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.
         word.spent(all.time - (all.stall - relieved), relieved);

@@ -98,7 +98,7 @@ impl Waits {
 
     /// The queue in which the thread waits, if its current spin, on `word`, is that: it has joined it shortly before the spin
     /// began, or spun there before and updated nothing since.
-    fn queue(&self, word: u64, longest: Ticks) -> Option<Queue> {
+    pub fn queue(&self, word: u64, longest: Ticks) -> Option<Queue> {
         let updates = (0..UPDATES).map(|back| &self.updates[(self.newest + UPDATES - back) % UPDATES]);
         let mut since = updates.filter(|(_, at)| at.at > self.before && at.at <= self.begin.at).peekable();
         if since.peek().is_none() {
@@ -112,8 +112,7 @@ impl Waits {
     }
 
     /// A spin is over.
-    pub fn spun(&mut self, mut spin: Spin, longest: Ticks) {
-        spin.queue = self.queue(spin.address, longest);
+    pub fn spun(&mut self, spin: Spin) {
         self.spun_until = spin.end.at;
         self.queued = spin.queue.map(|queue| (spin.address, queue));
         if let Some(wait) = self.current.as_mut().filter(|wait| wait.address == spin.address) {
