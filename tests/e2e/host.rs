@@ -163,3 +163,26 @@ fn a_timer_that_is_not_permitted_is_reported() {
     );
     assert!(!place.corefold("report --no-host-time corefold.rec").out.contains("measured"));
 }
+
+/// Runs that are simulated at the same time are processes that share files, by whatever call these are opened. What is only
+/// read, made anew, or named by the number of CPUs is no matter, nor is anything where runs follow one another.
+#[test]
+fn files_that_runs_share_are_told() {
+    let place = Place::new();
+    std::fs::write(place.path("input"), "").unwrap();
+    let binary = program("host/shared_file.c");
+    let told = |jobs: u32, how: &str, file: &str| {
+        let said = place.corefold(&format!("run --cpus 1,4 --jobs {jobs} -- {} {how} {file} input", binary.display()));
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        first_words(&said)
+    };
+    for how in ["stdio", "descriptor"] {
+        let words = told(2, how, "written");
+        assert!(words.starts_with("The runs at 1 and 4 CPUs were simulated at the same time and opened"), "{words}");
+        assert!(words.contains("/written): ") && !words.contains("input"), "{words}");
+    }
+    for (jobs, how, file) in [(1, "stdio", "written"), (2, "fresh", "new"), (2, "descriptor", "of-{cpus}")] {
+        let words = told(jobs, how, file);
+        assert!(!words.contains("at the same time"), "{how} {file}: {words}");
+    }
+}

@@ -52,7 +52,10 @@ fn write(finished: &Finished, recording: &Path) -> io::Result<()> {
         _ if finished.host.is_empty() => return Ok(()),
         _ => {}
     }
-    let runs = rounded(&finished.host, host::page_fault());
+    let mut runs = rounded(&finished.host, host::page_fault());
+    if finished.at_once > 1 {
+        share(&mut runs, &finished.host);
+    }
     let text = Note { about: ABOUT.into(), recording: fingerprint(&finished.runs), runs };
     fs::write(note, serde_json::to_string_pretty(&text).expect("strings, numbers and lists") + "\n")
 }
@@ -80,6 +83,14 @@ fn rounded(all: &BTreeMap<u32, HostUse>, page_fault: Option<f64>) -> Vec<HostRun
     let page_fault = page_fault.unwrap_or(0.0);
     let known = is_kernel_time_known(all, page_fault);
     all.iter().map(|(cpus, host)| run(*cpus, host, page_fault, known, enough)).collect()
+}
+
+/// Files that several runs opened for writing.
+fn share(runs: &mut [HostRun], all: &BTreeMap<u32, HostUse>) {
+    let by = |file: &String| all.values().filter(|host| host.written.contains(file)).count();
+    for run in runs {
+        run.shared_files = all[&run.cpus].written.iter().filter(|file| by(file) > 1).cloned().collect();
+    }
 }
 
 /// Kernel time that is not the runtime's, in nanoseconds. May be below zero, as the kernel counts it in ticks.
@@ -110,6 +121,7 @@ fn run(cpus: u32, host: &HostUse, page_fault: f64, known: bool, enough: impl Fn(
         page_faults: two_digits(host.faults as f64) as u64,
         page_fault_seconds: seconds(page_fault * host.faults as f64),
         calls: host.calls.iter().cloned().collect(),
+        shared_files: Vec::new(),
     }
 }
 
@@ -155,6 +167,16 @@ mod tests {
         assert_eq!(kernel(HostUse { user: 1_000_000_000, ..host(0) }), None);
     }
 
+    #[test]
+    fn a_file_of_one_run_alone_is_not_shared() {
+        let host = |files: &[&str]| HostUse { written: files.iter().map(ToString::to_string).collect(), ..host(10) };
+        let all = BTreeMap::from([(1, host(&["/a", "/own"])), (4, host(&[])), (8, host(&["/a"]))]);
+        let mut runs = rounded(&all, None);
+        share(&mut runs, &all);
+        assert_eq!(runs.iter().map(|run| run.shared_files.len()).collect::<Vec<_>>(), [1, 0, 1]);
+        assert_eq!(runs[0].shared_files, ["/a"]);
+    }
+
     /// A note is believed only beside its own recording, and goes where that goes.
     #[test]
     fn a_note_belongs_to_one_recording() {
@@ -163,6 +185,7 @@ mod tests {
         let finished = |cpus| Finished {
             runs: vec![Run { cpus, ..Run::default() }],
             host: BTreeMap::from([(cpus, host(10))]),
+            at_once: 1,
             interrupted: None,
         };
         for cpus in [2, 4] {

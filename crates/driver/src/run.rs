@@ -65,6 +65,8 @@ pub struct Finished {
     pub runs: Vec<Run>,
     /// What was measured of the host, by CPUs; it differs from run to run and does not belong into a recording.
     pub host: BTreeMap<u32, HostUse>,
+    /// Runs that were simulated at the same time, at most.
+    pub at_once: usize,
     /// The signal that ended it early.
     pub interrupted: Option<i32>,
 }
@@ -101,7 +103,7 @@ pub fn run(options: &Options) -> Result<Finished> {
     let runs = runs.map(|(_, run)| run).collect::<Result<Vec<Run>>>()?;
     output::show(&all.launched, &runs);
     let host = all.host.into_inner().expect("no worker panics");
-    Ok(Finished { runs, host, interrupted: interrupts.caught() })
+    Ok(Finished { runs, host, at_once: jobs, interrupted: interrupts.caught() })
 }
 
 fn jobs(options: &Options, runs: u64) -> usize {

@@ -106,6 +106,30 @@ pub fn open(path: &[u8], flags: i32, mode: u32) -> i64 {
     unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode; 0, 0) }
 }
 
+/// The path that a descriptor was opened by, as far as `path` has room for it.
+pub fn path_of(fd: i32, path: &mut [u8]) -> Option<&[u8]> {
+    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
+    let digits = fd.checked_ilog10().unwrap_or(0) as usize + 1;
+    let mut rest = fd;
+    for digit in (link.len() - 11..link.len() - 11 + digits).rev() {
+        link[digit] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    // SAFETY: a terminated string, and a buffer of this length.
+    let bytes = unsafe { syscall!(libc::SYS_readlink, link.as_ptr(), path.as_mut_ptr(), path.len(); 0, 0, 0) };
+    path.get(..usize::try_from(bytes).ok()?)
+}
+
+/// Is it a file, rather than a directory, a device, or a pipe?
+pub fn is_regular(fd: i32) -> bool {
+    // SAFETY: the kernel fills the structure.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let code = syscall!(libc::SYS_fstat, fd, &raw mut status; 0, 0, 0, 0);
+        code == 0 && status.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
 pub fn read(fd: i32, into: &mut [u8]) -> i64 {
     // SAFETY: the slice is writable.
     unsafe { syscall!(libc::SYS_read, fd, into.as_mut_ptr(), into.len(); 0, 0, 0) }

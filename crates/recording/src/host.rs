@@ -27,6 +27,8 @@ pub struct HostUse {
     pub faults_own: u64,
     /// System calls of the program that the kernel carried out, by name.
     pub calls: Vec<(String, u64)>,
+    /// Files that the program opened for writing, not all if they were many; not those that it made anew.
+    pub written: Vec<String>,
 }
 
 /// Samples in code without hooks.

@@ -5,9 +5,9 @@
 //! is more than [`WORTH_TELLING`] of the program's work.
 use crate::curve::Curve;
 use crate::units;
-use corefold_explain::base_name;
+use corefold_explain::{base_name, listed};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of the program's CPU time on the host.
 const WORTH_TELLING: f64 = 0.05;
@@ -30,6 +30,9 @@ pub struct HostRun {
     pub page_fault_seconds: f64,
     /// System calls that the runtime made for the program.
     pub calls: BTreeMap<String, u64>,
+    /// Files that this run and others opened for writing, while runs were simulated at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_files: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +54,7 @@ pub(crate) struct Lost<'a> {
 pub(crate) fn lost<'a>(runs: &'a [HostRun], curve: &Curve) -> Option<Lost<'a>> {
     let all = Totals::of(runs, curve);
     let told = |seconds: f64| seconds >= LEAST_SECONDS && seconds > WORTH_TELLING * all.everything();
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<String> = shared_files(runs).into_iter().collect();
     if told(all.unhooked()) {
         sentences.push(all.libraries_in_words());
     }
@@ -62,6 +65,23 @@ pub(crate) fn lost<'a>(runs: &'a [HostRun], curve: &Curve) -> Option<Lost<'a>> {
         sentences.push(format!("How much time passes in code without hooks was not measured: {why}."));
     }
     (!sentences.is_empty()).then(|| Lost { text: sentences.join(" "), runs })
+}
+
+/// Runs that are simulated at the same time are processes that share the host's files.
+fn shared_files(runs: &[HostRun]) -> Option<String> {
+    let all = |run: &HostRun| run.shared_files.clone();
+    let files: Vec<String> = runs.iter().flat_map(all).collect::<BTreeSet<String>>().into_iter().collect();
+    let sharing = runs.iter().filter(|run| !run.shared_files.is_empty());
+    let counts: Vec<String> = sharing.map(|run| run.cpus.to_string()).collect();
+    (!files.is_empty()).then(|| {
+        format!(
+            "The runs at {} CPUs were simulated at the same time and opened the same files for writing ({}): each may have \
+             met what another wrote. Put {{cpus}}, which stands for the number of CPUs, into the name of the file, or simulate \
+             the runs one after another (--jobs 1).",
+            listed(&counts),
+            listed(&files)
+        )
+    })
 }
 
 #[derive(Default)]
@@ -325,6 +345,21 @@ mod tests {
              simulation, however many CPUs make it, and a page fault has none."
         );
         assert_eq!(told(&[], None), None, "page faults alone are 5 %");
+    }
+
+    #[test]
+    fn files_that_runs_share_are_told() {
+        let host = |cpus, files: &[&str]| HostRun {
+            cpus,
+            shared_files: files.iter().map(ToString::to_string).collect(),
+            ..HostRun::default()
+        };
+        let runs = [sample::timed(1, 200_000_000), sample::timed(2, 100_000_000)];
+        let curve = Curve::new(&runs, Work::Total);
+        let text = lost(&[host(1, &["/a/b.db"]), host(2, &[]), host(8, &["/a/b.db"])], &curve).unwrap().text;
+        assert!(text.starts_with("The runs at 1 and 8 CPUs were simulated at the same time"), "{text}");
+        assert!(text.contains("for writing (/a/b.db): ") && text.contains("--jobs 1"), "{text}");
+        assert!(lost(&[host(1, &[]), host(2, &[])], &curve).is_none());
     }
 
     #[test]

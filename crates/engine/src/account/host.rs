@@ -5,6 +5,7 @@
 mod calls;
 mod faults;
 mod sampler;
+pub mod written;
 
 pub use calls::count;
 
@@ -68,6 +69,7 @@ pub fn begin() {
     if engine().launch.measure_host {
         MEASURED.store(true, Relaxed);
         sampler::begin();
+        written::begin();
         region_begins();
     }
 }
@@ -123,6 +125,7 @@ fn measured(is_estimated: fn(u64) -> bool) -> HostUse {
         faults: since(|t| t.faults).saturating_sub(faults_own),
         faults_own,
         calls: calls::all(),
+        written: written::all(),
     }
 }
 

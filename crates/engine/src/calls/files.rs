@@ -86,6 +86,7 @@ fn open_any(directory: c_int, path: *const c_char, flags: c_int, own: impl FnOnc
             host::count("open");
             let fd = own(shown::instead(directory, path));
             crate::calls::io::forget(fd);
+            host::written::opened(fd, flags);
             fd
         }
     }
@@ -105,9 +106,23 @@ fn open_stream(
         }
         Path::File => {
             host::count("open");
-            own(shown::instead(libc::AT_FDCWD, path))
+            let stream = own(shown::instead(libc::AT_FDCWD, path));
+            note_written(stream, mode);
+            stream
         }
     }
+}
+
+/// What is written to the stream reaches its file.
+fn note_written(stream: *mut c_void, mode: *const c_char) {
+    if stream.is_null() {
+        return;
+    }
+    // SAFETY: libc has made a stream of this mode.
+    let (fd, mode) = unsafe { (libc::fileno(stream.cast()), CStr::from_ptr(mode).to_bytes()) };
+    let has = |letter| mode.contains(&letter);
+    let writes = if has(b'w') || has(b'a') || has(b'+') { libc::O_WRONLY } else { libc::O_RDONLY };
+    host::written::opened(fd, writes | if has(b'x') { libc::O_EXCL } else { 0 });
 }
 
 stand_ins_at! {

@@ -90,11 +90,8 @@ fn absolute(directory: c_int, named: &[u8]) -> Option<String> {
 
 /// The path that a descriptor was opened by.
 fn opened(fd: c_int) -> Option<String> {
-    let (link, mut path) = (format!("/proc/self/fd/{fd}\0"), [0u8; 4096]);
-    // SAFETY: a terminated string, and a buffer of this length.
-    let bytes = unsafe { sys::syscall!(libc::SYS_readlink, link.as_ptr(), path.as_mut_ptr(), path.len(); 0, 0, 0) };
-    let path = path.get(..usize::try_from(bytes).ok()?)?;
-    Some(core::str::from_utf8(path).ok()?.into())
+    let mut path = [0; 4096];
+    Some(core::str::from_utf8(sys::path_of(fd, &mut path)?).ok()?.into())
 }
 
 fn ours(path: &str) -> Option<String> {
