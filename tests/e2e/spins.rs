@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long spins are not simulated look by look; a program must not be able to tell.
-use crate::harness::{Program, Simulation, program, program_with};
+use crate::harness::{Compiler, Program, Simulation, program, program_with};
 use std::time::Duration;
 
 /// What `spins THREADS STEPS` prints: how late a flag was seen, and how often one looked that gives up.
@@ -43,6 +43,18 @@ fn more_spinning_threads_than_cpus_cost_the_host_little() {
 fn a_flag_that_is_not_aligned_is_waited_for_as_well() {
     let (late, _) = spins_of(&program_with("truths/spins.c", &["-DUNALIGNED"]), "80", "70 20000000");
     assert!(late < 2000, "{late} ns");
+}
+
+/// Frames have words that nobody writes: what the runtime has left there is no part of the thread's state.
+#[test]
+fn a_loop_that_calls_a_function_is_skipped_as_well() {
+    for compiler in Compiler::installed() {
+        let program = compiler.program("truths/spins.c", &["-DCALLS"]);
+        for (cpus, args) in [("1", "3 2000000"), ("80", "70 20000000")] {
+            let (late, _) = spins_of(&program, cpus, args);
+            assert!(late < 20_000_000, "{compiler:?}: {late} ns");
+        }
+    }
 }
 
 /// Beside a busy sibling, a system call takes longer than a few pauses: yielding is waiting all the same, and no computing.

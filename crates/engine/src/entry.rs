@@ -69,6 +69,29 @@ macro_rules! register {
 }
 pub(crate) use register;
 
+/// What follows a hook's call of its body, where the next read is to save its registers: the stack below is set to zero. Frames
+/// of the program's there have words that it never writes, and that are compared ([`crate::scheduling::turns`]): what the
+/// runtime left in them differs each time. Keeps rax and rdx.
+macro_rules! cleans {
+    () => {
+        "
+        mov rcx, ds:[{captured}]
+        cmp qword ptr [rcx], {wanted}
+        jne 3f
+        mov r8, rax
+        lea rdi, [rsp - {below}]
+        mov ecx, {below} / 8
+        xor eax, eax
+        rep stosq
+        mov rax, r8
+        3: ret"
+    };
+}
+pub(crate) use cleans;
+
+/// Bytes: as deep as the frames of functions that a spin calls are likely to be.
+pub const BELOW: usize = 4096;
+
 /// The entry of a read: `$first`, if anything, then `$body`.
 macro_rules! look_entry {
     ($(#[$export:meta])? $name:ident $first:literal $body:path) => {
@@ -76,6 +99,7 @@ macro_rules! look_entry {
         $(#[$export])?
         pub extern "C" fn $name() {
             core::arch::naked_asm!(
+                ".cfi_startproc",
                 $first,
                 "mov rax, ds:[{captured}]",
                 "cmp qword ptr [rax], 0",
@@ -89,9 +113,17 @@ macro_rules! look_entry {
                 "mov [rax + 40], r14",
                 "mov [rax + 48], r15",
                 "mov [rax + 56], rsp",
-                "jmp {body}",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 8",
+                "call {body}",
+                "add rsp, 8",
+                ".cfi_adjust_cfa_offset -8",
+                $crate::entry::cleans!(),
+                ".cfi_endproc",
                 captured = const crate::hot::CAPTURED,
                 done = const crate::hot::Captured::DONE,
+                wanted = const crate::hot::Captured::WANTED,
+                below = const crate::entry::BELOW,
                 body = sym $body,
             )
         }

@@ -4,7 +4,7 @@
 //! A plain access to a line that the running CPU already has alone costs one comparison, and a basic
 //! block one addition: both are written in assembly, because they need their return address (it names
 //! the block) and run hundreds of millions of times a second. All else goes to a slow path in Rust.
-use crate::entry::look_entry;
+use crate::entry::{cleans, look_entry};
 use crate::hooks::access::{plain_read, plain_write};
 use crate::hot::HOT;
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
@@ -31,13 +31,12 @@ pub extern "C" fn __sanitizer_cov_trace_pc() {
         "jae 3f",
         "ret",
         "2: jmp {unknown}",
-        "3: mov rsi, rsp",
-        "jmp {limit}",
+        "3: jmp {limit}",
         mask = const BLOCK_MASK,
         table = const BLOCK_COSTS,
         hot = const HOT,
         unknown = sym crate::hooks::blocks::unknown_block,
-        limit = sym crate::hooks::limit::at_block,
+        limit = sym corefold_block_limit,
     )
 }
 
@@ -211,5 +210,19 @@ pub extern "C" fn corefold_block_unknown(cell: *mut u32, pc: u64) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_block_limit(_pc: u64) {
-    naked_asm!("mov rsi, rsp", "jmp {limit}", limit = sym crate::hooks::limit::at_block)
+    naked_asm!(
+        ".cfi_startproc",
+        "mov rsi, rsp",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {limit}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        cleans!(),
+        ".cfi_endproc",
+        captured = const crate::hot::CAPTURED,
+        wanted = const crate::hot::Captured::WANTED,
+        below = const crate::entry::BELOW,
+        limit = sym crate::hooks::limit::at_block,
+    )
 }

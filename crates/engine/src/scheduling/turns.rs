@@ -21,6 +21,8 @@ pub struct Turns {
     pub impure: u64,
     /// A hash of the thread's registers and stack some iterations ago; 0: not known.
     image: u64,
+    /// It was another in the iteration before. Once, what the runtime has left on the stack is a reason.
+    differed: bool,
     /// Successive iterations that took as long as the one before, and did nothing else.
     pub same: u16,
     pub skips: u8,
@@ -79,9 +81,10 @@ impl Turns {
         let Some(image) = image(captured, frames_base) else { return false };
         let seen = core::mem::take(&mut self.watching) && shows_reads();
         show_reads(polls);
-        if self.image != 0 && self.image != image {
+        let differs = self.image != 0 && self.image != image;
+        if differs && core::mem::replace(&mut self.differed, true) {
             self.is_impure();
-        } else if self.image != 0 && seen {
+        } else if self.image == image && seen {
             self.pure = true;
         } else {
             self.image = image;
