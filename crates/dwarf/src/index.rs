@@ -67,13 +67,22 @@ fn at<'a>(variables: &'a [Variable], info: &Info, address: u64) -> Option<&'a Va
 impl Index {
     pub fn build(info: &Info) -> Index {
         let mut index = Index::default();
-        for unit in 0..info.units() {
-            // Of a damaged unit, the entries before the damage are used.
-            let _ = Scan { info, unit, scopes: Vec::new(), index: &mut index }.run();
-        }
+        (0..info.units()).for_each(|unit| index.scan(info, unit));
         index.variables.sort_by_key(|variable| variable.address);
         index.thread_locals.sort_by_key(|variable| variable.address);
         index
+    }
+
+    fn scan(&mut self, info: &Info, unit: usize) {
+        // Of a damaged unit, the entries before the damage are used.
+        let _ = Scan { info, unit, scopes: Vec::new(), index: self }.run();
+    }
+
+    /// What [`Index::scope_of`] says of this unit's entries, by themselves.
+    pub fn scopes_of(info: &Info, unit: usize) -> HashMap<Die, Arc<str>> {
+        let mut index = Index::default();
+        index.scan(info, unit);
+        index.scopes
     }
 
     /// The variable whose bytes `address` is among.

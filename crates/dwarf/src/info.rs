@@ -27,6 +27,8 @@ pub struct Info {
     /// What a type unit defines, by signature.
     signatures: HashMap<u64, Die>,
     index: OnceLock<index::Index>,
+    /// Of each unit, [`Info::scope_of`] its entries: most of a large file's units are never asked for.
+    scopes: Vec<OnceLock<HashMap<Die, Arc<str>>>>,
     /// Whether line programs are there too.
     has_lines: bool,
     endian: RunTimeEndian,
@@ -48,7 +50,16 @@ impl Info {
         raw: &std::fs::File,
     ) -> anyhow::Result<Info> {
         use gimli::SectionId as S;
-        let wanted = [S::DebugInfo, S::DebugTypes, S::DebugAbbrev, S::DebugStr, S::DebugLineStr, S::DebugStrOffsets];
+        let wanted = [
+            S::DebugInfo,
+            S::DebugTypes,
+            S::DebugAbbrev,
+            S::DebugStr,
+            S::DebugLineStr,
+            S::DebugStrOffsets,
+            // Says whether there are other files: `is_split`.
+            S::DebugAddr,
+        ];
         let load = |id: S| match wanted.contains(&id) {
             true => sections::reader(file, Some(raw), id.name()),
             false => Ok(sections::empty(file)),
@@ -70,8 +81,8 @@ impl Info {
             units.push((header, OnceLock::new()));
         }
         let signatures = units.iter().enumerate().filter_map(|(number, unit)| signature(number, &unit.0)).collect();
-        let index = OnceLock::new();
-        Ok(Info { dwarf: Arc::new(dwarf), units, first_type_unit, signatures, index, has_lines, endian })
+        let (index, scopes) = (OnceLock::new(), units.iter().map(|_| OnceLock::new()).collect());
+        Ok(Info { dwarf: Arc::new(dwarf), units, first_type_unit, signatures, index, scopes, has_lines, endian })
     }
 
     pub fn dwarf(&self) -> &Arc<gimli::Dwarf<Reader>> {
@@ -92,8 +103,22 @@ impl Info {
         self.index.get_or_init(|| index::Index::build(self))
     }
 
+    /// The namespaces and classes around a type or function: `ns::outer`.
+    pub fn scope_of(&self, die: Die) -> Option<&str> {
+        if let Some(index) = self.index.get() {
+            return index.scope_of(die);
+        }
+        let unit = die.unit as usize;
+        let scopes = self.scopes.get(unit)?.get_or_init(|| index::Index::scopes_of(self, unit));
+        scopes.get(&die).map(|scope| &**scope)
+    }
+
     /// Whether units have their debug information in files of their own, which are not read.
     pub fn is_split(&self) -> bool {
+        // What the other files are without is the addresses.
+        if gimli::Reader::is_empty(gimli::Section::reader(&self.dwarf.debug_addr)) {
+            return false;
+        }
         let mut units = (0..self.units.len()).filter_map(|number| self.unit_numbered(number).ok());
         units.any(|unit| matches!(unit.dwo_name(), Ok(Some(_))))
     }

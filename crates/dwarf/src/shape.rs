@@ -175,7 +175,7 @@ impl Info {
         };
         match self.text(kind, c::DW_AT_name) {
             Some(name) if !keyword.is_empty() && self.has_tags(kind) => format!("{keyword} {name}"),
-            Some(name) => match self.index().scope_of(kind) {
+            Some(name) => match self.scope_of(kind) {
                 Some(scope) => format!("{scope}::{}", common_spelling(&name)),
                 None => common_spelling(&name),
             },

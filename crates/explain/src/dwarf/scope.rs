@@ -35,7 +35,7 @@ impl Debug {
             return demangle(&name);
         }
         let named = self.inherited(function, |die| Some((die, self.text(die, c::DW_AT_name)?)));
-        match named.map(|(die, name)| (self.index().scope_of(die), name)) {
+        match named.map(|(die, name)| (self.scope_of(die), name)) {
             Some((Some(scope), name)) if name == "operator()" && is_lambda(scope) => scope.to_owned(),
             Some((Some(scope), name)) => format!("{scope}::{name}"),
             Some((None, name)) => name,
