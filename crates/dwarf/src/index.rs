@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One quick pass over all debug information: types by name, variables by address.
+//! One quick pass over all debug information: types by name, and the scopes around entries.
 //!
-//! Only names and addresses are kept; everything else is read from the entry when it is wanted.
+//! Only names are kept; everything else is read from the entry when it is wanted.
 use crate::sections::Reader;
 use crate::{Die, Info};
 use gimli::{Attribute, AttributeValue, DwTag, constants as c};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A variable with a fixed address, or one in each thread's block.
-#[derive(Clone, Debug)]
-pub struct Variable {
-    pub address: u64,
-    pub die: Die,
-    /// Names of the namespaces, classes or function around it, joined by `::`.
-    pub scope: Arc<str>,
-}
 
 /// A definition of a type.
 #[derive(Clone, Debug)]
@@ -36,40 +27,16 @@ const TYPES: [DwTag; 6] = [
 
 #[derive(Default)]
 pub struct Index {
-    /// By address.
-    variables: Vec<Variable>,
-    /// By offset in the file's block of thread-local variables.
-    thread_locals: Vec<Variable>,
     /// Of each tag in [`TYPES`], by unqualified name; those of one name in the order of units.
     types: [HashMap<String, Vec<TypeEntry>>; TYPES.len()],
-    /// Of types inside of something, and of functions there that have no mangled name to say so.
+    /// Of types and variables inside of something, and of functions there that have no mangled name to say so.
     scopes: HashMap<Die, Arc<str>>,
-}
-
-/// Where a variable is.
-#[derive(Clone, Copy)]
-enum Location {
-    Fixed(u64),
-    /// So far into the file's block.
-    ThreadLocal(u64),
-}
-
-/// The variable of a sorted list that an address is in.
-fn at<'a>(variables: &'a [Variable], info: &Info, address: u64) -> Option<&'a Variable> {
-    let end = variables.partition_point(|variable| variable.address <= address);
-    // Enough to step over an alias or a variable of size zero at the same place.
-    variables[..end].iter().rev().take(4).find(|variable| {
-        let bytes = info.type_of(variable.die).and_then(|kind| info.size_of(kind)).unwrap_or(1);
-        address < variable.address + bytes
-    })
 }
 
 impl Index {
     pub fn build(info: &Info) -> Index {
         let mut index = Index::default();
         (0..info.units()).for_each(|unit| index.scan(info, unit));
-        index.variables.sort_by_key(|variable| variable.address);
-        index.thread_locals.sort_by_key(|variable| variable.address);
         index
     }
 
@@ -85,17 +52,7 @@ impl Index {
         index.scopes
     }
 
-    /// The variable whose bytes `address` is among.
-    pub fn variable_at(&self, info: &Info, address: u64) -> Option<&Variable> {
-        at(&self.variables, info, address)
-    }
-
-    /// The thread-local variable whose bytes this offset in their block is among.
-    pub fn thread_local_at(&self, info: &Info, offset: u64) -> Option<&Variable> {
-        at(&self.thread_locals, info, offset)
-    }
-
-    /// The namespaces and classes around a type or function: `ns::outer`.
+    /// The namespaces and classes around a type, function or variable: `ns::outer`.
     pub fn scope_of(&self, die: Die) -> Option<&str> {
         self.scopes.get(&die).map(|scope| &**scope)
     }
@@ -174,7 +131,6 @@ struct Scan<'a> {
 #[derive(Default)]
 struct Facts {
     name: Option<AttributeValue<Reader>>,
-    location: Option<Location>,
     line: u64,
     declaration: bool,
     is_mangled: bool,
@@ -210,7 +166,6 @@ impl Scan<'_> {
     fn note(&self, facts: &mut Facts, attribute: Attribute<Reader>) {
         match attribute.name() {
             c::DW_AT_name => facts.name = Some(attribute.value()),
-            c::DW_AT_location => facts.location = self.location(attribute.value()),
             c::DW_AT_decl_line => facts.line = attribute.udata_value().unwrap_or(0),
             c::DW_AT_declaration => facts.declaration = true,
             c::DW_AT_linkage_name => facts.is_mangled = true,
@@ -218,33 +173,12 @@ impl Scan<'_> {
         }
     }
 
-    fn location(&self, value: AttributeValue<Reader>) -> Option<Location> {
-        use gimli::Operation::{Address, AddressIndex, TLS, UnsignedConstant};
-        let unit = self.info.unit_numbered(self.unit).ok()?;
-        let mut operations = value.exprloc_value()?.operations(unit.encoding());
-        let first = operations.next().ok()??;
-        // More operations: not simply an address (a thread-local variable, a constant).
-        match (first, operations.next().ok()?) {
-            (Address { address: 0 }, None) => None,
-            (Address { address }, None) => Some(Location::Fixed(address)),
-            (AddressIndex { index }, None) => Some(Location::Fixed(self.info.dwarf().address(unit, index).ok()?)),
-            (Address { address: offset } | UnsignedConstant { value: offset }, Some(TLS)) => {
-                Some(Location::ThreadLocal(offset))
-            }
-            _ => None,
-        }
-    }
-
     fn enter(&mut self, tag: DwTag, die: Die, facts: Facts, depth_if_parent: Option<isize>) {
         match tag {
             c::DW_TAG_variable => {
                 let scope = self.scope_name();
-                match facts.location {
-                    Some(Location::Fixed(address)) => self.index.variables.push(Variable { address, die, scope }),
-                    Some(Location::ThreadLocal(address)) => {
-                        self.index.thread_locals.push(Variable { address, die, scope });
-                    }
-                    None => {}
+                if !scope.is_empty() {
+                    self.index.scopes.insert(die, scope);
                 }
             }
             c::DW_TAG_namespace => self.open(tag, die, facts, depth_if_parent),

@@ -2,6 +2,7 @@
 //! The debug information entries of one ELF file, read as they are asked for.
 use crate::index;
 use crate::sections::{self, Reader};
+use crate::variables::Variables;
 use gimli::{AttributeValue, DwAt, DwTag, RunTimeEndian, UnitOffset};
 use object::ReadRef;
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ pub struct Info {
     /// What a type unit defines, by signature.
     signatures: HashMap<u64, Die>,
     index: OnceLock<index::Index>,
+    variables: OnceLock<Variables>,
     /// Of each unit, [`Info::scope_of`] its entries: most of a large file's units are never asked for.
     scopes: Vec<OnceLock<HashMap<Die, Arc<str>>>>,
     /// Whether line programs are there too.
@@ -81,8 +83,19 @@ impl Info {
             units.push((header, OnceLock::new()));
         }
         let signatures = units.iter().enumerate().filter_map(|(number, unit)| signature(number, &unit.0)).collect();
-        let (index, scopes) = (OnceLock::new(), units.iter().map(|_| OnceLock::new()).collect());
-        Ok(Info { dwarf: Arc::new(dwarf), units, first_type_unit, signatures, index, scopes, has_lines, endian })
+        let (index, variables) = (OnceLock::new(), OnceLock::new());
+        let scopes = units.iter().map(|_| OnceLock::new()).collect();
+        Ok(Info {
+            dwarf: Arc::new(dwarf),
+            units,
+            first_type_unit,
+            signatures,
+            index,
+            variables,
+            scopes,
+            has_lines,
+            endian,
+        })
     }
 
     pub fn dwarf(&self) -> &Arc<gimli::Dwarf<Reader>> {
@@ -98,12 +111,17 @@ impl Info {
         self.units.len()
     }
 
-    /// Names of types and addresses of variables, collected in one pass when first asked for.
+    /// Names of types, collected in one pass when first asked for.
     pub fn index(&self) -> &index::Index {
         self.index.get_or_init(|| index::Index::build(self))
     }
 
-    /// The namespaces and classes around a type or function: `ns::outer`.
+    /// Addresses of variables, collected in one pass when first asked for.
+    pub fn variables(&self) -> &Variables {
+        self.variables.get_or_init(|| Variables::build(self))
+    }
+
+    /// The namespaces and classes around a type, function or variable: `ns::outer`.
     pub fn scope_of(&self, die: Die) -> Option<&str> {
         if let Some(index) = self.index.get() {
             return index.scope_of(die);

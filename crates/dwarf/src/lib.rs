@@ -18,9 +18,10 @@ mod scan;
 mod sections;
 mod shape;
 mod types;
+mod variables;
 
 pub use btf::Source;
-pub use index::{Index, TypeEntry, Variable, is_lambda};
+pub use index::{Index, TypeEntry, is_lambda};
 pub use info::{Die, Info};
 pub use kind::{Kind, Qualifier, Sign};
 pub use names::Declaration;
@@ -28,3 +29,4 @@ pub use open::Request;
 pub use record::{Bits, Keyword, Member, Record, Role, Variant, Variants};
 pub use sections::Reader;
 pub use types::{Structure, TypeId, Types};
+pub use variables::{Variable, Variables};

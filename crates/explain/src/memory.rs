@@ -125,7 +125,7 @@ impl<'a> Memory<'a> {
         let after = self.thread_pointers.partition_point(|pointer| *pointer <= address);
         let begin = self.thread_pointers.get(after)?.checked_sub(bytes)?;
         let offset = address.checked_sub(begin)?;
-        let variable = debug.index().thread_local_at(debug, offset)?;
+        let variable = debug.variables().thread_local_at(debug, offset)?;
         let name = debug.full_name(variable);
         // Rust's macro wraps the variable in closures.
         let name = name.split("::{").next().unwrap_or(&name).to_owned();
@@ -207,7 +207,7 @@ impl<'a> Memory<'a> {
             return Thing::unknown(address);
         };
         let variable =
-            spot.image.debug.as_ref().and_then(|debug| Some((debug, debug.index().variable_at(debug, spot.address)?)));
+            spot.image.debug.as_ref().and_then(|debug| Some((debug, debug.variables().at(debug, spot.address)?)));
         match variable {
             Some((debug, variable)) => {
                 let name = debug.full_name(variable);

@@ -13,10 +13,10 @@ pub struct Local {
 
 impl Debug {
     /// A variable's name: `counter`, `ns::counter`, `function::counter`.
-    pub fn full_name(&self, variable: &Variable) -> String {
+    pub fn full_name(&self, variable: Variable) -> String {
         let name = self.name(variable.die).unwrap_or_default();
-        if !variable.scope.is_empty() {
-            return format!("{}::{name}", variable.scope);
+        if let Some(scope) = self.scope_of(variable.die) {
+            return format!("{scope}::{name}");
         }
         // A member of a namespace or class may be defined outside of it; its mangled name knows where it belongs.
         let linkage = self.inherited(variable.die, |die| self.text(die, c::DW_AT_linkage_name));
