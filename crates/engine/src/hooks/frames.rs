@@ -68,7 +68,13 @@ fn add(found: Found, pc: u64) -> bool {
     let is_there = unsafe { ((found.cfa - 8) as *const u64).read() } == found.returns_to;
     let calls = calls(found.thread, pc);
     let place = calls.windows(2).find(|pair| pair[1] == found.returns_to).map_or(0, |pair| pair[0]);
-    let place = if is_there && place != 0 { own_place(place, &found) } else { 0 };
+    let place = match (is_there, place) {
+        (false, _) => 0,
+        // Its turn ended in a hook: where that was called is on its stack.
+        (_, 0) if !runs(found.thread) => saved(found.thread).before(found.returns_to).unwrap_or(0),
+        (_, 0) => 0,
+        _ => own_place(place, &found),
+    };
     if place != 0 {
         let frame = Frame { cfa: found.cfa, pc: place, thread: found.thread as u32 };
         FRAMES.with(|frames| frames.known.insert(frame));
@@ -81,8 +87,7 @@ fn add(found: Found, pc: u64) -> bool {
 /// stands on the stack between that one's and its own frame; 0 if it does not. Rust's library without hooks is in the
 /// program's own file: the tables for unwinding tell them apart.
 fn own_place(place: u64, found: &Found) -> u64 {
-    let runs = found.thread == engine().sched.fiber;
-    let registers = if runs { Registers::here() } else { Registers::saved(fibers()[found.thread].saved_sp()) };
+    let registers = if runs(found.thread) { Registers::here() } else { saved(found.thread) };
     let low = registers.sp();
     if let Some(own) = registers.between(place, found.returns_to).last() {
         return *own;
@@ -99,6 +104,15 @@ fn own_place(place: u64, found: &Found) -> u64 {
     // Copies of it may stand further down, where the runtime's own frames are.
     let inner = words.clone().filter(|at| word(*at) == place).last().unwrap_or(low);
     call_of_library(words.filter(|at| *at > inner).map(word)).unwrap_or(0)
+}
+
+fn runs(thread: usize) -> bool {
+    thread == engine().sched.fiber
+}
+
+/// The registers of a thread that does not run.
+fn saved(thread: usize) -> Registers {
+    Registers::saved(fibers()[thread].saved_sp())
 }
 
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
