@@ -89,3 +89,21 @@ fn cancellation() {
 fn non_local_exits_of_functions() {
     check_all("jumps");
 }
+
+/// Linux ends timed waits late, by 50 microseconds or what the thread has asked for, poll by a thousandth of its time if that
+/// is more. What is over that is the wake-up.
+#[test]
+fn timed_waits_end_later_by_the_timer_slack() {
+    let run = Simulation::of(&program("truths/slack.c")).cpus("4").run();
+    let lasted = |what: &str| {
+        let line = run.printed().lines().find_map(|line| line.strip_prefix(what)).unwrap_or_else(|| panic!("{what}"));
+        line.trim().parse::<i64>().expect("a number")
+    };
+    for (what, asked) in
+        [("sleep", 55), ("none", 50), ("condition", 55), ("poll", 200_200), ("exact", 5), ("inherited", 5)]
+    {
+        let late = lasted(what) - asked;
+        assert!((0..10).contains(&late), "{what}: {late} µs later than {asked}");
+    }
+    assert_eq!(lasted("slack"), 1);
+}

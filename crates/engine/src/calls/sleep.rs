@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sleeping and yielding, in virtual time. Nothing is added for the slack that Linux allows its timers.
+//! Sleeping and yielding, in virtual time.
 use crate::engine::{engine, now};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
@@ -36,10 +36,15 @@ pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
     Ok(())
 }
 
+/// A sleep of the program's.
+fn until_asked(deadline: Ticks) -> Result<(), Interrupted> {
+    until(timers::late(engine().sched.fiber, deadline, 0))
+}
+
 /// Nanoseconds that are left when a handler interrupts it, or 0.
 fn sleep_for(nanoseconds: u64) -> u64 {
     let deadline = now().saturating_add(clock::ticks_of(nanoseconds));
-    match until(deadline) {
+    match until_asked(deadline) {
         Ok(()) => 0,
         Err(Interrupted) => clock::nanoseconds_of(deadline.saturating_sub(now())).max(1),
     }
@@ -90,7 +95,7 @@ stand_ins! {
             return libc::EINVAL;
         }
         if flags & libc::TIMER_ABSTIME != 0 {
-            return match until(clock::ticks_when(id, nanoseconds).unwrap_or(0)) {
+            return match until_asked(clock::ticks_when(id, nanoseconds).unwrap_or(0)) {
                 Ok(()) => 0,
                 Err(Interrupted) => libc::EINTR,
             };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
-use crate::engine::engine;
+use crate::engine::{engine, ticks_of};
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::lease::set_limit;
 use corefold_model::Ticks;
@@ -12,6 +12,14 @@ pub fn set(fiber: usize, time: Ticks) -> u64 {
     fibers()[fiber].timer = number;
     set_limit();
     number
+}
+
+/// When the kernel ends a wait that the program wants to end at `deadline`: by the thread's timer slack later, or by `least`
+/// nanoseconds if that is more.
+pub fn late(fiber: usize, deadline: Ticks, least: u64) -> Ticks {
+    let thread = &fibers()[fiber].thread;
+    let is_realtime = matches!(thread.priority.policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE);
+    deadline.saturating_add(if is_realtime { 0 } else { ticks_of(thread.slack.own.max(least)) })
 }
 
 /// Forgets the fiber's timer.

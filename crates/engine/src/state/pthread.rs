@@ -21,6 +21,7 @@ pub struct Thread {
     pub stack: Stack,
     pub name: Option<[u8; NAME_BYTES]>,
     pub priority: Priority,
+    pub slack: TimerSlack,
     pub keys: Vec<usize>,
     pub at_exit: Vec<AtExit>,
     /// Robust mutexes that it holds.
@@ -43,6 +44,22 @@ impl Thread {
     /// A place in that function, as return addresses are, for what is done when the thread ends.
     pub fn end(&self) -> u64 {
         self.start.map_or(0, |start| start as usize as u64 + 1)
+    }
+}
+
+/// How much later than asked the kernel may end the thread's timed waits, in nanoseconds: it does unless another timer of
+/// the CPU fires in between.
+#[derive(Clone, Copy)]
+pub struct TimerSlack {
+    pub own: u64,
+    /// What it had as it was created.
+    pub usual: u64,
+}
+
+impl Default for TimerSlack {
+    /// Linux's, of a process's first thread (prctl(2), PR_SET_TIMERSLACK).
+    fn default() -> TimerSlack {
+        TimerSlack { own: 50_000, usual: 50_000 }
     }
 }
 

@@ -47,7 +47,7 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
     }
     let me = engine().sched.fiber;
     if let Some(deadline) = deadline {
-        timers::set(me, deadline);
+        timers::set(me, timers::late(me, deadline, 0));
     }
     let address = shared::key(address);
     engine().sim.waiters.add(address, Waiter { thread: me, bits });

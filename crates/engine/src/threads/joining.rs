@@ -82,7 +82,7 @@ fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
             return Err(libc::ETIMEDOUT);
         }
         if let Some(deadline) = deadline {
-            timers::set(me, deadline);
+            timers::set(me, timers::late(me, deadline, 0));
         }
         fibers()[target].thread.joiner = Some(me);
         crate::hooks::frames::stops_at(call.pc);

@@ -75,6 +75,16 @@ stand_ins_at! {
                 bytes::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
                 0
             }
+            libc::PR_SET_TIMERSLACK => {
+                sched::enter_kernel();
+                let slack = &mut current().thread.slack;
+                slack.own = if (a as i64) <= 0 { slack.usual } else { a };
+                0
+            }
+            libc::PR_GET_TIMERSLACK => {
+                sched::enter_kernel();
+                current().thread.slack.own as c_int
+            }
             // A sandbox would shut in the runtime too, which has to write the recording.
             libc::PR_SET_SECCOMP => {
                 note("prctl(PR_SET_SECCOMP) is not simulated: it fails as on a kernel without seccomp", pc);

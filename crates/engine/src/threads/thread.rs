@@ -9,7 +9,7 @@ use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::lookup::find;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{placing, sched, timers};
-use crate::state::pthread::Thread;
+use crate::state::pthread::{Thread, TimerSlack};
 use crate::storage::objects::places;
 use crate::sys;
 use crate::threads::attributes;
@@ -103,6 +103,7 @@ fn create(
         stack,
         detached: attributes::is_detached(attr),
         priority: crate::threads::priority::of_new(attr, 0),
+        slack: TimerSlack { usual: current().thread.slack.own, ..current().thread.slack },
         ..Thread::default()
     };
     names::inherit(&mut fiber.thread);

@@ -145,7 +145,9 @@ pub fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: 
         if deadline <= now() {
             return Woken::Timer;
         }
-        timers::set(me, deadline);
+        // Linux, select_estimate_accuracy: a thousandth of the time, a tenth of a second at most.
+        let thousandth = clock::nanoseconds_of(deadline - now()) / 1000;
+        timers::set(me, timers::late(me, deadline, thousandth.min(100_000_000)));
     }
     let first = fds.first().map_or(pollfd(-1, 0), |f| *f);
     let inside = fds.iter().all(|f| descriptors::is_inside(f.fd));

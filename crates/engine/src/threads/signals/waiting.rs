@@ -33,7 +33,8 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
             if deadline <= now() {
                 return Err(libc::EAGAIN);
             }
-            timers::set(engine().sched.fiber, deadline);
+            let me = engine().sched.fiber;
+            timers::set(me, timers::late(me, deadline, 0));
         }
         own().awaited = set;
         block(call, pc);
