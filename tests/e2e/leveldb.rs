@@ -15,7 +15,7 @@ fn built() -> &'static Path {
         let script = format!(
             r#"CC="$corefold cc" CXX="$corefold c++" cmake -S {} -B build \
                 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLEVELDB_BUILD_TESTS=OFF
-            cmake --build build --target db_bench
+            cmake --build build --parallel 2 --target db_bench
             build/db_bench --benchmarks=fillseq,compact --num=10000 --db=filled"#,
             source.display()
         );

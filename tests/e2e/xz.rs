@@ -15,7 +15,7 @@ fn built() -> &'static Path {
         let script = format!(
             r#"CC="$corefold cc" cmake -S {} -B build -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
                 "-DXZ_ENCODERS=lzma1;lzma2" "-DXZ_DECODERS=lzma1;lzma2"
-            cmake --build build --target xz
+            cmake --build build --parallel 2 --target xz
             seq 300000 > numbers"#,
             source.display()
         );

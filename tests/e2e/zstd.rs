@@ -2,7 +2,7 @@
 //! zstd's own thread pool as its authors ship it: the right result, and what keeps it from scaling named
 //! in zstd's words.
 use crate::harness::{
-    Program, Report, Simulation, native_with, package, printed_natively, program_with, sources_in, stress,
+    Program, Report, Simulation, native_with, objects, package, printed_natively, program_with, sources_in, stress,
 };
 
 const DRIVER: &str = "../zstd/driver.c";
@@ -10,14 +10,18 @@ const DIRECTORIES: [&str; 3] = ["common", "compress", "decompress"];
 /// Level 1 needs the fast strategy only; the others would take most of the compile time.
 const UNUSED: [&str; 7] = ["DFAST", "GREEDY", "LAZY", "LAZY2", "BTLAZY2", "BTOPT", "BTULTRA"];
 
-fn with_source<T>(build: impl FnOnce(&[&str]) -> T) -> T {
+fn with_source<T>(build: impl FnOnce(&[&str], &[String]) -> T) -> T {
     let source = package("zstd", "zstd-sys").join("zstd/lib");
     let mut options: Vec<String> = ["ZSTD_MULTITHREAD", "ZSTD_DISABLE_ASM", "DYNAMIC_BMI2=0"].map(define).into();
     options.extend(["HUF_FORCE_DECOMPRESS_X1", "ZSTD_FORCE_DECOMPRESS_SEQUENCES_SHORT"].map(define));
     options.extend(UNUSED.map(|strategy| define(&format!("ZSTD_EXCLUDE_{strategy}_BLOCK_COMPRESSOR"))));
     options.push(format!("-I{}", source.to_str().expect("a path in Unicode")));
-    options.extend(DIRECTORIES.iter().flat_map(|directory| sources_in(&source.join(directory))));
-    build(&options.iter().map(String::as_str).collect::<Vec<_>>())
+    let sources: Vec<String> = DIRECTORIES.iter().flat_map(|directory| sources_in(&source.join(directory))).collect();
+    build(&options.iter().map(String::as_str).collect::<Vec<_>>(), &sources)
+}
+
+fn with<'a>(options: &[&'a str], more: &'a [String]) -> Vec<&'a str> {
+    options.iter().copied().chain(more.iter().map(String::as_str)).collect()
 }
 
 fn define(name: &str) -> String {
@@ -25,11 +29,11 @@ fn define(name: &str) -> String {
 }
 
 fn simulated() -> Program {
-    with_source(|options| program_with(DRIVER, options))
+    with_source(|options, sources| program_with(DRIVER, &with(options, &objects(sources, options))))
 }
 
 fn native() -> Program {
-    with_source(|options| native_with(DRIVER, options))
+    with_source(|options, sources| native_with(DRIVER, &with(options, sources)))
 }
 
 /// A job is half a megabyte at least: 80 CPUs have all something to do from 40 megabytes on.

@@ -11,6 +11,9 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// Other tests may wait for the same build.
+const PARALLEL: &str = "-j2";
+
 /// The numbers of CPUs that each program is simulated with.
 const CPUS: [u32; 1] = [32];
 const STRESS_CPUS: [u32; 3] = [2, 8, 32];
@@ -158,7 +161,7 @@ impl Suite {
             }
         }
         let mut build = place.command("sh");
-        build.args(["-ec", &script]).env("SHORT_H", directory().join("short.h"));
+        build.args(["-ec", &script]).env("SHORT_H", directory().join("short.h")).env("MAKEFLAGS", PARALLEL);
         let done = said(&mut build);
         assert_eq!(done.code, Some(0), "{script}\n{}{}", done.out, done.err);
         place
@@ -170,7 +173,8 @@ impl Suite {
         directories.sort_unstable();
         directories.dedup();
         for directory in directories {
-            let all = said(built.command("sh").args(["-ec", &format!("{} -C source/{directory} all", self.make)]));
+            let make = format!("{} -C source/{directory} all", self.make);
+            let all = said(built.command("sh").args(["-ec", &make]).env("MAKEFLAGS", PARALLEL));
             assert_eq!(all.code, Some(0), "{}{}", all.out, all.err);
             let mut entries = std::fs::read_dir(built.path("source").join(directory)).unwrap().flatten();
             let unknown = entries.find(|entry| is_program(&entry.path()) && !self.knows(directory, &entry.path()));
