@@ -67,6 +67,18 @@ fn a_variable_of_a_function_that_waits_in_a_library() {
     check("names/locals.cpp", "", "queue in main (stack of thread 0, locals.cpp:", ["queue.entered", "queue.left"]);
 }
 
+/// Others write to the node while its thread spins or waits for its turn: where that is stands on its stack only.
+#[test]
+fn a_variable_of_every_thread_that_spins() {
+    let report = Simulation::of(&program("names/nodes.c")).cpus("8").args("8 3000").report();
+    let of_stacks = report.at(8).lines().filter(|line| line.text("object").contains("stack of thread"));
+    let (named, bare): (Vec<_>, Vec<_>) = of_stacks
+        .filter(|line| line.0["transfers"].as_u64() > Some(100))
+        .map(|line| line.text("object").to_owned())
+        .partition(|object| object.starts_with("mine in take_turns (stack of thread "));
+    assert!(named.len() >= 8 && bare.is_empty(), "{named:?} {bare:?}");
+}
+
 #[test]
 fn memory_that_is_freed_before_the_end() {
     let report = fight("names/freed.c", "");
