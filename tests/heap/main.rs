@@ -82,8 +82,8 @@ fn take(places: &mut Places, thread: usize, size: u64, align: u64) -> Option<u64
     kept.or_else(|| {
         let arena = places.arena_of(thread);
         assert!((arena as usize) < ARENAS, "{arena}");
-        let freed = if align <= GRAIN { places.take_freed(arena, size) } else { None };
-        if freed.is_some() {
+        let freed = places.take_freed(arena, size, align);
+        if freed.is_some() && align <= GRAIN {
             while places.refill(thread, arena, size).is_some() {}
         }
         freed.or_else(|| places.take_fresh(arena, size, align))
@@ -165,5 +165,25 @@ fn a_thread_keeps_seven_chunks_of_a_size() {
         let objects: Vec<u64> = (0..9).filter_map(|_| take(&mut places, 0, size, 16)).collect();
         assert_eq!(objects.iter().filter(|object| places.keep(1, **object, size)).count(), most, "{size}");
         assert!(objects.iter().all(|object| places.owner(*object) == 0));
+    }
+}
+
+/// Those that are freed are taken again, but for what their thread keeps: a program that allocates and frees needs no more.
+#[test]
+fn aligned_objects_are_taken_again() {
+    for align in [64, 128, 4096] {
+        let mut places = Places::new(BEGIN, BYTES, ARENAS);
+        let mut all: Vec<u64> = Vec::new();
+        for _ in 0..100 {
+            let wanted = (0..70).map(|number| if number < 50 { align } else { GRAIN });
+            let objects: Vec<Live> = wanted
+                .filter_map(|align| Some(Live { address: take(&mut places, 0, 900, align)?, size: 900 }))
+                .collect();
+            objects.iter().for_each(|object| assert!(give(&mut places, 0, object).is_none()));
+            all.extend(objects.iter().map(|object| object.address));
+        }
+        all.sort_unstable();
+        all.dedup();
+        assert!(all.len() <= 150, "{} places for 70 objects aligned to {align}", all.len());
     }
 }

@@ -9,8 +9,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How long a child that was asked to end may take to write what it has.
+/// How long a child that was asked to end may take to write what it has, and a part of its run's time beside that: what it
+/// has can be the larger the longer it ran.
 const GRACE: Duration = Duration::from_secs(3);
+const PART: u32 = 10;
 /// How often a child is looked at that has no other end in sight, and how many looks in a row must find it in
 /// the same wait for threads of its own before it is given up.
 const LOOK: Duration = Duration::from_secs(1);
@@ -34,7 +36,7 @@ pub enum Stopped {
 }
 
 /// Waits for the child's end. At the timeout or a signal to us it is asked to end, which lets the
-/// engine write its recording; after [`GRACE`] it is killed. Nothing of its group is left behind.
+/// engine write its recording; after its [`GRACE`] it is killed. Nothing of its group is left behind.
 pub fn wait(started: &mut Started, timeout: Option<Duration>, interrupts: &Interrupts) -> Result<Ended> {
     let pid = started.child.id() as i32;
     let end = pidfd(pid);
@@ -60,13 +62,14 @@ fn watch(
     timeout: Option<Duration>,
     interrupts: &Interrupts,
 ) -> io::Result<(Option<Stopped>, Option<Blocked>)> {
+    let begun = Instant::now();
     let stopped = until_end(started, [end, interrupts.descriptor()], timeout)?;
     if stopped.is_none() {
         return Ok((None, None));
     }
     let blocked = blocked::look(started.child.id() as i32);
     kill(started, libc::SIGTERM);
-    if poll([end], Some(GRACE))?.is_none() {
+    if poll([end], Some(GRACE + begun.elapsed() / PART))?.is_none() {
         kill(started, libc::SIGKILL);
         poll([end], None)?;
     }

@@ -21,6 +21,8 @@ const SEGMENT: u64 = 1 << 20;
 /// kept for.
 const KEPT: usize = 7;
 const LARGEST_KEPT: u64 = 1032;
+/// Freed chunks among which one is looked for that is aligned: by more than all have, some are by chance.
+const LOOKED_AT: usize = 64;
 /// Arenas for each CPU, at most.
 pub const ARENAS_PER_CPU: u32 = 8;
 
@@ -178,16 +180,23 @@ impl Places {
         has_room
     }
 
-    /// A freed chunk of the arena.
-    pub fn take_freed(&mut self, arena: u32, size: u64) -> Option<u64> {
-        self.arenas[arena as usize].freed.get_mut(&chunk_bytes(size))?.pop()
+    /// A freed chunk of the arena: the last, or of the last [`LOOKED_AT`] the last that lies as wanted. (glibc would cut one
+    /// out of larger free memory.)
+    pub fn take_freed(&mut self, arena: u32, size: u64, align: u64) -> Option<u64> {
+        let freed = self.arenas[arena as usize].freed.get_mut(&chunk_bytes(size))?;
+        if align <= GRAIN {
+            return freed.pop();
+        }
+        let before = freed.len().saturating_sub(LOOKED_AT);
+        let found = freed[before..].iter().rposition(|address| address.is_multiple_of(align))?;
+        Some(freed.remove(before + found))
     }
 
     /// The next freed chunk of that size goes from the arena to the thread's cache, if both can: glibc fills the cache
     /// while it has the lock.
     pub fn refill(&mut self, thread: usize, arena: u32, size: u64) -> Option<u64> {
         let full = self.thread(thread).kept.get(&chunk_bytes(size)).map_or(0, Vec::len) == KEPT;
-        let address = if full || size > LARGEST_KEPT { None } else { self.take_freed(arena, size) };
+        let address = if full || size > LARGEST_KEPT { None } else { self.take_freed(arena, size, GRAIN) };
         address.filter(|address| self.keep(thread, *address, size))
     }
 

@@ -83,10 +83,13 @@ pub fn take(thread: usize, size: u64, align: u64, pc: u64) -> Option<(u64, bool)
     let words = object(arena, "malloc", pc);
     lock(words, arena);
     words.goes(TAKE);
-    let freed = if align <= ALIGNED { places(|places| places.take_freed(arena, size)) } else { None };
+    let freed = places(|places| places.take_freed(arena, size, align));
     if let Some(chunk) = freed {
         is_taken(words, chunk, size);
-        while let Some(chunk) = places(|places| places.refill(thread, arena, size)) {
+        // glibc 2.36 has `memalign` go past the thread's cache.
+        while align <= ALIGNED
+            && let Some(chunk) = places(|places| places.refill(thread, arena, size))
+        {
             words.goes(FILL);
             is_taken(words, chunk, size);
         }
