@@ -71,13 +71,19 @@ pub(crate) use register;
 
 /// What follows a hook's call of its body, where the next read is to save its registers: the stack below is set to zero. Frames
 /// of the program's there have words that it never writes, and that are compared ([`crate::scheduling::turns`]): what the
-/// runtime left in them differs each time. Keeps rax and rdx.
+/// runtime left in them differs each time. Not on stacks that the program has made itself, which are not compared, and may
+/// end where this would write. Keeps rax and rdx.
 macro_rules! cleans {
     () => {
         "
         mov rcx, ds:[{captured}]
         cmp qword ptr [rcx], {wanted}
         jne 3f
+        mov rdi, {stacks}
+        mov r8, rsp
+        sub r8, rdi
+        shr r8, {stacks_bits}
+        jnz 3f
         mov r8, rax
         lea rdi, [rsp - {below}]
         mov ecx, {below} / 8
@@ -89,8 +95,13 @@ macro_rules! cleans {
 }
 pub(crate) use cleans;
 
-/// Bytes: as deep as the frames of functions that a spin calls are likely to be.
-pub const BELOW: usize = 4096;
+/// Bytes: no more than the runtime's own frames have had there, and as deep as those of functions that a spin calls are
+/// likely to be.
+pub const BELOW: usize = 1024;
+
+/// A thread's stack is where no bit from this one on differs from [`crate::layout::STACKS`].
+pub const STACKS_BITS: u32 = crate::layout::STACKS_BYTES.trailing_zeros();
+const _: () = assert!(crate::layout::STACKS_BYTES.is_power_of_two());
 
 /// The entry of a read: `$first`, if anything, then `$body`.
 macro_rules! look_entry {
@@ -124,6 +135,8 @@ macro_rules! look_entry {
                 done = const crate::hot::Captured::DONE,
                 wanted = const crate::hot::Captured::WANTED,
                 below = const crate::entry::BELOW,
+                stacks = const crate::layout::STACKS,
+                stacks_bits = const crate::entry::STACKS_BITS,
                 body = sym $body,
             )
         }

@@ -223,6 +223,8 @@ pub extern "C" fn corefold_block_limit(_pc: u64) {
         captured = const crate::hot::CAPTURED,
         wanted = const crate::hot::Captured::WANTED,
         below = const crate::entry::BELOW,
+        stacks = const crate::layout::STACKS,
+        stacks_bits = const crate::entry::STACKS_BITS,
         limit = sym crate::hooks::limit::at_block,
     )
 }
