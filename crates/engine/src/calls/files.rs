@@ -55,6 +55,9 @@ fn open_random(flags: c_int) -> c_int {
     result(fd) as c_int
 }
 
+/// The flags that `creat` stands for.
+const CREATES: c_int = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC;
+
 extern "C" fn read_cookie(_cookie: *mut c_void, into: *mut u8, bytes: usize) -> isize {
     // SAFETY: libc's buffer.
     random::fill(unsafe { core::slice::from_raw_parts_mut(into, bytes) });
@@ -132,6 +135,14 @@ stand_ins_at! {
 
     "rcx" fn open64(path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {
         open_any(libc::AT_FDCWD, path, flags, |path| own(path, flags, mode))
+    }
+
+    "rdx" fn creat(path: *const c_char, mode: c_uint; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, CREATES, |path| own(path, mode))
+    }
+
+    "rdx" fn creat64(path: *const c_char, mode: c_uint; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, CREATES, |path| own(path, mode))
     }
 
     "r8" fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {

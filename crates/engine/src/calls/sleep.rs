@@ -36,15 +36,15 @@ pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
     Ok(())
 }
 
-/// A sleep of the program's.
-fn until_asked(deadline: Ticks) -> Result<(), Interrupted> {
-    until(timers::late(engine().sched.fiber, deadline, 0))
+/// When a sleep of the program's ends.
+fn late(deadline: Ticks) -> Ticks {
+    timers::late(engine().sched.fiber, deadline, 0)
 }
 
-/// Nanoseconds that are left when a handler interrupts it, or 0.
+/// Nanoseconds that are left when a handler interrupts it, with the slack, or 0.
 fn sleep_for(nanoseconds: u64) -> u64 {
-    let deadline = now().saturating_add(clock::ticks_of(nanoseconds));
-    match until_asked(deadline) {
+    let deadline = late(now().saturating_add(clock::ticks_of(nanoseconds)));
+    match until(deadline) {
         Ok(()) => 0,
         Err(Interrupted) => clock::nanoseconds_of(deadline.saturating_sub(now())).max(1),
     }
@@ -95,7 +95,7 @@ stand_ins! {
             return libc::EINVAL;
         }
         if flags & libc::TIMER_ABSTIME != 0 {
-            return match until_asked(clock::ticks_when(id, nanoseconds).unwrap_or(0)) {
+            return match until(late(clock::ticks_when(id, nanoseconds).unwrap_or(0))) {
                 Ok(()) => 0,
                 Err(Interrupted) => libc::EINTR,
             };

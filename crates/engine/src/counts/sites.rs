@@ -67,6 +67,11 @@ impl Counts {
         }
     }
 
+    /// Cycles of stall and of spinning, as the site's.
+    fn cost(&self) -> u64 {
+        self.stall / corefold_model::TICKS_PER_CYCLE + self.spin / corefold_model::TICKS_PER_CYCLE
+    }
+
     fn site(&self, pc: u64, kind: AccessKindCode, offset: u8, size: u8) -> Site {
         let cycles = |t: Ticks| t / corefold_model::TICKS_PER_CYCLE;
         Site {
@@ -280,21 +285,27 @@ impl Sites {
         totals
     }
 
-    /// The `most` most expensive lines, with their sites.
+    /// The `most` most expensive lines, with their sites. There may be millions: only what is returned is put together.
     pub fn lines(&self, most: usize, line_bytes: u32) -> Vec<Line> {
-        let mut keys: Vec<&Key> = self.counts.keys().collect();
-        keys.sort_unstable();
-        let mut lines: Vec<Line> = Vec::new();
-        let mut last = None;
-        for key in keys {
-            if last != Some(key.line) {
-                last = Some(key.line);
-                lines.push(self.line(key.line, line_bytes));
-            }
-            self.add_site(lines.last_mut().expect("just pushed"), key);
+        let mut costs = alloc::vec![None; self.lines.len()];
+        for (key, counts) in &self.counts {
+            *costs[key.line as usize].get_or_insert(0) += counts.cost();
         }
-        lines.sort_by_key(|l| (core::cmp::Reverse(l.stall + l.spin), l.address));
-        lines.truncate(most);
+        let with_cost = |(line, cost): (usize, Option<u64>)| {
+            Some((core::cmp::Reverse(cost?), line_in_memory(self.lines[line].address), line))
+        };
+        let mut order: Vec<_> = costs.into_iter().enumerate().filter_map(with_cost).collect();
+        order.sort_unstable();
+        order.truncate(most);
+        let mut places = alloc::vec![None; self.lines.len()];
+        order.iter().enumerate().for_each(|(place, (.., line))| places[*line] = Some(place));
+        let mut lines: Vec<Line> = order.iter().map(|(.., line)| self.line(*line as u32, line_bytes)).collect();
+        let mut keys: Vec<&Key> = self.counts.keys().filter(|key| places[key.line as usize].is_some()).collect();
+        keys.sort_unstable();
+        for key in keys {
+            let place = places[key.line as usize].expect("others were left out");
+            self.add_site(&mut lines[place], key);
+        }
         lines
     }
 

@@ -21,8 +21,8 @@ const SEGMENT: u64 = 1 << 20;
 /// kept for.
 const KEPT: usize = 7;
 const LARGEST_KEPT: u64 = 1032;
-/// Freed chunks among which one is looked for that is aligned: by more than all have, some are by chance.
-const LOOKED_AT: usize = 64;
+/// Freed chunks of a size among which one is looked for that is aligned by more than all are.
+const LOOKED_AT: usize = 1024;
 /// Arenas for each CPU, at most.
 pub const ARENAS_PER_CPU: u32 = 8;
 

@@ -42,12 +42,13 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
         charge(after);
         return Waited::Changed;
     }
+    let me = engine().sched.fiber;
+    let deadline = deadline.map(|deadline| timers::late(me, deadline, 0));
     if deadline.is_some_and(|d| d <= hot!().clock) {
         return Waited::TimedOut;
     }
-    let me = engine().sched.fiber;
     if let Some(deadline) = deadline {
-        timers::set(me, timers::late(me, deadline, 0));
+        timers::set(me, deadline);
     }
     let address = shared::key(address);
     engine().sim.waiters.add(address, Waiter { thread: me, bits });

@@ -76,13 +76,13 @@ fn may_join(target: usize) -> Result<(), c_int> {
 
 fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
     let me = engine().sched.fiber;
-    let deadline = until.ticks()?;
+    let deadline = until.ticks()?.map(|deadline| timers::late(me, deadline, 0));
     while fibers()[target].state != State::Finished {
         if deadline.is_some_and(|deadline| deadline <= now()) {
             return Err(libc::ETIMEDOUT);
         }
         if let Some(deadline) = deadline {
-            timers::set(me, timers::late(me, deadline, 0));
+            timers::set(me, deadline);
         }
         fibers()[target].thread.joiner = Some(me);
         crate::hooks::frames::stops_at(call.pc);

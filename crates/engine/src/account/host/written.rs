@@ -20,7 +20,8 @@ pub fn begin() {
 
 /// The program has opened a file with these flags. A file that it has made anew is no other run's.
 pub fn opened(fd: c_int, flags: c_int) {
-    let writes = flags & libc::O_ACCMODE != libc::O_RDONLY && flags & (libc::O_EXCL | libc::O_PATH) == 0;
+    let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & libc::O_TRUNC != 0;
+    let writes = writes && flags & (libc::O_EXCL | libc::O_PATH) == 0;
     let is_new = flags & libc::O_TMPFILE == libc::O_TMPFILE;
     if fd < 0 || !writes || is_new || !WANTED.load(Relaxed) || !sys::is_regular(fd) {
         return;
