@@ -176,7 +176,7 @@ fn files_that_runs_share_are_told() {
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
         first_words(&said)
     };
-    for how in ["stdio", "descriptor"] {
+    for how in ["stdio", "descriptor", "creat"] {
         let words = told(2, how, "written");
         assert!(words.starts_with("The runs at 1 and 4 CPUs were simulated at the same time and opened"), "{words}");
         assert!(words.contains("/written): ") && !words.contains("input"), "{words}");

@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
             return 1;
     } else {
         int fresh = !strcmp(how, "fresh");
-        int fd = open(argv[2], O_RDWR | O_CREAT | (fresh ? O_EXCL : 0), 0600);
+        int fd = !strcmp(how, "creat") ? creat(argv[2], 0600) : open(argv[2], O_RDWR | O_CREAT | (fresh ? O_EXCL : 0), 0600);
         if (fd >= 0 && (write(fd, "x\n", 2) != 2 || close(fd)))
             return 1;
     }
