@@ -83,7 +83,7 @@ stress:
 
 stress-e2e: build
 	@scripts/setup.sh test
-	COREFOLD_STRESS=1 $(E2E)
+	COREFOLD_STRESS=1 $(E2E) -- --include-ignored
 
 stress-kit:
 	@scripts/setup.sh test

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The file-system half of the kit (libcorefold_vfs.a), which needs liburcu; without it this is left out, and says so.
 #   make vfs         the library
-#   make vfs-test    its tests: plain, two sanitised builds, and the oldest locking policy
+#   make vfs-test    its tests: plain and two sanitised builds
 #   make vfs-test-all    the same with every locking policy: part of make stress
 #   make conflict-free COREFOLD=PATH [EVERY=N]     which commuting calls share no cache line, in the lab, as a table
 .PHONY: vfs vfs-test vfs-test-all conflict-free
@@ -63,7 +63,7 @@ run-vfs-$(1): $(addprefix $(OUT)/vfs_$(1)/,$(or $(vfs_$(1)_TESTS),$(VFS_TESTS)))
 	@failed=; for t in $$^; do echo "# $$$$t"; timeout 600 $$$$t || failed=1; done; [ -z "$$$$failed" ]
 endef
 $(foreach w,$(VFS_WAYS),$(eval $(call vfs_way,$w)))
-VFS_TESTED = plain asan tsan bp policy0
+VFS_TESTED = plain asan tsan bp
 VFS_PROGRAMS = $(foreach w,$(VFS_TESTED),$(addprefix $(OUT)/vfs_$w/,$(or $(vfs_$w_TESTS),$(VFS_TESTS))))
 vfs-test: $(addprefix run-vfs-,$(VFS_TESTED))
 vfs-test-all: $(addprefix run-vfs-,$(VFS_WAYS))

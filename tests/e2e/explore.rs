@@ -84,6 +84,7 @@ fn a_lost_update() {
 }
 
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn an_aba_in_a_lock_free_stack() {
     check("aba", &["exited with code 1", "wrong: a slot has two owners"]);
 }
@@ -100,6 +101,7 @@ fn a_missed_wake_up() {
 
 /// Which of its two ends it comes to depends on whether the memory is used again before it is read.
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn a_use_after_free_under_a_wrong_grace_period() {
     let (summary, out) = finds(&program(&source("rcu_uaf")), &[]);
     if summary.starts_with("use after free: `config.") {

@@ -51,6 +51,7 @@ fn speed_up(report: &Report, cpus: u64) -> f64 {
 
 /// `DBImpl::Get` takes the database's mutex twice for each read.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn random_reads_wait_for_the_mutex_of_the_database() {
     let report = read("readrandom", "1,80", if stress() { 2000 } else { 200 });
     assert!(speed_up(&report, 80) < 3.0, "{}", speed_up(&report, 80));
@@ -77,6 +78,7 @@ fn random_reads_wait_for_the_mutex_of_the_database() {
 
 /// An iterator takes the mutex once, whatever it reads.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn reading_in_sequence_does_not() {
     let report = read("readseq", "1,8", 4000);
     assert!(speed_up(&report, 8) > 4.5, "{}", speed_up(&report, 8));

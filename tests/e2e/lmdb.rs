@@ -132,6 +132,7 @@ fn peak_memory(command: &mut Command) -> u64 {
 }
 
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn at_80_cpus_memory_is_the_programs_own_half_as_much_again_and_200_megabytes() {
     let place = Place::new();
     for mode in if stress() { &["renew", "begin"][..] } else { &["begin"] } {

@@ -32,6 +32,7 @@ fn places(run: Run<'_>) -> Vec<(&str, &str, u64)> {
 }
 
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn the_result_is_the_native_one() {
     for mode in ["own", "next", "deal"] {
         for cpus in ["1", "8", "80"] {
@@ -48,6 +49,7 @@ fn the_result_is_the_native_one() {
 
 /// Blocks that go back to the thread they came from move no line but the arena's.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn blocks_freed_by_their_own_thread_cause_no_contention() {
     let report = curve("own");
     assert!(report.gain(8, 1) > 5.5, "{}", report.gain(8, 1));
@@ -58,6 +60,7 @@ fn blocks_freed_by_their_own_thread_cause_no_contention() {
 /// Blocks that other threads allocated go on their page's list, one by one: each free writes to a line that
 /// the neighbour uses.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn blocks_of_others_move_the_lines_of_their_pages() {
     let (own, next) = (curve("own"), curve("next"));
     assert!(next.gain(80, 1) < 0.7 * own.gain(80, 1), "{} {}", next.gain(80, 1), own.gain(80, 1));
@@ -68,6 +71,7 @@ fn blocks_of_others_move_the_lines_of_their_pages() {
 
 /// `xthread_free` of one page is what all threads free to.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn remote_frees_contend_for_the_list_of_a_page() {
     let report = curve("deal");
     assert!(report.gain(80, 8) < 1.0, "{}", report.gain(80, 8));

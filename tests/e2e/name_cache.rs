@@ -112,6 +112,7 @@ fn opening_and_closing_different_files_scales_as_private_work_does() {
 
 /// What the scaled form does to be scaled costs at most 3 % of the twin's speed where there is nobody else.
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn on_one_cpu_the_scaled_form_is_as_fast_as_the_twin() {
     let (Some(scaled), Some(twin)) = (workloads(SCALED, &[]), workloads(TWIN, &[])) else { return };
     for workload in [

@@ -98,6 +98,7 @@ fn two_counters_in_one_line_are_false_sharing_by_field_and_padding_removes_it() 
 }
 
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn a_read_mostly_line_costs_nothing() {
     let shared = curve("read_mostly.c", &[], "1,40,80", "{cpus} 10000");
     let own = curve("read_mostly.c", &["-DOWN_COPY"], "1,40,80", "{cpus} 10000");

@@ -3,16 +3,19 @@
 use crate::harness::run_suite;
 
 #[test]
+#[ignore = "a public suite: make stress runs it"]
 fn concurrency_kit() {
     run_suite("ck");
 }
 
 #[test]
+#[ignore = "a public suite: make stress runs it"]
 fn liburcu() {
     run_suite("liburcu");
 }
 
 #[test]
+#[ignore = "a public suite: make stress runs it"]
 fn mimalloc() {
     run_suite("mimalloc");
 }

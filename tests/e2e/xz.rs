@@ -55,6 +55,7 @@ fn speed_up(report: &Report, cpus: u64) -> f64 {
 
 /// A block is a megabyte at level 0, and a thread does a block: two megabytes keep two threads busy.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn two_blocks_are_work_for_two_threads() {
     let report = compress("1,8,80", "");
     assert!((1.5..2.1).contains(&speed_up(&report, 80)), "{}", speed_up(&report, 80));
@@ -69,6 +70,7 @@ fn two_blocks_are_work_for_two_threads() {
 }
 
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn smaller_blocks_keep_more_threads_busy() {
     let report = compress("1,80", "--block-size=64KiB");
     assert!(speed_up(&report, 80) > 12.0, "{}", speed_up(&report, 80));
@@ -77,6 +79,7 @@ fn smaller_blocks_keep_more_threads_busy() {
 
 /// xz gives up its rights before it opens the file; the runtime has to write the recording after that.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn the_sandbox_is_left_out_with_a_note() {
     let report = compress("1", "--block-size=1MiB");
     let notes = report.at(1).0["notes"].to_string();

@@ -46,6 +46,7 @@ fn curve(mode: &str) -> Report {
 }
 
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn the_result_is_the_native_one() {
     for mode in ["plain", "checksum", "long"] {
         let expected = printed_natively(&native(), &format!("2 {mode} 3"));
@@ -62,6 +63,7 @@ fn the_result_is_the_native_one() {
 
 /// The main thread copies the input into the jobs; workers that have none wait for the pool's queue.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn workers_of_a_pool_wait_for_its_producer() {
     let report = curve("plain");
     assert!(report.gain(8, 1) > 4.5, "{}", report.gain(8, 1));
@@ -75,6 +77,7 @@ fn workers_of_a_pool_wait_for_its_producer() {
 
 /// Long-distance matching goes over the jobs one by one, in their order, under a mutex.
 #[test]
+#[ignore = "a public program: make stress runs it"]
 fn long_distance_matching_is_serial() {
     let report = curve("long");
     assert!(report.gain(8, 1) < 4.0, "{}", report.gain(8, 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold cc` and `corefold c++`, over the gcc of this machine.
-mod common;
-use common::{Place, corefold, is_ours};
+use crate::common;
+use crate::common::{Place, corefold, is_ours};
 
 const PROGRAM: &str = "\
 #include <stdio.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold cc` and `corefold c++` over clang, in the versions that scripts/setup.sh installs.
-mod common;
-use common::{Place, Said, corefold, is_ours, said};
+use crate::common::{Place, Said, corefold, is_ours, said};
 
 const VERSIONS: [&str; 2] = ["14", "19"];
 

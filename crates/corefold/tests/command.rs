@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command's own words: help, machines, versions.
-mod common;
-use common::{Place, corefold};
+use crate::common::{Place, corefold};
 
 #[test]
 fn help_has_examples_and_exit_codes() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How runs end: exit codes, time-outs, and nothing left behind.
-mod common;
-use common::{Place, corefold, ended};
+use crate::common;
+use crate::common::{Place, corefold, ended};
 use corefold_driver::save;
 use corefold_recording::{Run, Status, encode_run};
 use std::process::Stdio;

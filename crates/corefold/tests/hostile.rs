@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names that terminals obey, inputs that are no files, disks that are full.
-mod common;
-use common::{Place, Said, corefold, ended};
+use crate::common;
+use crate::common::{Place, Said, corefold, ended};
 use corefold_recording::{Label, Module, Note, Progress, Run, Status, encode, encode_run};
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};

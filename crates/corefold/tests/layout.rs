@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold layout`: what it is asked, what it says, and how it fails.
-mod common;
-use common::{Place, corefold};
+use crate::common::{Place, corefold};
 use corefold_recording::{AccessKind, CLASSES, Line, Module, Run, Site, Status, encode};
 
 const SOURCE: &str = "

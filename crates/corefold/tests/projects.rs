@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Build systems that take `corefold cc` for a compiler: make, CMake, and what configure scripts do.
-mod common;
-use common::{Place, corefold};
+use crate::common::{Place, corefold};
 
 const MAIN: &str = "int add(void); int main(void) { return add(); }\n";
 const LIB: &str = "int shared; int add(void) { return __atomic_fetch_add(&shared, 1, 5); }\n";

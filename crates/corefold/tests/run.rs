@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold run` around a runtime that simulates nothing: what it refuses, and how it starts programs.
-mod common;
-use common::{Place, corefold};
+use crate::common;
+use crate::common::{Place, corefold};
 use corefold_driver::save;
 use corefold_recording::Run;
 

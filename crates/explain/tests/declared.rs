@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the source declares what a layout cuts.
-mod common;
-use common::*;
+use crate::common::*;
 use corefold_explain::{Declared, Images, Language, Parting, Undeclared, declared};
 
 const C: &str = r#"

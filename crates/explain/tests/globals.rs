@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variables: names, types and paths of fields.
-mod common;
-use common::*;
+use crate::common::*;
 
 const C: &str = r#"
 #include <pthread.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Heap objects of C programs: their types from the code that allocates them.
-mod common;
-use common::*;
+use crate::common::*;
 use corefold_recording::{AccessKind, AllocSite, Module, Object};
 
 const C: &str = r#"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Heap objects of C++ programs.
-mod common;
-use common::*;
+use crate::common::*;
 
 const CPP: &str = r#"
 #include <cstdlib>

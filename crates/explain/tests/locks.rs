@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks, labels, and how runs end.
-mod common;
-use common::*;
+use crate::common::*;
 use corefold_recording::*;
 
 const C: &str = r#"

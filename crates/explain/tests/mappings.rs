@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that a program maps: its type where the code names one, else its file and the offset there.
-mod common;
-use common::*;
+use crate::common::*;
 use corefold_explain::{HotLine, Storage};
 use corefold_recording::*;
 

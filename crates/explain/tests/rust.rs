@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rust programs: statics, and heap objects behind `Box`, `Vec` and `Arc`.
-mod common;
-use common::*;
+use crate::common::*;
 
 const RUST: &str = r#"
 #![allow(dead_code)]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! False against true sharing.
-mod common;
-use common::*;
+use crate::common::*;
 use corefold_explain::{HotLine, Sharing};
 use corefold_recording::AccessKind::{self, *};
 use corefold_recording::Conflict;

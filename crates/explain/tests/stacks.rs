@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variables on threads' stacks.
-mod common;
-use common::*;
+use crate::common::*;
 use corefold_recording::*;
 
 /// The top of the stack of thread 2, if nobody used the memory before.

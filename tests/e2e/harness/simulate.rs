@@ -106,4 +106,13 @@ impl Simulated {
         let own = self.said.err.rfind("recording: ").unwrap_or(self.said.err.len());
         &self.said.err[..own]
     }
+
+    /// The same at several counts, if it printed the same at each.
+    pub fn printed_at_each(&self) -> Option<&str> {
+        let printed = self.printed();
+        if printed.is_empty() {
+            return Some(printed);
+        }
+        printed.split_once(", the same at each count ---\n")?.1.strip_suffix("---\n")
+    }
 }
