@@ -192,3 +192,18 @@ fn a_library_that_spins_unseen_is_named_when_time_is_up() {
         assert!(ended.said.out.contains(words), "{words:?} is not in:\n{}", ended.said.out);
     }
 }
+
+/// Natively, glibc's first call of a function takes 2 kilobytes of a stack. The runtime is to take hardly more: coroutines have
+/// stacks of 16, and nobody notices what is written below them.
+#[test]
+fn little_of_a_small_stack_is_used() {
+    let run = Simulation::of(&program("truths/stack_depth.c")).cpus("4").run();
+    assert_eq!(run.said.code, Some(0), "{}{}", run.said.err, run.said.out);
+    let mut kinds = 0;
+    for (kind, bytes) in run.printed().lines().filter_map(|line| line.split_once(' ')) {
+        let most = if kind == "assembly" { 5000 } else { 3200 };
+        assert!(bytes.parse::<u32>().expect("bytes") <= most, "{kind}: {bytes} bytes");
+        kinds += 1;
+    }
+    assert_eq!(kinds, 11, "{}", run.printed());
+}

@@ -28,6 +28,7 @@ mod hot;
 mod layout;
 mod mappings;
 mod memory;
+mod neutral_stack;
 mod parameters;
 mod passing;
 mod personality;

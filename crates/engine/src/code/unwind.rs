@@ -6,6 +6,7 @@
 //! The unwinder of libgcc would do the same for the running thread only, and calls functions of libc, which are simulated.
 use crate::carrier::Carrier;
 use crate::layout::{STACKS, STACKS_BYTES};
+use crate::neutral_stack::deep;
 use crate::stacks;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -84,7 +85,11 @@ impl Registers {
 
     /// The return addresses on the stack between the one to the program's code at `pc` and the one at `outer`, innermost first;
     /// none where these two do not follow each other.
-    pub fn between(mut self, pc: u64, outer: u64) -> Vec<u64> {
+    pub fn between(self, pc: u64, outer: u64) -> Vec<u64> {
+        deep(|| self.calls_between(pc, outer))
+    }
+
+    fn calls_between(mut self, pc: u64, outer: u64) -> Vec<u64> {
         let (mut met, mut found) = (false, Vec::new());
         while found.len() < MOST && self.go_up() {
             match self.0[PC] {
@@ -97,7 +102,11 @@ impl Registers {
     }
 
     /// The last return address on the stack before `outer`, if that is found.
-    pub fn before(mut self, outer: u64) -> Option<u64> {
+    pub fn before(self, outer: u64) -> Option<u64> {
+        deep(|| self.call_before(outer))
+    }
+
+    fn call_before(mut self, outer: u64) -> Option<u64> {
         for _ in 0..MOST {
             let here = self.0[PC];
             if !self.go_up() {

@@ -8,7 +8,7 @@ use crate::hooks::settle::settle;
 use crate::hooks::skip::skip;
 use crate::hot::{TRIED, hot};
 use crate::scheduling::fiber::{current, fibers};
-use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::shown;
 use crate::scheduling::shown::show_reads;
 use crate::scheduling::spin::Found;

@@ -14,7 +14,7 @@ use crate::hooks::wide;
 use crate::hot::{CAPTURED, Captured, HOT, hot};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use crate::registers::{BYTES, STATE, UNSAVED, XMM, low_vectors};
-use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::store_buffer;
 use core::arch::naked_asm;
 use core::cell::Cell;

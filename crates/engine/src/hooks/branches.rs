@@ -12,6 +12,7 @@ use crate::code::mapped::Mapped;
 use crate::engine::{computed, engine};
 use crate::hooks::rounds;
 use crate::hot::hot;
+use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
 use crate::scheduling::unhooked;
 use crate::state::hooks::{Branching, DEEPEST};
@@ -92,7 +93,7 @@ impl Slow {
 
     #[cold]
     fn of(pc: u64) -> Slow {
-        Slow { pauses: corefold_block::pauses(&Mapped, pc), unhooked: unhooked::learn(pc) }
+        deep(|| Slow { pauses: corefold_block::pauses(&Mapped, pc), unhooked: unhooked::learn(pc) })
     }
 }
 
@@ -266,7 +267,7 @@ impl Branches {
             return;
         }
         *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
-        let ways = branch_ways(&Mapped, pc, &core()).map(|ways| ways.map(|way| self.number(way)));
+        let ways = deep(|| branch_ways(&Mapped, pc, &core())).map(|ways| ways.map(|way| self.number(way)));
         let block = self.block(at);
         (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
     }

@@ -13,6 +13,7 @@ use crate::code::cost::{core, packed};
 use crate::code::mapped::Mapped;
 use crate::engine::active;
 use crate::hot::hot;
+use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
 use crate::scheduling::outside;
 use crate::state::hooks::return_address;
@@ -68,7 +69,7 @@ fn learn(from: u64, to: u64) -> u32 {
     let end = if to == LEAVES { from } else { to };
     let cost = if modules::holds(end) {
         let from = if modules::holds(from) { from } else { NOWHERE };
-        packed(between(&Estimated, from, to, &core()).sixteenths)
+        packed(deep(|| between(&Estimated, from, to, &core())).sixteenths)
     } else {
         0
     };

@@ -4,7 +4,7 @@
 use crate::engine::engine;
 use crate::hooks::settle::settle;
 use crate::hot::hot;
-use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::program_memory::ProgramMemory;
 use crate::storage::relayout::tag_of;
 use crate::storage::relayout::{self, simulated};
 use corefold_model::{Access, Kind, Tag};

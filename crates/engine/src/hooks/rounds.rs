@@ -5,8 +5,9 @@ use crate::carrier::Carrier;
 use crate::code::cost::{core, packed};
 use crate::code::mapped::Mapped;
 use crate::hot::hot;
+use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
-use corefold_block::{Lean, Place, cost_at};
+use corefold_block::{Found, Lean, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -88,19 +89,23 @@ impl Rounds {
 
 /// What the block costs, unless that depends on a trip count.
 fn first(pc: u64) -> Result<u32, Waiting> {
-    let found = cost_at(&Mapped, place(pc, None), &core());
+    let found = cost_of(place(pc, None));
     let cost = packed(found.cost.sixteenths.max(1));
     found.inner.map_or(Ok(cost), |inner| Err(Waiting { inner, cost, visits: 0 }))
 }
 
 fn known(pc: u64, rounds: u32) -> u32 {
-    packed(cost_at(&Mapped, place(pc, Some(rounds)), &core()).cost.sixteenths.max(1))
+    packed(cost_of(place(pc, Some(rounds))).cost.sixteenths.max(1))
 }
 
 /// What the block costs with this branch bias; none if that depends on its own trip count.
 pub fn leaning(pc: u64, lean: Lean) -> Option<u32> {
-    let found = cost_at(&Mapped, Place { lean: Some(lean), ..place(pc, None) }, &core());
+    let found = cost_of(Place { lean: Some(lean), ..place(pc, None) });
     (found.inner != Some(pc)).then(|| packed(found.cost.sixteenths.max(1)))
+}
+
+fn cost_of(place: Place) -> Found {
+    deep(|| cost_at(&Mapped, place, &core()))
 }
 
 fn place(head: u64, rounds: Option<u32>) -> Place {

@@ -6,7 +6,7 @@ use crate::engine::ticks_of;
 use crate::hooks::delays;
 use crate::hot::hot;
 use crate::scheduling::fiber::{current, fibers};
-use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::spin_skip::end;
 use crate::scheduling::{lease, sched};
 use corefold_sim::Spin;

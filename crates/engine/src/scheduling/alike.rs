@@ -6,7 +6,7 @@
 //! amount. One that backs off for longer and longer, or for a time that it draws, changes one word more, and its iterations
 //! differ in length: such a loop is a spin if a word that it reads changes in the end. Others compute.
 use crate::hot::Captured;
-use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::program_memory::read_value;
 use crate::stacks;
 use corefold_model::Ticks;
 

@@ -7,6 +7,7 @@
 use crate::counts::pace::PACE;
 use crate::engine::engine;
 use crate::hot::hot;
+use crate::neutral_stack;
 use crate::scheduling::charges;
 use crate::scheduling::fiber::Woken;
 use crate::scheduling::fiber::goes_away;
@@ -14,7 +15,6 @@ use crate::scheduling::fiber::{self, State, Wait};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::foreign_stack;
 use crate::scheduling::lease::set_limit;
-use crate::scheduling::neutral_stack;
 use crate::scheduling::outside;
 use crate::scheduling::placing;
 use crate::scheduling::placing::go_on;

@@ -7,7 +7,7 @@ use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::charges::charge_retries;
 use crate::scheduling::lease;
-use crate::scheduling::neutral_stack::ProgramMemory;
+use crate::scheduling::program_memory::ProgramMemory;
 use corefold_model::Ticks;
 use corefold_sim::{Effects, Memory, StoreBuffers};
 

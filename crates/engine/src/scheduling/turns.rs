@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Is each iteration of a spin like the last, as far as its thread goes?
 use crate::hot::{Captured, hot};
-use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::program_memory::read_value;
 use crate::scheduling::shown::{show_reads, shows_reads};
 use crate::stacks;
 use core::hash::Hasher;

@@ -8,7 +8,7 @@ use crate::hot::hot;
 use crate::mappings::shared;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
-use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::program_memory::read_value;
 use crate::scheduling::{placing, sched, timers};
 use crate::threads::cancel;
 use corefold_model::{Kind, Ticks, ticks};

@@ -4,7 +4,7 @@ use crate::engine::{engine, note, now};
 use crate::entry::Call;
 use crate::hooks::atomics;
 use crate::scheduling::fiber::current;
-use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::program_memory::read_value;
 use crate::threads::clock;
 use crate::threads::deadline::Deadline;
 use crate::threads::futex::{self, Waited};

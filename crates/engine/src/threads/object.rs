@@ -10,7 +10,7 @@ use crate::hooks::access::{range_read, range_write};
 use crate::hooks::atomics;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
-use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::program_memory::read_value;
 use crate::scheduling::store_buffer;
 use crate::threads::futex::{self, Waited};
 use corefold_model::Ticks;

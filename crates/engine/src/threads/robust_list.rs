@@ -4,7 +4,7 @@
 use crate::engine::engine;
 use crate::hooks::atomics;
 use crate::scheduling::fiber::{current, fibers};
-use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::program_memory::read_value;
 use crate::threads::affinity;
 use crate::threads::futex;
 

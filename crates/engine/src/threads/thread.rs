@@ -3,6 +3,7 @@
 use crate::engine::{active, charge, engine};
 use crate::frees;
 use crate::hot::hot;
+use crate::neutral_stack::deep;
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
 use crate::scheduling::fiber::{current, fibers};
@@ -93,20 +94,23 @@ fn create(
 ) -> Result<usize, c_int> {
     let (frames, end) = engine().sched.stacks.map(slot).ok_or(libc::EAGAIN)?;
     let stack = attributes::stack_of_new(attr, end).ok_or(libc::EAGAIN)?;
-    let mut fiber = Box::new(Fiber::new(0, 0, frames));
-    fiber.affinity = affinity;
-    fiber.signals = crate::state::signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask));
-    fiber.thread = Thread {
-        start: Some(start),
-        argument,
-        slot,
-        stack,
-        detached: attributes::is_detached(attr),
-        priority: crate::threads::priority::of_new(attr, 0),
-        slack: TimerSlack { usual: current().thread.slack.own, ..current().thread.slack },
-        ..Thread::default()
-    };
-    names::inherit(&mut fiber.thread);
+    let mut fiber = deep(|| {
+        let mut fiber = Box::new(Fiber::new(0, 0, frames));
+        fiber.affinity = affinity;
+        fiber.signals = crate::state::signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask));
+        fiber.thread = Thread {
+            start: Some(start),
+            argument,
+            slot,
+            stack,
+            detached: attributes::is_detached(attr),
+            priority: crate::threads::priority::of_new(attr, 0),
+            slack: TimerSlack { usual: current().thread.slack.own, ..current().thread.slack },
+            ..Thread::default()
+        };
+        names::inherit(&mut fiber.thread);
+        fiber
+    });
     let code = start_kernel_thread(&mut fiber, stack.begin, stack.bytes);
     if code != 0 {
         attributes::give_back(&stack);

@@ -4,7 +4,7 @@ use super::entry::{accounted, searched};
 use crate::bytes::{length, length_within};
 use crate::code::cost::work;
 use crate::hooks::access::range_read;
-use crate::scheduling::neutral_stack::read_value;
+use crate::scheduling::program_memory::read_value;
 
 fn read(from: u64, bytes: u64, pc: u64) {
     work(bytes);

@@ -1,46 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program's memory as the simulator sees it, and a stack of the runtime's own for work that must not run on one of
-//! the program's.
+//! The program's memory as the simulator sees it.
 //!
 //! A waiting store may lie on a stack where other frames are by now: the program's, or the runtime's own. So stores are
 //! undone and put in while nobody runs on a stack of the program's; what they hid is there again before its owner goes on.
 use crate::engine::slot_of;
+use crate::neutral_stack::apart;
 use crate::scheduling::peek;
 use crate::storage::relayout::stored;
-use core::arch::naked_asm;
-use core::cell::UnsafeCell;
-use core::mem::ManuallyDrop;
 use corefold_model::Tag;
 use corefold_sim::{Memory, Tags};
-
-const BYTES: usize = 64 << 10;
-
-#[repr(align(16))]
-struct Room(UnsafeCell<[u8; BYTES]>);
-// SAFETY: used as a stack, by the carrier only.
-unsafe impl Sync for Room {}
-static ROOM: Room = Room(UnsafeCell::new([0; BYTES]));
-
-/// Where the neutral stack ends.
-pub fn top() -> usize {
-    ROOM.0.get() as usize + BYTES
-}
-
-/// Does `work` on the neutral stack. What it uses must not lie on the stack that is in use now.
-pub fn apart<W: FnOnce()>(work: W) {
-    extern "C" fn on_it<W: FnOnce()>(work: *mut u8) {
-        // SAFETY: what `apart` was given, moved here once, before anything of its stack is overwritten.
-        let work = unsafe { work.cast::<W>().read() };
-        work();
-    }
-    let mut work = ManuallyDrop::new(work);
-    let top = top();
-    if (top - BYTES..top).contains(&(&raw const work as usize)) {
-        return ManuallyDrop::into_inner(work)();
-    }
-    // SAFETY: nobody is on the neutral stack: what runs there switches no fibers.
-    unsafe { call_on(top, (&raw mut work).cast(), on_it::<W>) }
-}
 
 /// The memory of the simulated program, which is this process's.
 pub struct ProgramMemory;
@@ -83,12 +51,6 @@ impl Tags for ProgramMemory {
     fn tag(&mut self, address: u64) -> &mut Tag {
         slot_of(address)
     }
-}
-
-/// Calls `work` on the stack that ends at `top`.
-#[unsafe(naked)]
-unsafe extern "C" fn call_on(_top: usize, _argument: *mut u8, _work: extern "C" fn(*mut u8)) {
-    naked_asm!("push rbp", "mov rbp, rsp", "mov rsp, rdi", "mov rdi, rsi", "call rdx", "mov rsp, rbp", "pop rbp", "ret")
 }
 
 /// What the program reads there. A fault is the program's.
