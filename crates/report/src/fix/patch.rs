@@ -82,7 +82,9 @@ impl Editor<'_> {
         }
         for structure in declared {
             self.check(structure)?;
-            changes.extend(self.changes_of(structure, candidate)?);
+            let of_structure = self.changes_of(structure, candidate)?;
+            self.note_assertions(structure, &of_structure)?;
+            changes.extend(of_structure);
         }
         for (file, line, change) in changes {
             let known = self.changes.entry((file, line)).or_default();
@@ -195,6 +197,18 @@ impl Editor<'_> {
             "what depends on the order of members of {name}, as initialisers without names, must follow"
         ));
         Ok(changes)
+    }
+
+    /// Assertions in the changed files that name the structure: its size and offsets are others now.
+    fn note_assertions(&mut self, structure: &Declared, changes: &[(String, usize, Change)]) -> Result<(), String> {
+        let name = structure.name.rsplit([' ', ':']).next().unwrap_or_default();
+        for (file, ..) in changes {
+            let lines: Vec<usize> = self.source(file)?.assertions(name).collect();
+            for line in lines {
+                self.note(format!("{file}:{line} asserts something of {}: it may have to change", structure.name));
+            }
+        }
+        Ok(())
     }
 
     fn note(&mut self, text: String) {

@@ -40,6 +40,16 @@ impl Source {
         if self.lines.first().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" }
     }
 
+    /// The lines, counted from 1, that assert something of `name` when it is compiled, by the language's own words or macros such
+    /// as the kernel's.
+    pub fn assertions(&self, name: &str) -> impl Iterator<Item = usize> {
+        let asserts = |code: &str| {
+            words(code).any(|(_, word)| word.to_lowercase().contains("static_assert") || word.contains("BUILD_BUG_ON"))
+        };
+        let is_one = move |code: &String| asserts(code) && words(code).any(|(_, word)| word == name);
+        self.code.iter().enumerate().filter(move |(_, code)| is_one(code)).map(|(at, _)| at + 1)
+    }
+
     fn code(&self, line: u32) -> Option<&str> {
         Some(self.code.get((line as usize).checked_sub(1)?)?.as_str())
     }
