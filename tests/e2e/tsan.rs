@@ -125,7 +125,7 @@ fn recordings_are_the_same_each_time() {
 fn signals_and_cancellation_come_while_it_computes() {
     let program = with_tsan("tsan/interrupted.c");
     for cpus in ["1", "8"] {
-        let simulated = Simulation::of(&program).cpus(cpus).timeout(Duration::from_secs(10)).run();
+        let simulated = Simulation::of(&program).cpus(cpus).timeout(Duration::from_secs(60)).run();
         assert_eq!(simulated.said.code, Some(0), "{cpus}: {}{}", simulated.said.out, simulated.said.err);
         assert_eq!(simulated.printed(), "ok, cleaned 1\n", "at {cpus} CPUs");
     }
