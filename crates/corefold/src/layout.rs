@@ -7,7 +7,8 @@ use clap::Args;
 use corefold_driver::exit::{self, BadInput};
 use corefold_driver::save;
 use corefold_dwarf::{Request, Structure, Types};
-use corefold_explain::{Explained, Images, explain};
+use corefold_explain::{Explained, Images, build_id, explain};
+use corefold_recording::{Module, Run};
 use corefold_report::layout::{self, Builds, Heat, InArray, Look, Slots, Stride};
 use std::path::{Path, PathBuf};
 
@@ -190,10 +191,13 @@ fn diff(args: &LayoutArgs, old: &Path, new: &Path, json: Json) -> Result<u8> {
 /// What each field of the recorded build cost; of the run with the most CPUs.
 fn heat(hot: &Path, old: (&Path, &Types), new: (&Path, &Types)) -> Result<Heat> {
     let runs = save::load(hot)?;
-    let run = runs.iter().max_by_key(|run| run.cpus).context("the recording has no runs")?;
-    let same = |path: &Path| path.canonicalize().ok();
-    let is_new = run.modules.iter().any(|module| same(Path::new(&module.path)) == same(new.0));
-    let explained: Explained = explain(run, &mut Images::new())?;
+    let mut run = runs.into_iter().max_by_key(|run| run.cpus).context("the recording has no runs")?;
+    let is_new = is_recorded(&mut run, new.0);
+    if !is_new && !is_recorded(&mut run, old.0) {
+        let (hot, old, new) = (hot.display(), old.0.display(), new.0.display());
+        return Err(bad(format!("{hot} is a recording of neither {old} nor {new}: record one of these builds")));
+    }
+    let explained: Explained = explain(&run, &mut Images::new())?;
     let heat = Heat::new(&explained, if is_new { new.1 } else { old.1 });
     if heat.is_empty() {
         screen::note(&format!(
@@ -203,6 +207,21 @@ fn heat(hot: &Path, old: (&Path, &Types), new: (&Path, &Types)) -> Result<Heat> 
         ));
     }
     Ok(heat)
+}
+
+/// Has the run loaded this file? It is known by its build ID, if that is in both, wherever it was then: the recorded program may
+/// have been built again since, and this be a copy that was kept.
+fn is_recorded(run: &mut Run, file: &Path) -> bool {
+    let (id, path) = (build_id(file), file.canonicalize().ok());
+    let is_it = |module: &&mut Module| match id.is_empty() || module.build_id.is_empty() {
+        true => Path::new(&module.path).canonicalize().ok() == path,
+        false => module.build_id == id,
+    };
+    let Some(module) = run.modules.iter_mut().find(is_it) else { return false };
+    if let Some(path) = path.as_ref().and_then(|path| path.to_str()) {
+        module.path = path.to_owned();
+    }
+    true
 }
 
 fn open(args: &LayoutArgs, path: &Path) -> Result<Types> {

@@ -168,6 +168,16 @@ fn a_recording_ranks_the_fields_that_moved() {
     // Without the recording another pair might come first, and nothing is said of stall.
     assert!(!place.corefold("layout --diff old new").out.contains("stall"));
     place.file("cold.rec", encode(&[Run { lines: vec![], ..recording(&place) }]));
+    let other = Module { path: "/bin/true".into(), ..recording(&place).modules.remove(0) };
+    place.file("other.rec", encode(&[Run { modules: vec![other], ..recording(&place) }]));
+    let other = place.corefold("layout --diff old new --hot other.rec");
+    assert!(other.code == Some(2) && other.err.contains("is a recording of neither old nor new"), "{}", other.err);
+    // The recorded program was built again; a copy of it was kept.
+    let copied = Module { build_id: build_id(&place.path("old")), ..recording(&place).modules.remove(0) };
+    let copied = Module { path: place.path("new").display().to_string(), ..copied };
+    place.file("copied.rec", encode(&[Run { modules: vec![copied], ..recording(&place) }]));
+    let copied = place.corefold("layout --diff old new --hot copied.rec");
+    assert!(copied.out.contains("[90.0% of stall and spin]"), "{}{}", copied.err, copied.out);
     let cold = place.corefold("layout --diff old new --hot cold.rec");
     assert!(cold.code == Some(0) && cold.err.contains("no stall or spin for fields of structures"), "{}", cold.err);
 }

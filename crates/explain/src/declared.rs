@@ -106,7 +106,12 @@ impl Cutter<'_> {
         match parting.element {
             Some((offset, size)) => {
                 let element = self.element_at(unit, offset, size).ok_or(Undeclared::NoStructure)?;
-                self.cut(element, &[0, size], offset, DEEPEST)
+                let mut all = self.cut(element, &[0, size], offset, DEEPEST)?;
+                // No type decides where the first one lies that follows other members on the heap.
+                if self.storage != Storage::Global && offset > 0 {
+                    all.extend(self.cut(unit, &[offset], 0, DEEPEST).unwrap_or_default());
+                }
+                Ok(all)
             }
             None => self.cut(unit, &parting.cuts, 0, DEEPEST),
         }
@@ -159,7 +164,10 @@ impl Cutter<'_> {
             let inside: Vec<u64> =
                 cuts.iter().filter(|cut| is_inside(member, **cut)).map(|cut| cut - member.offset).collect();
             if !inside.is_empty() {
-                all.extend(self.cut(self.debug.strip(member.kind), &inside, base + member.offset, depth)?);
+                let inner = self.cut(self.debug.strip(member.kind), &inside, base + member.offset, depth);
+                all.extend(
+                    inner.map_err(|why| if why == Undeclared::NoStructure { Undeclared::Between } else { why })?,
+                );
             }
         }
         let between = |cut: &&u64| !record.members.iter().any(|member| is_inside(member, **cut));

@@ -6,6 +6,7 @@ use corefold_recording::Module;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection};
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// No module is so large.
@@ -53,6 +54,15 @@ impl Images {
     pub fn has_changed(&self, module: &Module) -> bool {
         self.by_path.get(&module.path).is_some_and(|image| image.differs(module))
     }
+}
+
+/// The build ID of an ELF file; empty if it has none, or cannot be read.
+pub fn build_id(path: &Path) -> Vec<u8> {
+    let read = || -> anyhow::Result<Vec<u8>> {
+        let cache = object::ReadCache::new(std::fs::File::open(path)?);
+        Ok(object::File::parse(&cache)?.build_id()?.unwrap_or_default().to_vec())
+    };
+    read().unwrap_or_default()
 }
 
 /// One ELF file: as much of it as could be read.

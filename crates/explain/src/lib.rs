@@ -35,7 +35,7 @@ mod wrapper;
 pub use beside::{Uses, users};
 pub use declared::{Declared, DeclaredMember, Language, Parting, Undeclared, declared};
 pub use fields::{listed, merged, one_name, pattern};
-pub use images::Images;
+pub use images::{Images, build_id};
 pub use parking::parking;
 pub use places::places;
 pub use types::*;

@@ -219,7 +219,7 @@ impl Sites {
 
     pub fn touched(&mut self, line: u32, pc: u64, kind: AccessKindCode, access: &Access, outcome: &Outcome) {
         let fetched = outcome.transfer.is_some() || outcome.dirtied;
-        let conflict = self.used(line, access).filter(|_| fetched);
+        let conflict = self.note(line, access).0.filter(|_| fetched);
         let counts = self.at(line, pc, kind, access.address, access.size as u8, access.cpu);
         counts.stall += outcome.stall;
         if let Some(conflict) = conflict {
@@ -231,16 +231,22 @@ impl Sites {
         }
     }
 
+    /// An access to a shared line costs nothing. It is a fact about the field all the same.
+    #[inline]
+    pub fn used(&mut self, line: u32, pc: u64, kind: AccessKindCode, access: &Access) {
+        if self.note(line, access).1 {
+            self.at(line, pc, kind, access.address, access.size as u8, access.cpu);
+        }
+    }
+
     /// Takes note of an access to a shared line, of whatever cost. Returns what it is in conflict with, should it
-    /// have had to fetch the line.
-    pub fn used(&mut self, line: u32, access: &Access) -> Option<Conflict> {
+    /// have had to fetch the line, and whether it is of a kind that was not known.
+    fn note(&mut self, line: u32, access: &Access) -> (Option<Conflict>, bool) {
         let line_bytes = engine().launch.machine.line_bytes;
         let shared = &mut self.lines[line as usize];
         let offset = (access.address - shared.address) as u8;
         let by = Use { cpu: access.cpu, offset, size: access.size as u8, writes: access.kind.writes(), line_bytes };
-        let conflict = shared.users.conflict(&by);
-        shared.users.note(&by);
-        conflict
+        (shared.users.conflict(&by), shared.users.note(&by))
     }
 
     /// Threads wait for these bytes to be written: marks them, if no write to them was seen.

@@ -86,26 +86,32 @@ impl Users {
         self.ever |= Use { cpu: 0, offset, size, writes: true, line_bytes }.mask();
     }
 
-    /// Takes note of an access, whether it had to fetch the line or not.
+    /// Takes note of an access, whether it had to fetch the line or not. Returns whether it is one of its kind that was not
+    /// known: since another CPU wrote, this one has not read the pieces, or not written them.
     #[inline]
-    pub fn note(&mut self, by: &Use) {
+    pub fn note(&mut self, by: &Use) -> bool {
         let cpu = by.cpu as u16;
         if by.writes {
+            let mask = by.mask();
+            let known = self.writer == cpu && self.written & mask == mask;
             if self.writer != cpu || self.reads[0].0 != NOBODY {
                 *self = Users { writer: cpu, ever: self.ever, ..Users::default() };
             }
-            self.written |= by.mask();
-            self.ever |= by.mask();
+            self.written |= mask;
+            self.ever |= mask;
             self.last_write = by.offset;
-            return;
+            return !known;
         }
+        let mut any = false;
         for piece in by.pieces() {
             let reader = &mut self.readers[piece];
+            any |= *reader != cpu && *reader != SEVERAL;
             *reader = if *reader == NOBODY || *reader == cpu { cpu } else { SEVERAL };
         }
         if self.reads[0].0 != cpu {
             self.reads[1] = self.reads[0];
         }
         self.reads[0] = (cpu, by.offset);
+        any
     }
 }

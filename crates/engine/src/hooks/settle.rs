@@ -49,14 +49,14 @@ fn account(effects: &Effects, access: &Access) {
     if outcome.stall > 0 {
         current().time.stall += outcome.stall;
     }
+    let (pc, kind, _) = parts(access.origin);
     if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {
-        let (pc, kind, _) = parts(access.origin);
         SITES.with(|sites| match effects.tag.record_index() {
             Some(index) => sites.touched(index, pc, kind, access, outcome),
             None => sites.passed(pc, kind, access, outcome),
         });
     } else if let Some(index) = effects.tag.record_index() {
-        SITES.with(|sites| sites.used(index, access));
+        SITES.with(|sites| sites.used(index, pc, kind, access));
     }
     if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
         take_samples(parts(access.origin).0, effects.asked, outcome.done);

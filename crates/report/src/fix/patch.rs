@@ -149,8 +149,15 @@ impl Editor<'_> {
             let last = last.ok_or_else(|| format!("{} ends with a flexible array member", structure.name))?;
             changes.push(self.padded(last, *language, 1)?);
         }
-        if structure.ends && candidate.follows && !candidate.is_of_elements() {
-            changes.extend(self.padded_in_front(structure)?);
+        if structure.ends && !candidate.is_of_elements() {
+            match candidate.follows {
+                true => changes.extend(self.padded_in_front(structure)?),
+                false => self.note(format!(
+                    "objects of {} begin where the allocator places them; for the begin of a line, malloc must become \
+                     aligned_alloc({}, …)",
+                    structure.name, self.line_bytes
+                )),
+            }
         }
         Ok(changes)
     }

@@ -33,21 +33,25 @@ impl Slots {
         let record = types.record(structure.id).ok_or("it has no members")?;
         let rows = Rows::new(array.stride, record.size, look.line)?;
         let mut fields = leaves(types, record);
+        let is_missing = |pattern: &&String| !fields.iter().any(|leaf| fits(leaf, pattern));
+        if let Some(missing) = array.fields.iter().find(is_missing) {
+            return Err(format!("it has no field {missing}"));
+        }
         fields.retain(|leaf| wanted(leaf, array.fields));
         let pairs = pairs(&rows, &fields);
         Ok(Slots { rows, fields, pairs })
     }
 }
 
-/// `count` means each field of that name, `i_data.*` all of a structure's.
+/// `count` means each field of that name, and all of its fields if it is a structure; `i_data.*` all of a structure's.
 pub fn wanted(leaf: &Leaf, patterns: &[String]) -> bool {
-    let fits = |pattern: &String| {
-        let last = leaf.path.rsplit('.').next().unwrap_or(&leaf.path);
-        glob::matches(pattern, &leaf.path)
-            || glob::matches(pattern, last)
-            || glob::matches(&format!("*.{pattern}"), &leaf.path)
-    };
-    patterns.is_empty() || patterns.iter().any(fits)
+    patterns.is_empty() || patterns.iter().any(|pattern| fits(leaf, pattern))
+}
+
+fn fits(leaf: &Leaf, pattern: &str) -> bool {
+    let ends = leaf.path.match_indices('.').map(|(at, _)| at).chain([leaf.path.len()]);
+    let (mut within, inner) = (ends.map(|end| &leaf.path[..end]), format!("*.{pattern}"));
+    within.any(|path| glob::matches(pattern, path) || glob::matches(&inner, path))
 }
 
 /// `asked`: the fields are those that were asked for.
