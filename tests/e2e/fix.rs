@@ -204,6 +204,26 @@ fn the_source_patch_ends_false_sharing() {
     }
 }
 
+/// Elements in a heap object, behind a word that all read: the padding parts the first of them from that as well.
+#[test]
+fn the_source_patch_parts_elements_from_what_precedes_them() {
+    let place = Place::new();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/programs/truths/pool.c"), place.path("pool.c"))
+        .expect("a copy");
+    let build = "$corefold cc -O2 -g -pthread pool.c -o pool";
+    assert_eq!(place.sh(build).code, Some(0));
+    seconds(&place, "pool", "8");
+    let verify = format!("patch -p1 <f.diff; {build}");
+    let said = place.sh(&format!("$corefold fix pool.rec --no-slots --json - --patch f.diff --verify '{verify}'"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json = said.out.find('{').map_or("", |begin| &said.out[begin..]);
+    let document: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(layouts(&document)[0].0, "each of pool.workers[0-7] on lines of its own");
+    assert_eq!(document["patch"]["diff"].as_str().map(|diff| diff.matches("bytes of padding").count()), Some(2));
+    let (promised, gained) = (layouts(&document)[0].1, document["verified"]["gain"].as_f64().expect("a gain"));
+    assert!((promised - gained).abs() < 0.1, "{promised} promised, {gained} gained");
+}
+
 const MEMBERS: &str = "truths/members.c";
 
 /// The order of members: a written one to a line that nobody uses, and hot ones together. The structure keeps its size.

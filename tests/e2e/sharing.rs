@@ -191,3 +191,13 @@ fn objects_of_an_own_allocator_have_fields_and_slots() {
     slots.sort_unstable();
     assert_eq!(slots, [0, 0, 16, 16]);
 }
+
+/// Who holds a lock writes what is beside it on a line that is there already: written by all all the same.
+#[test]
+fn a_write_that_hits_is_a_write() {
+    let report = Simulation::of(&program("truths/pool.c")).cpus("8").args("8").report();
+    let lines: Vec<Line> = report.at(8).lines().collect();
+    let mut uses = lines.iter().flat_map(|line| line.0["field_uses"].as_array().expect("fields"));
+    let count = uses.find(|field| field["name"] == "pool.allocations").expect("the count beside the lock");
+    assert_eq!(count["writers"], 8, "{count}");
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold layout`: what it is asked, what it says, and how it fails.
 use crate::common::{Place, corefold};
+use corefold_explain::build_id;
 use corefold_recording::{AccessKind, CLASSES, Line, Module, Run, Site, Status, encode};
 
 const SOURCE: &str = "
