@@ -33,7 +33,7 @@ fn check(source: &str) -> Result<String, String> {
     let program = program_with(source, options(source));
     let simulated = Simulation::of(&program).cpus("1,8").option("--jobs", "1").run();
     match simulated.printed_at_each() {
-        Some(printed) if printed == own.out => Ok(own.out),
+        Some(printed) if printed == own.out && simulated.said.code == Some(0) => Ok(own.out),
         _ => Err(format!("{source}:\n{}\nand not\n{}\n{}", simulated.said.err, own.out, simulated.said.out)),
     }
 }

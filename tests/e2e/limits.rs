@@ -201,7 +201,7 @@ fn little_of_a_small_stack_is_used() {
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.err, run.said.out);
     let mut kinds = 0;
     for (kind, bytes) in run.printed().lines().filter_map(|line| line.split_once(' ')) {
-        let most = if kind == "assembly" { 5000 } else { 3200 };
+        let most = if kind == "assembly" { 5000 } else { 4000 };
         assert!(bytes.parse::<u32>().expect("bytes") <= most, "{kind}: {bytes} bytes");
         kinds += 1;
     }

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stack of the runtime's own, for work that must not run on one of the program's, or needs much room.
+use crate::sys;
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 
 const BYTES: usize = 64 << 10;
 
-#[repr(align(16))]
+const PAGE: u64 = 4096;
+
+#[repr(align(4096))]
 struct Room(UnsafeCell<[u8; BYTES]>);
 // SAFETY: used as a stack, by the carrier only.
 unsafe impl Sync for Room {}
 static ROOM: Room = Room(UnsafeCell::new([0; BYTES]));
+
+/// Nothing may be put into the first page from now on: more than the stack holds ends in a fault.
+pub fn guard() {
+    // If that fails, all else works as well.
+    let _ = sys::protect(ROOM.0.get() as u64, PAGE, libc::PROT_NONE);
+}
 
 /// Where the neutral stack ends.
 pub fn top() -> usize {
@@ -40,7 +49,7 @@ pub fn deep<R>(work: impl FnOnce() -> R) -> R {
     apart(|| result = Some(work()));
     match result {
         Some(result) => result,
-        None => crate::sys::engine_fault("what was to be done on the neutral stack was not"),
+        None => sys::engine_fault("what was to be done on the neutral stack was not"),
     }
 }
 

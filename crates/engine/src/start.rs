@@ -17,6 +17,7 @@ use crate::fs_base;
 use crate::hot;
 use crate::layout::{BLOCK_BYTES, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::mappings::mapping;
+use crate::neutral_stack;
 use crate::parameters;
 use crate::recorder::region;
 use crate::scheduling::outside::{self, Outside};
@@ -43,6 +44,7 @@ extern "C" fn initialise() {
         return;
     }
     let mapped = hot::map() && sys::map_at(SHADOW, SHADOW_BYTES) && sys::map_at(BLOCK_COSTS, BLOCK_BYTES);
+    neutral_stack::guard();
     if !mapped {
         sys::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
     }

@@ -40,9 +40,9 @@ pub fn make_executable(address: u64, bytes: u64) {
     unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) };
 }
 
-/// Makes whole pages writable, or read-only again.
+/// Changes what may be done with whole pages.
 pub fn protect(address: u64, bytes: u64, protection: i32) -> bool {
-    // SAFETY: only called for tables of the loader's, which stay readable.
+    // SAFETY: only called for tables of the loader's, which stay readable, and for a page of ours that nothing uses.
     unsafe { syscall!(libc::SYS_mprotect, address, bytes, protection; 0, 0, 0) == 0 }
 }
 

@@ -113,6 +113,8 @@ impl Simulated {
         if printed.is_empty() {
             return Some(printed);
         }
-        printed.split_once(", the same at each count ---\n")?.1.strip_suffix("---\n")
+        let (head, rest) = printed.split_once('\n')?;
+        let same = head.starts_with("--- output at ") && head.ends_with(", the same at each count ---");
+        rest.strip_suffix("---\n").filter(|_| same)
     }
 }

@@ -68,7 +68,7 @@ struct Tests {
     /// Each program is run with each of these. `{cpus}` and `{half}` stand for the number of CPUs and half of it.
     #[serde(default = "none")]
     arguments: Vec<String>,
-    /// Those of `programs` that `make test` runs, with the first arguments; `make stress` runs all.
+    /// Those of `programs` that are run, with the first arguments, unless in `make stress`, which runs all.
     #[serde(default)]
     quick: Vec<String>,
 }

@@ -82,9 +82,10 @@ impl Editor<'_> {
         }
         for structure in declared {
             self.check(structure)?;
-            let of_structure = self.changes_of(structure, candidate)?;
-            self.note_assertions(structure, &of_structure)?;
-            changes.extend(of_structure);
+            changes.extend(self.changes_of(structure, candidate)?);
+        }
+        for structure in declared {
+            self.note_assertions(structure, &changes)?;
         }
         for (file, line, change) in changes {
             let known = self.changes.entry((file, line)).or_default();
@@ -208,11 +209,15 @@ impl Editor<'_> {
 
     /// Assertions in the changed files that name the structure: its size and offsets are others now.
     fn note_assertions(&mut self, structure: &Declared, changes: &[(String, usize, Change)]) -> Result<(), String> {
-        let name = structure.name.rsplit([' ', ':']).next().unwrap_or_default();
+        // `struct pair`, `store::Pair<std::atomic<long>, 2>`.
+        let name = structure.name.split('<').next().unwrap_or_default();
+        let name = name.rsplit([' ', ':']).next().unwrap_or_default();
         for (file, ..) in changes {
             let lines: Vec<usize> = self.source(file)?.assertions(name).collect();
             for line in lines {
-                self.note(format!("{file}:{line} asserts something of {}: it may have to change", structure.name));
+                self.note(format!(
+                    "{file}:{line} (before the patch) asserts something of {name}: it may have to change"
+                ));
             }
         }
         Ok(())

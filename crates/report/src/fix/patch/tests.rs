@@ -185,7 +185,7 @@ fn what_is_asserted_of_the_structure_is_told() {
     let asserted = "_Static_assert(sizeof(struct s) == 40, \"\");\n_Static_assert(sizeof(struct sx) == 40, \"\"); /* s */\n\
                     CF_STATIC_ASSERT(offsetof(struct s, hits) == 8, \"\");\nsize_t bytes = sizeof(struct s);\n";
     let patch = patched(&format!("{TEXT}{asserted}"), structure(Storage::Global, &[1], false));
-    let told: Vec<&String> = patch.notes.iter().filter(|note| note.contains("asserts something of struct s")).collect();
+    let told: Vec<&String> = patch.notes.iter().filter(|note| note.contains("asserts something of s:")).collect();
     assert!(
         matches!(&told[..], [first, second] if first.contains("/src/s.c:7 ") && second.contains("/src/s.c:9 ")),
         "{told:?}"
