@@ -84,7 +84,9 @@ pub fn similar(types: &Types, name: &str) -> Vec<String> {
     let score = |other: &str| {
         let other = other.to_lowercase();
         let common = lower.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-        let contained = if other.contains(&lower) || lower.contains(&other) { 3 } else { 0 };
+        // A name of a letter or two is in most others.
+        let is_part = lower.contains(&other) && 2 * other.len() >= lower.len();
+        let contained = if other.contains(&lower) || is_part { 3 } else { 0 };
         (common + contained) as i64 * 4 - (other.len() as i64 - lower.len() as i64).abs()
     };
     let mut names: Vec<&str> = types.structures().iter().map(|s| s.name.as_str()).collect();
