@@ -107,9 +107,11 @@ impl Cutter<'_> {
             Some((offset, size)) => {
                 let element = self.element_at(unit, offset, size).ok_or(Undeclared::NoStructure)?;
                 let mut all = self.cut(element, &[0, size], offset, DEEPEST)?;
-                // No type decides where the first one lies that follows other members on the heap.
+                // No type decides where the first one lies that follows other members on the heap. If it is not the array's
+                // first, the one before it is padded.
                 if self.storage != Storage::Global && offset > 0 {
-                    all.extend(self.cut(unit, &[offset], 0, DEEPEST).unwrap_or_default());
+                    let before = self.cut(unit, &[offset], 0, DEEPEST).unwrap_or_default();
+                    all.extend(before.into_iter().filter(|declared| !declared.ends));
                 }
                 Ok(all)
             }
