@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Test suites of public lock-free libraries pass with hooks: natively, many times, and at 32 simulated CPUs, in `make stress` at 2 and 8, too.
+//! Test suites of public lock-free libraries pass with hooks: natively, many times, and at 2, 8 and 32 simulated CPUs, in `make stress`.
 use crate::harness::run_suite;
 
 #[test]

@@ -192,8 +192,8 @@ fn diff(args: &LayoutArgs, old: &Path, new: &Path, json: Json) -> Result<u8> {
 fn heat(hot: &Path, old: (&Path, &Types), new: (&Path, &Types)) -> Result<Heat> {
     let runs = save::load(hot)?;
     let mut run = runs.into_iter().max_by_key(|run| run.cpus).context("the recording has no runs")?;
-    let is_new = is_recorded(&mut run, new.0);
-    if !is_new && !is_recorded(&mut run, old.0) {
+    let is_new = take_from(&mut run, new.0);
+    if !is_new && !take_from(&mut run, old.0) {
         let (hot, old, new) = (hot.display(), old.0.display(), new.0.display());
         return Err(bad(format!("{hot} is a recording of neither {old} nor {new}: record one of these builds")));
     }
@@ -209,9 +209,9 @@ fn heat(hot: &Path, old: (&Path, &Types), new: (&Path, &Types)) -> Result<Heat> 
     Ok(heat)
 }
 
-/// Has the run loaded this file? It is known by its build ID, if that is in both, wherever it was then: the recorded program may
-/// have been built again since, and this be a copy that was kept.
-fn is_recorded(run: &mut Run, file: &Path) -> bool {
+/// If the run has loaded this file, it is read from here. It is known by its build ID, if that is in both, wherever it was then:
+/// the recorded program may have been built again since, and this be a copy that was kept.
+fn take_from(run: &mut Run, file: &Path) -> bool {
     let (id, path) = (build_id(file), file.canonicalize().ok());
     let is_it = |module: &&mut Module| match id.is_empty() || module.build_id.is_empty() {
         true => Path::new(&module.path).canonicalize().ok() == path,

@@ -59,7 +59,7 @@ fn account(effects: &Effects, access: &Access) {
         SITES.with(|sites| sites.used(index, pc, kind, access));
     }
     if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
-        take_samples(parts(access.origin).0, effects.asked, outcome.done);
+        take_samples(pc, effects.asked, outcome.done);
     }
 }
 
