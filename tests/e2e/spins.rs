@@ -57,6 +57,13 @@ fn a_loop_that_calls_a_function_is_skipped_as_well() {
     }
 }
 
+/// Such as a queue's head and tail, and whatever the queue's functions read beside them.
+#[test]
+fn a_loop_that_reads_many_words_of_its_own_is_skipped_as_well() {
+    let (late, _) = spins_of(&program_with("truths/spins.c", &["-DREADS"]), "1", "7 40000000");
+    assert!(late < 100_000_000, "{late} ns");
+}
+
 /// Beside a busy sibling, a system call takes longer than a few pauses: yielding is waiting all the same, and no computing.
 #[test]
 fn a_waiter_that_yields_spins() {

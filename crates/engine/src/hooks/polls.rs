@@ -14,11 +14,14 @@ const EVERY: u32 = 4_000_000;
 /// To be called at times that do not depend on samples. A thread that polls while a timer is set waits for that.
 pub fn check() {
     let clock = hot!().clock;
-    let polls = &mut current().spins.polls;
+    let spins = &mut current().spins;
+    let known = spins.is_spinning();
+    let polls = &mut spins.polls;
     if clock < polls.next || !engine().sim.timers.is_empty() {
         return;
     }
     let first = polls.next == 0;
-    *polls = Polls { next: clock + ticks(EVERY), on: !first, others: 0 };
-    show_reads(!first);
+    let on = !first && !known;
+    *polls = Polls { next: clock + ticks(EVERY), on, others: 0 };
+    show_reads(on);
 }

@@ -476,6 +476,11 @@ impl Spins {
         self.turns.skips = self.turns.skips.saturating_add(1);
     }
 
+    /// Is the thread in a spin that is being counted?
+    pub fn is_spinning(&self) -> bool {
+        self.spun != 0
+    }
+
     #[inline]
     pub fn spinning(&self) -> bool {
         self.spinning
