@@ -64,6 +64,19 @@ fn a_loop_that_reads_many_words_of_its_own_is_skipped_as_well() {
     assert!(late < 100_000_000, "{late} ns");
 }
 
+/// Such as the expected value of a compare-and-swap.
+#[test]
+fn a_loop_that_stores_to_its_own_stack_spins_and_is_skipped() {
+    for compiler in Compiler::installed() {
+        let program = compiler.program("truths/spins.c", &["-DSTORES"]);
+        let report = Simulation::of(&program).cpus("1").args("7 4000000").report();
+        let compute = report.at(1).share("compute");
+        assert!(compute < 0.1, "{compiler:?}: {compute}");
+        let (late, counted) = spins_of(&program, "1", "7 200000000");
+        assert!(late < 100_000_000 && counted == 200_000, "{compiler:?}: {late} ns, {counted}");
+    }
+}
+
 /// Beside a busy sibling, a system call takes longer than a few pauses: yielding is waiting all the same, and no computing.
 #[test]
 fn a_waiter_that_yields_spins() {

@@ -69,7 +69,7 @@ macro_rules! register {
 }
 pub(crate) use register;
 
-/// What follows a hook's call of its body, where the next read is to save its registers: the stack below is set to zero. Frames
+/// What follows a hook's call of its body, where the next read is to save its registers, or an iteration's reads are shown: the stack below is set to zero. Frames
 /// of the program's there have words that it never writes, and that are compared ([`crate::scheduling::turns`]): what the
 /// runtime left in them differs each time. Not on stacks that the program has made itself, which are not compared, and may
 /// end where this would write. Keeps rax and rdx.
@@ -78,8 +78,10 @@ macro_rules! cleans {
         "
         mov rcx, ds:[{captured}]
         cmp qword ptr [rcx], {wanted}
+        je 4f
+        cmp dword ptr ds:[{hot}], {shown}
         jne 3f
-        mov rdi, {stacks}
+        4: mov rdi, {stacks}
         mov r8, rsp
         sub r8, rdi
         shr r8, {stacks_bits}
@@ -134,6 +136,8 @@ macro_rules! look_entry {
                 captured = const crate::hot::CAPTURED,
                 done = const crate::hot::Captured::DONE,
                 wanted = const crate::hot::Captured::WANTED,
+                hot = const crate::hot::HOT,
+                shown = const crate::hot::READS_SHOWN,
                 below = const crate::entry::BELOW,
                 stacks = const crate::layout::STACKS,
                 stacks_bits = const crate::entry::STACKS_BITS,
@@ -143,3 +147,31 @@ macro_rules! look_entry {
     };
 }
 pub(crate) use look_entry;
+
+/// The entry of a store, whose `$body` may be called while the reads of a loop are compared.
+macro_rules! store_entry {
+    ($name:ident $body:path) => {
+        #[unsafe(naked)]
+        pub extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 8",
+                "call {body}",
+                "add rsp, 8",
+                ".cfi_adjust_cfa_offset -8",
+                $crate::entry::cleans!(),
+                ".cfi_endproc",
+                captured = const crate::hot::CAPTURED,
+                wanted = const crate::hot::Captured::WANTED,
+                hot = const crate::hot::HOT,
+                shown = const crate::hot::READS_SHOWN,
+                below = const crate::entry::BELOW,
+                stacks = const crate::layout::STACKS,
+                stacks_bits = const crate::entry::STACKS_BITS,
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use store_entry;

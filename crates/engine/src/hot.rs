@@ -63,6 +63,9 @@ impl Captured {
     pub const DONE: u64 = 2;
 }
 
+/// As an immediate operand has it: [`Lease::READS_SHOWN`].
+pub const READS_SHOWN: i32 = Lease::READS_SHOWN as i32;
+
 pub const CAPTURED: u64 = HOT + offset_of!(Hot, captured) as u64;
 
 /// The address of the hot state: `corefold cc` compiles it in, so that an access needs no look-up. Below the lowest address of any program, above what the kernel forbids.

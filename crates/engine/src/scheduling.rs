@@ -17,6 +17,7 @@ pub mod sched;
 pub mod shown;
 pub mod spin;
 pub mod spin_skip;
+pub mod stack_stores;
 pub mod store_buffer;
 pub mod timers;
 pub mod trace;

@@ -183,6 +183,13 @@ impl Sim {
         self.cpus[self.cpu].tags.0 = lease.tag;
     }
 
+    /// Makes every plain store of the running CPU an event, or not any more.
+    pub fn show_stores(&mut self, all: bool, lease: &mut Lease) {
+        let own = Tag::private_dirty(self.cpu as u32).bits();
+        lease.tag_dirty = if all { Lease::NO_TAG } else { own };
+        self.cpus[self.cpu].tags.1 = lease.tag_dirty;
+    }
+
     /// No other CPU and no timer is behind the running CPU.
     #[inline]
     pub fn is_last(&self, clock: Ticks) -> bool {

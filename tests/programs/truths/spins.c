@@ -38,7 +38,14 @@ __attribute__((noinline)) static int is_time(long wanted) {
 #endif
 
 static void *wait_for_flag(void *seen) {
-#ifdef READS
+#ifdef STORES
+    // As a loop around a compare-and-swap keeps the value that it expects, and as some make a fence.
+    int expected;
+    do {
+        expected = seen_flag();
+        __asm__ volatile("lock notl %0" : "+m"(expected));
+    } while (expected == ~0);
+#elif defined READS
     // More words than a spin has places for, on lines that nobody else uses.
     volatile long *own = aligned_alloc(64, 128);
     for (int i = 0; i < 12; i++)
@@ -61,6 +68,15 @@ static void *wait_for_flag(void *seen) {
 
 static void *give_up(void *looked) {
     long looks = 0;
+#ifdef STORES
+    // It counts on its stack, and beside it.
+    static _Thread_local volatile long again;
+    while (looks < LOOKS && !atomic_load_explicit(&never, memory_order_acquire)) {
+        __asm__ volatile("incq %0" : "+m"(looks));
+        again++;
+    }
+    looks = looks == again ? looks : -1;
+#endif
     while (looks < LOOKS && !atomic_load_explicit(&never, memory_order_acquire))
         looks++;
     *(long *)looked = looks;

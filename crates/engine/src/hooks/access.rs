@@ -43,7 +43,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let mut event = event(What::Load, address, size as u32, pc, AccessKind::Read);
     let tag = *tag_of(address);
     if !tag.is_untouched() && tag.private_cpu().is_none() {
-        ends_spin_by_store(address);
+        ends_spin_by_store(address, pc);
         let spins = &mut current().spins;
         event.may_be_old = !spins.again(pc, address);
         event.awaited = spins.continues(pc, address);
@@ -64,6 +64,12 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     hot!().wrote = 1;
     if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
         return;
+    }
+    if shown::shows_stores() && keeps_to_stack(address) && hot!().tag != Lease::NO_TAG {
+        let own = Tag::private_dirty(engine().sim.cpu as u32);
+        if *tag_of(address) == own {
+            return;
+        }
     }
     if l1_refill::fetched(address, pc, size, Kind::Store, AccessKind::Write) {
         return;
@@ -164,9 +170,12 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) {
 /// A fiber that has stored something since it last looked does not spin, when it looks at `address` now. It may go on
 /// waiting, if it has only tried to take that word.
 #[inline]
-fn ends_spin_by_store(address: u64) {
+fn ends_spin_by_store(address: u64, pc: u64) {
     if wrote() {
         let fiber = current();
+        if hot!().traced == 0 && fiber.spins.stores.looks_again(pc, address) {
+            shown::show_stores(true);
+        }
         fiber.ends_spin();
         match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
             true => LOCKS.with(|locks| locks.not_taken(address)),
@@ -179,7 +188,7 @@ fn ends_spin_by_store(address: u64) {
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
 pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
-    ends_spin_by_store(address);
+    ends_spin_by_store(address, pc);
     let engine = engine();
     let fiber = &mut fibers()[engine.sched.fiber];
     let cpu = engine.sim.cpu as u32;
@@ -187,7 +196,36 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
         fiber.spun(spun);
     }
+    if fiber.spins.stores.on() && !fiber.spins.stores.looks(pc, fiber.spins.spinning()) {
+        shown::show_stores(false);
+    }
     fiber.takes_back();
+}
+
+/// The running thread, whose stores are shown, stores. Is that to its stack, on a line that only its CPU knows? That
+/// changes nothing for others, and ends no spin.
+#[cold]
+pub fn keeps_to_stack(address: u64) -> bool {
+    let spins = &mut current().spins;
+    let tag = *tag_of(address);
+    let only_own = tag.is_untouched() || tag.private_cpu() == Some(engine().sim.cpu as u32);
+    let keeps = spins.stores.on() && only_own && spins.is_on_stack(address);
+    if keeps {
+        hot!().wrote = 0;
+        spins.note_read(address);
+    } else {
+        stores_elsewhere();
+    }
+    keeps
+}
+
+/// The running thread does something that may be a store to anything.
+#[inline]
+pub fn stores_elsewhere() {
+    if shown::shows_stores() {
+        current().spins.stores.elsewhere();
+        shown::show_stores(false);
+    }
 }
 
 /// A read-modify-write has changed the word, where it failed to when it was last tried: did the thread back off in between?

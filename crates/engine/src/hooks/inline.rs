@@ -4,13 +4,14 @@
 //! A plain access to a line that the running CPU already has alone costs one comparison, and a basic
 //! block one addition: both are written in assembly, because they need their return address (it names
 //! the block) and run hundreds of millions of times a second. All else goes to a slow path in Rust.
-use crate::entry::{cleans, look_entry};
+use crate::entry::{cleans, look_entry, store_entry};
 use crate::hooks::access::{plain_read, plain_write};
 use crate::hot::HOT;
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
 use core::arch::naked_asm;
 
 look_entry! { look_plainly "" plain_read }
+store_entry! { store_plainly plain_write }
 
 /// A basic block begins: `return address` names it, its cost is in a table indexed by that address.
 #[unsafe(naked)]
@@ -112,7 +113,7 @@ macro_rules! write_hook {
                 hot = const HOT,
                 shadow = const SHADOW,
                 size = const $size,
-                slow = sym crate::hooks::access::plain_write,
+                slow = sym store_plainly,
             )
         }
     )*};
@@ -197,8 +198,8 @@ macro_rules! inlined_slow {
 inlined_slow! {
     corefold_line_read1 1 look_plainly corefold_line_read2 2 look_plainly corefold_line_read4 4 look_plainly
     corefold_line_read8 8 look_plainly corefold_line_read16 16 look_plainly
-    corefold_line_write1 1 plain_write corefold_line_write2 2 plain_write corefold_line_write4 4 plain_write
-    corefold_line_write8 8 plain_write corefold_line_write16 16 plain_write
+    corefold_line_write1 1 store_plainly corefold_line_write2 2 store_plainly corefold_line_write4 4 store_plainly
+    corefold_line_write8 8 store_plainly corefold_line_write16 16 store_plainly
 }
 
 /// A block whose cost cell is still empty.
@@ -222,6 +223,8 @@ pub extern "C" fn corefold_block_limit(_pc: u64) {
         ".cfi_endproc",
         captured = const crate::hot::CAPTURED,
         wanted = const crate::hot::Captured::WANTED,
+        hot = const crate::hot::HOT,
+        shown = const crate::hot::READS_SHOWN,
         below = const crate::entry::BELOW,
         stacks = const crate::layout::STACKS,
         stacks_bits = const crate::entry::STACKS_BITS,

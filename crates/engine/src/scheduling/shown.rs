@@ -17,6 +17,19 @@ pub fn show_reads(all: bool) {
     }
 }
 
+/// The same for every plain store.
+pub fn show_stores(all: bool) {
+    if !all_accesses() && hot!().traced == 0 {
+        engine().sim.show_stores(all, hot!());
+    }
+}
+
+/// Has every store since?
+#[inline]
+pub fn shows_stores() -> bool {
+    hot!().tag_dirty == Lease::NO_TAG
+}
+
 /// Has it since [`show_reads`]?
 pub fn shows_reads() -> bool {
     hot!().tag == Lease::READS_SHOWN || all_accesses()

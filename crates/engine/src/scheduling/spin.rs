@@ -8,8 +8,10 @@ use crate::engine::{engine, line_start};
 use crate::hot::{Captured, hot};
 use crate::scheduling::alike::Alike;
 use crate::scheduling::look::{Look, NOTHING, Spun};
+use crate::scheduling::stack_stores::StackStores;
 use crate::scheduling::turns::Turns;
 use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
+use crate::stacks;
 use crate::state::hooks::Polls;
 use crate::storage::relayout::simulated;
 use corefold_model::Ticks;
@@ -70,6 +72,7 @@ pub struct Spins {
     refused: Spun,
     alike: Alike,
     pub polls: Polls,
+    pub stores: StackStores,
     /// Where the thread's stack of calls begins.
     frames_base: *const u64,
 }
@@ -99,6 +102,7 @@ impl Spins {
             refused: Spun::default(),
             alike: Alike::default(),
             polls: Polls::default(),
+            stores: StackStores::default(),
             frames_base,
         }
     }
@@ -407,6 +411,11 @@ impl Spins {
         if self.turns.watching && cost::calls_unseen(pc) {
             self.turns.is_impure();
         }
+    }
+
+    /// Is this a line of the thread's stack, where a spin may store?
+    pub fn is_on_stack(&self, address: u64) -> bool {
+        stacks::slot_of(address) == stacks::slot_of(self.frames_base as u64)
     }
 
     /// Other data that the loop reads has been written: it may behave differently now.
