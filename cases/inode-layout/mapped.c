@@ -97,6 +97,7 @@ _Static_assert(offsetof(struct inode, i_data.i_mmap_rwsem) == HEAD + BEFORE + SE
 static struct cf_slab inodes;
 static struct inode *hot;
 static pthread_barrier_t begin;
+static pthread_mutex_t setting_up = PTHREAD_MUTEX_INITIALIZER;
 static long operations, count;
 static uint64_t between;
 
@@ -221,10 +222,13 @@ static void *task(void *argument)
 {
 	uint64_t number = (uint64_t)(uintptr_t)argument;
 	struct inode **own = is_small ? NULL : calloc((size_t)count, sizeof(*own));
+	// One task after the other: so many at once would only wait for the slab's lock.
+	pthread_mutex_lock(&setting_up);
 	for (long i = 0; own && i < count; i++) {
 		own[i] = cf_slab_alloc(&inodes);
 		memset(own[i], 0, sizeof *own[i]);
 	}
+	pthread_mutex_unlock(&setting_up);
 	pthread_barrier_wait(&begin);
 	if (!number)
 		CF_REGION_BEGIN();
@@ -235,8 +239,10 @@ static void *task(void *argument)
 	pthread_barrier_wait(&begin);
 	if (!number)
 		CF_REGION_END();
+	pthread_mutex_lock(&setting_up);
 	for (long i = 0; own && i < count; i++)
 		cf_slab_free(&inodes, own[i]);
+	pthread_mutex_unlock(&setting_up);
 	free(own);
 	return NULL;
 }

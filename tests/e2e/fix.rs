@@ -64,6 +64,16 @@ fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
     }
 }
 
+/// The other line of a pair may be one whose parts are simulated elsewhere.
+#[test]
+fn layouts_are_tried_where_lines_are_fetched_in_pairs() {
+    for (args, layout) in [("8 bytes", "bytes of pool[0-119] that"), ("8 statistics", "statistics.hits on")] {
+        let document = Recorded::new(&program(PROGRAM), args).fix("--machine skx-8s-8176");
+        let all = layouts(&document);
+        assert!(all[0].0.starts_with(layout) && all[0].1 > 0.2, "{all:?}");
+    }
+}
+
 /// One is mended, and the line that it was on costs as much as before: what else is there comes next.
 #[test]
 fn what_waits_once_the_first_is_mended_is_found_too() {

@@ -69,7 +69,7 @@ macro_rules! register {
 }
 pub(crate) use register;
 
-/// What follows a hook's call of its body, where the next read is to save its registers, or an iteration's reads are shown: the stack below is set to zero. Frames
+/// What follows a hook's call of its body, where the next read is to save its registers, or while an iteration's reads are collected: the stack below is set to zero. Frames
 /// of the program's there have words that it never writes, and that are compared ([`crate::scheduling::turns`]): what the
 /// runtime left in them differs each time. Not on stacks that the program has made itself, which are not compared, and may
 /// end where this would write. Keeps rax and rdx.
@@ -79,8 +79,8 @@ macro_rules! cleans {
         mov rcx, ds:[{captured}]
         cmp qword ptr [rcx], {wanted}
         je 4f
-        cmp dword ptr ds:[{hot}], {shown}
-        jne 3f
+        cmp qword ptr [rcx + {watched}], 0
+        je 3f
         4: mov rdi, {stacks}
         mov r8, rsp
         sub r8, rdi
@@ -136,8 +136,7 @@ macro_rules! look_entry {
                 captured = const crate::hot::CAPTURED,
                 done = const crate::hot::Captured::DONE,
                 wanted = const crate::hot::Captured::WANTED,
-                hot = const crate::hot::HOT,
-                shown = const crate::hot::READS_SHOWN,
+                watched = const core::mem::offset_of!(crate::hot::Captured, watched),
                 below = const crate::entry::BELOW,
                 stacks = const crate::layout::STACKS,
                 stacks_bits = const crate::entry::STACKS_BITS,
@@ -164,8 +163,7 @@ macro_rules! store_entry {
                 ".cfi_endproc",
                 captured = const crate::hot::CAPTURED,
                 wanted = const crate::hot::Captured::WANTED,
-                hot = const crate::hot::HOT,
-                shown = const crate::hot::READS_SHOWN,
+                watched = const core::mem::offset_of!(crate::hot::Captured, watched),
                 below = const crate::entry::BELOW,
                 stacks = const crate::layout::STACKS,
                 stacks_bits = const crate::entry::STACKS_BITS,

@@ -56,15 +56,14 @@ pub struct Captured {
     pub others: u64,
     /// Not 0: a loop within an assembly statement has come round since the last read of one.
     pub comes_round: u64,
+    /// Not 0: the lines that the loop reads are being collected, and its stack is compared.
+    pub watched: u64,
 }
 
 impl Captured {
     pub const WANTED: u64 = 1;
     pub const DONE: u64 = 2;
 }
-
-/// As an immediate operand has it: [`Lease::READS_SHOWN`].
-pub const READS_SHOWN: i32 = Lease::READS_SHOWN as i32;
 
 pub const CAPTURED: u64 = HOT + offset_of!(Hot, captured) as u64;
 
@@ -106,7 +105,7 @@ pub fn map() -> bool {
 /// The return-address stack of a process that is not simulated: one slot that is written and not read.
 static mut IDLE_FRAME: [u64; 2] = [0; 2];
 /// Requested by nobody.
-static mut IDLE_CAPTURED: Captured = Captured { state: 0, registers: [0; 7], others: 0, comes_round: 0 };
+static mut IDLE_CAPTURED: Captured = Captured { state: 0, registers: [0; 7], others: 0, comes_round: 0, watched: 0 };
 
 macro_rules! hot {
     () => {

@@ -18,8 +18,11 @@ impl Model {
     }
 
     /// Brings a line to the core of `cpu` if nothing stands in the way: a prefetch is dropped where a request
-    /// for the line is under way.
+    /// for the line is under way. Of a line whose parts are simulated elsewhere there is nothing to bring.
     pub fn prefetch(&mut self, tag: &mut Tag, cpu: u32, address: u64, now: Ticks) {
+        if *tag == Tag::ELSEWHERE {
+            return;
+        }
         let core = self.core_of(cpu);
         let line = address >> self.line_shift;
         if tag.is_untouched() {

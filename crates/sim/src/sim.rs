@@ -258,8 +258,10 @@ impl Sim {
         for c in self.siblings(self.cpu) {
             let c = &self.cpus[c];
             let ends = if c.thread.is_some() { Ticks::MAX } else { c.clock };
-            busy |= (c.busy_from..ends).contains(&clock);
-            change = [c.busy_from, ends, change].into_iter().filter(|time| *time > clock).min().unwrap_or(Ticks::MAX);
+            let (begun, ended) = (c.busy_from <= clock, ends <= clock);
+            busy |= begun && !ended;
+            change =
+                change.min(if begun { Ticks::MAX } else { c.busy_from }).min(if ended { Ticks::MAX } else { ends });
         }
         (busy, change)
     }

@@ -30,12 +30,31 @@ pub struct Counts {
     pub spin: Ticks,
     /// Of the spin, what had been charged as stall.
     relieved: Ticks,
-    cpus: CpuSet,
+    /// One bit each of the first CPUs: all the others.
+    cpus: [u64; FIRST_WORDS],
+    other_cpus: CpuSet,
     /// By offset, in the order of their first access.
     conflicts: Vec<Conflict>,
 }
 
+const FIRST_WORDS: usize = 2;
+
 impl Counts {
+    #[inline]
+    fn by(&mut self, cpu: u32) {
+        match self.cpus.get_mut(cpu as usize / 64) {
+            Some(word) => *word |= 1 << (cpu % 64),
+            None => self.other_cpus.insert(cpu),
+        }
+    }
+
+    fn cpus(&self) -> CpuSet {
+        let first = (0..64 * FIRST_WORDS as u32).filter(|cpu| self.cpus[*cpu as usize / 64] >> (cpu % 64) & 1 != 0);
+        let mut cpus: CpuSet = first.collect();
+        cpus.add(&self.other_cpus);
+        cpus
+    }
+
     /// Subtracts up to `stall`.
     pub fn relieve(&mut self, stall: Ticks) -> Ticks {
         let here = self.stall.min(stall);
@@ -82,7 +101,7 @@ impl Counts {
             transfers: self.transfers,
             stall: cycles(self.stall),
             spin: cycles(self.spin),
-            cpus: self.cpus.clone(),
+            cpus: self.cpus(),
             conflicts: self.conflicts.clone(),
         }
     }
@@ -95,7 +114,13 @@ struct Shared {
     objects: Vec<Object>,
     transfers: [u64; CLASSES],
     users: Users,
+    /// A cache of the numbers of some of its sites.
+    recent: [(Key, u32); RECENT_SITES],
 }
+
+const RECENT_SITES: usize = 4;
+/// No key of a line that is.
+const NO_SITE: (Key, u32) = (Key { line: u32::MAX, pc: 0, offset: 0, size: 0, kind: 0 }, 0);
 
 /// Uncontended transfers (first touch, read-only, single hand-off), of which there are millions: counted by region of
 /// memory and place in the code, with one line as an example.
@@ -125,7 +150,9 @@ pub struct Sites {
     /// A cache of the last regions of some places in the code: a loop goes through a region line by line.
     recent: [Option<(Region, u32)>; RECENT],
     lines: Vec<Shared>,
-    counts: HashMap<Key, Counts, FxBuildHasher>,
+    counts: Vec<(Key, Counts)>,
+    /// Their numbers there.
+    count_numbers: HashMap<Key, u32, FxBuildHasher>,
 }
 
 pub static SITES: Carrier<Sites> = Carrier::new(Sites {
@@ -133,7 +160,8 @@ pub static SITES: Carrier<Sites> = Carrier::new(Sites {
     numbers: HashMap::with_hasher(FxBuildHasher),
     recent: [None; RECENT],
     lines: Vec::new(),
-    counts: HashMap::with_hasher(FxBuildHasher),
+    counts: Vec::new(),
+    count_numbers: HashMap::with_hasher(FxBuildHasher),
 });
 
 const KINDS: [AccessKind; 6] = [
@@ -149,7 +177,8 @@ const KINDS: [AccessKind; 6] = [
 pub fn line_shared(address: u64) {
     let line = line_start(address);
     let objects = crate::storage::objects::objects_on(line, engine().launch.machine.line_bytes.into());
-    let shared = Shared { address: line, objects, transfers: [0; CLASSES], users: Users::default() };
+    let (transfers, recent) = ([0; CLASSES], [NO_SITE; RECENT_SITES]);
+    let shared = Shared { address: line, objects, transfers, users: Users::default(), recent };
     SITES.with(|sites| sites.lines.push(shared));
 }
 
@@ -177,10 +206,14 @@ impl Shared {
 
 impl Sites {
     pub fn at(&mut self, line: u32, pc: u64, kind: AccessKindCode, address: u64, size: u8, cpu: u32) -> &mut Counts {
-        let offset = (address - self.lines[line as usize].address) as u8;
-        let key = Key { line, pc, offset, size, kind };
-        let counts = self.counts.entry(key).or_default();
-        counts.cpus.insert(cpu);
+        let shared = &mut self.lines[line as usize];
+        let key = Key { line, pc, offset: (address - shared.address) as u8, size, kind };
+        let recent = &mut shared.recent[(pc as usize >> 2 ^ usize::from(kind)) % RECENT_SITES];
+        if recent.0 != key {
+            *recent = (key, number_of(&mut self.count_numbers, &mut self.counts, key));
+        }
+        let counts = &mut self.counts[recent.1 as usize].1;
+        counts.by(cpu);
         counts
     }
 
@@ -193,7 +226,7 @@ impl Sites {
         };
         self.recent[slot] = Some((key, number));
         let passed = &mut self.regions[number as usize].1;
-        passed.counts.cpus.insert(cpu);
+        passed.counts.by(cpu);
         passed
     }
 
@@ -275,10 +308,11 @@ impl Sites {
     /// Forgets all counts: the region of interest begins.
     pub fn clear(&mut self) {
         self.counts.clear();
+        self.count_numbers.clear();
         self.regions.clear();
         self.numbers.clear();
         self.recent = Default::default();
-        self.lines.iter_mut().for_each(|l| l.transfers = [0; CLASSES]);
+        self.lines.iter_mut().for_each(|l| (l.transfers, l.recent) = ([0; CLASSES], [NO_SITE; RECENT_SITES]));
     }
 
     /// Transfers over all lines, by class.
@@ -306,11 +340,11 @@ impl Sites {
         let mut places = alloc::vec![None; self.lines.len()];
         order.iter().enumerate().for_each(|(place, (.., line))| places[*line] = Some(place));
         let mut lines: Vec<Line> = order.iter().map(|(.., line)| self.line(*line as u32, line_bytes)).collect();
-        let mut keys: Vec<&Key> = self.counts.keys().filter(|key| places[key.line as usize].is_some()).collect();
-        keys.sort_unstable();
-        for key in keys {
+        let mut sites: Vec<_> = self.counts.iter().filter(|(key, _)| places[key.line as usize].is_some()).collect();
+        sites.sort_unstable_by_key(|(key, _)| *key);
+        for (key, counts) in sites {
             let place = places[key.line as usize].expect("others were left out");
-            self.add_site(&mut lines[place], key);
+            add_site(&mut lines[place], key, counts);
         }
         lines
     }
@@ -344,13 +378,20 @@ impl Sites {
         let Shared { address, objects, transfers, .. } = shared;
         Line { address, bytes, objects, transfers, stall: 0, spin: 0, sites: Vec::new() }
     }
+}
 
-    fn add_site(&self, line: &mut Line, key: &Key) {
-        let site = self.counts[key].site(key.pc, key.kind, key.offset, key.size);
-        line.stall += site.stall;
-        line.spin += site.spin;
-        line.sites.push(site);
-    }
+fn number_of(numbers: &mut HashMap<Key, u32, FxBuildHasher>, counts: &mut Vec<(Key, Counts)>, key: Key) -> u32 {
+    *numbers.entry(key).or_insert_with(|| {
+        counts.push((key, Counts::default()));
+        counts.len() as u32 - 1
+    })
+}
+
+fn add_site(line: &mut Line, key: &Key, counts: &Counts) {
+    let site = counts.site(key.pc, key.kind, key.offset, key.size);
+    line.stall += site.stall;
+    line.spin += site.spin;
+    line.sites.push(site);
 }
 
 const _: () = assert!(Class::Upgrade as usize == corefold_model::Class::Upgrade as usize);

@@ -5,17 +5,18 @@ use corefold_recording::Conflict;
 /// The number of pieces of a line that are tracked: bytes, unless lines are larger.
 const PIECES: usize = 64;
 const NOBODY: u16 = u16::MAX;
-const SEVERAL: u16 = u16::MAX - 1;
 
-/// The accesses to a line, from the first write after others had copies of it.
+/// The accesses to a line, from the first write after others had copies of it. Sets of pieces are a bit each.
 #[derive(Clone)]
 pub struct Users {
     writer: u16,
     last_write: u8,
-    /// Pieces that `writer` wrote, a bit each; and those that anybody ever did.
+    /// What `writer` wrote, and what anybody ever did.
     written: u64,
     ever: u64,
-    /// Who read each piece since.
+    /// What was read since, and what of that by several CPUs; who read a piece that only one has.
+    read: u64,
+    several: u64,
     readers: [u16; PIECES],
     /// The last reads of two CPUs, and their offsets.
     reads: [(u16, u8); 2],
@@ -32,7 +33,16 @@ pub struct Use {
 
 impl Default for Users {
     fn default() -> Users {
-        Users { writer: NOBODY, last_write: 0, written: 0, ever: 0, readers: [NOBODY; PIECES], reads: [(NOBODY, 0); 2] }
+        Users {
+            writer: NOBODY,
+            last_write: 0,
+            written: 0,
+            ever: 0,
+            read: 0,
+            several: 0,
+            readers: [NOBODY; PIECES],
+            reads: [(NOBODY, 0); 2],
+        }
     }
 }
 
@@ -42,15 +52,18 @@ impl Use {
     }
 
     /// The pieces that it touches.
-    fn pieces(&self) -> core::ops::Range<usize> {
-        let end = u32::from(self.offset) + u32::from(self.size.max(1));
-        let first = usize::from(self.offset) >> self.shift();
-        first..(((end - 1) >> self.shift()) as usize + 1).min(PIECES).max(first + 1)
-    }
-
     fn mask(&self) -> u64 {
-        self.pieces().fold(0, |mask, piece| mask | 1 << piece)
+        let end = u32::from(self.offset) + u32::from(self.size.max(1));
+        let first = u32::from(self.offset) >> self.shift();
+        let last = ((end - 1) >> self.shift()).min(PIECES as u32 - 1).max(first);
+        (u64::MAX >> (PIECES as u32 - 1 - (last - first))) << first
     }
+}
+
+fn pieces(mask: u64) -> impl Iterator<Item = usize> {
+    core::iter::successors(Some(mask), |rest| Some(rest & (rest - 1)))
+        .take_while(|rest| *rest != 0)
+        .map(|rest| rest.trailing_zeros() as usize)
 }
 
 impl Users {
@@ -65,12 +78,13 @@ impl Users {
         if other_wrote && both != 0 {
             return found(at(both.trailing_zeros() as usize), true);
         }
-        let other_read = |reader: u16| reader != NOBODY && reader != cpu;
+        let others_read = |piece: &usize| self.several >> piece & 1 != 0 || self.readers[*piece] != cpu;
         if by.writes
-            && let Some(piece) = by.pieces().find(|piece| other_read(self.readers[*piece]))
+            && let Some(piece) = pieces(by.mask() & self.read).find(others_read)
         {
             return found(at(piece), false);
         }
+        let other_read = |reader: u16| reader != NOBODY && reader != cpu;
         if other_wrote {
             return found(self.last_write, true);
         }
@@ -95,7 +109,8 @@ impl Users {
             let mask = by.mask();
             let known = self.writer == cpu && self.written & mask == mask;
             if self.writer != cpu || self.reads[0].0 != NOBODY {
-                *self = Users { writer: cpu, ever: self.ever, ..Users::default() };
+                (self.writer, self.written, self.read, self.several) = (cpu, 0, 0, 0);
+                self.reads = [(NOBODY, 0); 2];
             }
             self.written |= mask;
             self.ever |= mask;
@@ -103,11 +118,15 @@ impl Users {
             return !known;
         }
         let mut any = false;
-        for piece in by.pieces() {
-            let reader = &mut self.readers[piece];
-            any |= *reader != cpu && *reader != SEVERAL;
-            *reader = if *reader == NOBODY || *reader == cpu { cpu } else { SEVERAL };
+        for piece in pieces(by.mask() & !self.several) {
+            if self.read >> piece & 1 == 0 {
+                (self.readers[piece], any) = (cpu, true);
+            } else if self.readers[piece] != cpu {
+                self.several |= 1 << piece;
+                any = true;
+            }
         }
+        self.read |= by.mask();
         if self.reads[0].0 != cpu {
             self.reads[1] = self.reads[0];
         }

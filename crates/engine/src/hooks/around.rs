@@ -95,6 +95,7 @@ fn capture(frame: &Frame) {
         registers: [rbx, rbp, r12, r13, r14, r15, stack],
         others: if within { others(frame) } else { 0 },
         comes_round: 0,
+        watched: captured.watched,
     };
 }
 

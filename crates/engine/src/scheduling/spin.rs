@@ -178,6 +178,7 @@ impl Spins {
             self.waits.go_on(found.address, Instant { at: found.at, idle: stalled + self.paused });
         }
         self.spinning = spun;
+        self.captured.watched &= u64::from(self.turns.watching);
         if !spun {
             self.turns.end();
         } else if look.pc == self.turns.pc {

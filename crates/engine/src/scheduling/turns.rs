@@ -88,7 +88,7 @@ impl Turns {
             self.pure = true;
         } else {
             self.image = image;
-            self.watching = true;
+            (self.watching, captured.watched) = (true, 1);
             *read = Default::default();
             show_reads(true);
             hot!().limit = 0;

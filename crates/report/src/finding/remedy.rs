@@ -26,18 +26,28 @@ const CLONES: &str = "fewer clones (pass a reference, or clone once for each thr
 
 /// The sentence; empty where the cause says it already, or where nothing is known to help.
 pub fn remedy(point: &Point, cause: &Cause) -> String {
+    // What the few busy CPUs wait for is not why the others are idle.
+    let (cause, against) = match cause {
+        Cause::Idle(Some(second)) => (&**second, " against that wait"),
+        other => (other, ""),
+    };
     let what = match cause {
         Cause::Lock(lock) if is_rwlock(lock.worst()) => Some(format!("{WRITERS}; {READERS}")),
         Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
         Cause::Lock(lock) => of_lock(lock.worst(), lock.acquisitions),
         Cause::Lines(group) => match lock_on(point, group).filter(|_| group.verdict.sharing != Sharing::False) {
-            Some(lock) => of_lock(lock, lock.acquisitions),
+            Some(lock) => of_lock(lock, lock.acquisitions).map(|what| match of_lines(group) {
+                // Such as the count of a barrier whose sense is polled.
+                Some(PARTS) if lock.kind == LockKind::SpunWord && lock.acquisitions == 0 => {
+                    format!("{what}; for what is counted beside it, {PARTS}")
+                }
+                _ => what,
+            }),
             None => of_lines(group).map(String::from),
         },
-        // What the few busy CPUs wait for is not why the others are idle.
         Cause::Idle(_) | Cause::ManyLines | Cause::Function(_) | Cause::Nothing => None,
     };
-    what.map_or(String::new(), |what| format!("To try: {what}."))
+    what.map_or(String::new(), |what| format!("To try{against}: {what}."))
 }
 
 fn is_rwlock(lock: &LockUse) -> bool {

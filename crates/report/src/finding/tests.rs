@@ -212,6 +212,22 @@ fn a_queue_is_named_instead_of_the_line_of_its_nodes() {
     assert!(text.contains("To try: if it is a lock, hold it for less time"), "{text}");
 }
 
+/// The threads of a barrier count themselves, and poll the word that the last of them changes.
+#[test]
+fn what_is_counted_beside_a_flag_has_a_remedy_too() {
+    let mut run = spend(timed(8, 1_000_000), 10, 40, 50, 0);
+    let mut line = hot_line(0x1000, "barrier (b.c:3)", 3_200_000);
+    line.spin = 4_000_000;
+    let arrive = site(&place("arrive", "b.c", 10), AccessKind::Rmw, "barrier.value", 3_200_000, 0);
+    let poll = site(&place("poll", "b.c", 20), AccessKind::AtomicLoad, "barrier.sense", 0, 4_000_000);
+    line.sites = vec![against(arrive, "barrier.value"), poll];
+    let mut sense = lock("barrier.sense", LockKind::SpunWord, 0x1008, 3_000_000);
+    sense.acquisitions = 0;
+    (run.lines, run.locks) = (vec![line], vec![sense]);
+    let text = said(&[timed(1, 1_000_000), run]);
+    assert!(text.contains("if a flag, set it sooner; for what is counted beside it, a part for each CPU"), "{text}");
+}
+
 #[test]
 fn sleeps_are_named_where_they_are_more_than_start_up_waits() {
     let slept = |sleeps, started| {
@@ -419,6 +435,7 @@ fn a_lock_that_keeps_the_cpus_idle_stays_the_finding() {
         text.contains("On average only 1.6 of the 8 CPUs") && text.contains("Besides, 10% of thread time"),
         "{text}"
     );
+    assert!(text.contains("To try against that wait: hold it for less time"), "{text}");
 }
 
 #[test]
