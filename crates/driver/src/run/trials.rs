@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use corefold_launch::Relayout;
 use corefold_recording::Run;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -41,6 +42,9 @@ pub fn trials(options: &Options, layouts: &[Vec<Relayout>]) -> Result<(Vec<Run>,
         launch.relayouts.clone_from(&layouts[number]);
         let mut child = launched.start(options, &launch)?;
         let ended = wait::wait(&mut child, options.timeout, &interrupts)?;
+        if ended.status.code() == Some(corefold_launch::EXIT_ENGINE) {
+            bar.suspend(|| tell_fault(&launched.printed(launch.cpus)));
+        }
         Ok(outcome::run(&launch, &ended))
     };
     let next = AtomicUsize::new(0);
@@ -62,4 +66,12 @@ pub fn trials(options: &Options, layouts: &[Vec<Relayout>]) -> Result<(Vec<Run>,
     bar.finish_and_clear();
     let runs = done.into_inner().expect("no worker panics").into_iter().map_while(|run| run);
     Ok((runs.collect::<Result<_>>()?, interrupts.caught()))
+}
+
+/// The runtime failed, not the program: that is said, whatever becomes of the layout.
+fn tell_fault(printed: &Path) {
+    let text = std::fs::read(printed).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let fault = text.lines().rfind(|line| line.starts_with("corefold: ")).unwrap_or("corefold: fault in the runtime");
+    eprintln!("{fault}\ncorefold: that is an error of corefold, not of the program; the layout counts as failed");
 }

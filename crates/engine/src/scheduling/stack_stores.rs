@@ -46,7 +46,7 @@ impl StackStores {
             }
             return false;
         }
-        (self.times, self.others) = (self.times + 1, 0);
+        (self.times, self.others) = (self.times.saturating_add(1), 0);
         self.on = self.times >= SUSPECTED || place == self.known;
         self.on
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layouts that were tried, by gain: as text, and as a document.
-use super::{BySlot, Fixes, Luck, Other, Patch, Trial, Verified, gains_more};
+use super::{ALIKE, BySlot, Fixes, Luck, Other, Patch, Trial, Verified, gains_more};
 use crate::json::shape;
 use crate::style::{Style, escaped, source, visible, wrap};
 use crate::table::{Align, Table};
@@ -57,7 +57,9 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     let best = fixes.layouts[0].layout();
     let is_clipped = !table.contains(&best);
     out += &table;
-    if is_clipped {
+    if !gains_more(fixes.layouts[0].gain, 0.0) {
+        out += &format!("\nno layout gains {:.0}% or more here; less says nothing\n", ALIKE * 100.0);
+    } else if is_clipped {
         out += &format!("\n{}", wrap(&format!("first: {best}"), options.width, 0));
     }
     out += "\ngain: of throughput, on this workload and machine; bytes: growth of one object, at most; in all: of the most \
