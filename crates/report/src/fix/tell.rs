@@ -38,8 +38,8 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
         columns.extend([("average", Align::Right), ("worst", Align::Right)]);
     }
     columns.extend([("bytes", Align::Right), ("in all", Align::Right), ("layout", Align::Left)]);
-    let last = columns.len() - 1;
-    let mut table = Table::new(&columns, &[last]);
+    // Layouts differ at their ends: none is cut, however wide that is.
+    let mut table = Table::new(&columns, &[]);
     for trial in &fixes.layouts {
         let mut cells = vec![signed(trial.gain), units::duration(trial.seconds)];
         cells.extend(trial.also.iter().map(|other| signed(other.gain)));
@@ -53,14 +53,9 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
         cells.push(trial.layout());
         table.row(cells);
     }
-    let table = table.print(options.width, style);
-    let best = fixes.layouts[0].layout();
-    let is_clipped = !table.contains(&best);
-    out += &table;
+    out += &table.print(options.width, style);
     if !gains_more(fixes.layouts[0].gain, 0.0) {
         out += &format!("\nno layout gains {:.0}% or more here; less says nothing\n", ALIKE * 100.0);
-    } else if is_clipped {
-        out += &format!("\n{}", wrap(&format!("first: {best}"), options.width, 0));
     }
     out += "\ngain: of throughput, on this workload and machine; bytes: growth of one object, at most; in all: of the most \
             objects that existed at once\n";
