@@ -69,33 +69,50 @@ macro_rules! register {
 }
 pub(crate) use register;
 
-/// What follows a hook's call of its body, where the next read is to save its registers, or while an iteration's reads are collected: the stack below is set to zero. Frames
-/// of the program's there have words that it never writes, and that are compared ([`crate::scheduling::turns`]): what the
-/// runtime left in them differs each time. Not on stacks that the program has made itself, which are not compared, and may
-/// end where this would write. Keeps rax and rdx.
-macro_rules! cleans {
-    () => {
-        "
-        mov rcx, ds:[{captured}]
-        cmp qword ptr [rcx], {wanted}
-        je 4f
-        cmp qword ptr [rcx + {watched}], 0
-        je 3f
-        4: mov rdi, {stacks}
-        mov r8, rsp
-        sub r8, rdi
-        shr r8, {stacks_bits}
-        jnz 3f
-        mov r8, rax
-        lea rdi, [rsp - {below}]
-        mov ecx, {below} / 8
-        xor eax, eax
-        rep stosq
-        mov rax, r8
-        3: ret"
+/// A hook that does what stands first, calls its body, and then, where the next read is to save its registers, or while an
+/// iteration's reads are collected, sets the stack below to zero. Frames of the program's there have words that it never
+/// writes, and that are compared ([`crate::scheduling::turns`]): what the runtime left in them differs each time. Not on
+/// stacks that the program has made itself, which are not compared, and may end where this would write. Keeps rax and rdx.
+macro_rules! calls_and_cleans {
+    ([$($first:literal)*] $body:path $(, $name:ident = const $value:expr)*) => {
+        core::arch::naked_asm!(
+            ".cfi_startproc",
+            $($first,)*
+            "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 8",
+            "call {body}",
+            "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
+            "mov rcx, ds:[{captured}]",
+            "cmp qword ptr [rcx], {wanted}",
+            "je 4f",
+            "cmp qword ptr [rcx + {watched}], 0",
+            "je 3f",
+            "4: mov rdi, {stacks}",
+            "mov r8, rsp",
+            "sub r8, rdi",
+            "shr r8, {stacks_bits}",
+            "jnz 3f",
+            "mov r8, rax",
+            "lea rdi, [rsp - {below}]",
+            "mov ecx, {below} / 8",
+            "xor eax, eax",
+            "rep stosq",
+            "mov rax, r8",
+            "3: ret",
+            ".cfi_endproc",
+            captured = const $crate::hot::CAPTURED,
+            wanted = const $crate::hot::Captured::WANTED,
+            watched = const core::mem::offset_of!($crate::hot::Captured, watched),
+            below = const $crate::entry::BELOW,
+            stacks = const $crate::layout::STACKS,
+            stacks_bits = const $crate::entry::STACKS_BITS,
+            body = sym $body,
+            $($name = const $value,)*
+        )
     };
 }
-pub(crate) use cleans;
+pub(crate) use calls_and_cleans;
 
 /// Bytes: no more than the runtime's own frames have had there, and as deep as those of functions that a spin calls are
 /// likely to be.
@@ -111,65 +128,25 @@ macro_rules! look_entry {
         #[unsafe(naked)]
         $(#[$export])?
         pub extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                $first,
-                "mov rax, ds:[{captured}]",
-                "cmp qword ptr [rax], 0",
-                "jne 2f",
-                "jmp {body}",
-                "2: mov qword ptr [rax], {done}",
-                "mov [rax + 8], rbx",
-                "mov [rax + 16], rbp",
-                "mov [rax + 24], r12",
-                "mov [rax + 32], r13",
-                "mov [rax + 40], r14",
-                "mov [rax + 48], r15",
-                "mov [rax + 56], rsp",
-                "sub rsp, 8",
-                ".cfi_adjust_cfa_offset 8",
-                "call {body}",
-                "add rsp, 8",
-                ".cfi_adjust_cfa_offset -8",
-                $crate::entry::cleans!(),
-                ".cfi_endproc",
-                captured = const crate::hot::CAPTURED,
-                done = const crate::hot::Captured::DONE,
-                wanted = const crate::hot::Captured::WANTED,
-                watched = const core::mem::offset_of!(crate::hot::Captured, watched),
-                below = const crate::entry::BELOW,
-                stacks = const crate::layout::STACKS,
-                stacks_bits = const crate::entry::STACKS_BITS,
-                body = sym $body,
+            $crate::entry::calls_and_cleans!(
+                [
+                    $first
+                    "mov rax, ds:[{captured}]"
+                    "cmp qword ptr [rax], 0"
+                    "jne 2f"
+                    "jmp {body}"
+                    "2: mov qword ptr [rax], {done}"
+                    "mov [rax + 8], rbx"
+                    "mov [rax + 16], rbp"
+                    "mov [rax + 24], r12"
+                    "mov [rax + 32], r13"
+                    "mov [rax + 40], r14"
+                    "mov [rax + 48], r15"
+                    "mov [rax + 56], rsp"
+                ]
+                $body, done = const $crate::hot::Captured::DONE
             )
         }
     };
 }
 pub(crate) use look_entry;
-
-/// The entry of a store, whose `$body` may be called while the reads of a loop are compared.
-macro_rules! store_entry {
-    ($name:ident $body:path) => {
-        #[unsafe(naked)]
-        pub extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "sub rsp, 8",
-                ".cfi_adjust_cfa_offset 8",
-                "call {body}",
-                "add rsp, 8",
-                ".cfi_adjust_cfa_offset -8",
-                $crate::entry::cleans!(),
-                ".cfi_endproc",
-                captured = const crate::hot::CAPTURED,
-                wanted = const crate::hot::Captured::WANTED,
-                watched = const core::mem::offset_of!(crate::hot::Captured, watched),
-                below = const crate::entry::BELOW,
-                stacks = const crate::layout::STACKS,
-                stacks_bits = const crate::entry::STACKS_BITS,
-                body = sym $body,
-            )
-        }
-    };
-}
-pub(crate) use store_entry;

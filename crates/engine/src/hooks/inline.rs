@@ -4,14 +4,19 @@
 //! A plain access to a line that the running CPU already has alone costs one comparison, and a basic
 //! block one addition: both are written in assembly, because they need their return address (it names
 //! the block) and run hundreds of millions of times a second. All else goes to a slow path in Rust.
-use crate::entry::{cleans, look_entry, store_entry};
+use crate::entry::{calls_and_cleans, look_entry};
 use crate::hooks::access::{plain_read, plain_write};
 use crate::hot::HOT;
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK, SHADOW};
 use core::arch::naked_asm;
 
 look_entry! { look_plainly "" plain_read }
-store_entry! { store_plainly plain_write }
+
+/// A plain store may come while the reads of a loop are collected.
+#[unsafe(naked)]
+extern "C" fn store_plainly() {
+    calls_and_cleans!([] plain_write)
+}
 
 /// A basic block begins: `return address` names it, its cost is in a table indexed by that address.
 #[unsafe(naked)]
@@ -211,22 +216,5 @@ pub extern "C" fn corefold_block_unknown(cell: *mut u32, pc: u64) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_block_limit(_pc: u64) {
-    naked_asm!(
-        ".cfi_startproc",
-        "mov rsi, rsp",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
-        "call {limit}",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
-        cleans!(),
-        ".cfi_endproc",
-        captured = const crate::hot::CAPTURED,
-        wanted = const crate::hot::Captured::WANTED,
-        watched = const core::mem::offset_of!(crate::hot::Captured, watched),
-        below = const crate::entry::BELOW,
-        stacks = const crate::layout::STACKS,
-        stacks_bits = const crate::entry::STACKS_BITS,
-        limit = sym crate::hooks::limit::at_block,
-    )
+    calls_and_cleans!(["mov rsi, rsp"] crate::hooks::limit::at_block)
 }
