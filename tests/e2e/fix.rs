@@ -74,6 +74,23 @@ fn layouts_are_tried_where_lines_are_fetched_in_pairs() {
     }
 }
 
+/// No two fields of one object do: `layout --diff` tells of the elements.
+#[test]
+fn elements_that_another_build_has_apart_are_told() {
+    let [close, apart] = [&[][..], &["-DPAD"]].map(|flags| program_with("truths/neighbours.c", flags));
+    let recorded = Recorded::new(&close, "");
+    let mut command = recorded.place.command(corefold());
+    command.args(["layout", "--json", "-", "--hot", "a.rec", "--diff"]).args([&close, &apart]);
+    let said = said(&mut command);
+    let document: Value = serde_json::from_str(&said.out).expect("a JSON document");
+    let change = &document["changes"][0];
+    let elements = ["old_share", "new_share"].map(|key| change["elements"][key].as_f64());
+    assert_eq!((change["name"].as_str(), elements), (Some("slot"), [Some(0.75), Some(0.0)]), "{document}");
+    // Three quarters of what waited are told, as many as no longer share a line.
+    let stall = change["elements"]["stall_share"].as_f64();
+    assert!(stall.is_some_and(|share| share > 0.7), "{document}");
+}
+
 /// One is mended, and the line that it was on costs as much as before: what else is there comes next.
 #[test]
 fn what_waits_once_the_first_is_mended_is_found_too() {

@@ -30,8 +30,27 @@ pub struct Change {
     pub rows: (Rows, Rows),
     /// Pairs of fields of both that share a line in other slots than before; those that matter most first.
     pub pairs: Vec<PairChange>,
-    /// Share of the recording's stall and spin that is for fields that moved together or apart.
+    pub elements: Option<Elements>,
+    /// Share of the recording's stall and spin that is for fields, or elements of an array, that moved together or apart.
     pub heat: f64,
+}
+
+/// Where elements of an array lie without room between them: the share of the places on a line at which one shares a line with
+/// the next, in the old and the new build. Known to matter, if a recording waited for such an array, or if one of them is 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Elements {
+    pub old: f64,
+    pub new: f64,
+    pub heat: f64,
+}
+
+impl Elements {
+    fn new(sizes: (u64, u64), line: u64, heat: f64) -> Option<Elements> {
+        let shared = |size: u64| Some(1.0 - 1.0 / Rows::new(Stride::Bytes(size), size, line).ok()?.period() as f64);
+        let (old, new) = (shared(sizes.0)?, shared(sizes.1)?);
+        let heat = heat * (old - new).abs();
+        (old != new && (heat > 0.0 || old * new == 0.0)).then_some(Elements { old, new, heat })
+    }
 }
 
 #[derive(Debug)]
@@ -164,8 +183,10 @@ fn change(
     pairs.sort_by(|a, b| {
         b.heat.total_cmp(&a.heat).then_with(|| weight(b).0.cmp(&weight(a).0)).then_with(|| a.fields.cmp(&b.fields))
     });
-    let heat = pairs.iter().map(|pair| pair.heat).fold(0.0, f64::max);
-    Ok(Some(Change { name: name.to_owned(), size, gone, added, moved, rows, pairs, heat }))
+    let elements = Elements::new(size, builds.line, builds.heat.map_or(0.0, |heat| heat.of_elements(name)));
+    let of_elements = elements.map_or(0.0, |elements| elements.heat);
+    let heat = pairs.iter().map(|pair| pair.heat).fold(of_elements, f64::max);
+    Ok(Some(Change { name: name.to_owned(), size, gone, added, moved, rows, pairs, elements, heat }))
 }
 
 /// Slots of a pair in the old and the new build, and how many objects they make.

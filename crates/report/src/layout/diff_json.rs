@@ -30,6 +30,14 @@ struct ChangeOut<'a> {
     added: Vec<&'a str>,
     moved: Vec<MovedOut<'a>>,
     pairs: Vec<PairChangeOut<'a>>,
+    elements: Option<ElementsOut>,
+    stall_share: f64,
+}
+
+#[derive(Serialize)]
+struct ElementsOut {
+    old_share: f64,
+    new_share: f64,
     stall_share: f64,
 }
 
@@ -82,6 +90,11 @@ fn change_out(change: &Change) -> ChangeOut<'_> {
         added: change.added.iter().map(|leaf| leaf.path.as_str()).collect(),
         moved: change.moved.iter().map(moved_out).collect(),
         pairs: change.pairs.iter().map(|pair| pair_out(change, pair)).collect(),
+        elements: change.elements.map(|elements| ElementsOut {
+            old_share: elements.old,
+            new_share: elements.new,
+            stall_share: elements.heat,
+        }),
         stall_share: change.heat,
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What differs between two builds, in words.
-use super::diff::{Change, Differences, PairChange};
+use super::diff::{Change, Differences, Elements, PairChange};
 use super::slots_text::slot_list;
 use super::{Look, counted_lines};
 use crate::style::{visible, wrap};
@@ -48,7 +48,7 @@ fn one(change: &Change, look: &Look, hot: bool) -> String {
     };
     let heat = match hot {
         true if change.heat > 0.0 => {
-            format!("; {:.1}% of stall and spin is for a pair of fields that moved", 100.0 * change.heat)
+            format!("; {:.1}% of stall and spin is for fields or elements that moved", 100.0 * change.heat)
         }
         _ => String::new(),
     };
@@ -66,7 +66,20 @@ fn one(change: &Change, look: &Look, hot: bool) -> String {
         }
         _ => {}
     }
+    if let Some(Elements { old, new, heat }) = change.elements {
+        let share = |share: f64| format!("{:.0}%", 100.0 * share);
+        let text = format!(
+            "elements of an array: each shares a line with the next in {} → {} of the places",
+            share(old),
+            share(new)
+        );
+        out += &wrap(&(text + &heat_words(heat)), look.width, 2);
+    }
     out + &packed(change, look)
+}
+
+fn heat_words(heat: f64) -> String {
+    if heat > 0.0 { format!(" [{:.1}% of stall and spin]", 100.0 * heat) } else { String::new() }
 }
 
 /// A size that takes as many lines as before hides that packed objects begin elsewhere on them.
@@ -138,7 +151,7 @@ fn rows(change: &Change, look: &Look) -> String {
 fn pair_words(change: &Change, pair: &PairChange) -> String {
     let names = format!("{}, {}", visible(&pair.fields.0), visible(&pair.fields.1));
     let slots = change.slots();
-    let heat = if pair.heat > 0.0 { format!(" [{:.1}% of stall and spin]", 100.0 * pair.heat) } else { String::new() };
+    let heat = heat_words(pair.heat);
     if slots == 1 {
         let how = if pair.new.is_empty() {
             "moved apart: they no longer share a line"

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 pub struct Heat {
     /// By structure and path of the field in it.
     shares: HashMap<(String, String), f64>,
+    /// Of objects that are arrays of a structure.
+    elements: HashMap<String, f64>,
     /// Structures that were looked into, of one field: types that contain each other many times have no end.
     visited: usize,
 }
@@ -34,6 +36,10 @@ impl Heat {
                 };
                 let share = cost(field.stall, field.spin) / all.max(1.0);
                 if share > 0.0 && record.size > 0 {
+                    let bytes = object.map_or(0, |object| object.bytes);
+                    if let (Some(name), true) = (&record.name, bytes >= 2 * record.size) {
+                        *heat.elements.entry(name.clone()).or_default() += share;
+                    }
                     let offset = field.offset_in_object % record.size;
                     heat.visited = 0;
                     heat.add(types, record, (offset, field.size), share, DEEPEST);
@@ -69,6 +75,10 @@ impl Heat {
 
     pub fn of_field(&self, structure: &str, field: &str) -> f64 {
         self.shares.get(&(structure.to_owned(), field.to_owned())).copied().unwrap_or(0.0)
+    }
+
+    pub fn of_elements(&self, structure: &str) -> f64 {
+        self.elements.get(structure).copied().unwrap_or(0.0)
     }
 
     /// Of two fields that are both used; a line that only one of them is used on costs nothing for the other.
