@@ -180,7 +180,8 @@ static NOINLINE void unmap(struct address_space *mapping, struct area *area)
 	cf_rwsem_write_unlock(&mapping->i_mmap_rwsem);
 }
 
-static void small(uint64_t task)
+// Returns its areas: the last ones stay in the file's tree, which other tasks go through.
+static struct area *small(uint64_t task)
 {
 	uint64_t random = (task + 1) * 0x9e3779b97f4a7c15u;
 	struct area *areas = aligned_alloc(64, AREAS * 64 * ((sizeof *areas + 63) / 64));
@@ -195,7 +196,7 @@ static void small(uint64_t task)
 		map(&hot->i_data, area);
 		CF_PROGRESS("area");
 	}
-	free(areas);
+	return areas;
 }
 
 static NOINLINE uint64_t look_at(struct inode *inode)
@@ -222,6 +223,7 @@ static void *task(void *argument)
 {
 	uint64_t number = (uint64_t)(uintptr_t)argument;
 	struct inode **own = is_small ? NULL : calloc((size_t)count, sizeof(*own));
+	struct area *areas = NULL;
 	// One task after the other: so many at once would only wait for the slab's lock.
 	pthread_mutex_lock(&setting_up);
 	for (long i = 0; own && i < count; i++) {
@@ -233,7 +235,7 @@ static void *task(void *argument)
 	if (!number)
 		CF_REGION_BEGIN();
 	if (is_small)
-		small(number);
+		areas = small(number);
 	else
 		many(own);
 	pthread_barrier_wait(&begin);
@@ -244,6 +246,7 @@ static void *task(void *argument)
 		cf_slab_free(&inodes, own[i]);
 	pthread_mutex_unlock(&setting_up);
 	free(own);
+	free(areas);
 	return NULL;
 }
 
