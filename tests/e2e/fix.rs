@@ -77,7 +77,7 @@ fn layouts_are_tried_where_lines_are_fetched_in_pairs() {
 /// No two fields of one object do: `layout --diff` tells of the elements.
 #[test]
 fn elements_that_another_build_has_apart_are_told() {
-    let [close, apart] = [&[][..], &["-DPAD"]].map(|flags| program_with("truths/neighbours.c", flags));
+    let [close, apart] = [&[][..], &["-DPAD"]].map(|flags| program_with("truths/elements.c", flags));
     let recorded = Recorded::new(&close, "");
     let mut command = recorded.place.command(corefold());
     command.args(["layout", "--json", "-", "--hot", "a.rec", "--diff"]).args([&close, &apart]);
