@@ -30,7 +30,7 @@ pub struct Counts {
     pub spin: Ticks,
     /// Of the spin, what had been charged as stall.
     relieved: Ticks,
-    /// One bit each of the first CPUs: all the others.
+    /// The first CPUs, a bit each, and the others.
     cpus: [u64; FIRST_WORDS],
     other_cpus: CpuSet,
     /// By offset, in the order of their first access.
