@@ -45,6 +45,11 @@ static void *wait_for_flag(void *seen) {
         expected = seen_flag();
         __asm__ volatile("lock notl %0" : "+m"(expected));
     } while (expected == ~0);
+#elif defined COUNTS
+    // As a benchmark counts its operations until it is told to stop.
+    static _Thread_local volatile long done;
+    while (!seen_flag())
+        done++;
 #elif defined READS
     // More words than a spin has places for, on lines that nobody else uses.
     volatile long *own = aligned_alloc(64, 128);

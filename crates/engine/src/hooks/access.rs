@@ -173,7 +173,7 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) {
 fn ends_spin_by_store(address: u64, pc: u64) {
     if wrote() {
         let fiber = current();
-        if hot!().traced == 0 && fiber.spins.stores.looks_again(pc, address) {
+        if hot!().traced == 0 && fiber.spins.stores_between(pc, address) {
             shown::show_stores(true);
         }
         fiber.ends_spin();
@@ -202,14 +202,14 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     fiber.takes_back();
 }
 
-/// The running thread, whose stores are shown, stores. Is that to its stack, on a line that only its CPU knows? That
-/// changes nothing for others, and ends no spin.
+/// The running thread, whose stores are shown, stores. Is that to its stack near the pointer, on a line that only its CPU
+/// knows? That changes nothing for others, and ends no spin.
 #[cold]
 pub fn keeps_to_stack(address: u64) -> bool {
     let spins = &mut current().spins;
     let tag = *tag_of(address);
     let only_own = tag.is_untouched() || tag.private_cpu() == Some(engine().sim.cpu as u32);
-    let keeps = spins.stores.on() && only_own && spins.is_on_stack(address);
+    let keeps = only_own && spins.stores.compares(address);
     if keeps {
         hot!().wrote = 0;
         spins.note_read(address);

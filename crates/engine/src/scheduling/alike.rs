@@ -13,6 +13,8 @@ use corefold_model::Ticks;
 const REGISTERS: usize = 7;
 const STACK_POINTER: usize = 6;
 const WORDS: usize = 64;
+/// Of the stack, from its pointer on.
+pub const COMPARED_BYTES: u64 = (WORDS - REGISTERS) as u64 * 8;
 /// Iterations of a spin before they are compared.
 const FIRST: u32 = 8;
 /// Reads compared.

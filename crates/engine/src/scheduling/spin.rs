@@ -11,7 +11,6 @@ use crate::scheduling::look::{Look, NOTHING, Spun};
 use crate::scheduling::stack_stores::StackStores;
 use crate::scheduling::turns::Turns;
 use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
-use crate::stacks;
 use crate::state::hooks::Polls;
 use crate::storage::relayout::simulated;
 use corefold_model::Ticks;
@@ -414,9 +413,9 @@ impl Spins {
         }
     }
 
-    /// Is this a line of the thread's stack, where a spin may store?
-    pub fn is_on_stack(&self, address: u64) -> bool {
-        stacks::slot_of(address) == stacks::slot_of(self.frames_base as u64)
+    /// The thread looks at `address`, and has stored before. Are its stores to be shown from now on?
+    pub fn stores_between(&mut self, pc: u64, address: u64) -> bool {
+        self.stores.looks_again(pc, address, &mut self.captured)
     }
 
     /// Other data that the loop reads has been written: it may behave differently now.
