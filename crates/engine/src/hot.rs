@@ -61,6 +61,9 @@ pub struct Captured {
 }
 
 impl Captured {
+    /// In `registers`.
+    pub const STACK_POINTER: usize = 6;
+
     pub const WANTED: u64 = 1;
     pub const DONE: u64 = 2;
 }

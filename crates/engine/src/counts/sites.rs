@@ -6,6 +6,7 @@ use crate::engine::{engine, line_start};
 use crate::storage::relayout::line_in_memory;
 use crate::storage::relayout::tag_of;
 use alloc::vec::Vec;
+use core::hash::Hash;
 use corefold_model::{Access, Outcome, Ticks};
 use corefold_recording::{AccessKind, CLASSES, Class, Conflict, CpuSet, Line, Object, Site};
 use hashbrown::HashMap;
@@ -143,6 +144,13 @@ pub struct Passed {
     pub counts: Counts,
 }
 
+impl Passed {
+    fn new(address: u64, size: u8) -> Passed {
+        let object = crate::storage::objects::objects_on(address, 1).pop();
+        Passed { address, size, object, transfers: [0; CLASSES], counts: Counts::default() }
+    }
+}
+
 pub struct Sites {
     regions: Vec<(Region, Passed)>,
     /// Their numbers there.
@@ -210,7 +218,7 @@ impl Sites {
         let key = Key { line, pc, offset: (address - shared.address) as u8, size, kind };
         let recent = &mut shared.recent[(pc as usize >> 2 ^ usize::from(kind)) % RECENT_SITES];
         if recent.0 != key {
-            *recent = (key, number_of(&mut self.count_numbers, &mut self.counts, key));
+            *recent = (key, number_of(&mut self.count_numbers, &mut self.counts, key, Counts::default));
         }
         let counts = &mut self.counts[recent.1 as usize].1;
         counts.by(cpu);
@@ -222,22 +230,12 @@ impl Sites {
         let slot = pc as usize % RECENT;
         let number = match self.recent[slot] {
             Some((recent, number)) if recent == key => number,
-            _ => self.number_of(key, address, size),
+            _ => number_of(&mut self.numbers, &mut self.regions, key, || Passed::new(address, size)),
         };
         self.recent[slot] = Some((key, number));
         let passed = &mut self.regions[number as usize].1;
         passed.counts.by(cpu);
         passed
-    }
-
-    #[cold]
-    fn number_of(&mut self, key: Region, address: u64, size: u8) -> u32 {
-        *self.numbers.entry(key).or_insert_with(|| {
-            let object = crate::storage::objects::objects_on(address, 1).pop();
-            let first = Passed { address, size, object, transfers: [0; CLASSES], counts: Counts::default() };
-            self.regions.push((key, first));
-            self.regions.len() as u32 - 1
-        })
     }
 
     /// An uncontended transfer of a line.
@@ -380,10 +378,17 @@ impl Sites {
     }
 }
 
-fn number_of(numbers: &mut HashMap<Key, u32, FxBuildHasher>, counts: &mut Vec<(Key, Counts)>, key: Key) -> u32 {
+/// The number of what `key` stands for: the next one, of a `new` one, if it was not asked for before.
+#[cold]
+fn number_of<K: Copy + Eq + Hash, V>(
+    numbers: &mut HashMap<K, u32, FxBuildHasher>,
+    all: &mut Vec<(K, V)>,
+    key: K,
+    new: impl FnOnce() -> V,
+) -> u32 {
     *numbers.entry(key).or_insert_with(|| {
-        counts.push((key, Counts::default()));
-        counts.len() as u32 - 1
+        all.push((key, new()));
+        all.len() as u32 - 1
     })
 }
 

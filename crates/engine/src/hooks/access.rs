@@ -6,7 +6,7 @@ use crate::hooks::delays;
 use crate::hooks::l1_refill;
 use crate::hooks::settle::settle;
 use crate::hooks::skip::skip;
-use crate::hot::{TRIED, hot};
+use crate::hot::{TRIED, WROTE, hot};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::shown;
@@ -65,11 +65,9 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
         return;
     }
-    if shown::shows_stores() && keeps_to_stack(address) && hot!().tag != Lease::NO_TAG {
-        let own = Tag::private_dirty(engine().sim.cpu as u32);
-        if *tag_of(address) == own {
-            return;
-        }
+    let own = || *tag_of(address) == Tag::private_dirty(engine().sim.cpu as u32);
+    if keeps_to_stack(address) && !shown::all_accesses() && own() {
+        return;
     }
     if l1_refill::fetched(address, pc, size, Kind::Store, AccessKind::Write) {
         return;
@@ -202,10 +200,15 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
     fiber.takes_back();
 }
 
-/// The running thread, whose stores are shown, stores. Is that to its stack near the pointer, on a line that only its CPU
-/// knows? That changes nothing for others, and ends no spin.
-#[cold]
+/// The running thread stores, and has set the note. Are its stores shown, and is this one to its stack near the pointer, on a
+/// line that only its CPU knows? That changes nothing for others, and ends no spin: the note is taken back.
+#[inline]
 pub fn keeps_to_stack(address: u64) -> bool {
+    shown::shows_stores() && keeps(address)
+}
+
+#[cold]
+fn keeps(address: u64) -> bool {
     let spins = &mut current().spins;
     let tag = *tag_of(address);
     let only_own = tag.is_untouched() || tag.private_cpu() == Some(engine().sim.cpu as u32);
@@ -214,18 +217,24 @@ pub fn keeps_to_stack(address: u64) -> bool {
         hot!().wrote = 0;
         spins.note_read(address);
     } else {
-        stores_elsewhere();
+        hides_stores();
     }
     keeps
 }
 
-/// The running thread does something that may be a store to anything.
+/// The running thread does something that may be a store to anything, which no spin does.
 #[inline]
-pub fn stores_elsewhere() {
+pub fn stores_anywhere() {
+    hot!().wrote = WROTE;
     if shown::shows_stores() {
-        current().spins.stores.elsewhere();
-        shown::show_stores(false);
+        hides_stores();
     }
+}
+
+#[cold]
+fn hides_stores() {
+    current().spins.stores.elsewhere();
+    shown::show_stores(false);
 }
 
 /// A read-modify-write has changed the word, where it failed to when it was last tried: did the thread back off in between?

@@ -7,7 +7,7 @@
 use crate::code::cost::work;
 use crate::code::system_calls;
 use crate::engine::note;
-use crate::hooks::access::{range_read, range_update, range_write, stores_elsewhere};
+use crate::hooks::access::{range_read, range_update, range_write, stores_anywhere};
 use crate::hooks::atomics;
 use crate::hooks::blocks;
 use crate::hooks::wide;
@@ -212,8 +212,7 @@ fn unseen(what: u32, pc: u64) {
         store_buffer::commit_own();
     }
     // It may have stored: not counted as a spin.
-    hot!().wrote = 1;
-    stores_elsewhere();
+    stores_anywhere();
 }
 
 /// Keeps every register. The word that was pushed is taken off the stack.

@@ -3,7 +3,7 @@
 use crate::counts::lock_table::LOCKS;
 use crate::engine::{active, engine};
 use crate::entry::{look_entry, with_pc};
-use crate::hooks::access::{event, issue, keeps_to_stack, looked, stores_elsewhere, succeeded, wrote};
+use crate::hooks::access::{event, issue, keeps_to_stack, looked, stores_anywhere, succeeded, wrote};
 use crate::hooks::delays;
 use crate::hooks::skip::skip;
 use crate::hooks::split;
@@ -73,9 +73,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     peek::touch_to_write(ProgramMemory.held_at(address), size);
     traced(address, size, pc, AccessKind::AtomicStore);
     hot!().wrote = 1;
-    if shown::shows_stores() {
-        keeps_to_stack(address);
-    }
+    keeps_to_stack(address);
     if shown::all_accesses() {
         delays::atomic(address, size, pc, AccessKind::AtomicStore);
     }
@@ -121,8 +119,7 @@ fn update_as(what: Updates, address: u64, size: u8, pc: u64, f: impl FnOnce(u64)
 extern "C" fn announced(address: u64, pc: u64) {
     if active() && !is_ours(address) {
         arrive_to_update(address, 1, pc);
-        hot!().wrote = WROTE;
-        stores_elsewhere();
+        stores_anywhere();
     }
 }
 with_pc! { __corefold_atomic_store "rsi" announced; }
@@ -190,7 +187,7 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         looked(address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
-    if shown::shows_stores() && keeps_to_stack(address) {
+    if keeps_to_stack(address) {
         return;
     }
     if what == Updates::Stores {
@@ -351,7 +348,6 @@ pub extern "C" fn __tsan_atomic_signal_fence(_order: u32) {}
 pub fn annotate(address: u64, size: u8, pc: u64) {
     update(address, size, pc, |_| None);
     // It will change them, which no spin does.
-    hot!().wrote = 1;
-    stores_elsewhere();
+    stores_anywhere();
     current().ends_spin();
 }

@@ -15,7 +15,7 @@ const EVERY: u32 = 4_000_000;
 pub fn check() {
     let clock = hot!().clock;
     let spins = &mut current().spins;
-    let known = spins.is_spinning();
+    let known = spins.has_spun();
     let polls = &mut spins.polls;
     if clock < polls.next || !engine().sim.timers.is_empty() {
         return;

@@ -11,7 +11,6 @@ use crate::stacks;
 use corefold_model::Ticks;
 
 const REGISTERS: usize = 7;
-const STACK_POINTER: usize = 6;
 const WORDS: usize = 64;
 /// Of the stack, from its pointer on.
 pub const COMPARED_BYTES: u64 = (WORDS - REGISTERS) as u64 * 8;
@@ -112,7 +111,7 @@ impl Alike {
 
 /// The captured registers and the stack above them; `None` on a stack that is not the thread's.
 fn words(registers: &[u64; REGISTERS], frames_base: *const u64) -> Option<Words> {
-    let from = registers[STACK_POINTER] & !7;
+    let from = registers[Captured::STACK_POINTER] & !7;
     if stacks::slot_of(from) != stacks::slot_of(frames_base as u64) {
         return None;
     }

@@ -486,7 +486,7 @@ impl Spins {
     }
 
     /// Is the thread in a spin that is being counted?
-    pub fn is_spinning(&self) -> bool {
+    pub fn has_spun(&self) -> bool {
         self.spun != 0
     }
 

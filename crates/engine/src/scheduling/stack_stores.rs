@@ -56,7 +56,7 @@ impl StackStores {
             return false;
         }
         if self.stack == 0 && self.asked && captured.state == Captured::DONE {
-            self.stack = captured.registers[6] & !7;
+            self.stack = captured.registers[Captured::STACK_POINTER] & !7;
         } else if self.stack == 0 {
             (captured.state, self.asked) = (Captured::WANTED, true);
         }

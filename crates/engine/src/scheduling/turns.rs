@@ -103,7 +103,7 @@ const STACK: u64 = 1 << 20;
 /// The captured registers and the stack above them, in one word that is not 0; `None` on a stack that is
 /// not the thread's, or too deep: a loop may have its counter anywhere.
 fn image(captured: &Captured, frames_base: *const u64) -> Option<u64> {
-    let stack = captured.registers[6];
+    let stack = captured.registers[Captured::STACK_POINTER];
     if stacks::slot_of(stack) != stacks::slot_of(frames_base as u64) {
         return None;
     }

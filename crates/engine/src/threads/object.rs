@@ -113,8 +113,7 @@ impl Object {
 
     /// The call did not wait, and read the word only once: a loop of such calls is no spin.
     pub fn is_done(self) {
-        hot!().wrote = 1;
-        crate::hooks::access::stores_elsewhere();
+        crate::hooks::access::stores_anywhere();
     }
 
     /// The object was taken, after a wait that began at `since`, if it was not free.
