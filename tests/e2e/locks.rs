@@ -243,6 +243,24 @@ fn an_uncontended_lock_costs_its_atomic_operations_and_little_else() {
     }
 }
 
+/// The store that releases a spin lock waits for the line, which those who wait have taken: until then it is held.
+#[test]
+fn a_spin_lock_is_held_until_others_can_see_that_it_is_not() {
+    let program = program("truths/held_work.c");
+    for cpus in [1, 2, 4] {
+        let held = |how: &str| {
+            let report = Simulation::of(&program).cpus(&cpus.to_string()).args(&format!("{cpus} {how}")).report();
+            let lock = lock(report.at(cpus), if how == "own" { "own_lock" } else { "lock" }).clone();
+            number(&lock, "hold_cycles") / number(&lock, "acquisitions")
+        };
+        let pthread = held("pthread");
+        assert!(pthread >= 100.0, "{cpus} CPUs: {pthread} cycles for a hundred iterations");
+        // One thread never spins on its own lock, so that is none.
+        let own = if cpus == 1 { pthread } else { held("own") };
+        assert!((pthread / own - 1.0).abs() < 0.15, "{cpus} CPUs: {pthread} and {own} cycles");
+    }
+}
+
 /// A lock that is free for most of the time is had by whoever wants it, however another thread polls under it.
 #[test]
 fn nobody_starves_while_another_thread_polls_a_queue() {

@@ -92,7 +92,11 @@ pub fn begins_anew(address: u64) {
 
 /// The lock was released now, by the running thread or, for some kinds, on behalf of another.
 pub fn released(address: u64) {
-    let now = hot!().clock;
+    released_at(address, hot!().clock);
+}
+
+/// The same by a store that takes effect at `time`.
+pub fn released_at(address: u64, time: Ticks) {
     let thread = engine().sched.fiber as u32;
     (current().woken_at, current().woke_at) = (0, 0);
     LOCKS.with(|locks| {
@@ -100,7 +104,7 @@ pub fn released(address: u64) {
         let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);
         record.holders.swap_remove(at);
         if record.holders.is_empty() {
-            record.counts.hold += now.saturating_sub(record.held_since);
+            record.counts.hold += time.saturating_sub(record.held_since);
         }
     });
 }

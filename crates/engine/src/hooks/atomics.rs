@@ -18,6 +18,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
+use corefold_model::Ticks;
 use corefold_recording::AccessKind;
 use corefold_sim::{Event, Memory, Update, What};
 
@@ -66,9 +67,11 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     value
 }
 
-pub fn store(address: u64, size: u8, value: u64, pc: u64) {
+/// Returns when the store takes effect, as far as is known.
+pub fn store(address: u64, size: u8, value: u64, pc: u64) -> Ticks {
     if !active() || is_ours(address) {
-        return store_buffer::write_value(address, size, value);
+        store_buffer::write_value(address, size, value);
+        return hot!().clock;
     }
     peek::touch_to_write(ProgramMemory.held_at(address), size);
     traced(address, size, pc, AccessKind::AtomicStore);
@@ -80,7 +83,9 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) {
     let what = What::AtomicStore(value);
     let effects = issue(&mut event(what, address, u32::from(size), pc, AccessKind::AtomicStore));
     unhooked::note_store(pc);
-    LOCKS.with(|locks| locks.stored(address, effects.outcome.effect));
+    let effect = effects.outcome.effect;
+    LOCKS.with(|locks| locks.stored(address, effect));
+    effect
 }
 
 /// A store of sequential consistency, which is an exchange whose old value nobody looks at: it takes no lock.

@@ -43,8 +43,9 @@ impl Object {
         atomics::load(self.address + word, 4, true, self.call.pc) as u32
     }
 
-    pub fn store(self, word: u64, value: u32) {
-        atomics::store(self.address + word, 4, u64::from(value), self.call.pc);
+    /// Returns when the store takes effect, as far as is known.
+    pub fn store(self, word: u64, value: u32) -> Ticks {
+        atomics::store(self.address + word, 4, u64::from(value), self.call.pc)
     }
 
     /// A read-modify-write; returns the old value. Nothing comes between what `change` looks at and what

@@ -36,8 +36,9 @@ calls! {
     fn pthread_spin_unlock(lock: u64; call) -> c_int {
         let object = Object::called(lock, call);
         object.goes(UNLOCK);
-        object.store(WORD, FREE);
-        locks::released(lock);
+        // Held until others can see it: the store waits for its line, which those who wait have taken.
+        let effect = object.store(WORD, FREE);
+        locks::released_at(lock, effect);
         0
     }
 }
