@@ -70,6 +70,16 @@ impl Workload {
         Ok((runs, signal))
     }
 
+    /// Does the program still allocate what these layouts are for?
+    fn has(&self, layouts: &[Vec<Relayout>]) -> bool {
+        let sites = self.again.as_ref().map_or(&[][..], |again| &again.allocations);
+        let is_there = |layout: &Relayout| match &layout.objects {
+            Objects::Allocated(stack) => sites.iter().any(|site| site.stack == *stack),
+            Objects::Named(..) | Objects::At(..) => true,
+        };
+        layouts.iter().flatten().all(is_there)
+    }
+
     /// What this run of it gains.
     fn gain(&self, run: Option<&Run>) -> Option<f64> {
         fix::gain(self.again.as_ref()?, run?)
@@ -189,6 +199,12 @@ impl<'a> Search<'a> {
         let relayouts: Vec<Vec<Relayout>> = layouts.iter().map(relaid).collect();
         let (runs, mut signal) = self.workload.tries(self.args, &relayouts)?;
         ensure!(self.workload.again.is_some(), "interrupted before the first layout was tried");
+        ensure!(
+            !self.trials.is_empty() || self.workload.has(&relayouts),
+            "{} was recorded by another build of corefold, or the program allocates elsewhere than it did: record it again by \
+             `corefold run`",
+            self.workload.name
+        );
         let mut others: Vec<Vec<Run>> = Vec::new();
         for other in &mut self.also {
             let (program, own) = (other.recorded.argv.first(), self.workload.recorded.argv.first());
@@ -250,5 +266,27 @@ fn live(run: &Run, candidate: &Candidate) -> u64 {
             alike.map(|label| label.bytes / label.stride).sum()
         }
         (false, None) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(stack: &[u64]) -> Run {
+        Run { allocations: vec![AllocSite { stack: stack.to_vec(), ..AllocSite::default() }], ..Run::default() }
+    }
+
+    fn layout(objects: Objects) -> Relayout {
+        Relayout { objects, stride: 64, new_stride: 128, parts: Vec::new() }
+    }
+
+    #[test]
+    fn a_layout_is_for_objects_that_are_still_allocated_there() {
+        let workload =
+            Workload { again: Some(run(&[0x1000, 0x2000])), ..Workload::new("r.cfr", run(&[0x1000, 0x9000])) };
+        let of = |stack: &[u64]| [vec![layout(Objects::At(0x5000, 64)), layout(Objects::Allocated(stack.to_vec()))]];
+        assert!(workload.has(&of(&[0x1000, 0x2000])));
+        assert!(!workload.has(&of(&[0x1000, 0x9000])), "where it was recorded, by a runtime that lay elsewhere");
     }
 }
