@@ -7,7 +7,7 @@ mod verify;
 use crate::cli::FixArgs;
 use crate::json::Json;
 use crate::screen;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use corefold_driver::run::trials::trials;
 use corefold_driver::run::{Options, SAMPLE_PERIOD};
 use corefold_driver::save::Output;
@@ -68,7 +68,15 @@ fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
         None => ended.max_by_key(|run| run.cpus),
     };
     let at = cpus.map(|cpus| format!(" at {cpus} CPUs")).unwrap_or_default();
-    run.with_context(|| format!("{} has no run{at} in which the program exited", path.display()))
+    let run = run.with_context(|| format!("{} has no run{at} in which the program exited", path.display()))?;
+    let Run { seed, .. } = run;
+    ensure!(
+        seed == 0,
+        "{} was recorded with --seed {seed}, whose schedule holds threads up, so its time says nothing of layouts: record it \
+         again without --seed",
+        path.display()
+    );
+    Ok(run)
 }
 
 /// All layouts, tried on what was recorded; fewer, if a signal came.

@@ -93,6 +93,15 @@ struct Cutter<'a> {
     storage: Storage,
 }
 
+/// What is before the first member.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Front {
+    /// Nothing that a cut there would part it from.
+    Begins,
+    /// It is that of a base class, which follows other members.
+    Follows,
+}
+
 /// A guard against debug information that refers to itself.
 const DEEPEST: usize = 24;
 
@@ -106,16 +115,16 @@ impl Cutter<'_> {
         match parting.element {
             Some((offset, size)) => {
                 let element = self.element_at(unit, offset, size).ok_or(Undeclared::NoStructure)?;
-                let mut all = self.cut(element, &[0, size], offset, DEEPEST)?;
+                let mut all = self.cut(element, &[0, size], offset, Front::Begins, DEEPEST)?;
                 // No type decides where the first one lies that follows other members on the heap. If it is not the array's
                 // first, the one before it is padded.
                 if self.storage != Storage::Global && offset > 0 {
-                    let before = self.cut(unit, &[offset], 0, DEEPEST).unwrap_or_default();
+                    let before = self.cut(unit, &[offset], 0, Front::Begins, DEEPEST).unwrap_or_default();
                     all.extend(before.into_iter().filter(|declared| !declared.ends));
                 }
                 Ok(all)
             }
-            None => self.cut(unit, &parting.cuts, 0, DEEPEST),
+            None => self.cut(unit, &parting.cuts, 0, Front::Begins, DEEPEST),
         }
     }
 
@@ -156,31 +165,47 @@ impl Cutter<'_> {
         None
     }
 
+    /// Whether the first member of such a member is declared elsewhere: in a base class.
+    fn is_base(&self, member: &Member<Die>) -> bool {
+        let declares = || self.debug.record(self.debug.strip(member.kind)).is_some_and(|base| !base.members.is_empty());
+        member.role == Role::Base && declares()
+    }
+
     /// The structure with the members that begin at a cut, and structures inside that are cut themselves.
-    fn cut(&self, kind: Die, cuts: &[u64], base: u64, depth: usize) -> Result<Vec<Declared>, Undeclared> {
+    fn cut(&self, kind: Die, cuts: &[u64], base: u64, front: Front, depth: usize) -> Result<Vec<Declared>, Undeclared> {
         let record = self.debug.record(kind).ok_or(Undeclared::NoStructure)?;
         let depth = depth.checked_sub(1).filter(|_| record.keyword != Keyword::Union).ok_or(Undeclared::Between)?;
-        let is_inside = |member: &Member<Die>, cut: u64| cut > member.offset && cut < member.end();
+        // What begins where a base class does is declared there.
+        let front_of = |member: &Member<Die>| if member.offset > 0 { Front::Follows } else { front };
+        let is_declared_there = |member: &Member<Die>| {
+            (front_of(member) == Front::Follows || self.storage == Storage::Global) && self.is_base(member)
+        };
+        let is_inside = |member: &Member<Die>, cut: u64| {
+            cut < member.end() && (cut > member.offset || cut == member.offset && is_declared_there(member))
+        };
         let mut all = Vec::new();
         for member in &record.members {
             let inside: Vec<u64> =
                 cuts.iter().filter(|cut| is_inside(member, **cut)).map(|cut| cut - member.offset).collect();
             if !inside.is_empty() {
-                let inner = self.cut(self.debug.strip(member.kind), &inside, base + member.offset, depth);
+                let (kind, front) = (self.debug.strip(member.kind), front_of(member));
+                let inner = self.cut(kind, &inside, base + member.offset, front, depth);
                 all.extend(
                     inner.map_err(|why| if why == Undeclared::NoStructure { Undeclared::Between } else { why })?,
                 );
             }
         }
         let between = |cut: &&u64| !record.members.iter().any(|member| is_inside(member, **cut));
-        let cuts: Vec<u64> = cuts.iter().filter(between).copied().collect();
-        if !cuts.is_empty() {
-            all.push(self.told(kind, &cuts, base)?);
+        let own: Vec<u64> = cuts.iter().filter(between).copied().collect();
+        // A base class that is aligned aligns the whole.
+        let is_aligned = own.len() < cuts.len() && own.iter().all(|cut| *cut >= record.size);
+        if !own.is_empty() && !(is_aligned && self.storage == Storage::Global) {
+            all.push(self.told(kind, &own, base, front)?);
         }
         Ok(all)
     }
 
-    fn told(&self, kind: Die, cuts: &[u64], base: u64) -> Result<Declared, Undeclared> {
+    fn told(&self, kind: Die, cuts: &[u64], base: u64, front: Front) -> Result<Declared, Undeclared> {
         let language = match () {
             () if self.debug.is_cpp(kind) => Language::Cpp,
             () if self.debug.has_tags(kind) => Language::C,
@@ -202,7 +227,8 @@ impl Cutter<'_> {
             .collect();
         // Padding goes with what comes before it.
         let begun = |cut: &u64| members.iter().position(|member| member.offset >= *cut);
-        let mut begins: Vec<usize> = cuts.iter().filter(|cut| **cut > 0).filter_map(begun).collect();
+        let mut begins: Vec<usize> =
+            cuts.iter().filter(|cut| **cut > 0 || front == Front::Follows).filter_map(begun).collect();
         begins.sort_unstable();
         begins.dedup();
         let ends = cuts.iter().any(|cut| *cut > 0 && begun(cut).is_none());

@@ -290,6 +290,7 @@ impl<'a> Thing<'a> {
                     type_name: rust::type_name(debug, element.kind),
                     address: self.object.address + element.offset,
                     size: element.size,
+                    of_object: part.path.starts_with('['),
                 });
                 let elements = elements.collect();
                 Field {

@@ -244,6 +244,8 @@ pub struct Element {
     pub type_name: String,
     pub address: u64,
     pub size: u64,
+    /// The object is the array, not one of its members.
+    pub of_object: bool,
 }
 
 /// Why a line moves.

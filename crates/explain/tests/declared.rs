@@ -91,3 +91,30 @@ int main(void) { return all.which; }
     let aligned: Vec<u64> = told[0].members.iter().map(|member| member.align.unwrap_or(0)).collect();
     assert_eq!(aligned, [1, 2, 8, 8, 8, 16, 32, 128, 64, 8, 4, 16]);
 }
+
+/// The members of base classes are declared in these.
+#[test]
+fn a_cut_where_a_base_class_begins_is_before_its_first_member() {
+    const CPP: &str = r#"
+struct Empty {};
+struct Named : Empty { long name; long length; };
+struct Gauge { long value; long limit; };
+struct Worker : Named, Gauge { long id; };
+struct Both : Named, Gauge {};
+Worker variable; Both both;
+Worker *worker = new Worker;
+int main() { return (int)(variable.value + worker->value + both.value); }
+"#;
+    let program = Program::new("bases.cpp", CPP, &[]);
+    let all = cut(&program, "variable", 40, &[16]).expect("a member of the second base class");
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("Gauge", vec![("value", 4)], false)]);
+    let all = cut(&program, "both", 32, &[16]).expect("the same without members of its own");
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("Gauge", vec![("value", 4)], false)]);
+    let all = cut(&program, "variable", 40, &[16, 24, 32]).expect("members");
+    let expected = [("Gauge", vec![("value", 4), ("limit", 4)], false), ("Worker", vec![("id", 5)], false)];
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), expected);
+    // A variable is aligned as a whole by its first member, wherever that is declared.
+    let all = cut(&program, "variable", 40, &[0, 40]).expect("a structure");
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("Named", vec![], false)]);
+    assert_eq!(all[0].members[0].name.as_deref(), Some("name"));
+}

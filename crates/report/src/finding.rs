@@ -68,7 +68,7 @@ impl Cause<'_> {
 /// The finding, as a few sentences.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of cause, for programs: [`Cause::name`], or `unknown` if no run finished.
+    /// What kind of cause, for programs: [`Cause::name`], or `unknown` if no run finished; `seed` if it cannot be told.
     pub name: &'static str,
     /// `None`: no one kind.
     pub kind: Option<CodeKind>,
@@ -90,7 +90,11 @@ impl Finding {
 }
 
 pub fn finding(curve: &Curve) -> Finding {
-    let (speed, failure) = (words::speed(curve), words::failure(curve));
+    let failure = words::failure(curve);
+    if let Some(cause) = words::held_up(curve) {
+        return Finding { name: "seed", cause, failure, ..Finding::default() };
+    }
+    let speed = words::speed(curve);
     let (name, kind, cause, remedy) = match curve.last() {
         Some(point) => {
             let cause = cause(curve, point);

@@ -214,7 +214,12 @@ pub fn ranked(trials: &[Trial]) -> Vec<usize> {
     order.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
     order.sort_by_key(|number| adds_nothing(trials, *number));
     let most = order.first().and_then(|first| trials[*first].gain);
-    let is_as_good = |number: &&usize| trials[**number].gain.is_some_and(|gain| !gains_more(most, gain));
+    // Not one that gains too little to say so, where others do gain.
+    let says = |gain: Option<f64>| gains_more(gain, 0.0) || !gains_more(most, 0.0);
+    let is_as_good = |number: &&usize| {
+        let gain = trials[**number].gain;
+        says(gain) && gain.is_some_and(|gain| !gains_more(most, gain))
+    };
     let as_good = order.iter().take_while(is_as_good).count();
     order[..as_good].sort_by_key(|number| (trials[*number].moved(), trials[*number].more_bytes()));
     order
@@ -284,6 +289,13 @@ mod tests {
         ];
         let ranked = Fixes::new("", &Run::default(), &Run::default(), trials).layouts;
         assert_eq!(ranked.iter().map(Trial::layout).collect::<Vec<_>>(), ["small", "large", "less", "failed"]);
+    }
+
+    #[test]
+    fn a_small_layout_that_gains_nothing_is_not_first_where_others_gain() {
+        let trials = vec![trial("a", "small", 8, Some(0.0199)), trial("a", "large", 500, Some(0.038))];
+        let ranked = Fixes::new("", &Run::default(), &Run::default(), trials).layouts;
+        assert_eq!(ranked.iter().map(Trial::layout).collect::<Vec<_>>(), ["large", "small"]);
     }
 
     /// Each of an object's bytes apart moves as much as the object does, and takes more room.

@@ -34,7 +34,7 @@ pub fn run(cpus: u32) -> Explained {
         cpus,
         threads: cpus,
         clock_hz: CLOCK_HZ,
-        seed: 1,
+        seed: 0,
         ..RunFacts::default()
     };
     Explained { run, ending, ..Explained::default() }

@@ -47,6 +47,15 @@ pub fn at(cpus: u32) -> String {
 /// Less is no faster.
 const FASTER: f64 = 1.05;
 
+/// Of a seed's schedule: why its times do not show what limits scaling.
+pub fn held_up(curve: &Curve) -> Option<String> {
+    let seed = curve.points.iter().map(|point| point.explained.run.seed).find(|seed| *seed != 0)?;
+    Some(format!(
+        "The schedule of seed {seed} holds threads up at random, to provoke faults: its times do not show how the program \
+         scales. Run it without --seed for that."
+    ))
+}
+
 pub fn speed(curve: &Curve) -> String {
     let (Some(base), Some(last), Some(best)) = (curve.base(), curve.last(), curve.best()) else {
         return String::new();

@@ -64,7 +64,7 @@ fn hot_of(explained: &Explained, uses: &[Use]) -> Option<Candidate> {
 fn unit_of<'a>(explained: &Explained, uses: &[Use<'a>]) -> Option<Unit<'a>> {
     let (object, ..) = uses.first()?;
     let element = |(object, field, _): &Use| {
-        let element = field.elements.first()?;
+        let element = field.elements.first().filter(|element| element.of_object)?;
         let index = (element.address - object.address).checked_div(element.size)?;
         element.name.ends_with(&format!("[{index}]")).then_some(element.size)
     };

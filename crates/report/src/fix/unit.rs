@@ -92,10 +92,10 @@ impl<'a> Unit<'a> {
         let whole = fields(group, &object.name).filter(|(_, field)| !none || !field.elements.is_empty());
         let whole = whole.map(|(object, field)| (object.address, field.elements.first()));
         let mut strides = whole.map(|(begin, element)| {
-            let size = element?.size;
-            let index = (element?.address - begin).checked_div(size)?;
-            (element?.name.ends_with(&format!("[{index}]")) && (element?.address - begin) == index * size)
-                .then_some(size)
+            let element = element.filter(|element| element.of_object)?;
+            let index = (element.address - begin).checked_div(element.size)?;
+            (element.name.ends_with(&format!("[{index}]")) && (element.address - begin) == index * element.size)
+                .then_some(element.size)
         });
         let first = strides.next().flatten();
         let alike = first.filter(|first| strides.all(|size| size == Some(*first)));

@@ -19,6 +19,7 @@ fn line(bytes: u64, storage: Storage, accessed: &[(&str, u64, u64, u32, u64)], e
                 name: name.split_inclusive(']').next().unwrap_or(name).into(),
                 address: 0x1000 + offset / element * element,
                 size: element,
+                of_object: !name.split('[').next().unwrap_or(name).contains('.'),
                 ..Element::default()
             })
             .into_iter()
@@ -58,6 +59,15 @@ fn the_elements_of_an_array_are_parted_and_none_alone() {
     let all = proposed(line(64, Storage::Global, &fields, 16));
     assert_eq!(sizes(&all[0]), ("each of t[0-1] on lines of its own", 16, 64));
     assert!(all[0].parts == [(0, 16, 0)] && all.iter().all(|one| !one.layout.contains("t[0]")), "{all:?}");
+}
+
+/// The object is the structure, and not an array of its first member's elements.
+#[test]
+fn an_array_that_a_structure_begins_with_is_one_of_its_members() {
+    let fields = [("t.w[0].n", 0, 8, 1, 50), ("t.w[1].n", 16, 8, 1, 50)];
+    let all = proposed(line(40, Storage::Global, &fields, 16));
+    assert_eq!(sizes(&all[0]), ("each of t.w[0-1] on lines of its own", 40, 128));
+    assert_eq!((all[0].element, all[0].more_bytes), (Some((0, 16)), 96));
 }
 
 /// A vectorised loop that sets the elements up accesses two at once.

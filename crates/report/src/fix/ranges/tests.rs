@@ -14,7 +14,13 @@ fn line(address: u64, kind: AccessKind, accesses: &[Access], element: u64) -> Ho
     let field = |&(offset, size, _, stall): &Access| {
         let (first, last) = (offset / element, (offset + size - 1) / element);
         let name = if first == last { format!("t[{first}]") } else { format!("t[{first}-{last}]") };
-        let one = Element { name: name.clone(), address: address + offset, size: element, ..Element::default() };
+        let one = Element {
+            name: name.clone(),
+            address: address + offset,
+            size: element,
+            of_object: true,
+            ..Element::default()
+        };
         let elements = if first == last { vec![one] } else { Vec::new() };
         FieldUse { name, object: Some(0), offset_in_object: offset, size, stall, elements, ..FieldUse::default() }
     };

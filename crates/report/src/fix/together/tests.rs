@@ -15,6 +15,7 @@ fn proposed(accessed: &[(&str, u64, AccessKind, u64)], element: u64) -> Vec<Cand
             name: format!("record[{}]", offset / element),
             address: 0x1000 + offset / element * element,
             size: element,
+            of_object: true,
             ..Element::default()
         });
         let elements = elements.into_iter().collect();
