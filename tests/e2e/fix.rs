@@ -176,6 +176,11 @@ fn what_was_promised_is_verified_by_the_rebuilt_program() {
     assert!(said.code != Some(0) && said.err.contains("the program is the same after `true`"), "{}", said.err);
     let said = place.corefold("fix a.rec --verify false");
     assert!(said.code != Some(0) && said.err.contains("`false` failed (exit status: 1)"), "{}", said.err);
+    let said = place.sh("cp p kept; $corefold fix a.rec --verify 'rm p'; code=$?; cp kept p; exit $code");
+    assert!(said.code != Some(0) && said.err.contains("after `rm p`: ./p does not exist"), "{}", said.err);
+    let build = "echo \"int main(void) { return 3; }\" >q.c; $corefold cc -g q.c -o p";
+    let said = place.sh(&format!("$corefold fix a.rec --verify '{build}'; code=$?; cp kept p; exit $code"));
+    assert!(said.code != Some(0) && said.err.contains("does not end as it did before: exited with"), "{}", said.err);
     let said = place.sh("$corefold fix a.rec --json a.json --verify 'echo built; mv mended p'");
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("Verified: after `echo built; mv mended p` the gain is +"), "{}", said.out);

@@ -28,10 +28,13 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     let mut search = Search::new(&args, recorded, others(&args)?);
     search.run()?;
     let (done, asked, signal) = (search.trials.len(), search.asked, search.signal);
-    let line_bytes = search.line_bytes();
+    let (line_bytes, nothing) = (search.line_bytes(), core::mem::take(&mut search.nothing));
     let (recorded, again) = search.workload.ended();
     let mut fixes = Fixes::new(&args.recording.to_string_lossy(), recorded, again, search.trials);
     fixes.luck = search.luck;
+    if fixes.layouts.is_empty() {
+        fixes.nothing = nothing;
+    }
     if let Ok(line_bytes) = line_bytes {
         fixes.patch = patch::patch(&fixes.layouts, line_bytes)?;
     }

@@ -16,7 +16,7 @@ mod unit;
 use corefold_explain::{Declared, Parting, Undeclared};
 use corefold_recording::Run;
 pub use patch::{Patch, patch};
-pub use propose::candidates;
+pub use propose::{candidates, nothing};
 pub use reorder::Reorder;
 use serde::Serialize;
 pub use slots::{BySlot, Layout, Luck};
@@ -151,6 +151,9 @@ pub struct Fixes {
     pub seconds: f64,
     /// By gain, the most first.
     pub layouts: Vec<Trial>,
+    /// Why there is none, as a clause.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nothing: String,
     /// How today's result depends on where objects happen to begin on their lines.
     pub luck: Vec<Luck>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,7 +168,7 @@ pub struct Fixes {
 pub struct Verified {
     /// What rebuilt it.
     pub command: String,
-    pub gain: Option<f64>,
+    pub gain: f64,
     pub seconds: f64,
 }
 
@@ -180,6 +183,7 @@ impl Fixes {
             recorded_seconds: seconds(recorded),
             seconds: seconds(again),
             layouts,
+            nothing: String::new(),
             luck: Vec::new(),
             verified: None,
             patch: None,

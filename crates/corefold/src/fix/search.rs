@@ -29,6 +29,8 @@ pub struct Search<'a> {
     found: Vec<(Candidate, Relayout)>,
     pub trials: Vec<Trial>,
     pub luck: Vec<Luck>,
+    /// Why there is none to be tried.
+    pub nothing: String,
     /// Layouts that were to be tried.
     pub asked: usize,
     /// What interrupted it.
@@ -89,7 +91,8 @@ impl Workload {
 impl<'a> Search<'a> {
     pub fn new(args: &'a FixArgs, recorded: Run, also: Vec<Workload>) -> Search<'a> {
         let workload = Workload::new(&args.recording.to_string_lossy(), recorded);
-        Search { args, workload, also, found: Vec::new(), trials: Vec::new(), luck: Vec::new(), asked: 0, signal: None }
+        let (trials, luck, nothing) = (Vec::new(), Vec::new(), String::new());
+        Search { args, workload, also, found: Vec::new(), trials, luck, nothing, asked: 0, signal: None }
     }
 
     pub fn run(&mut self) -> Result<()> {
@@ -176,6 +179,9 @@ impl<'a> Search<'a> {
             bail!("{} has changed since it was recorded: record it again by `corefold run`", module.path);
         }
         let mut candidates = fix::candidates(&explained);
+        if self.trials.is_empty() {
+            self.nothing = fix::nothing(&explained);
+        }
         let partings: Vec<_> = candidates.iter().map(Candidate::parting).collect();
         for (candidate, declared) in candidates.iter_mut().zip(declared(&best.run, images, &partings)) {
             (candidate.live, candidate.declared) = (live(&best.run, candidate), declared);

@@ -2,7 +2,8 @@
 //! `corefold fix --verify`: somebody changes the source as was proposed, and the rebuilt program is simulated.
 use super::{changed, tried};
 use crate::cli::FixArgs;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use corefold_driver::program;
 use corefold_explain::{Images, explain};
 use corefold_recording::Run;
 use corefold_report::fix::{self, Verified};
@@ -15,9 +16,15 @@ pub fn verify(args: &FixArgs, command: &str, recorded: &Run, again: &Run) -> Res
     let status = shell.context("cannot start sh")?;
     ensure!(status.success(), "`{command}` failed ({status}): the layouts are not verified");
     let mut images = Images::new();
+    let program = recorded.argv.first().context("the recording names no program")?;
+    program::check(program.as_ref()).map_err(|why| anyhow!("after `{command}`: {why}"))?;
     explain(recorded, &mut images)?;
     ensure!(changed(recorded, &images).is_some(), "the program is the same after `{command}`: nothing to verify");
     let (runs, _) = tried(args, recorded, &[Vec::new()])?;
     let run = runs.first().context("interrupted before the rebuilt program ended")?;
-    Ok(Verified { command: command.into(), gain: fix::gain(again, run), seconds: fix::seconds(run) })
+    let Some(gain) = fix::gain(again, run) else {
+        let ending = explain(run, &mut Images::new())?.ending.summary;
+        bail!("after `{command}` the program does not end as it did before: {ending}");
+    };
+    Ok(Verified { command: command.into(), gain, seconds: fix::seconds(run) })
 }

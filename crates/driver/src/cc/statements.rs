@@ -5,6 +5,7 @@
 //! The compilers put `#APP` and `#NO_APP` around asm statements. What stands between is the program's own
 //! text, so nothing is taken for granted: what cannot be read stays as it is, and a call before it says
 //! that something is not seen. The calls change nothing (`corefold_block::around`).
+mod aggregates;
 mod cfa;
 mod effect;
 mod function;
@@ -20,7 +21,8 @@ mod suffix;
 use cfa::Cfa;
 use corefold_block::around::{Kind, Word};
 use function::Functions;
-use std::collections::BTreeMap;
+use instruction::Instruction;
+use std::collections::{BTreeMap, BTreeSet};
 use stretch::Stretch;
 
 /// Whose output it is: each leaves out other hooks.
@@ -44,6 +46,9 @@ pub struct Statements<'a> {
     unseen_outside: bool,
     /// [`intrinsics::is_hooked`].
     hooked: bool,
+    /// Lines that load parts of values that have no hook, and the number of the next line.
+    aggregates: BTreeSet<usize>,
+    line: usize,
 }
 
 impl<'a> Statements<'a> {
@@ -57,11 +62,14 @@ impl<'a> Statements<'a> {
             compiler,
             unseen_outside: false,
             hooked: false,
+            aggregates: if compiler == Compiler::Clang { aggregates::lines(assembly) } else { BTreeSet::new() },
+            line: 0,
         }
     }
 
     /// Takes the next line. Whether it belongs to asm statements, and so is written here.
     pub fn take(&mut self, line: &'a str, out: &mut String) -> bool {
+        self.line += 1;
         match (line.trim(), &mut self.region) {
             ("#APP", None) => self.region = Some(Vec::new()),
             ("#NO_APP", Some(_)) => {
@@ -89,7 +97,10 @@ impl<'a> Statements<'a> {
 
     /// The compiler's own instruction: whether no hook tells what it does, and so it is written here.
     fn own(&mut self, line: &str, out: &mut String) -> bool {
-        let effect = intrinsics::without_hook(line, self.compiler, self.hooked);
+        let effect = match self.aggregates.contains(&(self.line - 1)) {
+            true => Some(effect::effect(&Instruction::read(line.split('#').next().unwrap_or_default()))),
+            false => intrinsics::without_hook(line, self.compiler, self.hooked),
+        };
         self.hooked = intrinsics::is_hooked(line, self.hooked);
         let Some(effect) = effect.filter(|_| self.functions.is_within() && !self.functions.is_annotated()) else {
             return false;

@@ -36,6 +36,10 @@ pub fn candidates(explained: &Explained) -> Vec<Candidate> {
     let of_groups = by_wait.chain(by_stall).flat_map(|group| of_group(group, explained));
     for mut candidate in of_groups.chain(hot_together(explained)) {
         candidate.follows = explained.lines.iter().any(|line| follows_another(line, &candidate.object));
+        // At a slot of its own each of them would have lines of its own, which is what a layout is to gain.
+        if explained.lines.iter().any(|line| shares_line(line, &candidate.object)) {
+            candidate.slot_step = 0;
+        }
         if !found.iter().any(|known| known.address == candidate.address && known.parts == candidate.parts) {
             found.push(candidate);
         }
@@ -43,11 +47,41 @@ pub fn candidates(explained: &Explained) -> Vec<Candidate> {
     found
 }
 
+/// Why there is no candidate, as a clause.
+pub fn nothing(explained: &Explained) -> String {
+    let Time { compute, stall, spin, .. } = explained.run.time;
+    let groups = groups(explained);
+    let share = |group: &Group| units::share(group.wait(), compute + stall + spin);
+    let Some(group) = groups.first().filter(|group| share(group) >= LEAST) else {
+        return "no structure waits for cache lines long enough to try another layout".into();
+    };
+    let object = costliest_object(group.hottest());
+    let name = object.map_or_else(|| format!("{:#x}", group.hottest().address), |object| object.name.clone());
+    let waits = format!("CPUs wait for {name} ({} of their time)", units::about(share(group)));
+    let why = match object.map(|object| object.storage) {
+        Some(Storage::Heap | Storage::Slab | Storage::Global) => "no layout would separate what they use there",
+        Some(Storage::Stack) => "variables on stacks are not laid out",
+        Some(Storage::Mapping) => {
+            "memory that the program maps is not laid out, unless COREFOLD_OBJECTS names its objects"
+        }
+        Some(Storage::Library) => "it is the C library's own",
+        _ => "it is not known what lies there: is the program built without -g, or stripped?",
+    };
+    format!("{waits}, but {why}")
+}
+
 /// Was the line fetched for something else, which comes before an object of that name?
 fn follows_another(line: &HotLine, name: &str) -> bool {
     let used = || line.fields.iter().filter_map(|field| line.objects.get(field.object?));
     let own = line.objects.iter().filter(|object| object.name == name).map(|object| object.address).max();
     own.is_some_and(|own| used().any(|other| other.name != name && other.address < own))
+}
+
+/// Is the line used for an object of that name and for another object?
+fn shares_line(line: &HotLine, name: &str) -> bool {
+    let used: BTreeSet<usize> = line.fields.iter().filter_map(|field| field.object).collect();
+    let objects: Vec<&ObjectUse> = used.into_iter().filter_map(|object| line.objects.get(object)).collect();
+    objects.len() > 1 && objects.iter().any(|object| object.name == name)
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -72,11 +106,15 @@ fn of_group(group: &Group<'_>, explained: &Explained) -> Vec<Candidate> {
 
 /// The object that a line's group is named for, if it can be laid out.
 fn main_object(line: &HotLine) -> Option<&ObjectUse> {
+    let is_laid_out = |storage| matches!(storage, Storage::Heap | Storage::Slab | Storage::Global);
+    costliest_object(line).filter(|object| is_laid_out(object.storage) && object.bytes > 0)
+}
+
+fn costliest_object(line: &HotLine) -> Option<&ObjectUse> {
     let cost = |object: usize| -> u64 {
         line.fields.iter().filter(|f| f.object == Some(object)).map(|f| f.stall + f.spin).sum()
     };
-    let object = line.objects.get((0..line.objects.len()).rev().max_by_key(|&object| cost(object))?)?;
-    (matches!(object.storage, Storage::Heap | Storage::Slab | Storage::Global) && object.bytes > 0).then_some(object)
+    line.objects.get((0..line.objects.len()).rev().max_by_key(|&object| cost(object))?)
 }
 
 impl Unit<'_> {

@@ -17,8 +17,7 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     let (cpus, machine) = (units::counted(fixes.cpus, "CPU"), &fixes.machine);
     let mut out = format!("{}\n", fixes.program.join(" "));
     if fixes.layouts.is_empty() {
-        out +=
-            &format!("At {cpus} of {machine} no structure waits for cache lines long enough to try another layout.\n");
+        out += &wrap(&format!("At {cpus} of {machine} {}.", fixes.nothing), options.width, 0);
         out += &verified(fixes, options.width);
         return style.finish(&out);
     }
@@ -122,7 +121,7 @@ fn verified(fixes: &Fixes, width: usize) -> String {
         Some(best) => format!("; predicted for the first layout: {}", signed(best.gain)),
         None => String::new(),
     };
-    let text = format!("Verified: after `{command}` the gain is {} ({time}){predicted}.", signed(*gain));
+    let text = format!("Verified: after `{command}` the gain is {} ({time}){predicted}.", signed(Some(*gain)));
     format!("\n{}", wrap(&text, width, 0))
 }
 

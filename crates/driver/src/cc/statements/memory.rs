@@ -132,6 +132,12 @@ impl Memory {
         self.registers.trim_start_matches('(').split([',', ')']).next().unwrap_or_default().trim()
     }
 
+    /// Where there is no index and no segment.
+    pub fn base_and_displacement(&self) -> Option<(&str, &str)> {
+        let is_plain = !self.thread && !self.registers.contains(',');
+        is_plain.then(|| (self.base(), self.displacement.as_str()))
+    }
+
     /// The operand, segment aside, where the stack pointer has moved down by so many bytes.
     pub fn after(&self, moved: u32) -> String {
         let Memory { displacement, registers, .. } = self;
@@ -144,7 +150,7 @@ impl Memory {
 }
 
 impl Register {
-    fn named(name: &str) -> Option<Register> {
+    pub fn named(name: &str) -> Option<Register> {
         for (number, names) in (0..).zip(GENERAL) {
             if let Some(at) = names.iter().position(|n| *n == name) {
                 return Some(Register { bytes: 8 >> at, number: Some(number) });

@@ -61,6 +61,35 @@ fn the_elements_of_an_array_are_parted_and_none_alone() {
     assert!(all[0].parts == [(0, 16, 0)] && all.iter().all(|one| !one.layout.contains("t[0]")), "{all:?}");
 }
 
+/// Where small objects lie on one line, a slot for each would part them, and no slot is luck.
+#[test]
+fn objects_that_share_a_line_have_no_luck() {
+    let fields = [("t.n", 0, 8, 1, 50), ("t.m", 8, 8, 0, 50)];
+    let alone = line(24, Storage::Heap, &fields, 0);
+    let mut beside = alone.clone();
+    beside.objects.push(ObjectUse { address: 0x1020, ..beside.objects[0].clone() });
+    assert!(proposed(beside.clone()).iter().all(|one| one.slot_step == 16), "the other one is not used");
+    beside.fields.push(FieldUse { object: Some(1), ..beside.fields[0].clone() });
+    assert!(proposed(alone).iter().all(|one| one.slot_step == 16));
+    let all = proposed(beside);
+    assert!(!all.is_empty() && all.iter().all(|one| one.slot_step == 0), "{all:?}");
+}
+
+#[test]
+fn why_nothing_is_tried_is_told() {
+    let why = |storage, stall: u64| {
+        let line = line(8, storage, &[("t.n", 0, 8, 1, stall)], 0);
+        let mut run = run(4);
+        (run.run.time, run.lines) = (Time { compute: 1000, stall, ..Time::default() }, vec![line]);
+        nothing(&run)
+    };
+    assert_eq!(why(Storage::Heap, 1), "no structure waits for cache lines long enough to try another layout");
+    let much = |storage| why(storage, 1_000_000);
+    assert!(much(Storage::Stack).ends_with("of their time), but variables on stacks are not laid out"));
+    assert!(much(Storage::Unknown).contains("is the program built without -g"));
+    assert!(much(Storage::Global).contains("no layout would separate"));
+}
+
 /// The object is the structure, and not an array of its first member's elements.
 #[test]
 fn an_array_that_a_structure_begins_with_is_one_of_its_members() {
