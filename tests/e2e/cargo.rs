@@ -270,6 +270,14 @@ fn tests_benchmarks_and_schedules() {
     );
 }
 
+/// LLVM's pass leaves out accesses of 64 bytes: without hooks a reader would find stores that others do not see yet.
+#[test]
+fn a_structure_that_is_read_as_a_whole_is_not_torn() {
+    let done = Workspace::new().corefold("run --release --cpus 2 --example torn");
+    assert!(done.code == Some(0) && done.out.contains("torn: 0\n"), "{}{}", done.out, done.err);
+    assert!(done.out.contains("Feed::read [ptr"), "{}", done.out);
+}
+
 #[test]
 fn errors_come_before_the_build_or_from_cargo() {
     let workspace = Workspace::new();

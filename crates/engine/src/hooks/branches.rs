@@ -10,6 +10,7 @@ use crate::carrier::Carrier;
 use crate::code::cost::core;
 use crate::code::mapped::Mapped;
 use crate::engine::{computed, engine};
+use crate::hooks::delays;
 use crate::hooks::rounds;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
@@ -85,15 +86,21 @@ struct Slow {
     /// `pause` instructions: what the thread does in them is no computing.
     pauses: u32,
     unhooked: Unhooked,
+    /// A seed's schedule may hold the thread up before it calls code without hooks.
+    is_held_up: bool,
 }
 
 impl Slow {
-    const UNKNOWN: Slow = Slow { pauses: u32::MAX, unhooked: Unhooked::Never };
-    const NO: Slow = Slow { pauses: 0, unhooked: Unhooked::Never };
+    const UNKNOWN: Slow = Slow { pauses: u32::MAX, unhooked: Unhooked::Never, is_held_up: false };
+    const NO: Slow = Slow { pauses: 0, unhooked: Unhooked::Never, is_held_up: false };
 
     #[cold]
     fn of(pc: u64) -> Slow {
-        deep(|| Slow { pauses: corefold_block::pauses(&Mapped, pc), unhooked: unhooked::learn(pc) })
+        deep(|| Slow {
+            pauses: corefold_block::pauses(&Mapped, pc),
+            unhooked: unhooked::learn(pc),
+            is_held_up: engine().sim.delays.is_some() && unhooked::may_call(pc),
+        })
     }
 }
 
@@ -158,6 +165,9 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
         }
         if slow.unhooked != Unhooked::Never {
             unhooked::calls(slow.unhooked);
+        }
+        if slow.is_held_up {
+            delays::call(pc);
         }
         if known {
             return (with(|branches| branches.block(at).cost), false);

@@ -42,6 +42,13 @@ pub fn atomic(address: u64, size: u8, pc: u64, what: AccessKind) {
     freed::check(address, u64::from(size), pc, what);
 }
 
+/// Code without hooks may be called next, such as a lock's in Rust's standard library: what it accesses is not seen, so this
+/// is the last place before it.
+#[cold]
+pub fn call(pc: u64) {
+    step(true, pc);
+}
+
 fn step(atomic: bool, pc: u64) {
     if hot!().clock >= PERTURB.with(|p| p.look_around) {
         look_around(pc);

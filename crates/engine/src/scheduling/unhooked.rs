@@ -79,6 +79,11 @@ pub fn learn(pc: u64) -> Unhooked {
     found
 }
 
+/// May the block at `pc` call code without hooks, also that of the language's library by a pointer?
+pub fn may_call(pc: u64) -> bool {
+    unhooked_calls(&Mapped, pc, has_hooks, true, &mut Vec::new()) != Unhooked::Never
+}
+
 /// The running thread is about to call so.
 #[inline]
 pub fn calls(how: Unhooked) {
