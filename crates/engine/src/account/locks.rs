@@ -25,7 +25,8 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
             }
             record.holders.push(thread);
         }
-        record.counts.acquisitions += 1;
+        // Whoever need not wait for a futex makes no call: how often it is taken is not known.
+        record.counts.acquisitions += u64::from(kind != LockKind::Futex);
         let wait = now.saturating_sub(since?.max(counted_from));
         record.counts.waited(wait, pc, || callers_here(pc, CALLERS));
         Some(wait)
@@ -43,7 +44,7 @@ pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
         let wait = now.saturating_sub(since.max(locks.counted_from));
         let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
         let counts = &mut locks.of_kind(address, if known { LockKind::Library } else { LockKind::Futex }).counts;
-        counts.acquisitions += 1;
+        counts.acquisitions += u64::from(known);
         counts.waited(wait, pc, || callers_here(pc, CALLERS));
         wait
     });

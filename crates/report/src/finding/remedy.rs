@@ -70,6 +70,7 @@ fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
         "Lazy" | "LazyLock" | "Once" | "OnceCell" | "OnceLock" => ONCE,
         "Semaphore" => UNITS,
         "ShardedLock" => SHARDS,
+        "Mutex" | "ReentrantMutex" | "ReentrantLock" => SPLIT,
         _ => of_kind(lock.kind, acquisitions, &lock.name)?,
     };
     Some(what.to_owned())
@@ -79,8 +80,8 @@ fn of_kind(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str
     Some(match kind {
         LockKind::Mutex | LockKind::Spinlock => SPLIT,
         // A flag is spun on as well, and a futex waited for: nobody takes them.
-        LockKind::SpunWord | LockKind::Futex if acquisitions > 0 => SPLIT,
-        LockKind::SpunWord => {
+        LockKind::SpunWord if acquisitions > 0 => SPLIT,
+        LockKind::SpunWord | LockKind::Futex => {
             "if it is a lock, hold it for less time or split what it guards; if a flag, set it sooner"
         }
         LockKind::SpinQueue => {
@@ -89,7 +90,7 @@ fn of_kind(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str
         LockKind::Semaphore => UNITS,
         LockKind::Library => of_library(name),
         // The sentence on a condition variable names two readings.
-        LockKind::CondVar | LockKind::Futex | LockKind::Barrier | LockKind::RwLock => return None,
+        LockKind::CondVar | LockKind::Barrier | LockKind::RwLock => return None,
     })
 }
 
