@@ -40,7 +40,7 @@ fn calls_that_cannot_be_simulated_end_the_run() {
         ("vfork", "vfork() cannot be simulated"),
         ("signalfd", "signalfd() cannot be simulated"),
         ("system", "system() cannot be simulated"),
-        ("exec", "execl() cannot be simulated"),
+        ("exec", "execl() of /bin/true cannot be simulated"),
         ("clone", "creates threads by direct system calls"),
         ("exit", "exits by a direct system call"),
         ("vfork_call", "the program starts another process or program"),
@@ -52,6 +52,14 @@ fn calls_that_cannot_be_simulated_end_the_run() {
         assert_eq!(ended.said.code, Some(6), "{what}: {}{}", ended.said.out, ended.said.err);
         assert!(ended.said.out.contains(words), "{what}: {words:?} is not in:\n{}", ended.said.out);
     }
+}
+
+/// A benchmark looks for a plotter that is not installed, and goes on without.
+#[test]
+fn programs_that_are_not_there_are_not_started() {
+    let ended = run("no_program");
+    assert_eq!(ended.said.code, Some(0), "{}{}", ended.said.out, ended.said.err);
+    assert_eq!(ended.printed(), "spawn: No such file or directory, exec: No such file or directory\n");
 }
 
 /// Four threads load and unload two libraries, whose constructors begin threads and wait for them, and whose

@@ -219,12 +219,13 @@ impl<'a> Memory<'a> {
 
     fn symbol(&self, spot: Spot<'a>) -> Thing<'a> {
         self.space.miss(spot);
-        let (name, start, bytes) = match spot.image.symbols.data_at(spot.address) {
-            Some(symbol) => (demangle(&symbol.raw_name), symbol.address, symbol.bytes),
-            None => (spot.as_offset(), spot.address, 0),
+        let (name, start, bytes, storage) = match spot.image.symbols.data_at(spot.address) {
+            Some(symbol) => (demangle(&symbol.raw_name), symbol.address, symbol.bytes, Storage::Global),
+            // Each offset has a name of its own: that says nothing of what lies there.
+            None => (spot.as_offset(), spot.address, 0, Storage::Unknown),
         };
         let address = spot.module.base.wrapping_add(start);
-        let object = ObjectUse { name: name.clone(), address, bytes, storage: Storage::Global, ..ObjectUse::default() };
+        let object = ObjectUse { name: name.clone(), address, bytes, storage, ..ObjectUse::default() };
         Thing { object, base: name, layout: None, first_offset: 0, function: None }
     }
 }

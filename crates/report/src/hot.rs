@@ -137,10 +137,13 @@ fn costliest(line: &HotLine) -> Option<usize> {
 /// The verdict on a group: each line counts by what accesses to the object itself waited.
 fn verdict(lines: &[&HotLine]) -> Verdict {
     let own_sites = lines.iter().flat_map(|line| {
-        let name = costliest(line).and_then(|object| line.objects.get(object)).map(|object| object.name.as_str());
+        let main = costliest(line).and_then(|object| line.objects.get(object));
+        // Where nobody knows the objects, the line is what is judged.
+        let name = main.filter(|object| object.storage != Storage::Unknown).map(|object| object.name.as_str());
         line.sites.iter().filter(move |site| {
             let object = line.fields.get(site.field_index).and_then(|field| field.object);
-            object.and_then(|object| line.objects.get(object)).is_none_or(|object| Some(object.name.as_str()) == name)
+            let object = object.and_then(|object| line.objects.get(object));
+            object.zip(name).is_none_or(|(object, name)| object.name == name)
         })
     });
     let own: HashSet<*const SiteUse> = own_sites.map(std::ptr::from_ref).collect();

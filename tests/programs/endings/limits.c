@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,14 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "system"))
 		return system("true");
+	if (!strcmp(what, "no_program")) {
+		pid_t child;
+		char *words[] = {"no-such-program", NULL};
+		int error = posix_spawnp(&child, words[0], NULL, NULL, words, words + 1);
+		execl("/no/such/program", "program", NULL);
+		printf("spawn: %s, exec: %s\n", strerror(error), strerror(errno));
+		return 0;
+	}
 	if (!strcmp(what, "exec"))
 		return execl("/bin/true", "true", NULL);
 	if (!strcmp(what, "aio")) {

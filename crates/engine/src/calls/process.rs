@@ -5,17 +5,57 @@ use crate::recorder::region;
 use crate::stand_in::stand_ins;
 use crate::sys;
 use alloc::format;
-use core::ffi::c_int;
+use alloc::string::String;
+use core::ffi::{CStr, c_char, c_int};
 use corefold_recording::Status;
 
 /// Calls that begin another process, or another program in this one.
 pub extern "C" fn begins_another(arguments: &Arguments, pc: u64) {
     let name = arguments.name();
+    let program = program_of(arguments);
+    // The call fails, as it does natively: a benchmark looks for a plotter.
+    if program.is_some_and(|file| !is_there(file, name.ends_with('p') || name == "execvpe")) {
+        return;
+    }
+    let of = program.map(|file| String::from_utf8_lossy(file)).unwrap_or_default();
+    let of = if of.is_empty() { of } else { format!(" of {of}").into() };
     let what = format!(
-        "{name}() cannot be simulated: a run is one process. Have the program do without (an option, a variable \
+        "{name}(){of} cannot be simulated: a run is one process. Have the program do without (an option, a variable \
          of the environment), or simulate what it starts by itself"
     );
     crate::ending::unsupported(&what, pc);
+}
+
+/// The file that the call is to run, if it names one.
+fn program_of(arguments: &Arguments) -> Option<&[u8]> {
+    let file = match arguments.name() {
+        "posix_spawn" | "posix_spawnp" => arguments.rsi,
+        "execve" | "execv" | "execvp" | "execvpe" | "execl" | "execle" | "execlp" => arguments.rdi,
+        _ => return None,
+    } as *const c_char;
+    // SAFETY: these functions take a terminated string.
+    (!file.is_null()).then(|| unsafe { CStr::from_ptr(file) }.to_bytes())
+}
+
+/// Is there such a file, at its path or, with `search`, in a folder of `PATH`?
+fn is_there(file: &[u8], search: bool) -> bool {
+    let exists = |folder: &[u8]| {
+        let between = if folder.is_empty() { &b""[..] } else { b"/" };
+        let fd = sys::open(&[folder, between, file, b"\0"].concat(), libc::O_PATH | libc::O_CLOEXEC, 0);
+        if fd >= 0 {
+            sys::close(fd as i32);
+        }
+        fd >= 0
+    };
+    if !search || file.contains(&b'/') {
+        return exists(b"");
+    }
+    // SAFETY: a terminated string of the program's environment; nothing changes that here.
+    let path = unsafe {
+        let path = libc::getenv(c"PATH".as_ptr());
+        if path.is_null() { &b"/bin:/usr/bin"[..] } else { CStr::from_ptr(path).to_bytes() }
+    };
+    path.split(|byte| *byte == b':').any(exists)
 }
 
 /// Calls that have libc make threads of its own, which would run beside the simulated ones.

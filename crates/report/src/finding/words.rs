@@ -245,8 +245,8 @@ fn nothing_sentence(curve: &Curve, point: &Point) -> String {
     match (scales(point), growth) {
         (true, _) if compared(curve, point) => format!("{nothing}: it scales."),
         (false, Some(growth)) => format!(
-            "{nothing}: the same work takes {growth}× the CPU time, evenly over all functions, as on hardware threads \
-             that share a core."
+            "{nothing}: the same work takes {growth}× the CPU time, evenly over all functions. Hardware threads that \
+             share a core have this effect, and so has waiting for other threads in runs of little work."
         ),
         _ => format!("{nothing}."),
     }

@@ -65,7 +65,7 @@ pub fn nothing(explained: &Explained) -> String {
             "memory that the program maps is not laid out, unless COREFOLD_OBJECTS names its objects"
         }
         Some(Storage::Library) => "it is the C library's own",
-        _ => "it is not known what lies there: is the program built without -g, or stripped?",
+        _ => "it is not known what lies there, as in a program built without -g or stripped",
     };
     format!("{waits}, but {why}")
 }

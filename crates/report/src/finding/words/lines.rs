@@ -123,9 +123,14 @@ fn parties<'a, 'b>(group: &'b Group<'a>) -> (Vec<&'b Spot<'a>>, Vec<&'b Spot<'a>
         |spot: &Spot, names: &[String]| spot.fields.iter().any(|field| names.iter().any(|name| name == field.0));
     let (writers, others): (Vec<&Spot>, Vec<&Spot>) = group.sites.iter().partition(|spot| spot.writes());
     let writers: Vec<&Spot> = writers.into_iter().filter(|spot| among(spot, &verdict.written)).collect();
-    let most = writers.iter().map(|spot| spot.wait()).max().unwrap_or(0);
-    let writers = writers.into_iter().filter(|spot| spot.wait() * MINOR >= most).collect();
-    (writers, others.into_iter().filter(|spot| among(spot, &verdict.only_read)).collect())
+    let readers = others.into_iter().filter(|spot| among(spot, &verdict.only_read)).collect();
+    (main(writers), main(readers))
+}
+
+/// Those that wait much.
+fn main<'a, 'b>(spots: Vec<&'b Spot<'a>>) -> Vec<&'b Spot<'a>> {
+    let most = spots.iter().map(|spot| spot.wait()).max().unwrap_or(0);
+    spots.into_iter().filter(|spot| spot.wait() * MINOR >= most).collect()
 }
 
 /// `add (counter.c:31) and drop (counter.c:40)`.

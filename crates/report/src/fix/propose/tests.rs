@@ -86,7 +86,7 @@ fn why_nothing_is_tried_is_told() {
     assert_eq!(why(Storage::Heap, 1), "no structure waits for cache lines long enough to try another layout");
     let much = |storage| why(storage, 1_000_000);
     assert!(much(Storage::Stack).ends_with("of their time), but variables on stacks are not laid out"));
-    assert!(much(Storage::Unknown).contains("is the program built without -g"));
+    assert!(much(Storage::Unknown).contains("built without -g"));
     assert!(much(Storage::Global).contains("no layout would separate"));
 }
 
