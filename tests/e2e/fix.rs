@@ -176,10 +176,17 @@ fn what_was_promised_is_verified_by_the_rebuilt_program() {
     assert!(said.code != Some(0) && said.err.contains("the program is the same after `true`"), "{}", said.err);
     let said = place.corefold("fix a.rec --verify false");
     assert!(said.code != Some(0) && said.err.contains("`false` failed (exit status: 1)"), "{}", said.err);
-    let said = place.sh("cp p kept; $corefold fix a.rec --verify 'rm p'; code=$?; cp kept p; exit $code");
+    let said = place.sh("mkdir other && cd other && $corefold fix ../a.rec");
+    assert!(said.code == Some(2) && said.err.contains("./p does not exist here: call `corefold fix`"), "{}", said.err);
+    // The program is as it was after each.
+    let spoilt = |command: &str| {
+        place.sh(&format!(
+            "cp p kept; code=0; $corefold fix a.rec --verify '{command}' || code=$?; cp kept p; exit $code"
+        ))
+    };
+    let said = spoilt("rm p");
     assert!(said.code != Some(0) && said.err.contains("after `rm p`: ./p does not exist"), "{}", said.err);
-    let build = "echo \"int main(void) { return 3; }\" >q.c; $corefold cc -g q.c -o p";
-    let said = place.sh(&format!("$corefold fix a.rec --verify '{build}'; code=$?; cp kept p; exit $code"));
+    let said = spoilt("echo \"int main(void) { return 3; }\" >q.c; $corefold cc -g q.c -o p");
     assert!(said.code != Some(0) && said.err.contains("does not end as it did before: exited with"), "{}", said.err);
     let said = place.sh("$corefold fix a.rec --json a.json --verify 'echo built; mv mended p'");
     assert_eq!(said.code, Some(0), "{}", said.err);

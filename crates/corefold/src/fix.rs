@@ -24,6 +24,10 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     let to_patch = args.patch.as_deref().map(|path| Output::create(path, "the patch")).transpose()?;
     let recorded = chosen(&args.recording, args.cpus)?;
     let name = recorded.argv.first().context("the recording names no program")?;
+    if name.contains('/') && Path::new(name).is_relative() && !Path::new(name).exists() {
+        let what = "does not exist here: call `corefold fix` in the folder where the program was recorded";
+        return Err(corefold_driver::BadInput(format!("{name} {what}")).into());
+    }
     program::check(name.as_ref())?;
     let mut search = Search::new(&args, recorded, others(&args)?);
     search.run()?;

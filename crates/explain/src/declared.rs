@@ -66,6 +66,8 @@ pub enum Undeclared {
     Untyped,
     /// What is cut is no structure, but a number or an array.
     NoStructure,
+    /// An array of bytes, out of which the program makes its objects.
+    Bytes,
     /// No member begins at the cut.
     Between,
     /// A language whose debug information has no lines of members.
@@ -112,6 +114,9 @@ impl Cutter<'_> {
             return Err(Undeclared::Rust);
         }
         let unit = self.element_of(kind, parting.bytes);
+        if self.is_bytes(unit) || self.is_bytes(self.debug.strip(kind)) {
+            return Err(Undeclared::Bytes);
+        }
         match parting.element {
             Some((offset, size)) => {
                 let element = self.element_at(unit, offset, size).ok_or(Undeclared::NoStructure)?;
@@ -139,6 +144,11 @@ impl Cutter<'_> {
             }
         }
         kind
+    }
+
+    fn is_bytes(&self, kind: Die) -> bool {
+        let is_byte = |element| self.debug.size_of(element) == Some(1);
+        self.is_array(kind) && self.debug.type_of(kind).is_some_and(is_byte)
     }
 
     fn is_array(&self, kind: Die) -> bool {

@@ -55,8 +55,12 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Run>, Error> {
     }
 }
 
-fn damaged(e: postcard::Error) -> Error {
-    Error::Damaged(alloc::format!("{e}"))
+pub fn damaged(e: postcard::Error) -> Error {
+    let what = match e {
+        postcard::Error::DeserializeUnexpectedEnd => "it ends too early",
+        _ => "what is in it makes no sense",
+    };
+    Error::Damaged(what.into())
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub fn encode_host(host: &HostUse) -> Vec<u8> {
 }
 
 pub fn decode_host(bytes: &[u8]) -> Result<HostUse, Error> {
-    postcard::from_bytes(bytes).map_err(|e| Error::Damaged(alloc::format!("{e}")))
+    postcard::from_bytes(bytes).map_err(crate::file::damaged)
 }
 
 #[cfg(test)]

@@ -281,7 +281,14 @@ impl Editor<'_> {
 /// Why there is no patch, and what to do instead.
 fn words(why: Undeclared, candidate: &Candidate, line_bytes: u64) -> String {
     match why {
-        Undeclared::Untyped => "the type of the object is not known".into(),
+        Undeclared::Untyped => format!(
+            "the type of the object is not known: where the program allocates it, or divides it up, round sizes and addresses up \
+             to multiples of {line_bytes}"
+        ),
+        Undeclared::Bytes => format!(
+            "the program makes its objects out of an array of bytes: round their sizes up to multiples of {line_bytes} there, and \
+             align the array"
+        ),
         Undeclared::NoStructure if candidate.is_of_elements() => format!(
             "the elements are not structures: wrap each in a structure aligned to {line_bytes} bytes, and change the code \
              that uses them"
