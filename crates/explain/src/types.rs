@@ -127,9 +127,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// The last component of a path, as tables have room for no more.
+/// The file's name; of the `lib.rs` and `mod.rs` of a crate from a registry, which might be any, the path from the crate's folder
+/// on: `flume-0.11.1/src/lib.rs`.
 pub fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let in_registry = path.split_once("/registry/src/").and_then(|(_, index)| index.split_once('/'));
+    match in_registry {
+        Some((_, from_crate)) if matches!(name, "lib.rs" | "mod.rs") => from_crate,
+        _ => name,
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -420,5 +426,18 @@ pub fn lock_kind_name(kind: LockKind) -> &'static str {
         LockKind::SpinQueue => "spin queue",
         LockKind::Futex => "futex",
         LockKind::Library => "lock",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base_name;
+
+    #[test]
+    fn files_that_many_crates_have_are_named_with_their_crate() {
+        assert_eq!(base_name("/home/u/pool/src/lib.rs"), "lib.rs");
+        let registry = "/home/u/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        assert_eq!(base_name(&format!("{registry}/flume-0.11.1/src/lib.rs")), "flume-0.11.1/src/lib.rs");
+        assert_eq!(base_name(&format!("{registry}/flume-0.11.1/src/select.rs")), "select.rs");
     }
 }

@@ -7,7 +7,7 @@ mod kind;
 mod remedy;
 mod words;
 
-pub use words::{MORE_WORK, how_it_failed};
+pub use words::how_it_failed;
 
 use crate::accuracy::CodeKind;
 use crate::curve::{Curve, Point};

@@ -18,6 +18,7 @@ mod json;
 mod law;
 pub mod layout;
 mod locks;
+mod marks;
 mod pace;
 mod place;
 mod plot;

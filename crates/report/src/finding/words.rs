@@ -5,6 +5,7 @@ mod lines;
 use super::{Cause, SIGNIFICANT, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::locks::{LockGroup, before_work, blamable};
+use crate::marks::Marks;
 use crate::units;
 use corefold_explain::Function;
 use corefold_recording::LockKind;
@@ -95,10 +96,6 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
         Cause::Nothing => nothing_sentence(curve, point),
     }
 }
-
-/// What to do about runs that show how threads begin and end rather than what they do.
-pub const MORE_WORK: &str = "Give threads more work, or mark the region of interest: COREFOLD_BEGIN where the work \
-    begins, COREFOLD_END where it ends.";
 
 fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let all = point.explained.run.time.total();
@@ -218,7 +215,7 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
     let idle = capitalized(&idle_sentence(point));
     let second = match second {
         Cause::Lines(group) => {
-            format!("{} {MORE_WORK}", lines_sentence(point, group))
+            format!("{} {}", lines_sentence(point, group), Marks::of(point.explained).more_work())
         }
         other => cause(curve, point, other),
     };

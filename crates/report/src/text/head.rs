@@ -3,8 +3,9 @@
 use super::work;
 use super::{Screen, paragraph};
 use crate::curve::Curve;
-use crate::finding::{MORE_WORK, finding};
+use crate::finding::finding;
 use crate::host;
+use crate::marks::Marks;
 use crate::style::{clip, line};
 use crate::units;
 use corefold_explain::base_name;
@@ -45,12 +46,14 @@ const SHORT_SECONDS: f64 = 100e-6;
 
 /// A run that is over before its threads are at work shows how they start, and little else.
 fn short(curve: &Curve) -> Option<String> {
-    let run = &curve.last().filter(|_| curve.failed().next().is_none())?.explained.run;
+    let explained = curve.last().filter(|_| curve.failed().next().is_none())?.explained;
+    let run = &explained.run;
     (run.threads > 1 && run.seconds < SHORT_SECONDS).then(|| {
         format!(
-            "Note: the run at {} took only {}, of which starting threads one by one is a large part. {MORE_WORK}",
+            "Note: the run at {} took only {}, of which starting threads one by one is a large part. {}",
             units::counted(run.cpus, "CPU"),
-            units::duration(run.seconds)
+            units::duration(run.seconds),
+            Marks::of(explained).more_work()
         )
     })
 }

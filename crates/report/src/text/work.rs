@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the reader must know of how speed-up is computed.
 use crate::curve::Curve;
+use crate::marks::Marks;
 use crate::pace::{Basis, Fixed};
 use crate::units;
 use corefold_explain::RunFacts;
 
 /// Where the runs did not do the same work, or the program says nothing of it.
 pub fn note(curve: &Curve) -> Option<String> {
-    let last = &curve.last()?.explained.run;
+    let explained = curve.last()?.explained;
+    let (last, progress) = (&explained.run, Marks::of(explained).progress);
     match &curve.basis {
         Basis::FixedTime { why, counted } => {
             let why = match why {
@@ -19,11 +21,13 @@ pub fn note(curve: &Curve) -> Option<String> {
                 ),
             };
             let then = match counted {
-                true => {
+                true => format!(
                     "Speed-up is the ratio of basic blocks executed per second, estimated from samples; for an exact \
-                    count of operations, put COREFOLD_PROGRESS into the loop that does the work."
+                     count of operations, put {progress} into the loop that does the work."
+                ),
+                false => {
+                    format!("How much work it did is not known: mark it with {progress} in the loop that does it.")
                 }
-                false => "How much work it did is not known: mark it with COREFOLD_PROGRESS in the loop that does it.",
             };
             Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
         }
