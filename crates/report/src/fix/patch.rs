@@ -6,6 +6,7 @@
 //! has a whole line of padding instead, which parts two members wherever the object begins. Before the first member there is
 //! padding only if something else was used there; then a note says what no longer holds.
 mod diff;
+mod size;
 mod source;
 
 use super::{Candidate, Reorder, Trial, gains_more};
@@ -85,6 +86,11 @@ impl Editor<'_> {
             changes.extend(self.changes_of(structure, candidate)?);
         }
         for structure in declared {
+            let in_front = structure.ends && candidate.follows && !candidate.is_of_elements();
+            let sizes = size::sizes(structure, self.line_bytes).filter(|_| candidate.reorder.is_none() && !in_front);
+            if let Some((old, new)) = sizes {
+                self.note(format!("{} grows from {old} to {new} bytes", structure.name));
+            }
             self.note_assertions(structure, &changes)?;
         }
         for (file, line, change) in changes {
