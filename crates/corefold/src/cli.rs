@@ -119,8 +119,8 @@ pub struct RunArgs {
     /// Numbers of CPUs to simulate, such as 1,2,4,8-80:8 [default: powers of two, full sockets, all cores, all CPUs].
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// Seed of the schedule and of the program's random numbers: 0 is the default schedule, any other number one that
-    /// holds threads up to provoke faults.
+    /// Seed of the schedule and of the program's random numbers: 0 is the plain schedule; any other delays threads at
+    /// random, to make races fail.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Average cycles between two call-stack samples on a CPU, at least 16. Virtual time does not depend on it.

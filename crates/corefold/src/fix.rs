@@ -25,7 +25,7 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     let recorded = chosen(&args.recording, args.cpus)?;
     let name = recorded.argv.first().context("the recording names no program")?;
     if name.contains('/') && Path::new(name).is_relative() && !Path::new(name).exists() {
-        let what = "does not exist here: call `corefold fix` in the folder where the program was recorded";
+        let what = "does not exist here: run `corefold fix` in the directory where `corefold run` was started";
         return Err(corefold_driver::BadInput(format!("{name} {what}")).into());
     }
     program::check(name.as_ref())?;
@@ -79,8 +79,8 @@ fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
     let Run { seed, .. } = run;
     ensure!(
         seed == 0,
-        "{} was recorded with --seed {seed}, whose schedule holds threads up, so its time says nothing of layouts: record it \
-         again without --seed",
+        "{} was recorded with --seed {seed}, whose schedule delays threads, so gains measured on it would mean nothing: \
+         record it again without --seed",
         path.display()
     );
     Ok(run)

@@ -57,8 +57,8 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Run>, Error> {
 
 pub fn damaged(e: postcard::Error) -> Error {
     let what = match e {
-        postcard::Error::DeserializeUnexpectedEnd => "it ends too early",
-        _ => "what is in it makes no sense",
+        postcard::Error::DeserializeUnexpectedEnd => "unexpected end of file",
+        _ => "invalid contents",
     };
     Error::Damaged(what.into())
 }

@@ -207,8 +207,8 @@ impl<'a> Search<'a> {
         ensure!(self.workload.again.is_some(), "interrupted before the first layout was tried");
         ensure!(
             !self.trials.is_empty() || self.workload.has(&relayouts),
-            "{} was recorded by another build of corefold, or the program allocates elsewhere than it did: record it again by \
-             `corefold run`",
+            "call stacks of allocations in {} do not occur in this run: it was recorded by another build of corefold, or \
+             the program took another path. Record it again by `corefold run`",
             self.workload.name
         );
         let mut others: Vec<Vec<Run>> = Vec::new();

@@ -24,7 +24,7 @@ pub fn verify(args: &FixArgs, command: &str, recorded: &Run, again: &Run) -> Res
     let run = runs.first().context("interrupted before the rebuilt program ended")?;
     let Some(gain) = fix::gain(again, run) else {
         let ending = explain(run, &mut Images::new())?.ending.summary;
-        bail!("after `{command}` the program does not end as it did before: {ending}");
+        bail!("after `{command}` the program ends differently: {ending}");
     };
     Ok(Verified { command: command.into(), gain, seconds: fix::seconds(run) })
 }

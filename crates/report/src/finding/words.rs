@@ -52,7 +52,7 @@ const FASTER: f64 = 1.05;
 pub fn held_up(curve: &Curve) -> Option<String> {
     let seed = curve.points.iter().map(|point| point.explained.run.seed).find(|seed| *seed != 0)?;
     Some(format!(
-        "The schedule of seed {seed} holds threads up at random, to provoke faults: its times do not show how the program \
+        "The schedule of seed {seed} delays threads at random, to make races fail: its times do not show how the program \
          scales. Run it without --seed for that."
     ))
 }
@@ -242,8 +242,8 @@ fn nothing_sentence(curve: &Curve, point: &Point) -> String {
     match (scales(point), growth) {
         (true, _) if compared(curve, point) => format!("{nothing}: it scales."),
         (false, Some(growth)) => format!(
-            "{nothing}: the same work takes {growth}× the CPU time, evenly over all functions. Hardware threads that \
-             share a core have this effect, and so has waiting for other threads in runs of little work."
+            "{nothing}: the same work takes {growth}× the CPU time, evenly over all functions. Possible causes: \
+             hardware threads that share a core or, in short runs, threads that wait for each other."
         ),
         _ => format!("{nothing}."),
     }

@@ -292,8 +292,8 @@ fn words(why: Undeclared, candidate: &Candidate, line_bytes: u64) -> String {
              to multiples of {line_bytes}"
         ),
         Undeclared::Bytes => format!(
-            "the program makes its objects out of an array of bytes: round their sizes up to multiples of {line_bytes} there, and \
-             align the array"
+            "the program carves its objects from a byte array: round their sizes up to multiples of {line_bytes} there, and \
+             align the array to {line_bytes} bytes"
         ),
         Undeclared::NoStructure if candidate.is_of_elements() => format!(
             "the elements are not structures: wrap each in a structure aligned to {line_bytes} bytes, and change the code \

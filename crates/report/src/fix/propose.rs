@@ -53,19 +53,21 @@ pub fn nothing(explained: &Explained) -> String {
     let groups = groups(explained);
     let share = |group: &Group| units::share(group.wait(), compute + stall + spin);
     let Some(group) = groups.first().filter(|group| share(group) >= LEAST) else {
-        return "no structure waits for cache lines long enough to try another layout".into();
+        return "no object causes enough stall and spin to try another layout".into();
     };
     let object = costliest_object(group.hottest());
     let name = object.map_or_else(|| format!("{:#x}", group.hottest().address), |object| object.name.clone());
-    let waits = format!("CPUs wait for {name} ({} of their time)", units::about(share(group)));
+    let waits = format!("{name} causes {} of CPU time as stall and spin", units::about(share(group)));
     let why = match object.map(|object| object.storage) {
-        Some(Storage::Heap | Storage::Slab | Storage::Global) => "no layout would separate what they use there",
-        Some(Storage::Stack) => "variables on stacks are not laid out",
-        Some(Storage::Mapping) => {
-            "memory that the program maps is not laid out, unless COREFOLD_OBJECTS names its objects"
+        Some(Storage::Heap | Storage::Slab | Storage::Global) => {
+            "none of the layouts that fix generates separates the bytes that different CPUs use"
         }
-        Some(Storage::Library) => "it is the C library's own",
-        _ => "it is not known what lies there, as in a program built without -g or stripped",
+        Some(Storage::Stack) => "fix does not try layouts of stack variables",
+        Some(Storage::Mapping) => {
+            "fix does not try layouts of mappings, unless COREFOLD_OBJECTS declares the objects in them"
+        }
+        Some(Storage::Library) => "it belongs to the C library",
+        _ => "the object there is not known (is the program stripped, or built without -g?)",
     };
     format!("{waits}, but {why}")
 }

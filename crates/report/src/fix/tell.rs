@@ -17,7 +17,7 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     let (cpus, machine) = (units::counted(fixes.cpus, "CPU"), &fixes.machine);
     let mut out = format!("{}\n", fixes.program.join(" "));
     if fixes.layouts.is_empty() {
-        out += &wrap(&format!("At {cpus} of {machine} {}.", fixes.nothing), options.width, 0);
+        out += &wrap(&format!("At {cpus} of {machine}, {}.", fixes.nothing), options.width, 0);
         out += &verified(fixes, options.width);
         return style.finish(&out);
     }
@@ -56,8 +56,8 @@ pub fn text(fixes: &Fixes, options: &Options) -> String {
     if !gains_more(fixes.layouts[0].gain, 0.0) {
         out += &format!("\nno layout gains {:.0}% or more here; less says nothing\n", ALIKE * 100.0);
     }
-    out += "\ngain: of throughput, on this workload and machine; bytes: growth of one object as simulated, which \
-            a source patch may exceed (it says by how much); in all: of the most objects that existed at once\n";
+    out += "\ngain: of throughput, on this workload and machine; bytes: growth of one object as simulated (the source \
+            patch may need more); in all: of the most objects that existed at once\n";
     out += &at_the_cost_of_others(fixes, options.width);
     out += &by_luck(fixes, options.width);
     if fixes.layouts.iter().any(|trial| trial.gain.is_none()) {

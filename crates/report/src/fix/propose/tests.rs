@@ -83,11 +83,11 @@ fn why_nothing_is_tried_is_told() {
         (run.run.time, run.lines) = (Time { compute: 1000, stall, ..Time::default() }, vec![line]);
         nothing(&run)
     };
-    assert_eq!(why(Storage::Heap, 1), "no structure waits for cache lines long enough to try another layout");
+    assert_eq!(why(Storage::Heap, 1), "no object causes enough stall and spin to try another layout");
     let much = |storage| why(storage, 1_000_000);
-    assert!(much(Storage::Stack).ends_with("of their time), but variables on stacks are not laid out"));
+    assert!(much(Storage::Stack).ends_with(" as stall and spin, but fix does not try layouts of stack variables"));
     assert!(much(Storage::Unknown).contains("built without -g"));
-    assert!(much(Storage::Global).contains("no layout would separate"));
+    assert!(much(Storage::Global).contains("none of the layouts"));
 }
 
 /// The object is the structure, and not an array of its first member's elements.
