@@ -37,7 +37,7 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     let mut fixes = Fixes::new(&args.recording.to_string_lossy(), recorded, again, search.trials);
     fixes.luck = search.luck;
     if fixes.layouts.is_empty() {
-        fixes.nothing = nothing;
+        fixes.nothing = if signal.is_some() { "no layout was tried before the interruption".into() } else { nothing };
     }
     if let Ok(line_bytes) = line_bytes {
         fixes.patch = patch::patch(&fixes.layouts, line_bytes)?;

@@ -66,7 +66,7 @@ pub enum Undeclared {
     Untyped,
     /// What is cut is no structure, but a number or an array.
     NoStructure,
-    /// An array of bytes, out of which the program makes its objects.
+    /// An array of bytes, from which the program carves its objects.
     Bytes,
     /// No member begins at the cut.
     Between,
@@ -114,7 +114,7 @@ impl Cutter<'_> {
             return Err(Undeclared::Rust);
         }
         let unit = self.element_of(kind, parting.bytes);
-        if self.is_bytes(unit) || self.is_bytes(self.debug.strip(kind)) {
+        if parting.element.is_none() && self.is_bytes(unit) {
             return Err(Undeclared::Bytes);
         }
         match parting.element {
@@ -147,7 +147,10 @@ impl Cutter<'_> {
     }
 
     fn is_bytes(&self, kind: Die) -> bool {
-        let is_byte = |element| self.debug.size_of(element) == Some(1);
+        let is_byte = |element| {
+            let name = self.debug.type_name(self.debug.strip(element));
+            ["char", "unsigned char", "signed char", "byte"].contains(&name.rsplit(':').next().unwrap_or_default())
+        };
         self.is_array(kind) && self.debug.type_of(kind).is_some_and(is_byte)
     }
 
@@ -177,8 +180,17 @@ impl Cutter<'_> {
 
     /// Whether the first member of such a member is declared elsewhere: in a base class.
     fn is_base(&self, member: &Member<Die>) -> bool {
-        let declares = || self.debug.record(self.debug.strip(member.kind)).is_some_and(|base| !base.members.is_empty());
-        member.role == Role::Base && declares()
+        member.role == Role::Base && self.declares(member.kind, DEEPEST)
+    }
+
+    /// Whether it has members of its own or of base classes; a pointer to virtual functions is none.
+    fn declares(&self, kind: Die, depth: usize) -> bool {
+        let is_declared = |member: &Member<Die>| match member.role {
+            Role::Field => true,
+            Role::Base => depth > 0 && self.declares(member.kind, depth - 1),
+            Role::Hidden => false,
+        };
+        self.debug.record(self.debug.strip(kind)).is_some_and(|record| record.members.iter().any(is_declared))
     }
 
     /// The structure with the members that begin at a cut, and structures inside that are cut themselves.

@@ -65,6 +65,10 @@ fn the_structure_of_elements_is_cut_as_a_whole() {
 fn what_is_no_member_is_not_declared() {
     let program = Program::new("declared.c", C, &[]);
     assert_eq!(cut(&program, "plain", 8, &[0, 8]), Err(Undeclared::NoStructure));
+    let bytes =
+        Program::new("bytes.c", "char pool[256]; char flags[64]; int main(void) { return pool[1] + flags[2]; }", &[]);
+    assert_eq!(cut(&bytes, "pool", 256, &[0, 40]), Err(Undeclared::Bytes));
+    assert_eq!(cut(&bytes, "flags", 1, &[0, 1]), Err(Undeclared::NoStructure), "its elements are what is used");
     assert_eq!(cut(&program, "inode", 40, &[36]), Err(Undeclared::Between), "in a union");
     let source = "use std::sync::atomic::*;\n#[unsafe(no_mangle)]\npub static WORDS: (AtomicU64, AtomicU64) = \
                   (AtomicU64::new(1), AtomicU64::new(2));\nfn main() { WORDS.0.store(3, Ordering::Relaxed) }\n";
@@ -105,6 +109,8 @@ Worker variable; Both both;
 Worker *worker = new Worker;
 int main() { return (int)(variable.value + worker->value + both.value); }
 "#;
+    const TOKEN: &str = "struct token {};\nstruct noncopyable : token { virtual ~noncopyable() {} };\n\
+                         struct Stats : noncopyable { long reads, writes; } stats;\nint main() { return (int)stats.reads; }\n";
     let program = Program::new("bases.cpp", CPP, &[]);
     let all = cut(&program, "variable", 40, &[16]).expect("a member of the second base class");
     assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("Gauge", vec![("value", 4)], false)]);
@@ -113,6 +119,9 @@ int main() { return (int)(variable.value + worker->value + both.value); }
     let all = cut(&program, "variable", 40, &[16, 24, 32]).expect("members");
     let expected = [("Gauge", vec![("value", 4), ("limit", 4)], false), ("Worker", vec![("id", 5)], false)];
     assert_eq!(all.iter().map(told).collect::<Vec<_>>(), expected);
+    let token = Program::new("token.cpp", TOKEN, &[]);
+    let all = cut(&token, "stats", 24, &[8, 24]).expect("a base class without members is none");
+    assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("Stats", vec![("reads", 3)], true)]);
     // A variable is aligned as a whole by its first member, wherever that is declared.
     let all = cut(&program, "variable", 40, &[0, 40]).expect("a structure");
     assert_eq!(all.iter().map(told).collect::<Vec<_>>(), [("Named", vec![], false)]);

@@ -180,7 +180,10 @@ impl<'a> Search<'a> {
         }
         let mut candidates = fix::candidates(&explained);
         if self.trials.is_empty() {
-            self.nothing = fix::nothing(&explained);
+            self.nothing = match candidates.is_empty() {
+                true => fix::nothing(&explained),
+                false => "no compiler would make the layouts that fix generates".into(),
+            };
         }
         let partings: Vec<_> = candidates.iter().map(Candidate::parting).collect();
         for (candidate, declared) in candidates.iter_mut().zip(declared(&best.run, images, &partings)) {

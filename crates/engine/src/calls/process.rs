@@ -14,7 +14,10 @@ pub extern "C" fn begins_another(arguments: &Arguments, pc: u64) {
     let name = arguments.name();
     let program = program_of(arguments);
     // The call fails, as it does natively: a benchmark looks for a plotter.
-    if program.is_some_and(|file| !is_there(file, name.ends_with('p') || name == "execvpe")) {
+    let by_path = name.ends_with('p') || name == "execvpe";
+    // Actions may go to another folder first.
+    let is_elsewhere = |file: &[u8]| name.starts_with("posix_spawn") && arguments.rdx != 0 && !file.starts_with(b"/");
+    if program.is_some_and(|file| !is_elsewhere(file) && !is_there(file, by_path)) {
         return;
     }
     let of = program.map(|file| String::from_utf8_lossy(file)).unwrap_or_default();
@@ -42,10 +45,11 @@ fn is_there(file: &[u8], search: bool) -> bool {
     let exists = |folder: &[u8]| {
         let between = if folder.is_empty() { &b""[..] } else { b"/" };
         let fd = sys::open(&[folder, between, file, b"\0"].concat(), libc::O_PATH | libc::O_CLOEXEC, 0);
+        let is_file = fd >= 0 && sys::is_regular(fd as i32);
         if fd >= 0 {
             sys::close(fd as i32);
         }
-        fd >= 0
+        is_file
     };
     if !search || file.contains(&b'/') {
         return exists(b"");

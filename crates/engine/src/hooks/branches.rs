@@ -150,7 +150,7 @@ pub fn start_anew() {
 /// The packed cost of a visit of the block at `pc`, whose `entry` is empty, and whether it is known now.
 #[inline]
 pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
-    let (at, mut slow) = with(|branches| {
+    let (mut at, mut slow) = with(|branches| {
         let at = branches.number(pc);
         (at, branches.block(at).slow)
     });
@@ -159,7 +159,6 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
         with(|branches| branches.block(at).slow = slow);
     }
     if slow != Slow::NO {
-        let known = with(|branches| branches.block(at).known);
         if slow.pauses > 0 {
             current().spins.pauses(computed(slow.pauses * engine().launch.machine.core.pause));
         }
@@ -168,8 +167,10 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
         }
         if slow.is_held_up {
             delays::call(pc);
+            // Others may have run, and have come here, or changed what is known.
+            at = with(|branches| branches.number(pc));
         }
-        if known {
+        if with(|branches| branches.block(at).known) {
             return (with(|branches| branches.block(at).cost), false);
         }
     }

@@ -33,23 +33,33 @@ struct Found {
     hook: Option<(Place, i64)>,
     /// What the next hook will be told.
     argument: Place,
-    /// By what they start from: offset, bytes, line.
-    loads: BTreeMap<Base, Vec<(i64, i64, usize)>>,
+    /// By what they start from.
+    loads: BTreeMap<Base, Vec<Load>>,
 }
 
-/// What a place starts from.
+/// What a place starts from: a variable, or what registers add up to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Base {
-    Register(u32),
-    Symbol(String),
+struct Base {
+    text: String,
+    registers: Vec<u32>,
 }
 
 /// So many bytes from something; `None`: not known.
 type Place = Option<(Base, i64)>;
 
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Load {
+    offset: i64,
+    bytes: i64,
+    line: usize,
+}
+
 const RSP: u32 = 4;
 const RBP: u32 = 5;
 const RDI: u32 = 7;
+
+/// Instructions that leave their last operand as it is.
+const LEAVE: [&str; 6] = ["cmp", "test", "push", "ucomi", "comi", "ptest"];
 
 impl Found {
     fn see(&mut self, number: usize, line: &str) {
@@ -66,7 +76,7 @@ impl Found {
         }
     }
 
-    fn instruction(&mut self, number: usize, text: &str) {
+    fn instruction(&mut self, line: usize, text: &str) {
         if text.starts_with("call") || text.starts_with('j') {
             self.ends();
             let hook = ["__tsan_read", "__tsan_write", "__tsan_unaligned_"].iter().find_map(|name| {
@@ -84,23 +94,26 @@ impl Found {
             && word.kind() == Kind::Read
             && let Some((base, offset)) = place(memory).filter(|(base, _)| self.is_shared(base))
         {
-            self.loads.entry(base).or_default().push((offset, word.size().into(), number));
+            self.loads.entry(base).or_default().push(Load { offset, bytes: word.size().into(), line });
         }
-        let target = instruction.operands.last().and_then(|operand| operand.register()?.number);
+        let changes = !LEAVE.iter().any(|start| instruction.mnemonic.starts_with(start));
+        let target = instruction.operands.last().filter(|_| changes).and_then(|operand| operand.register()?.number);
         if target == Some(RDI) {
             self.argument = points(&instruction);
         }
-        if let Some(register) = target.filter(|_| !instruction.mnemonic.starts_with("cmp")) {
-            let base = Base::Register(register);
-            self.argument = self.argument.take().filter(|(other, _)| *other != base);
-            if let Some(loads) = self.loads.remove(&base) {
+        if let Some(register) = target {
+            let from_it = |base: &Base| base.registers.contains(&register);
+            self.argument = self.argument.take().filter(|(base, _)| register == RDI || !from_it(base));
+            for base in self.loads.keys().filter(|base| from_it(base)).cloned().collect::<Vec<_>>() {
+                let loads = self.loads.remove(&base).unwrap_or_default();
                 self.judge(&base, loads);
             }
         }
     }
 
     fn is_shared(&self, base: &Base) -> bool {
-        *base != Base::Register(RSP) && !(*base == Base::Register(RBP) && self.has_frame)
+        let first = base.registers.first();
+        first != Some(&RSP) && !(first == Some(&RBP) && self.has_frame)
     }
 
     fn ends(&mut self) {
@@ -109,26 +122,36 @@ impl Found {
         }
     }
 
-    /// No more loads start from there.
-    fn judge(&mut self, base: &Base, mut loads: Vec<(i64, i64, usize)>) {
+    /// No more loads start from there: those that the hook has told of aside, are there several side by side?
+    fn judge(&mut self, base: &Base, mut loads: Vec<Load>) {
+        if !self.is_hooked {
+            return;
+        }
+        if let Some((Some((hooked, from)), bytes)) = &self.hook
+            && hooked == base
+        {
+            loads.retain(|load| load.offset < *from || load.offset + load.bytes > from + bytes);
+        }
         loads.sort_unstable();
-        let (begin, mut end) = (loads[0].0, loads[0].0);
-        let mut parts = BTreeSet::new();
-        let mut together = true;
-        for &(offset, bytes, _) in &loads {
-            together &= offset < end + GAP;
-            end = end.max(offset + bytes);
-            parts.insert(offset);
+        for run in loads.chunk_by(|load, next| next.offset < load.offset + load.bytes + GAP) {
+            let (begin, end) = (run[0].offset, run.iter().map(|load| load.offset + load.bytes).max().unwrap_or(0));
+            let is_one = run.iter().all(|load| load.offset == begin);
+            // What two words are loaded of may be named by a register at the hook, and in another way here.
+            let may_be_hooked = self.hook.as_ref().is_some_and(|(place, bytes)| {
+                let elsewhere = place.as_ref().is_some_and(|(hooked, _)| hooked == base || hooked.is_like(base));
+                !elsewhere && *bytes >= 16 && end - begin <= *bytes
+            });
+            if !is_one && !may_be_hooked {
+                self.lines.extend(run.iter().map(|load| load.line));
+            }
         }
-        let has_hook = self.hook.as_ref().is_some_and(|(place, bytes)| match place {
-            Some((other, from)) if other == base => *from <= begin && end <= from + bytes,
-            // A register may point to a variable.
-            Some((other, _)) if matches!((other, base), (Base::Register(_), Base::Register(_))) => false,
-            _ => end - begin <= *bytes,
-        });
-        if self.is_hooked && together && parts.len() > 1 && !has_hook {
-            self.lines.extend(loads.iter().map(|(.., line)| *line));
-        }
+    }
+}
+
+impl Base {
+    /// Two of these that differ are different places: two variables, or two registers as they are.
+    fn is_like(&self, other: &Base) -> bool {
+        self.registers.len() == other.registers.len()
     }
 }
 
@@ -136,23 +159,29 @@ impl Found {
 fn points(instruction: &Instruction) -> Place {
     match instruction.mnemonic.as_str() {
         "leaq" | "lea" => place(instruction.operands[0].memory()?),
-        "movq" | "mov" => Some((Base::Register(instruction.operands[0].register()?.number?), 0)),
+        "movq" | "mov" => {
+            let number = instruction.operands[0].register()?.number?;
+            Some((Base { text: format!("(%{})", Register::name(number)), registers: vec![number] }, 0))
+        }
         _ => None,
     }
 }
 
-/// Of an operand without an index.
+/// Of an operand that is not the thread's own by its segment.
 fn place(memory: &Memory) -> Place {
-    let (base, displacement) = memory.base_and_displacement()?;
-    let register = base.strip_prefix('%')?;
-    if register != "rip" {
-        let offset = if displacement.is_empty() { 0 } else { displacement.parse().ok()? };
-        return Some((Base::Register(Register::named(register)?.number?), offset));
+    let (displacement, registers) = memory.parts()?;
+    let names = registers.split(['(', ',', ')']).filter_map(|word| word.trim().strip_prefix('%'));
+    let numbers: Vec<u32> = names.clone().filter_map(|name| Register::named(name)?.number).collect();
+    let number = |text: &str| if text.is_empty() { Some(0) } else { text.parse().ok() };
+    if !numbers.is_empty() {
+        let text = registers.split_whitespace().collect();
+        return Some((Base { text, registers: numbers }, number(displacement)?));
     }
-    let (symbol, offset) = displacement.split_once('+').unwrap_or((displacement, "0"));
+    let sign = displacement.rfind(['+', '-']).filter(|at| number(&displacement[*at..]).is_some());
+    let (symbol, offset) = displacement.split_at(sign.unwrap_or(displacement.len()));
     // The compiler's constants, and what the linker knows.
-    let is_variable = !symbol.starts_with(".L") && !symbol.contains('@');
-    is_variable.then_some((Base::Symbol(symbol.to_owned()), offset.parse().ok()?))
+    let is_variable = names.clone().eq(["rip"]) && !symbol.starts_with(".L") && !symbol.contains('@');
+    is_variable.then_some((Base { text: symbol.to_owned(), registers: Vec::new() }, number(offset)?))
 }
 
 #[cfg(test)]
@@ -179,6 +208,23 @@ mod tests {
     }
 
     #[test]
+    fn several_values_and_what_has_a_hook_beside_them_are_told_apart() {
+        let hooked = "\tmovq\t%rbx, %rdi\n\tcallq\t__tsan_read8@PLT\n\tmovq\t(%rbx), %rax\n";
+        let value = "\tmovq\t8(%rbx), %rcx\n\tmovq\t16(%rbx), %rdx\n\tmovzbl\t24(%rbx), %esi\n";
+        assert_eq!(unseen(&format!("{hooked}{value}")).len(), 3);
+        let far = value.replace("8(", "88(").replace("16(", "96(").replace("24(", "104(");
+        assert_eq!(unseen(&format!("{value}{far}")).len(), 6);
+        let indexed = "\tmovq\t-24(%r14,%rcx,8), %rax\n\txorq\t-16(%r14,%rcx,8), %rax\n\taddq\t-8(%r14,%rcx,8), %rax\n";
+        assert_eq!(unseen(indexed).len(), 3);
+        let other_element = indexed.replace("\n\txorq", "\n\tincq\t%rcx\n\txorq");
+        assert_eq!(unseen(&other_element).len(), 2, "of another index");
+        assert_eq!(unseen("\tmovsd\t(%rbx), %xmm0\n\taddsd\t8(%rbx), %xmm0\n\taddsd\t16(%rbx), %xmm0\n").len(), 3);
+        assert_eq!(unseen("\tmovq\tv-16(%rip), %rax\n\tmovq\tv-8(%rip), %rcx\n").len(), 2);
+        let kept = "\tmovq\t(%rbx), %rax\n\ttestq\t%rbx, %rbx\n\tpushq\t%rbx\n\tmovq\t8(%rbx), %rcx\n";
+        assert_eq!(unseen(kept).len(), 2);
+    }
+
+    #[test]
     fn what_has_a_hook_stays() {
         let of_16 = "\tmovq\t%rbx, %rdi\n\tcallq\t__tsan_read16@PLT\n\tmovq\t(%rbx), %r14\n\tmovq\t8(%rbx), %rbx\n";
         assert!(unseen(of_16).is_empty());
@@ -189,6 +235,7 @@ mod tests {
                        \tcallq\t__tsan_read8@PLT\n\tmovq\t(%rbx), %r15\n";
         assert!(unseen(of_each).is_empty());
         assert!(unseen("\tmovq\t(%rbx), %rax\n\tmovq\t64(%rbx), %rcx\n").is_empty(), "not one value");
+        assert!(unseen("\tmovq\ttable@GOTPCREL(%rip), %rax\n\tmovq\ttable@GOTPCREL+8(%rip), %rcx\n").is_empty());
         assert!(unseen("\tmovq\t(%rbx), %rax\n.LBB0_1:\n\tmovq\t8(%rbx), %rcx\n").is_empty(), "another block");
         assert!(unseen("\tmovq\t.LC3(%rip), %rax\n\tmovq\t.LC3+8(%rip), %rcx\n").is_empty(), "constants");
         assert!(unseen("\tmovq\t8(%rsp), %rax\n\tmovq\t16(%rsp), %rcx\n").is_empty(), "the thread's own");

@@ -89,13 +89,35 @@ fn access(instruction: &Instruction, at: usize) -> Option<(u32, Kind)> {
 /// Vector instructions read their first operand and write their last, if these are in memory.
 fn vector(instruction: &Instruction, at: usize) -> Option<(u32, Kind)> {
     let width = instruction.vector_size()?;
-    let scalar = match instruction.mnemonic.trim_start_matches('v') {
-        "movss" | "movd" => Some(4),
-        "movsd" | "movq" | "movlps" | "movhps" | "movlpd" | "movhpd" => Some(8),
-        _ => None,
-    };
+    let scalar = narrower(instruction.mnemonic.trim_start_matches('v'), width);
     let last = at + 1 == instruction.operands.len();
     Some((scalar.unwrap_or(width), if last { Kind::Write } else { Kind::Read }))
+}
+
+/// Bytes in memory of an instruction that accesses less than a register of `width` bytes.
+fn narrower(stem: &str, width: u32) -> Option<u32> {
+    let of_parts = |kinds: &str| match kinds {
+        "bw" | "wd" | "dq" => width / 2,
+        "bd" | "wq" => width / 4,
+        _ => width / 8,
+    };
+    match stem {
+        "movd" | "insertps" => Some(4),
+        "movq" | "movlps" | "movhps" | "movlpd" | "movhpd" | "movddup" => Some(8),
+        "cvtps2pd" | "cvtdq2pd" => Some(width / 2),
+        _ if stem.starts_with("cvtsi2") => Some(if stem.ends_with('q') { 8 } else { 4 }),
+        _ if stem.starts_with("cvtss2") || stem.starts_with("cvttss2") => Some(4),
+        _ if stem.starts_with("cvtsd2") || stem.starts_with("cvttsd2") => Some(8),
+        _ if stem.starts_with("pmovzx") || stem.starts_with("pmovsx") => Some(of_parts(&stem[6..])),
+        _ if stem.starts_with("pinsr") || stem.starts_with("pextr") => {
+            ["b", "w", "d", "q"].iter().position(|kind| stem[5..] == **kind).map(|power| 1 << power)
+        }
+        // `pabsd` and its like are of packed numbers.
+        _ if stem.starts_with('p') => None,
+        _ if stem.ends_with("ss") => Some(4),
+        _ if stem.ends_with("sd") => Some(8),
+        _ => None,
+    }
 }
 
 /// `lock; addl $0, (%rsp)`: nobody else knows of the word, and it stays as it is.
@@ -183,6 +205,12 @@ mod tests {
             ("cmovel (%rax), %ecx", (Kind::Read, 4)),
             ("movdqu (%rax), %xmm0", (Kind::Read, 16)),
             ("vmovdqa %ymm1, (%rax)", (Kind::Write, 32)),
+            ("addsd 8(%rbx), %xmm0", (Kind::Read, 8)),
+            ("vmulss (%rbx), %xmm1, %xmm0", (Kind::Read, 4)),
+            ("cvtsi2sdq (%rbx), %xmm0", (Kind::Read, 8)),
+            ("pmovzxbd (%rbx), %xmm0", (Kind::Read, 4)),
+            ("pinsrw $1, (%rbx), %xmm0", (Kind::Read, 2)),
+            ("pabsd (%rbx), %xmm0", (Kind::Read, 16)),
             ("movq %xmm0, (%rax)", (Kind::Write, 8)),
             ("jmp *8(%rax)", (Kind::Read, 8)),
             ("rep movsb", (Kind::String, 1)),

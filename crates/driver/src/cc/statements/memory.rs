@@ -132,10 +132,9 @@ impl Memory {
         self.registers.trim_start_matches('(').split([',', ')']).next().unwrap_or_default().trim()
     }
 
-    /// Where there is no index and no segment.
-    pub fn base_and_displacement(&self) -> Option<(&str, &str)> {
-        let is_plain = !self.thread && !self.registers.contains(',');
-        is_plain.then(|| (self.base(), self.displacement.as_str()))
+    /// Displacement and registers, where there is no segment.
+    pub fn parts(&self) -> Option<(&str, &str)> {
+        (!self.thread).then_some((&self.displacement, &self.registers))
     }
 
     /// The operand, segment aside, where the stack pointer has moved down by so many bytes.
@@ -150,6 +149,11 @@ impl Memory {
 }
 
 impl Register {
+    /// Of a general register of 64 bits.
+    pub fn name(number: u32) -> &'static str {
+        GENERAL[number as usize][0]
+    }
+
     pub fn named(name: &str) -> Option<Register> {
         for (number, names) in (0..).zip(GENERAL) {
             if let Some(at) = names.iter().position(|n| *n == name) {
