@@ -221,7 +221,7 @@ impl Cutter<'_> {
         let own: Vec<u64> = cuts.iter().filter(between).copied().collect();
         // A base class that is aligned aligns the whole.
         let is_aligned = own.len() < cuts.len() && own.iter().all(|cut| *cut >= record.size);
-        if !own.is_empty() && !(is_aligned && self.storage == Storage::Global) {
+        if !own.is_empty() && (!is_aligned || self.storage != Storage::Global) {
             all.push(self.told(kind, &own, base, front)?);
         }
         Ok(all)

@@ -5,7 +5,7 @@
 use super::effect::{self, Effect};
 use super::instruction::Instruction;
 use super::memory::{Memory, Register};
-use crate::cc::assembly::BLOCK_HOOK;
+use crate::rust;
 use corefold_block::around::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ impl Found {
                 let (_, rest) = text.split_once(name)?;
                 rest.trim_start_matches(|c: char| !c.is_ascii_digit()).split('@').next()?.parse().ok()
             });
-            self.is_hooked |= text.contains("__tsan_") || text.contains(BLOCK_HOOK);
+            self.is_hooked |= text.contains("__tsan_") || text.contains(rust::HOOK);
             let argument = self.argument.take();
             self.hook = hook.map(|bytes| (argument, bytes));
             return;
