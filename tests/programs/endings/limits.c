@@ -117,7 +117,9 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "no_program")) {
 		pid_t child;
 		char *words[] = {"no-such-program", NULL};
-		int error = posix_spawnp(&child, words[0], NULL, NULL, words, words + 1);
+		posix_spawn_file_actions_t actions;
+		posix_spawn_file_actions_init(&actions);
+		int error = posix_spawnp(&child, words[0], &actions, NULL, words, words + 1);
 		execl("/no/such/program", "program", NULL);
 		printf("spawn: %s, exec: %s\n", strerror(error), strerror(errno));
 		return 0;

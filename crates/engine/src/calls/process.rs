@@ -15,8 +15,9 @@ pub extern "C" fn begins_another(arguments: &Arguments, pc: u64) {
     let program = program_of(arguments);
     // The call fails, as it does natively: a benchmark looks for a plotter.
     let by_path = name.ends_with('p') || name == "execvpe";
-    // Actions may go to another folder first.
-    let is_elsewhere = |file: &[u8]| name.starts_with("posix_spawn") && arguments.rdx != 0 && !file.starts_with(b"/");
+    // Actions may go to another folder first: that is no matter to a file of PATH.
+    let has_actions = name.starts_with("posix_spawn") && arguments.rdx != 0;
+    let is_elsewhere = |file: &[u8]| has_actions && !file.starts_with(b"/") && (!by_path || file.contains(&b'/'));
     if program.is_some_and(|file| !is_elsewhere(file) && !is_there(file, by_path)) {
         return;
     }
