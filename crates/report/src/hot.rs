@@ -4,7 +4,9 @@
 //! An array of per-CPU counters that share lines by mistake lies on ten lines, and is one mistake: its
 //! lines are one row of the report, with the places that touch them added up.
 use crate::place::in_program;
-use corefold_explain::{Explained, HotLine, Place, SiteUse, Storage, Uses, Verdict, judge, one_name, pattern, users};
+use corefold_explain::{
+    Explained, HotLine, ObjectUse, Place, SiteUse, Storage, Uses, Verdict, judge, one_name, pattern, users,
+};
 use corefold_recording::{AccessKind, CLASSES, CpuSet};
 use std::collections::{HashMap, HashSet};
 
@@ -118,26 +120,27 @@ pub fn groups(explained: &Explained) -> Vec<Group<'_>> {
 
 /// The object on the line that costs most; where nobody knows the objects every line is its own.
 fn object_name(line: &HotLine) -> String {
-    match costliest(line).and_then(|object| line.objects.get(object)) {
+    match costliest(line) {
         Some(object) if object.storage != Storage::Unknown => object.name.clone(),
         _ => format!("{:#x}", line.address),
     }
 }
 
-fn costliest(line: &HotLine) -> Option<usize> {
+/// The object whose fields are waited for longest.
+pub fn costliest(line: &HotLine) -> Option<&ObjectUse> {
     let mut costs = vec![0; line.objects.len()];
     for field in &line.fields {
         if let Some(cost) = field.object.and_then(|o| costs.get_mut(o)) {
             *cost += field.stall + field.spin;
         }
     }
-    (0..costs.len()).rev().max_by_key(|&object| costs[object])
+    line.objects.get((0..costs.len()).rev().max_by_key(|&object| costs[object])?)
 }
 
 /// The verdict on a group: each line counts by what accesses to the object itself waited.
 fn verdict(lines: &[&HotLine]) -> Verdict {
     let own_sites = lines.iter().flat_map(|line| {
-        let main = costliest(line).and_then(|object| line.objects.get(object));
+        let main = costliest(line);
         // Where nobody knows the objects, the line is what is judged.
         let name = main.filter(|object| object.storage != Storage::Unknown).map(|object| object.name.as_str());
         line.sites.iter().filter(move |site| {

@@ -4,7 +4,7 @@ use super::Candidate;
 use super::ranges::cuts;
 use super::together::hot_together;
 use super::unit::{ELEMENTS, LEAST, LEAST_OF_FIELD, PADDED, Part, Unit, fields, share_of};
-use crate::hot::{Group, groups};
+use crate::hot::{Group, costliest, groups};
 use crate::units;
 use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, Undeclared, one_name, pattern};
 use corefold_recording::Time;
@@ -55,7 +55,7 @@ pub fn nothing(explained: &Explained) -> String {
     let Some(group) = groups.first().filter(|group| share(group) >= LEAST) else {
         return "no object causes enough stall and spin to try another layout".into();
     };
-    let object = costliest_object(group.hottest());
+    let object = costliest(group.hottest());
     let name = object.map_or_else(|| format!("{:#x}", group.hottest().address), |object| object.name.clone());
     let waits = format!("{name} causes {} of CPU time as stall and spin", units::about(share(group)));
     let why = match object.map(|object| object.storage) {
@@ -109,14 +109,7 @@ fn of_group(group: &Group<'_>, explained: &Explained) -> Vec<Candidate> {
 /// The object that a line's group is named for, if it can be laid out.
 fn main_object(line: &HotLine) -> Option<&ObjectUse> {
     let is_laid_out = |storage| matches!(storage, Storage::Heap | Storage::Slab | Storage::Global);
-    costliest_object(line).filter(|object| is_laid_out(object.storage) && object.bytes > 0)
-}
-
-fn costliest_object(line: &HotLine) -> Option<&ObjectUse> {
-    let cost = |object: usize| -> u64 {
-        line.fields.iter().filter(|f| f.object == Some(object)).map(|f| f.stall + f.spin).sum()
-    };
-    line.objects.get((0..line.objects.len()).rev().max_by_key(|&object| cost(object))?)
+    costliest(line).filter(|object| is_laid_out(object.storage) && object.bytes > 0)
 }
 
 impl Unit<'_> {
