@@ -60,6 +60,7 @@ fn locks_are_named_by_what_they_are() {
     assert!(!shown("").contains(whole) && shown("--full-names").contains(whole), "{}", shown("--full-names"));
     sleep(&workspace);
     locks_of_crates(&workspace);
+    lock_of_a_list(&workspace);
     parked_threads(&workspace);
     lock_on_a_stack(&workspace);
     tasks(&workspace);
@@ -153,6 +154,22 @@ fn locks_of_crates(workspace: &Workspace) {
     let (report, text) = report(workspace, "crate_locks", "channel");
     let named = |line: Line| line.text("object").contains("Channel<u64>");
     assert!(report.at(THREADS).lines().any(named), "{text}");
+}
+
+/// parking_lot's lists of sleeping threads have locks, and who waits for one of these does so on a word of its own stack.
+fn lock_of_a_list(workspace: &Workspace) {
+    let line = "run --release --offline --bin crate_locks --no-host-time --cpus 80 --json list.json -- mutex {cpus}";
+    workspace.corefold(line);
+    let report = Report::read(&workspace.0.path("list.json"));
+    let locks = report.at(80).0["locks"].as_array().expect("locks").clone();
+    let waits = |is: &dyn Fn(&str) -> bool| {
+        let of_name = locks.iter().filter(|lock| is(lock["name"].as_str().expect("a name")));
+        of_name.map(|lock| lock["contended"].as_u64().expect("a count")).sum::<u64>()
+    };
+    let lists = |name: &str| name.starts_with("Bucket[") && name.ends_with("].mutex");
+    assert!(waits(&lists) > 0 && waits(&|name| name.contains("thread_data")) == 0, "{locks:#?}");
+    let list = locks.iter().find(|lock| lists(lock["name"].as_str().unwrap())).expect("a list");
+    assert_eq!(list["type_name"], "parking_lot WordLock");
 }
 
 fn parked_threads(workspace: &Workspace) {

@@ -10,10 +10,12 @@ pub(crate) fn frames<'a>(space: &Space<'_>, calls: impl Iterator<Item = &'a u64>
     calls.flat_map(|pc| space.callers_at(*pc).to_vec()).collect()
 }
 
-/// Where the program calls, if that is known; else where its library does: the last of the first `innermost` frames. A
-/// caller of Rust's names the function that it calls, in brackets.
+/// Where the program calls, if that is known; else where a package does that cargo has fetched for it, or its library: the
+/// last of the first `innermost` frames. A caller of Rust's names the function that it calls, in brackets.
 pub(crate) fn in_program(frames: &[Frame], innermost: usize) -> Place {
-    let own = frames.iter().position(|frame| !is_library(frame)).unwrap_or(innermost - 1);
+    let is_own = |frame: &Frame| !is_library(frame) && !is_fetched(frame);
+    let first = |wanted: &dyn Fn(&Frame) -> bool| frames.iter().position(wanted);
+    let own = first(&is_own).or_else(|| first(&|frame| !is_library(frame))).unwrap_or(innermost - 1);
     let called = own.checked_sub(1).map(|at| frames[at].place());
     called_by(frames[own].place(), called.as_ref())
 }
@@ -27,6 +29,12 @@ pub(crate) fn place(space: &Space<'_>, stack: &[u64]) -> Option<Place> {
     }
     let frames = frames(space, stack.iter());
     Some(if frames.iter().all(is_library) { innermost } else { in_program(&frames, 1) })
+}
+
+/// Is it of a package that the program depends on?
+fn is_fetched(frame: &Frame) -> bool {
+    let folders = ["/registry/src/", "/git/checkouts/"];
+    frame.file.as_deref().is_some_and(|file| folders.iter().any(|folder| file.contains(folder)))
 }
 
 fn is_library(frame: &Frame) -> bool {

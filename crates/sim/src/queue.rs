@@ -35,6 +35,14 @@ impl Update {
         let numbered = !addressed && exchange && old != 0 && new != 0 && (old | new) >> 32 == 0;
         (word != tail && (addressed || numbered)).then_some(Queue { tail, numbered })
     }
+
+    /// The lock that a thread waits for which has just made this update, and sleeps on `word` next: it has put its node there,
+    /// beside the lock's flags, and `word` is the node's. Nobody's node needs to have been there: who holds such a lock has none
+    /// in its queue. A list of jobs has no flags.
+    pub fn lock_of_sleeper(&self, word: u64) -> Option<u64> {
+        let has_flags = self.new & 7 != 0;
+        (has_flags && word != self.address && word.wrapping_sub(self.new & !7) < NODE).then_some(self.address)
+    }
 }
 
 #[cfg(test)]
@@ -58,6 +66,16 @@ mod tests {
         assert_eq!(queue(OTHER, NODE_AT, true, 0x2000), None, "it spins on something else");
         assert_eq!(queue(0, NODE_AT, true, NODE_AT + 8), None, "nobody was there");
         assert_eq!(queue(NODE_AT, 0, false, NODE_AT + 8), None, "it has left");
+    }
+
+    #[test]
+    fn who_sleeps_on_a_word_of_a_node_that_it_has_queued_waits_for_the_lock() {
+        let lock = |old, new, word| Update { address: TAIL, old, new, exchange: false }.lock_of_sleeper(word);
+        assert_eq!(lock(1, NODE_AT | 1, NODE_AT), Some(TAIL), "the first in the queue");
+        assert_eq!(lock(OTHER | 3, NODE_AT | 3, NODE_AT + 8), Some(TAIL));
+        assert_eq!(lock(0, NODE_AT, NODE_AT + 8), None, "a job in a list");
+        assert_eq!(lock(1, 3, NODE_AT), None, "the lock's flags alone");
+        assert_eq!(lock(1, NODE_AT | 1, OTHER), None, "it sleeps on something else");
     }
 
     #[test]

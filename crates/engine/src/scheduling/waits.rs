@@ -137,6 +137,11 @@ impl Waits {
         self.updates[self.newest] = (update, now);
     }
 
+    /// The lock that the thread has queued for by the last one, if it sleeps on `word` next.
+    pub fn lock_of_sleeper(&self, word: u64) -> Option<u64> {
+        self.updates[self.newest].0.lock_of_sleeper(word)
+    }
+
     /// Was it this one?
     pub fn tried(&self, address: u64) -> bool {
         self.updates[self.newest].0.address == address

@@ -9,6 +9,7 @@ use corefold_explain::{LockUse, Sharing};
 use corefold_recording::{AccessKind, CpuSet, LockKind, Meetings};
 
 const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
+const SLEPT_FOR: &str = "hold that lock for less time, take it less often, or split what it guards";
 const PARTS: &str = "a part for each CPU, or fewer updates";
 const HAND_OVER: &str = "pass several items at a time";
 const ONE_WRITER: &str = "fewer writes by the one writer, or none where the value stays the same";
@@ -59,6 +60,11 @@ fn rust_type(lock: &LockUse) -> &str {
     lock.type_name.as_deref().and_then(|name| name.rsplit(' ').next()).unwrap_or_default()
 }
 
+/// Does it guard the threads that sleep until other locks are free?
+pub fn guards_sleepers(lock: &LockUse) -> bool {
+    rust_type(lock) == "WordLock"
+}
+
 fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
     if is_rwlock(lock) {
         return Some(format!("{READERS}; {WRITERS}"));
@@ -70,6 +76,7 @@ fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
         "Lazy" | "LazyLock" | "Once" | "OnceCell" | "OnceLock" => ONCE,
         "Semaphore" => UNITS,
         "ShardedLock" => SHARDS,
+        "WordLock" => SLEPT_FOR,
         "Mutex" | "ReentrantMutex" | "ReentrantLock" => SPLIT,
         _ => of_kind(lock.kind, acquisitions, &lock.name)?,
     };

@@ -397,9 +397,29 @@ fn what_to_try_depends_on_the_type_of_rust_s_lock() {
         ("OnceLock", "initialise it before the threads need it"),
         ("tokio Semaphore", "if it counts resources, more of them"),
         ("crossbeam_utils ShardedLock", "a writer takes all shards"),
+        ("parking_lot WordLock", "hold that lock for less time"),
     ] {
         assert!(remedy(kind).contains(words), "{kind}: {}", remedy(kind));
     }
+}
+
+/// A hash of its address says in which list a thread sleeps that waits for a lock, and each list has a lock of its own.
+#[test]
+fn a_list_of_sleeping_threads_leads_to_the_lock_that_they_wait_for() {
+    let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+    let futex = |name: &str, kind: &str, wait| LockUse {
+        type_name: Some(kind.into()),
+        ..lock(name, LockKind::Futex, 0x9000, wait)
+    };
+    let elsewhere = LockUse { waited_at: Some(place("pop", "queue.c", 30)), ..futex("other", "Mutex", 500_000) };
+    run.locks = vec![
+        futex("Bucket[190].mutex", "parking_lot WordLock", 6_000_000),
+        elsewhere,
+        futex("shard", "dashmap RwLock", 100_000),
+    ];
+    let cause = finding(&Curve::new(&[timed(1, 1_000_000), run], Work::Total)).cause;
+    let lists = "It guards one of parking_lot's lists of threads that sleep until a lock is free";
+    assert!(cause.contains(&format!("{lists}: here, the dashmap RwLock shard.")), "{cause}");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //! The finding's sentences.
 mod lines;
 
+use super::remedy::guards_sleepers;
 use super::{Cause, SIGNIFICANT, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
-use crate::locks::{LockGroup, before_work, blamable};
+use crate::locks::{self, LockGroup, before_work, blamable};
 use crate::marks::Marks;
 use crate::units;
-use corefold_explain::Function;
+use corefold_explain::{Function, Place};
 use corefold_recording::LockKind;
 use lines::lines_sentence;
 
@@ -114,9 +115,22 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
                 .into()
         }
         LockKind::CondVar => ". Either there is too little work, or its producers are too slow.".into(),
+        _ if guards_sleepers(lock.worst()) => taken(lock.acquisitions, lock.contended) + &sleepers(point, lock),
         _ => taken(lock.acquisitions, lock.contended),
     };
     format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
+}
+
+/// For which locks threads sleep in the lists that these guard: those that are waited for at the same place.
+fn sleepers(point: &Point, lock: &LockGroup) -> String {
+    let at = |of: &LockGroup, place: &Place| of.locks.iter().any(|lock| lock.waited_at.as_ref() == Some(place));
+    let mut others = locks::groups(point.explained).into_iter().filter(|other| !guards_sleepers(other.worst()));
+    let beside = lock.worst().waited_at.as_ref().and_then(|place| others.find(|other| at(other, place)));
+    let whose = beside.map_or(String::new(), |other| {
+        let name = other.name();
+        format!(": here, the {}", other.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}")))
+    });
+    format!(" It guards one of parking_lot's lists of threads that sleep until a lock is free{whose}.")
 }
 
 /// How unevenly threads arrive at a barrier, and which arrives last.
