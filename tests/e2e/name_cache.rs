@@ -14,16 +14,18 @@ pub fn kit(path: &str) -> String {
 /// A program over the caches, built with a locking policy. Of the options, those for the kit (`-DCF_…`) are for its objects,
 /// too. `None` without liburcu's source.
 pub fn cache_program(source: &str, policy: u32, options: &[&str]) -> Option<Program> {
-    let (urcu_sources, mut flags): (Vec<String>, Vec<String>) =
+    let (urcu_sources, urcu): (Vec<String>, Vec<String>) =
         liburcu()?.iter().cloned().partition(|option| option.ends_with(".c"));
-    flags.extend([format!("-DCF_VFS_POLICY={policy}"), "-I".to_owned(), kit("include"), "-D_GNU_SOURCE".to_owned()]);
-    let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    flags.extend(options.iter().filter(|option| option.starts_with("-DCF_")));
-    let folders = ["src", "src/vfs"].map(|folder| sources_in(Path::new(&kit(folder))));
-    let objects: Vec<String> =
-        folders.iter().chain([&urcu_sources]).flat_map(|sources| objects(sources, &flags)).collect();
-    let own = options.iter().filter(|option| !option.starts_with("-DCF_"));
-    let all: Vec<&str> = flags.iter().chain(own).copied().chain(objects.iter().map(String::as_str)).collect();
+    let urcu: Vec<&str> = urcu.iter().map(String::as_str).collect();
+    let (defines, own): (Vec<&str>, Vec<&str>) = options.iter().partition(|option| option.starts_with("-DCF_"));
+    let (include, policy) = (kit("include"), format!("-DCF_VFS_POLICY={policy}"));
+    // Each source with only those that it knows: several programs share the objects.
+    let kit_flags = [&["-I", &include, "-D_GNU_SOURCE"], defines.as_slice()].concat();
+    let flags = [urcu.as_slice(), &kit_flags, &[policy.as_str()]].concat();
+    let [lower, vfs] = ["src", "src/vfs"].map(|folder| sources_in(Path::new(&kit(folder))));
+    let parts = [(&lower, &kit_flags), (&vfs, &flags), (&urcu_sources, &urcu)];
+    let objects: Vec<String> = parts.iter().flat_map(|(sources, flags)| objects(sources, flags)).collect();
+    let all: Vec<&str> = flags.iter().chain(&own).copied().chain(objects.iter().map(String::as_str)).collect();
     Some(program_with(&kit(source), &all))
 }
 
@@ -59,10 +61,11 @@ fn a_hit_moves_no_line() {
 #[test]
 fn walks_scale_as_private_work_does_and_the_twin_does_not() {
     let Some(scaled) = cache_program("bench/walk.c", SCALED, &[]) else { return };
+    let turns = if stress() { 400 } else { 100 };
     let share = |machine: &str, cpus: u64| {
         let [different, private] = ["different", "private"].map(|what| {
             let simulation = Simulation::of(&scaled).cpus(&cpus.to_string()).option("--machine", machine);
-            simulation.args(&format!("{what} {{cpus}} 400")).report().throughput(cpus)
+            simulation.args(&format!("{what} {{cpus}} {turns}")).report().throughput(cpus)
         });
         different / private
     };
@@ -132,12 +135,16 @@ fn on_one_cpu_the_scaled_form_is_as_fast_as_the_twin() {
     }
 }
 
-/// Renames, replacements, removals and the shrinker beside walks; short spins make rare paths common.
+/// Short spins make rare paths common, and with few hashes names of directories collide; the kit's test points are compiled in.
+const RARE: [&str; 3] = ["-DCF_LOCK_SPINS=16", "-DCF_TEST_POINTS", "-DCF_MEMORY_HASH_BITS=2"];
+
+/// Renames, replacements, removals and the shrinker beside walks. The twin's rare paths are `make stress`'s: kit objects take long.
 #[test]
 fn names_are_right_under_many_schedules() {
     let seeds = case::seeds("1");
-    for (policy, cpus) in [(SCALED, 4), (SCALED, 8), (TWIN, 4)] {
-        let Some(program) = cache_program("tests/explore/names.c", policy, &["-DCF_LOCK_SPINS=16"]) else { return };
+    let twins: &[&str] = if stress() { &RARE } else { &[] };
+    for (policy, cpus, defines) in [(SCALED, 4, RARE.as_slice()), (SCALED, 8, &RARE), (TWIN, 4, twins)] {
+        let Some(program) = cache_program("tests/explore/names.c", policy, defines) else { return };
         let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");
         let said = Place::new().corefold(&format!("{explore} -- {} 200", program.display()));
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
@@ -157,9 +164,8 @@ fn judge() -> Program {
 /// Each run has 50 small programs, each with delays of its own: 100,000 schedules in `make stress`.
 #[test]
 fn concurrent_calls_take_effect_one_by_one() {
-    let judge = judge();
-    // Few hashes, so that names of directories collide.
-    let defines = ["-DCF_LOCK_SPINS=16", "-DCF_TEST_POINTS", "-DCF_MEMORY_HASH_BITS=2", &judge.display().to_string()];
+    let judge = judge().display().to_string();
+    let defines = [RARE.as_slice(), &[judge.as_str()]].concat();
     let Some(program) = cache_program("tests/explore/vfs_histories.c", SCALED, &defines) else { return };
     let seeds = if stress() { "1-2000" } else { "1-3" };
     let explore = format!("explore --cpus 4 --seeds {seeds} -- {} 50", program.display());

@@ -158,7 +158,7 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     fn debug(&self) -> Option<&'a Debug> {
-        self.spot?.image.debug.as_ref()
+        self.spot?.image.debug()
     }
 }
 

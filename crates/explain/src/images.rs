@@ -5,8 +5,9 @@ use crate::symbols::Symbols;
 use corefold_recording::Module;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection};
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// No module is so large.
@@ -37,7 +38,8 @@ impl Images {
             let full_names = self.full_names;
             self.by_path.entry(module.path.clone()).or_insert_with(|| {
                 let mut image = Image::open(&module.path);
-                image.debug.iter_mut().for_each(|debug| debug.full_names = full_names);
+                image.full_names = full_names;
+                image.own.iter_mut().for_each(|debug| debug.full_names = full_names);
                 image
             });
         }
@@ -69,7 +71,13 @@ pub fn build_id(path: &Path) -> Vec<u8> {
 #[derive(Default)]
 pub(crate) struct Image {
     pub symbols: Symbols,
-    pub debug: Option<Debug>,
+    /// The file's own debug information.
+    own: Option<Debug>,
+    /// The file in which the distribution keeps it, and what is there once it is needed: the C library's is large, and most
+    /// reports name nothing within it.
+    apart: Option<PathBuf>,
+    loaded: OnceCell<Option<Debug>>,
+    full_names: bool,
     /// Bytes of a thread's block of this file's thread-local variables, which ends at its thread pointer if the file is the
     /// program's own.
     pub thread_local_bytes: u64,
@@ -101,12 +109,14 @@ impl Image {
         let mut image =
             Image { symbols: Symbols::read(&file), build_id, modified, unseen_assembly, ..Image::default() };
         image.thread_local_bytes = thread_local_bytes(&bytes).unwrap_or(0);
-        match Image::load_debug(&file, &image.build_id) {
+        image.apart = kept_apart(&image.build_id);
+        match Debug::load(&file) {
             Ok(Some(debug)) => {
                 let split = "its debug information is in other files (-gsplit-dwarf), which are not read";
                 image.problem = debug.is_split().then(|| split.to_owned());
-                image.debug = Some(debug);
+                image.own = Some(debug);
             }
+            Ok(None) if image.apart.is_some() => {}
             Ok(None) => image.problem = Some("it has no debug information".to_owned()),
             Err(error) => image.problem = Some(format!("its debug information is damaged ({error:#})")),
         }
@@ -114,20 +124,23 @@ impl Image {
     }
 
     /// The file's own, or what the distribution keeps apart from it.
-    fn load_debug(file: &object::File<'_>, build_id: &[u8]) -> anyhow::Result<Option<Debug>> {
-        if let Some(debug) = Debug::load(file)? {
-            return Ok(Some(debug));
-        }
-        let Some((first, rest)) = build_id.split_first() else {
-            return Ok(None);
+    pub fn debug(&self) -> Option<&Debug> {
+        let apart = || {
+            let bytes = corefold_files::read_regular(self.apart.as_ref()?, MOST_BYTES).ok()?;
+            let mut debug = Debug::load(&object::File::parse(&*bytes).ok()?).ok()??;
+            debug.full_names = self.full_names;
+            Some(debug)
         };
-        let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let apart = format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug");
-        let Ok(bytes) = corefold_files::read_regular(&apart, MOST_BYTES) else {
-            return Ok(None);
-        };
-        Debug::load(&object::File::parse(&*bytes)?)
+        self.own.as_ref().or_else(|| self.loaded.get_or_init(apart).as_ref())
     }
+}
+
+/// Where a distribution keeps the debug information of the file of this build, if it is there.
+fn kept_apart(build_id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_first()?;
+    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"));
+    path.exists().then_some(path)
 }
 
 /// The size of the file's block of thread-local variables, as it is laid out before the thread pointer.

@@ -206,8 +206,7 @@ impl<'a> Memory<'a> {
         let Some(spot) = self.space.spot(address) else {
             return Thing::unknown(address);
         };
-        let variable =
-            spot.image.debug.as_ref().and_then(|debug| Some((debug, debug.variables().at(debug, spot.address)?)));
+        let variable = spot.image.debug().and_then(|debug| Some((debug, debug.variables().at(debug, spot.address)?)));
         match variable {
             Some((debug, variable)) => {
                 let name = debug.full_name(variable);

@@ -68,7 +68,7 @@ impl<'a> Space<'a> {
             return vec![Frame::named(format!("{pc:#x}"))];
         };
         let symbol = spot.image.symbols.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name));
-        if let Some(debug) = &spot.image.debug {
+        if let Some(debug) = spot.image.debug() {
             let frames = code::frames(debug, spot.address, symbol.clone());
             if !frames.is_empty() {
                 return frames;
@@ -84,7 +84,7 @@ impl<'a> Space<'a> {
 
     /// The structure of that name in one of the modules, and its size.
     pub fn type_named(&self, name: &str) -> Option<(&'a Debug, Die, u64)> {
-        let all = self.modules.iter().filter_map(|(_, image)| image.debug.as_ref());
+        let all = self.modules.iter().filter_map(|(_, image)| image.debug());
         all.filter_map(|debug| {
             let kind = debug.index().type_named(name, Some(c::DW_TAG_structure_type), None)?;
             Some((debug, kind, debug.size_of(kind)?))
@@ -94,13 +94,13 @@ impl<'a> Space<'a> {
 
     /// The debug information that names what is at `pc`.
     pub fn debug_at(&self, pc: u64) -> Option<&'a Debug> {
-        self.spot(pc)?.image.debug.as_ref()
+        self.spot(pc)?.image.debug()
     }
 
     /// The debug information of the program's own file, which is the first, and the bytes of its thread-local variables.
     pub fn program(&self) -> Option<(&'a Debug, u64)> {
         let (_, image) = self.modules.first()?;
-        Some((image.debug.as_ref()?, image.thread_local_bytes))
+        Some((image.debug()?, image.thread_local_bytes))
     }
 
     /// Remembers that this module's file had to be done without.

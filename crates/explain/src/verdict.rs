@@ -8,7 +8,7 @@ use crate::beside::{self, Apart, Said, Uses};
 use crate::fields::{listed, merged};
 use crate::types::{Sharing, SiteUse, Verdict};
 use corefold_recording::{AccessKind, CpuSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Below this share of the cost, the other kind of sharing is not mentioned.
 const NEGLIGIBLE: f64 = 0.1;
@@ -32,11 +32,11 @@ struct Part<'a> {
 /// The verdict on what these places in the code touch. `own` tells those whose waiting is judged; the others lie on
 /// the same lines, and may be why.
 pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(&SiteUse) -> bool) -> Verdict {
-    let mut parts: Vec<Part> = Vec::new();
+    let (mut parts, mut index): (Vec<Part>, HashMap<&str, usize>) = Default::default();
     let (mut true_cost, mut false_cost, mut within_arrays, mut apart) = (0.0, 0.0, 0.0, Apart::default());
     for site in sites.clone() {
         let cost = (site.stall + site.spin + site.transfers) as f64;
-        add(&mut parts, site, cost);
+        add(&mut parts, &mut index, site, cost);
         let (same, other) = site.conflict_counts();
         if own(site) && same + other > 0 {
             true_cost += cost * same as f64 / (same + other) as f64;
@@ -69,9 +69,10 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
     verdict
 }
 
-fn add<'a>(parts: &mut Vec<Part<'a>>, site: &'a SiteUse, cost: f64) {
-    let mut part = |name: &str| {
-        parts.iter().position(|part| part.name == name).unwrap_or_else(|| {
+/// `index`: where in `parts` each is, by name.
+fn add<'a>(parts: &mut Vec<Part<'a>>, index: &mut HashMap<&'a str, usize>, site: &'a SiteUse, cost: f64) {
+    let mut part = |name: &'a str| {
+        *index.entry(name).or_insert_with(|| {
             parts.push(Part { name: name.to_owned(), ..Part::default() });
             parts.len() - 1
         })

@@ -90,12 +90,16 @@ pub fn is_visible(text: &str) -> bool {
 
 /// A JSON document in which strings have such characters as escapes; serde escapes the ASCII ones only.
 pub fn escaped(document: &str) -> String {
-    let escape = |c: char| match c {
+    let mut text = String::with_capacity(document.len());
+    for c in document.chars() {
         // Between strings there are but line ends and blanks.
-        _ if shown(c) == c => c.to_string(),
-        c => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
-    };
-    document.chars().map(escape).collect()
+        if shown(c) == c {
+            text.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text += &format!("\\u{unit:04x}"));
+        }
+    }
+    text
 }
 
 /// Breaks `text` at spaces into lines of at most `width` characters, each after `indent` spaces. A word

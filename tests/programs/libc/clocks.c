@@ -23,10 +23,10 @@ static long long nanoseconds(clockid_t clock)
 	return t.tv_sec * 1000 * MS + t.tv_nsec;
 }
 
-static volatile long sink;
-
 static void work(void)
 {
+	volatile long sink = 0;
+
 	for (long i = 0; i < 3000000; i++)
 		sink += i;
 }
