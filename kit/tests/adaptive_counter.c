@@ -345,7 +345,7 @@ TEST("bounds hold")
 {
 	const int32_t maxima[] = { 8, 64, 1024 };
 	for (size_t i = 0; i < sizeof maxima / sizeof *maxima; i++) {
-		struct looker l = { .steps = scaled(100000) };
+		struct looker l = { .steps = scaled(25000) };
 		begin(0, maxima[i]);
 		crew_run(5, true, add_or_look, &l);
 		CHECK_EQUAL(cf_adaptive_counter_sum(&c), 4 * l.steps);
