@@ -8,7 +8,7 @@ use serde_json::Value;
 
 fn contended(options: &[&str], what: &str) -> Report {
     let program = program_with("truths/assembly.c", options);
-    Simulation::of(&program).cpus("1,8,80").args(&format!("{{cpus}} 32000 {what}")).report()
+    Simulation::of(&program).cpus("1,8,80").args(&format!("{{cpus}} 8000 {what}")).report()
 }
 
 /// Are the throughputs of both builds within `percent` of each other?

@@ -14,14 +14,14 @@ const SLEEPY: [&str; 4] =
 fn locks_exclude_under_many_schedules() {
     let kinds = ["ticket", "mcs", "qspin", "mutex", "rwsem", "brlock", "seqlock"];
     let arguments = kinds.map(|kind| format!("{kind} mix 60"));
-    explore_kit("locks", &SHORT, 4, seeds("1-16"), &arguments.each_ref().map(String::as_str));
-    explore_kit("locks", &SHORT, 4, seeds("1-8"), &["osq mix 40"]);
+    explore_kit("locks", &SHORT, 4, seeds("1-8"), &arguments.each_ref().map(String::as_str));
+    explore_kit("locks", &SHORT, 4, seeds("1-4"), &["osq mix 40"]);
 }
 
 #[test]
 fn sleeping_waiters_of_locks_are_woken() {
     let arguments = ["queued mix 60", "qspin mix 60", "mutex mix 60", "rwsem mix 60", "brlock mix 60"];
-    explore_kit("locks", &SLEEPY, 6, seeds("1-12"), &arguments);
+    explore_kit("locks", &SLEEPY, 6, seeds("1-6"), &arguments);
 }
 
 /// On more CPUs than many schedules can be tried on: one takes seconds.
@@ -34,7 +34,7 @@ fn locks_exclude_on_80_cpus() {
 
 #[test]
 fn objects_have_one_owner_under_many_schedules() {
-    explore_kit("slab", &SHORT, 4, seeds("1-8"), &["1 100", "2 100", "8 150"]);
+    explore_kit("slab", &SHORT, 4, seeds("1-4"), &["1 100", "2 100", "8 150"]);
 }
 
 /// First come, first served: nobody is passed more often than once or twice by each of the others.
