@@ -338,7 +338,7 @@ fn nothing_is_sold_twice_where_quotas_end() {
 /// On this model of x86 a store waits in a store buffer, so a fence that were none would show.
 #[test]
 fn a_fence_of_the_kit_orders_stores_before_loads() {
-    explore_kit("fence", &[], 2, seeds("1-2"), &["100", "100 atomics"]);
+    explore_kit("fence", &[], 2, seeds("1-4"), &["100", "100 atomics"]);
 }
 
 /// Waiters that sleep at once: a lost wake-up is a deadlock.

@@ -292,3 +292,17 @@ fn nobody_starves_while_another_thread_polls_a_queue() {
         }
     }
 }
+
+/// Who spins on a futex's word before it sleeps has waited for the lock then, too.
+#[test]
+fn a_lock_that_is_spun_on_and_then_slept_for_is_waited_for_in_both() {
+    let program = program("truths/adaptive_lock.c");
+    let run = Simulation::of(&program).cpus("8").args("{cpus} 200").run();
+    let report = run.report();
+    let lock = &report.at(8).0["locks"][0];
+    assert_eq!((lock["name"].as_str(), lock["kind"].as_str()), (Some("lock"), Some("futex")), "{lock}");
+    let (sleeps, waits) = (run.printed().trim().parse::<u64>().expect("a count"), lock["contended"].as_u64());
+    assert!(sleeps > 0 && waits > Some(4 * sleeps), "{sleeps} sleeps: {lock}");
+    // Most of the time threads do nothing else: it is the finding.
+    assert_eq!(report.0["finding"]["cause"], "lock", "{}", report.0["finding"]);
+}

@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+const SPLIT: &str = "its debug information is in other files (-gsplit-dwarf), which are not read";
+
 /// No module is so large.
 pub(crate) const MOST_BYTES: u64 = 16 << 30;
 
@@ -86,8 +88,8 @@ pub(crate) struct Image {
     pub modified: Option<SystemTime>,
     /// Source files whose assembly is not seen.
     pub unseen_assembly: BTreeSet<String>,
-    /// Why there is nothing here, or no debug information.
-    pub problem: Option<String>,
+    /// Why there is nothing here.
+    problem: Option<String>,
 }
 
 impl Image {
@@ -109,18 +111,24 @@ impl Image {
         let mut image =
             Image { symbols: Symbols::read(&file), build_id, modified, unseen_assembly, ..Image::default() };
         image.thread_local_bytes = thread_local_bytes(&bytes).unwrap_or(0);
-        image.apart = kept_apart(&image.build_id);
         match Debug::load(&file) {
-            Ok(Some(debug)) => {
-                let split = "its debug information is in other files (-gsplit-dwarf), which are not read";
-                image.problem = debug.is_split().then(|| split.to_owned());
-                image.own = Some(debug);
-            }
-            Ok(None) if image.apart.is_some() => {}
-            Ok(None) => image.problem = Some("it has no debug information".to_owned()),
+            Ok(Some(debug)) => image.own = Some(debug),
+            Ok(None) => image.apart = kept_apart(&image.build_id),
             Err(error) => image.problem = Some(format!("its debug information is damaged ({error:#})")),
         }
+        let has_none = image.own.is_none() && image.apart.is_none();
+        image.problem = image.problem.or_else(|| has_none.then(|| "it has no debug information".to_owned()));
         Ok(image)
+    }
+
+    /// Why something here is not known by name.
+    pub fn problem(&self) -> Option<&str> {
+        let unread = match (&self.apart, self.debug()) {
+            (None, None) => None,
+            (Some(_), None) => Some("the file below /usr/lib/debug that has its debug information cannot be read"),
+            (_, Some(debug)) => debug.is_split().then_some(SPLIT),
+        };
+        self.problem.as_deref().or(unread)
     }
 
     /// The file's own, or what the distribution keeps apart from it.

@@ -21,7 +21,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     let calls = std::iter::once(&lock.wait_pc).chain(&lock.wait_callers).filter(|pc| **pc != 0);
     let frames = callers::frames(space, calls);
     let innermost = space.callers_at(lock.wait_pc).len();
-    let waited_at = (!frames.is_empty()).then(|| callers::in_program(&frames, innermost));
+    let waited_at = (!frames.is_empty()).then(|| callers::in_own_packages(&frames, innermost));
     let given = (!lock.name.is_empty()).then(|| (lock.name.clone(), None));
     let known = || memory_name(lock, memory, frames.iter().any(is_parker));
     let named = given.or_else(|| Some((openmp_name(lock, space)?, None))).or_else(known);

@@ -115,7 +115,7 @@ impl<'a> Space<'a> {
         for number in self.wanting.borrow().iter() {
             let (module, image) = self.modules[*number];
             let system = module.path.starts_with("/lib/") || module.path.starts_with("/usr/lib/");
-            if let (Some(problem), false) = (&image.problem, system) {
+            if let (Some(problem), false) = (image.problem(), system) {
                 let text = format!("{}: {problem}, so what lies in it is named by symbol or offset only", module.path);
                 notes.push(Note { text, at: None, count: 1 });
             }

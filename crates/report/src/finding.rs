@@ -195,13 +195,14 @@ fn lock_on<'a>(point: &Point<'a>, group: &Group) -> Option<&'a LockUse> {
     let (field, _) = group.fields().into_iter().next()?;
     // The lock itself, a part of it, or one like it in an array; not what is merely called alike.
     let field = pattern(&field).join("[]");
+    let is_held = |lock: &LockUse| held.contains(&lock.kind) || remedy::guards_sleepers(lock);
     let is_of = |lock: &LockUse| {
         let rest = field.strip_prefix(&pattern(&lock.name).join("[]"));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     // Of a ticket lock's word nobody knows the acquisitions; that it is spun on is enough.
     let used = |lock: &&LockUse| lock.acquisitions > 0 || units::share(lock.wait_cycles, group.wait()) >= SPUN_ON;
-    let locks = point.explained.locks.iter().filter(|lock| held.contains(&lock.kind)).filter(used);
+    let locks = point.explained.locks.iter().filter(|lock| is_held(lock)).filter(used);
     locks.into_iter().find(|lock| group.holds(lock.address) && is_of(lock))
 }
 

@@ -37,11 +37,11 @@ impl Update {
     }
 
     /// The lock that a thread waits for which has just made this update, and sleeps on `word` next: it has put its node there,
-    /// beside the lock's flags, and `word` is the node's. Nobody's node needs to have been there: who holds such a lock has none
-    /// in its queue. A list of jobs has no flags.
+    /// beside the lock's flags, which it has not changed, and `word` is the node's. Nobody's node needs to have been there: who
+    /// holds such a lock has none in its queue. A list of jobs has no flags, and numbers beside its head change each time.
     pub fn lock_of_sleeper(&self, word: u64) -> Option<u64> {
-        let has_flags = self.new & 7 != 0;
-        (has_flags && word != self.address && word.wrapping_sub(self.new & !7) < NODE).then_some(self.address)
+        let keeps_flags = self.new & 7 != 0 && self.new & 7 == self.old & 7;
+        (keeps_flags && word != self.address && word.wrapping_sub(self.new & !7) < NODE).then_some(self.address)
     }
 }
 
@@ -74,6 +74,7 @@ mod tests {
         assert_eq!(lock(1, NODE_AT | 1, NODE_AT), Some(TAIL), "the first in the queue");
         assert_eq!(lock(OTHER | 3, NODE_AT | 3, NODE_AT + 8), Some(TAIL));
         assert_eq!(lock(0, NODE_AT, NODE_AT + 8), None, "a job in a list");
+        assert_eq!(lock(OTHER | 1, NODE_AT | 2, NODE_AT), None, "a list whose head has a number");
         assert_eq!(lock(1, 3, NODE_AT), None, "the lock's flags alone");
         assert_eq!(lock(1, NODE_AT | 1, OTHER), None, "it sleeps on something else");
     }

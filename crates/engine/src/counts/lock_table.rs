@@ -111,11 +111,14 @@ impl Locks {
     pub fn of_kind(&mut self, address: u64, kind: LockKind) -> &mut Record {
         let record = self.at(address, kind);
         if record.kind != kind {
-            // Another object lay here before, or threads spun on the lock before it was first taken.
+            // Another object lay here before, or threads spun on the lock before it was first taken: as they do before they
+            // sleep, where it is a futex.
+            let spun = (record.kind, kind) == (LockKind::SpunWord, LockKind::Futex);
+            let counts = core::mem::take(&mut record.counts);
             record.kind = kind;
             record.object = object_at(address);
             record.name.clear();
-            record.counts = Counts::default();
+            record.counts = if spun { Counts { spun_on: None, ..counts } } else { Counts::default() };
             record.meeting = Meeting::default();
             record.holders.clear();
             record.takes = Takes::default();
@@ -170,10 +173,11 @@ impl Locks {
     /// A thread has waited for this by spinning on `word`.
     pub fn spun(&mut self, address: u64, word: u64, time: Ticks, pc: u64, callers: &[u64]) {
         let record = self.at(address, LockKind::SpunWord);
-        if record.kind == LockKind::SpunWord {
+        if matches!(record.kind, LockKind::SpunWord | LockKind::Futex) {
             let callers = || callers.iter().copied().filter(|pc| *pc != 0).collect();
             if record.counts.waited(time, pc, callers) {
-                record.counts.spun_on = Some(word).filter(|word| *word != address);
+                let in_queue = word != address && record.kind == LockKind::SpunWord;
+                record.counts.spun_on = in_queue.then_some(word);
             }
         }
     }

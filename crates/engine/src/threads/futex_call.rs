@@ -23,8 +23,8 @@ pub fn futex(arguments: &[u64; 6], call: Call) -> i64 {
         return error(libc::EINVAL);
     }
     match operation as c_int & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
-        libc::FUTEX_WAIT => wait(object, value, futex::ANY, after(fourth)),
-        libc::FUTEX_WAIT_BITSET => wait(object, value, bits, at(operation as c_int, fourth)),
+        libc::FUTEX_WAIT => wait(object, known_by(address), value, futex::ANY, after(fourth)),
+        libc::FUTEX_WAIT_BITSET => wait(object, known_by(address), value, bits, at(operation as c_int, fourth)),
         libc::FUTEX_WAKE => futex::wake(address, value, futex::ANY).into(),
         libc::FUTEX_WAKE_BITSET if bits != 0 => futex::wake(address, value, bits).into(),
         libc::FUTEX_WAKE_BITSET => error(libc::EINVAL),
@@ -63,22 +63,22 @@ fn at(operation: c_int, timeout: u64) -> Result<Option<Ticks>, c_int> {
     }
 }
 
-fn wait(object: Object, expected: u32, bits: u32, deadline: Result<Option<Ticks>, c_int>) -> i64 {
+/// `lock` is what is waited for.
+fn wait(object: Object, lock: u64, expected: u32, bits: u32, deadline: Result<Option<Ticks>, c_int>) -> i64 {
     let deadline = match deadline {
         Ok(deadline) if bits != 0 => deadline,
         Ok(_) => return error(libc::EINVAL),
         Err(code) => return error(code),
     };
     let begin = now();
-    let lock = Object { address: known_by(object.address), ..object };
-    match futex::wait(object.call, lock.address, object.address, expected, bits, deadline) {
+    match futex::wait(object.call, lock, object.address, expected, bits, deadline) {
         Waited::Changed => error(libc::EAGAIN),
         Waited::TimedOut => error(libc::ETIMEDOUT),
         // As on Linux: a wait with a time-out never goes on.
-        Waited::Interrupted(true) if deadline.is_none() => wait(object, expected, bits, Ok(None)),
+        Waited::Interrupted(true) if deadline.is_none() => wait(object, lock, expected, bits, Ok(None)),
         Waited::Interrupted(_) => error(libc::EINTR),
         Waited::Woken => {
-            lock.acquired(LockKind::Futex, Some(begin));
+            Object { address: lock, ..object }.acquired(LockKind::Futex, Some(begin));
             0
         }
     }

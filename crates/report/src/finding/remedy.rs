@@ -9,7 +9,8 @@ use corefold_explain::{LockUse, Sharing};
 use corefold_recording::{AccessKind, CpuSet, LockKind, Meetings};
 
 const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
-const SLEPT_FOR: &str = "hold that lock for less time, take it less often, or split what it guards";
+const SLEPT_FOR: &str =
+    "hold the locks that threads sleep for less long, take them less often, or split what they guard";
 const PARTS: &str = "a part for each CPU, or fewer updates";
 const HAND_OVER: &str = "pass several items at a time";
 const ONE_WRITER: &str = "fewer writes by the one writer, or none where the value stays the same";

@@ -397,7 +397,7 @@ fn what_to_try_depends_on_the_type_of_rust_s_lock() {
         ("OnceLock", "initialise it before the threads need it"),
         ("tokio Semaphore", "if it counts resources, more of them"),
         ("crossbeam_utils ShardedLock", "a writer takes all shards"),
-        ("parking_lot WordLock", "hold that lock for less time"),
+        ("parking_lot WordLock", "hold the locks that threads sleep for less long"),
     ] {
         assert!(remedy(kind).contains(words), "{kind}: {}", remedy(kind));
     }
@@ -415,6 +415,7 @@ fn a_list_of_sleeping_threads_leads_to_the_lock_that_they_wait_for() {
     run.locks = vec![
         futex("Bucket[190].mutex", "parking_lot WordLock", 6_000_000),
         elsewhere,
+        futex("arena", "Mutex", 200_000),
         futex("shard", "dashmap RwLock", 100_000),
     ];
     let cause = finding(&Curve::new(&[timed(1, 1_000_000), run], Work::Total)).cause;

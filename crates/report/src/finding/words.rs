@@ -8,7 +8,7 @@ use crate::curve::{Curve, Point};
 use crate::locks::{self, LockGroup, before_work, blamable};
 use crate::marks::Marks;
 use crate::units;
-use corefold_explain::{Function, Place};
+use corefold_explain::{Function, LockUse, Place};
 use corefold_recording::LockKind;
 use lines::lines_sentence;
 
@@ -124,7 +124,10 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
 /// For which locks threads sleep in the lists that these guard: those that are waited for at the same place.
 fn sleepers(point: &Point, lock: &LockGroup) -> String {
     let at = |of: &LockGroup, place: &Place| of.locks.iter().any(|lock| lock.waited_at.as_ref() == Some(place));
-    let mut others = locks::groups(point.explained).into_iter().filter(|other| !guards_sleepers(other.worst()));
+    // Of a lock that parks its threads there, the type has its crate's name.
+    let parks =
+        |lock: &LockUse| !guards_sleepers(lock) && lock.type_name.as_ref().is_some_and(|name| name.contains(' '));
+    let mut others = locks::groups(point.explained).into_iter().filter(|other| parks(other.worst()));
     let beside = lock.worst().waited_at.as_ref().and_then(|place| others.find(|other| at(other, place)));
     let whose = beside.map_or(String::new(), |other| {
         let name = other.name();
