@@ -10,7 +10,7 @@ use corefold_recording::{AccessKind, CpuSet, LockKind, Meetings};
 
 const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
 const SLEPT_FOR: &str =
-    "hold the locks that threads sleep for less long, take them less often, or split what they guard";
+    "shorter holds of the locks that threads sleep for, fewer acquisitions, or a split of what they guard";
 const PARTS: &str = "a part for each CPU, or fewer updates";
 const HAND_OVER: &str = "pass several items at a time";
 const ONE_WRITER: &str = "fewer writes by the one writer, or none where the value stays the same";

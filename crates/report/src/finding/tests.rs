@@ -397,7 +397,7 @@ fn what_to_try_depends_on_the_type_of_rust_s_lock() {
         ("OnceLock", "initialise it before the threads need it"),
         ("tokio Semaphore", "if it counts resources, more of them"),
         ("crossbeam_utils ShardedLock", "a writer takes all shards"),
-        ("parking_lot WordLock", "hold the locks that threads sleep for less long"),
+        ("parking_lot WordLock", "shorter holds of the locks that threads sleep for"),
     ] {
         assert!(remedy(kind).contains(words), "{kind}: {}", remedy(kind));
     }
