@@ -306,3 +306,25 @@ fn a_lock_that_is_spun_on_and_then_slept_for_is_waited_for_in_both() {
     // Most of the time threads do nothing else: it is the finding.
     assert_eq!(report.0["finding"]["cause"], "lock", "{}", report.0["finding"]);
 }
+
+/// Whose word is no int: its threads sleep in a pool of the library's, whose words say nothing of it, but the function does.
+#[test]
+fn what_cxx20_has_beside_mutexes_is_named_by_what_it_is() {
+    let program = program_with("names/cxx20_locks.cpp", &["-std=c++20"]);
+    for (kind, name, type_name, words) in [
+        (
+            "semaphore",
+            "connections.tokens",
+            "std::counting_semaphore",
+            "waits for the std::counting_semaphore connections.tokens",
+        ),
+        ("barrier", "std::barrier<std::__empty_completion>::arrive_and_wait", "std::barrier", "meet less often"),
+        ("latch", "all_loaded in main", "std::latch", "waits for the std::latch all_loaded in main"),
+    ] {
+        let report = Simulation::of(&program).cpus("8").args(&format!("{{cpus}} {kind}")).report();
+        let lock = &report.at(8).0["locks"][0];
+        assert_eq!((lock["name"].as_str(), lock["type_name"].as_str()), (Some(name), Some(type_name)), "{lock}");
+        let finding = report.0["finding"]["text"].as_str().expect("a finding");
+        assert!(finding.contains(words), "{kind}: {finding}");
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The debug information of one ELF file: its types and variables, and its code and lines.
 mod code;
+pub mod cpp_lock;
 mod frame;
 mod library;
 pub mod path;

@@ -2,6 +2,7 @@
 //! Locks by name.
 use crate::callers;
 use crate::code::Frame;
+use crate::dwarf::cpp_lock::cpp_type;
 use crate::memory::{Found, Memory, Spoken, spot_name};
 use crate::space::Space;
 use crate::types::{LockUse, Storage, base_name, lock_kind_name};
@@ -23,7 +24,10 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
     let innermost = space.callers_at(lock.wait_pc).len();
     let waited_at = (!frames.is_empty()).then(|| callers::in_own_packages(&frames, innermost));
     let given = (!lock.name.is_empty()).then(|| (lock.name.clone(), None));
-    let known = || memory_name(lock, memory, frames.iter().any(is_parker));
+    let known = || {
+        let named = memory_name(lock, memory, frames.iter().any(is_parker))?;
+        Some(if named.0.starts_with(POOL) { pooled(&frames).unwrap_or(named) } else { named })
+    };
     let named = given.or_else(|| Some((openmp_name(lock, space)?, None))).or_else(known);
     let (name, type_name) = named.unwrap_or_else(|| {
         let at = waited_at.as_ref().map(|place| format!(" waited for in {}", place.function)).unwrap_or_default();
@@ -48,6 +52,16 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         made,
         may_be_barrier: used == Some(Used::Either),
     }
+}
+
+/// Where threads of C++ sleep that wait for an atomic object, or what is made of one: a few words for all, by the object's address.
+const POOL: &str = "_S_for::__w[";
+
+/// Of these, what a thread with these frames waits for: by the function of the library that the program calls.
+fn pooled(frames: &[Frame]) -> Option<(String, Option<String>)> {
+    let own = frames.iter().position(|frame| !frame.is_standard_library())?;
+    let called = &frames[own.checked_sub(1)?].function;
+    Some((called.clone(), cpp_type(called)))
 }
 
 /// What threads use a condition variable for.

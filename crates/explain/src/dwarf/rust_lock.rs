@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks of Rust's standard library and of well-known crates, by their types' paths.
+//! Locks of Rust's standard library and of well-known crates, and what C++20 has beside mutexes, by their types' paths.
+use super::cpp_lock::{CPP_TYPES, cpp_type};
 use super::{Debug, Die};
 use gimli::constants as c;
 
@@ -20,10 +21,12 @@ const GUARDED: [&str; 4] = ["data", "value", "cell", "c"];
 impl Debug {
     /// What the lock is called that a type is: `Mutex` of std, `parking_lot Mutex`; `None` for all else.
     pub(super) fn rust_lock(&self, kind: Die) -> Option<String> {
+        let kind = self.strip(kind);
         let own = self.text(kind, c::DW_AT_name)?;
         let own = own.split('<').next()?;
         // The whole name takes longer to find.
-        TYPES.iter().any(|(_, types)| types.contains(&own)).then(|| lock_name(&self.type_name(kind)))?
+        let known = TYPES.iter().map(|(_, types)| *types).chain([CPP_TYPES]).any(|types| types.contains(&own));
+        known.then(|| lock_name(&self.type_name(kind)))?
     }
 
     /// Is the access to what the lock guards, and not to the lock itself?
@@ -39,6 +42,9 @@ impl Debug {
 fn lock_name(name: &str) -> Option<String> {
     let (path, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
     let (own, last) = (path.split("::").next()?, path.rsplit("::").next()?);
+    if let Some(name) = cpp_type(name) {
+        return Some(name);
+    }
     let of = |wanted: &str| TYPES.iter().find(|(krate, _)| *krate == wanted).map(|(_, types)| *types);
     if !of(own)?.contains(&last) {
         return None;
@@ -68,6 +74,8 @@ mod tests {
             ("spin::mutex::spin::SpinMutex<u8, spin::relax::Spin>", Some("spin SpinMutex")),
             ("tokio::sync::batch_semaphore::Semaphore", Some("tokio Semaphore")),
             ("tokio::loom::std::mutex::Mutex<tokio::runtime::scheduler::inject::synced::Synced>", None),
+            ("std::counting_semaphore<1>", Some("std::counting_semaphore")),
+            ("std::barrier<std::__empty_completion>", Some("std::barrier")),
             ("mine::Mutex<std::sync::poison::mutex::Mutex<u64>>", None),
             ("std::sync::poison::mutex::MutexGuard<u64>", None),
         ];

@@ -56,7 +56,7 @@ fn is_rwlock(lock: &LockUse) -> bool {
     lock.kind == LockKind::RwLock || rust_type(lock) == "RwLock"
 }
 
-/// `RwLock` of `parking_lot RwLock`; empty of all that is not of Rust.
+/// `RwLock` of `parking_lot RwLock`; `std::barrier` of C++; else empty.
 fn rust_type(lock: &LockUse) -> &str {
     lock.type_name.as_deref().and_then(|name| name.rsplit(' ').next()).unwrap_or_default()
 }
@@ -72,10 +72,10 @@ fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
     }
     let what = match rust_type(lock) {
         // Nobody knows who comes last.
-        "Barrier" | "WaitGroup" => return Some(format!("{EVEN}, or {SELDOM}")),
+        "Barrier" | "WaitGroup" | "std::barrier" | "std::latch" => return Some(format!("{EVEN}, or {SELDOM}")),
         "Condvar" | "Notify" | "Parker" | "ThreadParker" => SIGNAL,
         "Lazy" | "LazyLock" | "Once" | "OnceCell" | "OnceLock" => ONCE,
-        "Semaphore" => UNITS,
+        "Semaphore" | "std::counting_semaphore" => UNITS,
         "ShardedLock" => SHARDS,
         "WordLock" => SLEPT_FOR,
         "Mutex" | "ReentrantMutex" | "ReentrantLock" => SPLIT,
