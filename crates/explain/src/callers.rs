@@ -3,7 +3,7 @@
 use crate::code::Frame;
 use crate::space::Space;
 use crate::types::Place;
-use crate::wrapper::{called_by, is_wrapper};
+use crate::wrapper::{called_by, is_rust, is_wrapper};
 
 /// The functions at calls that return to these addresses, innermost first.
 pub(crate) fn frames<'a>(space: &Space<'_>, calls: impl Iterator<Item = &'a u64>) -> Vec<Frame> {
@@ -19,7 +19,7 @@ pub(crate) fn in_program(frames: &[Frame], innermost: usize) -> Place {
 
 /// The same, but that Rust's packages which cargo has fetched stand for their callers as well, where these are known.
 pub(crate) fn in_own_packages(frames: &[Frame], innermost: usize) -> Place {
-    let is_own = |frame: &Frame| is_rust(frame) && !is_library(frame) && !is_fetched(frame);
+    let is_own = |frame: &Frame| is_rust(frame.file.as_deref()) && !is_library(frame) && !is_fetched(frame);
     let waits_in_fetched = frames.iter().find(|frame| !is_library(frame)).is_some_and(is_fetched);
     match frames.iter().position(is_own).filter(|_| waits_in_fetched) {
         Some(own) => called_from(frames, own),
@@ -35,21 +35,17 @@ fn called_from(frames: &[Frame], own: usize) -> Place {
 /// Where a thread is that has this stack: of Rust, whose library is inlined everywhere, in the program.
 pub(crate) fn place(space: &Space<'_>, stack: &[u64]) -> Option<Place> {
     let innermost = space.call_place(*stack.first()?)?;
-    if !innermost.file.as_deref().is_some_and(|file| file.ends_with(".rs")) {
+    if !is_rust(innermost.file.as_deref()) {
         return Some(innermost);
     }
     let frames = frames(space, stack.iter());
     Some(if frames.iter().all(is_library) { innermost } else { in_program(&frames, 1) })
 }
 
-fn is_rust(frame: &Frame) -> bool {
-    frame.file.as_deref().is_some_and(|file| file.ends_with(".rs"))
-}
-
 /// Is it Rust of a package that the program depends on?
 fn is_fetched(frame: &Frame) -> bool {
     let in_folder = |file: &str| ["/registry/src/", "/git/checkouts/"].iter().any(|folder| file.contains(folder));
-    is_rust(frame) && frame.file.as_deref().is_some_and(in_folder)
+    is_rust(frame.file.as_deref()) && frame.file.as_deref().is_some_and(in_folder)
 }
 
 fn is_library(frame: &Frame) -> bool {

@@ -113,11 +113,12 @@ impl Image {
         image.thread_local_bytes = thread_local_bytes(&bytes).unwrap_or(0);
         match Debug::load(&file) {
             Ok(Some(debug)) => image.own = Some(debug),
-            Ok(None) => image.apart = kept_apart(&image.build_id),
+            Ok(None) => {
+                image.apart = kept_apart(&image.build_id);
+                image.problem = image.apart.is_none().then(|| "it has no debug information".to_owned());
+            }
             Err(error) => image.problem = Some(format!("its debug information is damaged ({error:#})")),
         }
-        let has_none = image.own.is_none() && image.apart.is_none();
-        image.problem = image.problem.or_else(|| has_none.then(|| "it has no debug information".to_owned()));
         Ok(image)
     }
 

@@ -40,6 +40,11 @@ const CRATES: [&str; 7] =
 /// Of Rust's core: its functions are told by the kind of the access.
 const ATOMIC: &str = "/library/core/src/sync/atomic.rs";
 
+/// Is it source of Rust?
+pub(crate) fn is_rust(file: Option<&str>) -> bool {
+    file.is_some_and(|file| file.ends_with(".rs"))
+}
+
 /// Is the file that of Rust's atomic types?
 pub(crate) fn is_rust_atomic(file: &str) -> bool {
     file.ends_with(ATOMIC)
@@ -48,7 +53,7 @@ pub(crate) fn is_rust_atomic(file: &str) -> bool {
 /// Whether an inlined function is one: it is named for it, and lies in a header, as what is shared does; or it is of a
 /// crate of locks.
 pub fn is_wrapper(function: &str, file: Option<&str>) -> bool {
-    if file.is_some_and(|file| file.ends_with(".rs")) {
+    if is_rust(file) {
         return file.is_some_and(is_of_lock_crate);
     }
     let header = |file: &str| [".h", ".hh", ".hpp", ".hxx", ".inl"].iter().any(|end| file.ends_with(end));
@@ -74,8 +79,8 @@ fn is_of_lock_crate(file: &str) -> bool {
 
 /// A place of the program with the library's function of Rust that it calls there: `Pool::push [Mutex::lock]`.
 pub fn called_by(place: Place, called: Option<&Place>) -> Place {
-    let named = called
-        .filter(|called| called.file.as_deref().is_some_and(|file| file.ends_with(".rs") && !is_rust_atomic(file)));
+    let named =
+        called.filter(|called| is_rust(called.file.as_deref()) && !called.file.as_deref().is_some_and(is_rust_atomic));
     match named {
         Some(called) => Place { function: format!("{} [{}]", place.function, called.function), ..place },
         None => place,

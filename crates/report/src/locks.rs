@@ -39,6 +39,12 @@ impl<'a> LockGroup<'a> {
         (!self.worst().name.contains(kind)).then_some(kind)
     }
 
+    /// `dashmap RwLock table[0-7].shard`.
+    pub fn name_with_kind(&self) -> String {
+        let name = self.name();
+        self.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}"))
+    }
+
     /// How many there are, and what the worst of them alone comes to, in brackets after the name; nothing of
     /// a single lock.
     pub fn members(&self, all: u64) -> Option<String> {

@@ -40,11 +40,11 @@ impl Debug {
 }
 
 fn lock_name(name: &str) -> Option<String> {
-    let (path, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
-    let (own, last) = (path.split("::").next()?, path.rsplit("::").next()?);
     if let Some(name) = cpp_type(name) {
         return Some(name);
     }
+    let (path, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
+    let (own, last) = (path.split("::").next()?, path.rsplit("::").next()?);
     let of = |wanted: &str| TYPES.iter().find(|(krate, _)| *krate == wanted).map(|(_, types)| *types);
     if !of(own)?.contains(&last) {
         return None;

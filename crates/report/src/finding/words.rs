@@ -105,7 +105,7 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     // A lock without a name is called by the function that waits for it.
     let place = lock.worst().waited_at.as_ref().filter(|p| !name.contains(&p.function));
     let place = place.map_or(String::new(), |p| format!(", longest in {p}"));
-    let named = lock.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}"));
+    let named = lock.name_with_kind();
     let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
     let meaning = match lock.kind {
         LockKind::Barrier => uneven(point, lock),
@@ -129,10 +129,7 @@ fn sleepers(point: &Point, lock: &LockGroup) -> String {
         |lock: &LockUse| !guards_sleepers(lock) && lock.type_name.as_ref().is_some_and(|name| name.contains(' '));
     let mut others = locks::groups(point.explained).into_iter().filter(|other| parks(other.worst()));
     let beside = lock.worst().waited_at.as_ref().and_then(|place| others.find(|other| at(other, place)));
-    let whose = beside.map_or(String::new(), |other| {
-        let name = other.name();
-        format!(": here, the {}", other.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}")))
-    });
+    let whose = beside.map_or(String::new(), |other| format!(": here, the {}", other.name_with_kind()));
     format!(" It guards one of parking_lot's lists of threads that sleep until a lock is free{whose}.")
 }
 
