@@ -36,6 +36,13 @@
 static void prepare(int threads);
 static void work(int thread, long operations);
 
+/* Each thread calls it once before anything is measured. */
+#ifdef BEGINS
+static void begin(int thread);
+#else
+static void begin(int thread) { (void)thread; }
+#endif
+
 /* 1: everybody does as many batches. */
 #ifndef TOGETHER
 #define TOGETHER 0
@@ -217,11 +224,18 @@ static void *workload_thread(void *argument)
 	CPU_SET(thread, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		perror("this thread stays unpinned: sched_setaffinity");
+	begin(thread);
 	long before = preempted();
-	if (thread)
+	if (thread) {
 		atomic_fetch_add(&run_state.ready, 1);
-	while (!atomic_load(&run_state.go))
-		relax();
+		while (!atomic_load(&run_state.go))
+			relax();
+	} else {
+		while (atomic_load(&run_state.ready) < run_state.threads - 1)
+			relax();
+		run_state.start = now_ns();
+		atomic_store(&run_state.go, 1);
+	}
 	timed(thread);
 	atomic_fetch_add(&run_state.preempted, preempted() - before);
 	return NULL;
@@ -243,10 +257,6 @@ int main(int argc, char **argv)
 	for (long i = 1; i < run_state.threads; i++)
 		if (pthread_create(&thread[i], NULL, workload_thread, (void *)i))
 			return 3;
-	while (atomic_load(&run_state.ready) < run_state.threads - 1)
-		relax();
-	run_state.start = now_ns();
-	atomic_store(&run_state.go, 1);
 	workload_thread((void *)0L);
 	for (int i = 1; i < run_state.threads; i++)
 		pthread_join(thread[i], NULL);

@@ -2,6 +2,7 @@
 // Counters of the statistical and of the limited kind, one update (or one reading of the sum) an operation.
 // Build with one of -DSHARED, -DSHARED_ATOMIC, -DOWN_SLOT, -DOWN_SLOT_ATOMIC, -DOWN_TLS, -DLIMIT, -DLIMIT_ATOMIC,
 // -DAT_THE_LIMIT; or -DREAD -DSLOTS=N: as many slots as the sum has.
+#define BEGINS
 #include "../workload.h"
 
 #ifndef SLOTS
@@ -19,16 +20,38 @@ static volatile unsigned long sum_seen[MOST_THREADS][8];
 /* The source's spin locks are mutexes of pthreads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
+#if defined(OWN_SLOT) || defined(OWN_SLOT_ATOMIC)
+/* The source keeps each thread's number so, and asks for it at each update. */
+static pthread_key_t number_key;
+
+static void prepare(int threads)
+{
+	(void)threads;
+	pthread_key_create(&number_key, NULL);
+}
+
+static long own_number(int thread)
+{
+	char *number = pthread_getspecific(number_key);
+
+	if (!number) {
+		pthread_setspecific(number_key, (char *)(thread + 1L));
+		return thread;
+	}
+	return number - (char *)1;
+}
+#else
 static void prepare(int threads) { (void)threads; }
+#endif
 
 #if defined(SHARED)
 static void update(int thread, long turn) { (void)thread, (void)turn, shared++; }
 #elif defined(SHARED_ATOMIC)
 static void update(int thread, long turn) { (void)thread, (void)turn, atomic_fetch_add(&shared_atomic, 1); }
 #elif defined(OWN_SLOT)
-static void update(int thread, long turn) { (void)turn, slot[thread].value++; }
+static void update(int thread, long turn) { (void)turn, slot[own_number(thread)].value++; }
 #elif defined(OWN_SLOT_ATOMIC)
-static void update(int thread, long turn) { (void)turn, atomic_fetch_add(&atomic_slot[thread].value, 1); }
+static void update(int thread, long turn) { (void)turn, atomic_fetch_add(&atomic_slot[own_number(thread)].value, 1); }
 #elif defined(OWN_TLS)
 static void update(int thread, long turn) { (void)thread, (void)turn, own++; }
 #elif defined(READ)
@@ -107,6 +130,12 @@ static void update(int thread, long turn)
 }
 #endif
 #endif
+
+/* The first one of all takes the lock of a counter with a limit. */
+static void begin(int thread)
+{
+	update(thread, 0);
+}
 
 static void work(int thread, long operations)
 {

@@ -12,11 +12,19 @@ struct route_entry {
 	struct route_entry *_Atomic next;
 	unsigned long addr, iface;
 	int freed;
+#elif defined(RCU)
+	void *head[2], *previous;
+	struct route_entry *_Atomic next;
+	unsigned long addr, iface;
+	int freed;
 #else
 	struct route_entry *_Atomic next;
 	unsigned long addr, iface;
 #endif
 };
+
+/* An option of the source's program, so that it divides. */
+int entries = ENTRIES;
 
 static struct route_entry route_list;
 /* The source seeds it in no reader: from 0 on it gives 2147483647 each time, so all look for the third entry. */
@@ -43,7 +51,7 @@ static void prepare(int threads)
 }
 
 /* Park and Miller. */
-static unsigned long next_random(void)
+static __attribute__((noinline)) unsigned long next_random(void)
 {
 	long high = (long)randseed / 127773, low = (long)randseed % 127773, next = 16807 * low - 2836 * high;
 
@@ -90,6 +98,10 @@ static unsigned long walk(unsigned long addr)
 			return -1ul;
 		from = &entry->next;
 	} while (entry->addr != addr);
+#ifdef RCU
+	if (*(volatile int *)&entry->freed)
+		abort();
+#endif
 	return entry->iface;
 }
 #ifdef SEQLOCK
@@ -127,6 +139,6 @@ static void work(int thread, long operations)
 
 	(void)thread;
 	while (operations--)
-		if (look(next_random() % ENTRIES) == -1ul)
+		if (look(next_random() % (unsigned long)entries) == -1ul)
 			abort();
 }

@@ -122,12 +122,19 @@ impl Bench {
         Ok((number(&output, "ns_preempted")?, time))
     }
 
-    pub fn simulated(&self, program: &Program, machine: &str, threads: u32, microseconds: u64) -> Result<Simulated> {
+    pub fn simulated(
+        &self,
+        program: &Program,
+        machine: &str,
+        placement: &str,
+        threads: u32,
+        microseconds: u64,
+    ) -> Result<Simulated> {
         let name = self.built.fetch_add(1, Ordering::Relaxed);
         let recording = self.file(&format!("recording{name}"));
         let mut command = Command::new(&self.corefold);
         command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine]);
-        command.args(["--cpus", &threads.to_string(), "--timeout", "300", "--"]);
+        command.args(["--placement", placement, "--cpus", &threads.to_string(), "--timeout", "300", "--"]);
         command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
         let output = finish(command)?;
         let report: Value = serde_json::from_slice(&output.stdout)?;

@@ -54,7 +54,8 @@ impl Candidate<'_> {
             let alone = self.alone(threads);
             let times = if alone { times.iter().map(|cycles| cycles * cycle).collect() } else { times };
             let times = Native::of(times, alone)?;
-            let simulated = bench.simulated(&self.hooked, machine, threads, suite.native.simulated_microseconds)?;
+            let simulated =
+                bench.simulated(&self.hooked, machine, "compact", threads, suite.native.simulated_microseconds)?;
             if self.workload.private && simulated.blamed != "nothing" {
                 wrongly_blamed = Some(simulated.blamed);
             }

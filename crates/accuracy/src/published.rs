@@ -46,7 +46,7 @@ fn measure_curve(bench: &Bench, group: &suite::Group, curve: &suite::Curve, data
     let mut points = Vec::new();
     let mut wrongly_blamed = None;
     for point in published {
-        let simulated = bench.simulated(&program, &group.machine, point.threads, microseconds)?;
+        let simulated = bench.simulated(&program, &group.machine, group.placement(), point.threads, microseconds)?;
         if curve.private && simulated.blamed != "nothing" {
             wrongly_blamed = Some(simulated.blamed);
         }
@@ -68,7 +68,7 @@ fn set_by_one_thread(
     let time = |value: u32| -> Result<f64> {
         let options = [options, &[format!("-D{}={value}", constant.name)]].concat();
         let program: Program = bench.build_simulated(source, &options)?;
-        Ok(bench.simulated(&program, &group.machine, 1, group.microseconds)?.nanoseconds)
+        Ok(bench.simulated(&program, &group.machine, group.placement(), 1, group.microseconds)?.nanoseconds)
     };
     let (low, high) = constant.between;
     let (at_low, at_high) = (time(low)?, time(high)?);

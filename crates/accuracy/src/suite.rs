@@ -100,6 +100,13 @@ pub struct Curve {
     pub private: bool,
 }
 
+impl Group {
+    /// Linux spreads threads that are not pinned.
+    pub fn placement(&self) -> &'static str {
+        if self.pinned { "compact" } else { "spread" }
+    }
+}
+
 fn yes() -> bool {
     true
 }

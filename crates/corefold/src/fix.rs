@@ -90,10 +90,12 @@ fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
 fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<(Vec<Run>, Option<i32>)> {
     // A machine's name says which parts of the model were disabled.
     let mut words = recorded.machine.split(" without ");
-    let name = args.machine.as_deref().or(words.next()).unwrap_or_default();
+    let (name, placement) = corefold_machine::placed(words.next().unwrap_or_default());
+    let name = args.machine.as_deref().unwrap_or(name);
     let profile = corefold_machine::load(name)
         .with_context(|| format!("the machine of the recording is {name}: give its profile by --machine"))?;
     let mut machine = profile.machine;
+    corefold_machine::place(&mut machine, placement)?;
     let disabled = if args.machine.is_some() { Vec::new() } else { words.collect() };
     let known = |name: &&&str| corefold_machine::MECHANISMS.iter().any(|mechanism| mechanism.name == **name);
     disabled.iter().filter(known).for_each(|name| corefold_machine::without(&mut machine, name));

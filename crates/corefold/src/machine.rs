@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use corefold_driver::exit;
 use corefold_driver::save::Output;
-use corefold_machine::{Fact, Machine, Origin, Profile, builtin, host_file, load, without};
+use corefold_machine::{Fact, Machine, Origin, Profile, builtin, host_file, load, place, without};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -60,6 +60,7 @@ pub fn of(limits: &LimitArgs) -> Result<Machine> {
     let profile = load(&limits.machine)?;
     profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
     let mut machine = profile.machine;
+    place(&mut machine, &limits.placement)?;
     limits.without.iter().for_each(|name| without(&mut machine, name));
     Ok(machine)
 }

@@ -27,10 +27,14 @@ pub fn command(args: &ExploreArgs, seed: u64, longest: Duration, ended: &Status)
 /// The options that a run depends on, where they are not the usual ones. All fields are named, so that a new one
 /// has to be thought of here; `jobs` is of the host only.
 fn options(limits: &LimitArgs) -> Vec<String> {
-    let LimitArgs { machine, without, timeout: _, longest: _, host: HostArgs { memory, jobs: _, slack } } = limits;
+    let LimitArgs { machine, placement, without, timeout: _, longest: _, host: HostArgs { memory, jobs: _, slack } } =
+        limits;
     let mut words = Vec::new();
     if machine != corefold_machine::DEFAULT {
         words.push(format!("--machine {}", quoted(machine.as_ref())));
+    }
+    if placement != corefold_machine::COMPACT {
+        words.push(format!("--placement {}", quoted(placement.as_ref())));
     }
     if !without.is_empty() {
         words.push(format!("--without {}", without.join(",")));
@@ -93,6 +97,7 @@ mod tests {
             "cpus" => "8",
             "stop-after" => "2",
             "machine" => "xeon-4s-80",
+            "placement" => "spread",
             "without" => "store-buffer,smt",
             "timeout" => "2.5",
             "longest" => "0.25",
@@ -117,8 +122,17 @@ mod tests {
         let Command::Explore(args) = Cli::parse_from(words).command else { panic!("not explore") };
         let line = super::command(&args, 7, args.limits.longest.unwrap(), &Status::Exited(1));
         let Command::Run(run) = Cli::parse_from(line.split(' ')).command else { panic!("not run: {line}") };
-        let told =
-            |l: &LimitArgs| (l.machine.clone(), l.without.clone(), l.timeout, l.longest, l.host.memory, l.host.slack);
+        let told = |l: &LimitArgs| {
+            (
+                l.machine.clone(),
+                l.placement.clone(),
+                l.without.clone(),
+                l.timeout,
+                l.longest,
+                l.host.memory,
+                l.host.slack,
+            )
+        };
         assert_eq!(told(&run.limits), told(&args.limits), "{line}");
         assert_eq!((run.seed, run.cpus.as_deref(), run.program), (7, Some("8"), args.program));
     }

@@ -49,9 +49,10 @@ fn number(digits: &str) -> Result<u32, String> {
 
 /// Powers of two, and where the machine has an edge: a full socket, every core, every thread.
 pub fn default(machine: &Machine) -> Vec<u32> {
-    let all = machine.cpus();
+    let all = machine.placed();
     let mut counts: Vec<u32> = (0..).map(|n| 1 << n).take_while(|&n| n <= all).collect();
-    counts.extend([u32::from(machine.cores_per_socket), machine.cores(), all]);
+    counts.extend([u32::from(machine.cores_per_socket), machine.cores()].into_iter().filter(|&n| n <= all));
+    counts.push(all);
     counts.sort_unstable();
     counts.dedup();
     counts
@@ -62,9 +63,13 @@ pub fn check(counts: &[u32], machine: &Machine) -> Result<()> {
     if counts.contains(&0) {
         return Err(bad_input!("0 CPUs: a run needs at least 1"));
     }
-    let Some(&most) = counts.iter().max().filter(|&&n| n > machine.cpus()) else {
+    let most = counts.iter().max().copied().unwrap_or(0);
+    if most <= machine.placed() {
         return Ok(());
-    };
+    }
+    if most <= machine.cpus() {
+        return Err(bad_input!("{most} CPUs: {} has {} (--placement)", machine.name, machine.placed()));
+    }
     if most > MOST_CPUS {
         return Err(bad_input!("{most} CPUs: {MOST_CPUS} is the most that can be simulated"));
     }

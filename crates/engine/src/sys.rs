@@ -77,15 +77,21 @@ pub fn thread_number_at() -> u64 {
     if code == 0 { address } else { 0 }
 }
 
+/// The process's number, at no cost of the simulated machine, which libc's function has.
+pub fn process() -> libc::pid_t {
+    // SAFETY: no arguments.
+    unsafe { syscall!(libc::SYS_getpid; 0, 0, 0, 0, 0, 0) as libc::pid_t }
+}
+
 /// Returns when the thread of that number has ended: the kernel clears `cleared_at` then, if that address is known.
 pub fn await_thread_end(thread: u32, cleared_at: u64) {
     // SAFETY: the word is in the thread's block, which stays until the thread is joined.
     while cleared_at != 0 && unsafe { (cleared_at as *const u32).read_volatile() } == thread {
         futex_wait(cleared_at as *const u32, thread);
     }
+    let process = process();
     // SAFETY: signal 0 only asks, and yielding has no preconditions.
     unsafe {
-        let process = syscall!(libc::SYS_getpid; 0, 0, 0, 0, 0, 0);
         while cleared_at == 0 && syscall!(libc::SYS_tgkill, process, thread, 0; 0, 0, 0) == 0 {
             syscall!(libc::SYS_sched_yield; 0, 0, 0, 0, 0, 0);
         }

@@ -138,6 +138,7 @@ pub const KEYS: &[Key] = &[
     maybe("system.wake_call", Time, 1, LONG, Like("system.syscall")),
     key("system.context_switch", Time, 1, LONG),
     key("system.timeslice", Time, 1, 100 * LONG),
+    maybe("system.numa_imbalance", Percent, 0, 100, Number(25)),
     key("system.wake_granularity", Time, 0, LONG),
     key("system.sleeper_credit", Time, 0, LONG),
     key("system.interrupt", Time, 0, LONG),
@@ -150,6 +151,14 @@ pub const KEYS: &[Key] = &[
 
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.name == name)
+}
+
+/// The clock while at most so many cores of a socket are active is a key, too: `turbo.8`.
+pub const TURBO: Key = key("turbo", Frequency, 1, 100_000);
+
+/// How many cores a key of that kind is about.
+pub fn turbo(name: &str) -> Option<u16> {
+    name.strip_prefix("turbo.")?.parse().ok().filter(|cores| *cores > 0)
 }
 
 pub fn names() -> impl Iterator<Item = &'static str> {

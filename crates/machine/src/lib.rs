@@ -9,6 +9,7 @@ mod builtin;
 mod error;
 mod keys;
 mod mechanism;
+mod placement;
 mod profile;
 mod spelling;
 mod text;
@@ -19,6 +20,7 @@ pub use builtin::{Builtin, DEFAULT, builtin, larger_than};
 pub use corefold_model::{MOST_CPUS, Machine};
 pub use error::Error;
 pub use mechanism::{MECHANISMS, Mechanism, without};
+pub use placement::{COMPACT, SPREAD, place, placed};
 pub use profile::{Fact, Origin, Profile};
 pub use spelling::nearest;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From entries to a checked machine.
-use crate::keys::{Absent, Dimension, KEYS, Key, find};
+use crate::keys::{Absent, Dimension, KEYS, Key, TURBO, find, turbo};
 use crate::text::{Entry, Reader};
 use crate::{Error, Machine};
-use corefold_model::{Cache, Caches, Core, Latency, MOST_CPUS, Pair, System, TICKS_PER_CYCLE};
+use corefold_model::{Cache, Caches, Core, Latency, MOST_CPUS, Pair, System, TICKS_PER_CYCLE, Turbo};
 use std::collections::BTreeMap;
 
 /// Where a number comes from.
@@ -67,7 +67,19 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Profile, Error> {
         facts.push(fact(key, entry, number));
     }
     numbers.check(&reader)?;
-    let machine = numbers.machine(read.name, clock);
+    let mut machine = numbers.machine(read.name, clock);
+    // What is left in the table is no key of its own.
+    for (name, entry) in entries {
+        let cores = turbo(&name).expect("other names were refused");
+        if cores > machine.cores_per_socket {
+            let what = format!("{name}: a socket has {} cores", machine.cores_per_socket);
+            return Err(reader.at(entry.line, what));
+        }
+        let clock_hz = convert(&reader, &TURBO, &entry, clock)? * 1_000_000;
+        machine.turbo.push(Turbo { cores, clock_hz });
+        facts.push(fact(&TURBO, entry, 0));
+    }
+    machine.turbo.sort_by_key(|step| step.cores);
     let warnings = unordered(file, &machine.latency);
     Ok(Profile { machine, description: read.description, facts, warnings })
 }
@@ -203,6 +215,8 @@ impl Numbers {
             threads_per_core: self.get("topology.threads_per_core") as u16,
             line_bytes: self.get("topology.line_bytes"),
             clock_hz,
+            turbo: Vec::new(),
+            order: Vec::new(),
             latency: self.latency(),
             core: self.core(),
             caches: {
@@ -267,6 +281,7 @@ impl Numbers {
             futex_wake: self.get("system.futex_wake"),
             context_switch: self.get("system.context_switch"),
             timeslice: self.long("system.timeslice"),
+            numa_imbalance: self.get("system.numa_imbalance"),
             wake_granularity: self.get("system.wake_granularity"),
             sleeper_credit: self.get("system.sleeper_credit"),
             interrupt: self.get("system.interrupt"),

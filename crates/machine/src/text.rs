@@ -60,7 +60,7 @@ impl Reader<'_> {
     fn section(&self, section: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) -> Result<(), Error> {
         for (key, value) in table {
             let name = format!("{section}.{}", key.get_ref());
-            if keys::find(&name).is_none() {
+            if keys::find(&name).is_none() && keys::turbo(&name).is_none() {
                 return Err(self.unknown(key.span(), &name));
             }
             entries.push(self.entry(name, key.span(), value)?);

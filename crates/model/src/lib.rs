@@ -27,7 +27,7 @@ mod tag;
 
 pub use access::{Access, Class, Kind, Outcome};
 pub use cpu::{Blame, Load};
-pub use machine::{CPU_BITS, Cache, Caches, Core, Latency, MOST_CPUS, Machine, Pair, System};
+pub use machine::{CPU_BITS, Cache, Caches, Core, Latency, MOST_CPUS, Machine, Pair, System, Turbo};
 pub use model::Model;
 pub use tag::Tag;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parameters of a machine. All latencies are in cycles of its clock.
 use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// No machine has more CPUs: the engine's queue of clocks keeps a CPU's number in so many bits.
@@ -20,11 +21,23 @@ pub struct Machine {
     pub threads_per_core: u16,
     /// Bytes of a line: 64 or 128.
     pub line_bytes: u32,
+    /// Of all CPUs.
     pub clock_hz: u64,
+    /// The clock by the number of a socket's cores that are active, in ascending order; none: always the same.
+    pub turbo: Vec<Turbo>,
+    /// Which of the machine's CPUs the first, the second and so on of a run are; none: in the order of their numbers.
+    pub order: Vec<u16>,
     pub latency: Latency,
     pub core: Core,
     pub caches: Caches,
     pub system: System,
+}
+
+/// The clock while at most so many cores of a socket are active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turbo {
+    pub cores: u16,
+    pub clock_hz: u64,
 }
 
 /// Cycles from an access that misses to the arrival of its line, by where the line was: the one-way
@@ -159,6 +172,9 @@ pub struct System {
     pub context_switch: u32,
     /// How long a thread runs before another that waits for its CPU gets it.
     pub timeslice: u64,
+    /// How much fuller than the emptiest socket that of a thread's creator may be before the thread starts elsewhere, in percent
+    /// of a socket's CPUs.
+    pub numa_imbalance: u32,
     /// How far a woken thread must be behind the running one to take its CPU, and how much of its sleep
     /// counts for that.
     pub wake_granularity: u32,
@@ -182,9 +198,21 @@ impl Machine {
     pub fn cpus(&self) -> u32 {
         self.cores() * u32::from(self.threads_per_core)
     }
-    /// CPUs are numbered as Linux does: the cores of socket 0, then 1, …, then the second threads.
+    /// CPUs that a run can have.
+    pub fn placed(&self) -> u32 {
+        if self.order.is_empty() { self.cpus() } else { self.order.len() as u32 }
+    }
+    /// Which of the machine's CPUs the run's `cpu` is. They are numbered as Linux does: the cores of socket 0, then 1, …,
+    /// then the second threads.
+    fn number(&self, cpu: u32) -> u32 {
+        self.order.get(cpu as usize).map_or(cpu, |number| u32::from(*number))
+    }
     pub fn core_of(&self, cpu: u32) -> u32 {
-        cpu % self.cores()
+        self.number(cpu) % self.cores()
+    }
+    /// Which of its core's hardware threads it is.
+    pub fn thread_of(&self, cpu: u32) -> u32 {
+        self.number(cpu) / self.cores()
     }
     /// Does a line's home socket matter?
     pub(crate) fn home_counts(&self) -> bool {
@@ -195,5 +223,61 @@ impl Machine {
     }
     pub fn socket_of(&self, cpu: u32) -> u32 {
         self.core_of(cpu) / u32::from(self.cores_per_socket)
+    }
+
+    /// The machine while the first `cpus` of [`Machine::order`] are active, all of them at the mean clock of their cores. What
+    /// passes outside of the cores takes as much time as before, so more or fewer cycles.
+    pub fn running(&self, cpus: u32) -> Machine {
+        let mut active = alloc::vec![false; self.cores() as usize];
+        (0..cpus).for_each(|cpu| active[self.core_of(cpu) as usize] = true);
+        let (mut cores, mut sum) = (0, 0);
+        for socket in active.chunks(usize::from(self.cores_per_socket)) {
+            let busy = socket.iter().filter(|core| **core).count();
+            let step = self.turbo.iter().find(|step| usize::from(step.cores) >= busy).or(self.turbo.last());
+            cores += busy as u64;
+            sum += busy as u64 * step.map_or(self.clock_hz, |step| step.clock_hz);
+        }
+        if self.turbo.is_empty() { self.clone() } else { self.at(sum / cores.max(1)) }
+    }
+
+    fn at(&self, clock_hz: u64) -> Machine {
+        let scaled = |cycles: u64| (cycles * clock_hz + self.clock_hz / 2) / self.clock_hz.max(1);
+        let time = |cycles: u32| scaled(u64::from(cycles)).max(u64::from(cycles > 0)) as u32;
+        let pair = |pair: Pair| Pair { clean: time(pair.clean), modified: time(pair.modified) };
+        let (l, s) = (&self.latency, &self.system);
+        Machine {
+            clock_hz,
+            latency: Latency {
+                cluster: pair(l.cluster),
+                local: pair(l.local),
+                away: pair(l.away),
+                remote: pair(l.remote),
+                far: pair(l.far),
+                memory: time(l.memory),
+                remote_memory: time(l.remote_memory),
+                home_busy: time(l.home_busy),
+                ..*l
+            },
+            caches: Caches { l3: Cache { latency: time(self.caches.l3.latency), ..self.caches.l3 }, ..self.caches },
+            system: System {
+                syscall: time(s.syscall),
+                futex: time(s.futex),
+                wake: time(s.wake),
+                wake_call: time(s.wake_call),
+                futex_wake: time(s.futex_wake),
+                context_switch: time(s.context_switch),
+                timeslice: scaled(s.timeslice),
+                numa_imbalance: s.numa_imbalance,
+                wake_granularity: time(s.wake_granularity),
+                sleeper_credit: time(s.sleeper_credit),
+                interrupt: time(s.interrupt),
+                interrupt_send: time(s.interrupt_send),
+                grace_period: time(s.grace_period),
+                thread_create: time(s.thread_create),
+                allocation: time(s.allocation),
+                clock_read: time(s.clock_read),
+            },
+            ..self.clone()
+        }
     }
 }

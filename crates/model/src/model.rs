@@ -51,7 +51,7 @@ impl Model {
         Model {
             caches: Caches::new(machine, places.clusters()),
             pairs: machine.core.adjacent_line && machine.line_bytes == 64,
-            cores: (0..machine.cpus()).map(|cpu| (cpu % machine.cores()) as u16).collect(),
+            cores: (0..machine.placed()).map(|cpu| machine.core_of(cpu) as u16).collect(),
             places,
             homes: Homes::new(machine.home_counts(), machine.line_bytes.trailing_zeros()),
             line_shift: machine.line_bytes.trailing_zeros(),

@@ -93,6 +93,8 @@ pub(crate) struct Trust<'a> {
 /// CPUs. `None`: nothing was measured at all.
 pub(crate) fn expected<'a>(known: &'a [Expected], curve: &Curve, kind: Option<CodeKind>) -> Option<Trust<'a>> {
     let machine = curve.points.first().map(|point| point.explained.run.machine.as_str());
+    // A placement is no other machine.
+    let machine = machine.map(|name| name.split(" placed ").next().unwrap_or(name));
     let cpus = range_of(curve.last().map_or(1, |point| point.cpus()));
     let kind = if cpus.1 == 1 { Some(CodeKind::PrivateData) } else { kind };
     let of = |range, machine, kind| {

@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use corefold_model::Ticks;
 
 pub struct Cpu {
-    /// The number of its core, which is that of the core's first CPU.
-    pub(crate) core: u32,
+    /// The next CPU of its core, in a ring; itself, if it has the core alone.
+    pub(crate) beside: usize,
     /// Valid while the CPU is not the running one.
     pub clock: Ticks,
     /// The thread that it runs.
@@ -29,9 +29,9 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(number: u32, cores: u32, every_access: bool) -> Cpu {
+    pub(crate) fn new(number: u32, beside: usize, every_access: bool) -> Cpu {
         Cpu {
-            core: number % cores,
+            beside,
             clock: 0,
             thread: None,
             ready: VecDeque::new(),

@@ -78,10 +78,16 @@ pub struct Sim {
     slack: Ticks,
     lookahead: Ticks,
     pub(crate) step_by_step: bool,
-    cores: usize,
     pub(crate) line_bytes: u64,
     /// What a full fence takes.
     pub(crate) fence: Ticks,
+}
+
+/// The CPUs of a run, each with the next one of its core.
+fn cpus(machine: &Machine, options: &Options) -> Vec<Cpu> {
+    let same = |cpu: u32, other: u32| machine.core_of(other) == machine.core_of(cpu);
+    let beside = |cpu: u32| (cpu + 1..options.cpus).chain(0..=cpu).find(|other| same(cpu, *other)).unwrap_or(cpu);
+    (0..options.cpus).map(|cpu| Cpu::new(cpu, beside(cpu) as usize, options.seed != 0)).collect()
 }
 
 impl Sim {
@@ -93,7 +99,7 @@ impl Sim {
         }
         Sim {
             stores,
-            cpus: (0..options.cpus).map(|number| Cpu::new(number, machine.cores(), options.seed != 0)).collect(),
+            cpus: cpus(machine, &options),
             cpu: 0,
             clocks: Clocks::default(),
             timers: Timers::default(),
@@ -110,7 +116,6 @@ impl Sim {
             slack: ticks(options.slack),
             lookahead: if options.step_by_step { 0 } else { model.lookahead() },
             step_by_step: options.step_by_step,
-            cores: machine.cores() as usize,
             line_bytes: u64::from(machine.line_bytes),
             model,
         }
@@ -233,12 +238,9 @@ impl Sim {
     }
 
     /// The other hardware threads of the CPU's core.
-    pub fn siblings(&self, cpu: usize) -> impl Iterator<Item = usize> + use<> {
-        // No division, as in a remainder or `step_by`: this is asked at each change of CPU.
-        let (first, cores, cpus) = (self.cpus[cpu].core as usize, self.cores, self.cpus.len());
-        core::iter::successors(Some(first), move |c| Some(c + cores))
-            .take_while(move |c| *c < cpus)
-            .filter(move |c| *c != cpu)
+    pub fn siblings(&self, cpu: usize) -> impl Iterator<Item = usize> {
+        let next = |c: &usize| Some(self.cpus[*c].beside);
+        core::iter::successors(next(&cpu), next).take_while(move |c| *c != cpu)
     }
 
     pub fn sibling_busy(&self, cpu: usize) -> bool {
@@ -249,7 +251,7 @@ impl Sim {
     /// its spin.
     fn siblings_are_ahead(&self, clock: Ticks) -> bool {
         let behind = |c: usize| self.cpus[c].thread.is_some() && self.clock_of(c, clock) <= clock;
-        self.cpus.len() <= self.cores || !self.siblings(self.cpu).any(behind)
+        !self.siblings(self.cpu).any(behind)
     }
 
     /// Whether a sibling of the running CPU runs something at `clock`, and the next time at which it is known to change.

@@ -179,11 +179,13 @@ impl Sim {
     /// than the last: they go on where that turn begins. Returns whether any skips.
     pub fn rouse_siblings(&mut self, cpu: usize, time: Ticks) -> bool {
         let mut any = false;
-        for sibling in self.siblings(cpu) {
+        let mut sibling = self.cpus[cpu].beside;
+        while sibling != cpu {
             if self.skips.cpus[sibling].is_some() {
                 self.rouse(|c, skip| (c == sibling).then(|| skip.turn_at(time)));
                 any = true;
             }
+            sibling = self.cpus[sibling].beside;
         }
         any
     }

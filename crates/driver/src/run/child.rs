@@ -41,8 +41,8 @@ pub struct Started {
 impl Launched<'_> {
     pub fn launch(&self, options: &Options, cpus: u32) -> Launch {
         let argv = [&options.program].into_iter().chain(&options.args);
+        let machine = options.machine.running(cpus);
         Launch {
-            machine: options.machine.clone(),
             cpus,
             seed: options.seed,
             sample_period: options.sample_period,
@@ -50,7 +50,8 @@ impl Launched<'_> {
             argv: argv.map(|a| with_cpus(a, cpus).to_string_lossy().into_owned()).collect(),
             output: self.file(cpus, "run").to_string_lossy().into_owned(),
             memory_limit: self.memory_limit,
-            longest: options.longest.map_or(0, |t| cycles(t, options.machine.clock_hz)),
+            longest: options.longest.map_or(0, |t| cycles(t, machine.clock_hz)),
+            machine,
             quiet: false,
             measure_host: options.measure_host,
             explores: false,

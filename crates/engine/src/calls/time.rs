@@ -120,7 +120,7 @@ stand_ins! {
 
     fn clock_getcpuclockid(process: libc::pid_t, into: *mut c_int) -> c_int {
         // SAFETY: no arguments.
-        if process != 0 && process != unsafe { libc::getpid() } {
+        if process != 0 && process != crate::sys::process() {
             return own(process, into);
         }
         // SAFETY: the caller's variable.

@@ -48,7 +48,8 @@ impl Topology<'_> {
         ["online", "possible", "present"].iter().for_each(|name| add(&format!("cpu/{name}"), &cpus));
         add("cpu/offline", "");
         add("cpu/kernel_max", &(corefold_model::MOST_CPUS - 1).to_string());
-        add("cpu/smt/active", if self.cpus > self.machine.cores() { "1" } else { "0" });
+        let threads = (0..self.cpus).any(|cpu| self.those(|other| self.core(other) == self.core(cpu)).len() > 1);
+        add("cpu/smt/active", if threads { "1" } else { "0" });
         for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
             add(&format!("node/{name}"), &nodes);
         }

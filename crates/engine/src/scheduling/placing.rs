@@ -43,8 +43,8 @@ fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
         return Some(home);
     }
     let around = (home + 1..count).chain(0..home).filter(|c| idle(c) && allowed(c));
-    let cores = e.launch.machine.cores() as usize;
-    around.min_by_key(|c| (distance(home, *c), e.sim.sibling_busy(*c), *c / cores))
+    let thread = |c: usize| e.launch.machine.thread_of(c as u32);
+    around.min_by_key(|c| (distance(home, *c), e.sim.sibling_busy(*c), thread(*c)))
 }
 
 /// Gives the idle CPU `cpu` a fiber to run from `clock` on.

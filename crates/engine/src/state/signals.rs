@@ -30,8 +30,8 @@ impl Information {
     /// Of a signal that the program sends itself.
     pub fn sent(signal: c_int, code: c_int, value: u64) -> Self {
         // SAFETY: no arguments.
-        let (process, user) = unsafe { (libc::getpid(), libc::getuid() as c_int) };
-        Information::new(signal, code, process, user, value)
+        let user = unsafe { libc::getuid() } as c_int;
+        Information::new(signal, code, crate::sys::process(), user, value)
     }
 
     pub fn of(kernels: &libc::siginfo_t) -> Self {

@@ -12,8 +12,7 @@ use core::ffi::c_int;
 /// A thread's own number, as `gettid` says it: the process's for the first, as on Linux. All threads run
 /// on one kernel thread, whose number they would otherwise share.
 pub fn number(fiber: usize) -> libc::pid_t {
-    // SAFETY: no arguments.
-    unsafe { libc::getpid() + fiber as libc::pid_t }
+    crate::sys::process() + fiber as libc::pid_t
 }
 
 /// The fiber of a thread number, 0 for the caller's.

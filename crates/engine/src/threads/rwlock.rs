@@ -238,8 +238,15 @@ fn release_read(lock: Object) {
         left if left & CLAIMED != 0 => (left | WRITE_PHASE) & !HELD_OFF,
         left => left & !HELD_OFF,
     };
-    lock.load(STATE);
-    let old = lock.update(STATE, |state| Some(left(state)));
+    // A loop that tries again if another thread changes the word between its load and its update, as glibc's does.
+    let mut old = lock.load(STATE);
+    loop {
+        let found = lock.update(STATE, |state| (state == old).then(|| left(state)));
+        if found == old {
+            break;
+        }
+        old = found;
+    }
     locks::released(lock.address);
     if left(old) & WRITE_PHASE != 0 {
         change_phase(lock, 1);

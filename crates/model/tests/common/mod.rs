@@ -15,6 +15,8 @@ pub fn machine() -> Machine {
         threads_per_core: 2,
         line_bytes: 64,
         clock_hz: 2_000_000_000,
+        turbo: Vec::new(),
+        order: Vec::new(),
         latency: Latency {
             smt: 5,
             cluster: LOCAL,
@@ -62,6 +64,7 @@ pub fn machine() -> Machine {
             futex_wake: 225,
             context_switch: 2000,
             timeslice: 1_000_000,
+            numa_imbalance: 0,
             wake_granularity: 1_000_000,
             sleeper_credit: 3_000_000,
             interrupt: 1000,

@@ -37,7 +37,7 @@ fn ends_at_once(target: Target, signal: c_int) -> bool {
 /// Does the call mean the calling process?
 fn is_self(process: libc::pid_t) -> bool {
     // SAFETY: no arguments.
-    let (own, group) = unsafe { (libc::getpid(), libc::getpgrp()) };
+    let (own, group) = unsafe { (crate::sys::process(), libc::getpgrp()) };
     process == 0 || process == own || process == -own && own == group
 }
 
