@@ -102,6 +102,7 @@ pub const KEYS: &[Key] = &[
     maybe("latency.spread", Percent, 0, 90, Number(0)),
     key("latency.home_busy", Time, 0, LONG),
     maybe("latency.queueing", Count, 0, 1, Number(1)),
+    maybe("latency.in_order", Count, 0, 1, Number(0)),
     maybe("latency.home_node", Count, 0, 1, Number(1)),
     key("core.width", Count, 1, 64),
     key("core.rmw", Time, 1, LONG),

@@ -10,7 +10,7 @@ pub struct Mechanism {
     leave_out: fn(&mut Machine),
 }
 
-pub static MECHANISMS: [Mechanism; 12] = [
+pub static MECHANISMS: [Mechanism; 13] = [
     Mechanism {
         name: "in-flight",
         without: "a line changes ownership at the moment of the request",
@@ -43,6 +43,11 @@ pub static MECHANISMS: [Mechanism; 12] = [
         name: "queueing",
         without: "requests for a line do not wait for each other",
         leave_out: |m| (m.latency.queueing, m.latency.home_busy) = (false, 0),
+    },
+    Mechanism {
+        name: "arbitration",
+        without: "requests of a cluster's cores for a line are served in the order in which they come",
+        leave_out: |m| m.latency.in_order = true,
     },
     Mechanism {
         name: "migration",

@@ -245,6 +245,7 @@ impl Numbers {
             spread: self.get("latency.spread"),
             home_busy: self.get("latency.home_busy"),
             queueing: self.get("latency.queueing") == 1,
+            in_order: self.get("latency.in_order") == 1,
             home_node: self.get("latency.home_node") == 1,
         }
     }

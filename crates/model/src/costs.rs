@@ -73,7 +73,12 @@ impl Costs {
             legs: pairs.map(|pair| [split(pair.clean), split(pair.modified)]),
             memory: split(l.memory),
             remote_memory: split(l.remote_memory),
-            home: Home { queueing: l.queueing, data_by: l.data_by_home, busy: ticks(l.home_busy) },
+            home: Home {
+                queueing: l.queueing,
+                in_order: l.in_order,
+                data_by: l.data_by_home,
+                busy: ticks(l.home_busy),
+            },
             rmw: ticks(machine.core.rmw),
             exposed: ticks(machine.core.rmw.saturating_sub(machine.core.rmw_held)),
             split_lock: ticks(machine.core.split_lock),

@@ -38,6 +38,8 @@ pub(crate) struct Grant {
     pub dirty: bool,
     /// Others have to be told by a snoop.
     pub snooped: bool,
+    /// Its CPU has gone on, and does not ask again when the line arrives: others of its agent do not go ahead of it.
+    pub firm: bool,
     /// When it reaches the line's home.
     pub request: Ticks,
     pub snoop_leg: Ticks,
@@ -64,6 +66,8 @@ pub(crate) struct Times {
 pub(crate) struct Home {
     /// One after the other.
     pub queueing: bool,
+    /// Those of one agent in the order in which they come.
+    pub in_order: bool,
     /// Data passes by it.
     pub data_by: bool,
     /// For so long a read occupies it that needs no snoop.
@@ -81,6 +85,7 @@ impl Grant {
             alone: true,
             dirty: state.dirty,
             snooped: false,
+            firm: false,
             request: 0,
             snoop_leg: 0,
             data_leg: 0,
@@ -141,9 +146,13 @@ impl Line {
     }
 
     /// Where in the queue a request of `agent` goes that reaches it at `request`, if not to the end. Requests of one agent
-    /// follow each other: one goes ahead of those of other agents that have not been where the line is by then.
-    pub fn ahead(&self, agent: u16, request: Ticks) -> Option<usize> {
+    /// follow each other, in an order that `drawn` decides: one goes ahead of those of other agents that have not been where
+    /// the line is by then.
+    pub fn ahead(&self, agent: u16, request: Ticks, drawn: u64) -> Option<usize> {
         let same = self.queue.iter().rposition(|other| other.agent == agent);
+        if let Some(place) = same.and_then(|last| self.among(last, request, drawn)) {
+            return Some(place);
+        }
         let place = match same {
             Some(at) => at + 1,
             None if self.last.agent == agent => 0,
@@ -153,6 +162,23 @@ impl Line {
         let alone = self.before(place).0 != NOBODY;
         let times = &same.map_or(&self.last, |at| &self.queue[at]).times;
         self.queue.get(place).filter(|next| alone && request <= next.reaches(agent, times)).map(|_| place)
+    }
+
+    /// A place ahead of one of those of an agent, of which this is the last, that wait with a request at `request`; `None`
+    /// for the place behind them. A request that meets another one to its line is rejected and tries again, until it happens
+    /// to come when none is being served.
+    fn among(&self, last: usize, request: Ticks, drawn: u64) -> Option<usize> {
+        let agent = self.queue[last].agent;
+        let previous = |at: usize| at.checked_sub(1).map_or(&self.last, |before| &self.queue[before]);
+        let waits = |at: usize| {
+            let grant = &self.queue[at];
+            let before = previous(at);
+            let passes = grant.agent == agent && !grant.firm;
+            passes && request <= grant.reaches(before.agent, &before.times) && self.before(at).0 != NOBODY
+        };
+        let waiting = (0..=last).rev().take_while(|at| waits(*at)).count() as u64;
+        let behind = drawn % (waiting + 1);
+        behind.checked_sub(1).map(|others| last - others as usize)
     }
 
     /// What a request there would find: the core that has the line alone, if any, and whether it has written to it.

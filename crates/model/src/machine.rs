@@ -74,6 +74,8 @@ pub struct Latency {
     pub home_busy: u32,
     /// Requests to a line wait for each other. All machines do this: off shows what it accounts for.
     pub queueing: bool,
+    /// A home serves the requests of one cluster in the order in which they come.
+    pub in_order: bool,
     /// The socket that a line's page lies in counts.
     pub home_node: bool,
 }

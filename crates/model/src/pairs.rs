@@ -66,6 +66,7 @@ impl Model {
             agent: self.places.cluster(core),
             alone: false,
             dirty: false,
+            firm: true,
             snooped: owned,
             request: now + legs.request,
             snoop_leg: legs.snoop,

@@ -32,7 +32,7 @@ impl Model {
         let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
         let leaves = self.on_the_bus(leaves);
         let agent = self.places.cluster(core);
-        let ahead = self.ahead(index, agent, leaves);
+        let ahead = self.ahead(index, access, agent, leaves);
         let (owned, dirty, (class, legs)) = match ahead {
             Some(place) => {
                 let (from, dirty) = self.lines.get(index).before(place);
@@ -55,6 +55,7 @@ impl Model {
             alone: writes || (self.costs.migratory && owned && dirty),
             dirty: writes,
             snooped: writes || owned,
+            firm: access.kind == Kind::Load,
             request: leaves + legs.request,
             snoop_leg: legs.snoop,
             data_leg: legs.data,
@@ -67,13 +68,17 @@ impl Model {
         (arrival, Some(class))
     }
 
-    /// Where a request of `agent` that leaves then goes ahead of those of others, which wait for the line.
-    fn ahead(&mut self, index: usize, agent: u16, leaves: Ticks) -> Option<usize> {
-        if !self.costs.home.queueing || self.places.clusters() < 2 {
+    /// Where a request of `agent` that leaves then goes ahead of others, which wait for the line.
+    fn ahead(&mut self, index: usize, access: &Access, agent: u16, leaves: Ticks) -> Option<usize> {
+        let home = self.costs.home;
+        if !home.queueing || self.lines.get(index).queue.is_empty() {
             return None;
         }
         let reaches = leaves + self.costs.legs(Distance::Cluster, true).request;
-        self.lines.get(index).ahead(agent, reaches)
+        // Not the bits of the same draw that vary the legs.
+        let drawn =
+            if home.in_order { 0 } else { self.draws.next(access.address >> self.line_shift, access.cpu) >> 32 };
+        self.lines.get(index).ahead(agent, reaches, drawn)
     }
 
     /// Latency of each leg, with random variation: core and mesh clocks are not aligned, and the mesh is shared. Each

@@ -433,9 +433,26 @@ fn requests_queue_at_a_hot_line() {
         let done = [1, 2, 3].map(|cpu| lab.access(cpu, 0, Kind::Rmw).done);
         (done.into_iter().max().unwrap() - begun) / ticks(1)
     };
-    let with = last(|_| ());
+    let with = last(|m| m.latency.in_order = true);
     let without = last(|m| (m.latency.queueing, m.latency.home_busy) = (false, 0));
     assert!(with >= 150 && without == 80, "{with} with, {without} without");
+}
+
+#[test]
+fn those_that_wait_for_a_line_are_served_in_no_particular_order() {
+    // Three CPUs ask for a line again and again: how often is one served twice before both others were once?
+    let overtakes = |in_order: bool| {
+        let mut lab = lab(|m| {
+            (m.sockets, m.sockets_per_group, m.cores_per_socket, m.cores_per_cluster) = (1, 1, 4, 4);
+            m.latency.in_order = in_order;
+        });
+        let (_, done) = lab.fought_for(&[1, 2, 3], Kind::Rmw, 300);
+        let cpus: Vec<u32> = done.iter().filter(|(_, class)| class.is_some()).map(|(cpu, _)| *cpu).collect();
+        cpus.windows(3).filter(|served| served[0] == served[2]).count()
+    };
+    assert_eq!(overtakes(true), 0);
+    let some = overtakes(false);
+    assert!(some > 30, "{some} of 300");
 }
 
 #[test]

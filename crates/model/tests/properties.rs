@@ -74,9 +74,13 @@ fn run(programs: &[Vec<Step>]) -> Vec<Event> {
         let access =
             Access { cpu: cpu as u32, address: step.line * 64 + step.offset, size: 8, kind: step.kind, origin: 0 };
         let asked = clocks[cpu];
-        // As the engine does: what an atomic update has to wait for is waited for before it asks.
+        // As `sim` does: what an access has to wait for is waited for before it asks.
         if step.kind == Kind::Rmw && !model.is_idle(access.cpu) {
             clocks[cpu] = model.drain(access.cpu, asked);
+            continue;
+        }
+        clocks[cpu] = model.retire(access.cpu, asked);
+        if clocks[cpu] != asked {
             continue;
         }
         let outcome = model.access(&mut tags[step.line as usize], &access, asked);

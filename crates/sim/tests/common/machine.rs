@@ -30,6 +30,7 @@ pub fn machine() -> Machine {
             snoop_percent: 33,
             home_busy: 6,
             queueing: true,
+            in_order: false,
             home_node: true,
             data_by_home: false,
             migratory: false,
