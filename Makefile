@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress stress-e2e stress-kit crates accuracy bench install clean
+.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress stress-e2e stress-kit crates accuracy ablation bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -97,6 +97,10 @@ crates: build
 accuracy: build
 	@scripts/setup.sh test
 	$(BUILT)/corefold-accuracy --corefold $(BUILT)/corefold
+
+# What each mechanism of the model is worth: a table of docs/accuracy.md.
+ablation: build
+	$(BUILT)/corefold-accuracy --corefold $(BUILT)/corefold --suite ablation --accept
 
 # Simulation speed, as ratios and rates from one run on this host.
 bench:

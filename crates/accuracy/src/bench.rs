@@ -4,9 +4,11 @@ use crate::command::finish;
 use crate::statistics::median;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// What a simulated run said.
 pub struct Simulated {
@@ -33,6 +35,21 @@ impl Native {
     }
 }
 
+/// What a run is simulated on.
+#[derive(Clone, Copy)]
+pub struct On<'a> {
+    pub machine: &'a str,
+    pub placement: &'a str,
+    /// A mechanism that is left out.
+    pub without: Option<&'a str>,
+}
+
+impl On<'_> {
+    pub fn machine(machine: &str) -> On<'_> {
+        On { machine, placement: corefold_machine::COMPACT, without: None }
+    }
+}
+
 /// Where things are, and where they are built.
 pub struct Bench {
     pub corefold: PathBuf,
@@ -40,6 +57,8 @@ pub struct Bench {
     pub sources: PathBuf,
     place: tempfile::TempDir,
     built: AtomicUsize,
+    /// The host's time of simulated runs.
+    seconds: Cell<f64>,
 }
 
 /// One compiled workload.
@@ -70,7 +89,12 @@ impl Bench {
     pub fn new(corefold: &Path, sources: &Path) -> Result<Bench> {
         let corefold = corefold.canonicalize().with_context(|| format!("no {}: make build", corefold.display()))?;
         let place = tempfile::tempdir().context("no place for temporary files")?;
-        Ok(Bench { corefold, sources: sources.to_owned(), place, built: AtomicUsize::new(0) })
+        Ok(Bench { corefold, sources: sources.to_owned(), place, built: AtomicUsize::new(0), seconds: Cell::new(0.0) })
+    }
+
+    /// What simulated runs have taken of the host since the last call.
+    pub fn take_seconds(&self) -> f64 {
+        self.seconds.replace(0.0)
     }
 
     /// A place for a file of this name.
@@ -122,21 +146,17 @@ impl Bench {
         Ok((number(&output, "ns_preempted")?, time))
     }
 
-    pub fn simulated(
-        &self,
-        program: &Program,
-        machine: &str,
-        placement: &str,
-        threads: u32,
-        microseconds: u64,
-    ) -> Result<Simulated> {
+    pub fn simulated(&self, program: &Program, on: On<'_>, threads: u32, microseconds: u64) -> Result<Simulated> {
         let name = self.built.fetch_add(1, Ordering::Relaxed);
         let recording = self.file(&format!("recording{name}"));
         let mut command = Command::new(&self.corefold);
-        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine]);
-        command.args(["--placement", placement, "--cpus", &threads.to_string(), "--timeout", "300", "--"]);
+        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", on.machine]);
+        command.args(on.without.iter().flat_map(|name| ["--without", name]));
+        command.args(["--placement", on.placement, "--cpus", &threads.to_string(), "--timeout", "300", "--"]);
         command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
+        let begun = Instant::now();
         let output = finish(command)?;
+        self.seconds.set(self.seconds.get() + begun.elapsed().as_secs_f64());
         let report: Value = serde_json::from_slice(&output.stdout)?;
         let blamed = report["finding"]["cause"].as_str().context("a report without a finding")?.to_owned();
         let _ = std::fs::remove_file(&recording);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the accuracy suites, saves their results, and generates docs/accuracy.md from them.
+mod ablation;
 mod bench;
 mod bounds;
 mod command;
@@ -65,6 +66,8 @@ enum Which {
     Culprits,
     /// Of these, what `corefold fix` makes of false sharing, alone.
     Layouts,
+    /// The published suite up to 56 threads, once without each mechanism of the model.
+    Ablation,
     /// Measure nothing: generate the page from the saved results.
     None,
 }
@@ -118,12 +121,13 @@ const REFUSED: &str = "target/accuracy.json";
 
 fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, results: &mut Results) -> Result<()> {
     let only = arguments.only.as_deref();
+    let scope = published::Scope { only, without: None, most_threads: u32::MAX };
     let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
     if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
         results.renew_native(native::measure(&bench, suite, only)?, host());
     }
     if matches!(arguments.suite, Which::All | Which::Both | Which::Published) {
-        for group in published::measure(&bench, suite, &root.join("validation/curves"), only)? {
+        for group in published::measure(&bench, suite, &root.join("validation/curves"), scope)? {
             results.publish(group);
         }
     }
@@ -131,6 +135,9 @@ fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, 
         for score in culprits::measure(&bench, list, only)? {
             results.score(score);
         }
+    }
+    if arguments.suite == Which::Ablation {
+        results.ablation = Some(ablation::measure(&bench, suite, root)?);
     }
     if arguments.suite == Which::Layouts {
         culprits::measure_layouts(&bench, list, only, &mut results.culprits)?;

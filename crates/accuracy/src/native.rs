@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Workloads on this host, natively and on a profile that is calibrated meanwhile.
-use crate::bench::{Bench, Native, Program};
+use crate::bench::{Bench, Native, On, Program};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
 use crate::suite::{Suite, Workload};
@@ -55,7 +55,7 @@ impl Candidate<'_> {
             let times = if alone { times.iter().map(|cycles| cycles * cycle).collect() } else { times };
             let times = Native::of(times, alone)?;
             let simulated =
-                bench.simulated(&self.hooked, machine, "compact", threads, suite.native.simulated_microseconds)?;
+                bench.simulated(&self.hooked, On::machine(machine), threads, suite.native.simulated_microseconds)?;
             if self.workload.private && simulated.blamed != "nothing" {
                 wrongly_blamed = Some(simulated.blamed);
             }

@@ -25,6 +25,7 @@ pub fn page(results: &Results, suite: &Suite) -> Result<String> {
     for group in groups {
         details(&mut page, group);
     }
+    ablation(&mut page, results);
     known(&mut page, suite);
     Ok(page)
 }
@@ -219,6 +220,38 @@ fn note(curve: &Curve, index: usize) -> String {
 fn nanoseconds(value: f64) -> String {
     let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
     format!("{value:.digits$} ns")
+}
+
+fn ablation(page: &mut String, results: &Results) {
+    let Some(ablation) = &results.ablation else { return };
+    let _ = writeln!(
+        page,
+        "\n## What each mechanism is worth\n\n\
+         `make ablation`: the published suite up to 56 threads, {} points with bounds, simulated once more without each of the\n\
+         model's mechanisms (`corefold run --without`). The median error of all these points with all mechanisms is {:.1} %. A point\n\
+         moves if its time changes by more than 5 %. Lines are those that are there for the mechanism alone, without tests; time is the\n\
+         host's for all runs without it, over that with all.\n",
+        ablation.points,
+        ablation.median * 100.0,
+    );
+    let heads = ["without", "median error", "points that move", "their error with it", "without it", "lines", "time"];
+    row(page, &heads.map(String::from));
+    row(page, &["---", "--:", "--:", "--:", "--:", "--:", "--:"].map(String::from));
+    for found in &ablation.rows {
+        let of_moved = |pick: fn((f64, f64)) -> f64| percent(found.of_moved.map(pick));
+        row(
+            page,
+            &[
+                format!("`{}`", found.name),
+                format!("{:.1} %", found.median * 100.0),
+                found.moved.to_string(),
+                of_moved(|pair| pair.0),
+                of_moved(|pair| pair.1),
+                found.lines.to_string(),
+                format!("{:.2}", found.time),
+            ],
+        );
+    }
 }
 
 fn known(page: &mut String, suite: &Suite) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as it is saved: figures only, so that the page can be made of it again.
+use crate::ablation::Ablation;
 use crate::culprits::{Culprit, Score};
 use crate::statistics::{distinct, error, factor, knee, median, rank_correlation};
 use crate::suite::Suite;
@@ -140,6 +141,8 @@ pub struct Results {
     pub native: Option<Group>,
     pub published: Vec<Group>,
     #[serde(default)]
+    pub ablation: Option<Ablation>,
+    #[serde(default)]
     pub culprits: Vec<Score>,
 }
 
@@ -195,11 +198,7 @@ impl Results {
             native.curves.sort_by_key(place);
         }
         for group in self.native.iter_mut().chain(&mut self.published) {
-            group.pinned = suite.is_pinned(&group.title);
-            for curve in &mut group.curves {
-                curve.kind = suite.kind(&group.title, &curve.name).or(curve.kind);
-                (curve.apart, curve.not_counted) = suite.apart(&group.title, &curve.name);
-            }
+            suite.mark(group);
         }
     }
 }

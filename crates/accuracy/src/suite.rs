@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured: `accuracy/suite.toml`.
+use crate::results;
 use anyhow::{Context, Result, ensure};
 use corefold_report::CodeKind;
 use serde::Deserialize;
@@ -13,9 +14,19 @@ pub struct Suite {
     /// Lists of curves that several groups have.
     curves: BTreeMap<String, Vec<Curve>>,
     pub group: Vec<Group>,
+    /// Mechanisms of the model, each of which is left out once.
+    pub ablation: Vec<Removed>,
     /// What is known of misses.
     #[serde(default)]
     pub known: Vec<Known>,
+}
+
+/// A mechanism, and the code that is there for it alone: files, or functions of them (`FILE:FUNCTION`).
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Removed {
+    pub name: String,
+    pub code: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,7 +114,7 @@ pub struct Curve {
 impl Group {
     /// Linux spreads threads that are not pinned.
     pub fn placement(&self) -> &'static str {
-        if self.pinned { "compact" } else { "spread" }
+        if self.pinned { corefold_machine::COMPACT } else { corefold_machine::SPREAD }
     }
 }
 
@@ -155,6 +166,15 @@ impl Suite {
     /// Whether the curves of this group were measured with pinned threads; native ones are.
     pub fn is_pinned(&self, title: &str) -> bool {
         self.group.iter().find(|group| group.title == title).is_none_or(|group| group.pinned)
+    }
+
+    /// Says of a group's curves what the suite has of them.
+    pub fn mark(&self, group: &mut results::Group) {
+        group.pinned = self.is_pinned(&group.title);
+        for curve in &mut group.curves {
+            curve.kind = self.kind(&group.title, &curve.name).or(curve.kind);
+            (curve.apart, curve.not_counted) = self.apart(&group.title, &curve.name);
+        }
     }
 
     /// Why all points of a curve are listed apart, and why single ones are.

@@ -59,6 +59,9 @@ struct Loops {
 /// whose trip count that depends. Where several paths go round the loop, as through the arms of an `if`, the mean of
 /// what they add counts, weighted by the branch's bias where that is known.
 pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
+    if !core.chains {
+        return (flat.max(returning(&block, core)), None);
+    }
     let alone = block.next == Some(place.head);
     let spins = alone && again(&block, core);
     let mut around = loops(code, Place { returns_to: None, ..place }, &block, core);

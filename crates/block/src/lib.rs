@@ -152,6 +152,8 @@ pub struct Core {
     /// Parts of instructions that can wait for their operands, a load and what is computed with it being two; at least
     /// 1.
     pub scheduler: u32,
+    /// Instructions of a loop wait for each other's results.
+    pub chains: bool,
     /// From one taken branch to the next, where there are several in a round of a loop.
     pub taken_branch: u32,
 }

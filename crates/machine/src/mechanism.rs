@@ -10,7 +10,7 @@ pub struct Mechanism {
     leave_out: fn(&mut Machine),
 }
 
-pub static MECHANISMS: [Mechanism; 13] = [
+pub static MECHANISMS: [Mechanism; 16] = [
     Mechanism {
         name: "in-flight",
         without: "a line changes ownership at the moment of the request",
@@ -66,6 +66,21 @@ pub static MECHANISMS: [Mechanism; 13] = [
         leave_out: |m| m.caches.l1.bytes = 0,
     },
     Mechanism { name: "caches", without: "caches never run full", leave_out: |m| m.caches = Caches::ENDLESS },
+    Mechanism {
+        name: "chains",
+        without: "a loop takes its issue slots, however long its instructions wait for each other",
+        leave_out: |m| m.core.chains = false,
+    },
+    Mechanism {
+        name: "forwarding",
+        without: "a load has what was just stored to its word as soon as it would have any other",
+        leave_out: |m| (m.core.forward, m.core.renamed, m.core.reload) = (0, 0, 0),
+    },
+    Mechanism {
+        name: "scheduler",
+        without: "any number of operations can wait for their operands",
+        leave_out: |m| m.core.scheduler = 4096,
+    },
     Mechanism { name: "mispredict", without: "branches are never mispredicted", leave_out: |m| m.core.mispredict = 0 },
 ];
 

@@ -266,6 +266,7 @@ impl Numbers {
             transfers: self.get("core.transfers"),
             window: self.get("core.window"),
             scheduler: self.get("core.scheduler"),
+            chains: self.get("core.chains") == 1,
             taken_branch: self.get("core.taken_branch"),
             mispredict: self.get("core.mispredict"),
             smt_percent: self.get("core.smt_percent"),

@@ -116,6 +116,8 @@ pub struct Core {
     pub window: u32,
     /// Parts of instructions that can wait for their operands.
     pub scheduler: u32,
+    /// In a loop, instructions wait for each other's results. All machines do this.
+    pub chains: bool,
     /// Cycles from one taken branch to the next.
     pub taken_branch: u32,
     /// Cycles that a mispredicted branch takes.

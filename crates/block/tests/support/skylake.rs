@@ -12,5 +12,6 @@ pub const CORE: Core = Core {
     reload: 5,
     window: 56,
     scheduler: 97,
+    chains: true,
     taken_branch: 1,
 };

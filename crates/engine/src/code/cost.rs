@@ -34,10 +34,11 @@ pub fn core() -> Core {
         reload,
         window,
         scheduler,
+        chains,
         taken_branch,
         ..
     } = engine().launch.machine.core;
-    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window, scheduler, taken_branch }
+    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window, scheduler, chains, taken_branch }
 }
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.

@@ -51,6 +51,7 @@ pub fn machine() -> Machine {
             transfers: 3,
             window: 50,
             scheduler: 97,
+            chains: true,
             taken_branch: 1,
             mispredict: 15,
             smt_percent: 125,
