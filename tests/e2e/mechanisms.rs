@@ -168,3 +168,60 @@ fn files_show_the_simulated_machine() {
         possible 0-79\nallowed 3\nset 0\nno_such_node -1\npolicy 3 3\nbound 0\nmoved 0 0\n";
     assert_eq!(run.printed(), expected);
 }
+
+/// Readers leave a lock of glibc's by a compare-and-swap that is tried again if another reader came or went meanwhile.
+#[test]
+fn readers_of_a_lock_take_what_their_updates_take_when_written_out() {
+    let pair = |options: &[&str]| -> f64 {
+        let program = program_with("mechanisms/readers.c", options);
+        let run = Simulation::of(&program).option("--machine", "skx-8s-8176").cpus("29").args("28").run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        run.printed().trim().parse().expect("a time")
+    };
+    let (pthreads, own) = (pair(&[]), pair(&["-DOWN"]));
+    assert!(pthreads > 4000.0, "{pthreads} ns: no reader had to try again");
+    assert!((0.7..1.4).contains(&(pthreads / own)), "{pthreads} ns, written out {own} ns");
+}
+
+/// What glibc does in them takes time, too.
+#[test]
+fn short_calls_of_libc_are_not_free() {
+    let run = Simulation::of(&program("mechanisms/readers.c")).cpus("1").args("calls").run();
+    let figures: Vec<f64> = run.printed().split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    // At 2.1 GHz: 17 instructions, 4 a cycle, and the way there; a system call.
+    assert!((2.8..4.5).contains(&figures[0]), "pthread_getspecific: {} ns", figures[0]);
+    assert!((150.0..400.0).contains(&figures[1]), "getpid: {} ns", figures[1]);
+}
+
+/// The CPUs of a run lie where `--placement` says, and the program sees that.
+#[test]
+fn cpus_lie_where_they_are_placed() {
+    let place = Place::new();
+    place.file(
+        "where.c",
+        "#include <stdio.h>\nint main(void) { for (int c = 0; c < 16; c++) { char p[99]; int n = -1; sprintf(p, \
+         \"/sys/devices/system/cpu/cpu%d/topology/physical_package_id\", c); FILE *f = fopen(p, \"r\"); \
+         if (f) { fscanf(f, \"%d\", &n); fclose(f); } printf(\"%d \", n); } puts(\"\"); return 0; }\n"
+            .to_owned(),
+    );
+    let made = place.sh("$corefold cc -O2 -g -w where.c -o where");
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    place.file("order", "0,28 56-57".to_owned());
+    let run = |line: &str| place.corefold(&format!("run --machine skx-8s-8176 {line} -- ./where"));
+    let first = |line: &str| {
+        let said = run(line);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.out.lines().next().unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(first("--cpus 16"), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+    assert_eq!(first("--cpus 16 --placement spread"), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1");
+    assert!(first("--cpus 4 --placement order").starts_with("0 1 2 2 -1 "), "{}", first("--cpus 4 --placement order"));
+    for (line, words) in [
+        ("--cpus 5 --placement order", "5 CPUs: skx-8s-8176 placed order has 4 (--placement)"),
+        ("--placement nowhere", "nowhere: cannot read this placement"),
+    ] {
+        let said = run(line);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(words), "{}", said.err);
+    }
+}
