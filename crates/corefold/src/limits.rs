@@ -20,8 +20,8 @@ pub struct LimitArgs {
     #[arg(long, value_name = "compact|spread|FILE", default_value = corefold_machine::COMPACT)]
     pub placement: String,
     /// Disable parts of the model, to see what each contributes: in-flight, store-buffer, overlap, smt, home-node,
-    /// queueing, arbitration, migration, spread, adjacent-line, first-level, caches, chains, forwarding,
-    /// scheduler, mispredict.
+    /// queueing, arbitration, migration, spread, adjacent-line, first-level, caches, bandwidth,
+    /// chains, forwarding, scheduler, mispredict.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mechanisms(), hide_possible_values = true)]
     pub without: Vec<String>,
     /// End a run after this many seconds of host time; its recording up to then is kept.

@@ -18,6 +18,8 @@ pub enum Dimension {
     Percent,
     /// `MHz`.
     Frequency,
+    /// `GB/s`; kept in MB/s.
+    Bandwidth,
 }
 
 impl Dimension {
@@ -28,6 +30,7 @@ impl Dimension {
             Bytes => &["bytes"],
             Percent => &["percent"],
             Frequency => &["MHz"],
+            Bandwidth => &["GB/s"],
         }
     }
 }
@@ -133,6 +136,8 @@ pub const KEYS: &[Key] = &[
     maybe("cache.l3", Bytes, 0, LARGE, Number(0)),
     maybe("cache.l3_ways", Count, 1, 64, Number(16)),
     maybe("cache.l3_hit", Time, 0, LONG, Number(0)),
+    maybe("memory.bandwidth", Bandwidth, 0, 4_000_000, Number(0)),
+    maybe("memory.link", Bandwidth, 0, 4_000_000, Number(0)),
     key("system.syscall", Time, 1, LONG),
     maybe("system.futex", Time, 1, LONG, Like("system.syscall")),
     key("system.wake", Time, 1, LONG),

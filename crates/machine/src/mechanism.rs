@@ -10,7 +10,7 @@ pub struct Mechanism {
     leave_out: fn(&mut Machine),
 }
 
-pub static MECHANISMS: [Mechanism; 16] = [
+pub static MECHANISMS: [Mechanism; 17] = [
     Mechanism {
         name: "in-flight",
         without: "a line changes ownership at the moment of the request",
@@ -66,6 +66,11 @@ pub static MECHANISMS: [Mechanism; 16] = [
         leave_out: |m| m.caches.l1.bytes = 0,
     },
     Mechanism { name: "caches", without: "caches never run full", leave_out: |m| m.caches = Caches::ENDLESS },
+    Mechanism {
+        name: "bandwidth",
+        without: "memory and links between sockets deliver any number of lines at once",
+        leave_out: |m| (m.memory_bandwidth, m.link_bandwidth) = (0, 0),
+    },
     Mechanism {
         name: "chains",
         without: "a loop takes its issue slots, however long its instructions wait for each other",

@@ -104,7 +104,11 @@ fn convert(reader: &Reader, key: &Key, entry: &Entry, clock_hz: u64) -> Result<u
     if !units.contains(&entry.unit.as_str()) {
         return Err(wrong(format!("unit {:?} must be {}", entry.unit, units.join(" or "))));
     }
-    let scaled = if entry.unit == "ns" { entry.value * clock_hz as f64 / 1e9 } else { entry.value };
+    let scaled = match entry.unit.as_str() {
+        "ns" => entry.value * clock_hz as f64 / 1e9,
+        "GB/s" => entry.value * 1e3,
+        _ => entry.value,
+    };
     let whole = matches!(key.dimension, Dimension::Count | Dimension::Bytes | Dimension::Percent);
     if whole && scaled.fract() != 0.0 {
         return Err(wrong(format!("\"value\" {} must be a whole number", entry.value)));
@@ -224,6 +228,8 @@ impl Numbers {
                 let (line, stored_line) = (self.get("cache.l2_line"), self.get("cache.l2_line_stored"));
                 Caches { l1, l2, l3, line, stored_line }
             },
+            memory_bandwidth: self.get("memory.bandwidth"),
+            link_bandwidth: self.get("memory.link"),
             system: self.system(),
         }
     }

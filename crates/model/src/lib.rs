@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod access;
+mod bandwidth;
 mod caches;
 mod chunk;
 mod costs;

@@ -30,6 +30,9 @@ pub struct Machine {
     pub latency: Latency,
     pub core: Core,
     pub caches: Caches,
+    /// Megabytes a second of each socket's memory, and of its links to the others; 0: without a limit.
+    pub memory_bandwidth: u32,
+    pub link_bandwidth: u32,
     pub system: System,
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an access costs.
 use crate::access::{Access, Class, Kind, Outcome};
+use crate::bandwidth::Bandwidth;
 use crate::caches::{Caches, Found};
 use crate::costs::Costs;
 use crate::cpu::{Blame, Cpu, Forward, Load, Room};
@@ -38,6 +39,8 @@ pub struct Model {
     /// The lines that last went from one CPU to another whole: those that do so twice get a record.
     handed: Vec<u64>,
     pub(crate) cpus: Vec<Cpu>,
+    pub(crate) memory: Bandwidth,
+    pub(crate) links: Bandwidth,
     pub(crate) draws: Draws,
     /// Requests that were queued at a home.
     pub(crate) requests: u64,
@@ -53,6 +56,8 @@ impl Model {
             pairs: machine.core.adjacent_line && machine.line_bytes == 64,
             cores: (0..machine.placed()).map(|cpu| machine.core_of(cpu) as u16).collect(),
             places,
+            memory: Bandwidth::new(machine, machine.memory_bandwidth),
+            links: Bandwidth::new(machine, machine.link_bandwidth),
             homes: Homes::new(machine.home_counts(), machine.line_bytes.trailing_zeros()),
             line_shift: machine.line_bytes.trailing_zeros(),
             costs: Costs::of(machine),
@@ -312,7 +317,9 @@ impl Model {
             let home = self.homes.of(access.address >> self.line_shift);
             let distance = self.places.between(core, owner, home);
             let legs = self.costs.legs(distance, tag.is_dirty());
-            (distance.class(tag.is_dirty()), self.transferred(access.cpu, now, legs.all()))
+            let class = distance.class(tag.is_dirty());
+            let waits = self.waits_for_links(class, core, now);
+            (class, self.transferred(access.cpu, now, legs.all() + waits))
         };
         *tag = next;
         let (class, arrival) =
@@ -340,7 +347,8 @@ impl Model {
                 *tag = Tag::read_by(next);
                 let home = self.homes.of(access.address >> self.line_shift);
                 let distance = self.places.nearest(self.readers.get(set), core, home);
-                let arrival = self.transferred(access.cpu, now, self.costs.legs(distance, false).all());
+                let waits = self.waits_for_links(distance.class(false), core, now);
+                let arrival = self.transferred(access.cpu, now, self.costs.legs(distance, false).all() + waits);
                 if self.caches.on() {
                     self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
                 }
@@ -424,7 +432,7 @@ impl Model {
             self.caches.bring(core, self.places.cluster(core), line);
         }
         let home = self.homes.of(line);
-        let arrival = self.on_the_bus(now) + self.memory_legs(core, home).all();
+        let arrival = self.on_the_bus(now) + self.from_memory(core, home, now);
         let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
         self.cpus[access.cpu as usize].touched_first(line, held);
         self.miss(access, now, arrival, Class::Memory)
@@ -438,7 +446,7 @@ impl Model {
             Found::First => return None,
             Found::Second => return Some(self.second_sends(access, now)),
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
-            Found::Nowhere => (self.memory_legs(core, self.homes.of(line)).all(), Some(Class::Memory)),
+            Found::Nowhere => (self.from_memory(core, self.homes.of(line), now), Some(Class::Memory)),
         };
         Some(self.arrives(access, now, self.on_the_bus(now) + takes, class))
     }
@@ -462,7 +470,9 @@ impl Model {
         let there = self.caches.has(owner, line);
         let (class, legs) = self.below(line, core, owner, self.homes.of(line));
         self.caches.bring(core, self.places.cluster(core), line);
-        (!there).then_some((class, now + legs.all()))
+        let waits =
+            if !there && class == Class::Memory { self.waits_for_memory(core, self.homes.of(line), now) } else { 0 };
+        (!there).then_some((class, now + waits + legs.all()))
     }
 
     /// Has a line left a first-level cache? The caller takes it, and passes its tag to [`Model::left`].

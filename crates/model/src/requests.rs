@@ -44,7 +44,8 @@ impl Model {
                 (tail.owner != NOBODY, tail.dirty, route)
             }
         };
-        let legs = self.varied(legs, access);
+        let mut legs = self.varied(legs, access);
+        legs.data += self.waits_for_links(class, core, leaves);
         self.requests += 1;
         self.cpus[access.cpu as usize].waits_for = self.requests;
         let grant = Grant {
@@ -150,6 +151,24 @@ impl Model {
         let distance =
             if writes { self.places.farthest(set, core, home) } else { self.places.nearest(set, core, home) };
         (class, self.costs.legs(distance, writes))
+    }
+
+    /// What a line takes from memory.
+    pub(crate) fn from_memory(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
+        self.memory_legs(core, home).all() + self.waits_for_memory(core, home, now)
+    }
+
+    /// How long it waits for others there, and on its way.
+    pub(crate) fn waits_for_memory(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
+        let here = self.places.socket(core);
+        let of = if home == ANYWHERE { here } else { home };
+        self.memory.wait(of, now) + if of == here { 0 } else { self.links.wait(here, now) }
+    }
+
+    /// The same on its way from another socket's cache.
+    pub(crate) fn waits_for_links(&mut self, class: Class, core: u16, now: Ticks) -> Ticks {
+        let crosses = matches!(class, Class::RemoteClean | Class::RemoteModified);
+        if crosses { self.links.wait(self.places.socket(core), now) } else { 0 }
     }
 
     pub(crate) fn memory_legs(&self, core: u16, home: u8) -> Legs {

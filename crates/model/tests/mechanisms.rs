@@ -455,6 +455,47 @@ fn those_that_wait_for_a_line_are_served_in_no_particular_order() {
     assert!(some > 30, "{some} of 300");
 }
 
+/// Cycles of CPUs 0 to 3, two to a socket, that each read 4,000 new lines.
+fn streamed(change: fn(&mut Machine)) -> u64 {
+    let mut lab = lab(|m| {
+        (m.core.misses, m.core.transfers) = (16, 16);
+        change(m);
+    });
+    for line in 0..4000 {
+        for cpu in 0..4 {
+            lab.access(cpu, (u64::from(cpu) << 32) + line * 64, Kind::Load);
+        }
+    }
+    (0..4).for_each(|cpu| lab.clocks[cpu as usize] = lab.model.drain(cpu, lab.clocks[cpu as usize]));
+    *lab.clocks.iter().max().unwrap() / ticks(1)
+}
+
+#[test]
+fn memory_delivers_no_more_than_its_bandwidth() {
+    // At 2 GHz, 2,560 MB a second are a line in 50 cycles: each socket has 8,000 to deliver.
+    let (without, with) = (streamed(|_| ()), streamed(|m| m.memory_bandwidth = 2560));
+    assert!(without < 200_000 && (390_000..410_000).contains(&with), "{without} without a limit, {with} with one");
+}
+
+#[test]
+fn links_between_sockets_deliver_no_more_than_their_bandwidth() {
+    let moved = |megabytes: u32| {
+        let mut lab = lab(|m| m.link_bandwidth = megabytes);
+        for line in 0..1000 {
+            lab.access(0, line * 64, Kind::Store);
+        }
+        lab.rest();
+        let begun = lab.clocks[REMOTE as usize];
+        for line in 0..1000 {
+            lab.access(REMOTE, line * 64, Kind::Store);
+        }
+        (lab.model.drain(REMOTE, lab.clocks[REMOTE as usize]) - begun) / ticks(1)
+    };
+    let (without, with) = (moved(0), moved(256));
+    // A line in 500 cycles.
+    assert!(without < 400_000 && (490_000..560_000).contains(&with), "{without} without a limit, {with} with one");
+}
+
 #[test]
 fn a_miss_brings_the_other_line_of_its_pair() {
     let pairs = |m: &mut Machine| m.core.adjacent_line = true;

@@ -58,6 +58,8 @@ pub fn machine() -> Machine {
             adjacent_line: false,
         },
         caches: Caches::ENDLESS,
+        memory_bandwidth: 0,
+        link_bandwidth: 0,
         system: System {
             syscall: 300,
             futex: 225,
