@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every target does its own set-up (scripts/setup.sh), so that a fresh clone needs one command.
-.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress stress-e2e stress-kit crates accuracy ablation bench install clean
+.PHONY: build wrappers demo test test-properties test-all corefold-fs kit-test kit-mutants kit-bench grid stress stress-e2e stress-kit crates accuracy ablation sensitivity bench install clean
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -101,6 +101,10 @@ accuracy: build
 # What each mechanism of the model is worth: a table of docs/accuracy.md.
 ablation: build
 	$(BUILT)/corefold-accuracy --corefold $(BUILT)/corefold --suite ablation --accept
+
+# By how much results move when an estimated number of a profile is wrong: what `corefold machine show --sensitivity` prints.
+sensitivity: build
+	$(BUILT)/corefold-accuracy --corefold $(BUILT)/corefold --suite sensitivity --accept
 
 # Simulation speed, as ratios and rates from one run on this host.
 bench:

@@ -16,6 +16,7 @@ mod progress;
 mod published;
 mod ratios;
 mod results;
+mod sensitivity;
 mod statistics;
 mod suite;
 mod table;
@@ -68,6 +69,8 @@ enum Which {
     Layouts,
     /// The published suite up to 56 threads, once without each mechanism of the model.
     Ablation,
+    /// By how much results move when an estimated number of a profile is wrong: docs/sensitivity.json.
+    Sensitivity,
     /// Measure nothing: generate the page from the saved results.
     None,
 }
@@ -138,6 +141,9 @@ fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, 
     }
     if arguments.suite == Which::Ablation {
         results.ablation = Some(ablation::measure(&bench, suite, root)?);
+    }
+    if arguments.suite == Which::Sensitivity {
+        sensitivity::measure(&bench, root, only)?;
     }
     if arguments.suite == Which::Layouts {
         culprits::measure_layouts(&bench, list, only, &mut results.culprits)?;

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use corefold_driver::exit;
 use corefold_driver::save::Output;
-use corefold_machine::{Fact, Machine, Origin, Profile, builtin, host_file, load, place, without};
+use corefold_machine::{Fact, Machine, Moves, Origin, Profile, WRONG_BY, builtin, host_file, load, place, without};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -19,6 +20,9 @@ pub enum Command {
         /// A machine's name, or a profile file.
         #[arg(value_name = "NAME|FILE")]
         name: String,
+        /// Print, for each number that is estimated, by how much results move when it is wrong by 30 %.
+        #[arg(long)]
+        sensitivity: bool,
     },
     /// Measure this host and write its profile, so that `--machine host` simulates it.
     ///
@@ -74,11 +78,41 @@ pub fn list() -> Result<u8> {
     Ok(exit::FINE)
 }
 
-pub fn show(name: &str) -> Result<u8> {
+pub fn show(name: &str, sensitivity: bool) -> Result<u8> {
     let profile = load(name)?;
     profile.warnings.iter().for_each(|w| screen::note(&format!("warning: {w}")));
-    screen::print_plain(&table(&profile)?)?;
+    screen::print_plain(&if sensitivity { moves(&profile)? } else { table(&profile)? })?;
     Ok(exit::FINE)
+}
+
+/// The estimated numbers, those first that move results most.
+fn moves(profile: &Profile) -> Result<String> {
+    let saved: BTreeMap<String, BTreeMap<String, Moves>> =
+        serde_json::from_str(include_str!("../../../docs/sensitivity.json")).context("docs/sensitivity.json")?;
+    let of_machine = saved.get(&profile.machine.name);
+    let found = |fact: &Fact| of_machine?.get(&fact.key).filter(|moves| moves.value == fact.value);
+    let mut facts: Vec<(&Fact, Option<&Moves>)> = profile.facts.iter().map(|fact| (fact, found(fact))).collect();
+    facts.retain(|(fact, _)| matches!(fact.origin, Origin::Estimated(_)));
+    let percent = |moves: Option<&Moves>| moves.map_or(f64::MAX, |moves| moves.percent);
+    facts.sort_by(|a, b| percent(b.1).total_cmp(&percent(a.1)));
+    let name = &profile.machine.name;
+    let wrong = WRONG_BY * 100.0;
+    let mut text = format!(
+        "{name}: {} numbers are estimated. The time of an operation moves by so much at most\n\
+         when one of them is {wrong:.0} % less or more (six small programs):\n\n",
+        facts.len()
+    );
+    let widest = facts.iter().map(|(fact, _)| fact.key.len()).max().unwrap_or(0);
+    for (fact, moves) in facts {
+        let moved = match moves {
+            None => "not measured".into(),
+            Some(moves) if moves.percent < 0.5 => "under 0.5 %".into(),
+            Some(moves) => format!("{:>4.0} %  {}", moves.percent, moves.of),
+        };
+        let line = format!("{:<widest$}  {:>9} {:<7}  {moved}", fact.key, fact.value, fact.unit);
+        writeln!(text, "{}", line.trim_end())?;
+    }
+    Ok(text)
 }
 
 fn table(profile: &Profile) -> Result<String> {
@@ -104,6 +138,17 @@ fn cycles(fact: &Fact) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// After a profile has changed: `corefold-accuracy --suite sensitivity --only NAME`.
+    #[test]
+    fn each_estimate_that_comes_with_corefold_has_been_tried() {
+        for known in builtin() {
+            let text = moves(&load(known.name).unwrap()).unwrap();
+            assert!(!text.contains("not measured"), "{text}");
+        }
+        let text = moves(&load("skylake-2s-80").unwrap()).unwrap();
+        assert!(text.contains("% less or more"), "{text}");
+    }
 
     #[test]
     fn every_number_is_shown_with_its_origin() {

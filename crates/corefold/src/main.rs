@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Command::Layout(args) => layout::layout(&args),
         Command::Report(args) => show::report(&args),
         Command::Machine(machine::Command::List) => machine::list(),
-        Command::Machine(machine::Command::Show { name }) => machine::show(&name),
+        Command::Machine(machine::Command::Show { name, sensitivity }) => machine::show(&name, sensitivity),
         Command::Machine(machine::Command::Calibrate { output }) => machine::calibrate(output),
     };
     ended("corefold", done)

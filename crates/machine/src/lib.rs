@@ -11,6 +11,7 @@ mod keys;
 mod mechanism;
 mod placement;
 mod profile;
+mod sensitivity;
 mod spelling;
 mod text;
 
@@ -22,6 +23,7 @@ pub use error::Error;
 pub use mechanism::{MECHANISMS, Mechanism, without};
 pub use placement::{COMPACT, SPREAD, place, placed};
 pub use profile::{Fact, Origin, Profile};
+pub use sensitivity::{Moves, WRONG_BY};
 pub use spelling::nearest;
 
 /// Loads a built-in profile by its name, or a profile file by its path. A name is taken for a path
