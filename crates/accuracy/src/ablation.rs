@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Points of more threads take most of the time, and are left out.
-const MOST_THREADS: u32 = 56;
+pub const MOST_THREADS: u32 = 28;
 /// A point has moved whose time is another by this factor.
 const MOVED: f64 = 1.05;
 

@@ -227,10 +227,11 @@ fn ablation(page: &mut String, results: &Results) {
     let _ = writeln!(
         page,
         "\n## What each mechanism is worth\n\n\
-         `make ablation`: the published suite up to 56 threads, {} points with bounds, simulated once more without each of the\n\
+         `make ablation`: the published suite up to {} threads, {} points with bounds, simulated once more without each of the\n\
          model's mechanisms (`corefold run --without`). The median error of all these points with all mechanisms is {:.1} %. A point\n\
          moves if its time changes by more than 5 %. Lines are those that are there for the mechanism alone, without tests; time is the\n\
          host's for all runs without it, over that with all.\n",
+        crate::ablation::MOST_THREADS,
         ablation.points,
         ablation.median * 100.0,
     );
