@@ -211,7 +211,7 @@ fn cpus_lie_where_they_are_placed() {
     let first = |line: &str| {
         let said = run(line);
         assert_eq!(said.code, Some(0), "{}", said.err);
-        said.out.lines().next().unwrap_or_default().trim().to_owned()
+        said.err.lines().next().unwrap_or_default().trim().to_owned()
     };
     assert_eq!(first("--cpus 16"), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
     assert_eq!(first("--cpus 16 --placement spread"), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1");
