@@ -201,12 +201,11 @@ fn cpus_lie_where_they_are_placed() {
         "where.c",
         "#include <stdio.h>\nint main(void) { for (int c = 0; c < 16; c++) { char p[99]; int n = -1; sprintf(p, \
          \"/sys/devices/system/cpu/cpu%d/topology/physical_package_id\", c); FILE *f = fopen(p, \"r\"); \
-         if (f) { fscanf(f, \"%d\", &n); fclose(f); } printf(\"%d \", n); } puts(\"\"); return 0; }\n"
-            .to_owned(),
+         if (f) { fscanf(f, \"%d\", &n); fclose(f); } printf(\"%d \", n); } puts(\"\"); return 0; }\n",
     );
     let made = place.sh("$corefold cc -O2 -g -w where.c -o where");
     assert_eq!(made.code, Some(0), "{}", made.err);
-    place.file("order", "0,28 56-57".to_owned());
+    place.file("order", "0,28 56-57");
     let run = |line: &str| place.corefold(&format!("run --machine skx-8s-8176 {line} -- ./where"));
     let first = |line: &str| {
         let said = run(line);

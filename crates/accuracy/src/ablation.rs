@@ -2,38 +2,16 @@
 //! What each mechanism of the model is worth: the simulated side of the published suite without it.
 use crate::bench::Bench;
 use crate::published;
-use crate::results::{Group, Point};
+use crate::results::{Ablation, Group, Point, Without};
 use crate::statistics::{factor, median};
 use crate::suite::{Removed, Suite};
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Points of more threads take most of the time, and are left out.
 pub const MOST_THREADS: u32 = 28;
 /// A point has moved whose time is another by this factor.
 const MOVED: f64 = 1.05;
-
-#[derive(Debug, Deserialize, Serialize)]
-pub struct Ablation {
-    /// Points that are held to bounds, and their median error with all mechanisms.
-    pub points: usize,
-    pub median: f64,
-    pub rows: Vec<Row>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-pub struct Row {
-    pub name: String,
-    /// Median error of all points without the mechanism.
-    pub median: f64,
-    /// Points that move, and the median error of these with the mechanism and without; none if none moves.
-    pub moved: usize,
-    pub of_moved: Option<(f64, f64)>,
-    pub lines: usize,
-    /// The host's time of the runs without it, over that with all.
-    pub time: f64,
-}
 
 pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
     let curves = root.join("validation/curves");
@@ -43,19 +21,19 @@ pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
     let run = |without: Option<&str>| -> Result<(Vec<Point>, f64)> {
         let scope = published::Scope { only: None, without, most_threads: MOST_THREADS };
         let mut groups = published::measure(bench, suite, &curves, scope)?;
-        groups.iter_mut().for_each(|group| suite.mark(group));
+        groups.iter_mut().for_each(|group| group.mark(suite));
         let seconds = bench.take_seconds();
         Ok((counted(&groups), seconds))
     };
     let (all, seconds) = run(None)?;
-    let row = |removed: &Removed| -> Result<Row> {
+    let row = |removed: &Removed| -> Result<Without> {
         let (points, without) = run(Some(&removed.name))?;
         ensure!(points.len() == all.len(), "{}: {} of {} points", removed.name, points.len(), all.len());
         let errors = |points: &mut dyn Iterator<Item = &Point>| points.map(|p| p.error().abs()).collect::<Vec<f64>>();
         let both = || all.iter().zip(&points).filter(|(with, without)| factor(with.ours, without.ours) > MOVED);
         let of_moved = median(&errors(&mut both().map(|(with, _)| with)))
             .zip(median(&errors(&mut both().map(|(_, without)| without))));
-        Ok(Row {
+        Ok(Without {
             name: removed.name.clone(),
             median: median(&errors(&mut points.iter())).context("no points")?,
             moved: both().count(),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as it is saved: figures only, so that the page can be made of it again.
-use crate::ablation::Ablation;
 use crate::culprits::{Culprit, Score};
 use crate::statistics::{distinct, error, factor, knee, median, rank_correlation};
 use crate::suite::Suite;
@@ -115,6 +114,15 @@ impl Group {
         self.machine == "host"
     }
 
+    /// Takes from the suite what it says of the curves.
+    pub fn mark(&mut self, suite: &Suite) {
+        self.pinned = suite.is_pinned(&self.title);
+        for curve in &mut self.curves {
+            curve.kind = suite.kind(&self.title, &curve.name).or(curve.kind);
+            (curve.apart, curve.not_counted) = suite.apart(&self.title, &curve.name);
+        }
+    }
+
     fn counted(&self) -> impl Iterator<Item = &Point> {
         self.curves.iter().flat_map(Curve::counted)
     }
@@ -130,6 +138,29 @@ impl Group {
     pub fn count(&self) -> usize {
         self.counted().count()
     }
+}
+
+/// What the model's mechanisms are worth.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Ablation {
+    /// Points that are held to bounds, and their median error with all mechanisms.
+    pub points: usize,
+    pub median: f64,
+    pub rows: Vec<Without>,
+}
+
+/// Of the suite without one of them.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Without {
+    pub name: String,
+    /// Median error of all points without the mechanism.
+    pub median: f64,
+    /// Points that move, and the median error of these with the mechanism and without; none if none moves.
+    pub moved: usize,
+    pub of_moved: Option<(f64, f64)>,
+    pub lines: usize,
+    /// The host's time of the runs without it, over that with all.
+    pub time: f64,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -198,7 +229,7 @@ impl Results {
             native.curves.sort_by_key(place);
         }
         for group in self.native.iter_mut().chain(&mut self.published) {
-            suite.mark(group);
+            group.mark(suite);
         }
     }
 }

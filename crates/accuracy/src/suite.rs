@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured: `accuracy/suite.toml`.
-use crate::results;
 use anyhow::{Context, Result, ensure};
 use corefold_report::CodeKind;
 use serde::Deserialize;
@@ -166,15 +165,6 @@ impl Suite {
     /// Whether the curves of this group were measured with pinned threads; native ones are.
     pub fn is_pinned(&self, title: &str) -> bool {
         self.group.iter().find(|group| group.title == title).is_none_or(|group| group.pinned)
-    }
-
-    /// Says of a group's curves what the suite has of them.
-    pub fn mark(&self, group: &mut results::Group) {
-        group.pinned = self.is_pinned(&group.title);
-        for curve in &mut group.curves {
-            curve.kind = self.kind(&group.title, &curve.name).or(curve.kind);
-            (curve.apart, curve.not_counted) = self.apart(&group.title, &curve.name);
-        }
     }
 
     /// Why all points of a curve are listed apart, and why single ones are.

@@ -432,7 +432,7 @@ impl Model {
             self.caches.bring(core, self.places.cluster(core), line);
         }
         let home = self.homes.of(line);
-        let arrival = self.on_the_bus(now) + self.from_memory(core, home, now);
+        let arrival = self.on_the_bus(now) + self.memory_takes(core, home, now);
         let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
         self.cpus[access.cpu as usize].touched_first(line, held);
         self.miss(access, now, arrival, Class::Memory)
@@ -446,7 +446,7 @@ impl Model {
             Found::First => return None,
             Found::Second => return Some(self.second_sends(access, now)),
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
-            Found::Nowhere => (self.from_memory(core, self.homes.of(line), now), Some(Class::Memory)),
+            Found::Nowhere => (self.memory_takes(core, self.homes.of(line), now), Some(Class::Memory)),
         };
         Some(self.arrives(access, now, self.on_the_bus(now) + takes, class))
     }

@@ -154,7 +154,7 @@ impl Model {
     }
 
     /// What a line takes from memory.
-    pub(crate) fn from_memory(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
+    pub(crate) fn memory_takes(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
         self.memory_legs(core, home).all() + self.waits_for_memory(core, home, now)
     }
 
