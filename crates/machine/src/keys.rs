@@ -141,6 +141,8 @@ pub const KEYS: &[Key] = &[
     key("system.syscall", Time, 1, LONG),
     maybe("system.futex", Time, 1, LONG, Like("system.syscall")),
     key("system.wake", Time, 1, LONG),
+    // Drawn evenly: with more, some would end before they begin.
+    maybe("system.wake_spread", Percent, 0, 57, Number(0)),
     maybe("system.futex_wake", Time, 1, LONG, Like("system.futex")),
     maybe("system.wake_call", Time, 1, LONG, Like("system.syscall")),
     key("system.context_switch", Time, 1, LONG),

@@ -285,6 +285,7 @@ impl Numbers {
             syscall: self.get("system.syscall"),
             futex: self.get("system.futex"),
             wake: self.get("system.wake"),
+            wake_spread: self.get("system.wake_spread"),
             wake_call: self.get("system.wake_call"),
             futex_wake: self.get("system.futex_wake"),
             context_switch: self.get("system.context_switch"),

@@ -172,6 +172,8 @@ pub struct System {
     pub futex: u32,
     /// From a wake-up to the woken thread running on an idle CPU.
     pub wake: u32,
+    /// Standard deviation of that, in percent of it.
+    pub wake_spread: u32,
     /// What it takes from the thread that makes the call.
     pub wake_call: u32,
     /// A futex call that wakes nobody.
@@ -270,6 +272,7 @@ impl Machine {
                 syscall: time(s.syscall),
                 futex: time(s.futex),
                 wake: time(s.wake),
+                wake_spread: s.wake_spread,
                 wake_call: time(s.wake_call),
                 futex_wake: time(s.futex_wake),
                 context_switch: time(s.context_switch),

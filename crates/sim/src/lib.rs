@@ -28,6 +28,7 @@ mod store_buffer;
 mod takes;
 mod timers;
 mod waiters;
+mod wakes;
 
 pub use clocks::Clocks;
 pub use cpu::Cpu;
@@ -44,3 +45,4 @@ pub use store_buffer::{Store, StoreBuffers};
 pub use takes::Takes;
 pub use timers::{Due, Timers};
 pub use waiters::{Waiter, Waiters};
+pub use wakes::Wakes;

@@ -8,7 +8,7 @@ use crate::delays::Delays;
 use crate::event::{Effects, Retry, Wait};
 use crate::fair::{Fair, Runtime};
 use crate::spin_skip::SpinSkips;
-use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers, Waiters};
+use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers, Waiters, Wakes};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_model::{Access, Machine, Model, Tag, Ticks, ticks};
@@ -63,6 +63,7 @@ pub struct Sim {
     pub timers: Timers,
     /// Of each thread, by its number.
     pub threads: Vec<Runtime>,
+    pub wakes: Wakes,
     pub waiters: Waiters,
     pub(crate) fair: Fair,
     pub skips: SpinSkips,
@@ -104,6 +105,7 @@ impl Sim {
             clocks: Clocks::default(),
             timers: Timers::default(),
             threads: Vec::new(),
+            wakes: Wakes::new(machine),
             waiters: Waiters::default(),
             fair: Fair::new(machine),
             skips: SpinSkips::new(options.cpus),

@@ -17,7 +17,6 @@ use crate::threads::object::me;
 mod locks;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
-use corefold_model::ticks;
 
 /// `jmp [rip]`, and the address that it takes from behind it.
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
@@ -162,8 +161,7 @@ fn wake_waiting(mutex: u64) {
     let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
     let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
     let waiting: Vec<usize> = fibers().iter().filter(waiting).map(|f| f.id).collect();
-    let latency = ticks(engine().launch.machine.system.wake);
-    waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), latency));
+    waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), engine().sim.wakes.next(fiber)));
 }
 
 fn wait_for(address: u64, call: &'static str) {

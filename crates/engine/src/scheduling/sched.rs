@@ -248,7 +248,7 @@ fn timer_fired(fiber: usize, time: Ticks) {
     f.woken = Woken::Timer;
     f.slept.asked += time.saturating_sub(f.off_cpu_since);
     fiber::forget_futex(fiber);
-    placing::wake(fiber, time, corefold_model::ticks(engine().launch.machine.system.wake));
+    placing::wake(fiber, time, engine().sim.wakes.next(fiber));
 }
 
 /// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.

@@ -11,7 +11,7 @@ use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::read_value;
 use crate::scheduling::{placing, sched, timers};
 use crate::threads::cancel;
-use corefold_model::{Kind, Ticks, ticks};
+use corefold_model::{Kind, Ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::Waiter;
 
@@ -101,7 +101,7 @@ pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
 /// The part of a wake-up that the kernel does.
 fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let system = &engine().launch.machine.system;
-    let (address, latency) = (shared::key(address), ticks(system.wake));
+    let address = shared::key(address);
     let nobody = system.futex_wake.max(system.syscall);
     let call = system.wake_call.saturating_sub(nobody).max(system.syscall / 4);
     let mut woken = 0;
@@ -110,7 +110,7 @@ fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
         woken += 1;
         // It has been woken: its time-out must not wake it once more.
         timers::cancel(waiter.thread);
-        placing::wake(waiter.thread, hot!().clock, latency);
+        placing::wake(waiter.thread, hot!().clock, engine().sim.wakes.next(waiter.thread));
         charge(call);
     }
     woken

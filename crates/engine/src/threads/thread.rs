@@ -20,7 +20,6 @@ use crate::threads::names;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
-use corefold_model::ticks;
 use corefold_sim::Runtime;
 
 /// Makes the calling thread the first fiber; returns the top of the stack it is to use.
@@ -75,7 +74,7 @@ pub extern "C" fn pthread_create(
             // SAFETY: the caller's variable.
             unsafe { *thread = fibers()[id].real };
             charge(engine().launch.machine.system.thread_create);
-            placing::wake(id, hot!().clock, ticks(engine().launch.machine.system.wake));
+            placing::wake(id, hot!().clock, engine().sim.wakes.next(id));
             0
         }
         Err(error) => {
@@ -185,7 +184,7 @@ fn finish(value: usize) {
     };
     if let Some(joiner) = thread.joiner.filter(waits) {
         timers::cancel(joiner);
-        placing::wake(joiner, hot!().clock, ticks(engine().launch.machine.system.wake));
+        placing::wake(joiner, hot!().clock, engine().sim.wakes.next(joiner));
     }
     if thread.detached {
         engine().sched.detached.push(me);

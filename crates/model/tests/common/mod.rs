@@ -63,6 +63,7 @@ pub fn machine() -> Machine {
         system: System {
             syscall: 300,
             futex: 225,
+            wake_spread: 0,
             wake: 3000,
             wake_call: 2_000,
             futex_wake: 225,

@@ -13,7 +13,7 @@ use crate::threads::clock;
 use alloc::vec::Vec;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
-use corefold_model::{Ticks, ticks};
+use corefold_model::Ticks;
 
 pub struct Waiting {
     fiber: usize,
@@ -194,11 +194,10 @@ pub fn wake_ready(timeout: c_int) -> usize {
     };
     WAITERS.with(|waiters| waiters.retain(stays));
     outside::set_waits(!nobody_waits());
-    let latency = ticks(engine().launch.machine.system.wake);
     for fiber in &woken {
         charge(engine().launch.machine.system.syscall / 4);
         timers::cancel(*fiber);
-        placing::wake(*fiber, now(), latency);
+        placing::wake(*fiber, now(), engine().sim.wakes.next(*fiber));
     }
     woken.len()
 }

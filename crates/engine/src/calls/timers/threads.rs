@@ -11,7 +11,7 @@ use crate::threads::timers::Notice;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ffi::c_void;
-use corefold_model::{Ticks, ticks};
+use corefold_model::Ticks;
 
 struct Helper {
     fiber: Option<usize>,
@@ -70,6 +70,6 @@ pub fn notify(notice: Notice, times: u64, time: Ticks) {
     if let Some(fiber) = fiber
         && fibers().get(fiber).is_some_and(|f| f.state == State::Blocked)
     {
-        placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
+        placing::wake(fiber, time, engine().sim.wakes.next(fiber));
     }
 }

@@ -8,7 +8,7 @@ use crate::scheduling::fiber::{State, Woken};
 use crate::scheduling::{placing, timers};
 use crate::state::signals::{Information, bit};
 use core::ffi::c_int;
-use corefold_model::{Ticks, ticks};
+use corefold_model::Ticks;
 
 #[derive(Clone, Copy)]
 pub enum Target {
@@ -80,5 +80,5 @@ pub fn interrupt(fiber: usize, time: Ticks) {
     timers::cancel(fiber);
     crate::scheduling::fiber::forget_futex(fiber);
     fibers()[fiber].woken = Woken::Signal;
-    placing::wake(fiber, time, ticks(engine().launch.machine.system.wake));
+    placing::wake(fiber, time, engine().sim.wakes.next(fiber));
 }
