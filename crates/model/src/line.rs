@@ -10,6 +10,9 @@ use alloc::{collections::VecDeque, vec, vec::Vec};
 
 pub(crate) const NOBODY: u16 = u16::MAX;
 
+/// Of more requests that wait, one goes ahead of so many at most: each that it passes is timed again.
+const MOST_PASSED: usize = 64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     /// The core that alone has the line, or [`NOBODY`].
@@ -176,7 +179,7 @@ impl Line {
             let passes = grant.agent == agent && !grant.firm;
             passes && request <= grant.reaches(before.agent, &before.times) && self.before(at).0 != NOBODY
         };
-        let waiting = (0..=last).rev().take_while(|at| waits(*at)).count() as u64;
+        let waiting = (0..=last).rev().take(MOST_PASSED).take_while(|at| waits(*at)).count() as u64;
         let behind = drawn % (waiting + 1);
         behind.checked_sub(1).map(|others| last - others as usize)
     }
