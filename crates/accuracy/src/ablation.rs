@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// Points of more threads take most of the time, and are left out.
-pub const MOST_THREADS: u32 = 28;
+pub const MOST_THREADS: u32 = 8;
 /// A point has moved whose time is another by this factor.
 const MOVED: f64 = 1.05;
 

@@ -67,7 +67,7 @@ enum Which {
     Culprits,
     /// Of these, what `corefold fix` makes of false sharing, alone.
     Layouts,
-    /// The published suite up to 28 threads, once without each mechanism of the model.
+    /// The published suite up to 8 threads, once without each mechanism of the model.
     Ablation,
     /// By how much results move when an estimated number of a profile is wrong: docs/sensitivity.json.
     Sensitivity,
