@@ -19,7 +19,7 @@ pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
         groups.iter().flat_map(|group| group.curves.iter().flat_map(|curve| curve.counted().cloned())).collect()
     };
     let run = |without: Option<&str>| -> Result<(Vec<Point>, f64)> {
-        let scope = published::Scope { only: None, without, most_threads: MOST_THREADS };
+        let scope = published::Scope { only: None, without, most_threads: MOST_THREADS, slow_ones: false };
         let mut groups = published::measure(bench, suite, &curves, scope)?;
         groups.iter_mut().for_each(|group| group.mark(suite));
         let seconds = bench.take_seconds();

@@ -124,7 +124,7 @@ const REFUSED: &str = "target/accuracy.json";
 
 fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, results: &mut Results) -> Result<()> {
     let only = arguments.only.as_deref();
-    let scope = published::Scope { only, without: None, most_threads: u32::MAX };
+    let scope = published::Scope { only, without: None, most_threads: u32::MAX, slow_ones: true };
     let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
     if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
         results.renew_native(native::measure(&bench, suite, only)?, host());

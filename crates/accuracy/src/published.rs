@@ -16,12 +16,14 @@ pub struct Scope<'a> {
     /// A mechanism of the model that is left out.
     pub without: Option<&'a str>,
     pub most_threads: u32,
+    pub slow_ones: bool,
 }
 
 pub fn measure(bench: &Bench, suite: &Suite, data: &Path, scope: Scope<'_>) -> Result<Vec<Group>> {
     let only = scope.only;
     let chosen = |group: &&suite::Group| only.is_none_or(|only| group.machine.contains(only) || group.program == only);
-    let groups: Vec<&suite::Group> = suite.group.iter().filter(chosen).collect();
+    let in_time = |group: &&suite::Group| scope.slow_ones || !group.slow;
+    let groups: Vec<&suite::Group> = suite.group.iter().filter(chosen).filter(in_time).collect();
     let mut progress = Progress::of("published", groups.iter().map(|group| suite.curves_of(group).len()).sum());
     let mut measured = Vec::new();
     for group in groups {

@@ -76,6 +76,9 @@ pub struct Group {
     pub threads: Vec<u32>,
     /// Why the points of this group are listed apart, without a bound: the model does not have it.
     pub apart: Option<String>,
+    /// It takes minutes of the host: not simulated again without each mechanism.
+    #[serde(default)]
+    pub slow: bool,
     /// The publication's threads stayed on their CPUs.
     #[serde(default = "yes")]
     pub pinned: bool,
