@@ -39,7 +39,7 @@ pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
             moved: both().count(),
             of_moved,
             lines: lines(removed, root)?,
-            time: without / seconds,
+            time: Some(without / seconds),
         })
     };
     let rows = suite.ablation.iter().map(row).collect::<Result<_>>()?;

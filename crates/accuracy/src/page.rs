@@ -230,7 +230,7 @@ fn ablation(page: &mut String, results: &Results) {
          `make ablation`: the published suite up to {} threads, {} points with bounds, simulated once more without each of the\n\
          model's mechanisms (`corefold run --without`). The median error of all these points with all mechanisms is {:.1} %. A point\n\
          moves if its time changes by more than 5 %. Lines are those that are there for the mechanism alone, without tests; time is the\n\
-         host's for all runs without it, over that with all.\n",
+         host's for all runs without it, over that with all (none: the host did other work, too).\n",
         crate::ablation::MOST_THREADS,
         ablation.points,
         ablation.median * 100.0,
@@ -249,7 +249,7 @@ fn ablation(page: &mut String, results: &Results) {
                 of_moved(|pair| pair.0),
                 of_moved(|pair| pair.1),
                 found.lines.to_string(),
-                format!("{:.2}", found.time),
+                found.time.map_or("-".into(), |time| format!("{time:.2}")),
             ],
         );
     }

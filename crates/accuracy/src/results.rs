@@ -159,8 +159,8 @@ pub struct Without {
     pub moved: usize,
     pub of_moved: Option<(f64, f64)>,
     pub lines: usize,
-    /// The host's time of the runs without it, over that with all.
-    pub time: f64,
+    /// The host's time of the runs without it, over that with all; none if the host did other work, too.
+    pub time: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
