@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux's files say of the simulated machine: /sys/devices/system/cpu and node, /proc/cpuinfo and the like.
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -48,8 +49,8 @@ impl Topology<'_> {
         ["online", "possible", "present"].iter().for_each(|name| add(&format!("cpu/{name}"), &cpus));
         add("cpu/offline", "");
         add("cpu/kernel_max", &(corefold_model::MOST_CPUS - 1).to_string());
-        let threads = (0..self.cpus).any(|cpu| self.those(|other| self.core(other) == self.core(cpu)).len() > 1);
-        add("cpu/smt/active", if threads { "1" } else { "0" });
+        let cores: BTreeSet<u32> = (0..self.cpus).map(|cpu| self.core(cpu)).collect();
+        add("cpu/smt/active", if cores.len() < self.cpus as usize { "1" } else { "0" });
         for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
             add(&format!("node/{name}"), &nodes);
         }

@@ -3,11 +3,12 @@
 //! the program's destructors are instrumented too.
 use crate::carrier::Carrier;
 use crate::code::loaded;
-use crate::engine::{active, charge, engine};
+use crate::engine::{active, charge};
 use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};
 use crate::state::pthread::AtExit;
 pub use crate::state::pthread::Destructor;
+use crate::threads::object::{Path, goes};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -21,11 +22,12 @@ fn destructor_of(key: usize) -> Option<Option<Destructor>> {
 }
 
 /// Instructions of glibc 2.36 on the path of a key that has a value; the jump through the procedure linkage table comes before.
-const GET: u32 = 17;
-const SET: u32 = 33;
+const GET: Path = &[17];
+const SET: Path = &[33];
 
-fn goes(instructions: u32) {
-    charge(1 + instructions.div_ceil(engine().launch.machine.core.width.max(1)));
+fn called(path: Path) {
+    charge(1);
+    goes(path);
 }
 
 const MOST_KEYS: usize = 1024;
@@ -111,7 +113,7 @@ pub extern "C" fn pthread_setspecific(key: u32, value: *const c_void) -> c_int {
         return pthread_setspecific(key, value);
     }
     if active() {
-        goes(SET);
+        called(SET);
     }
     let key = (key ^ OURS) as usize;
     if destructor_of(key).is_none() {
@@ -132,7 +134,7 @@ pub extern "C" fn pthread_getspecific(key: u32) -> *mut c_void {
         return pthread_getspecific(key);
     }
     if active() {
-        goes(GET);
+        called(GET);
     }
     let key = (key ^ OURS) as usize;
     if destructor_of(key).is_none() {

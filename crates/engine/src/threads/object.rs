@@ -25,6 +25,12 @@ pub struct Object {
     pub call: Call,
 }
 
+/// The instructions on a path: a processor issues so many at a time, and starts a new group after a taken branch.
+pub fn goes(path: Path) {
+    let width = engine().launch.machine.core.width.max(1);
+    charge(path.iter().map(|run| run.div_ceil(width)).sum());
+}
+
 /// Words of an object are named by their offset in it.
 impl Object {
     /// The object of a call that begins now: with a jump through the procedure linkage table.
@@ -33,10 +39,8 @@ impl Object {
         Object { address, call }
     }
 
-    /// The instructions on a path: a processor issues so many at a time, and starts a new group after a taken branch.
     pub fn goes(self, path: Path) {
-        let width = engine().launch.machine.core.width.max(1);
-        charge(path.iter().map(|run| run.div_ceil(width)).sum());
+        goes(path);
     }
 
     pub fn load(self, word: u64) -> u32 {
