@@ -105,15 +105,21 @@ static unsigned long walk(unsigned long addr)
 	return entry->iface;
 }
 #ifdef SEQLOCK
+/* The source's own: what compilers make of C11's differs. */
+static void full_fence(void)
+{
+	asm volatile("mfence" ::: "memory");
+}
+
 static unsigned long lookup(unsigned long addr)
 {
 	unsigned long seen, iface;
 
 	do {
 		seen = atomic_load_explicit(&sequence, memory_order_relaxed);
-		atomic_thread_fence(memory_order_seq_cst);
+		full_fence();
 		iface = walk(addr);
-		atomic_thread_fence(memory_order_seq_cst);
+		full_fence();
 	} while (seen & 1 || seen != atomic_load_explicit(&sequence, memory_order_relaxed));
 	return iface;
 }

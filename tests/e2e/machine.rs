@@ -13,7 +13,7 @@ fn with(facts: &[(&str, u64)]) -> String {
     let mut profile: toml::Table = text.parse().expect("a profile is TOML");
     for (key, value) in facts {
         let (section, name) = key.split_once('.').expect("a section and a name");
-        let unit = if name == "scheduler" { "count" } else { "cycles" };
+        let unit = if ["scheduler", "fence_serializes"].contains(&name) { "count" } else { "cycles" };
         let fact = format!("value = {value}\nunit = \"{unit}\"\nestimated = \"for a test\"");
         let fact: toml::Table = fact.parse().expect("a fact");
         profile[section].as_table_mut().expect("a section").insert(name.into(), fact.into());
@@ -46,6 +46,7 @@ fn core_parameters_decide_the_cost_of_code() {
         ("core.renamed", 7, 5.0, 8.0),
         ("core.taken_branch", 4, 3.0, 12.0),
         ("core.scheduler", 6, 2.5, 8.0),
+        ("core.fence_serializes", 0, 100.0, 58.0),
     ] {
         let other = of(&[RENAMED, (key, value)]);
         let near = |of: &BTreeMap<String, f64>, expected: f64| (of[key] / expected - 1.0).abs() < 0.15;

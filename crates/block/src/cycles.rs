@@ -328,7 +328,7 @@ fn onward(code: &impl Code, mut steps: Vec<Step>, rest: Walk, place: Place, retu
     called(steps, walk(code, caller), place, true).map(|edge| Edge { returns: true, ..edge })
 }
 
-fn ends_in_return(steps: &[Step]) -> bool {
+pub fn ends_in_return(steps: &[Step]) -> bool {
     matches!(steps.last(), Some(Step::Run(i, _)) if i.flow_control() == FlowControl::Return)
 }
 

@@ -26,6 +26,7 @@ mod branch;
 pub mod clang;
 mod counters;
 mod cycles;
+mod drained;
 mod folding;
 pub mod inline;
 mod instruction;
@@ -141,6 +142,8 @@ pub struct Core {
     pub rmw: u32,
     /// A full fence that no hook replaces.
     pub fence: u32,
+    /// `mfence` also waits for the results of all earlier instructions, and later ones for it.
+    pub fence_serializes: bool,
     /// From a store until a load of the same word has what it stored.
     pub forward: u32,
     /// The same where both name the word by a register and a constant, which some cores recognise early.
@@ -184,7 +187,7 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
 /// The same in a function that returns to `returns_to`: where no loop of its own leads through the block, one of its
 /// caller may.
 pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64>, core: &Core) -> Cost {
-    cost_at(code, Place { head: return_address, returns_to, rounds: None, lean: None }, core).cost
+    cost_at(code, Place { head: return_address, returns_to, rounds: None, lean: None, before: None }, core).cost
 }
 
 /// A block, and what is known of its context.
@@ -198,6 +201,8 @@ pub struct Place {
     pub rounds: Option<u32>,
     /// Its branch's bias, where that is known.
     pub lean: Option<Lean>,
+    /// A block that its thread has executed before, and where that one's function returns to.
+    pub before: Option<(u64, Option<u64>)>,
 }
 
 /// How often a block's branch leads to one of the two blocks that it may lead to.
@@ -225,7 +230,9 @@ pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
     let walk = walk::walk(code, place.head);
     let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
+    let drained = drained::ticks(code, place, &walk, core);
     let (ticks, inner) = cycles::in_loops(code, place, walk, flat, core);
+    let ticks = ticks.max(drained);
     let cost = Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() };
     Found { cost, inner }
 }

@@ -3,7 +3,7 @@
 use crate::instruction::{
     access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads, partial, step, unissued,
 };
-use crate::latency::{LOAD, Timing, timing, unlocked};
+use crate::latency::{LOAD, Timing, serializes, timing, unlocked};
 use crate::set::{FLAGS, Place, Set, place};
 use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
@@ -28,6 +28,8 @@ pub struct Op {
     /// A locked operation or a full fence: waits for all before it. Loads after it do not wait, as cores carry them
     /// out early and look again only if another CPU wrote meanwhile.
     pub orders: bool,
+    /// A fence that later instructions wait for.
+    pub serializes: bool,
     /// The word of a locked operation.
     pub locked: Option<Address>,
     /// Cycles of its latency that the model adds.
@@ -124,6 +126,7 @@ impl<'a> Builder<'a> {
             timing,
             handed: Set::EMPTY,
             orders: false,
+            serializes: false,
             locked: None,
             modelled: 0,
             instructions,
@@ -152,7 +155,8 @@ impl<'a> Builder<'a> {
         let mut op = self.run(instruction, false);
         if let Some(timing) = unlocked(&instruction) {
             op.timing = timing;
-            self.order(&mut op, self.core.rmw);
+            let fence = instruction.mnemonic() == Mnemonic::Mfence;
+            self.order(&mut op, if fence { self.core.fence } else { self.core.rmw });
         }
         op
     }
@@ -170,6 +174,7 @@ impl<'a> Builder<'a> {
             timing,
             handed: Set::EMPTY,
             orders: unlocked(instruction).is_some(),
+            serializes: serializes(instruction, self.core),
             locked: None,
             modelled: 0,
             instructions: 1,

@@ -121,6 +121,7 @@ pub const KEYS: &[Key] = &[
     maybe("core.transfers", Count, 1, 1024, Like("core.misses")),
     key("core.window", Time, 0, LONG),
     maybe("core.scheduler", Count, 1, 4096, Number(97)),
+    maybe("core.fence_serializes", Count, 0, 1, Number(0)),
     maybe("core.chains", Count, 0, 1, Number(1)),
     maybe("core.taken_branch", Time, 0, 1000, Number(1)),
     maybe("core.mispredict", Time, 0, 1000, Number(0)),

@@ -272,6 +272,7 @@ impl Numbers {
             transfers: self.get("core.transfers"),
             window: self.get("core.window"),
             scheduler: self.get("core.scheduler"),
+            fence_serializes: self.get("core.fence_serializes") == 1,
             chains: self.get("core.chains") == 1,
             taken_branch: self.get("core.taken_branch"),
             mispredict: self.get("core.mispredict"),

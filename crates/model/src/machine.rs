@@ -108,6 +108,8 @@ pub struct Core {
     pub renamed: u32,
     /// Cycles of a full fence with nothing to drain.
     pub fence: u32,
+    /// The instruction `mfence` also waits for the results of all earlier instructions, and later ones for it.
+    pub fence_serializes: bool,
     pub pause: u32,
     /// Stores that wait in the store buffer; without one the CPU waits for each.
     pub store_buffer: u32,

@@ -44,6 +44,21 @@ static __attribute__((noinline)) void scheduler(long rounds)
 	}
 }
 
+static __attribute__((noinline)) void fenced(long value)
+{
+	asm volatile("mfence" ::: "memory");
+	word = value;
+}
+
+/* The function, which is called by a pointer, waits for the quotient before it needs it. */
+static __attribute__((noinline)) void fence_serializes(long rounds)
+{
+	void (*volatile function)(long) = fenced;
+
+	for (long i = 0; i < rounds; i++)
+		function(rounds / (i + 1));
+}
+
 /* Four times what any first level holds, and half of what a second does. */
 enum { LINES = 2048 };
 static struct { _Alignas(64) volatile long word[8]; } lines[LINES];
@@ -83,6 +98,7 @@ int main(void)
 	show("core.renamed", renamed);
 	show("core.taken_branch", taken_branch);
 	show("core.scheduler", scheduler);
+	show("core.fence_serializes", fence_serializes);
 	l2_line_stored(LINES);
 	show("cache.l2_line_stored", l2_line_stored);
 	l2_line(LINES);

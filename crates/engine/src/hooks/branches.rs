@@ -16,7 +16,7 @@ use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
 use crate::scheduling::unhooked;
-use crate::state::hooks::{Branching, DEEPEST};
+use crate::state::hooks::{Before, Branching, DEEPEST};
 use alloc::vec::Vec;
 use corefold_block::{Lean, Predictor, Unhooked, branch_ways};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
@@ -72,6 +72,8 @@ struct Block {
     /// How many pending branches may lead here, and visits since one did.
     awaited: u32,
     others: u16,
+    /// The block before it, when it was first visited.
+    before: Before,
     /// Where its branch may lead.
     ways: Option<[u32; 2]>,
     /// What is known of that so far; none: learnt.
@@ -113,6 +115,7 @@ const BLANK: Block = Block {
     slow: Slow::UNKNOWN,
     awaited: 0,
     others: 0,
+    before: None,
     ways: None,
     branch: None,
     learnt: None,
@@ -184,7 +187,7 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
     let fiber = current();
     with(|branches| {
         branches.arrive(at, &mut fiber.branches);
-        branches.meet(at, entry, pc);
+        branches.meet(at, entry, pc, fiber.branches.before);
         let cost = match branches.block(at).cost {
             0 => branches.cost_now(at, pc),
             cost => cost,
@@ -195,6 +198,8 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
             (block.branch, block.learnt) = (None, None);
         }
         branches.depart(at, &mut fiber.branches, penalty);
+        let returns_to = fiber.calls(hot!().frames).next();
+        fiber.branches.before = Some((pc, returns_to));
         let block = branches.block(at);
         block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
         (if block.cost == 0 { cost } else { block.cost }, block.known)
@@ -211,7 +216,7 @@ pub fn count_cycles() {
 impl Branches {
     /// What the block costs as far as is known, its branch aside.
     fn cost_now(&mut self, at: u32, pc: u64) -> u32 {
-        let (cost, known) = rounds::visit(pc);
+        let (cost, known) = rounds::visit(pc, self.block(at).before);
         if known {
             let block = self.block(at);
             (block.base, block.cost) = (cost, cost);
@@ -272,12 +277,12 @@ impl Branches {
     }
 
     /// The first visit of a block, or of another one at the same place: an entry that was filled is empty.
-    fn meet(&mut self, at: u32, entry: *mut u32, pc: u64) {
+    fn meet(&mut self, at: u32, entry: *mut u32, pc: u64, before: Before) {
         let block = self.block(at);
         if block.entry == entry && !block.known {
             return;
         }
-        *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
+        *block = Block { pc, entry, awaited: block.awaited, before, ..BLANK };
         let ways = deep(|| branch_ways(&Mapped, pc, &core())).map(|ways| ways.map(|way| self.number(way)));
         let block = self.block(at);
         (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
@@ -337,7 +342,8 @@ impl Branches {
             block.branch = is_other.then(Branch::default);
             return;
         }
-        let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(self.blocks[at as usize].pc, lean));
+        let Block { pc, before, .. } = *self.block(at);
+        let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(pc, before, lean));
         let block = self.block(at);
         block.cost = raised(cost.unwrap_or(block.base), branch.penalty(penalty));
         block.learnt = Some(branch);

@@ -45,6 +45,7 @@ pub fn machine() -> Machine {
             forward: 5,
             renamed: 5,
             fence: 30,
+            fence_serializes: false,
             pause: 10,
             store_buffer: 4,
             misses: 3,
