@@ -7,12 +7,13 @@ PREFIX ?= /usr/local
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 # The engine is no_std: built together with the rest, it would get std through features of shared dependencies.
 ENGINE = -p corefold-engine
-E2E = COREFOLD_TEST_BIN=$(abspath $(BUILT)) $(CARGO) test --locked -p corefold-tests
+# One test more than cores at a time: some wait for programs that sleep.
+E2E = COREFOLD_TEST_BIN=$(abspath $(BUILT)) RUST_TEST_THREADS=$$(($$(nproc) + 1)) $(CARGO) test --locked -p corefold-tests
 
 build:
 	@scripts/setup.sh build
-	$(CARGO) build --locked --release
-	$(CARGO) build --locked --release $(ENGINE)
+	+$(CARGO) build --locked --release
+	+$(CARGO) build --locked --release $(ENGINE)
 	@$(MAKE) --no-print-directory wrappers
 
 # `corefold cc`, `corefold c++` and cargo's subcommand: the command by other names. No symbolic links: some build systems
@@ -28,13 +29,21 @@ demo: build
 test:
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	$(CARGO) clippy --locked -p corefold-tests --all-targets -- -D warnings
-	$(CARGO) clippy --locked --release $(ENGINE) -- -D warnings
-	$(CARGO) test --locked
-	$(MAKE) build
+	@$(MAKE) --no-print-directory -j2 test-debug test-release
 	$(E2E)
 	$(MAKE) kit-test
+
+# At once, as neither keeps two cores busy all the time: cargo locks the folders of the two profiles apart. Make's job server (+)
+# shares the cores between them.
+.PHONY: test-debug test-release
+test-debug:
+	+$(CARGO) clippy --locked --all-targets -- -D warnings
+	+$(CARGO) clippy --locked -p corefold-tests --all-targets -- -D warnings
+	+$(CARGO) test --locked
+	+$(E2E) --no-run
+test-release:
+	+$(CARGO) clippy --locked --release $(ENGINE) -- -D warnings
+	$(MAKE) build
 
 # The C library: its own tests, built in every way that it is used.
 KIT = $(MAKE) --no-print-directory -C kit OUT=$(abspath $(or $(CARGO_TARGET_DIR),target))/kit
