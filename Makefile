@@ -29,13 +29,13 @@ demo: build
 test:
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
-	@$(MAKE) --no-print-directory -j2 test-debug test-release
+	@$(MAKE) --no-print-directory -j3 test-debug test-release kit-programs
 	$(E2E)
 	$(MAKE) kit-test
 
-# At once, as neither keeps two cores busy all the time: cargo locks the folders of the two profiles apart. Make's job server (+)
+# At once, as none keeps two cores busy all the time: cargo locks the folders of the two profiles apart. Make's job server (+)
 # shares the cores between them.
-.PHONY: test-debug test-release
+.PHONY: test-debug test-release kit-programs
 test-debug:
 	+$(CARGO) clippy --locked --all-targets -- -D warnings
 	+$(CARGO) clippy --locked -p corefold-tests --all-targets -- -D warnings
@@ -51,6 +51,8 @@ kit-test:
 	@scripts/setup.sh test
 	$(KIT) -j$$(nproc) test-programs
 	$(KIT) test
+kit-programs:
+	$(KIT) test-programs
 
 # The kit's file system as a mount: docs/corefold-fs.md. Needs libfuse3; without it the target says so.
 corefold-fs:
