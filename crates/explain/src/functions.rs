@@ -58,11 +58,11 @@ impl Keys<'_, '_> {
                 continue;
             }
             let space = self.space;
-            let known = self
-                .known
-                .entry(pc)
-                .or_insert_with(|| called(&space.frames_at(pc)).map(|frame| key(space, pc, frame)).collect());
-            keys.extend(known.iter().cloned());
+            let find = || match space.library_function(pc) {
+                Some(name) => vec![(name, None)],
+                None => called(&space.frames_at(pc)).map(|frame| key(space, pc, frame)).collect(),
+            };
+            keys.extend(self.known.entry(pc).or_insert_with(find).iter().cloned());
         }
         keys
     }

@@ -79,6 +79,8 @@ pub(crate) struct Image {
     /// reports name nothing within it.
     apart: Option<PathBuf>,
     loaded: OnceCell<Option<Debug>>,
+    /// That file's symbol table, which costs a tenth of it.
+    symbols_apart: OnceCell<Symbols>,
     full_names: bool,
     /// Bytes of a thread's block of this file's thread-local variables, which ends at its thread pointer if the file is the
     /// program's own.
@@ -135,12 +137,23 @@ impl Image {
     /// The file's own, or what the distribution keeps apart from it.
     pub fn debug(&self) -> Option<&Debug> {
         let apart = || {
-            let bytes = corefold_files::read_regular(self.apart.as_ref()?, MOST_BYTES).ok()?;
-            let mut debug = Debug::load(&object::File::parse(&*bytes).ok()?).ok()??;
+            let mut debug = self.read_apart(Debug::load)?.ok()??;
             debug.full_names = self.full_names;
             Some(debug)
         };
         self.own.as_ref().or_else(|| self.loaded.get_or_init(apart).as_ref())
+    }
+
+    /// The symbols of a library whose debug information is kept apart: names for what needs no more, as every thread begins
+    /// there and most programs print.
+    pub fn library(&self) -> Option<&Symbols> {
+        self.apart.as_ref()?;
+        Some(self.symbols_apart.get_or_init(|| self.read_apart(Symbols::read).unwrap_or_default()))
+    }
+
+    fn read_apart<T>(&self, read: impl FnOnce(&object::File<'_>) -> T) -> Option<T> {
+        let bytes = corefold_files::read_regular(self.apart.as_ref()?, MOST_BYTES).ok()?;
+        Some(read(&object::File::parse(&*bytes).ok()?))
     }
 }
 
@@ -166,4 +179,22 @@ fn unseen_assembly(file: &object::File<'_>) -> BTreeSet<String> {
     let section = file.section_by_name(".corefold.asm").and_then(|section| section.data().ok()).unwrap_or_default();
     let names = section.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::{Object, ObjectSymbol};
+
+    #[test]
+    fn a_library_names_functions_without_its_debug_information() {
+        let program = std::env::current_exe().unwrap();
+        let bytes = std::fs::read(&program).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap().address();
+        let library = Image { apart: Some(program), ..Image::default() };
+        assert_eq!(library.library().unwrap().code_at(main).unwrap().raw_name, "main");
+        assert!(library.loaded.get().is_none());
+        assert!(library.debug().is_some() && Image::default().library().is_none());
+    }
 }

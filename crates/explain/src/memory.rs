@@ -5,7 +5,7 @@ use crate::heap::{Heap, Layout};
 use crate::rust;
 use crate::space::{Space, Spot};
 use crate::stack::{StackSpot, Stacks};
-use crate::symbols::demangle;
+use crate::symbols::{Symbol, demangle};
 use crate::types::{Element, Note, ObjectUse, Place, Storage, UNKNOWN_OBJECT, base_name};
 use corefold_recording::{Label, Mapping, Object, Run};
 
@@ -95,6 +95,21 @@ impl<'a> Memory<'a> {
     pub fn typed(&self, address: u64, objects: &[Object]) -> Option<(ObjectUse, &'a Debug, Layout)> {
         let Thing { object, layout, .. } = self.thing(address, objects);
         layout.map(|(debug, layout)| (object, debug, layout))
+    }
+
+    /// The same by less: of a library whose debug information is kept apart, the symbol.
+    pub fn named(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
+        let library = || {
+            let spot = self.space.spot(address)?;
+            Some(Thing::of_symbol(spot, spot.image.library()?.data_at(spot.address)?))
+        };
+        match library() {
+            Some(thing) => {
+                let field = thing.field(address, bytes);
+                Found { object: thing.object, field, function: thing.function }
+            }
+            None => self.at(address, bytes, objects),
+        }
     }
 
     fn thing(&self, address: u64, objects: &[Object]) -> Thing<'a> {
@@ -218,18 +233,25 @@ impl<'a> Memory<'a> {
 
     fn symbol(&self, spot: Spot<'a>) -> Thing<'a> {
         self.space.miss(spot);
-        let (name, start, bytes, storage) = match spot.image.symbols.data_at(spot.address) {
-            Some(symbol) => (demangle(&symbol.raw_name), symbol.address, symbol.bytes, Storage::Global),
+        match spot.image.symbols.data_at(spot.address) {
+            Some(symbol) => Thing::of_symbol(spot, symbol),
             // Each offset has a name of its own: that says nothing of what lies there.
-            None => (spot.as_offset(), spot.address, 0, Storage::Unknown),
-        };
-        let address = spot.module.base.wrapping_add(start);
-        let object = ObjectUse { name: name.clone(), address, bytes, storage, ..ObjectUse::default() };
-        Thing { object, base: name, layout: None, first_offset: 0, function: None }
+            None => Thing::of_name(spot.as_offset(), spot.module.base.wrapping_add(spot.address), 0, Storage::Unknown),
+        }
     }
 }
 
 impl<'a> Thing<'a> {
+    fn of_symbol(spot: Spot<'_>, symbol: &Symbol) -> Thing<'a> {
+        let address = spot.module.base.wrapping_add(symbol.address);
+        Thing::of_name(demangle(&symbol.raw_name), address, symbol.bytes, Storage::Global)
+    }
+
+    fn of_name(name: String, address: u64, bytes: u64, storage: Storage) -> Thing<'a> {
+        let object = ObjectUse { name: name.clone(), address, bytes, storage, ..ObjectUse::default() };
+        Thing { object, base: name, layout: None, first_offset: 0, function: None }
+    }
+
     fn unknown(address: u64) -> Thing<'a> {
         let object = ObjectUse { name: UNKNOWN_OBJECT.to_owned(), address, ..ObjectUse::default() };
         Thing { object, base: format!("{address:#x}"), layout: None, first_offset: 0, function: None }

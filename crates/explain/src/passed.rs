@@ -12,7 +12,7 @@ pub(crate) fn passed<'a>(run: &Run, space: &Space<'a>, memory: &Memory<'a>) -> V
     let mut all: Vec<PassedUse> = Vec::new();
     for entry in &run.passed {
         let objects: Vec<_> = entry.object.iter().cloned().collect();
-        let found = memory.at(entry.address, u64::from(entry.size), &objects);
+        let found = memory.named(entry.address, u64::from(entry.size), &objects);
         let object = found.object.name.clone();
         let place = space.call_place(entry.pc);
         let same = |known: &PassedUse| known.object == object && known.at == place && known.kind == entry.kind;

@@ -53,6 +53,12 @@ impl<'a> Space<'a> {
         frames
     }
 
+    /// The function at `pc` in a library whose debug information is kept apart.
+    pub fn library_function(&self, pc: u64) -> Option<String> {
+        let spot = self.spot(pc)?;
+        spot.image.library()?.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name))
+    }
+
     /// The functions at the call that returns to `pc`: the call may be the last thing its line does.
     pub fn callers_at(&self, pc: u64) -> Rc<[Frame]> {
         self.frames_at(pc.saturating_sub(1))
@@ -115,7 +121,7 @@ impl<'a> Space<'a> {
         for number in self.wanting.borrow().iter() {
             let (module, image) = self.modules[*number];
             let system = module.path.starts_with("/lib/") || module.path.starts_with("/usr/lib/");
-            if let (Some(problem), false) = (image.problem(), system) {
+            if !system && let Some(problem) = image.problem() {
                 let text = format!("{}: {problem}, so what lies in it is named by symbol or offset only", module.path);
                 notes.push(Note { text, at: None, count: 1 });
             }

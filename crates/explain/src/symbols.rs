@@ -31,6 +31,8 @@ impl Symbols {
                 SymbolKind::Data => &mut symbols.data,
                 _ => continue,
             };
+            // A linker's symbols have a version there.
+            let (name, _) = name.split_once('@').unwrap_or((name, ""));
             list.push(Symbol { address: symbol.address(), bytes: symbol.size(), raw_name: name.to_owned() });
         }
         for list in [&mut symbols.code, &mut symbols.data] {
