@@ -144,9 +144,8 @@ impl Image {
         self.own.as_ref().or_else(|| self.loaded.get_or_init(apart).as_ref())
     }
 
-    /// The symbols of a library whose debug information is kept apart: names for what needs no more, as every thread begins
-    /// there and most programs print.
-    pub fn library(&self) -> Option<&Symbols> {
+    /// The symbols of a file whose debug information is kept apart.
+    pub fn symbols_apart(&self) -> Option<&Symbols> {
         self.apart.as_ref()?;
         Some(self.symbols_apart.get_or_init(|| self.read_apart(Symbols::read).unwrap_or_default()))
     }
@@ -193,8 +192,8 @@ mod tests {
         let file = object::File::parse(&*bytes).unwrap();
         let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap().address();
         let library = Image { apart: Some(program), ..Image::default() };
-        assert_eq!(library.library().unwrap().code_at(main).unwrap().raw_name, "main");
+        assert_eq!(library.symbols_apart().unwrap().code_at(main).unwrap().raw_name, "main");
         assert!(library.loaded.get().is_none());
-        assert!(library.debug().is_some() && Image::default().library().is_none());
+        assert!(library.debug().is_some() && Image::default().symbols_apart().is_none());
     }
 }

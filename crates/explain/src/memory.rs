@@ -101,7 +101,7 @@ impl<'a> Memory<'a> {
     pub fn named(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
         let library = || {
             let spot = self.space.spot(address)?;
-            Some(Thing::of_symbol(spot, spot.image.library()?.data_at(spot.address)?))
+            Some(Thing::of_symbol(spot, spot.library()?.data_at(spot.address)?))
         };
         match library() {
             Some(thing) => {

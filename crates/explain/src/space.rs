@@ -3,7 +3,7 @@
 use crate::code::{self, Frame};
 use crate::dwarf::{Debug, Die};
 use crate::images::{Image, Images};
-use crate::symbols::demangle;
+use crate::symbols::{Symbols, demangle};
 use crate::types::{Note, Place, base_name};
 use corefold_recording::Module;
 use gimli::constants as c;
@@ -56,7 +56,7 @@ impl<'a> Space<'a> {
     /// The function at `pc` in a library whose debug information is kept apart.
     pub fn library_function(&self, pc: u64) -> Option<String> {
         let spot = self.spot(pc)?;
-        spot.image.library()?.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name))
+        spot.library()?.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name))
     }
 
     /// The functions at the call that returns to `pc`: the call may be the last thing its line does.
@@ -75,7 +75,12 @@ impl<'a> Space<'a> {
         };
         let symbol = spot.image.symbols.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name));
         if let Some(debug) = spot.image.debug() {
-            let frames = code::frames(debug, spot.address, symbol.clone());
+            let mut frames = code::frames(debug, spot.address, symbol.clone());
+            for frame in &mut frames {
+                if let Some(name) = initialisers(&frame.function, base_name(&spot.module.path)) {
+                    frame.function = name;
+                }
+            }
             if !frames.is_empty() {
                 return frames;
             }
@@ -120,8 +125,9 @@ impl<'a> Space<'a> {
         notes.extend(self.modules.iter().flat_map(|(module, image)| unseen_assembly(module, image)));
         for number in self.wanting.borrow().iter() {
             let (module, image) = self.modules[*number];
-            let system = module.path.starts_with("/lib/") || module.path.starts_with("/usr/lib/");
-            if !system && let Some(problem) = image.problem() {
+            if !is_systems(module)
+                && let Some(problem) = image.problem()
+            {
                 let text = format!("{}: {problem}, so what lies in it is named by symbol or offset only", module.path);
                 notes.push(Note { text, at: None, count: 1 });
             }
@@ -130,7 +136,19 @@ impl<'a> Space<'a> {
     }
 }
 
-impl Spot<'_> {
+/// Is it a library of the distribution's?
+fn is_systems(module: &Module) -> bool {
+    ["/lib", "/usr/lib"].iter().any(|folder| module.path.starts_with(folder))
+}
+
+impl<'a> Spot<'a> {
+    /// The symbols of a distribution's library, if it keeps the debug information apart: names for what needs no more, as every
+    /// thread begins there and most programs print.
+    pub fn library(&self) -> Option<&'a Symbols> {
+        let is_library = self.number > 0 && is_systems(self.module);
+        is_library.then(|| self.image.symbols_apart())?
+    }
+
     /// `libfoo.so+0x1234`.
     pub fn as_offset(&self) -> String {
         format!("{}+{:#x}", base_name(&self.module.path), self.address)
