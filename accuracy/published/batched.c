@@ -17,7 +17,9 @@ struct cache {
 	unsigned adds;
 	atomic_bool is_reset;
 };
+#ifdef CACHE
 static _Thread_local struct cache **caches;
+#endif
 static _Alignas(128) volatile long plain;
 static _Thread_local volatile long own;
 static atomic_long shard[2048];
@@ -30,6 +32,7 @@ static void prepare(int threads)
 #endif
 }
 
+#ifdef CACHE
 static struct cache *cache_of_thread(void)
 {
 	if (!caches) {
@@ -58,6 +61,7 @@ static void add(void)
 		cache->adds = 0;
 	}
 }
+#endif
 
 static void increment(int thread)
 {
@@ -71,8 +75,10 @@ static void increment(int thread)
 #elif defined(SHARDED)
 	/* Adjacent atomics; the thread's number hashed decides. */
 	atomic_fetch_add_explicit(&shard[(unsigned)thread * 2654435761u >> 21], 1, memory_order_relaxed);
-#else
+#elif defined(CACHE)
 	add();
+#else
+#error "one of CACHE=N, PLAIN, TLS, ATOMIC, SHARDED"
 #endif
 }
 

@@ -51,7 +51,9 @@ fn core_parameters_decide_the_cost_of_code() {
         let other = of(&[RENAMED, (key, value)]);
         let near = |of: &BTreeMap<String, f64>, expected: f64| (of[key] / expected - 1.0).abs() < 0.15;
         assert!(near(&base, usual) && near(&other, changed), "{key}: {} then {}", base[key], other[key]);
-        for (name, figure) in base.iter().filter(|(name, _)| *name != key) {
+        // The calls of the loop with a fence that waits for nothing take branches as well.
+        let hangs = |name: &str| name == key || (name, key) == ("fence_alone", "core.taken_branch");
+        for (name, figure) in base.iter().filter(|(name, _)| !hangs(name)) {
             assert!((other[name] / figure - 1.0).abs() < 0.02, "{key}: {name} {figure} became {}", other[name]);
         }
     }

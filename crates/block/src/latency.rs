@@ -51,11 +51,6 @@ pub fn unlocked(instruction: &Instruction) -> Option<Timing> {
     waits.then_some(Timing::simple(1))
 }
 
-/// Do later instructions wait for it, and it for all earlier ones?
-pub fn serializes(instruction: &Instruction, core: &Core) -> bool {
-    core.fence_serializes && instruction.mnemonic() == Mnemonic::Mfence
-}
-
 fn locked(instruction: &Instruction) -> bool {
     let exchange = instruction.mnemonic() == Mnemonic::Xchg && instruction.op_kinds().any(|k| k == OpKind::Memory);
     instruction.has_lock_prefix() || exchange

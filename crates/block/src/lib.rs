@@ -26,7 +26,6 @@ mod branch;
 pub mod clang;
 mod counters;
 mod cycles;
-mod drained;
 mod folding;
 pub mod inline;
 mod instruction;
@@ -37,6 +36,7 @@ mod part;
 mod path;
 mod pipeline;
 mod predictor;
+mod results;
 pub mod rustc;
 mod set;
 mod success;
@@ -51,6 +51,7 @@ mod ways;
 pub use between::{LEAVES, between};
 pub use branch::ways as branch_ways;
 pub use predictor::{History, Predictor};
+pub use results::{Results, results};
 pub use target::call_leaves;
 pub use trail::{Pairs, Trail};
 pub use unhooked::{Unhooked, calls_unhooked, comes_by_a_hook, unhooked_calls};
@@ -142,8 +143,6 @@ pub struct Core {
     pub rmw: u32,
     /// A full fence that no hook replaces.
     pub fence: u32,
-    /// `mfence` also waits for the results of all earlier instructions, and later ones for it.
-    pub fence_serializes: bool,
     /// From a store until a load of the same word has what it stored.
     pub forward: u32,
     /// The same where both name the word by a register and a constant, which some cores recognise early.
@@ -187,7 +186,7 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
 /// The same in a function that returns to `returns_to`: where no loop of its own leads through the block, one of its
 /// caller may.
 pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64>, core: &Core) -> Cost {
-    cost_at(code, Place { head: return_address, returns_to, rounds: None, lean: None, before: None }, core).cost
+    cost_at(code, Place { head: return_address, returns_to, rounds: None, lean: None }, core).cost
 }
 
 /// A block, and what is known of its context.
@@ -201,8 +200,6 @@ pub struct Place {
     pub rounds: Option<u32>,
     /// Its branch's bias, where that is known.
     pub lean: Option<Lean>,
-    /// A block that its thread has executed before, and where that one's function returns to.
-    pub before: Option<(u64, Option<u64>)>,
 }
 
 /// How often a block's branch leads to one of the two blocks that it may lead to.
@@ -230,9 +227,7 @@ pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
     let walk = walk::walk(code, place.head);
     let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
-    let drained = drained::ticks(code, place, &walk, core);
     let (ticks, inner) = cycles::in_loops(code, place, walk, flat, core);
-    let ticks = ticks.max(drained);
     let cost = Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() };
     Found { cost, inner }
 }

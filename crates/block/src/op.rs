@@ -3,7 +3,7 @@
 use crate::instruction::{
     access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads, partial, step, unissued,
 };
-use crate::latency::{LOAD, Timing, serializes, timing, unlocked};
+use crate::latency::{LOAD, Timing, timing, unlocked};
 use crate::set::{FLAGS, Place, Set, place};
 use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
@@ -28,8 +28,6 @@ pub struct Op {
     /// A locked operation or a full fence: waits for all before it. Loads after it do not wait, as cores carry them
     /// out early and look again only if another CPU wrote meanwhile.
     pub orders: bool,
-    /// A fence that later instructions wait for.
-    pub serializes: bool,
     /// The word of a locked operation.
     pub locked: Option<Address>,
     /// Cycles of its latency that the model adds.
@@ -126,7 +124,6 @@ impl<'a> Builder<'a> {
             timing,
             handed: Set::EMPTY,
             orders: false,
-            serializes: false,
             locked: None,
             modelled: 0,
             instructions,
@@ -174,7 +171,6 @@ impl<'a> Builder<'a> {
             timing,
             handed: Set::EMPTY,
             orders: unlocked(instruction).is_some(),
-            serializes: serializes(instruction, self.core),
             locked: None,
             modelled: 0,
             instructions: 1,

@@ -84,15 +84,6 @@ fn halves(path: &Path, rounds: usize, core: &Core) -> (Pipeline, u64) {
     (pipeline, ticks * 2 / rounds as u64)
 }
 
-/// How long the operations from `first` on take to issue after the others, without what the model adds.
-pub fn issuing(ops: &[Op], first: usize, core: &Core) -> u64 {
-    let mut pipeline = Pipeline::new(core);
-    ops[..first].iter().for_each(|op| pipeline.step(op));
-    let begun = pipeline.issued;
-    ops[first..].iter().for_each(|op| pipeline.step(op));
-    (pipeline.issued - begun).saturating_sub(modelled(&ops[first..]))
-}
-
 fn modelled(ops: &[Op]) -> u64 {
     ops.iter().map(|op| u64::from(op.modelled) * TICKS).sum()
 }
@@ -181,9 +172,6 @@ impl Pipeline {
             self.written.insert(address, Ready { at: ready.at + u64::from(handing_on) * TICKS, ..ready });
         }
         self.retired = self.retired.max(ready.at);
-        if op.serializes {
-            self.issued = self.retired;
-        }
         if op.timing.slots > 0 {
             let place = self.entered % self.reorder.len();
             self.reorder[place] = self.retired;

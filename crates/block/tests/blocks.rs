@@ -4,7 +4,7 @@
 mod bytes;
 
 use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, CORE, FENCE, START};
-use corefold_block::{Core, Lean, Place, cost, cost_at, cost_called};
+use corefold_block::{Core, Lean, Place, cost, cost_at, cost_called, results};
 
 trait Costs {
     /// Of the block that ends here: cycles and instructions.
@@ -126,38 +126,25 @@ fn a_fence_takes_an_instruction_only_if_it_is_sequentially_consistent() {
     assert_eq!([fence(2), fence(3), fence(5)], [(0.0, 0), (0.0, 0), (0.25, 1)]);
 }
 
-const IMUL_RCX: &[u8] = &[0x48, 0x0f, 0xaf, 0xc9];
 const MFENCE: &[u8] = &[0x0f, 0xae, 0xf0];
 
 #[test]
-fn what_follows_an_mfence_waits_for_it_where_the_machine_says_so() {
-    // imul rbx, rbx four times, of which each waits for the one before, also for that of the last round; mfence
-    let chain = [&[0x48, 0x0f, 0xaf, 0xdb].repeat(4), MFENCE].concat();
-    let (beside, after) = (round(&chain, |_| {}), round(&chain, |core| core.fence_serializes = true));
-    assert!((33.0..35.0).contains(&beside) && (45.0..48.0).contains(&after), "{beside} {after}");
-}
-
-#[test]
-fn an_mfence_waits_for_what_the_block_before_has_begun() {
-    // A block: imul rcx, rcx ten times; call rax, which gets rcx. One that leads nowhere: ret. The function: its block's own
-    // call; mfence; mov [rbx], rcx; ret.
-    let caller = Bytes::new().then(&IMUL_RCX.repeat(10)).then(&[0xff, 0xd0, 0xc3]);
-    let (returns_to, elsewhere) = (START + 42, START + 42);
-    let function = caller.call(BLOCK).then(MFENCE).then(&[0x48, 0x89, 0x0b, 0xc3]);
-    let (head, last) = (START + 48, START + 48 + 7);
-    // One whose function returns to `call rax`: imul rcx, rcx ten times; ret.
-    let code = function.then(&IMUL_RCX.repeat(10)).then(&[0xc3]);
-    let of = |before, fence_serializes| {
-        let place = Place { head, returns_to: Some(returns_to), rounds: None, lean: None, before };
-        cost_at(&code, place, &Core { fence_serializes, ..CORE }).cost.cycles()
+fn results_come_later_than_their_instructions_issue() {
+    // imul rcx, rcx ten times
+    let chain = [0x48, 0x0f, 0xaf, 0xc9].repeat(10);
+    let of = |code: Bytes, head, returns_to| {
+        let found = results(&code.then(&[0xc3]), head, returns_to, &CORE);
+        (found.after / 16, found.left / 16, found.to_fence)
     };
-    let alone = of(None, true);
-    let longer = |before| of(before, true) - alone;
-    assert!((25.0..30.0).contains(&longer(Some((START, None)))), "{}", longer(Some((START, None))));
-    let returned = longer(Some((last, Some(START + 40))));
-    assert!((25.0..30.0).contains(&returned), "through a return: {returned}");
-    assert_eq!(longer(Some((elsewhere, None))), 0.0, "it does not lead there");
-    assert_eq!(of(Some((START, None)), false), of(None, false));
+    // call rax, and what comes behind it later; mfence and the same; lock add qword [rbx], 1, whose time the model adds
+    let (call, fence, add) = (&[0xff, 0xd0][..], MFENCE, &[0xf0, 0x48, 0x83, 0x03, 0x01][..]);
+    assert_eq!(of(Bytes::new().then(&chain).then(call).then(&chain), START, None), (30, 27, false));
+    assert_eq!(of(Bytes::new().then(&chain).then(fence).then(&chain), START, None), (30, 27, true));
+    assert!(of(Bytes::new().then(add).then(call), START, None).1 <= 1);
+    // A function returns to a place behind it: to the chain, and there to a fence.
+    let function = Bytes::new().then(&[0xc3]).then(&chain);
+    assert_eq!(of(function.then(fence), START, Some(START + 1)), (30, 27, true));
+    assert!(of(Bytes::new().then(&[0xc3]).then(&chain), START, None).1 <= 1);
 }
 
 #[test]
@@ -244,7 +231,7 @@ fn ways_round_count_as_often_as_they_are_gone() {
     let long = head.call(BLOCK).then(&[0x48, 0x0f, 0xaf, 0xc9].repeat(8)).then(&[0x48, 0x89, 0x4b, 0x40, 0xeb, 0xc8]);
     let both = long.call(BLOCK).then(&[0xeb, 0xc1]);
     let of = |lean| {
-        let place = Place { head: START + 5, returns_to: None, rounds: None, lean, before: None };
+        let place = Place { head: START + 5, returns_to: None, rounds: None, lean };
         cost_at(&both, place, &CORE).cost.cycles()
     };
     let leaning = |visits| of(Some(Lean { way: START + 61, visits }));

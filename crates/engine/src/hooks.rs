@@ -13,6 +13,7 @@ mod inline;
 pub mod l1_refill;
 pub mod limit;
 pub mod polls;
+pub mod results;
 pub mod rounds;
 mod settle;
 mod skip;

@@ -100,7 +100,7 @@ impl<'a> Memory<'a> {
     /// The same by less: of a library whose debug information is kept apart, the symbol.
     pub fn named(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
         let library = || {
-            let spot = self.space.spot(address)?;
+            let spot = self.space.spot(address).filter(|_| objects.is_empty() && self.label_at(address).is_none())?;
             Some(Thing::of_symbol(spot, spot.library()?.data_at(spot.address)?))
         };
         match library() {

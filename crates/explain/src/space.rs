@@ -56,7 +56,10 @@ impl<'a> Space<'a> {
     /// The function at `pc` in a library whose debug information is kept apart.
     pub fn library_function(&self, pc: u64) -> Option<String> {
         let spot = self.spot(pc)?;
-        spot.library()?.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name))
+        let symbol = spot.library()?.code_at(spot.address)?;
+        // gcc marks parts and clones of a function by a suffix.
+        let whole = symbol.raw_name.split_once('.').map_or(symbol.raw_name.as_str(), |(name, _)| name);
+        Some(demangle(whole))
     }
 
     /// The functions at the call that returns to `pc`: the call may be the last thing its line does.
@@ -138,7 +141,7 @@ impl<'a> Space<'a> {
 
 /// Is it a library of the distribution's?
 fn is_systems(module: &Module) -> bool {
-    ["/lib", "/usr/lib"].iter().any(|folder| module.path.starts_with(folder))
+    ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"].iter().any(|folder| module.path.starts_with(folder))
 }
 
 impl<'a> Spot<'a> {

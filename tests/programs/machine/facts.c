@@ -59,6 +59,15 @@ static __attribute__((noinline)) void fence_serializes(long rounds)
 		function(rounds / (i + 1));
 }
 
+/* For one caller it waits, and not for another. */
+static __attribute__((noinline)) void fence_alone(long rounds)
+{
+	void (*volatile function)(long) = fenced;
+
+	for (long i = 0; i < rounds; i++)
+		function(rounds);
+}
+
 /* Four times what any first level holds, and half of what a second does. */
 enum { LINES = 2048 };
 static struct { _Alignas(64) volatile long word[8]; } lines[LINES];
@@ -99,6 +108,7 @@ int main(void)
 	show("core.taken_branch", taken_branch);
 	show("core.scheduler", scheduler);
 	show("core.fence_serializes", fence_serializes);
+	show("fence_alone", fence_alone);
 	l2_line_stored(LINES);
 	show("cache.l2_line_stored", l2_line_stored);
 	l2_line(LINES);

@@ -7,7 +7,6 @@ pub const CORE: Core = Core {
     pause: 140,
     rmw: 18,
     fence: 33,
-    fence_serializes: false,
     forward: 5,
     renamed: 5,
     reload: 5,

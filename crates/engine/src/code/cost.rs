@@ -29,7 +29,6 @@ pub fn core() -> Core {
         pause,
         rmw,
         fence,
-        fence_serializes,
         forward,
         renamed,
         reload,
@@ -39,20 +38,7 @@ pub fn core() -> Core {
         taken_branch,
         ..
     } = engine().launch.machine.core;
-    Core {
-        width: width.max(1),
-        pause,
-        rmw,
-        fence,
-        fence_serializes,
-        forward,
-        renamed,
-        reload,
-        window,
-        scheduler,
-        chains,
-        taken_branch,
-    }
+    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window, scheduler, chains, taken_branch }
 }
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.

@@ -10,6 +10,8 @@ use crate::engine::note;
 use crate::hooks::access::{range_read, range_update, range_write, stores_anywhere};
 use crate::hooks::atomics;
 use crate::hooks::blocks;
+use crate::hooks::branches;
+use crate::hooks::results;
 use crate::hooks::wide;
 use crate::hot::{CAPTURED, Captured, HOT, hot};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
@@ -65,7 +67,12 @@ pub extern "C" fn around(frame: &Frame) {
         }
         Kind::Write | Kind::Update | Kind::Atomic => announce(word, address(frame, word), frame.pc),
         Kind::Done => finish(),
-        Kind::Fence => atomics::fence(),
+        Kind::Fence => {
+            if results::mfence() {
+                branches::start_anew();
+            }
+            atomics::fence();
+        }
         Kind::String => string(frame, word),
         Kind::Block => {
             captured().comes_round = 1;

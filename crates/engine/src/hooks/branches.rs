@@ -11,12 +11,13 @@ use crate::code::cost::core;
 use crate::code::mapped::Mapped;
 use crate::engine::{computed, engine};
 use crate::hooks::delays;
+use crate::hooks::results;
 use crate::hooks::rounds;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
 use crate::scheduling::unhooked;
-use crate::state::hooks::{Before, Branching, DEEPEST};
+use crate::state::hooks::{Branching, DEEPEST};
 use alloc::vec::Vec;
 use corefold_block::{Lean, Predictor, Unhooked, branch_ways};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
@@ -72,8 +73,6 @@ struct Block {
     /// How many pending branches may lead here, and visits since one did.
     awaited: u32,
     others: u16,
-    /// The block before it, when it was first visited.
-    before: Before,
     /// Where its branch may lead.
     ways: Option<[u32; 2]>,
     /// What is known of that so far; none: learnt.
@@ -90,11 +89,14 @@ struct Slow {
     unhooked: Unhooked,
     /// A seed's schedule may hold the thread up before it calls code without hooks.
     is_held_up: bool,
+    /// A fence may have to wait for its results.
+    results_matter: bool,
 }
 
 impl Slow {
-    const UNKNOWN: Slow = Slow { pauses: u32::MAX, unhooked: Unhooked::Never, is_held_up: false };
-    const NO: Slow = Slow { pauses: 0, unhooked: Unhooked::Never, is_held_up: false };
+    const UNKNOWN: Slow =
+        Slow { pauses: u32::MAX, unhooked: Unhooked::Never, is_held_up: false, results_matter: false };
+    const NO: Slow = Slow { pauses: 0, ..Slow::UNKNOWN };
 
     #[cold]
     fn of(pc: u64) -> Slow {
@@ -102,6 +104,7 @@ impl Slow {
             pauses: corefold_block::pauses(&Mapped, pc),
             unhooked: unhooked::learn(pc),
             is_held_up: engine().sim.delays.is_some() && unhooked::may_call(pc),
+            results_matter: results::matter(pc),
         })
     }
 }
@@ -115,7 +118,6 @@ const BLANK: Block = Block {
     slow: Slow::UNKNOWN,
     awaited: 0,
     others: 0,
-    before: None,
     ways: None,
     branch: None,
     learnt: None,
@@ -165,6 +167,9 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
         if slow.pauses > 0 {
             current().spins.pauses(computed(slow.pauses * engine().launch.machine.core.pause));
         }
+        if slow.results_matter {
+            results::begin(pc);
+        }
         if slow.unhooked != Unhooked::Never {
             unhooked::calls(slow.unhooked);
         }
@@ -187,7 +192,7 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
     let fiber = current();
     with(|branches| {
         branches.arrive(at, &mut fiber.branches);
-        branches.meet(at, entry, pc, fiber.branches.before);
+        branches.meet(at, entry, pc);
         let cost = match branches.block(at).cost {
             0 => branches.cost_now(at, pc),
             cost => cost,
@@ -198,8 +203,6 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
             (block.branch, block.learnt) = (None, None);
         }
         branches.depart(at, &mut fiber.branches, penalty);
-        let returns_to = fiber.calls(hot!().frames).next();
-        fiber.branches.before = Some((pc, returns_to));
         let block = branches.block(at);
         block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
         (if block.cost == 0 { cost } else { block.cost }, block.known)
@@ -216,7 +219,7 @@ pub fn count_cycles() {
 impl Branches {
     /// What the block costs as far as is known, its branch aside.
     fn cost_now(&mut self, at: u32, pc: u64) -> u32 {
-        let (cost, known) = rounds::visit(pc, self.block(at).before);
+        let (cost, known) = rounds::visit(pc);
         if known {
             let block = self.block(at);
             (block.base, block.cost) = (cost, cost);
@@ -277,12 +280,12 @@ impl Branches {
     }
 
     /// The first visit of a block, or of another one at the same place: an entry that was filled is empty.
-    fn meet(&mut self, at: u32, entry: *mut u32, pc: u64, before: Before) {
+    fn meet(&mut self, at: u32, entry: *mut u32, pc: u64) {
         let block = self.block(at);
         if block.entry == entry && !block.known {
             return;
         }
-        *block = Block { pc, entry, awaited: block.awaited, before, ..BLANK };
+        *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
         let ways = deep(|| branch_ways(&Mapped, pc, &core())).map(|ways| ways.map(|way| self.number(way)));
         let block = self.block(at);
         (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
@@ -342,8 +345,7 @@ impl Branches {
             block.branch = is_other.then(Branch::default);
             return;
         }
-        let Block { pc, before, .. } = *self.block(at);
-        let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(pc, before, lean));
+        let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(self.blocks[at as usize].pc, lean));
         let block = self.block(at);
         block.cost = raised(cost.unwrap_or(block.base), branch.penalty(penalty));
         block.learnt = Some(branch);

@@ -7,7 +7,6 @@ use crate::code::mapped::Mapped;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
-use crate::state::hooks::Before;
 use corefold_block::{Found, Lean, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -59,49 +58,49 @@ struct Waiting {
 }
 
 /// The packed cost of a visit of the block at `pc` that is not known yet, and whether it is known now.
-pub fn visit(pc: u64, before: Before) -> (u32, bool) {
-    ROUNDS.with(|rounds| rounds.visit(pc, before))
+pub fn visit(pc: u64) -> (u32, bool) {
+    ROUNDS.with(|rounds| rounds.visit(pc))
 }
 
 impl Rounds {
-    fn visit(&mut self, pc: u64, before: Before) -> (u32, bool) {
+    fn visit(&mut self, pc: u64) -> (u32, bool) {
         let block = match self.waiting.get_mut(&pc) {
             Some(block) => block,
-            None => match first(pc, before) {
+            None => match first(pc) {
                 Ok(cost) => return (cost, true),
                 Err(block) => self.waiting.entry(pc).or_insert(block),
             },
         };
         block.visits += 1;
         let Waiting { inner, cost, visits } = *block;
-        let last = core::mem::replace(&mut current().last_unknown, pc);
+        let before = core::mem::replace(&mut current().last_unknown, pc);
         let counted = self.loops.entry(inner).or_default();
         if inner == pc {
-            counted.visit(last != pc);
+            counted.visit(before != pc);
         }
         let counted = *counted;
         if !counted.known && visits <= VISITS {
             return (cost, false);
         }
         self.waiting.remove(&pc);
-        (if inner == pc { known(pc, before, counted.rounds()) } else { cost }, true)
+        (if inner == pc { known(pc, counted.rounds()) } else { cost }, true)
     }
 }
 
 /// What the block costs, unless that depends on a trip count.
-fn first(pc: u64, before: Before) -> Result<u32, Waiting> {
-    let found = cost_of(place(pc, before));
+fn first(pc: u64) -> Result<u32, Waiting> {
+    let found = cost_of(place(pc, None));
     let cost = packed(found.cost.sixteenths.max(1));
     found.inner.map_or(Ok(cost), |inner| Err(Waiting { inner, cost, visits: 0 }))
 }
 
-fn known(pc: u64, before: Before, rounds: u32) -> u32 {
-    packed(cost_of(Place { rounds: Some(rounds), ..place(pc, before) }).cost.sixteenths.max(1))
+fn known(pc: u64, rounds: u32) -> u32 {
+    packed(cost_of(place(pc, Some(rounds))).cost.sixteenths.max(1))
 }
 
 /// What the block costs with this branch bias; none if that depends on its own trip count.
-pub fn leaning(pc: u64, before: Before, lean: Lean) -> Option<u32> {
-    let found = cost_of(Place { lean: Some(lean), ..place(pc, before) });
+pub fn leaning(pc: u64, lean: Lean) -> Option<u32> {
+    let found = cost_of(Place { lean: Some(lean), ..place(pc, None) });
     (found.inner != Some(pc)).then(|| packed(found.cost.sixteenths.max(1)))
 }
 
@@ -109,6 +108,6 @@ fn cost_of(place: Place) -> Found {
     deep(|| cost_at(&Mapped, place, &core()))
 }
 
-fn place(head: u64, before: Before) -> Place {
-    Place { head, returns_to: current().calls(hot!().frames).next(), rounds: None, lean: None, before }
+fn place(head: u64, rounds: Option<u32>) -> Place {
+    Place { head, returns_to: current().calls(hot!().frames).next(), rounds, lean: None }
 }

@@ -61,6 +61,8 @@ pub struct Fiber {
     pub frames_base: *mut u64,
     pub frames: *mut u64,
     pub wrote: u8,
+    /// When the results of its instructions so far are there, as far as a fence is to wait for them.
+    pub results_until: Ticks,
     pub spins: Spins,
     /// The last block it executed whose cost was not known.
     pub last_unknown: u64,
@@ -112,6 +114,7 @@ impl Fiber {
             frames_base: frames,
             frames,
             wrote: 0,
+            results_until: 0,
             spins: Spins::new(frames),
             last_unknown: 0,
             branches: Default::default(),

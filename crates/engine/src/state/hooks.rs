@@ -29,12 +29,7 @@ pub struct Branching {
     /// Blocks whose branch it has not yet reached, the latest last.
     pub pending: [u32; DEEPEST],
     pub count: usize,
-    /// The latest of the blocks that are not known yet.
-    pub before: Before,
 }
-
-/// A block that was executed before another, and where its function returns to.
-pub type Before = Option<(u64, Option<u64>)>;
 
 /// In a slot of a stack of calls: it returns to code with hooks; it returns to code without.
 pub const HOOKED: u64 = 1 << 62;
