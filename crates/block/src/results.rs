@@ -16,12 +16,15 @@ pub struct Results {
     pub left: u32,
     /// There is an `mfence`, up to which this is.
     pub to_fence: bool,
+    /// Its function returns there: what follows is another caller's next time.
+    pub returns: bool,
 }
 
 /// Where the block at `head` returns, the instructions behind the call, at `returns_to`, follow.
 pub fn results(code: &impl Code, head: u64, returns_to: Option<u64>, core: &Core) -> Results {
     let mut steps = straight(walk(code, head).steps);
-    if ends_in_return(&steps) {
+    let returns = ends_in_return(&steps);
+    if returns {
         steps.extend(returns_to.map(|at| straight(walk(code, at).steps)).unwrap_or_default());
     }
     let to_fence = steps.pop_if(|step| is_fence(step)).is_some();
@@ -29,7 +32,7 @@ pub fn results(code: &impl Code, head: u64, returns_to: Option<u64>, core: &Core
     path.ops.iter_mut().for_each(|op| op.modelled = 0);
     let after = pipeline::sixteenths(pipeline::run(path.ops.iter(), core));
     let left = after.saturating_sub(pipeline::sixteenths(path.flat_ticks(core)));
-    Results { after, left, to_fence }
+    Results { after, left, to_fence, returns }
 }
 
 /// What is executed one after the other before another block is, or up to the fence.

@@ -141,6 +141,7 @@ fn results_come_later_than_their_instructions_issue() {
     assert_eq!(of(Bytes::new().then(&chain).then(call).then(&chain), START, None), (30, 27, false));
     assert_eq!(of(Bytes::new().then(&chain).then(fence).then(&chain), START, None), (30, 27, true));
     assert!(of(Bytes::new().then(add).then(call), START, None).1 <= 1);
+    assert!(results(&Bytes::new().then(&[0xc3]), START, None, &CORE).returns);
     // A function returns to a place behind it: to the chain, and there to a fence.
     let function = Bytes::new().then(&[0xc3]).then(&chain);
     assert_eq!(of(function.then(fence), START, Some(START + 1)), (30, 27, true));

@@ -50,13 +50,14 @@ static __attribute__((noinline)) void fenced(long value)
 	word = value;
 }
 
-/* The function, which is called by a pointer, waits for the quotient before it needs it. */
+/* The function, which is called by a pointer, waits for the quotient before it needs it. What is divided by comes from one
+   that others have called first. */
 static __attribute__((noinline)) void fence_serializes(long rounds)
 {
 	void (*volatile function)(long) = fenced;
 
 	for (long i = 0; i < rounds; i++)
-		function(rounds / (i + 1));
+		function(rounds / same(i + 1));
 }
 
 /* For one caller it waits, and not for another. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `mfence` where it waits for the results of all earlier instructions (`core.fence_serializes`). From the first one on, a block
-//! whose results come later than its end, or that has an `mfence`, takes the slow path at each visit, and notes when they
-//! will be there.
+//! whose results come later than its end, or that has an `mfence` or returns, takes the slow path at each visit, and notes when
+//! they will be there.
 use crate::carrier::Carrier;
 use crate::code::cost::core;
 use crate::code::mapped::Mapped;
@@ -28,7 +28,8 @@ static KNOWN: Carrier<Known> = Carrier::new(Known { awaited: false, results: Has
 
 /// The running thread is at an `mfence`. Returns whether it is the first, so that blocks are to be learnt again.
 pub fn mfence() -> bool {
-    if !engine().launch.machine.core.fence_serializes {
+    let core = &engine().launch.machine.core;
+    if !core.fence_serializes || !core.chains {
         return false;
     }
     let first = KNOWN.with(|known| !core::mem::replace(&mut known.awaited, true));
@@ -40,7 +41,7 @@ pub fn mfence() -> bool {
 /// Is each visit of the block to note its results?
 pub fn matter(pc: u64) -> bool {
     let results = KNOWN.with(|known| known.awaited).then(|| of(pc)).unwrap_or_default();
-    results.to_fence || results.left >= LEAST
+    results.to_fence || results.returns || results.left >= LEAST
 }
 
 /// The running thread is at the head of such a block.
