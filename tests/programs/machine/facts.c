@@ -108,8 +108,9 @@ int main(void)
 	show("core.renamed", renamed);
 	show("core.taken_branch", taken_branch);
 	show("core.scheduler", scheduler);
-	show("core.fence_serializes", fence_serializes);
 	show("fence_alone", fence_alone);
+	same(0);
+	show("core.fence_serializes", fence_serializes);
 	l2_line_stored(LINES);
 	show("cache.l2_line_stored", l2_line_stored);
 	l2_line(LINES);
