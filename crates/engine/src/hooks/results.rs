@@ -40,7 +40,7 @@ pub fn mfence() -> bool {
 
 /// Is each visit of the block to note its results?
 pub fn matter(pc: u64) -> bool {
-    let results = KNOWN.with(|known| known.awaited).then(|| of(pc)).unwrap_or_default();
+    let results = if KNOWN.with(|known| known.awaited) { of(pc) } else { Results::default() };
     results.to_fence || results.returns || results.left >= LEAST
 }
 
