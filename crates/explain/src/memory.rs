@@ -86,9 +86,7 @@ impl<'a> Memory<'a> {
 
     /// What an access of `bytes` at `address` touches; `objects` are the heap objects thereabouts.
     pub fn at(&self, address: u64, bytes: u64, objects: &[Object]) -> Found {
-        let thing = self.thing(address, objects);
-        let field = thing.field(address, bytes);
-        Found { object: thing.object, field, function: thing.function }
+        self.thing(address, objects).found(address, bytes)
     }
 
     /// The object at `address`, and its type if that is known.
@@ -103,13 +101,7 @@ impl<'a> Memory<'a> {
             let spot = self.space.spot(address).filter(|_| objects.is_empty() && self.label_at(address).is_none())?;
             Some(Thing::of_symbol(spot, spot.library()?.data_at(spot.address)?))
         };
-        match library() {
-            Some(thing) => {
-                let field = thing.field(address, bytes);
-                Found { object: thing.object, field, function: thing.function }
-            }
-            None => self.at(address, bytes, objects),
-        }
+        library().unwrap_or_else(|| self.thing(address, objects)).found(address, bytes)
     }
 
     fn thing(&self, address: u64, objects: &[Object]) -> Thing<'a> {
@@ -242,6 +234,11 @@ impl<'a> Memory<'a> {
 }
 
 impl<'a> Thing<'a> {
+    fn found(self, address: u64, bytes: u64) -> Found {
+        let field = self.field(address, bytes);
+        Found { object: self.object, field, function: self.function }
+    }
+
     fn of_symbol(spot: Spot<'_>, symbol: &Symbol) -> Thing<'a> {
         let address = spot.module.base.wrapping_add(symbol.address);
         Thing::of_name(demangle(&symbol.raw_name), address, symbol.bytes, Storage::Global)

@@ -77,10 +77,11 @@ impl<'a> Space<'a> {
             return vec![Frame::named(format!("{pc:#x}"))];
         };
         let symbol = spot.image.symbols.code_at(spot.address).map(|symbol| demangle(&symbol.raw_name));
+        let made = |function: &str| initialisers(function, base_name(&spot.module.path));
         if let Some(debug) = spot.image.debug() {
             let mut frames = code::frames(debug, spot.address, symbol.clone());
             for frame in &mut frames {
-                if let Some(name) = initialisers(&frame.function, base_name(&spot.module.path)) {
+                if let Some(name) = made(&frame.function) {
                     frame.function = name;
                 }
             }
@@ -88,9 +89,8 @@ impl<'a> Space<'a> {
                 return frames;
             }
         }
-        if let Some(initialisers) = symbol.as_deref().and_then(|name| initialisers(name, base_name(&spot.module.path)))
-        {
-            return vec![Frame::named(initialisers)];
+        if let Some(name) = symbol.as_deref().and_then(made) {
+            return vec![Frame::named(name)];
         }
         self.miss(spot);
         vec![Frame::named(symbol.unwrap_or_else(|| spot.as_offset()))]

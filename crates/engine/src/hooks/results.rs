@@ -53,12 +53,11 @@ pub fn begin(pc: u64) {
 
 fn of(pc: u64) -> Results {
     let returns_to = current().calls(hot!().frames).next();
-    let find = || deep(|| corefold_block::results(&Mapped, pc, returns_to, &core()));
     let key = (pc, returns_to.unwrap_or(0));
     match KNOWN.with(|known| known.results.get(&key).copied()) {
         Some(results) => results,
         None => {
-            let results = find();
+            let results = deep(|| corefold_block::results(&Mapped, pc, returns_to, &core()));
             KNOWN.with(|known| known.results.insert(key, results));
             results
         }
