@@ -26,22 +26,23 @@ demo: build
 	@demo/run.sh $(BUILT)/corefold
 
 # The tiers, fastest first; their times are in README.md.
+test: export CARGO_INCREMENTAL ?= 0
 test:
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
-	@$(MAKE) --no-print-directory -j3 test-debug test-release kit-programs
+	@$(MAKE) --no-print-directory -j4 unit-tests lints release kit-test
 	$(E2E)
-	$(MAKE) kit-test
 
-# At once, as none keeps two cores busy all the time: cargo locks the folders of the two profiles apart. Make's job server (+)
-# shares the cores between them.
-.PHONY: test-debug test-release kit-programs
-test-debug:
+# At once, as none keeps two cores busy all the time: cargo locks the folders of the two profiles apart, and a folder while it
+# builds. Make's job server (+) shares the cores between the compilers.
+.PHONY: unit-tests lints release
+unit-tests:
+	+$(CARGO) test --locked
+lints:
 	+$(CARGO) clippy --locked --all-targets -- -D warnings
 	+$(CARGO) clippy --locked -p corefold-tests --all-targets -- -D warnings
-	+$(CARGO) test --locked
 	+$(E2E) --no-run
-test-release:
+release:
 	+$(CARGO) clippy --locked --release $(ENGINE) -- -D warnings
 	$(MAKE) build
 
@@ -50,9 +51,7 @@ KIT = $(MAKE) --no-print-directory -C kit OUT=$(abspath $(or $(CARGO_TARGET_DIR)
 kit-test:
 	@scripts/setup.sh test
 	$(KIT) -j$$(nproc) test-programs
-	$(KIT) test
-kit-programs:
-	+$(KIT) test-programs
+	$(KIT) -j1 test
 
 # The kit's file system as a mount: docs/corefold-fs.md. Needs libfuse3; without it the target says so.
 corefold-fs:
