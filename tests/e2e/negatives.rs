@@ -45,6 +45,19 @@ fn start_up_waits_are_not_counted_against_a_lock() {
     }
 }
 
+/// A loop that goes on when the word has changed does not wait for it, nor does one that updates it and goes on.
+#[test]
+fn who_looks_at_a_word_and_goes_on_does_not_wait_for_it() {
+    for (how, blamed) in [("compares", "the mutex journal"), ("maximum", ""), ("marks", "True sharing: look")] {
+        let program = program_with("truths/looked_at.c", &[]);
+        let report = Simulation::of(&program).cpus("1,16").args(&format!("{how} {{cpus}}")).report();
+        let spin = report.at(16).share("spin");
+        assert!(spin < 0.02, "{how}: {spin}");
+        let text = cause(&report).1;
+        assert!(text.contains(blamed) && !text.contains("spun word"), "{how}: {text}");
+    }
+}
+
 /// A wait after a thread's work, or of a thread that never gets any, is for nothing to begin.
 #[test]
 fn idle_threads_at_the_end_are_no_start_up_waits() {

@@ -12,7 +12,7 @@ pub use words::how_it_failed;
 use crate::accuracy::CodeKind;
 use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
-use crate::locks::{self, LockGroup, before_work, blamable};
+use crate::locks::{self, LockGroup, before_work};
 use crate::units;
 use corefold_explain::{Function, LockUse, pattern};
 use corefold_recording::LockKind;
@@ -154,7 +154,7 @@ fn is_why_idle(point: &Point, cause: &Cause) -> bool {
     }
     let run = &point.explained.run;
     // Of all locks: threads that hold one while they wait for another keep others waiting.
-    let waited: u64 = point.explained.locks.iter().map(|lock| blamable(lock, run)).sum();
+    let waited: u64 = locks::groups(point.explained).iter().map(|group| group.blamable).sum();
     let idle = run.cycles.saturating_mul(u64::from(run.cpus)).saturating_sub(cpu_time(point));
     let explained = |of: u64| units::share(waited, of) >= LOCK_EXPLAINS_IDLE;
     explained(run.time.total()) || explained(idle)

@@ -17,7 +17,7 @@ pub struct LockGroup<'a> {
     pub contended: u64,
     pub wait_cycles: u64,
     pub hold_cycles: u64,
-    /// [`blamable`] cycles of all, and of the one that has most.
+    /// Cycles waited that say something against them: of all, and of the one that has most.
     pub blamable: u64,
     pub worst_blamable: u64,
 }
@@ -78,6 +78,7 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
         groups[at].add(lock, &explained.run);
     }
     for group in &mut groups {
+        group.blamable = group.blamable.saturating_sub(of_one_waiter(group.kind, &explained.run));
         group.locks.sort_by_key(|lock| Reverse(lock.wait_cycles));
     }
     groups.sort_by_key(|group| Reverse(group.wait_cycles));
@@ -93,7 +94,7 @@ impl<'a> LockGroup<'a> {
         self.contended += lock.contended;
         self.wait_cycles += lock.wait_cycles;
         self.hold_cycles += lock.hold_cycles;
-        self.blamable += blamable(lock, run);
+        self.blamable += waited_at_work(lock, run);
         self.worst_blamable = self.worst_blamable.max(blamable(lock, run));
     }
 }
@@ -113,15 +114,20 @@ pub fn before_work(lock: &LockUse, run: &RunFacts) -> u64 {
     }
 }
 
-/// Cycles waited for `lock` that say something against it. One thread that waits all the time until the
-/// others are done is not counted against what it waits for.
-pub fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
-    let waited = lock.wait_cycles.saturating_sub(before_work(lock, run));
-    match lock.kind {
-        LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => {
-            waited.saturating_sub(run.cycles)
-        }
-        _ => waited,
+/// Cycles waited for `lock` that say something against it, if it is the only one.
+fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
+    waited_at_work(lock, run).saturating_sub(of_one_waiter(lock.kind, run))
+}
+
+fn waited_at_work(lock: &LockUse, run: &RunFacts) -> u64 {
+    lock.wait_cycles.saturating_sub(before_work(lock, run))
+}
+
+/// One thread that waits all the time until the others are done is not counted against what it waits for.
+fn of_one_waiter(kind: LockKind, run: &RunFacts) -> u64 {
+    match kind {
+        LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => run.cycles,
+        _ => 0,
     }
 }
 
@@ -129,6 +135,16 @@ pub fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
 mod tests {
     use super::*;
     use crate::sample::{lock, run};
+
+    /// As in a ring whose members pass a token on: each waits at its own.
+    #[test]
+    fn the_thread_that_waits_for_the_others_is_taken_off_once() {
+        let mut run = run(4);
+        let cycles = run.run.cycles;
+        run.locks = (0..3).map(|i| lock(&format!("turn[{i}]"), LockKind::Semaphore, i * 64, cycles)).collect();
+        let group = &groups(&run)[0];
+        assert_eq!((group.blamable, group.worst_blamable), (2 * cycles, 0));
+    }
 
     #[test]
     fn elements_of_an_array_are_one() {

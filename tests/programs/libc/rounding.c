@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Each thread rounds as it says itself, whoever runs between; a new one as the one that made it. */
+/*
+ * Each thread rounds as it says itself, whoever runs between; a new one as the one that made it. And what its divisions have
+ * raised is raised for it alone.
+ */
 #include "check.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -13,7 +16,7 @@
 static const unsigned modes[THREADS] = { 0, 1, 2, 3 };
 static pthread_barrier_t all;
 static volatile double one = 1, ten = 10;
-static volatile long double long_one = 1, long_ten = 10;
+static volatile long double long_one = 1, long_ten = 10, nothing;
 
 /* What fesetround and fegetround do, which are in libm. */
 static void set(unsigned mode)
@@ -30,6 +33,15 @@ static int is(unsigned mode)
 
 	__asm__ __volatile__("fnstcw %0" : "=m"(x87));
 	return (x87 >> 10 & 3) == mode && (_mm_getcsr() >> 13 & 3) == mode;
+}
+
+/* That a division by zero was raised, as fetestexcept says; long doubles are divided by the x87. */
+static int x87_raised(void)
+{
+	unsigned short status;
+
+	__asm__ __volatile__("fnstsw %0" : "=m"(status));
+	return status >> 2 & 1;
 }
 
 static void *inherits(void *mode)
@@ -50,9 +62,12 @@ static void *work(void *argument)
 	_mm_setcsr(_mm_getcsr() | flush);
 	tenth = one / ten;
 	long_tenth = long_one / long_ten;
+	if (me == 2)
+		nothing = long_one / nothing;
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_barrier_wait(&all);
 		CHECK(is(mode) && (_mm_getcsr() & FLUSH_TO_ZERO) == flush);
+		CHECK(x87_raised() == (me == 2));
 		CHECK(one / ten == tenth && long_one / long_ten == long_tenth);
 	}
 	pthread_create(&child, NULL, inherits, (void *)(intptr_t)mode);

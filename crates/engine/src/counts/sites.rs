@@ -145,6 +145,19 @@ pub struct Passed {
 }
 
 impl Passed {
+    fn entry(&self, key: &Region) -> corefold_recording::Passed {
+        let site = self.counts.site(key.pc, key.kind, 0, self.size);
+        corefold_recording::Passed {
+            address: self.address,
+            size: self.size,
+            object: self.object.clone(),
+            pc: key.pc,
+            kind: site.kind,
+            transfers: self.transfers,
+            stall: site.stall,
+        }
+    }
+
     fn new(address: u64, size: u8) -> Passed {
         let object = crate::storage::objects::objects_on(address, 1).pop();
         Passed { address, size, object, transfers: [0; CLASSES], counts: Counts::default() }
@@ -348,23 +361,27 @@ impl Sites {
     }
 
     /// The `most` most expensive entries of uncontended transfers.
+    /// Those of one object, by the same place in the code, are one: there may be more regions than are told.
     pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
         let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
-        all.sort_unstable_by_key(|(key, p)| (core::cmp::Reverse(p.counts.stall), *key));
-        all.truncate(most);
-        let entry = |(key, p): &(Region, Passed)| {
-            let site = p.counts.site(key.pc, key.kind, 0, p.size);
-            corefold_recording::Passed {
-                address: p.address,
-                size: p.size,
-                object: p.object.clone(),
-                pc: key.pc,
-                kind: site.kind,
-                transfers: p.transfers,
-                stall: site.stall,
+        all.sort_unstable_by_key(|(key, _)| *key);
+        let mut list: Vec<corefold_recording::Passed> = Vec::new();
+        let mut first: HashMap<_, usize, FxBuildHasher> = HashMap::default();
+        for (key, passed) in all {
+            let entry = passed.entry(key);
+            let object = entry.object.as_ref().map(|object| (object.address, object.bytes, object.site));
+            let whole = object.map(|object| *first.entry((object, key.pc, key.kind)).or_insert(list.len()));
+            match whole.and_then(|at| list.get_mut(at)) {
+                Some(known) => {
+                    known.transfers.iter_mut().zip(entry.transfers).for_each(|(sum, count)| *sum += count);
+                    known.stall += entry.stall;
+                }
+                None => list.push(entry),
             }
-        };
-        all.into_iter().map(entry).collect()
+        }
+        list.sort_by_key(|entry| core::cmp::Reverse(entry.stall));
+        list.truncate(most);
+        list
     }
 
     fn line(&self, index: u32, bytes: u32) -> Line {

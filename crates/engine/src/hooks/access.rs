@@ -174,6 +174,9 @@ fn ends_spin_by_store(address: u64, pc: u64) {
         if hot!().traced == 0 && fiber.spins.stores_between(pc, address) {
             shown::show_stores(true);
         }
+        if hot!().wrote == TRIED {
+            fiber.spins.goes_on_after_update(pc, address);
+        }
         fiber.ends_spin();
         match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
             true => LOCKS.with(|locks| locks.not_taken(address)),

@@ -162,7 +162,8 @@ impl Fiber {
         self.on_cpu_since = clock;
         self.cpu = cpu;
         self.state = State::Running;
-        self.leaves_spin();
+        self.spins.left_cpu(self.wrote);
+        self.takes_back();
         fs_base::write_cpu_id(self.fs, cpu as u32);
     }
 
@@ -184,7 +185,7 @@ impl Fiber {
         self.takes_back();
     }
 
-    /// It has left its CPU, or accounts are made: that ends a spin which may go on.
+    /// Accounts are made: that ends a spin which may go on.
     pub fn leaves_spin(&mut self) {
         self.spins.forget(false);
         self.takes_back();
@@ -254,7 +255,7 @@ impl Fiber {
     }
 }
 
-/// Saves the callee-saved registers, with how to round (MXCSR and the x87's control word), and the stack pointer, and
+/// Saves the callee-saved registers, with how to round and what was raised (MXCSR, the x87's control word and flags), and the stack pointer, and
 /// goes on where `to` was saved. `between` is called in the middle, on the stack that ends at `apart`: nobody uses either of
 /// the two stacks then.
 #[unsafe(naked)]
@@ -269,19 +270,22 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Optio
         "sub rsp, 8",
         "stmxcsr [rsp]",
         "fnstcw [rsp + 4]",
+        "fnstsw [rsp + 6]",
         "mov [rdi], rsp",
         "test rdx, rdx",
         "jnz 4f",
         "mov eax, [rsp]",
-        "mov cx, [rsp + 4]",
+        "mov ecx, [rsp + 4]",
         "mov rsp, rsi",
         // Rarely others, and slow to set.
-        "cmp eax, [rsp]",
+        "1: cmp eax, [rsp]",
         "je 2f",
         "ldmxcsr [rsp]",
-        "2: cmp cx, [rsp + 4]",
-        "je 3f",
-        "fldcw [rsp + 4]",
+        "2: mov eax, [rsp + 4]",
+        "xor eax, ecx",
+        // What the x87 controls, and its flags.
+        "test eax, 0x3fffff",
+        "jne 5f",
         "3: add rsp, 8",
         "pop r15",
         "pop r14",
@@ -293,9 +297,25 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Optio
         "4: mov r12, rsi",
         "mov rsp, rcx",
         "call rdx",
+        "lea rsp, [r12 - 8]",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "fnstsw [rsp + 6]",
+        "mov eax, [rsp]",
+        "mov ecx, [rsp + 4]",
         "mov rsp, r12",
-        "ldmxcsr [rsp]",
-        "fldcw [rsp + 4]",
+        "jmp 1b",
+        // Its flags are loaded with its whole environment only.
+        "5: sub rsp, 32",
+        "fnstenv [rsp]",
+        "mov eax, [rsp + 32 + 4]",
+        "mov [rsp], ax",
+        "shr eax, 16",
+        "and eax, 0x3f",
+        "and word ptr [rsp + 4], 0x7f40",
+        "or [rsp + 4], ax",
+        "fldenv [rsp]",
+        "add rsp, 32",
         "jmp 3b",
     )
 }

@@ -5,7 +5,7 @@
 use crate::code::cost;
 use crate::counts::lock_table::LOCKS;
 use crate::engine::{engine, line_start};
-use crate::hot::{Captured, hot};
+use crate::hot::{Captured, TRIED, WROTE, hot};
 use crate::scheduling::alike::Alike;
 use crate::scheduling::look::{Look, NOTHING, Spun};
 use crate::scheduling::stack_stores::StackStores;
@@ -48,6 +48,8 @@ pub struct Spins {
     spinning: bool,
     /// Those of `looks` that have spun, a bit each: all of them are more lines than a look should touch.
     spun: u8,
+    /// Those of `looks` that have changed in the current spin.
+    changed: u8,
     /// Is anything in `looks`?
     any: bool,
     /// Until when spinning is counted, and the fiber's stall by then.
@@ -88,6 +90,7 @@ impl Spins {
             looks: [NOTHING; LOOKS],
             spinning: false,
             spun: 0,
+            changed: 0,
             any: false,
             counted: (0, 0),
             waits: Waits::default(),
@@ -192,7 +195,7 @@ impl Spins {
             return part;
         }
         if self.ended.pc == found.pc {
-            self.settle(true);
+            self.ended = NOTHING; // the loop has gone on after the change: only what ends it was waited for
         } else if self.turns.pc == found.pc
             && !backs_off
             && found.what != AccessKind::Rmw
@@ -278,9 +281,10 @@ impl Spins {
     /// A read that is no spin: the word has changed, or it is the first such read.
     fn replace(&mut self, found: &Found, stalled: Ticks, again: bool) {
         let slot = self.slot(found.pc);
-        let elsewhere = !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0);
-        if elsewhere || self.ended.pc == found.pc {
+        if !again && (self.looks[slot].spun.time > 0 || self.ended.pc != 0) {
             self.settle(true);
+        } else if self.ended.pc == found.pc {
+            self.ended = NOTHING;
         }
         let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
         let changed = again && self.looks[slot].value != value;
@@ -290,6 +294,7 @@ impl Spins {
         let look =
             Look { cpu, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun, calls };
         if changed && self.spun != 0 {
+            self.changed |= 1 << slot;
             self.ends(look);
         }
         self.looks[slot] = look;
@@ -327,13 +332,38 @@ impl Spins {
         self.paused > self.began.1 || self.rested.0 > self.began.0 || slots(self.spun).any(tried)
     }
 
+    /// Has the thread tried in vain to take another word, after it looked at those of its spin?
+    fn tried_elsewhere(&self) -> bool {
+        let last = self.looks.iter().filter(|look| look.pc != 0).max_by_key(|look| look.at);
+        let of_spin = |last: &Look| slots(self.spun).any(|slot| self.looks[slot].address == last.address);
+        last.is_some_and(|last| last.what == AccessKind::Rmw && !of_spin(last))
+    }
+
+    /// The fiber has left its CPU, as waiters do, unless it did something else before: it has stored, or tried to take another
+    /// word, such as a mutex.
+    pub fn left_cpu(&mut self, wrote: u8) {
+        let tried = |slot: usize| self.waits.tried(self.looks[slot].address);
+        let stored = wrote == WROTE || wrote == TRIED && !slots(self.spun).any(tried);
+        self.forget(stored || self.tried_elsewhere());
+    }
+
+    /// The thread looks again from `pc` after an update, and had seen no change before: neither has ended a spin.
+    pub fn goes_on_after_update(&mut self, pc: u64, address: u64) {
+        if self.spun != 0 && self.ended.pc == 0 && self.continues(pc, address) {
+            self.refuse();
+        }
+    }
+
     /// Charges a spin to the word that it waited for. If it is over, and no word has changed, it was none: a thread has read
     /// statistics, say. But who tries to take the word by an update has waited, or pauses in between, or leaves the CPU
     /// before anything else.
     fn settle(&mut self, over: bool) {
-        let ended = core::mem::take(&mut self.ended.pc);
+        let (ended, changed) = (core::mem::take(&mut self.ended.pc), core::mem::take(&mut self.changed));
         // An update that failed again and again has succeeded, if nothing was seen to change.
-        let weight = |slot: &usize| (self.looks[*slot].what == AccessKind::Rmw, self.looks[*slot].spun.time);
+        let weight = |slot: &usize| {
+            let look = &self.looks[*slot];
+            (look.what == AccessKind::Rmw, changed >> *slot & 1, look.spun.time)
+        };
         let Some(likely) = slots(self.spun).max_by_key(weight) else { return };
         let fails = self.looks[likely].what == AccessKind::Rmw;
         let places = slots(self.spun).map(|slot| self.looks[slot].pc);

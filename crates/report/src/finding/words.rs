@@ -5,7 +5,7 @@ mod lines;
 use super::remedy::guards_sleepers;
 use super::{Cause, SIGNIFICANT, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
-use crate::locks::{self, LockGroup, before_work, blamable};
+use crate::locks::{self, LockGroup, before_work};
 use crate::marks::Marks;
 use crate::units;
 use corefold_explain::{Function, LockUse, Place};
@@ -156,8 +156,8 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
 /// others wait.
 fn all_locks(point: &Point, lock: &LockGroup) -> String {
     let run = &point.explained.run;
-    let locks = point.explained.locks.iter().filter(|l| blamable(l, run) > 0);
-    let (count, waited) = locks.fold((0, 0), |(count, sum), l| (count + 1, sum + blamable(l, run)));
+    let groups = locks::groups(point.explained).into_iter().filter(|group| group.blamable > 0);
+    let (count, waited) = groups.fold((0, 0), |(count, sum), g| (count + g.locks.len(), sum + g.blamable));
     if count < 2 || waited < lock.wait_cycles.saturating_mul(3) / 2 {
         return String::new();
     }
