@@ -52,7 +52,8 @@ fn who_looks_at_a_word_and_goes_on_does_not_wait_for_it() {
         let program = program_with("truths/looked_at.c", &[]);
         let report = Simulation::of(&program).cpus("1,16").args(&format!("{how} {{cpus}}")).report();
         let spin = report.at(16).share("spin");
-        assert!(spin < 0.02, "{how}: {spin}");
+        // Unless the word happens to change at the last look.
+        assert!(spin < 0.1, "{how}: {spin}");
         let text = cause(&report).1;
         assert!(text.contains(blamed) && !text.contains("spun word"), "{how}: {text}");
     }
