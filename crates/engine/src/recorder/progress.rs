@@ -63,10 +63,10 @@ pub extern "C" fn corefold_progress(name: *const c_char) {
     if !active() {
         return;
     }
-    let name = unsafe_name(name);
-    POINTS.with(|points| match points.visited.iter_mut().find(|p| p.name.as_bytes() == name) {
+    let name = String::from_utf8_lossy(unsafe_name(name)); // borrowed, unless it has to be mended
+    POINTS.with(|points| match points.visited.iter_mut().find(|p| p.name == name) {
         Some(point) => point.visits += 1,
-        None => points.visited.push(Progress { name: String::from_utf8_lossy(name).into_owned(), visits: 1 }),
+        None => points.visited.push(Progress { name: name.into_owned(), visits: 1 }),
     });
 }
 

@@ -95,8 +95,7 @@ fn known_by(word: u64) -> u64 {
 fn requeue(object: Object, to: u64, wake: u32, moved: u32, expected: Option<u32>) -> i64 {
     match futex::requeue(object.address, to, wake, moved, expected) {
         None => error(libc::EAGAIN),
-        Some((woken, moved)) if expected.is_some() => i64::from(woken + moved),
-        Some((woken, _)) => woken.into(),
+        Some((woken, moved)) => i64::from(woken + moved),
     }
 }
 

@@ -135,6 +135,11 @@ fn start_kernel_thread(fiber: &mut Fiber, stack: u64, bytes: u64) -> c_int {
         libc::pthread_attr_setstack(&mut attr, stack as *mut c_void, bytes as usize);
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
         libc::sigfillset(&mut all);
+        // glibc allocates meanwhile, for which it may wait: another fiber runs, and may read the clock by an instruction that
+        // traps, or fault.
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
+            libc::sigdelset(&mut all, fault);
+        }
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
         let create = || real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
         let code = crate::account::host::own(create);
