@@ -262,6 +262,7 @@ impl Spins {
 
     /// What was counted as spinning since the last accounting is no spin.
     fn refuse(&mut self) {
+        self.changed = 0;
         for slot in slots(core::mem::take(&mut self.spun)) {
             let spun = core::mem::take(&mut self.looks[slot].spun);
             self.refused.time += spun.time;
