@@ -100,9 +100,8 @@ fn the_runtime_changes_no_vector_register_above_the_low_halves() {
 /// Is all that the instruction may change saved by each call?
 fn is_saved(instruction: &Instruction, registers: &[Register]) -> bool {
     // They save and restore the others, or set what calls begin with.
-    const SAVING: [&str; 10] = [
-        "Xsave64", "Xrstor64", "Emms", "Stmxcsr", "Ldmxcsr", "Fnstcw", "Fldcw", "Fnstsw", "Fnstenv", "Fldenv",
-    ];
+    const SAVING: [&str; 10] =
+        ["Xsave64", "Xrstor64", "Emms", "Stmxcsr", "Ldmxcsr", "Fnstcw", "Fldcw", "Fnstsw", "Fnstenv", "Fldenv"];
     // Their flags are in MXCSR.
     const ARITHMETIC: [&str; 17] = [
         "Add", "Addsub", "Cmp", "Comi", "Div", "Dp", "Hadd", "Hsub", "Max", "Min", "Mul", "Rcp", "Round", "Rsqrt",
