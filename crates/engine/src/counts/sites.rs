@@ -360,8 +360,8 @@ impl Sites {
         lines
     }
 
-    /// The `most` most expensive entries of uncontended transfers.
-    /// Those of one object, by the same place in the code, are one: there may be more regions than are told.
+    /// The `most` most expensive entries of uncontended transfers. Those of one object, by the same place in the code, are one:
+    /// an object may have more regions than are told.
     pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
         let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
         all.sort_unstable_by_key(|(key, _)| *key);

@@ -256,8 +256,8 @@ impl Fiber {
 }
 
 /// Saves the callee-saved registers, with how to round and what was raised (MXCSR, the x87's control word and flags), and the
-/// stack pointer, and goes on where `to` was saved. `between` is called in the middle, on the stack that ends at `apart`: nobody uses either of
-/// the two stacks then.
+/// stack pointer, and goes on where `to` was saved. `between` is called in the middle, on the stack that ends at `apart`:
+/// nobody uses either of the two stacks then.
 #[unsafe(naked)]
 unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Option<extern "C" fn()>, _apart: usize) {
     naked_asm!(
