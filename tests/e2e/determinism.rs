@@ -79,6 +79,19 @@ fn threads_that_sleep_time_out_and_print_addresses() {
 
 /// Another seed is another run; the seed is not just written down.
 #[test]
+fn a_program_sees_nothing_of_the_host_that_differs_from_run_to_run() {
+    let program = program("determinism/seen.c");
+    let seen = || {
+        let said = Simulation::of(&program).cpus("2").run().said;
+        let (seen, _) = said.err.split_once("\nend\n").expect("all of it");
+        seen.to_string()
+    };
+    let first = seen();
+    assert!(first.contains("20000 19999 20000 19999 20000\n"), "{first}");
+    assert_eq!(first, seen());
+}
+
+#[test]
 fn the_seed_decides() {
     let program = program("determinism/exchange.cpp");
     let cycles = |seed: &str| {

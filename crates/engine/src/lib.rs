@@ -32,6 +32,7 @@ mod neutral_stack;
 mod parameters;
 mod passing;
 mod personality;
+mod process_id;
 mod real;
 mod recorder;
 mod registers;

@@ -77,10 +77,16 @@ pub fn thread_number_at() -> u64 {
     if code == 0 { address } else { 0 }
 }
 
-/// The process's number, at no cost of the simulated machine, which libc's function has.
+/// The process's ID, which the program sees another of (`process_id`).
 pub fn process() -> libc::pid_t {
     // SAFETY: no arguments.
     unsafe { syscall!(libc::SYS_getpid; 0, 0, 0, 0, 0, 0) as libc::pid_t }
+}
+
+/// The parent's ID.
+pub fn parent() -> libc::pid_t {
+    // SAFETY: no arguments.
+    unsafe { syscall!(libc::SYS_getppid; 0, 0, 0, 0, 0, 0) as libc::pid_t }
 }
 
 /// Returns when the thread of that number has ended: the kernel clears `cleared_at` then, if that address is known.

@@ -22,6 +22,7 @@ pub mod names;
 pub mod object;
 pub mod once;
 pub mod priority;
+pub mod processes;
 pub mod protocol;
 pub mod robust;
 pub mod robust_list;

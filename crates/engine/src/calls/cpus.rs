@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the program asks for it: how many CPUs, and which one it is on.
+use crate::calls::topology::MEMORY_KB;
 use crate::engine::{active, charge, engine};
 use crate::real::real;
+use crate::scheduling::sched::enter_kernel;
 use crate::stand_in::stand_ins;
+use crate::threads::clock;
 use crate::threads::cpus::count;
 use core::ffi::{c_int, c_long, c_uint};
 
@@ -10,7 +13,7 @@ use core::ffi::{c_int, c_long, c_uint};
 const READ_NUMBER: u32 = 4;
 /// Memory that the machine seems to have, in pages: programs size their caches by it, and the host's
 /// would make runs differ. Twice what seems free.
-const PAGES: c_long = (crate::calls::topology::MEMORY_KB / 4) as c_long;
+const PAGES: c_long = (MEMORY_KB / 4) as c_long;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn get_nprocs() -> c_int {
@@ -47,6 +50,30 @@ fn of_machine(name: c_int) -> Option<c_long> {
 }
 
 stand_ins! {
+    /// Nothing else runs on the machine.
+    fn getloadavg(loads: *mut f64, count: c_int) -> c_int {
+        enter_kernel();
+        let count = count.clamp(0, 3);
+        // SAFETY: the caller's array.
+        (0..count as usize).for_each(|i| unsafe { *loads.add(i) = 0.0 });
+        count
+    }
+
+    fn sysinfo(into: *mut libc::sysinfo) -> c_int {
+        enter_kernel();
+        // SAFETY: the caller's variable; a zeroed one is valid.
+        let into = unsafe {
+            *into = core::mem::zeroed();
+            &mut *into
+        };
+        into.uptime = (clock::uptime() / clock::NANOSECONDS) as c_long;
+        into.totalram = MEMORY_KB << 10;
+        into.freeram = into.totalram / 2;
+        into.procs = clock::threads() as u16;
+        into.mem_unit = 1;
+        0
+    }
+
     fn sched_getcpu() -> c_int {
         charge(READ_NUMBER);
         engine().sim.cpu as c_int

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths under /sys and /proc that describe CPUs and memory are redirected to files that describe the simulated machine. They lie
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
-use crate::calls::topology::{File, Topology, meminfo};
+use crate::calls::topology::{File, Topology, meminfo, own_stat};
 use crate::carrier::Carrier;
-use crate::engine::{engine, now};
+use crate::engine::{engine, nanoseconds_of, now};
 use crate::parameters;
-use crate::passing::Arguments;
-use crate::passing::before;
+use crate::passing::{Arguments, before};
+use crate::process_id;
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins_at;
 use crate::sys;
+use crate::threads::{affinity, clock};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int};
-use corefold_model::TICKS_PER_CYCLE;
+
+/// Nanoseconds of the unit that these files count in.
+const HUNDREDTH: u64 = 10_000_000;
 
 struct Shown {
     /// Where our files are; none before the first was asked for.
@@ -95,8 +98,12 @@ fn opened(fd: c_int) -> Option<String> {
 }
 
 fn ours(path: &str) -> Option<String> {
-    if let Some(file) = of_process(path) {
+    let itself = as_itself(path);
+    if let Some(file) = of_process(itself.as_deref().unwrap_or(path)) {
         return Some(file);
+    }
+    if itself.is_some() {
+        return itself;
     }
     let own = known_root().and_then(|root| path.strip_prefix(&*format!("{root}/")).map(String::from));
     let inside = |(theirs, ours): &(&str, &str)| {
@@ -114,6 +121,23 @@ fn ours(path: &str) -> Option<String> {
     Some(format!("{root}/{inside}"))
 }
 
+/// A file of the program's process by its number, or of one of its threads, as one of /proc/self.
+fn as_itself(path: &str) -> Option<String> {
+    let inside = path.strip_prefix("/proc/")?;
+    let (process, inside) = inside.split_once('/').unwrap_or((inside, ""));
+    let number = process.parse().ok();
+    if process != "self" && (number.is_none() || number.and_then(affinity::numbered).is_none()) {
+        return None;
+    }
+    let thread = inside.strip_prefix("task/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
+    match thread {
+        Some((thread, file)) if thread.parse().ok().and_then(affinity::numbered).is_some() => {
+            Some(format!("/proc/self/{file}"))
+        }
+        _ => Some(format!("/proc/self/{inside}")),
+    }
+}
+
 /// Files that are written anew each time that they are asked for.
 fn of_process(path: &str) -> Option<String> {
     let theirs =
@@ -124,12 +148,15 @@ fn of_process(path: &str) -> Option<String> {
             let flags = host.lines().find_map(|line| line.strip_prefix("flags\t\t:"));
             topology().cpuinfo(flags.unwrap_or_default())
         }
-        "/proc/stat" => {
-            let hertz = engine().launch.machine.clock_hz;
-            topology().stat(now() / TICKS_PER_CYCLE * 100 / hertz.max(1))
+        "/proc/stat" => topology().stat(nanoseconds_of(now()) / HUNDREDTH),
+        "/proc/uptime" => {
+            let up = clock::uptime() / HUNDREDTH;
+            format!("{0}.{1:02} {0}.{1:02}\n", up / 100, up % 100)
         }
+        "/proc/loadavg" => format!("0.00 0.00 0.00 1/1 {}\n", process_id::OWN),
         "/proc/meminfo" => meminfo(),
-        "/proc/self/status" => topology().status(&theirs()),
+        "/proc/self/status" => topology().status(&theirs(), clock::threads()),
+        "/proc/self/stat" => own_stat(&theirs(), nanoseconds_of(clock::process_ran()) / HUNDREDTH, clock::threads()),
         _ => return None,
     };
     let file = format!("{}/{}", root()?, path.rsplit('/').next()?);
@@ -141,8 +168,8 @@ fn root() -> Option<String> {
     if known_root().is_none() {
         let launch = String::from_utf8(parameters::launch_path()?).ok()?;
         let directory = launch.rsplit_once('/')?.0;
-        // SAFETY: no arguments. Runs at once share the directory.
-        let root = format!("{directory}/machine-{}", unsafe { libc::getpid() });
+        // Runs at once share the directory.
+        let root = format!("{directory}/machine-{}", sys::process());
         make_directory(&root);
         write_all(&root, &topology().of_all()).then_some(())?;
         SHOWN.with(|shown| shown.root = Some(root));

@@ -10,6 +10,7 @@ use crate::scheduling::sched;
 use crate::stand_in::failed;
 use crate::sys;
 use crate::threads::futex_call;
+use crate::threads::processes;
 use crate::threads::robust_list;
 use crate::threads::signals;
 use core::arch::naked_asm;
@@ -84,7 +85,7 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
             }
             sched::enter_kernel();
             host::count("syscall");
-            kernel(number, &arguments)
+            kernel(number, &of_kernels_process(number, arguments))
         }),
     }
 }
@@ -169,6 +170,15 @@ macro_rules! stand_ins_of {
 fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
     stand_ins_of! { number, arguments;
         SYS_gettid => gettid();
+        SYS_getpid => getpid();
+        SYS_sysinfo => sysinfo(*mut libc::sysinfo);
+        SYS_getppid => getppid();
+        SYS_getpgrp => getpgrp();
+        SYS_getpgid => getpgid(libc::pid_t);
+        SYS_setpgid => setpgid(libc::pid_t, libc::pid_t);
+        SYS_getsid => getsid(libc::pid_t);
+        SYS_setpriority => setpriority(c_uint, c_uint, c_int);
+        SYS_getsockopt => getsockopt(c_int, c_int, c_int, *mut c_void, *mut u32);
         SYS_sched_yield => sched_yield();
         SYS_sched_setaffinity => sched_setaffinity(c_int, usize, *const libc::cpu_set_t);
         SYS_sched_setscheduler => sched_setscheduler(c_int, c_int, *const libc::sched_param);
@@ -236,6 +246,21 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_sendmsg => sendmsg(c_int, *const libc::msghdr, c_int);
         SYS_fork => fork();
     }
+}
+
+/// With the kernel's ID of a process in place of the program's, in calls that take one first.
+fn of_kernels_process(number: c_long, mut arguments: Arguments) -> Arguments {
+    const CALLS: [c_long; 5] = [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_rr_get_interval,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_pidfd_open,
+    ];
+    if CALLS.contains(&number) {
+        arguments[0] = processes::to_kernel(arguments[0] as libc::pid_t) as u64;
+    }
+    arguments
 }
 
 fn answer(result: Result<c_long, c_int>) -> c_long {

@@ -65,6 +65,26 @@ fn make_file(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
     })
 }
 
+/// 0 if there is no file of that name, as if one had been made.
+fn unused(path: *const c_char) -> i64 {
+    // SAFETY: a terminated string.
+    match unsafe { sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, path, libc::F_OK; 0, 0, 0) } {
+        0 => -i64::from(libc::EEXIST),
+        _ => 0,
+    }
+}
+
+const NAMED: &[u8; libc::L_tmpnam as usize] = b"/tmp/fileXXXXXX\0\0\0\0\0";
+/// What `tmpnam` returns where the caller has no room for it.
+static NAME: Carrier<[c_char; NAMED.len()]> = Carrier::new([0; NAMED.len()]);
+
+/// A name that no file has, into room for so many bytes.
+fn named(into: *mut c_char) -> *mut c_char {
+    // SAFETY: the caller's room, as long as `L_tmpnam` says.
+    unsafe { into.cast::<u8>().copy_from_nonoverlapping(NAMED.as_ptr(), NAMED.len()) };
+    if make_one(into, 0, || unused(into)) < 0 { core::ptr::null_mut() } else { into }
+}
+
 stand_ins! {
     fn mkstemp(template: *mut c_char) -> c_int {
         make_file(template, 0, 0)
@@ -88,6 +108,22 @@ stand_ins! {
 
     fn mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
         make_file(template, suffix, flags)
+    }
+
+    fn mktemp(template: *mut c_char) -> *mut c_char {
+        if make_one(template, 0, || unused(template)) < 0 {
+            // SAFETY: the caller's string: as libc says that there is no name.
+            unsafe { *template = 0 };
+        }
+        template
+    }
+
+    fn tmpnam(into: *mut c_char) -> *mut c_char {
+        if into.is_null() { NAME.with(|name| named(name.as_mut_ptr())) } else { named(into) }
+    }
+
+    fn tmpnam_r(into: *mut c_char) -> *mut c_char {
+        if into.is_null() { into } else { named(into) }
     }
 
     fn mkdtemp(template: *mut c_char) -> *mut c_char {

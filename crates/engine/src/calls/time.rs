@@ -2,8 +2,10 @@
 //! Reading clocks: all show virtual time. A clock is read in user space, through the vDSO, so that it
 //! costs little and lets nobody else go first.
 use crate::engine::{charge, engine};
+use crate::process_id;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::clock::{self, EPOCH_SECONDS, NANOSECONDS};
+use crate::threads::processes;
 use core::ffi::{c_int, c_long, c_void};
 
 fn charge_read() {
@@ -119,9 +121,8 @@ stand_ins! {
     }
 
     fn clock_getcpuclockid(process: libc::pid_t, into: *mut c_int) -> c_int {
-        // SAFETY: no arguments.
-        if process != 0 && process != crate::sys::process() {
-            return own(process, into);
+        if process != 0 && process != process_id::OWN {
+            return own(processes::to_kernel(process), into);
         }
         // SAFETY: the caller's variable.
         unsafe { *into = libc::CLOCK_PROCESS_CPUTIME_ID };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux's files say of the simulated machine: /sys/devices/system/cpu and node, /proc/cpuinfo and the like.
+use crate::process_id::{OWN, PARENT};
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -155,18 +156,42 @@ impl Topology<'_> {
         format!("{all}{each}intr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n")
     }
 
-    /// The host's file about this process, as it would be on this machine.
-    pub fn status(&self, host: &str) -> String {
+    /// The host's file about this process, as it would be on this machine, with so many threads.
+    pub fn status(&self, host: &str, threads: usize) -> String {
         let (cpus, nodes): (Vec<u32>, Vec<u32>) = ((0..self.cpus).collect(), (0..self.nodes()).collect());
         let ours = |line: &str| match line.split_once(':').map_or("", |(key, _)| key) {
             "Cpus_allowed" => format!("Cpus_allowed:\t{}\n", map(&cpus, self.cpus)),
             "Cpus_allowed_list" => format!("Cpus_allowed_list:\t{}\n", list(&cpus)),
             "Mems_allowed" => format!("Mems_allowed:\t{}\n", map(&nodes, self.nodes())),
             "Mems_allowed_list" => format!("Mems_allowed_list:\t{}\n", list(&nodes)),
+            key @ ("Pid" | "Tgid" | "NSpid" | "NStgid" | "NSpgid") => format!("{key}:\t{OWN}\n"),
+            key @ ("PPid" | "NSsid") => format!("{key}:\t{PARENT}\n"),
+            "Threads" => format!("Threads:\t{threads}\n"),
+            key @ ("voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches") => format!("{key}:\t0\n"),
             _ => format!("{line}\n"),
         };
         host.lines().map(ours).collect()
     }
+}
+
+/// The host's /proc/self/stat, with what says nothing of the simulated machine replaced: IDs and terminal, page faults, and
+/// times, in hundredths of a second; `ran` is how long all threads were on CPUs.
+pub fn own_stat(host: &str, ran: u64, threads: usize) -> String {
+    let Some((name, rest)) = host.trim_end().rsplit_once(") ") else { return host.into() };
+    let name = name.split_once('(').map_or("", |(_, name)| name);
+    // Numbered as in proc(5), whose third is the first here.
+    let field = |(at, theirs): (usize, &str)| match at + 3 {
+        3 => "R".into(),
+        4 | 6 => PARENT.to_string(),
+        5 => OWN.to_string(),
+        8 => "-1".into(),
+        14 => ran.to_string(),
+        20 => threads.to_string(),
+        7 | 10..=13 | 15..=17 | 22 | 29..=31 | 35 | 39 | 42 | 43 => "0".into(),
+        _ => String::from(theirs),
+    };
+    let fields: Vec<String> = rest.split(' ').enumerate().map(field).collect();
+    format!("{OWN} ({name}) {}\n", fields.join(" "))
 }
 
 pub fn meminfo() -> String {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals of each thread: what is said of one, and those that wait to be delivered.
+use crate::process_id;
 use alloc::collections::VecDeque;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -31,7 +32,7 @@ impl Information {
     pub fn sent(signal: c_int, code: c_int, value: u64) -> Self {
         // SAFETY: no arguments.
         let user = unsafe { libc::getuid() } as c_int;
-        Information::new(signal, code, crate::sys::process(), user, value)
+        Information::new(signal, code, process_id::OWN, user, value)
     }
 
     pub fn of(kernels: &libc::siginfo_t) -> Self {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
 use crate::engine::{active, engine};
+use crate::process_id;
 use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
@@ -12,7 +13,12 @@ use core::ffi::c_int;
 /// A thread's own number, as `gettid` says it: the process's for the first, as on Linux. All threads run
 /// on one kernel thread, whose number they would otherwise share.
 pub fn number(fiber: usize) -> libc::pid_t {
-    crate::sys::process() + fiber as libc::pid_t
+    process_id::OWN + fiber as libc::pid_t
+}
+
+/// The running thread's.
+pub fn own_number() -> libc::pid_t {
+    number(engine().sched.fiber)
 }
 
 /// The fiber of a thread number, 0 for the caller's.
@@ -121,10 +127,5 @@ stand_ins! {
 
     fn pthread_setaffinity_np(thread: libc::pthread_t, bytes: usize, from: *const u8) -> c_int {
         crate::scheduling::lookup::find(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from))
-    }
-
-    fn gettid() -> libc::pid_t {
-        sched::enter_kernel();
-        number(engine().sched.fiber)
     }
 }

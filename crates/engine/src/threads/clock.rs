@@ -3,7 +3,7 @@
 use crate::counts::pace::PACE;
 use crate::engine::{active, engine, now};
 use crate::hot::hot;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{State, current, fibers};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -53,6 +53,11 @@ pub fn read(clock: c_int) -> Option<u64> {
 pub fn ran(fiber: usize) -> Ticks {
     let e = engine();
     e.sim.threads[fiber].until(e.sim.clock_of(fibers()[fiber].cpu, now()))
+}
+
+/// Threads that have not ended.
+pub fn threads() -> usize {
+    fibers().iter().filter(|fiber| fiber.state != State::Finished).count()
 }
 
 /// Ticks that all threads have been on CPUs.

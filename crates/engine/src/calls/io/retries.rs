@@ -5,6 +5,7 @@ use super::descriptors;
 use super::waiting::{TRY_AGAIN_NS, await_ready, changed};
 use crate::calls::sleep;
 use crate::engine::now;
+use crate::process_id::{self, of_either};
 use crate::scheduling::fiber::Wait;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
@@ -100,6 +101,10 @@ fn retry(waits: bool, object: Object, busy: c_int, attempt: impl Fn() -> i64) ->
 
 /// Locks of an open file: what another thread of the program holds keeps this one waiting.
 fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
+    let argument = match command {
+        libc::F_SETOWN => of_either(argument as i32, process_id::to_kernel) as u64,
+        _ => argument,
+    };
     let (attempt, waits) = match command {
         libc::F_OFD_SETLKW => (libc::F_OFD_SETLK, true),
         _ => (command, false),
@@ -110,6 +115,7 @@ fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
     });
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::copied(fd, code as c_int).into(),
+        libc::F_GETOWN => of_either(code as i32, process_id::seen).into(),
         _ => code,
     }
 }

@@ -5,6 +5,7 @@ use super::delivery::deliver;
 use super::pending::is_due;
 use super::sending::{Target, is_awaiting, send, taker};
 use crate::engine::{engine, now};
+use crate::process_id::{self, OWN};
 use crate::scheduling::fiber::{State, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
@@ -37,8 +38,12 @@ fn ends_at_once(target: Target, signal: c_int) -> bool {
 /// Does the call mean the calling process?
 fn is_self(process: libc::pid_t) -> bool {
     // SAFETY: no arguments.
-    let (own, group) = unsafe { (crate::sys::process(), libc::getpgrp()) };
-    process == 0 || process == own || process == -own && own == group
+    process == 0 || process == OWN || process == -OWN && unsafe { libc::getpgrp() } == OWN
+}
+
+/// The kernel's ID of another process, or of a group if it is negative.
+fn other(process: libc::pid_t) -> libc::pid_t {
+    process_id::of_either(process, process_id::to_kernel)
 }
 
 /// To a thread by its number, as the kernel's calls have it.
@@ -92,21 +97,21 @@ stand_ins_at! {
     "rdx" fn kill(process: libc::pid_t, signal: c_int; pc) -> c_int {
         match is_self(process) {
             true => send_to_process(Information::sent(signal, libc::SI_USER, 0), pc),
-            false => own(process, signal),
+            false => own(other(process), signal),
         }
     }
 
     "rdx" fn killpg(group: libc::pid_t, signal: c_int; pc) -> c_int {
         match is_self(-group) {
             true => send_to_process(Information::sent(signal, libc::SI_USER, 0), pc),
-            false => own(group, signal),
+            false => own(other(group), signal),
         }
     }
 
     "rcx" fn sigqueue(process: libc::pid_t, signal: c_int, value: u64; pc) -> c_int {
         match is_self(process) {
             true => send_to_process(Information::sent(signal, libc::SI_QUEUE, value), pc),
-            false => own(process, signal, value),
+            false => own(other(process), signal, value),
         }
     }
 
@@ -121,7 +126,7 @@ stand_ins_at! {
     "rcx" fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int; pc) -> c_int {
         match is_self(process) {
             true => send_to_number(thread, to_thread(signal), pc),
-            false => own(process, thread, signal),
+            false => own(other(process), thread, signal),
         }
     }
 
