@@ -48,7 +48,13 @@ fn start_up_waits_are_not_counted_against_a_lock() {
 /// A loop that goes on when the word has changed does not wait for it, nor does one that updates it and goes on.
 #[test]
 fn who_looks_at_a_word_and_goes_on_does_not_wait_for_it() {
-    for (how, blamed) in [("compares", "the mutex journal"), ("maximum", ""), ("marks", "True sharing: look")] {
+    let ways = [
+        ("compares", "the mutex journal"),
+        ("maximum", ""),
+        ("marks", "True sharing: look"),
+        ("bits", "True sharing: look"),
+    ];
+    for (how, blamed) in ways {
         let program = program_with("truths/looked_at.c", &[]);
         let report = Simulation::of(&program).cpus("1,16").args(&format!("{how} {{cpus}}")).report();
         let spin = report.at(16).share("spin");

@@ -190,3 +190,30 @@ fn functions_add_up_to_cpu_time() {
     assert!(run.share("block") > 0.8);
     close(functions.iter().map(|f| on_cpu(&f["self_time"])).sum(), on_cpu(&run.0["time"]), 2.0);
 }
+
+/// A function that runs while nobody else does is named, whatever the others wait for meanwhile; one that all call is not.
+#[test]
+fn what_runs_alone_is_named() {
+    for (how, stage) in [("merges", "merge"), ("watched", "merge"), ("holds", "write_log")] {
+        let report = curve("serial.c", &[], "1,16", &format!("{how} {{cpus}}"));
+        let run = report.at(16);
+        let found = &run.0["serial_stage"];
+        assert_eq!(found["name"], stage, "{how}: {found}");
+        let percent = found["percent"].as_f64().expect("a share");
+        assert!((60.0..98.0).contains(&percent), "{how}: {found}");
+        let text = report.0["finding"]["text"].as_str().expect("a text");
+        assert!(
+            text.contains(&format!("hardly more than one thread was at work, in {stage} (serial.c:")),
+            "{how}: {text}"
+        );
+        let latency = |name: &str| {
+            let functions = run.0["functions"].as_array().expect("functions");
+            let of = functions.iter().find(|f| f["name"] == name).and_then(|f| f["latency_percent"].as_f64());
+            of.unwrap_or_else(|| panic!("{how}: no {name}"))
+        };
+        // All of the run is some thread's, but for moments in which all are being woken.
+        close(latency("work") + latency("main"), 100.0, 5.0);
+    }
+    let even = curve("serial.c", &[], "1,16", "even {cpus}");
+    assert!(even.at(16).0["serial_stage"]["percent"].as_f64().is_none_or(|percent| percent < 60.0));
+}

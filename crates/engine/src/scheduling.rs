@@ -8,6 +8,7 @@ pub mod lease;
 pub mod look;
 pub mod lookup;
 pub mod outside;
+pub mod parallelism;
 pub mod peek;
 pub mod perturb;
 pub mod placing;

@@ -2,43 +2,74 @@
 //! Where the time went, by function: `perf report`'s two columns.
 use crate::code::Frame;
 use crate::space::Space;
-use crate::types::Function;
+use crate::stage;
+use crate::types::{Function, Stage};
 use crate::wrapper::is_rust_atomic;
-use corefold_recording::{Stack, Time};
+use corefold_recording::{Run, Time};
 use std::collections::{HashMap, HashSet};
 
 /// A function's name, and where it begins: two files may have a static function of one name.
-type Key = (String, Option<(String, u32)>);
+pub(crate) type Key = (String, Option<(String, u32)>);
 
-/// Functions by self time. Time blocked is off the CPU and counts for no share.
-pub(crate) fn functions(stacks: &[Stack], space: &Space<'_>) -> Vec<Function> {
-    let mut found: HashMap<Key, (Time, Time)> = HashMap::new();
+/// What is added up for a function.
+#[derive(Default)]
+struct Sums {
+    own: Time,
+    total: Time,
+    latency: u64,
+    /// Of `total`, time on a CPU in stacks that ran while hardly any other thread was at work.
+    alone: u64,
+}
+
+/// Functions by self time, and where hardly more than one thread was at work. Time blocked is off the CPU and counts for no
+/// share.
+pub(crate) fn functions(run: &Run, space: &Space<'_>) -> (Vec<Function>, Option<Stage>) {
+    let mut found: HashMap<Key, Sums> = HashMap::new();
     let mut keys = Keys { space, known: HashMap::new() };
-    for stack in stacks {
+    let mut alone = Vec::new();
+    for stack in &run.stacks {
         let mut seen = HashSet::new();
-        for (depth, key) in keys.of_stack(&stack.frames).into_iter().enumerate() {
-            let (own, total) = found.entry(key.clone()).or_default();
+        let called = keys.of_stack(&stack.frames);
+        let is_alone = stage::is_alone(stack);
+        for (depth, key) in called.iter().enumerate() {
+            let sums = found.entry(key.clone()).or_default();
             if depth == 0 {
-                add(own, &stack.time);
+                add(&mut sums.own, &stack.time);
             }
             if seen.insert(key) {
-                add(total, &stack.time);
+                add(&mut sums.total, &stack.time);
+                sums.latency += stack.latency;
+                sums.alone += if is_alone { on_cpu(&stack.time) } else { 0 };
             }
         }
+        if is_alone {
+            alone.push((called.into_iter().rev().collect(), stack.latency));
+        }
     }
-    let all: u64 = stacks.iter().map(|stack| on_cpu(&stack.time)).sum();
-    let mut functions: Vec<Function> = found.into_iter().map(|(key, times)| function(key, times, all)).collect();
+    let runs_alone = |key: &Key| found.get(key).is_some_and(|sums| stage::is_mostly(sums.alone, on_cpu(&sums.total)));
+    let stage = stage::stage(alone, run.cycles, runs_alone);
+    let all: u64 = run.stacks.iter().map(|stack| on_cpu(&stack.time)).sum();
+    let mut functions: Vec<Function> =
+        found.into_iter().map(|(key, sums)| function(key, &sums, all, run.cycles)).collect();
     functions.sort_by(|a, b| {
         let order = |f: &Function| (on_cpu(&f.self_time), on_cpu(&f.total_time));
         order(b).cmp(&order(a)).then_with(|| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)))
     });
-    functions
+    (functions, stage)
 }
 
-fn function((name, declared): Key, (self_time, total_time): (Time, Time), all: u64) -> Function {
+fn function((name, declared): Key, sums: &Sums, all: u64, cycles: u64) -> Function {
     let (file, line) = declared.unzip();
-    let (self_percent, total_percent) = (percent(on_cpu(&self_time), all), percent(on_cpu(&total_time), all));
-    Function { name, file, line, self_time, total_time, self_percent, total_percent }
+    Function {
+        name,
+        file,
+        line,
+        self_time: sums.own,
+        total_time: sums.total,
+        self_percent: percent(on_cpu(&sums.own), all),
+        total_percent: percent(on_cpu(&sums.total), all),
+        latency_percent: percent(sums.latency, cycles),
+    }
 }
 
 struct Keys<'a, 'b> {
@@ -90,7 +121,7 @@ fn add(sum: &mut Time, time: &Time) {
     sum.block += time.block;
 }
 
-fn on_cpu(time: &Time) -> u64 {
+pub(crate) fn on_cpu(time: &Time) -> u64 {
     time.compute + time.stall + time.spin
 }
 

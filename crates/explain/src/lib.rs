@@ -27,6 +27,7 @@ mod places;
 mod rust;
 mod space;
 mod stack;
+mod stage;
 mod symbols;
 mod types;
 mod verdict;
@@ -50,10 +51,12 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
     images.load(&run.modules);
     let space = Space::new(&run.modules, images);
     let memory = memory::Memory::new(run, &space);
+    let (functions, stage) = functions::functions(run, &space);
     let mut explained = Explained {
         run: facts(run, &space),
         ending: ending::ending(run, &space, &memory),
-        functions: functions::functions(&run.stacks, &space),
+        functions,
+        stage,
         lines: lines::lines(run, &space, &memory),
         passed: passed::passed(run, &space, &memory),
         locks: locks::locks(run, &space, &memory),

@@ -14,6 +14,8 @@ pub struct Explained {
     pub ending: Ending,
     /// By self time, the most first.
     pub functions: Vec<Function>,
+    /// Where hardly more than one thread was at work.
+    pub stage: Option<Stage>,
     /// By cycles stalled and spun, the most first.
     pub lines: Vec<HotLine>,
     /// By cycles stalled, the most first.
@@ -149,6 +151,19 @@ pub struct Function {
     pub total_time: Time,
     pub self_percent: f64,
     pub total_percent: f64,
+    /// Of the run's time, with what it called: each cycle over the number of threads that were at work then.
+    pub latency_percent: f64,
+}
+
+/// A serial stage: while it ran, no more than two threads were at work, in the mean.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stage {
+    /// The function, and where it begins.
+    pub name: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// Of the run's time.
+    pub percent: f64,
 }
 
 /// A cache line that moved between CPUs.

@@ -19,7 +19,7 @@ int main(void) { work(3); return rand(); }
 "#;
 
 fn stack(frames: &[u64], compute: u64, block: u64) -> Stack {
-    Stack { frames: frames.to_vec(), time: Time { compute, block, ..Time::default() } }
+    Stack { frames: frames.to_vec(), time: Time { compute, block, ..Time::default() }, latency: 0 }
 }
 
 #[test]

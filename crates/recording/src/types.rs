@@ -240,6 +240,8 @@ pub struct Stack {
     /// Code addresses, innermost first; all but the first are return addresses.
     pub frames: Vec<u64>,
     pub time: Time,
+    /// Its share of the run's cycles: each of a sample's cycles, spins left out, over the threads that were at work then.
+    pub latency: u64,
 }
 
 /// How far a line came from.

@@ -86,6 +86,7 @@ fn run<'a>(point: &Point<'a>) -> Run<'a> {
         transfers: facts.transfers,
         transfers_by_class: classes(&facts.transfers_by_class),
         functions: explained.functions.iter().map(function).collect(),
+        serial_stage: explained.stage.as_ref().map(stage),
         lines: explained.lines.iter().map(|l| line(l, explained)).collect(),
         passed: explained.passed.iter().map(passed).collect(),
         locks: explained.locks.iter().map(lock).collect(),
@@ -132,8 +133,13 @@ fn function(function: &explain::Function) -> Function<'_> {
         line: function.line,
         self_percent: function.self_percent,
         total_percent: function.total_percent,
+        latency_percent: function.latency_percent,
         self_time: Time::from(function.self_time),
     }
+}
+
+fn stage(stage: &explain::Stage) -> Stage<'_> {
+    Stage { name: &stage.name, file: stage.file.as_deref(), line: stage.line, percent: stage.percent }
 }
 
 fn line<'a>(line: &'a HotLine, explained: &Explained) -> Line<'a> {

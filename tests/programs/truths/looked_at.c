@@ -6,6 +6,7 @@
  * compares  each candidate with the best so far, and then takes a mutex: that is waited for
  * maximum   raises the word to its own number by compare-and-swap, if that is larger
  * marks     exchanges the word for 1, which it mostly is; the first thread clears it
+ * bits      sets the bits of a map in turn, which mostly are set; each sixteenth is cleared again
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -66,6 +67,17 @@ static void *look(void *number)
 			atomic_exchange_explicit(&word, 1, memory_order_acq_rel);
 			if (me == 0 && i % 16 == 0)
 				atomic_store_explicit(&word, 0, memory_order_release);
+		}
+		return (void *)(long)x;
+	}
+	if (!strcmp(how, "bits")) {
+		for (int i = 0; i < MARKS / threads; i++) {
+			unsigned bit = 1u << ((unsigned)(me * 7 + i) % 32);
+
+			x = computed(x, 15);
+			atomic_fetch_or_explicit(&word, bit, memory_order_relaxed);
+			if (i % 16 == 0)
+				atomic_fetch_and_explicit(&word, ~bit, memory_order_relaxed);
 		}
 		return (void *)(long)x;
 	}

@@ -5,6 +5,7 @@ use crate::code::cost;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
+use crate::scheduling::parallelism::Parallelism;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -20,14 +21,25 @@ pub enum What {
 }
 
 const DEEPEST: usize = 64;
+/// How often the threads at work are counted at most: a sample may find them as they were so much of a period ago.
+const COUNTED_IN_A_PERIOD: u64 = 8;
 
 pub struct Samples {
     period: Ticks,
     random: u64,
-    stacks: HashMap<Vec<u64>, Time, FxBuildHasher>,
+    stacks: HashMap<Vec<u64>, Share, FxBuildHasher>,
     /// Ticks of samples that fell due in a basic block's cost, each divided by that cost: an estimate of blocks executed.
     blocks: u64,
     scratch: Vec<u64>,
+    parallelism: Parallelism,
+}
+
+/// What a stack of calls took.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    time: Time,
+    /// See [`Stack::latency`].
+    latency: u64,
 }
 
 pub static SAMPLES: Carrier<Samples> = Carrier::new(Samples {
@@ -36,6 +48,7 @@ pub static SAMPLES: Carrier<Samples> = Carrier::new(Samples {
     stacks: HashMap::with_hasher(FxBuildHasher),
     blocks: 0,
     scratch: Vec::new(),
+    parallelism: Parallelism::UNKNOWN,
 });
 
 impl Samples {
@@ -68,8 +81,12 @@ impl Samples {
 
     /// All stacks, in the order of their addresses.
     pub fn stacks(&self) -> Vec<Stack> {
-        let mut all: Vec<Stack> =
-            self.stacks.iter().map(|(frames, time)| Stack { frames: frames.clone(), time: *time }).collect();
+        let stack = |(frames, share): (&Vec<u64>, &Share)| Stack {
+            frames: frames.clone(),
+            time: share.time,
+            latency: share.latency,
+        };
+        let mut all: Vec<Stack> = self.stacks.iter().map(stack).collect();
         all.sort_unstable_by(|a, b| a.frames.cmp(&b.frames));
         all
     }
@@ -103,12 +120,16 @@ impl Samples {
             Some(first) => *first -= 1,
             None => frames.push(fiber.thread.routine()),
         }
-        let time = match self.stacks.get_mut(frames.as_slice()) {
-            Some(time) => time,
+        let spins = fiber.spins.spinning();
+        let parallelism =
+            if fiber.spins.goes_on() { 0 } else { self.parallelism.at(clock, self.period / COUNTED_IN_A_PERIOD) };
+        let Share { time, latency } = match self.stacks.get_mut(frames.as_slice()) {
+            Some(share) => share,
             None => self.stacks.entry(frames.clone()).or_default(),
         };
+        *latency += cycles.checked_div(parallelism).unwrap_or(0);
         match what {
-            _ if fiber.spins.spinning() => time.spin += cycles,
+            _ if spins => time.spin += cycles,
             What::Compute => {
                 time.compute += cycles;
                 // Samples that fall due in a call's cost are taken late, by the block after it.

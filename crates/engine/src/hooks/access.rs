@@ -189,11 +189,17 @@ fn ends_spin_by_store(address: u64, pc: u64) {
 
 /// A load or a read-modify-write found `value` and, if the latter, changed nothing: is that a spin?
 pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
+    looked_for(0, address, pc, size, value, what, orders);
+}
+
+/// The same of a read-modify-write that `asks` for something: see [`Look::asks`](crate::scheduling::look::Look::asks).
+pub fn looked_for(asks: u32, address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     ends_spin_by_store(address, pc);
     let engine = engine();
     let fiber = &mut fibers()[engine.sched.fiber];
     let cpu = engine.sim.cpu as u32;
-    let found = Found { cpu, pc, address, size, value, what, orders, at: hot!().clock, stall: fiber.time.stall };
+    let (at, stall) = (hot!().clock, fiber.time.stall);
+    let found = Found { cpu, asks, pc, address, size, value, what, orders, at, stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
         fiber.spun(spun);
     }
@@ -246,7 +252,7 @@ pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
     let engine = engine();
     let fiber = &mut fibers()[engine.sched.fiber];
     let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
-    let found = Found { cpu, pc, address, size, value, what, orders: true, at, stall };
+    let found = Found { cpu, asks: 0, pc, address, size, value, what, orders: true, at, stall };
     if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {
         fiber.spun(spun);
     }

@@ -3,7 +3,7 @@
 use crate::counts::lock_table::LOCKS;
 use crate::engine::{active, engine};
 use crate::entry::{look_entry, with_pc};
-use crate::hooks::access::{event, issue, keeps_to_stack, looked, stores_anywhere, succeeded, wrote};
+use crate::hooks::access::{event, issue, keeps_to_stack, looked, looked_for, stores_anywhere, succeeded, wrote};
 use crate::hooks::delays;
 use crate::hooks::skip::skip;
 use crate::hooks::split;
@@ -171,6 +171,8 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 enum Updates {
     /// It may take a lock, and may have failed if it changed nothing.
     May,
+    /// The same, by these bits.
+    Bits(u64),
     /// The same, with a new value that does not depend on the old one.
     Exchanges,
     /// A compare-and-swap that has failed, or not.
@@ -189,7 +191,11 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         }
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
         run_ahead::lost(engine().sim.cpu as u32);
-        looked(address, pc, size, old, AccessKind::Rmw, true);
+        let asks = match what {
+            Updates::Bits(bits) => (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
+            _ => 0,
+        };
+        looked_for(asks, address, pc, size, old, AccessKind::Rmw, true);
         return;
     }
     if keeps_to_stack(address) {
@@ -269,13 +275,13 @@ macro_rules! atomic_hooks {
                 if !active() {
                     return native(at).fetch_and(value, SeqCst);
                 }
-                update(at, $bytes, pc, |old| Some(old & value as u64)) as $type
+                update_as(Updates::Bits(value as u64), at, $bytes, pc, |old| Some(old & value as u64)) as $type
             }
             extern "C" fn or(at: u64, value: $type, _order: u32, pc: u64) -> $type {
                 if !active() {
                     return native(at).fetch_or(value, SeqCst);
                 }
-                update(at, $bytes, pc, |old| Some(old | value as u64)) as $type
+                update_as(Updates::Bits(value as u64), at, $bytes, pc, |old| Some(old | value as u64)) as $type
             }
             extern "C" fn xor(at: u64, value: $type, _order: u32, pc: u64) -> $type {
                 if !active() {

@@ -17,6 +17,8 @@ pub struct Spun {
 #[derive(Clone, Copy)]
 pub struct Look {
     pub cpu: u32,
+    /// What a read-modify-write asks for, as a hash; 0: a load, or it does not matter.
+    pub asks: u32,
     pub pc: u64,
     pub address: u64,
     pub value: u64,
@@ -36,6 +38,7 @@ pub struct Look {
 
 pub const NOTHING: Look = Look {
     cpu: 0,
+    asks: 0,
     pc: 0,
     address: 0,
     value: 0,

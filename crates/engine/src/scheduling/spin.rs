@@ -25,6 +25,8 @@ pub struct Found {
     pub size: u8,
     pub value: u64,
     pub what: AccessKind,
+    /// As in [`Look::asks`].
+    pub asks: u32,
     /// Is it an acquire load, or stronger? A wait orders what follows by one.
     pub orders: bool,
     pub at: Ticks,
@@ -164,7 +166,8 @@ impl Spins {
         let stalled = found.stall + self.converted;
         let slot = self.slot(found.pc);
         let look = &mut self.looks[slot];
-        let again = look.pc == found.pc && look.address == found.address;
+        // Bits of a map are looked at one after the other, and nobody waits for any.
+        let again = look.pc == found.pc && look.address == found.address && look.asks == found.asks;
         let time = found.at.saturating_sub(look.at);
         let stall = stalled.saturating_sub(look.stall);
         let same = again && look.value == found.value;
@@ -287,13 +290,13 @@ impl Spins {
         } else if self.ended.pc == found.pc {
             self.ended = NOTHING;
         }
-        let Found { cpu, pc, address, value, at, size, what, orders, .. } = *found;
+        let Found { cpu, asks, pc, address, value, at, size, what, orders, .. } = *found;
         let changed = again && self.looks[slot].value != value;
         let spun = self.looks[slot].spun;
         let (stall, paused) = (stalled, self.paused);
         let calls = Calls::now();
         let look =
-            Look { cpu, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun, calls };
+            Look { cpu, asks, pc, address, value, at, stall, paused, size, what, orders, computes: false, spun, calls };
         if changed && self.spun != 0 {
             self.changed |= 1 << slot;
             self.ends(look);

@@ -2,7 +2,7 @@
 use super::*;
 use crate::Work;
 use crate::sample::*;
-use corefold_explain::{Beside, Explained, FieldUse, LockUse, Neighbours, SiteUse, judge};
+use corefold_explain::{Beside, Explained, FieldUse, LockUse, Neighbours, SiteUse, Stage, judge};
 use corefold_recording::{AccessKind, Meetings, Time};
 
 fn said(runs: &[Explained]) -> String {
@@ -70,6 +70,29 @@ fn idle_cpus_are_told_from_slow_ones() {
     idle.run.threads = 3;
     let text = said(&[timed(1, 1_200_000), idle]);
     assert!(text.contains("had a thread to run, as the program has 3 threads. Look"), "{text}");
+}
+
+#[test]
+fn what_runs_alone_is_told_where_threads_wait_or_are_missing() {
+    let alone = |mut runs: Vec<Explained>, percent| {
+        let last = runs.last_mut().unwrap();
+        last.run.threads = 8;
+        last.stage = Some(Stage { name: "merge".into(), file: Some("/src/sort.c".into()), line: Some(4), percent });
+        said(&runs)
+    };
+    let told = "or 60% of the run hardly more than one thread was at work, in merge (sort.c:4).";
+    let mut idle = timed(8, 1_000_000);
+    idle.run.time = Time { compute: 1_500_000, ..Time::default() };
+    let idle = vec![timed(1, 1_200_000), idle];
+    assert!(alone(idle.clone(), 60.0).ends_with(&format!("only 1.5 of the 8 CPUs had a thread to run: f{told}")));
+    assert!(alone(idle.clone(), 10.0).contains("Look for serial phases"));
+    let text = alone(one_lock(), 60.0);
+    assert!(
+        text.contains("waits for the spun word queue.lock") && text.contains(&format!(" F{told} To try: ")),
+        "{text}"
+    );
+    // A program that scales has no such stage, whatever a sample says.
+    assert!(!alone(scaling(), 60.0).contains("merge"));
 }
 
 #[test]

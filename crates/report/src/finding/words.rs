@@ -114,11 +114,13 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
                         other's output, which comes too slowly; or they meet at a barrier, and one arrives later."
                 .into()
         }
-        LockKind::CondVar => ". Either there is too little work, or its producers are too slow.".into(),
+        LockKind::CondVar if serial(point).is_some() => ".".into(),
+        LockKind::CondVar => ". Either there is too little work, or who signals it is too slow.".into(),
         _ if guards_sleepers(lock.worst()) => taken(lock.acquisitions, lock.contended) + &sleepers(point, lock),
         _ => taken(lock.acquisitions, lock.contended),
     };
-    format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
+    let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
+    format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}{alone}", all_locks(point, lock))
 }
 
 /// For which locks threads sleep in the lists that these guard: those that are waited for at the same place.
@@ -180,7 +182,23 @@ fn many_lines_sentence(point: &Point) -> String {
     format!("{share} of CPU time waits for cache lines, but no single object, line or lock stands out.")
 }
 
+/// A stage that takes less of the run is not told.
+const LONG: f64 = 20.0;
+
+/// `for 60% of the run hardly more than one thread was at work, in merge (sort.c:4)`.
+fn serial(point: &Point) -> Option<String> {
+    let run = &point.explained.run;
+    let stage = point.explained.stage.as_ref().filter(|stage| stage.percent >= LONG)?;
+    let place = Place { function: stage.name.clone(), file: stage.file.clone(), line: stage.line };
+    let of = units::about(stage.percent / 100.0);
+    (run.cpus > 1 && run.threads > 1 && !scales(point))
+        .then(|| format!("for {of} of the run hardly more than one thread was at work, in {place}"))
+}
+
 fn idle_sentence(point: &Point) -> String {
+    if let Some(alone) = serial(point) {
+        return format!("{}: {alone}.", idleness(point));
+    }
     format!(
         "{}. Look for serial phases (such as creating threads one by one), uneven shares of work, sleeps and I/O.",
         idleness(point)

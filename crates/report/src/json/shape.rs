@@ -98,6 +98,7 @@ pub struct Run<'a> {
     pub transfers: u64,
     pub transfers_by_class: Classes,
     pub functions: Vec<Function<'a>>,
+    pub serial_stage: Option<Stage<'a>>,
     pub lines: Vec<Line<'a>>,
     pub passed: Vec<Passed<'a>>,
     pub locks: Vec<Lock<'a>>,
@@ -166,7 +167,17 @@ pub struct Function<'a> {
     /// Of the time that threads were on a CPU.
     pub self_percent: f64,
     pub total_percent: f64,
+    /// Of the run's time.
+    pub latency_percent: f64,
     pub self_time: Time,
+}
+
+#[derive(Serialize)]
+pub struct Stage<'a> {
+    pub name: &'a str,
+    pub file: Option<&'a str>,
+    pub line: Option<u32>,
+    pub percent: f64,
 }
 
 #[derive(Serialize)]
