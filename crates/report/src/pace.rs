@@ -53,8 +53,10 @@ pub fn fixed(runs: &[&Explained]) -> Option<Fixed> {
     let same_time = equal(&|r| r.cycles, EQUAL_RUNS);
     let most = |of: &dyn Fn(&RunFacts) -> u64| all(&|r| of(r) as f64 >= r.cycles as f64 * MOSTLY);
     let decides = |of: &dyn Fn(&RunFacts) -> u64| equal(of, EQUAL_WAITS) && most(of);
-    // Where nothing runs meanwhile, the sleep is what takes so long, and no measure of the rest.
-    if equal(&|r| r.pace.asked, EQUAL_WAITS) && most(&|r| r.pace.slept) && most(&on_cpu) {
+    // Where nothing runs meanwhile, sleeps and waits are what takes so long, and no measure of the rest.
+    if !most(&on_cpu) {
+        None
+    } else if equal(&|r| r.pace.asked, EQUAL_WAITS) && most(&|r| r.pace.slept) {
         Some(Fixed::Sleep)
     } else if all(&|r| r.pace.alarms > 0) && (same_time || decides(&|r| r.pace.timer)) {
         Some(Fixed::Alarm)
@@ -164,6 +166,9 @@ mod tests {
         let mut sleeps = runs(&[(1, 1000, sleeping(900, 950, 50)), (8, 950, sleeping(900, 950, 20))]);
         assert!(matches!(basis(&sleeps.iter().collect::<Vec<_>>(), Work::Total), Basis::FixedTime { .. }));
         sleeps.iter_mut().for_each(|run| run.run.time.compute = 400);
+        assert_eq!(Curve::new(&sleeps, Work::Total).basis, Basis::TotalWork);
+        // However often it reads a clock meanwhile.
+        sleeps.iter_mut().for_each(|run| run.run.pace.clock_reads = 5000);
         assert_eq!(Curve::new(&sleeps, Work::Total).basis, Basis::TotalWork);
     }
 

@@ -171,6 +171,7 @@ pub fn creating() -> Vec<Explained> {
     let mut runs: Vec<Explained> = [(1, 10_000_000), (8, 8_000_000)].map(|(n, c)| timed(n, c)).to_vec();
     let mut last = timed(80, 8_000_000);
     last.run.time = Time { compute: 49_600_000, stall: 30_400_000, ..Time::default() };
+    last.run.pace.begun = 7_200_000;
     last.lines = vec![counter_line(0)];
     let part = 30_400_000.0 / last.lines[0].stall as f64;
     let shrink = |cycles: u64| (cycles as f64 * part).round() as u64;

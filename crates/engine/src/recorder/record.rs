@@ -95,7 +95,7 @@ pub fn run(status: Status, begin: Ticks) -> Run {
         thread_pointers: thread_pointers(),
         notes: Vec::new(),
         held_up: Vec::new(),
-        pace: pace(),
+        pace: pace(begin),
         transfers: SITES.with(|sites| sites.totals()),
         work: Default::default(),
     }
@@ -110,12 +110,13 @@ fn thread_pointers() -> Vec<u64> {
 }
 
 /// What may have decided the run's duration (timers, clock reads), and its work.
-fn pace() -> Pace {
+fn pace(begin: Ticks) -> Pace {
     let (clock_reads, alarms, longest_alarm) = PACE.with(|pace| (pace.clock_reads, pace.alarms, pace.longest_alarm));
     let longest = (0..fibers().len()).rev().max_by_key(|fiber| fibers()[*fiber].slept.lasted).unwrap_or(0);
     let slept = fibers()[longest].slept;
     let sleeps = fibers().iter().map(|fiber| fiber.sleeps);
     let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
+    let last_began = fibers().iter().map(|fiber| fiber.spins.started).max().unwrap_or(begin);
     let watched = fibers().iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
     Pace {
         blocks: SAMPLES.with(|samples| samples.blocks()),
@@ -125,6 +126,7 @@ fn pace() -> Pace {
         slept_at: slept.pc,
         sleeps: cycles(sleeps.map(|sleeps| sleeps.lasted).sum()),
         sleeps_at: longest_sleep.pc,
+        begun: cycles(last_began.saturating_sub(begin)),
         clock_reads,
         alarms,
         timer: cycles(longest_alarm),

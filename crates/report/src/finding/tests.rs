@@ -2,8 +2,8 @@
 use super::*;
 use crate::Work;
 use crate::sample::*;
-use corefold_explain::{Beside, Explained, FieldUse, LockUse, Neighbours, SiteUse, Stage, judge};
-use corefold_recording::{AccessKind, Meetings, Time};
+use corefold_explain::{Beside, Explained, FieldUse, LockUse, Neighbours, PassedUse, SiteUse, Stage, judge};
+use corefold_recording::{AccessKind, CLASSES, Meetings, Time};
 
 fn said(runs: &[Explained]) -> String {
     finding(&Curve::new(runs, Work::Total)).text()
@@ -21,6 +21,38 @@ fn a_line_is_named_from_five_percent_on() {
     assert!(said(&with_line(5)).contains("5.0% of CPU time waits for one cache line of counter (c.c:1)"));
     assert!(!said(&with_line(4)).contains("counter (c.c:1)"));
     assert!(said(&with_line(4)).contains("no single object, line or lock stands out"));
+}
+
+#[test]
+fn lines_that_nobody_else_wants_are_named_where_most_waiting_is_for_them() {
+    let mut runs = with_line(4);
+    let streamed = |stall| PassedUse {
+        object: "table (t.c:3)".into(),
+        at: Some(place("sum", "t.c", 9)),
+        kind: AccessKind::Read,
+        transfers_by_class: [0; CLASSES],
+        stall,
+        stall_percent: 0.0,
+        fields: Vec::new(),
+    };
+    runs[1].passed = vec![streamed(3_000_000)];
+    let text = said(&runs);
+    assert!(
+        text.contains("60% of CPU time waits for cache lines, 62% of it for lines of table (t.c:3), in sum (t.c:9),")
+    );
+    assert!(
+        text.contains(", that nobody else wants: for the latency or the bandwidth of caches and memory."),
+        "{text}"
+    );
+    runs[1].passed = vec![streamed(2_000_000)];
+    assert!(said(&runs).contains("no single object, line or lock stands out"));
+}
+
+#[test]
+fn few_threads_show_nothing_of_many_cpus() {
+    let mut runs = scaling();
+    runs.last_mut().unwrap().run.threads = 5;
+    assert!(said(&runs).ends_with("No line, lock or function stands out."), "{}", said(&runs));
 }
 
 #[test]
@@ -84,7 +116,7 @@ fn what_runs_alone_is_told_where_threads_wait_or_are_missing() {
     let mut idle = timed(8, 1_000_000);
     idle.run.time = Time { compute: 1_500_000, ..Time::default() };
     let idle = vec![timed(1, 1_200_000), idle];
-    assert!(alone(idle.clone(), 60.0).ends_with(&format!("only 1.5 of the 8 CPUs had a thread to run: f{told}")));
+    assert!(alone(idle.clone(), 60.0).ends_with(&format!("only 1.5 of the 8 CPUs had a thread to run. F{told}")));
     assert!(alone(idle.clone(), 10.0).contains("Look for serial phases"));
     let text = alone(one_lock(), 60.0);
     assert!(
@@ -393,8 +425,10 @@ fn equal_speeds_are_called_equal() {
 #[test]
 fn idle_cpus_come_before_a_line_that_the_busy_few_wait_for() {
     let text = said(&creating());
-    let (idle, line) =
-        (text.find("On average only 10 of the 80 CPUs had a thread to run."), text.find("38% of CPU time"));
+    let (idle, line) = (
+        text.find("On average only 10 of the 80 CPUs had a thread to run, as the last of 80 threads began"),
+        text.find("38% of CPU time"),
+    );
     assert!(idle.is_some() && idle < line, "{text}");
     assert_eq!(finding(&Curve::new(&creating(), Work::Total)).name, "idle");
 }

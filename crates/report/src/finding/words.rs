@@ -3,12 +3,12 @@
 mod lines;
 
 use super::remedy::guards_sleepers;
-use super::{Cause, SIGNIFICANT, busy, cpu_time, scales, work_growth};
+use super::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::locks::{self, LockGroup, before_work};
 use crate::marks::Marks;
 use crate::units;
-use corefold_explain::{Function, LockUse, Place};
+use corefold_explain::{Function, LockUse, Place, RunFacts};
 use corefold_recording::LockKind;
 use lines::lines_sentence;
 
@@ -86,7 +86,7 @@ fn peak(best: &Point, base: &Point, last: &Point) -> String {
 }
 
 pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
-    let though = if scales(point) && compared(curve, point) { "It scales, yet " } else { "" };
+    let though = if scales(point) && compared(curve, point) && has_threads(point) { "It scales, yet " } else { "" };
     match cause {
         Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
         Cause::Lock(lock) => though.to_string() + &lock_sentence(point, lock),
@@ -176,10 +176,29 @@ fn taken(acquisitions: u64, contended: u64) -> String {
     format!(": {contended} of its {} acquisitions had to wait.", units::count(acquisitions as f64))
 }
 
+/// An object whose uncontended lines cost this share of all stall and spin is named.
+const MOSTLY: f64 = 0.5;
+
 fn many_lines_sentence(point: &Point) -> String {
     let time = point.explained.run.time;
-    let share = units::about(units::share(time.stall + time.spin, cpu_time(point)));
-    format!("{share} of CPU time waits for cache lines, but no single object, line or lock stands out.")
+    let waited = time.stall + time.spin;
+    let share = units::about(units::share(waited, cpu_time(point)));
+    match point
+        .explained
+        .passed
+        .iter()
+        .max_by_key(|passed| passed.stall)
+        .filter(|p| units::share(p.stall, waited) >= MOSTLY)
+    {
+        Some(passed) => format!(
+            "{share} of CPU time waits for cache lines, {} of it for lines of {}{} that nobody else wants: for the latency or \
+             the bandwidth of caches and memory.",
+            units::about(units::share(passed.stall, waited)),
+            passed.object,
+            passed.at.as_ref().map_or(String::new(), |at| format!(", in {at},")),
+        ),
+        None => format!("{share} of CPU time waits for cache lines, but no single object, line or lock stands out."),
+    }
 }
 
 /// A stage that takes less of the run is not told.
@@ -196,13 +215,13 @@ fn serial(point: &Point) -> Option<String> {
 }
 
 fn idle_sentence(point: &Point) -> String {
-    if let Some(alone) = serial(point) {
-        return format!("{}: {alone}.", idleness(point));
-    }
-    format!(
-        "{}. Look for serial phases (such as creating threads one by one), uneven shares of work, sleeps and I/O.",
-        idleness(point)
-    )
+    let idle = idleness(point);
+    let advice = match serial(point) {
+        Some(alone) => capitalized(&alone) + ".",
+        None if idle.contains(BEGAN) => Marks::of(point.explained).more_work(),
+        None => "Look for serial phases, uneven shares of work, sleeps and I/O.".into(),
+    };
+    format!("{idle}. {advice}")
 }
 
 /// `on average only 10 of the 80 CPUs had a thread to run`, and why if the program never made so many.
@@ -226,7 +245,7 @@ fn not_running(point: &Point) -> String {
     let lock = point.explained.locks.iter().max_by_key(|lock| before_work(lock, run));
     let waited = lock.map_or(0, |lock| before_work(lock, run));
     if units::share(waited.max(run.pace.sleeps), run.time.total()) < SIGNIFICANT {
-        return String::new();
+        return created(run);
     }
     match lock.filter(|_| waited >= run.pace.sleeps) {
         Some(lock) => format!(", as threads waited for {} before they began their work", lock.name),
@@ -235,6 +254,23 @@ fn not_running(point: &Point) -> String {
             format!(", as threads slept{place}")
         }
     }
+}
+
+/// Where threads were still being created when this share of the run was over, that says why others are missing.
+const CREATING: f64 = 0.3;
+const BEGAN: &str = "threads began after";
+
+fn created(run: &RunFacts) -> String {
+    if units::share(run.pace.begun, run.cycles) < CREATING {
+        return String::new();
+    }
+    let time = |cycles: u64| units::duration(cycles as f64 / run.clock_hz.max(1) as f64);
+    format!(
+        ", as the last of {} threads began after {} of the run's {}",
+        run.threads,
+        time(run.pace.begun),
+        time(run.cycles)
+    )
 }
 
 fn capitalized(sentence: &str) -> String {
@@ -247,7 +283,9 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
     let idle = capitalized(&idle_sentence(point));
     let second = match second {
         Cause::Lines(group) => {
-            format!("{} {}", lines_sentence(point, group), Marks::of(point.explained).more_work())
+            let advice = Marks::of(point.explained).more_work();
+            let lines = lines_sentence(point, group);
+            if idle.contains(&advice) { lines } else { format!("{lines} {advice}") }
         }
         other => cause(curve, point, other),
     };
@@ -272,13 +310,18 @@ fn nothing_sentence(curve: &Curve, point: &Point) -> String {
     let nothing = "No line, lock or function stands out";
     let growth = work_growth(curve, point).map(units::factor);
     match (scales(point), growth) {
-        (true, _) if compared(curve, point) => format!("{nothing}: it scales."),
+        (true, _) if compared(curve, point) && has_threads(point) => format!("{nothing}: it scales."),
         (false, Some(growth)) => format!(
             "{nothing}: the same work takes {growth}× the CPU time, evenly over all functions. Possible causes: \
              hardware threads that share a core or, in short runs, threads that wait for each other."
         ),
         _ => format!("{nothing}."),
     }
+}
+
+/// Whether there were threads for most of the CPUs: what fewer do on many CPUs shows nothing of those.
+fn has_threads(point: &Point) -> bool {
+    f64::from(point.explained.run.threads) >= f64::from(point.cpus()) * SCALES
 }
 
 /// Whether there is a smaller count to compare with.
