@@ -106,7 +106,7 @@ pub fn finding(curve: &Curve) -> Finding {
     let cause = match curve.last() {
         Some(_) if !failure.is_empty() && speed.is_empty() && name == "nothing" => String::new(),
         Some(point) if !failure.is_empty() && speed.is_empty() => {
-            format!("{}: {cause}", words::at(point.cpus()))
+            format!("{}: {}", words::at(point.cpus()), words::within(&cause))
         }
         _ => cause,
     };

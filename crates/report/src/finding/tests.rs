@@ -196,8 +196,8 @@ fn a_barrier_names_the_imbalance() {
     barrier.meetings = Some(met);
     run.locks = vec![barrier];
     let text = said(&[timed(1, 1_000_000), run]);
-    let words = "It is a condition variable on which the last thread to arrive broadcasts. Threads arrive unevenly: average \
-                 wait for the last of 8 3.00 µs; thread 5 is last in 95% of 100 rounds.";
+    let words = "It is a condition variable on which the last thread to arrive broadcasts. Threads arrive unevenly: they \
+                 wait 3.00 µs for the last of 8, on average; thread 5 is last in 95% of 100 rounds.";
     assert!(text.contains("waits for the barrier hall.changed") && text.contains(words), "{text}");
 }
 

@@ -145,9 +145,9 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
     };
     let wait = worst.wait_cycles as f64 / worst.contended.max(1) as f64 / point.explained.run.clock_hz.max(1) as f64;
     format!(
-        ".{made} Threads arrive unevenly: average wait for the last of {} {}; thread {} is last in {} of {}.",
-        meetings.threads,
+        ".{made} Threads arrive unevenly: they wait {} for the last of {}, on average; thread {} is last in {} of {}.",
         units::duration(wait),
+        meetings.threads,
         meetings.last,
         units::about(units::share(meetings.last_rounds, meetings.rounds)),
         units::counted(meetings.rounds, "round"),
@@ -271,6 +271,12 @@ fn created(run: &RunFacts) -> String {
         time(run.pace.begun),
         time(run.cycles)
     )
+}
+
+/// A sentence after a colon.
+pub fn within(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 fn capitalized(sentence: &str) -> String {

@@ -21,7 +21,7 @@ pub fn failures(screen: &Screen, curve: &Curve) -> String {
 fn failure(screen: &Screen, point: &Point, told: Option<&Point>) -> String {
     let run = point.explained;
     let beside = details(screen, &run.ending) + &progress_until_then(&run.run.progress);
-    let same = told.is_some_and(|told| told.explained.ending.summary == run.ending.summary);
+    let same = told.is_some_and(|told| is_alike(&told.explained.ending, &run.ending));
     let first = match told.map(Point::cpus) == Some(point.cpus()) {
         _ if !same => how_it_failed(point),
         true if beside.is_empty() => return String::new(),
@@ -30,6 +30,12 @@ fn failure(screen: &Screen, point: &Point, told: Option<&Point>) -> String {
     };
 
     format!("\n{}{beside}", paragraph(&first, screen.width(), |line| screen.style.alarm(line)))
+}
+
+/// The same ending, at the same place.
+fn is_alike(one: &Ending, other: &Ending) -> bool {
+    let frames = |ending: &Ending| ending.stacks.first().map(|stack| stack.frames.clone());
+    one.summary == other.summary && frames(one) == frames(other)
 }
 
 /// What is known of an ending beside its sentence.
