@@ -47,10 +47,11 @@ pub(crate) fn functions(run: &Run, space: &Space<'_>) -> (Vec<Function>, Option<
         }
     }
     let runs_alone = |key: &Key| found.get(key).is_some_and(|sums| stage::is_mostly(sums.alone, on_cpu(&sums.total)));
-    let stage = stage::stage(alone, run.cycles, runs_alone);
     let all: u64 = run.stacks.iter().map(|stack| on_cpu(&stack.time)).sum();
-    let mut functions: Vec<Function> =
-        found.into_iter().map(|(key, sums)| function(key, &sums, all, run.cycles)).collect();
+    // In samples, of which a short run has a few too many or too few.
+    let cycles = scaled(run.cycles, all, on_cpu(&run.time));
+    let stage = stage::stage(alone, cycles, runs_alone);
+    let mut functions: Vec<Function> = found.into_iter().map(|(key, sums)| function(key, &sums, all, cycles)).collect();
     functions.sort_by(|a, b| {
         let order = |f: &Function| (on_cpu(&f.self_time), on_cpu(&f.total_time));
         order(b).cmp(&order(a)).then_with(|| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)))
@@ -123,6 +124,11 @@ fn add(sum: &mut Time, time: &Time) {
 
 pub(crate) fn on_cpu(time: &Time) -> u64 {
     time.compute + time.stall + time.spin
+}
+
+/// `value` times `by`, over `of`; as it is over nothing.
+fn scaled(value: u64, by: u64, of: u64) -> u64 {
+    if of == 0 { value } else { (u128::from(value) * u128::from(by) / u128::from(of)) as u64 }
 }
 
 /// `part` of `whole` in percent; 0 of nothing.

@@ -41,6 +41,22 @@ fn self_and_total_shares() {
 }
 
 #[test]
+fn latency_is_of_the_runs_time_and_names_what_runs_alone() {
+    let program = Program::new("code.c", C, &["-fno-optimize-sibling-calls"]);
+    let (in_add, in_main) = (program.calls("work", "rand")[0], program.call("main", "work"));
+    let of = |frames: &[u64], compute, latency| Stack { latency, ..stack(frames, compute, 0) };
+    let mut run = program.run();
+    // 80 cycles by one thread, and 120 by four at once, as samples have them: half of what they were.
+    run.stacks = vec![of(&[in_add - 1, in_main], 40, 40), of(&[program.symbol("main")], 60, 15)];
+    (run.cycles, run.time) = (110, Time { compute: 200, ..Time::default() });
+    let explained = told(&run);
+    let of = |name: &str| explained.functions.iter().find(|f| f.name == name).map(|f| f.latency_percent.round());
+    assert_eq!((of("work"), of("main")), (Some(73.0), Some(100.0)));
+    let stage = explained.stage.expect("a stage");
+    assert_eq!((stage.name.as_str(), stage.percent.round()), ("add", 73.0));
+}
+
+#[test]
 fn a_return_address_means_the_call_before_it() {
     let program = Program::new("code.c", C, &["-fno-optimize-sibling-calls"]);
     let mut run = program.run();
