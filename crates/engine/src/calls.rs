@@ -9,6 +9,7 @@ pub mod io;
 pub mod kernel;
 pub mod library;
 pub mod library_locks;
+pub mod limits;
 pub mod loaded;
 pub mod membarrier;
 pub mod memory_policy;

@@ -26,6 +26,6 @@ before! {
         symlink chmod fchmod chown fchown utimensat futimens getcwd
         ioctl preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
         tee vmsplice bind getsockname getpeername setsockopt uname getuid geteuid
-        getgid getegid getrlimit setrlimit umask memfd_create shm_open shm_unlink inotify_init1
-        inotify_add_watch mlock munlock mlockall munlockall mincore;
+        getgid getegid umask memfd_create shm_open shm_unlink inotify_init1
+        inotify_add_watch mlock munlock mincore;
 }

@@ -172,6 +172,11 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
         SYS_gettid => gettid();
         SYS_getpid => getpid();
         SYS_sysinfo => sysinfo(*mut libc::sysinfo);
+        SYS_prlimit64 => prlimit64(libc::pid_t, c_uint, *const libc::rlimit64, *mut libc::rlimit64);
+        SYS_getrlimit => getrlimit(c_uint, *mut libc::rlimit);
+        SYS_setrlimit => setrlimit(c_uint, *const libc::rlimit);
+        SYS_mlockall => mlockall(c_int);
+        SYS_munlockall => munlockall();
         SYS_getppid => getppid();
         SYS_getpgrp => getpgrp();
         SYS_getpgid => getpgid(libc::pid_t);
@@ -253,8 +258,7 @@ fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
 
 /// With the kernel's ID of a process in place of the program's, in calls that take one first.
 fn of_kernels_process(number: c_long, mut arguments: Arguments) -> Arguments {
-    const CALLS: [c_long; 5] = [
-        libc::SYS_prlimit64,
+    const CALLS: [c_long; 4] = [
         libc::SYS_sched_rr_get_interval,
         libc::SYS_process_vm_readv,
         libc::SYS_process_vm_writev,

@@ -102,6 +102,6 @@ pub extern "C" fn of_process(arguments: &mut Arguments, _pc: u64) {
 }
 
 before! {
-    crate::threads::processes::of_process => prlimit prlimit64 sched_rr_get_interval process_vm_readv process_vm_writev
+    crate::threads::processes::of_process => sched_rr_get_interval process_vm_readv process_vm_writev
         pidfd_open;
 }
