@@ -73,6 +73,16 @@ fn a_stack_overflow_and_an_abort_are_crashes_too() {
     check(&end("abort"), 3, &["SIGABRT"]);
 }
 
+/// As with glibc's allocator, which says the same.
+#[test]
+fn a_bad_free_aborts() {
+    for (how, said) in [("free-twice", "free(): double free detected"), ("free-inside", "free(): invalid pointer")] {
+        let ended = end(how);
+        check(&ended, 3, &["SIGABRT", "give_back (ends.c:"]);
+        assert!(ended.printed().contains(said), "{how}: {}", ended.printed());
+    }
+}
+
 #[test]
 fn a_deadlock_names_the_waiting_threads() {
     let ended = end("mutexes");

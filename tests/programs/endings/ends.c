@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Ends as it is told to, but with fewer than 4 CPUs it does two threads' work and ends well:
- * ends CPUS exit | crash | overflow | overflow-thread | overflow-array | abort | mutexes | itself | join | pipe | endless | sleeper | fork | memory
+ * ends CPUS exit | crash | overflow | overflow-thread | overflow-array | abort | free-twice | free-inside | mutexes | itself | join | pipe | endless | sleeper | fork | memory
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -107,8 +107,15 @@ static void take_all_memory(void)
 	}
 }
 
+static __attribute__((noinline)) void give_back(char *block)
+{
+	free(block);
+}
+
 static int end(const char *how)
 {
+	char *volatile block = malloc(100);
+
 	if (!strcmp(how, "exit"))
 		return 3;
 	if (!strcmp(how, "crash"))
@@ -121,6 +128,10 @@ static int end(const char *how)
 		return huge_frame(zero);
 	if (!strcmp(how, "abort"))
 		abort();
+	if (!strcmp(how, "free-twice"))
+		give_back(block), give_back(block);
+	if (!strcmp(how, "free-inside"))
+		give_back(block + 16);
 	if (!strcmp(how, "mutexes"))
 		run_two(left_then_right, right_then_left);
 	if (!strcmp(how, "itself"))

@@ -17,6 +17,6 @@ pub mod sending;
 mod setting;
 mod waiting;
 
-pub use kill::by_number;
+pub use kill::{aborts, by_number};
 pub use masks::Borrowed;
 pub use outside::{hand_over, holds_back, take_in};

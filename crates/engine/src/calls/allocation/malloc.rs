@@ -6,6 +6,8 @@ use crate::engine::active;
 use crate::entry::with_pc;
 use crate::scheduling::fiber::current;
 use crate::storage::objects::{self, places};
+use crate::sys;
+use crate::threads::signals;
 use core::ffi::{CStr, c_int, c_void};
 
 /// What comes behind ours: libc's, or those of a library. Objects that are not of our heap are theirs.
@@ -78,7 +80,9 @@ extern "C" fn reallocate(at: *mut c_void, size: usize, pc: u64) -> *mut c_void {
     // What this object's last stores wait with in a CPU's buffer moves with it.
     crate::scheduling::store_buffer::flush_range(old, kept);
     crate::bytes::copy(new, old, kept);
-    free_at(old, pc);
+    if !free_at(old, pc) {
+        crate::engine::note("realloc() of an address that is not a live heap object", pc);
+    }
     new as *mut c_void
 }
 
@@ -125,16 +129,22 @@ pub extern "C" fn release(at: *mut c_void, pc: u64) {
     if !objects::is_ours(address) {
         return next::free(at);
     }
-    if active() {
-        free_at(address, pc);
+    if !active() {
+        return;
+    }
+    let again = objects::is_freed(address) && address.is_multiple_of(objects::ALIGNED);
+    if !free_at(address, pc) {
+        let what: &[u8] =
+            if again { b"free(): double free detected in tcache 2\n" } else { b"free(): invalid pointer\n" };
+        sys::write(libc::STDERR_FILENO, what);
+        signals::aborts(pc);
     }
 }
 
-fn free_at(address: u64, pc: u64) {
+/// False: no live object begins there.
+fn free_at(address: u64, pc: u64) -> bool {
     crate::account::freed::check_free(address, pc);
-    if !heap::release(address, pc) {
-        crate::engine::note("free() of an address that is not a live heap object: ignored", pc);
-    }
+    heap::release(address, pc)
 }
 
 /// The number of arenas is the one setting that the heap has; the others are accepted, and change nothing.

@@ -131,9 +131,14 @@ stand_ins_at! {
     }
 
     "rdi" fn abort(; pc) -> () {
-        send_to_me(libc::SIGABRT, pc);
-        crate::ending::killed(libc::SIGABRT, pc)
+        aborts(pc)
     }
+}
+
+/// What `abort` does, called from `pc`.
+pub fn aborts(pc: u64) -> ! {
+    send_to_me(libc::SIGABRT, pc);
+    crate::ending::killed(libc::SIGABRT, pc)
 }
 
 /// Whether it blocks the signal or not.
