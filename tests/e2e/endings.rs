@@ -56,6 +56,7 @@ fn check(ended: &Simulated, code: i32, words: &[&str]) {
 #[test]
 fn a_program_that_exits_with_another_status() {
     check(&end("exit"), 1, &["exited with code 3"]);
+    check(&end("exit-minus"), 1, &["exited with code 253"]);
 }
 
 #[test]

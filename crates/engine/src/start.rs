@@ -157,8 +157,9 @@ unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
+/// Of its code, a process tells eight bits.
 extern "C" fn at_exit(code: c_int, _: *mut c_void) {
-    region::finish(Status::Exited(code));
+    region::finish(Status::Exited(code & 0xff));
 }
 
 /// What the scheduler leaves to the stand-ins.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Ends as it is told to, but with fewer than 4 CPUs it does two threads' work and ends well:
- * ends CPUS exit | crash | overflow | overflow-thread | overflow-array | abort | free-twice | free-inside | mutexes | itself | join | pipe | endless | sleeper | fork | memory
+ * ends CPUS exit | exit-minus | crash | overflow | overflow-thread | overflow-array | abort | free-twice | free-inside | mutexes | itself | join | pipe | endless | sleeper | fork | memory
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -118,6 +118,8 @@ static int end(const char *how)
 
 	if (!strcmp(how, "exit"))
 		return 3;
+	if (!strcmp(how, "exit-minus"))
+		exit(-3);
 	if (!strcmp(how, "crash"))
 		store_through((int *)16);
 	if (!strcmp(how, "overflow"))

@@ -88,7 +88,7 @@ before! {
 
 /// The process ends at once (`_exit`).
 fn end(code: c_int) -> ! {
-    region::finish(Status::Exited(code));
+    region::finish(Status::Exited(code & 0xff));
     sys::exit_group(code)
 }
 
@@ -103,7 +103,7 @@ stand_ins! {
 
     /// Its registered handlers run, and are not simulated any more.
     fn quick_exit(code: c_int) -> () {
-        region::finish(Status::Exited(code));
+        region::finish(Status::Exited(code & 0xff));
         own(code);
     }
 }
