@@ -43,6 +43,9 @@ static void bitsets_and_requeue(void) {
 	FAILS(EAGAIN, futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void *)(intptr_t)INT_MAX, &other, 1));
 	CHECK(futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void *)(intptr_t)INT_MAX, &other, 0) == threads - odd);
 	CHECK(futex(&word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0) == 0);
+	/* Back, and there again: moved or woken, each counts. */
+	CHECK(futex(&other, FUTEX_REQUEUE_PRIVATE, 0, (void *)(intptr_t)INT_MAX, &word, 0) == threads - odd - 1);
+	CHECK(futex(&word, FUTEX_REQUEUE_PRIVATE, 0, (void *)(intptr_t)INT_MAX, &other, 0) == threads - odd - 1);
 	CHECK(futex(&other, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0) == threads - odd - 1);
 	for (int i = 0; i < threads; i++)
 		RETURNS(0, pthread_join(sleepers[i], NULL));
