@@ -3,7 +3,7 @@
 #   make vfs         the library
 #   make vfs-test    its tests: plain and two sanitised builds
 #   make vfs-test-all    the same with every locking policy: part of make stress
-#   make conflict-free COREFOLD=PATH [EVERY=N]     which commuting calls share no cache line, in the lab, as a table
+#   make conflict-free COREFOLD=PATH [EVERY=N]     which commuting calls share no cache line, simulated, as a table
 .PHONY: vfs vfs-test vfs-test-all conflict-free
 LIBURCU := $(shell printf '\043include <urcu/urcu-memb.h>\nint main(void){urcu_memb_synchronize_rcu();return 0;}' | \
 	$(CC) -x c - -o /dev/null -lurcu-memb 2>/dev/null && echo -lurcu-memb)

@@ -15,8 +15,9 @@ pub struct LimitArgs {
     /// A machine's name (see `corefold machine list`) or a profile file.
     #[arg(long, value_name = "NAME|FILE", default_value = corefold_machine::DEFAULT)]
     pub machine: String,
-    /// Which of the machine's CPUs a run of fewer has: `compact` fills one socket after the other, `spread` takes a core of
-    /// each socket in turn, as Linux does where threads are not pinned; or a file with the CPUs' numbers, such as 0-3,28.
+    /// Which of the machine's CPUs a run of fewer has: `compact` fills one socket after the other, `spread` is as Linux
+    /// starts threads that are not pinned: on their creator's socket until that is a quarter fuller than the emptiest, then on the
+    /// emptiest, a core each first; or a file with the CPUs' numbers, such as 0-3,28.
     #[arg(long, value_name = "compact|spread|FILE", default_value = corefold_machine::COMPACT)]
     pub placement: String,
     /// Disable parts of the model, to see what each contributes: in-flight, store-buffer, overlap, smt, home-node,

@@ -209,7 +209,7 @@ static inline int cf_slot_rebase_once(struct cf_slot *slots, uint32_t cpu, uint6
 
 #elif CF_BUILT_SIMULATED
 
-/* The CPU that the lab wrote into this thread's area, seen as an access of its own. */
+/* The CPU that the simulator wrote into this thread's area, seen as an access of its own. */
 static inline uint32_t cf_cpu_hint(void)
 {
 	const char *area = (const char *)__builtin_thread_pointer() + cf_cpu_state.rseq_offset;

@@ -43,7 +43,7 @@
  *   if (cf_dentry_inode(dentry)) use(cf_dentry_inode(dentry));
  *   cf_dentry_put(dentry);
  *
- * Source: semantics of Linux's fs/dcache.c: of 2.6.35 for CF_VFS_POLICY 0, of 2.6.38 for 3 and 4. The scaled form differs:
+ * Source: semantics of Linux's fs/dcache.c: of 2.6.35 for CF_VFS_POLICY 0, of the vfs-scale series for 3 and 4. The scaled form differs:
  * a reference needs no lock, and a name that is being looked up is in the same table as all others.
  */
 #ifndef COREFOLD_CF_DCACHE_H

@@ -4,7 +4,7 @@
  *
  *   native      restartable sequences in assembly; the kernel aborts them at a preemption
  *   simulated   built by `corefold cc`: no assembly, since hooks may be put around its instructions.
- *               A function without hooks is atomic in the lab, where threads change only at hooks
+ *               A function without hooks is atomic in simulation, where threads change only at hooks
  *   sanitised   ThreadSanitizer sees no assembly: atomics everywhere
  *
  * What a unit can do is decided here, at compile time; which way is taken is the library's choice, once, at run
@@ -120,7 +120,7 @@ CF_EXTERN_END
 
 /*
  * A load that comes before the loads behind it. On x86-64 every load does, once the compiler keeps the order; elsewhere
- * an acquire load. Said so here because the lab, like some machines, lets plain loads overlap and acquire loads not.
+ * an acquire load. Said so here because the simulator, like some machines, lets plain loads overlap and acquire loads not.
  * Tests cannot tell: no compiler of today moves atomic loads, and only weaker machines (arm64, RISC-V) have the other branch.
  */
 static inline uint64_t cf_load_in_order(const uint64_t *p)
@@ -137,7 +137,7 @@ static inline uint64_t cf_load_in_order(const uint64_t *p)
 /*
  * Loads before from loads after; stores before from stores after. On x86-64 the compiler alone could mix them up; on aarch64
  * (and other machines weaker than x86) the instruction is needed: x86 cannot tell, its build has no fence. Not by
- * __atomic_thread_fence on x86-64, of which gcc warns where it builds for ThreadSanitizer or the lab.
+ * __atomic_thread_fence on x86-64, of which gcc warns where it builds for ThreadSanitizer or corefold.
  */
 static inline void cf_fence_loads(void)
 {

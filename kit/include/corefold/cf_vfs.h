@@ -26,7 +26,7 @@
  *   cf_task_new, cf_task_free      everything; free: no call of that task       as malloc
  *   every other call               everything, also of the same task            blocks on locks of the files that it changes
  *
- * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel.c
+ * Every call returns 0 or more, or a negative errno: what Linux returns for the same call on tmpfs (tests/vfs/kernel_compare.c
  * compares them). Deviations: directory positions are hashes of names, so they stay valid when names are added or removed;
  * a hard link costs no inode; a rename that has two errors may return either; pipes and sockets cost bytes
  * (CF_CHARGE_STREAM), without which pipe returns -ENFILE, socketpair -ENOBUFS and open of a FIFO -ENOMEM; access times are

@@ -44,7 +44,7 @@ void cf_lock_sleep(void);
 void cf_lock_park(uint32_t *waiting);
 
 /*
- * Waits until `condition` holds. In the lab, whose scheduler is fair, the last loop is the same at every turn, so that it
+ * Waits until `condition` holds. In simulation, whose scheduler is fair, the last loop is the same at every turn, so that it
  * need not simulate each.
  */
 #define CF_LOCK_WAIT_UNTIL(condition)                                                                                  \
@@ -61,7 +61,7 @@ void cf_lock_park(uint32_t *waiting);
 #define CF_LOCK_REST() sched_yield()
 #endif
 
-/* Whether `condition` came to hold within the looks, or, outside of the lab, the yields. */
+/* Whether `condition` came to hold within the looks, or, outside of a simulation, the yields. */
 #define CF_LOCK_SPIN_UNTIL(condition)                                                                                  \
 	__extension__({                                                                                                \
 		unsigned looks_ = 0;                                                                                   \
