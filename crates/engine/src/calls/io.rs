@@ -7,6 +7,7 @@
 mod connections;
 mod descriptors;
 mod loopback;
+mod messages;
 pub mod parts;
 mod poll;
 mod retries;
@@ -15,4 +16,5 @@ pub mod transfer;
 pub mod waiting;
 
 pub use descriptors::{forget, remember_event, remember_random};
+pub use poll::{ppoll_by_number, pselect_by_number};
 pub use waiting::{await_input, await_room, changed, fills_up, is_ready};

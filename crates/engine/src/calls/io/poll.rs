@@ -35,18 +35,26 @@ fn after_milliseconds(milliseconds: c_int) -> Limit {
 
 /// `None`: the time is no valid one.
 fn after_timespec(time: *const libc::timespec) -> Option<Limit> {
-    if time.is_null() {
-        return Some(Limit::Forever);
+    // SAFETY: the caller's variable, or null.
+    let Some(time) = (unsafe { time.as_ref() }) else { return Some(Limit::Forever) };
+    clock::nanoseconds_in(time).filter(|_| time.tv_sec >= 0).map(after)
+}
+
+impl Limit {
+    /// Nanoseconds that are left, which some calls tell the program; `None`: the call does not touch its time.
+    fn left(&self) -> Option<u64> {
+        match self {
+            Limit::Until(deadline) => Some(clock::nanoseconds_of(deadline.saturating_sub(now()))),
+            Limit::None | Limit::Forever => None,
+        }
     }
-    // SAFETY: the caller's variable.
-    clock::nanoseconds_in(unsafe { &*time }).map(after)
 }
 
 /// Looks by `look` until something is found, an error comes, or the time is over. `fds` says what to
 /// wait for between two looks.
 /// `takes`: what one thread finds no other does.
 fn wait(
-    limit: Limit,
+    limit: &Limit,
     call: &'static str,
     takes: bool,
     fds: impl Fn() -> Vec<libc::pollfd>,
@@ -62,7 +70,7 @@ fn wait(
         }
         let deadline = match limit {
             Limit::None => return 0,
-            Limit::Until(deadline) => Some(deadline),
+            Limit::Until(deadline) => Some(*deadline),
             Limit::Forever => None,
         };
         let fds = fds();
@@ -76,7 +84,7 @@ fn wait(
     }
 }
 
-fn poll_all(list: *mut libc::pollfd, count: u64, limit: Limit, call: &'static str) -> c_int {
+fn poll_all(list: *mut libc::pollfd, count: u64, limit: &Limit, call: &'static str) -> c_int {
     // SAFETY: the caller's list.
     let copy = || (0..count as usize).map(|i| unsafe { *list.add(i) }).filter(|f| f.fd >= 0).collect();
     // SAFETY: the program's own call.
@@ -128,7 +136,7 @@ impl Sets {
     }
 }
 
-fn select_any(sets: &Sets, limit: Limit, call: &'static str) -> c_int {
+fn select_any(sets: &Sets, limit: &Limit, call: &'static str) -> c_int {
     let only_looks = matches!(limit, Limit::None);
     let found = wait(limit, call, false, || sets.fds(), || sets.look(only_looks));
     if found == 0 && !only_looks {
@@ -137,7 +145,7 @@ fn select_any(sets: &Sets, limit: Limit, call: &'static str) -> c_int {
     found
 }
 
-fn epoll_any(epoll: c_int, into: *mut c_void, most: c_int, limit: Limit, call: &'static str) -> c_int {
+fn epoll_any(epoll: c_int, into: *mut c_void, most: c_int, limit: &Limit, call: &'static str) -> c_int {
     // SAFETY: the program's own call.
     let look = || unsafe { sys::syscall!(libc::SYS_epoll_wait, epoll, into, most, 0; 0, 0) };
     // The kernel wakes one of those that wait, who wakes the next if something is left.
@@ -151,6 +159,35 @@ fn under(mask: *const libc::sigset_t, call: impl FnOnce() -> c_int) -> c_int {
     let code = call();
     mask.give_back();
     code
+}
+
+/// What the system calls have, unlike libc's functions: they tell how much of the time is left.
+fn tell_left(limit: &Limit, time: *mut libc::timespec) {
+    if let Some(left) = limit.left() {
+        // SAFETY: the caller's variable, as the call has a limit.
+        unsafe { *time = clock::timespec(left) };
+    }
+}
+
+/// The system call `ppoll`.
+pub fn ppoll_by_number(list: u64, count: u64, time: u64, mask: u64) -> c_int {
+    let time = time as *mut libc::timespec;
+    let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
+    let found = under(mask as *const libc::sigset_t, || poll_all(list as *mut libc::pollfd, count, &limit, "ppoll"));
+    tell_left(&limit, time);
+    found
+}
+
+/// The system call `pselect6`, whose mask stands in a structure of its own.
+pub fn pselect_by_number(count: c_int, sets: [u64; 3], time: u64, mask: u64) -> c_int {
+    let time = time as *mut libc::timespec;
+    let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
+    // SAFETY: the caller's structure, or null.
+    let mask = unsafe { (mask as *const *const libc::sigset_t).as_ref() }.map_or(core::ptr::null(), |mask| *mask);
+    let sets = Sets { count, callers: sets.map(|set| set as *mut libc::fd_set) };
+    let found = under(mask, || select_any(&sets, &limit, "pselect"));
+    tell_left(&limit, time);
+    found
 }
 
 stand_ins! {
@@ -175,19 +212,19 @@ stand_ins! {
     }
 
     fn poll(list: *mut libc::pollfd, count: u64, timeout: c_int) -> c_int {
-        poll_all(list, count, after_milliseconds(timeout), "poll")
+        poll_all(list, count, &after_milliseconds(timeout), "poll")
     }
 
     fn __poll_chk(list: *mut libc::pollfd, count: u64, timeout: c_int, room: usize) -> c_int {
         if room / size_of::<libc::pollfd>() < count as usize {
             return own(list, count, timeout, room);
         }
-        poll_all(list, count, after_milliseconds(timeout), "poll")
+        poll_all(list, count, &after_milliseconds(timeout), "poll")
     }
 
     fn ppoll(list: *mut libc::pollfd, count: u64, time: *const libc::timespec, mask: *const libc::sigset_t) -> c_int {
         let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || poll_all(list, count, limit, "ppoll"))
+        under(mask, || poll_all(list, count, &limit, "ppoll"))
     }
 
     fn select(
@@ -204,7 +241,13 @@ stand_ins! {
             }
             after((time.tv_sec as u64).saturating_mul(clock::NANOSECONDS) + time.tv_usec as u64 * 1000)
         };
-        select_any(&Sets { count, callers: [read, write, except] }, limit, "select")
+        let found = select_any(&Sets { count, callers: [read, write, except] }, &limit, "select");
+        if let Some(left) = limit.left() {
+            let (seconds, rest) = (left / clock::NANOSECONDS, left % clock::NANOSECONDS);
+            // SAFETY: the caller's variable, as the call has a limit.
+            unsafe { *time = libc::timeval { tv_sec: seconds as i64, tv_usec: rest as i64 / 1000 } };
+        }
+        found
     }
 
     fn pselect(
@@ -212,23 +255,23 @@ stand_ins! {
         time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
         let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || select_any(&Sets { count, callers: [read, write, except] }, limit, "pselect"))
+        under(mask, || select_any(&Sets { count, callers: [read, write, except] }, &limit, "pselect"))
     }
 
     fn epoll_wait(epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int) -> c_int {
-        epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_wait")
+        epoll_any(epoll, into, most, &after_milliseconds(timeout), "epoll_wait")
     }
 
     fn epoll_pwait(
         epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int, mask: *const libc::sigset_t,
     ) -> c_int {
-        under(mask, || epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_pwait"))
+        under(mask, || epoll_any(epoll, into, most, &after_milliseconds(timeout), "epoll_pwait"))
     }
 
     fn epoll_pwait2(
         epoll: c_int, into: *mut c_void, most: c_int, time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
         let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || epoll_any(epoll, into, most, limit, "epoll_pwait2"))
+        under(mask, || epoll_any(epoll, into, most, &limit, "epoll_pwait2"))
     }
 }

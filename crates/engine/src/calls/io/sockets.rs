@@ -58,7 +58,7 @@ fn header(parts: &[libc::iovec]) -> libc::msghdr {
     message
 }
 
-fn send_message(fd: c_int, mut message: libc::msghdr, mut rest: Parts, flags: c_int, call: &'static str) -> isize {
+pub fn send_message(fd: c_int, mut message: libc::msghdr, mut rest: Parts, flags: c_int, call: &'static str) -> isize {
     let all = total(&rest);
     let mut done = 0;
     loop {
@@ -88,7 +88,7 @@ pub fn send(fd: c_int, rest: Parts, flags: c_int, call: &'static str) -> isize {
 }
 
 /// Receives into `message`; with `MSG_WAITALL`, until it is full.
-fn receive_message(fd: c_int, message: &mut libc::msghdr, flags: c_int, call: &'static str, pc: u64) -> isize {
+pub fn receive_message(fd: c_int, message: &mut libc::msghdr, flags: c_int, call: &'static str, pc: u64) -> isize {
     let list = parts(message.msg_iov, message.msg_iovlen);
     let (wanted, mut rest, mut done) = (total(&list), list.clone(), 0);
     loop {
