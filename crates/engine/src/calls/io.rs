@@ -12,6 +12,7 @@ pub mod parts;
 mod poll;
 mod retries;
 mod sockets;
+mod splices;
 pub mod transfer;
 pub mod waiting;
 
