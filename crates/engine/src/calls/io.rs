@@ -6,6 +6,7 @@
 //! outside is waited for in real time once nothing in the program can run; virtual time stands still.
 mod connections;
 mod descriptors;
+pub mod fifos;
 mod loopback;
 mod messages;
 pub mod parts;
