@@ -9,7 +9,7 @@ use crate::calls::shown;
 use crate::calls::stdio::makes;
 use crate::mappings::shared;
 use crate::real;
-use crate::scheduling::sched;
+use crate::scheduling::{peek, sched};
 use crate::stand_in::{failed, result, stand_ins_at};
 use crate::sys;
 use crate::threads::cancel;
@@ -25,7 +25,7 @@ enum Path {
 }
 
 fn look_at(path: *const c_char) -> Path {
-    if path.is_null() {
+    if peek::fetch(path).is_none() {
         return Path::File;
     }
     // SAFETY: the caller's terminated string.

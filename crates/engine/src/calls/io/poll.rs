@@ -4,7 +4,7 @@ use super::descriptors;
 use super::waiting::{park, pollfd};
 use crate::engine::now;
 use crate::scheduling::fiber::Woken;
-use crate::scheduling::sched;
+use crate::scheduling::{peek, sched};
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
 use crate::threads::cancel;
@@ -33,11 +33,28 @@ fn after_milliseconds(milliseconds: c_int) -> Limit {
     u64::try_from(milliseconds).map_or(Limit::Forever, |ms| after(ms * 1_000_000))
 }
 
-/// `None`: the time is no valid one.
-fn after_timespec(time: *const libc::timespec) -> Option<Limit> {
-    // SAFETY: the caller's variable, or null.
-    let Some(time) = (unsafe { time.as_ref() }) else { return Some(Limit::Forever) };
-    clock::nanoseconds_in(time).filter(|_| time.tv_sec >= 0).map(after)
+/// The limit that `time` says, or what is wrong with that.
+fn after_timespec(time: *const libc::timespec) -> Result<Limit, c_int> {
+    if time.is_null() {
+        return Ok(Limit::Forever);
+    }
+    let time = peek::fetch(time).ok_or(libc::EFAULT)?;
+    clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0).map(after).ok_or(libc::EINVAL)
+}
+
+/// libc copies the time before it makes the call: if that cannot be read, the program faults.
+fn read_by_libc<T>(time: *const T) {
+    if !time.is_null() {
+        peek::touch_to_read(time as u64);
+    }
+}
+
+/// Makes a call with that limit.
+fn limited_by(time: *const libc::timespec, call: impl FnOnce(&Limit) -> c_int) -> c_int {
+    match after_timespec(time) {
+        Ok(limit) => call(&limit),
+        Err(error) => failed(error),
+    }
 }
 
 impl Limit {
@@ -101,13 +118,17 @@ struct Sets {
 const EVENTS: [i16; 3] = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
 
 impl Sets {
-    fn copies(&self) -> [Option<libc::fd_set>; 3] {
-        // SAFETY: the caller's sets.
-        self.callers.map(|set| (!set.is_null()).then(|| unsafe { *set }))
+    /// `None`: one of them is no set of the caller's.
+    fn copies(&self) -> Option<[Option<libc::fd_set>; 3]> {
+        let mut sets = [None; 3];
+        for (set, caller) in sets.iter_mut().zip(self.callers).filter(|(_, caller)| !caller.is_null()) {
+            *set = Some(peek::fetch(caller)?);
+        }
+        Some(sets)
     }
 
     fn fds(&self) -> Vec<libc::pollfd> {
-        let sets = self.copies();
+        let sets = self.copies().unwrap_or_default();
         let events = |fd: c_int| {
             // SAFETY: `fd` is below the count that the program gave for its sets.
             let has = |set: &libc::fd_set| unsafe { libc::FD_ISSET(fd, set) };
@@ -118,7 +139,7 @@ impl Sets {
 
     /// One look; what it finds goes into the caller's sets only when the call is over.
     fn look(&self, ends: bool) -> i64 {
-        let mut sets = self.copies();
+        let Some(mut sets) = self.copies() else { return -i64::from(libc::EFAULT) };
         let pointers = sets.each_mut().map(|s| s.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut));
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let [read, write, except] = pointers;
@@ -127,8 +148,7 @@ impl Sets {
         if found > 0 || found == 0 && ends {
             for (caller, set) in self.callers.iter().zip(sets) {
                 if let Some(set) = set {
-                    // SAFETY: the caller's set.
-                    unsafe { **caller = set };
+                    peek::put(*caller, set);
                 }
             }
         }
@@ -164,30 +184,34 @@ fn under(mask: *const libc::sigset_t, call: impl FnOnce() -> c_int) -> c_int {
 /// What the system calls have, unlike libc's functions: they tell how much of the time is left.
 fn tell_left(limit: &Limit, time: *mut libc::timespec) {
     if let Some(left) = limit.left() {
-        // SAFETY: the caller's variable, as the call has a limit.
-        unsafe { *time = clock::timespec(left) };
+        peek::put(time, clock::timespec(left));
     }
 }
 
 /// The system call `ppoll`.
 pub fn ppoll_by_number(list: u64, count: u64, time: u64, mask: u64) -> c_int {
     let time = time as *mut libc::timespec;
-    let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-    let found = under(mask as *const libc::sigset_t, || poll_all(list as *mut libc::pollfd, count, &limit, "ppoll"));
-    tell_left(&limit, time);
-    found
+    limited_by(time, |limit| {
+        let found = under(mask as *const libc::sigset_t, || poll_all(list as *mut libc::pollfd, count, limit, "ppoll"));
+        tell_left(limit, time);
+        found
+    })
 }
 
 /// The system call `pselect6`, whose mask stands in a structure of its own.
 pub fn pselect_by_number(count: c_int, sets: [u64; 3], time: u64, mask: u64) -> c_int {
     let time = time as *mut libc::timespec;
-    let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-    // SAFETY: the caller's structure, or null.
-    let mask = unsafe { (mask as *const *const libc::sigset_t).as_ref() }.map_or(core::ptr::null(), |mask| *mask);
+    let mask = match mask {
+        0 => Some(core::ptr::null()),
+        at => peek::fetch(at as *const *const libc::sigset_t),
+    };
+    let Some(mask) = mask else { return failed(libc::EFAULT) };
     let sets = Sets { count, callers: sets.map(|set| set as *mut libc::fd_set) };
-    let found = under(mask, || select_any(&sets, &limit, "pselect"));
-    tell_left(&limit, time);
-    found
+    limited_by(time, |limit| {
+        let found = under(mask, || select_any(&sets, limit, "pselect"));
+        tell_left(limit, time);
+        found
+    })
 }
 
 stand_ins! {
@@ -223,8 +247,8 @@ stand_ins! {
     }
 
     fn ppoll(list: *mut libc::pollfd, count: u64, time: *const libc::timespec, mask: *const libc::sigset_t) -> c_int {
-        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || poll_all(list, count, &limit, "ppoll"))
+        read_by_libc(time);
+        limited_by(time, |limit| under(mask, || poll_all(list, count, limit, "ppoll")))
     }
 
     fn select(
@@ -234,6 +258,7 @@ stand_ins! {
         let limit = if time.is_null() {
             Limit::Forever
         } else {
+            read_by_libc(time);
             // SAFETY: the caller's variable.
             let time = unsafe { *time };
             if time.tv_sec < 0 || time.tv_usec < 0 {
@@ -254,8 +279,9 @@ stand_ins! {
         count: c_int, read: *mut libc::fd_set, write: *mut libc::fd_set, except: *mut libc::fd_set,
         time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
-        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || select_any(&Sets { count, callers: [read, write, except] }, &limit, "pselect"))
+        read_by_libc(time);
+        let sets = Sets { count, callers: [read, write, except] };
+        limited_by(time, |limit| under(mask, || select_any(&sets, limit, "pselect")))
     }
 
     fn epoll_wait(epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int) -> c_int {
@@ -271,7 +297,6 @@ stand_ins! {
     fn epoll_pwait2(
         epoll: c_int, into: *mut c_void, most: c_int, time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
-        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || epoll_any(epoll, into, most, &limit, "epoll_pwait2"))
+        limited_by(time, |limit| under(mask, || epoll_any(epoll, into, most, limit, "epoll_pwait2")))
     }
 }

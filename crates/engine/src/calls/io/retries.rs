@@ -8,7 +8,7 @@ use crate::engine::{engine, now};
 use crate::process_id::{self, of_either};
 use crate::scheduling::fiber::Wait;
 use crate::scheduling::fiber::{current, fibers};
-use crate::scheduling::{sched, timers};
+use crate::scheduling::{peek, sched, timers};
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
@@ -145,18 +145,19 @@ fn change_semaphores(
     call: &'static str,
     pc: u64,
 ) -> i64 {
-    // SAFETY: the caller's list.
-    let mut list: Vec<libc::sembuf> = (0..count).map(|i| unsafe { *operations.add(i) }).collect();
+    let fetched = (0..count).map(|i| peek::fetch(operations.wrapping_add(i))).collect();
+    let Some(mut list): Option<Vec<libc::sembuf>> = fetched else { return -i64::from(libc::EFAULT) };
     let waits = list.iter().all(|o| c_int::from(o.sem_flg) & libc::IPC_NOWAIT == 0);
     list.iter_mut().for_each(|o| o.sem_flg |= libc::IPC_NOWAIT as i16);
-    // SAFETY: the caller's variable, or null.
-    let tries = match unsafe { time.as_ref() } {
-        None => tries(waits),
-        Some(time) => match clock::nanoseconds_in(time).filter(|_| time.tv_sec >= 0) {
+    let tries = if time.is_null() {
+        tries(waits)
+    } else {
+        let Some(time) = peek::fetch(time) else { return -i64::from(libc::EFAULT) };
+        match clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0) {
             None => return -i64::from(libc::EINVAL),
             Some(_) if !waits => Tries::Once,
             Some(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
-        },
+        }
     };
     retry(tries, Object::semaphores(call, set, pc), libc::EAGAIN, || {
         // SAFETY: the program's own call, on a copy.

@@ -10,7 +10,7 @@ use crate::account::host;
 use crate::calls::sleep;
 use crate::engine::now;
 use crate::scheduling::sched;
-use crate::stand_in::{result, stand_ins, stand_ins_at};
+use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
 use crate::threads::cancel;
 use crate::threads::clock;
@@ -162,7 +162,10 @@ fn is_writable(fd: c_int) -> bool {
 
 stand_ins_at! {
     "r8" fn vmsplice(fd: c_int, list: *const libc::iovec, count: usize, flags: c_uint; pc) -> isize {
-        let memory = parts(list, count);
+        let memory = match parts(list, count) {
+            Ok(memory) => memory,
+            Err(error) => return failed(error) as isize,
+        };
         let writes = is_writable(fd);
         begin("vmsplice");
         if writes {

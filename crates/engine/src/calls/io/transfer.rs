@@ -18,8 +18,8 @@ pub const PIPE_BUF: u64 = 4096;
 fn read_parts(fd: c_int, parts: &[libc::iovec], call: &'static str, pc: u64) -> isize {
     sched::enter_kernel();
     if descriptors::is_random(fd) {
-        parts.iter().for_each(|p| crate::calls::random::fill_at(p.iov_base, p.iov_len, pc));
-        return total(parts) as isize;
+        let filled = parts.iter().all(|p| crate::calls::random::fill_at(p.iov_base, p.iov_len, pc));
+        return if filled { total(parts) as isize } else { failed(libc::EFAULT) as isize };
     }
     if descriptors::is_socket(fd) {
         return super::sockets::receive(fd, parts, 0, call, pc);
@@ -98,6 +98,14 @@ fn is_plain(fd: c_int, offset: i64, flags: c_int) -> bool {
     offset == -1 && flags & !OF_FILES == 0 && !sys::is_regular(fd)
 }
 
+/// Makes a call with a copy of the program's list.
+fn with_parts(list: *const libc::iovec, count: c_int, call: impl FnOnce(Parts) -> isize) -> isize {
+    match parts(list, count as usize) {
+        Ok(memory) => call(memory),
+        Err(error) => failed(error) as isize,
+    }
+}
+
 fn read_with(
     (fd, offset, flags): (c_int, i64, c_int),
     parts: &[libc::iovec],
@@ -130,23 +138,27 @@ fn write_with((fd, offset, flags): (c_int, i64, c_int), parts: Parts, pc: u64, o
 
 stand_ins_at! {
     "r9" fn preadv2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
-        let memory = parts(list, count.max(0) as usize);
-        read_with((fd, offset, flags), &memory, pc, || own(fd, list, count, offset, flags))
+        with_parts(list, count, |memory| {
+            read_with((fd, offset, flags), &memory, pc, || own(fd, list, count, offset, flags))
+        })
     }
 
     "r9" fn preadv64v2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
-        let memory = parts(list, count.max(0) as usize);
-        read_with((fd, offset, flags), &memory, pc, || own(fd, list, count, offset, flags))
+        with_parts(list, count, |memory| {
+            read_with((fd, offset, flags), &memory, pc, || own(fd, list, count, offset, flags))
+        })
     }
 
     "r9" fn pwritev2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
-        let memory = parts(list, count.max(0) as usize);
-        write_with((fd, offset, flags), memory, pc, || own(fd, list, count, offset, flags))
+        with_parts(list, count, |memory| {
+            write_with((fd, offset, flags), memory, pc, || own(fd, list, count, offset, flags))
+        })
     }
 
     "r9" fn pwritev64v2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
-        let memory = parts(list, count.max(0) as usize);
-        write_with((fd, offset, flags), memory, pc, || own(fd, list, count, offset, flags))
+        with_parts(list, count, |memory| {
+            write_with((fd, offset, flags), memory, pc, || own(fd, list, count, offset, flags))
+        })
     }
 
     "rcx" fn read(fd: c_int, into: u64, bytes: usize; pc) -> isize {
@@ -158,7 +170,7 @@ stand_ins_at! {
     }
 
     "rcx" fn readv(fd: c_int, list: *const libc::iovec, count: c_int; pc) -> isize {
-        read_parts(fd, &parts(list, count.max(0) as usize), "readv", pc)
+        with_parts(list, count, |memory| read_parts(fd, &memory, "readv", pc))
     }
 
     "rcx" fn write(fd: c_int, from: u64, bytes: usize; pc) -> isize {
@@ -166,7 +178,7 @@ stand_ins_at! {
     }
 
     "rcx" fn writev(fd: c_int, list: *const libc::iovec, count: c_int; pc) -> isize {
-        write_parts(fd, parts(list, count.max(0) as usize), "writev", pc)
+        with_parts(list, count, |memory| write_parts(fd, memory, "writev", pc))
     }
 
     "rdx" fn eventfd_read(fd: c_int, value: *mut u64; pc) -> c_int {
