@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -90,7 +92,7 @@ static void select_tells_what_is_left(void)
 	FD_SET(pair[0], &set);
 	CHECK(pthread_create(&writer, NULL, write_soon, NULL) == 0);
 	CHECK(select(pair[0] + 1, &set, NULL, NULL, &time) == 1 && FD_ISSET(pair[0], &set));
-	CHECK(time.tv_sec == 4 && time.tv_usec > 0 && time.tv_usec <= 998000);
+	CHECK(time.tv_sec == 4 && (!simulated() || time.tv_usec <= 998000));
 	CHECK(pthread_join(writer, NULL) == 0);
 	FD_ZERO(&set);
 	CHECK(pselect(0, &set, NULL, NULL, &fine, NULL) == 0 && fine.tv_nsec == 3 * MS);
@@ -174,15 +176,19 @@ static void many_messages(int (*receive)(int, struct mmsghdr *, unsigned, int, s
 	prepare();
 	CHECK(pthread_create(&sender, NULL, send_numbers, (void *)(long)pause) == 0);
 	count = receive(pair[0], messages, MESSAGES, 0, &five);
-	CHECK(count > 0 && count <= 3 && five.tv_sec == 0 && five.tv_nsec == 0);
+	CHECK(count > 0 && five.tv_sec == 0);
+	CHECK(!simulated() || (count <= 3 && five.tv_nsec == 0));
 	CHECK(receive(pair[0], messages, (unsigned)(MESSAGES - count), 0, NULL) == MESSAGES - count);
-	CHECK(numbers[0] == count && pthread_join(sender, NULL) == 0);
+	CHECK((count == MESSAGES || numbers[0] == count) && pthread_join(sender, NULL) == 0);
 	/* It waits for the first only. */
 	prepare();
 	CHECK(pthread_create(&sender, NULL, send_numbers, (void *)(long)pause) == 0);
-	CHECK(receive(pair[0], messages, MESSAGES, MSG_WAITFORONE, NULL) == 1 && numbers[0] == 0);
-	CHECK(pthread_join(sender, NULL) == 0);
-	CHECK(receive(pair[0], messages, MESSAGES, MSG_WAITFORONE, NULL) == MESSAGES - 1 && numbers[3] == 4);
+	count = receive(pair[0], messages, MESSAGES, MSG_WAITFORONE, NULL);
+	CHECK(count > 0 && (!simulated() || count == 1) && numbers[0] == 0 && pthread_join(sender, NULL) == 0);
+	if (count < MESSAGES) {
+		CHECK(receive(pair[0], messages, MESSAGES, MSG_WAITFORONE, NULL) == MESSAGES - count);
+		CHECK(numbers[0] == count && numbers[MESSAGES - count - 1] == MESSAGES - 1);
+	}
 	CHECK(receive(pair[0], messages, MESSAGES, MSG_DONTWAIT, NULL) == -1 && errno == EAGAIN);
 	CHECK(receive(pair[0], messages, MESSAGES, 0, &wrong) == -1 && errno == EINVAL);
 	CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
@@ -220,8 +226,60 @@ static void more_messages_than_there_is_room_for(void)
 	CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
 }
 
+static mqd_t queue;
+
+static void *send_later(void *unused)
+{
+	usleep(2000);
+	CHECK(mq_send(queue, "later", 5, 3) == 0);
+	return unused;
+}
+
+static struct timespec from_now(long ns)
+{
+	struct timespec time;
+
+	CHECK(clock_gettime(CLOCK_REALTIME, &time) == 0);
+	ns += time.tv_nsec;
+	return (struct timespec){ time.tv_sec + ns / (1000L * MS), ns % (1000L * MS) };
+}
+
+static void queues_in_time(void)
+{
+	struct mq_attr one = { .mq_maxmsg = 1, .mq_msgsize = 8 };
+	struct timespec soon, late, wrong = { 0, -1 };
+	pthread_t sender;
+	unsigned priority;
+	char name[32], bytes[8];
+	long begin;
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "/limits-%d", i);
+		queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &one);
+		if (queue != (mqd_t)-1 || errno != EEXIST)
+			break;
+	}
+	if (queue == (mqd_t)-1 && errno == ENOSYS)
+		return;
+	CHECK(queue != (mqd_t)-1 && mq_unlink(name) == 0);
+	begin = now();
+	soon = from_now(3 * MS);
+	CHECK(mq_timedreceive(queue, bytes, 8, NULL, &soon) == -1 && errno == ETIMEDOUT && now() - begin >= 3 * MS);
+	CHECK(mq_timedreceive(queue, bytes, 8, NULL, &soon) == -1 && errno == ETIMEDOUT);
+	CHECK(mq_timedreceive(queue, bytes, 8, NULL, &wrong) == -1 && errno == EINVAL);
+	late = from_now(2000L * MS);
+	CHECK(pthread_create(&sender, NULL, send_later, NULL) == 0);
+	CHECK(mq_timedreceive(queue, bytes, 8, &priority, &late) == 5 && priority == 3);
+	CHECK(pthread_join(sender, NULL) == 0);
+	CHECK(mq_timedsend(queue, "a", 1, 0, &late) == 0);
+	soon = from_now(3 * MS);
+	CHECK(mq_timedsend(queue, "b", 1, 0, &soon) == -1 && errno == ETIMEDOUT);
+	CHECK(mq_close(queue) == 0);
+}
+
 int main(void)
 {
+	queues_in_time();
 	semaphores_in_time(semtimedop);
 	semaphores_in_time(timed_by_number);
 	select_tells_what_is_left();

@@ -175,6 +175,22 @@ stand_ins_at! {
         open_any(libc::AT_FDCWD, path, CREATES, |path| own(path, mode))
     }
 
+    "rdx" fn __open_2(path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, flags, |path| own(path, flags))
+    }
+
+    "rdx" fn __open64_2(path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, flags, |path| own(path, flags))
+    }
+
+    "rcx" fn __openat_2(directory: c_int, path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(directory, path, flags, |path| own(directory, path, flags))
+    }
+
+    "rcx" fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(directory, path, flags, |path| own(directory, path, flags))
+    }
+
     "r8" fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {
         open_any(directory, path, flags, |path| own(directory, path, flags, mode))
     }

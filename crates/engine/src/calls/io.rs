@@ -11,6 +11,7 @@ mod loopback;
 mod messages;
 pub mod parts;
 mod poll;
+mod queues;
 mod retries;
 mod sockets;
 mod splices;

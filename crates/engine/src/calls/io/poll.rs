@@ -251,6 +251,15 @@ stand_ins! {
         limited_by(time, |limit| under(mask, || poll_all(list, count, limit, "ppoll")))
     }
 
+    fn __ppoll_chk(
+        list: *mut libc::pollfd, count: u64, time: *const libc::timespec, mask: *const libc::sigset_t, room: usize,
+    ) -> c_int {
+        if room / size_of::<libc::pollfd>() < count as usize {
+            return own(list, count, time, mask, room);
+        }
+        ppoll(list, count, time, mask)
+    }
+
     fn select(
         count: c_int, read: *mut libc::fd_set, write: *mut libc::fd_set, except: *mut libc::fd_set,
         time: *mut libc::timeval,

@@ -2,18 +2,18 @@
 //! Calls that block on what the kernel says no readiness of, file locks and System V's messages and
 //! semaphores: they are made without blocking, now and then, until they succeed.
 use super::descriptors;
-use super::waiting::{TRY_AGAIN_NS, await_ready, changed};
+use super::waiting::{TRY_AGAIN_NS, changed};
 use crate::calls::sleep;
 use crate::engine::{engine, now};
 use crate::process_id::{self, of_either};
 use crate::scheduling::fiber::Wait;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{peek, sched, timers};
-use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
+use crate::stand_in::{result, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
 use alloc::vec::Vec;
-use core::ffi::{c_int, c_long, c_uint, c_void};
+use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use corefold_model::Ticks;
 
@@ -231,28 +231,5 @@ stand_ins_at! {
         set: c_int, operations: *const libc::sembuf, count: usize, time: *const libc::timespec; pc
     ) -> c_int {
         result(change_semaphores(set, operations, count, time, "semtimedop", pc)) as c_int
-    }
-}
-
-stand_ins! {
-    /// A POSIX message queue is a descriptor, which can be polled.
-    fn mq_receive(queue: c_int, into: *mut c_void, bytes: usize, priority: *mut c_uint) -> isize {
-        sched::enter_kernel();
-        if let Err(error) = await_ready(queue, libc::POLLIN, None, "mq_receive") {
-            return failed(error) as isize;
-        }
-        let got = own(queue, into, bytes, priority);
-        changed();
-        got
-    }
-
-    fn mq_send(queue: c_int, from: *const c_void, bytes: usize, priority: c_uint) -> c_int {
-        sched::enter_kernel();
-        if let Err(error) = await_ready(queue, libc::POLLOUT, None, "mq_send") {
-            return failed(error);
-        }
-        let code = own(queue, from, bytes, priority);
-        changed();
-        code
     }
 }

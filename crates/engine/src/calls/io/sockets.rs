@@ -9,7 +9,7 @@ use crate::engine::{active, now};
 use crate::entry::with_seventh;
 use crate::real::real;
 use crate::scheduling::{peek, sched};
-use crate::stand_in::{failed, result, stand_ins_at};
+use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
 use core::ffi::{c_int, c_void};
@@ -216,6 +216,19 @@ extern "C" fn receive_from_at(
     }
     sched::enter_kernel();
     receive_from(fd, into, bytes, flags, name, room, pc)
+}
+
+stand_ins! {
+    /// Of programs built with `_FORTIFY_SOURCE`. Where it is called is not known: it has as many arguments as registers.
+    fn __recvfrom_chk(
+        fd: c_int, into: u64, bytes: usize, place: usize, flags: c_int, name: *mut c_void, room: *mut u32,
+    ) -> isize {
+        if bytes > place {
+            return own(fd, into, bytes, place, flags, name, room);
+        }
+        sched::enter_kernel();
+        receive_from(fd, into, bytes, flags, name, room, 0)
+    }
 }
 
 with_seventh! { sendto send_to_at; recvfrom receive_from_at; }

@@ -56,7 +56,6 @@ fn persist(sides: &[Side], flags: c_uint, name: &'static str, call: &dyn Fn() ->
     loop {
         let code = attempt(sides, call);
         if code != WOULD_BLOCK {
-            changed();
             return code;
         }
         let busy = sides.iter().find(|(fd, events)| !is_ready(*fd, *events));
@@ -105,6 +104,7 @@ fn moves(
         for (fd, _) in sides {
             loopback::settle(*fd);
         }
+        changed();
         if moved < 0 && done == 0 {
             return result(moved);
         }
@@ -176,6 +176,7 @@ stand_ins_at! {
             // SAFETY: the program's own call, with a copy of its list.
             unsafe { sys::syscall!(libc::SYS_vmsplice, fd, memory.as_ptr(), memory.len(), flags | NONBLOCK; 0, 0) }
         });
+        changed();
         if !writes {
             has_written(&memory, moved, pc);
         }

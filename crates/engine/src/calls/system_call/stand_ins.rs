@@ -127,6 +127,8 @@ pub fn call(number: c_long, arguments: &[u64; 6]) -> Option<c_long> {
         SYS_semop => semop(c_int, *mut libc::sembuf, usize);
         SYS_msgsnd => msgsnd(c_int, *const c_void, usize, c_int);
         SYS_msgrcv => msgrcv(c_int, *mut c_void, usize, c_long, c_int);
+        SYS_mq_timedreceive => mq_timedreceive(c_int, *mut c_char, usize, *mut c_uint, *const libc::timespec);
+        SYS_mq_timedsend => mq_timedsend(c_int, *const c_char, usize, c_uint, *const libc::timespec);
         SYS_eventfd => eventfd_without_flags(c_uint);
         SYS_eventfd2 => eventfd(c_uint, c_int);
         SYS_poll => poll(*mut libc::pollfd, c_ulong, c_int);
