@@ -106,12 +106,15 @@ static void of_waiting(void)
 	CHECK(close(epoll) == 0);
 }
 
+static int is_over;
+
 static void *sleep_long(void *unused)
 {
 	struct timespec long_time = { 10, 0 };
 
 	/* Where the rest of the time is to go is no memory. */
 	REFUSED(nanosleep(&long_time, nowhere));
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
 	return unused;
 }
 
@@ -128,8 +131,11 @@ static void of_what_is_left(void)
 
 	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
 	CHECK(pthread_create(&thread, NULL, sleep_long, NULL) == 0);
-	usleep(2000);
-	CHECK(pthread_kill(thread, SIGUSR1) == 0 && pthread_join(thread, NULL) == 0);
+	while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
+		usleep(2000);
+		CHECK(pthread_kill(thread, SIGUSR1) == 0);
+	}
+	CHECK(pthread_join(thread, NULL) == 0);
 }
 
 static void faults(void)
