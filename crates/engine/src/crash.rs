@@ -90,7 +90,7 @@ fn waiter(fiber: usize) -> Waiter {
         Wait::Futex { object, call, .. } => (call, object, crate::account::locks::holders(object)),
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
         Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
-        Wait::Retry { id, call } => (call, id as u64, Vec::new()),
+        Wait::Retry { id, call, .. } => (call, id as u64, Vec::new()),
         Wait::Sleep => ("sleep", 0, Vec::new()),
         Wait::Signal { call } => (call, 0, Vec::new()),
         Wait::Nothing => ("nothing", 0, Vec::new()),

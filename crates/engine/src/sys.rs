@@ -89,6 +89,17 @@ pub fn parent() -> libc::pid_t {
     unsafe { syscall!(libc::SYS_getppid; 0, 0, 0, 0, 0, 0) as libc::pid_t }
 }
 
+/// The calling thread blocks these signals from now on, a bit each. Returns what it blocked before.
+pub fn block_signals(set: u64) -> u64 {
+    const SIGNALS_BYTES: usize = 8;
+    let mut before = 0u64;
+    // SAFETY: both are the kernel's sets of signals.
+    unsafe {
+        syscall!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const set, &raw mut before, SIGNALS_BYTES; 0, 0)
+    };
+    before
+}
+
 /// Returns when the thread of that number has ended: the kernel clears `cleared_at` then, if that address is known.
 pub fn await_thread_end(thread: u32, cleared_at: u64) {
     // SAFETY: the word is in the thread's block, which stays until the thread is joined.

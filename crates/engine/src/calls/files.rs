@@ -2,13 +2,14 @@
 //! Files. Their calls cost what a system call costs; disk time is not modelled. Some paths
 //! are special.
 use crate::account::host;
-use crate::calls::io::{parts, remember_random};
+use crate::calls::io::{fifos, parts, remember_random};
 use crate::calls::library_locks::file_name;
 use crate::calls::random;
 use crate::calls::shown;
 use crate::calls::stdio::makes;
 use crate::mappings::shared;
-use crate::scheduling::sched;
+use crate::real;
+use crate::scheduling::{peek, sched};
 use crate::stand_in::{failed, result, stand_ins_at};
 use crate::sys;
 use crate::threads::cancel;
@@ -24,7 +25,7 @@ enum Path {
 }
 
 fn look_at(path: *const c_char) -> Path {
-    if path.is_null() {
+    if peek::fetch(path).is_none() {
         return Path::File;
     }
     // SAFETY: the caller's terminated string.
@@ -87,7 +88,8 @@ fn open_any(directory: c_int, path: *const c_char, flags: c_int, own: impl FnOnc
         Path::Quota => failed(libc::ENOENT),
         Path::File => {
             host::count("open");
-            let fd = own(shown::instead(directory, path));
+            let path = shown::instead(directory, path);
+            let fd = fifos::open(directory, path, flags).map_or_else(|| own(path), |code| result(code) as c_int);
             crate::calls::io::forget(fd);
             host::written::opened(fd, flags);
             fd
@@ -109,23 +111,51 @@ fn open_stream(
         }
         Path::File => {
             host::count("open");
-            let stream = own(shown::instead(libc::AT_FDCWD, path));
+            let path = shown::instead(libc::AT_FDCWD, path);
+            let stream = open_fifo_stream(path, mode).unwrap_or_else(|| own(path));
             note_written(stream, mode);
             stream
         }
     }
 }
 
+/// The flags that a stream's mode stands for.
+fn flags_of(mode: *const c_char) -> c_int {
+    // SAFETY: the caller's terminated string.
+    let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    let has = |letter| mode.contains(&letter);
+    let (first, of_first) = match mode.first() {
+        Some(b'w') => (libc::O_WRONLY, libc::O_CREAT | libc::O_TRUNC),
+        Some(b'a') => (libc::O_WRONLY, libc::O_CREAT | libc::O_APPEND),
+        _ => (libc::O_RDONLY, 0),
+    };
+    let others = [(b'x', libc::O_EXCL), (b'e', libc::O_CLOEXEC)].iter().filter(|(letter, _)| has(*letter));
+    let access = if has(b'+') { libc::O_RDWR } else { first };
+    others.fold(access | of_first, |all, (_, flag)| all | flag)
+}
+
+/// A stream of a FIFO, which libc would wait for itself; `None`: it is none.
+fn open_fifo_stream(path: *const c_char, mode: *const c_char) -> Option<*mut c_void> {
+    real::real! { fn fdopen(fd: c_int, mode: *const c_char) -> *mut c_void; }
+    let fd = result(fifos::open(libc::AT_FDCWD, path, flags_of(mode))?) as c_int;
+    if fd < 0 {
+        return Some(core::ptr::null_mut());
+    }
+    crate::calls::io::forget(fd);
+    let stream = fdopen(fd, mode);
+    if stream.is_null() {
+        sys::close(fd);
+    }
+    Some(stream)
+}
+
 /// What is written to the stream reaches its file.
 fn note_written(stream: *mut c_void, mode: *const c_char) {
-    if stream.is_null() {
-        return;
+    if !stream.is_null() {
+        // SAFETY: libc has made the stream.
+        let fd = unsafe { libc::fileno(stream.cast()) };
+        host::written::opened(fd, flags_of(mode));
     }
-    // SAFETY: libc has made a stream of this mode.
-    let (fd, mode) = unsafe { (libc::fileno(stream.cast()), CStr::from_ptr(mode).to_bytes()) };
-    let has = |letter| mode.contains(&letter);
-    let writes = if has(b'w') || has(b'a') || has(b'+') { libc::O_WRONLY } else { libc::O_RDONLY };
-    host::written::opened(fd, writes | if has(b'x') { libc::O_EXCL } else { 0 });
 }
 
 stand_ins_at! {
@@ -143,6 +173,22 @@ stand_ins_at! {
 
     "rdx" fn creat64(path: *const c_char, mode: c_uint; _pc) -> c_int {
         open_any(libc::AT_FDCWD, path, CREATES, |path| own(path, mode))
+    }
+
+    "rdx" fn __open_2(path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, flags, |path| own(path, flags))
+    }
+
+    "rdx" fn __open64_2(path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(libc::AT_FDCWD, path, flags, |path| own(path, flags))
+    }
+
+    "rcx" fn __openat_2(directory: c_int, path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(directory, path, flags, |path| own(directory, path, flags))
+    }
+
+    "rcx" fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int; _pc) -> c_int {
+        open_any(directory, path, flags, |path| own(directory, path, flags))
     }
 
     "r8" fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint; _pc) -> c_int {

@@ -6,13 +6,18 @@
 //! outside is waited for in real time once nothing in the program can run; virtual time stands still.
 mod connections;
 mod descriptors;
+pub mod fifos;
 mod loopback;
+mod messages;
 pub mod parts;
 mod poll;
+mod queues;
 mod retries;
 mod sockets;
+mod splices;
 pub mod transfer;
 pub mod waiting;
 
 pub use descriptors::{forget, remember_event, remember_random};
+pub use poll::{ppoll_by_number, pselect_by_number};
 pub use waiting::{await_input, await_room, changed, fills_up, is_ready};

@@ -24,8 +24,7 @@ before! {
     crate::calls::kernel::enters_kernel => statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
         symlink chmod fchmod chown fchown utimensat futimens getcwd
-        ioctl preadv2 pwritev2 sendfile sendfile64 copy_file_range splice
-        tee vmsplice bind getsockname getpeername setsockopt uname getuid geteuid
+        ioctl copy_file_range bind getsockname getpeername setsockopt uname getuid geteuid
         getgid getegid umask memfd_create shm_open shm_unlink inotify_init1
         inotify_add_watch mlock munlock mincore;
 }

@@ -3,6 +3,7 @@
 use crate::carrier::Carrier;
 use crate::engine::{charge, engine};
 use crate::hooks::access::range_write;
+use crate::scheduling::peek;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use core::ffi::{c_int, c_uint, c_void};
 use corefold_sim::random::Stream;
@@ -32,11 +33,19 @@ pub fn sixteen_bytes() -> *const u8 {
     AT_RANDOM.with(|bytes| bytes.get_or_insert_with(new).as_ptr())
 }
 
-/// The next bytes, into the program's memory.
-pub fn fill_at(into: *mut c_void, bytes: usize, pc: u64) {
+/// The next bytes, into the program's memory; false: that is none.
+pub fn fill_at(into: *mut c_void, bytes: usize, pc: u64) -> bool {
+    const PIECE: usize = 256;
+    let mut piece = [0; PIECE];
+    for at in (0..bytes).step_by(PIECE) {
+        let piece = &mut piece[..PIECE.min(bytes - at)];
+        fill(piece);
+        if !peek::put_all(into.cast::<u8>().wrapping_add(at), piece) {
+            return false;
+        }
+    }
     range_write(into as u64, pc, bytes as u64);
-    // SAFETY: the caller's buffer.
-    fill(unsafe { core::slice::from_raw_parts_mut(into.cast(), bytes) });
+    true
 }
 
 /// `getentropy` gives no more than this at once.
@@ -51,8 +60,7 @@ fn word() -> u32 {
 stand_ins_at! {
     "rcx" fn getrandom(into: *mut c_void, bytes: usize, _flags: c_uint; pc) -> isize {
         crate::scheduling::sched::enter_kernel();
-        fill_at(into, bytes, pc);
-        bytes as isize
+        if fill_at(into, bytes, pc) { bytes as isize } else { failed(libc::EFAULT) as isize }
     }
 
     "rdx" fn getentropy(into: *mut c_void, bytes: usize; pc) -> c_int {
@@ -60,8 +68,7 @@ stand_ins_at! {
         if bytes > MOST_ENTROPY {
             return failed(libc::EIO);
         }
-        fill_at(into, bytes, pc);
-        0
+        if fill_at(into, bytes, pc) { 0 } else { failed(libc::EFAULT) }
     }
 
     "rdx" fn arc4random_buf(into: *mut c_void, bytes: usize; pc) -> () {

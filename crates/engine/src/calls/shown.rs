@@ -7,7 +7,7 @@ use crate::engine::{engine, nanoseconds_of, now};
 use crate::parameters;
 use crate::passing::{Arguments, before};
 use crate::process_id;
-use crate::scheduling::sched;
+use crate::scheduling::{peek, sched};
 use crate::stand_in::stand_ins_at;
 use crate::sys;
 use crate::threads::{affinity, clock};
@@ -51,7 +51,7 @@ fn topology() -> Topology<'static> {
 
 /// The path to take in place of one that a call names, relative to `directory` if that is a descriptor.
 pub fn instead(directory: c_int, path: *const c_char) -> *const c_char {
-    if path.is_null() {
+    if peek::fetch(path).is_none() {
         return path;
     }
     // SAFETY: the caller's terminated string.

@@ -4,7 +4,7 @@ use crate::engine::{engine, now};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::{sched, timers};
+use crate::scheduling::{peek, sched, timers};
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::cancel;
 use crate::threads::clock;
@@ -55,11 +55,10 @@ fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
     if nanoseconds == 0 {
         return 0;
     }
-    if !left.is_null() {
-        // SAFETY: the caller's variable.
-        unsafe { *left = clock::timespec(nanoseconds) };
+    match left.is_null() || peek::put(left, clock::timespec(nanoseconds)) {
+        true => libc::EINTR,
+        false => libc::EFAULT,
     }
-    libc::EINTR
 }
 
 fn give_way() -> c_int {
@@ -76,9 +75,8 @@ fn give_way() -> c_int {
 
 stand_ins! {
     fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
-        // SAFETY: the caller's variable.
-        let time = unsafe { &*time };
-        let Some(nanoseconds) = clock::nanoseconds_in(time).filter(|_| time.tv_sec >= 0) else {
+        let Some(time) = peek::fetch(time) else { return failed(libc::EFAULT) };
+        let Some(nanoseconds) = clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0) else {
             return failed(libc::EINVAL);
         };
         match outcome(sleep_for(nanoseconds), left) {
@@ -88,9 +86,8 @@ stand_ins! {
     }
 
     fn clock_nanosleep(id: c_int, flags: c_int, time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
-        // SAFETY: the caller's variable.
-        let time = unsafe { &*time };
-        let (Some(nanoseconds), true) = (clock::nanoseconds_in(time), time.tv_sec >= 0) else { return libc::EINVAL };
+        let Some(time) = peek::fetch(time) else { return libc::EFAULT };
+        let (Some(nanoseconds), true) = (clock::nanoseconds_in(&time), time.tv_sec >= 0) else { return libc::EINVAL };
         if id == libc::CLOCK_THREAD_CPUTIME_ID || clock::read(id).is_none() {
             return libc::EINVAL;
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `syscall()`: C++ and Rust wait with it. What the simulation has to answer goes to the stand-in of that
 //! name, all else to the kernel.
+mod stand_ins;
+
 use crate::account::host;
 use crate::calls::membarrier::membarrier;
 use crate::calls::memory_policy;
@@ -14,7 +16,7 @@ use crate::threads::processes;
 use crate::threads::robust_list;
 use crate::threads::signals;
 use core::arch::naked_asm;
-use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use core::ffi::{c_int, c_long, c_uint};
 
 /// Six arguments, as the kernel takes at most; the sixth and the return address stand on the stack.
 #[unsafe(naked)]
@@ -74,7 +76,7 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
             note(&alloc::format!("the system call {name} is not simulated: it fails with ENOSYS"), pc);
             failed(libc::ENOSYS).into()
         }
-        _ => by_stand_in(number, &arguments).unwrap_or_else(|| {
+        _ => stand_ins::call(number, &arguments).unwrap_or_else(|| {
             if let Some(name) = past_simulation(number) {
                 note(
                     &alloc::format!(
@@ -148,111 +150,6 @@ fn clock_nanosleep(clock: c_int, flags: c_int, time: u64, left: u64) -> c_long {
     match unsafe { libc::clock_nanosleep(clock, flags, time as *const libc::timespec, left as *mut libc::timespec) } {
         0 => 0,
         error => failed(error).into(),
-    }
-}
-
-/// Calls of functions that are stand-ins of ours where we have any, or else libc's.
-macro_rules! stand_ins_of {
-    ($number:ident, $arguments:ident; $($call:ident => $function:ident($($type:ty),*);)*) => {
-        match $number {
-            $(libc::$call => {
-                let mut arguments = $arguments.iter().copied();
-                let _ = &mut arguments;
-                // SAFETY: the program's own arguments, of the types that the call has.
-                Some(unsafe { libc::$function($(arguments.next().unwrap_or(0) as $type),*) } as c_long)
-            })*
-            _ => None,
-        }
-    };
-}
-
-/// What blocks, tells the time or the CPUs, is random, or ends the process.
-fn by_stand_in(number: c_long, arguments: &Arguments) -> Option<c_long> {
-    stand_ins_of! { number, arguments;
-        SYS_gettid => gettid();
-        SYS_getpid => getpid();
-        SYS_sysinfo => sysinfo(*mut libc::sysinfo);
-        SYS_prlimit64 => prlimit64(libc::pid_t, c_uint, *const libc::rlimit64, *mut libc::rlimit64);
-        SYS_getrlimit => getrlimit(c_uint, *mut libc::rlimit);
-        SYS_setrlimit => setrlimit(c_uint, *const libc::rlimit);
-        SYS_mlockall => mlockall(c_int);
-        SYS_munlockall => munlockall();
-        SYS_getppid => getppid();
-        SYS_getpgrp => getpgrp();
-        SYS_getpgid => getpgid(libc::pid_t);
-        SYS_setpgid => setpgid(libc::pid_t, libc::pid_t);
-        SYS_getsid => getsid(libc::pid_t);
-        SYS_setpriority => setpriority(c_uint, c_uint, c_int);
-        SYS_getsockopt => getsockopt(c_int, c_int, c_int, *mut c_void, *mut u32);
-        SYS_sched_yield => sched_yield();
-        SYS_sched_setaffinity => sched_setaffinity(c_int, usize, *const libc::cpu_set_t);
-        SYS_sched_setscheduler => sched_setscheduler(c_int, c_int, *const libc::sched_param);
-        SYS_sched_getscheduler => sched_getscheduler(c_int);
-        SYS_sched_setparam => sched_setparam(c_int, *const libc::sched_param);
-        SYS_sched_getparam => sched_getparam(c_int, *mut libc::sched_param);
-        SYS_prctl => prctl(c_int, c_ulong, c_ulong, c_ulong, c_ulong);
-        SYS_getrandom => getrandom(*mut c_void, usize, c_uint);
-        SYS_time => time(*mut i64);
-        SYS_times => times(*mut libc::tms);
-        SYS_gettimeofday => gettimeofday(*mut libc::timeval, *mut libc::timezone);
-        SYS_clock_gettime => clock_gettime(c_int, *mut libc::timespec);
-        SYS_clock_getres => clock_getres(c_int, *mut libc::timespec);
-        SYS_clock_nanosleep => clock_nanosleep(c_int, c_int, *const libc::timespec, *mut libc::timespec);
-        SYS_kill => kill(libc::pid_t, c_int);
-        SYS_pause => pause();
-        SYS_alarm => alarm(c_uint);
-        SYS_dup => dup(c_int);
-        SYS_timerfd_create => timerfd_create(c_int, c_int);
-        SYS_timerfd_settime => timerfd_settime(c_int, c_int, *const libc::itimerspec, *mut libc::itimerspec);
-        SYS_timerfd_gettime => timerfd_gettime(c_int, *mut libc::itimerspec);
-        SYS_nanosleep => nanosleep(*const libc::timespec, *mut libc::timespec);
-        SYS_getrusage => getrusage(c_int, *mut libc::rusage);
-        SYS_mmap => mmap(*mut c_void, usize, c_int, c_int, c_int, i64);
-        SYS_munmap => munmap(*mut c_void, usize);
-        SYS_mprotect => mprotect(*mut c_void, usize, c_int);
-        SYS_madvise => madvise(*mut c_void, usize, c_int);
-        SYS_open => open(*const c_char, c_int, c_uint);
-        SYS_openat => openat(c_int, *const c_char, c_int, c_uint);
-        SYS_fstat => fstat(c_int, *mut libc::stat);
-        SYS_lstat => lstat(*const c_char, *mut libc::stat);
-        SYS_statx => statx(c_int, *const c_char, c_int, c_uint, *mut libc::statx);
-        SYS_stat => stat(*const c_char, *mut libc::stat);
-        SYS_newfstatat => fstatat(c_int, *const c_char, *mut libc::stat, c_int);
-        SYS_access => access(*const c_char, c_int);
-        SYS_faccessat => faccessat(c_int, *const c_char, c_int, c_int);
-        SYS_readlink => readlink(*const c_char, *mut c_char, usize);
-        SYS_readlinkat => readlinkat(c_int, *const c_char, *mut c_char, usize);
-        SYS_read => read(c_int, *mut c_void, usize);
-        SYS_readv => readv(c_int, *const libc::iovec, c_int);
-        SYS_write => write(c_int, *const c_void, usize);
-        SYS_writev => writev(c_int, *const libc::iovec, c_int);
-        SYS_close => close(c_int);
-        SYS_pipe2 => pipe2(*mut c_int, c_int);
-        SYS_pipe => pipe(*mut c_int);
-        SYS_dup2 => dup2(c_int, c_int);
-        SYS_dup3 => dup3(c_int, c_int, c_int);
-        SYS_flock => flock(c_int, c_int);
-        SYS_fcntl => fcntl(c_int, c_int, c_ulong);
-        SYS_semop => semop(c_int, *mut libc::sembuf, usize);
-        SYS_msgsnd => msgsnd(c_int, *const c_void, usize, c_int);
-        SYS_msgrcv => msgrcv(c_int, *mut c_void, usize, c_long, c_int);
-        SYS_eventfd2 => eventfd(c_uint, c_int);
-        SYS_poll => poll(*mut libc::pollfd, c_ulong, c_int);
-        SYS_ppoll => ppoll(*mut libc::pollfd, c_ulong, *const libc::timespec, *const libc::sigset_t);
-        SYS_select => select(c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *mut libc::timeval);
-        SYS_pselect6 => pselect(c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *const libc::timespec, *const libc::sigset_t);
-        SYS_epoll_create1 => epoll_create1(c_int);
-        SYS_epoll_ctl => epoll_ctl(c_int, c_int, c_int, *mut libc::epoll_event);
-        SYS_epoll_wait => epoll_wait(c_int, *mut libc::epoll_event, c_int, c_int);
-        SYS_epoll_pwait => epoll_pwait(c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t);
-        SYS_connect => connect(c_int, *const libc::sockaddr, u32);
-        SYS_accept => accept(c_int, *mut libc::sockaddr, *mut u32);
-        SYS_accept4 => accept4(c_int, *mut libc::sockaddr, *mut u32, c_int);
-        SYS_recvfrom => recvfrom(c_int, *mut c_void, usize, c_int, *mut libc::sockaddr, *mut u32);
-        SYS_recvmsg => recvmsg(c_int, *mut libc::msghdr, c_int);
-        SYS_sendto => sendto(c_int, *const c_void, usize, c_int, *const libc::sockaddr, u32);
-        SYS_sendmsg => sendmsg(c_int, *const libc::msghdr, c_int);
-        SYS_fork => fork();
     }
 }
 

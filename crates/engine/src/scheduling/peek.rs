@@ -4,10 +4,14 @@
 //! The simulator looks at a word before the program's own access to it, whose fault is the program's to handle, and at what
 //! an earlier load has read, whose page may be unmapped since. Nothing is found there then: [`read`] gives 0.
 //!
+//! What the program passes to a system call may be no memory of its own, of which the kernel would say EFAULT: [`fetch`] and
+//! [`put`] tell.
+//!
 //! Atomic operations are carried out here, for the program: what it may not read or write faults as its own instruction would
 //! ([`touch_to_read`], [`touch_to_write`]), and its handler is called.
 use core::arch::global_asm;
 use core::ffi::c_int;
+use core::mem::MaybeUninit;
 
 /// Functions that begin with an access to the word that `rdi` points to, and return what `rest` says.
 macro_rules! accesses {
@@ -34,6 +38,20 @@ accesses! {
     "corefold_update_again" "or byte ptr [rdi], 0" "mov eax, 1"
 }
 
+global_asm!(
+    // corefold_copy(to, from, bytes): 1, or 0 if some of them cannot be copied.
+    ".hidden corefold_copy",
+    ".globl corefold_copy",
+    ".hidden corefold_copy_moves",
+    ".globl corefold_copy_moves",
+    "corefold_copy:",
+    "mov rcx, rdx",
+    "corefold_copy_moves:",
+    "rep movsb",
+    "mov eax, 1",
+    "ret",
+);
+
 type Peek = unsafe extern "C" fn(u64) -> u64;
 type Touch = unsafe extern "C" fn(u64) -> u32;
 
@@ -42,6 +60,8 @@ unsafe extern "C" {
     fn corefold_peek_2(address: u64) -> u64;
     fn corefold_peek_4(address: u64) -> u64;
     fn corefold_peek_8(address: u64) -> u64;
+    fn corefold_copy(to: *mut u8, from: *const u8, bytes: usize) -> u32;
+    fn corefold_copy_moves(address: u64) -> u64;
     fn corefold_load(address: u64) -> u32;
     fn corefold_load_again(address: u64) -> u32;
     fn corefold_update_1(address: u64) -> u32;
@@ -64,6 +84,28 @@ pub fn read(address: u64, size: u8) -> u64 {
             _ => 0,
         }
     }
+}
+
+/// What stands there, of a kind of which all bytes are valid; `None`: it cannot be read.
+pub fn fetch<T: Copy>(from: *const T) -> Option<T> {
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: a fault is dealt with by `gives_up`; else all of the value has been written.
+    unsafe { (corefold_copy(value.as_mut_ptr().cast(), from.cast(), size_of::<T>()) != 0).then(|| value.assume_init()) }
+}
+
+/// Writes to the program's variable; false: that is none.
+pub fn put<T: Copy>(to: *mut T, value: T) -> bool {
+    put_bytes(to.cast(), &raw const value as *const u8, size_of::<T>())
+}
+
+/// The same of some bytes of ours.
+pub fn put_all(to: *mut u8, bytes: &[u8]) -> bool {
+    put_bytes(to, bytes.as_ptr(), bytes.len())
+}
+
+fn put_bytes(to: *mut u8, from: *const u8, bytes: usize) -> bool {
+    // SAFETY: the program has the kernel write there; a fault is dealt with by `gives_up`.
+    unsafe { corefold_copy(to, from, bytes) != 0 }
 }
 
 /// Faults if the program may not read there. Returns whether it did and its handler has mended that: then other threads may
@@ -90,14 +132,14 @@ pub fn touch_to_write(address: u64, size: u8) -> bool {
 
 /// Was it one of the reads that faulted? Then it returns 0.
 pub fn gives_up(signal: c_int, registers: &mut [i64]) -> bool {
-    const READS: [Peek; 4] = [corefold_peek_1, corefold_peek_2, corefold_peek_4, corefold_peek_8];
+    const READS: [Peek; 5] = [corefold_peek_1, corefold_peek_2, corefold_peek_4, corefold_peek_8, corefold_copy_moves];
     let at = registers[libc::REG_RIP as usize] as usize;
     if !matches!(signal, libc::SIGSEGV | libc::SIGBUS) || !READS.iter().any(|read| *read as usize == at) {
         return false;
     }
     let stack = registers[libc::REG_RSP as usize];
     registers[libc::REG_RAX as usize] = 0;
-    // SAFETY: the return address is on top of the stack, as the first instruction has not been carried out.
+    // SAFETY: the return address is on top of the stack: none of them puts anything there.
     registers[libc::REG_RIP as usize] = unsafe { (stack as *const i64).read() };
     registers[libc::REG_RSP as usize] = stack + 8;
     true

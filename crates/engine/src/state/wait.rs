@@ -37,6 +37,8 @@ pub enum Wait {
     Retry {
         id: i32,
         call: &'static str,
+        /// It gives up at some time.
+        gives_up: bool,
     },
 }
 

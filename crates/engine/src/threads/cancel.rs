@@ -24,10 +24,16 @@ pub fn is_at_once() -> bool {
     current().cancel.is_at_once()
 }
 
+/// Does the running thread end at a cancellation point here?
+#[inline]
+pub fn ends_here() -> bool {
+    is_due() && !crate::threads::signals::pending::is_deaf(current().id)
+}
+
 /// A cancellation point.
 #[inline]
 pub fn test() {
-    if current().cancel.is_due() && !crate::threads::signals::pending::is_deaf(current().id) {
+    if ends_here() {
         act();
     }
 }

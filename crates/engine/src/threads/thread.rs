@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
+use crate::carrier::Carrier;
 use crate::engine::{active, charge, engine};
 use crate::frees;
 use crate::hot::hot;
@@ -11,6 +12,7 @@ use crate::scheduling::lookup::find;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{placing, sched, timers};
 use crate::state::pthread::{Thread, TimerSlack};
+use crate::state::signals::bit;
 use crate::storage::objects::places;
 use crate::sys;
 use crate::threads::attributes;
@@ -127,26 +129,42 @@ fn create(
 
 /// Starts the kernel thread whose stack and thread block the fiber uses.
 fn start_kernel_thread(fiber: &mut Fiber, stack: u64, bytes: u64) -> c_int {
-    // SAFETY: attributes are initialised before use; the stack was just mapped; signals are blocked so
-    // that the kernel delivers them to the carrier alone.
+    // SAFETY: attributes are initialised before use; the stack was just mapped.
     unsafe {
         let mut attr: libc::pthread_attr_t = core::mem::zeroed();
         libc::pthread_attr_init(&mut attr);
         libc::pthread_attr_setstack(&mut attr, stack as *mut c_void, bytes as usize);
-        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
-        libc::sigfillset(&mut all);
-        // glibc allocates meanwhile, for which it may wait: another fiber runs, and may read the clock by an instruction that
-        // traps, or fault.
-        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
-            libc::sigdelset(&mut all, fault);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
         let create = || real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
-        let code = crate::account::host::own(create);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &old, core::ptr::null_mut());
+        let code = born_deaf(|| crate::account::host::own(create));
         libc::pthread_attr_destroy(&mut attr);
         code
     }
+}
+
+/// What the carrier blocks while threads are made, in the kernel: how many are, and what it blocks otherwise.
+static MAKING: Carrier<(usize, u64)> = Carrier::new((0, 0));
+
+/// Makes a kernel thread that blocks signals, so that the kernel delivers them to the carrier alone. glibc allocates meanwhile,
+/// for which it may wait: another fiber runs, and may make a thread, too. The last one that is made ends what the first began.
+fn born_deaf(create: impl FnOnce() -> c_int) -> c_int {
+    /// A fiber that runs meanwhile may fault, and read the clock or make a system call by an instruction that traps. Two
+    /// signals are glibc's own, which sends one to all threads and waits (`calls/identity.rs`).
+    const NEVER_BLOCKED: [c_int; 8] =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS, 32, 33];
+    MAKING.with(|(threads, otherwise)| {
+        if *threads == 0 {
+            *otherwise = sys::block_signals(!NEVER_BLOCKED.iter().fold(0, |set, signal| set | bit(*signal)));
+        }
+        *threads += 1;
+    });
+    let code = create();
+    MAKING.with(|(threads, otherwise)| {
+        *threads -= 1;
+        if *threads == 0 {
+            sys::block_signals(*otherwise);
+        }
+    });
+    code
 }
 
 /// The start routine of every kernel thread. Parks; what follows runs on the carrier, until the fiber

@@ -3,7 +3,7 @@
 use crate::calls::timers::descriptor_table as timers;
 use crate::carrier::Carrier;
 use crate::sys;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use core::ffi::c_int;
 
 struct Known {
@@ -15,10 +15,22 @@ struct Known {
     numbers: BTreeSet<c_int>,
     /// Descriptors of the random devices.
     random: BTreeSet<c_int>,
+    /// FIFOs that the program has opened, by device and inode: which ends. Another process may have opened them too.
+    fifos: BTreeMap<(u64, u64), Ends>,
 }
 
-static KNOWN: Carrier<Known> =
-    Carrier::new(Known { inside: BTreeSet::new(), numbers: BTreeSet::new(), random: BTreeSet::new() });
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    read: bool,
+    written: bool,
+}
+
+static KNOWN: Carrier<Known> = Carrier::new(Known {
+    inside: BTreeSet::new(),
+    numbers: BTreeSet::new(),
+    random: BTreeSet::new(),
+    fifos: BTreeMap::new(),
+});
 
 fn status(fd: c_int) -> Option<libc::stat> {
     // SAFETY: a zeroed one is valid, and the kernel fills it.
@@ -29,15 +41,35 @@ fn status(fd: c_int) -> Option<libc::stat> {
     }
 }
 
-/// Has the program made a pipe or a pair of sockets?
+/// Has the program made a pipe or a pair of sockets, or opened a FIFO?
 pub fn any_inside() -> bool {
-    KNOWN.with(|known| !known.inside.is_empty())
+    KNOWN.with(|known| !known.inside.is_empty() || !known.fifos.is_empty())
 }
 
 /// Can only this process make `fd` ready?
 pub fn is_inside(fd: c_int) -> bool {
     let holds = |s: libc::stat| KNOWN.with(|known| known.inside.contains(&(s.st_dev, s.st_ino)));
     is_counter(fd) || status(fd).is_some_and(holds)
+}
+
+/// Can another thread of the program read what is written to `fd`? That may be a FIFO whose both ends it has opened.
+pub fn is_read_here(fd: c_int) -> bool {
+    let is_fifo = |s: libc::stat| {
+        KNOWN.with(|known| known.fifos.get(&(s.st_dev, s.st_ino)).is_some_and(|ends| ends.read && ends.written))
+    };
+    is_inside(fd) || status(fd).is_some_and(is_fifo)
+}
+
+/// The program has opened a FIFO.
+pub fn remember_fifo(fd: c_int, flags: c_int) {
+    let mode = flags & libc::O_ACCMODE;
+    if let Some(status) = status(fd) {
+        KNOWN.with(|known| {
+            let ends = known.fifos.entry((status.st_dev, status.st_ino)).or_default();
+            ends.read |= mode != libc::O_WRONLY;
+            ends.written |= mode != libc::O_RDONLY;
+        });
+    }
 }
 
 /// A pipe, named or not.
@@ -102,6 +134,19 @@ pub fn forget(fd: c_int) {
         known.numbers.remove(&fd);
         known.random.remove(&fd);
     });
+}
+
+/// Moves a new descriptor of ours to where the program does not count on being given one; `None`: it is an error.
+pub fn aside(code: i64) -> Option<c_int> {
+    const LOWEST: c_int = 700;
+    let fd = c_int::try_from(code).ok().filter(|fd| *fd >= 0)?;
+    // SAFETY: a copy of a descriptor of ours.
+    let copy = unsafe { sys::syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, LOWEST; 0, 0, 0) };
+    if copy < 0 {
+        return Some(fd);
+    }
+    sys::close(fd);
+    Some(copy as c_int)
 }
 
 pub fn option<T>(fd: c_int, name: c_int, mut value: T) -> Option<T> {

@@ -4,7 +4,7 @@ use super::descriptors;
 use super::waiting::{park, pollfd};
 use crate::engine::now;
 use crate::scheduling::fiber::Woken;
-use crate::scheduling::sched;
+use crate::scheduling::{peek, sched};
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;
 use crate::threads::cancel;
@@ -33,20 +33,45 @@ fn after_milliseconds(milliseconds: c_int) -> Limit {
     u64::try_from(milliseconds).map_or(Limit::Forever, |ms| after(ms * 1_000_000))
 }
 
-/// `None`: the time is no valid one.
-fn after_timespec(time: *const libc::timespec) -> Option<Limit> {
+/// The limit that `time` says, or what is wrong with that.
+fn after_timespec(time: *const libc::timespec) -> Result<Limit, c_int> {
     if time.is_null() {
-        return Some(Limit::Forever);
+        return Ok(Limit::Forever);
     }
-    // SAFETY: the caller's variable.
-    clock::nanoseconds_in(unsafe { &*time }).map(after)
+    let time = peek::fetch(time).ok_or(libc::EFAULT)?;
+    clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0).map(after).ok_or(libc::EINVAL)
+}
+
+/// libc copies the time before it makes the call: if that cannot be read, the program faults.
+fn read_by_libc<T>(time: *const T) {
+    if !time.is_null() {
+        peek::touch_to_read(time as u64);
+    }
+}
+
+/// Makes a call with that limit.
+fn limited_by(time: *const libc::timespec, call: impl FnOnce(&Limit) -> c_int) -> c_int {
+    match after_timespec(time) {
+        Ok(limit) => call(&limit),
+        Err(error) => failed(error),
+    }
+}
+
+impl Limit {
+    /// Nanoseconds that are left, which some calls tell the program; `None`: the call does not touch its time.
+    fn left(&self) -> Option<u64> {
+        match self {
+            Limit::Until(deadline) => Some(clock::nanoseconds_of(deadline.saturating_sub(now()))),
+            Limit::None | Limit::Forever => None,
+        }
+    }
 }
 
 /// Looks by `look` until something is found, an error comes, or the time is over. `fds` says what to
 /// wait for between two looks.
 /// `takes`: what one thread finds no other does.
 fn wait(
-    limit: Limit,
+    limit: &Limit,
     call: &'static str,
     takes: bool,
     fds: impl Fn() -> Vec<libc::pollfd>,
@@ -62,7 +87,7 @@ fn wait(
         }
         let deadline = match limit {
             Limit::None => return 0,
-            Limit::Until(deadline) => Some(deadline),
+            Limit::Until(deadline) => Some(*deadline),
             Limit::Forever => None,
         };
         let fds = fds();
@@ -76,7 +101,7 @@ fn wait(
     }
 }
 
-fn poll_all(list: *mut libc::pollfd, count: u64, limit: Limit, call: &'static str) -> c_int {
+fn poll_all(list: *mut libc::pollfd, count: u64, limit: &Limit, call: &'static str) -> c_int {
     // SAFETY: the caller's list.
     let copy = || (0..count as usize).map(|i| unsafe { *list.add(i) }).filter(|f| f.fd >= 0).collect();
     // SAFETY: the program's own call.
@@ -93,13 +118,17 @@ struct Sets {
 const EVENTS: [i16; 3] = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
 
 impl Sets {
-    fn copies(&self) -> [Option<libc::fd_set>; 3] {
-        // SAFETY: the caller's sets.
-        self.callers.map(|set| (!set.is_null()).then(|| unsafe { *set }))
+    /// `None`: one of them is no set of the caller's.
+    fn copies(&self) -> Option<[Option<libc::fd_set>; 3]> {
+        let mut sets = [None; 3];
+        for (set, caller) in sets.iter_mut().zip(self.callers).filter(|(_, caller)| !caller.is_null()) {
+            *set = Some(peek::fetch(caller)?);
+        }
+        Some(sets)
     }
 
     fn fds(&self) -> Vec<libc::pollfd> {
-        let sets = self.copies();
+        let sets = self.copies().unwrap_or_default();
         let events = |fd: c_int| {
             // SAFETY: `fd` is below the count that the program gave for its sets.
             let has = |set: &libc::fd_set| unsafe { libc::FD_ISSET(fd, set) };
@@ -110,7 +139,7 @@ impl Sets {
 
     /// One look; what it finds goes into the caller's sets only when the call is over.
     fn look(&self, ends: bool) -> i64 {
-        let mut sets = self.copies();
+        let Some(mut sets) = self.copies() else { return -i64::from(libc::EFAULT) };
         let pointers = sets.each_mut().map(|s| s.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut));
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let [read, write, except] = pointers;
@@ -119,8 +148,7 @@ impl Sets {
         if found > 0 || found == 0 && ends {
             for (caller, set) in self.callers.iter().zip(sets) {
                 if let Some(set) = set {
-                    // SAFETY: the caller's set.
-                    unsafe { **caller = set };
+                    peek::put(*caller, set);
                 }
             }
         }
@@ -128,7 +156,7 @@ impl Sets {
     }
 }
 
-fn select_any(sets: &Sets, limit: Limit, call: &'static str) -> c_int {
+fn select_any(sets: &Sets, limit: &Limit, call: &'static str) -> c_int {
     let only_looks = matches!(limit, Limit::None);
     let found = wait(limit, call, false, || sets.fds(), || sets.look(only_looks));
     if found == 0 && !only_looks {
@@ -137,7 +165,7 @@ fn select_any(sets: &Sets, limit: Limit, call: &'static str) -> c_int {
     found
 }
 
-fn epoll_any(epoll: c_int, into: *mut c_void, most: c_int, limit: Limit, call: &'static str) -> c_int {
+fn epoll_any(epoll: c_int, into: *mut c_void, most: c_int, limit: &Limit, call: &'static str) -> c_int {
     // SAFETY: the program's own call.
     let look = || unsafe { sys::syscall!(libc::SYS_epoll_wait, epoll, into, most, 0; 0, 0) };
     // The kernel wakes one of those that wait, who wakes the next if something is left.
@@ -151,6 +179,39 @@ fn under(mask: *const libc::sigset_t, call: impl FnOnce() -> c_int) -> c_int {
     let code = call();
     mask.give_back();
     code
+}
+
+/// What the system calls have, unlike libc's functions: they tell how much of the time is left.
+fn tell_left(limit: &Limit, time: *mut libc::timespec) {
+    if let Some(left) = limit.left() {
+        peek::put(time, clock::timespec(left));
+    }
+}
+
+/// The system call `ppoll`.
+pub fn ppoll_by_number(list: u64, count: u64, time: u64, mask: u64) -> c_int {
+    let time = time as *mut libc::timespec;
+    limited_by(time, |limit| {
+        let found = under(mask as *const libc::sigset_t, || poll_all(list as *mut libc::pollfd, count, limit, "ppoll"));
+        tell_left(limit, time);
+        found
+    })
+}
+
+/// The system call `pselect6`, whose mask stands in a structure of its own.
+pub fn pselect_by_number(count: c_int, sets: [u64; 3], time: u64, mask: u64) -> c_int {
+    let time = time as *mut libc::timespec;
+    let mask = match mask {
+        0 => Some(core::ptr::null()),
+        at => peek::fetch(at as *const *const libc::sigset_t),
+    };
+    let Some(mask) = mask else { return failed(libc::EFAULT) };
+    let sets = Sets { count, callers: sets.map(|set| set as *mut libc::fd_set) };
+    limited_by(time, |limit| {
+        let found = under(mask, || select_any(&sets, limit, "pselect"));
+        tell_left(limit, time);
+        found
+    })
 }
 
 stand_ins! {
@@ -175,19 +236,28 @@ stand_ins! {
     }
 
     fn poll(list: *mut libc::pollfd, count: u64, timeout: c_int) -> c_int {
-        poll_all(list, count, after_milliseconds(timeout), "poll")
+        poll_all(list, count, &after_milliseconds(timeout), "poll")
     }
 
     fn __poll_chk(list: *mut libc::pollfd, count: u64, timeout: c_int, room: usize) -> c_int {
         if room / size_of::<libc::pollfd>() < count as usize {
             return own(list, count, timeout, room);
         }
-        poll_all(list, count, after_milliseconds(timeout), "poll")
+        poll_all(list, count, &after_milliseconds(timeout), "poll")
     }
 
     fn ppoll(list: *mut libc::pollfd, count: u64, time: *const libc::timespec, mask: *const libc::sigset_t) -> c_int {
-        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || poll_all(list, count, limit, "ppoll"))
+        read_by_libc(time);
+        limited_by(time, |limit| under(mask, || poll_all(list, count, limit, "ppoll")))
+    }
+
+    fn __ppoll_chk(
+        list: *mut libc::pollfd, count: u64, time: *const libc::timespec, mask: *const libc::sigset_t, room: usize,
+    ) -> c_int {
+        if room / size_of::<libc::pollfd>() < count as usize {
+            return own(list, count, time, mask, room);
+        }
+        ppoll(list, count, time, mask)
     }
 
     fn select(
@@ -197,6 +267,7 @@ stand_ins! {
         let limit = if time.is_null() {
             Limit::Forever
         } else {
+            read_by_libc(time);
             // SAFETY: the caller's variable.
             let time = unsafe { *time };
             if time.tv_sec < 0 || time.tv_usec < 0 {
@@ -204,31 +275,37 @@ stand_ins! {
             }
             after((time.tv_sec as u64).saturating_mul(clock::NANOSECONDS) + time.tv_usec as u64 * 1000)
         };
-        select_any(&Sets { count, callers: [read, write, except] }, limit, "select")
+        let found = select_any(&Sets { count, callers: [read, write, except] }, &limit, "select");
+        if let Some(left) = limit.left() {
+            let (seconds, rest) = (left / clock::NANOSECONDS, left % clock::NANOSECONDS);
+            // SAFETY: the caller's variable, as the call has a limit.
+            unsafe { *time = libc::timeval { tv_sec: seconds as i64, tv_usec: rest as i64 / 1000 } };
+        }
+        found
     }
 
     fn pselect(
         count: c_int, read: *mut libc::fd_set, write: *mut libc::fd_set, except: *mut libc::fd_set,
         time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
-        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || select_any(&Sets { count, callers: [read, write, except] }, limit, "pselect"))
+        read_by_libc(time);
+        let sets = Sets { count, callers: [read, write, except] };
+        limited_by(time, |limit| under(mask, || select_any(&sets, limit, "pselect")))
     }
 
     fn epoll_wait(epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int) -> c_int {
-        epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_wait")
+        epoll_any(epoll, into, most, &after_milliseconds(timeout), "epoll_wait")
     }
 
     fn epoll_pwait(
         epoll: c_int, into: *mut c_void, most: c_int, timeout: c_int, mask: *const libc::sigset_t,
     ) -> c_int {
-        under(mask, || epoll_any(epoll, into, most, after_milliseconds(timeout), "epoll_pwait"))
+        under(mask, || epoll_any(epoll, into, most, &after_milliseconds(timeout), "epoll_pwait"))
     }
 
     fn epoll_pwait2(
         epoll: c_int, into: *mut c_void, most: c_int, time: *const libc::timespec, mask: *const libc::sigset_t,
     ) -> c_int {
-        let Some(limit) = after_timespec(time) else { return failed(libc::EINVAL) };
-        under(mask, || epoll_any(epoll, into, most, limit, "epoll_pwait2"))
+        limited_by(time, |limit| under(mask, || epoll_any(epoll, into, most, limit, "epoll_pwait2")))
     }
 }

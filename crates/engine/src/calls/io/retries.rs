@@ -2,23 +2,36 @@
 //! Calls that block on what the kernel says no readiness of, file locks and System V's messages and
 //! semaphores: they are made without blocking, now and then, until they succeed.
 use super::descriptors;
-use super::waiting::{TRY_AGAIN_NS, await_ready, changed};
+use super::waiting::{TRY_AGAIN_NS, changed};
 use crate::calls::sleep;
-use crate::engine::now;
+use crate::engine::{engine, now};
 use crate::process_id::{self, of_either};
 use crate::scheduling::fiber::Wait;
 use crate::scheduling::fiber::{current, fibers};
-use crate::scheduling::sched;
-use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
+use crate::scheduling::{peek, sched, timers};
+use crate::stand_in::{result, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
 use alloc::vec::Vec;
-use core::ffi::{c_int, c_long, c_uint, c_void};
+use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use corefold_model::Ticks;
+
+/// How long a call is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tries {
+    Once,
+    Until(Ticks),
+    Forever,
+}
+
+fn tries(waits: bool) -> Tries {
+    if waits { Tries::Forever } else { Tries::Once }
+}
 
 /// What a call waits for.
 #[derive(Clone, Copy)]
-struct Object {
+pub struct Object {
     call: &'static str,
     id: c_int,
     /// Where the program calls it.
@@ -30,6 +43,11 @@ struct Object {
 impl Object {
     fn lock(call: &'static str, fd: c_int, pc: u64) -> Object {
         // Another process may have opened the file.
+        Object { call, id: fd, pc, is_own: |_| false }
+    }
+
+    /// A server that has more connections to accept than it has room for.
+    pub fn backlog(call: &'static str, fd: c_int, pc: u64) -> Object {
         Object { call, id: fd, pc, is_own: |_| false }
     }
 
@@ -57,12 +75,12 @@ fn is_private(call: c_long, arguments: &[u64]) -> bool {
 /// Tries in a row that failed while every other thread of the program waited too.
 static TRIES: AtomicUsize = AtomicUsize::new(0);
 
-/// A try failed. Where all threads wait, only other processes can change that: whether they cannot, as far
-/// as can be told. If they can, they get real time.
+/// A try failed. Where all threads wait, and none of them gives up, only other processes can change that: whether they
+/// cannot, as far as can be told. If they can, they get real time.
 fn nothing_can_end(object: Object) -> bool {
     const A_MILLISECOND: c_int = 1;
-    let tries = |fiber: usize| matches!(fibers()[fiber].wait, Wait::Retry { .. });
-    if !sched::all_wait_but(tries) || super::waiting::awaits_world() {
+    let for_ever = |fiber: usize| matches!(fibers()[fiber].wait, Wait::Retry { gives_up: false, .. });
+    if !sched::all_wait_but(for_ever) || super::waiting::awaits_world() {
         TRIES.store(0, Ordering::Relaxed);
         return false;
     }
@@ -76,27 +94,75 @@ fn nothing_can_end(object: Object) -> bool {
     false
 }
 
-/// Makes a call until it does not fail with `busy`; only once if it is not to wait.
-fn retry(waits: bool, object: Object, busy: c_int, attempt: impl Fn() -> i64) -> i64 {
+/// When a call that gives up at `limit` is tried again: soon, or then, if until then nobody can do anything about it.
+fn next_try(object: Object, limit: Ticks) -> Ticks {
+    let is_last = sched::all_wait_but(|_| false) && !super::waiting::awaits_world() && (object.is_own)(object.id);
+    if is_last { limit } else { limit.min(now() + clock::ticks_of(TRY_AGAIN_NS)) }
+}
+
+/// Makes a call until it does not fail with `busy`, or as long as is said.
+pub fn retry(tries: Tries, object: Object, busy: c_int, attempt: impl Fn() -> i64) -> i64 {
     sched::enter_kernel();
     loop {
         let code = attempt();
-        if !waits || code != -i64::from(busy) {
+        let is_over = match tries {
+            Tries::Once => true,
+            Tries::Until(limit) => limit <= now(),
+            Tries::Forever => false,
+        };
+        if is_over || code != -i64::from(busy) {
             TRIES.store(0, Ordering::Relaxed);
             return code;
         }
-        let wait = Wait::Retry { id: object.id, call: object.call };
+        let wait = Wait::Retry { id: object.id, call: object.call, gives_up: tries != Tries::Forever };
         current().wait = wait;
         current().blocked_at = object.pc;
         crate::ending::stop_if_asked(0);
         crate::threads::signals::take_in();
-        if nothing_can_end(object) {
-            crate::ending::deadlock();
-        }
-        if sleep::until_as(now() + clock::ticks_of(TRY_AGAIN_NS), wait).is_err() {
+        let next = match tries {
+            Tries::Until(limit) => next_try(object, limit),
+            _ if nothing_can_end(object) => crate::ending::deadlock(),
+            _ => now() + clock::ticks_of(TRY_AGAIN_NS),
+        };
+        if sleep::until_as(next, wait).is_err() {
             return -i64::from(libc::EINTR);
         }
     }
+}
+
+/// When a call that begins now and may take so long gives up.
+fn gives_up(nanoseconds: u64) -> Ticks {
+    let deadline = now().saturating_add(clock::ticks_of(nanoseconds));
+    if nanoseconds == 0 { deadline } else { timers::late(engine().sched.fiber, deadline, 0) }
+}
+
+/// `time`: how long it waits at most; null: for ever.
+fn change_semaphores(
+    set: c_int,
+    operations: *const libc::sembuf,
+    count: usize,
+    time: *const libc::timespec,
+    call: &'static str,
+    pc: u64,
+) -> i64 {
+    let fetched = (0..count).map(|i| peek::fetch(operations.wrapping_add(i))).collect();
+    let Some(mut list): Option<Vec<libc::sembuf>> = fetched else { return -i64::from(libc::EFAULT) };
+    let waits = list.iter().all(|o| c_int::from(o.sem_flg) & libc::IPC_NOWAIT == 0);
+    list.iter_mut().for_each(|o| o.sem_flg |= libc::IPC_NOWAIT as i16);
+    let tries = if time.is_null() {
+        tries(waits)
+    } else {
+        let Some(time) = peek::fetch(time) else { return -i64::from(libc::EFAULT) };
+        match clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0) {
+            None => return -i64::from(libc::EINVAL),
+            Some(_) if !waits => Tries::Once,
+            Some(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
+        }
+    };
+    retry(tries, Object::semaphores(call, set, pc), libc::EAGAIN, || {
+        // SAFETY: the program's own call, on a copy.
+        unsafe { sys::syscall!(libc::SYS_semop, set, list.as_ptr(), list.len(); 0, 0, 0) }
+    })
 }
 
 /// Locks of an open file: what another thread of the program holds keeps this one waiting.
@@ -109,7 +175,7 @@ fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
         libc::F_OFD_SETLKW => (libc::F_OFD_SETLK, true),
         _ => (command, false),
     };
-    let code = retry(waits, Object::lock("fcntl", fd, pc), libc::EAGAIN, || {
+    let code = retry(tries(waits), Object::lock("fcntl", fd, pc), libc::EAGAIN, || {
         // SAFETY: the program's own call.
         unsafe { sys::syscall!(libc::SYS_fcntl, fd, attempt, argument; 0, 0, 0) }
     });
@@ -123,7 +189,7 @@ fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
 stand_ins_at! {
     "rdx" fn flock(fd: c_int, operation: c_int; pc) -> c_int {
         let waits = operation & libc::LOCK_NB == 0;
-        result(retry(waits, Object::lock("flock", fd, pc), libc::EWOULDBLOCK, || {
+        result(retry(tries(waits), Object::lock("flock", fd, pc), libc::EWOULDBLOCK, || {
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_flock, fd, operation | libc::LOCK_NB; 0, 0, 0, 0) }
         })) as c_int
@@ -142,7 +208,7 @@ stand_ins_at! {
     }
 
     "r8" fn msgsnd(queue: c_int, message: *const c_void, bytes: usize, flags: c_int; pc) -> c_int {
-        result(retry(flags & libc::IPC_NOWAIT == 0, Object::messages("msgsnd", queue, pc), libc::EAGAIN, || {
+        result(retry(tries(flags & libc::IPC_NOWAIT == 0), Object::messages("msgsnd", queue, pc), libc::EAGAIN, || {
             let flags = flags | libc::IPC_NOWAIT;
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_msgsnd, queue, message, bytes, flags; 0, 0) }
@@ -150,7 +216,7 @@ stand_ins_at! {
     }
 
     "r9" fn msgrcv(queue: c_int, message: *mut c_void, bytes: usize, kind: c_long, flags: c_int; pc) -> isize {
-        result(retry(flags & libc::IPC_NOWAIT == 0, Object::messages("msgrcv", queue, pc), libc::ENOMSG, || {
+        result(retry(tries(flags & libc::IPC_NOWAIT == 0), Object::messages("msgrcv", queue, pc), libc::ENOMSG, || {
             let flags = flags | libc::IPC_NOWAIT;
             // SAFETY: the program's own call.
             unsafe { sys::syscall!(libc::SYS_msgrcv, queue, message, bytes, kind, flags; 0) }
@@ -158,36 +224,12 @@ stand_ins_at! {
     }
 
     "rcx" fn semop(set: c_int, operations: *const libc::sembuf, count: usize; pc) -> c_int {
-        // SAFETY: the caller's list.
-        let mut list: Vec<libc::sembuf> = (0..count).map(|i| unsafe { *operations.add(i) }).collect();
-        let waits = list.iter().all(|o| c_int::from(o.sem_flg) & libc::IPC_NOWAIT == 0);
-        list.iter_mut().for_each(|o| o.sem_flg |= libc::IPC_NOWAIT as i16);
-        result(retry(waits, Object::semaphores("semop", set, pc), libc::EAGAIN, || {
-            // SAFETY: the program's own call, on a copy.
-            unsafe { sys::syscall!(libc::SYS_semop, set, list.as_ptr(), list.len(); 0, 0, 0) }
-        })) as c_int
-    }
-}
-
-stand_ins! {
-    /// A POSIX message queue is a descriptor, which can be polled.
-    fn mq_receive(queue: c_int, into: *mut c_void, bytes: usize, priority: *mut c_uint) -> isize {
-        sched::enter_kernel();
-        if let Err(error) = await_ready(queue, libc::POLLIN, None, "mq_receive") {
-            return failed(error) as isize;
-        }
-        let got = own(queue, into, bytes, priority);
-        changed();
-        got
+        result(change_semaphores(set, operations, count, core::ptr::null(), "semop", pc)) as c_int
     }
 
-    fn mq_send(queue: c_int, from: *const c_void, bytes: usize, priority: c_uint) -> c_int {
-        sched::enter_kernel();
-        if let Err(error) = await_ready(queue, libc::POLLOUT, None, "mq_send") {
-            return failed(error);
-        }
-        let code = own(queue, from, bytes, priority);
-        changed();
-        code
+    "r8" fn semtimedop(
+        set: c_int, operations: *const libc::sembuf, count: usize, time: *const libc::timespec; pc
+    ) -> c_int {
+        result(change_semaphores(set, operations, count, time, "semtimedop", pc)) as c_int
     }
 }

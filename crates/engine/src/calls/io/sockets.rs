@@ -8,8 +8,8 @@ use crate::calls::sleep;
 use crate::engine::{active, now};
 use crate::entry::with_seventh;
 use crate::real::real;
-use crate::scheduling::sched;
-use crate::stand_in::{result, stand_ins_at};
+use crate::scheduling::{peek, sched};
+use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
 use core::ffi::{c_int, c_void};
@@ -58,7 +58,7 @@ fn header(parts: &[libc::iovec]) -> libc::msghdr {
     message
 }
 
-fn send_message(fd: c_int, mut message: libc::msghdr, mut rest: Parts, flags: c_int, call: &'static str) -> isize {
+pub fn send_message(fd: c_int, mut message: libc::msghdr, mut rest: Parts, flags: c_int, call: &'static str) -> isize {
     let all = total(&rest);
     let mut done = 0;
     loop {
@@ -87,9 +87,18 @@ pub fn send(fd: c_int, rest: Parts, flags: c_int, call: &'static str) -> isize {
     send_message(fd, header(&rest), rest, flags, call)
 }
 
+/// What the message consists of, or is to be put into; of too many pieces, the kernel says something else.
+pub fn pieces(message: &libc::msghdr) -> Result<Parts, c_int> {
+    let wrong = |error| if error == libc::EINVAL { libc::EMSGSIZE } else { error };
+    parts(message.msg_iov, message.msg_iovlen).map_err(wrong)
+}
+
 /// Receives into `message`; with `MSG_WAITALL`, until it is full.
-fn receive_message(fd: c_int, message: &mut libc::msghdr, flags: c_int, call: &'static str, pc: u64) -> isize {
-    let list = parts(message.msg_iov, message.msg_iovlen);
+pub fn receive_message(fd: c_int, message: &mut libc::msghdr, flags: c_int, call: &'static str, pc: u64) -> isize {
+    let list = match pieces(message) {
+        Ok(list) => list,
+        Err(error) => return failed(error) as isize,
+    };
     let (wanted, mut rest, mut done) = (total(&list), list.clone(), 0);
     loop {
         let mut piece = libc::msghdr { msg_iov: rest.as_mut_ptr(), msg_iovlen: rest.len(), ..*message };
@@ -120,13 +129,12 @@ fn receive_from(fd: c_int, into: u64, bytes: usize, flags: c_int, name: *mut c_v
     let mut message = header(&list);
     if !name.is_null() && !room.is_null() {
         message.msg_name = name;
-        // SAFETY: the caller's variable.
-        message.msg_namelen = unsafe { *room };
+        let Some(room) = peek::fetch(room) else { return failed(libc::EFAULT) as isize };
+        message.msg_namelen = room;
     }
     let got = receive_message(fd, &mut message, flags, "recvfrom", pc);
-    if got >= 0 && !room.is_null() {
-        // SAFETY: as above.
-        unsafe { *room = message.msg_namelen };
+    if got >= 0 && !name.is_null() && !room.is_null() && !peek::put(room, message.msg_namelen) {
+        return failed(libc::EFAULT) as isize;
     }
     got
 }
@@ -147,11 +155,14 @@ stand_ins_at! {
 
     "rcx" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int; pc) -> isize {
         sched::enter_kernel();
-        // SAFETY: the caller's message.
-        let message = unsafe { *message };
-        let list = parts(message.msg_iov, message.msg_iovlen);
-        will_read(&list, pc);
-        send_message(fd, message, list, flags, "sendmsg")
+        let fetched = peek::fetch(message).ok_or(libc::EFAULT).and_then(|message| Ok((message, pieces(&message)?)));
+        match fetched {
+            Ok((message, list)) => {
+                will_read(&list, pc);
+                send_message(fd, message, list, flags, "sendmsg")
+            }
+            Err(error) => failed(error) as isize,
+        }
     }
 
     "r8" fn recv(fd: c_int, into: u64, bytes: usize, flags: c_int; pc) -> isize {
@@ -166,8 +177,9 @@ stand_ins_at! {
 
     "rcx" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int; pc) -> isize {
         sched::enter_kernel();
-        // SAFETY: the caller's message.
-        receive_message(fd, unsafe { &mut *message }, flags, "recvmsg", pc)
+        let Some(mut copy) = peek::fetch(message) else { return failed(libc::EFAULT) as isize };
+        let got = receive_message(fd, &mut copy, flags, "recvmsg", pc);
+        if got >= 0 && !peek::put(message, copy) { failed(libc::EFAULT) as isize } else { got }
     }
 }
 
@@ -204,6 +216,19 @@ extern "C" fn receive_from_at(
     }
     sched::enter_kernel();
     receive_from(fd, into, bytes, flags, name, room, pc)
+}
+
+stand_ins! {
+    /// Of programs built with `_FORTIFY_SOURCE`. Where it is called is not known: it has as many arguments as registers.
+    fn __recvfrom_chk(
+        fd: c_int, into: u64, bytes: usize, place: usize, flags: c_int, name: *mut c_void, room: *mut u32,
+    ) -> isize {
+        if bytes > place {
+            return own(fd, into, bytes, place, flags, name, room);
+        }
+        sched::enter_kernel();
+        receive_from(fd, into, bytes, flags, name, room, 0)
+    }
 }
 
 with_seventh! { sendto send_to_at; recvfrom receive_from_at; }

@@ -18,8 +18,8 @@ pub const PIPE_BUF: u64 = 4096;
 fn read_parts(fd: c_int, parts: &[libc::iovec], call: &'static str, pc: u64) -> isize {
     sched::enter_kernel();
     if descriptors::is_random(fd) {
-        parts.iter().for_each(|p| crate::calls::random::fill_at(p.iov_base, p.iov_len, pc));
-        return total(parts) as isize;
+        let filled = parts.iter().all(|p| crate::calls::random::fill_at(p.iov_base, p.iov_len, pc));
+        return if filled { total(parts) as isize } else { failed(libc::EFAULT) as isize };
     }
     if descriptors::is_socket(fd) {
         return super::sockets::receive(fd, parts, 0, call, pc);
@@ -45,7 +45,7 @@ fn write_parts(fd: c_int, mut parts: Parts, call: &'static str, pc: u64) -> isiz
     if descriptors::is_counter(fd) {
         return count_up(fd, &parts, call);
     }
-    let piecewise = descriptors::is_pipe(fd) && descriptors::is_inside(fd) && super::waiting::blocks(fd);
+    let piecewise = descriptors::is_pipe(fd) && descriptors::is_read_here(fd) && super::waiting::blocks(fd);
     if !piecewise {
         host::count("write");
         // SAFETY: the program's own call. A file never blocks; who reads it outside is not simulated.
@@ -92,7 +92,75 @@ fn count_up(fd: c_int, parts: &[libc::iovec], call: &'static str) -> isize {
     }
 }
 
+/// Is it a call on a descriptor that may block, at the place where that stands, and to wait?
+fn is_plain(fd: c_int, offset: i64, flags: c_int) -> bool {
+    const OF_FILES: c_int = libc::RWF_HIPRI | libc::RWF_DSYNC | libc::RWF_SYNC | libc::RWF_APPEND;
+    offset == -1 && flags & !OF_FILES == 0 && !sys::is_regular(fd)
+}
+
+/// Makes a call with a copy of the program's list.
+fn with_parts(list: *const libc::iovec, count: c_int, call: impl FnOnce(Parts) -> isize) -> isize {
+    match parts(list, count as usize) {
+        Ok(memory) => call(memory),
+        Err(error) => failed(error) as isize,
+    }
+}
+
+fn read_with(
+    (fd, offset, flags): (c_int, i64, c_int),
+    parts: &[libc::iovec],
+    pc: u64,
+    own: impl FnOnce() -> isize,
+) -> isize {
+    if is_plain(fd, offset, flags) {
+        return read_parts(fd, parts, "preadv2", pc);
+    }
+    cancel::test();
+    sched::enter_kernel();
+    host::count("preadv2");
+    let got = own();
+    has_written(parts, got as i64, pc);
+    got
+}
+
+fn write_with((fd, offset, flags): (c_int, i64, c_int), parts: Parts, pc: u64, own: impl FnOnce() -> isize) -> isize {
+    if is_plain(fd, offset, flags) {
+        return write_parts(fd, parts, "pwritev2", pc);
+    }
+    cancel::test();
+    sched::enter_kernel();
+    will_read(&parts, pc);
+    host::count("pwritev2");
+    let put = own();
+    changed();
+    put
+}
+
 stand_ins_at! {
+    "r9" fn preadv2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
+        with_parts(list, count, |memory| {
+            read_with((fd, offset, flags), &memory, pc, || own(fd, list, count, offset, flags))
+        })
+    }
+
+    "r9" fn preadv64v2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
+        with_parts(list, count, |memory| {
+            read_with((fd, offset, flags), &memory, pc, || own(fd, list, count, offset, flags))
+        })
+    }
+
+    "r9" fn pwritev2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
+        with_parts(list, count, |memory| {
+            write_with((fd, offset, flags), memory, pc, || own(fd, list, count, offset, flags))
+        })
+    }
+
+    "r9" fn pwritev64v2(fd: c_int, list: *const libc::iovec, count: c_int, offset: i64, flags: c_int; pc) -> isize {
+        with_parts(list, count, |memory| {
+            write_with((fd, offset, flags), memory, pc, || own(fd, list, count, offset, flags))
+        })
+    }
+
     "rcx" fn read(fd: c_int, into: u64, bytes: usize; pc) -> isize {
         read_parts(fd, &one(into, bytes), "read", pc)
     }
@@ -102,7 +170,7 @@ stand_ins_at! {
     }
 
     "rcx" fn readv(fd: c_int, list: *const libc::iovec, count: c_int; pc) -> isize {
-        read_parts(fd, &parts(list, count.max(0) as usize), "readv", pc)
+        with_parts(list, count, |memory| read_parts(fd, &memory, "readv", pc))
     }
 
     "rcx" fn write(fd: c_int, from: u64, bytes: usize; pc) -> isize {
@@ -110,7 +178,7 @@ stand_ins_at! {
     }
 
     "rcx" fn writev(fd: c_int, list: *const libc::iovec, count: c_int; pc) -> isize {
-        write_parts(fd, parts(list, count.max(0) as usize), "writev", pc)
+        with_parts(list, count, |memory| write_parts(fd, memory, "writev", pc))
     }
 
     "rdx" fn eventfd_read(fd: c_int, value: *mut u64; pc) -> c_int {

@@ -112,14 +112,14 @@ pub fn await_input(fd: c_int) {
 
 /// libc is about to write to `fd`. Whether another process reads what is written is not simulated.
 pub fn await_room(fd: c_int) {
-    if fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) {
+    if fd >= 0 && descriptors::any_inside() && descriptors::is_read_here(fd) {
         while await_ready(fd, libc::POLLOUT, None, "write").is_err() {}
     }
 }
 
 /// Can a write to `fd` block until another thread of the program reads?
 pub fn fills_up(fd: c_int) -> bool {
-    fd >= 0 && descriptors::any_inside() && descriptors::is_inside(fd) && blocks(fd)
+    fd >= 0 && descriptors::any_inside() && descriptors::is_read_here(fd) && blocks(fd)
 }
 
 /// Polls at intervals, as a stream of the standard library may have been written to without a call of ours.
