@@ -173,6 +173,13 @@ mod tests {
     }
 
     #[test]
+    fn a_speed_up_beyond_the_cpus_is_pointed_out() {
+        let said = |cycles| note(&Curve::new(&[timed(1, 1_000_000), timed(8, cycles)], Work::Total));
+        assert!(said(40_000).unwrap().contains("8 CPUs cannot make the same work 25.0× as fast as 1."));
+        assert_eq!(said(100_000), None);
+    }
+
+    #[test]
     fn work_that_grows_with_the_cpus_is_pointed_out() {
         let grows = |blocks| {
             runs(&[

@@ -31,7 +31,7 @@ pub fn note(curve: &Curve) -> Option<String> {
             };
             Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
         }
-        Basis::TotalWork => grown(curve),
+        Basis::TotalWork => grown(curve).or_else(|| impossible(curve)),
         _ => None,
     }
 }
@@ -41,6 +41,25 @@ fn slept(run: &RunFacts) -> String {
     let asked = units::duration(run.pace.asked as f64 / run.clock_hz.max(1) as f64);
     let place = run.slept_at.as_ref().map_or(String::new(), |place| format!(", at {place}"));
     format!("thread {} waits for {asked}{place}", run.pace.sleeper)
+}
+
+/// More than each CPU can add, caches aside.
+const IMPOSSIBLE: f64 = 1.5;
+
+/// A speed-up that the machine alone cannot give.
+fn impossible(curve: &Curve) -> Option<String> {
+    let (base, last) = (curve.base()?, curve.last()?);
+    let gain = last.speedup? / f64::from(base.cpus());
+    let cpus = f64::from(last.cpus()) / f64::from(base.cpus());
+    (gain > cpus * IMPOSSIBLE).then(|| {
+        format!(
+            "Note: {} CPUs cannot make the same work {}× as fast as {}. On few CPUs, threads that poll or yield while they wait \
+             take the CPU from those that work; or the runs did not do the same work.",
+            last.cpus(),
+            units::factor(gain),
+            base.cpus()
+        )
+    })
 }
 
 /// Work that grows by less than this share of the growth of CPUs is overhead.
